@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 import minicrawl.cluster.engine
-import minicrawl.cluster.nats.asking
+import minicrawl.cluster.nats.jetstream
 import minicrawl.cluster.terms  # noqa: F401  # so that all errors are known
 from minicrawl import errors
 from minicrawl.errors import GraphFileError, MinicrawlError, UsageError

@@ -8,9 +8,8 @@ so queues, robots.txt, traps, quotas and delays stay local. A link to a page of 
 and in order, so no atom is lost or doubled by a kill, or by a message that comes late or twice.
 
 pure
-channels    transfers of cash: outbox, batches and their bytes, delivery once and in order
-shard       a shard as a fold over its log, the facts that shards tell, the audit of all shards
-assignment  which node should hold which shards; shares of addresses and pots; cash levels
+channels    a shard as a fold over its log; batches of cash, delivered once and in order; the audit
+assignment  node of each shard; how shards divide rates, budget, pots and order; their facts
 
 in the crawl's process
 traffic     sends batches after their commits, and posts the batches that arrive
@@ -18,14 +17,14 @@ together    acts on the facts of all shards: common order, start and end
 child       the process in which a node crawls one shard
 
 around it
-engine      the log as protocols; nats/ implements them, servers starts NATS for demos and tests
-access      settings in, an open engine out
-terms       records in the engine's keys: terms of the crawl, nodes, leases, state
-node/       a process that holds leases of shards
-replica     a shard's store as snapshot and log in the engine; shipping writes it
-pages       a shard's archive of kept pages as a log in the engine
-gather/     merges the stores of all shards into one
-overview    the status of the whole cluster; views shows it in the dashboard
-commands/   `minicrawl cluster`, `minicrawl node`
+engine      protocols of the replicated log, and access to it; `nats` implements them
+servers     NATS servers for demos and tests
+terms       records in the engine's keys; terms of the crawl
+node        a process that holds leases of shards and crawls them
+replica     a shard's store as snapshot and log in the engine
+kept_pages  a shard's archive of kept pages as a log in the engine
+gathering   merges the stores of all shards into one; `shard_stores` reads them
+overview    the status of the whole cluster, and requests of users to it
+commands    `minicrawl cluster`, `minicrawl node`, and what `--cluster` does
 beside_crawl  `--cluster` for `crawl` and other commands of the core
 """

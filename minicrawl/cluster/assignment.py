@@ -1,23 +1,37 @@
 """Assignment of shards to nodes, and how shards divide what they share.
 
-Laws: a shard has at most one node, and none only if no node has room. Nodes with room hold evenly:
-no node has two shards more than another that has room. As few shards move as an even assignment
-allows. The same facts give the same answer everywhere, so nodes need not agree on it.
+The same facts give the same answer everywhere, so nodes and shards need not agree on it first.
+
+assignment      node of each shard
+address parts   a shard's part of the request rate of an IP address
+page budget     the pages that each shard may fetch
+levelling       transfers between the pots of virtual pages
+cash threshold  the cash below which pages wait
+facts           numbers that shards tell each other about once a second
+
+Laws of the assignment: a shard has at most one node, and none only if no node has room. Nodes with
+room hold evenly: no node has two shards more than another that has room. As few shards move as an
+even assignment allows.
 
 room    the most shards that a node may hold; 0 while it is drained
 liking  the rendezvous hash of a node and a shard. Of the nodes that may take a shard the one with
         the largest gets it, so the shards of a lost node go to many others
 """
 
+from __future__ import annotations
+
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from hashlib import blake2b
-from typing import NamedTuple
+from math import ceil
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.cluster.channels import BatchError
+from minicrawl.frontier.channels import MOST_SHARDS
 from minicrawl.opic.money import UNIT
 
 _BYTES = 8
@@ -159,6 +173,99 @@ def parts_in(data: bytes, shards: int) -> dict[int, AddressPart]:
     return found
 
 
+# ================================================================ page budget
+#
+# Division of the page budget among shards. No I/O.
+#
+# Law: the pages that all shards may fetch never exceed the budget, whichever node divides it and
+# however late it hears: the grants are one value of the engine, which changes only by
+# compare-and-set. A grant is never less than what its shard has fetched and has under way.
+#
+# granted   pages that a shard may fetch in total
+# spent     pages fetched, and pages under way
+# ahead     A shard is granted what it will read within this time, so that it need not wait for the
+#           next grant, even while servers elect a leader for the log of grants. Towards the end the
+#           time shrinks with the pages left: else the shards that ask first would get all of them,
+#           whether or not they have the richest pages.
+
+AHEAD_S, SHORTEST_S = 12.0, 0.5
+SOON_S = 3.0
+"""Time for which a shard keeps pages if others want some and none is left."""
+LEAST = 8
+PARTS = 4
+"""At most 1 / PARTS of the remaining pages is granted ahead, over all shards."""
+
+
+class ShardNeed(NamedTuple):
+    """Pages that a shard has spent, pages that wait there, and its pages per second."""
+
+    spent: int
+    waiting: int
+    pace: float
+
+
+def ahead_s(left: float, pace: float) -> float:
+    """Return for how long shards get pages, given the pages left and their total rate."""
+    if pace <= 0 or left >= AHEAD_S * PARTS * pace:
+        return AHEAD_S
+    return max(SHORTEST_S, left / (PARTS * pace))
+
+
+def granted_anew(
+    budget: int,
+    granted: Mapping[int, int],
+    needs: Mapping[int, ShardNeed],
+    shards: int,
+    *,
+    pace: float = 0.0,
+    is_wanted: bool = False,
+) -> dict[int, int]:
+    """Return the new grants of these shards, where they change.
+
+    A shard without need returns what it has not spent. If pages are wanted elsewhere and none is
+    left, so does a shard with more than it will read soon. `shards` is the number of shards in the
+    whole crawl that have waiting pages, and `pace` their rate. The last pages are divided into
+    small parts, so that shards of other nodes get some as well.
+    """
+    left = budget - sum(granted.values())
+    soon_s = ahead_s(left, pace)
+    back = _given_back(granted, needs, are_wanted=is_wanted and left <= 0)
+    hungry = {
+        shard: wanted
+        for shard, need in needs.items()
+        if shard not in back
+        and need.waiting
+        and (wanted := _wanted(need, soon_s) - granted.get(shard, 0)) > 0
+    }
+    most, more = max(1, left // max(1, shards)), {}
+    for shard, wanted in sorted(hungry.items(), key=lambda one: -needs[one[0]].waiting):
+        if (part := min(wanted, most, left)) > 0:
+            more[shard] = granted.get(shard, 0) + part
+            left -= part
+    return back | more
+
+
+def _given_back(
+    granted: Mapping[int, int], needs: Mapping[int, ShardNeed], *, are_wanted: bool
+) -> dict[int, int]:
+    return {
+        shard: need.spent
+        for shard, need in needs.items()
+        if (unspent := granted.get(shard, 0) - need.spent) > 0
+        and (not need.waiting or (are_wanted and unspent > need.pace * SOON_S))
+    }
+
+
+def is_short(granted: int, need: ShardNeed) -> bool:
+    """Return whether a shard will soon have spent its grant."""
+    return bool(need.waiting) and granted - need.spent <= need.pace * SHORTEST_S
+
+
+def _wanted(need: ShardNeed, soon_s: float) -> int:
+    """Return the total grant that a shard should have."""
+    return need.spent + min(max(LEAST, int(need.pace * soon_s)), need.waiting)
+
+
 # ================================================================ levelling
 #
 # Transfers between the pots of virtual pages, so that unread pages of all shards earn alike.
@@ -253,3 +360,144 @@ def _bins(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 def _least_key(place: int) -> int:
     """Return the least key of a bin. Bin 0 has none, so its level admits every page."""
     return int(UNIT * 2 ** (place / _STEPS - _STEPS)) if place else NO_LEVEL
+
+
+# ================================================================ facts
+#
+# Facts that shards tell each other about once a second, and their wire format.
+#
+# Laws: `facts_in(as_bytes(facts)) == facts`. Facts may be old: they decide the order of pages,
+# which pots pay which, and when a crawl ends, but no cash.
+#
+# idle   no page of the shard can be read, now or later, unless cash arrives; everything done is
+#        committed, and everything sent is published
+#
+# The crawl has ended when every shard told that it was idle, and on each channel as many batches
+# were posted as sent. Then nothing was under way between these facts, and nothing can happen any
+# more, even if the shards told them at different moments (Mattern's vector counters).
+
+# headroom  number of pages above the common level, in multiples of the pages that all shards can
+#           read before the next level
+# choice    A shard has a choice if more hosts may be asked than it asks at a time. Such a shard
+#           reads the richest pages first anyway, so it gets less headroom, above all in a young
+#           crawl, whose levels follow each other quickly. Without a choice each host is asked as
+#           soon as its delay allows.
+
+TELL_S = 1.0
+"""Interval at which shards tell facts; in a young crawl they tell them more often."""
+HEADROOM = 2
+FEWEST = 16
+"""Least number of pages per second that a shard is assumed to read."""
+MOST_FACTS_BYTES = 1 << 20
+_MOST = 1 << 100
+
+
+class ShardFacts(NamedTuple):
+    """A shard as of one moment. Numbers cover all runs, atoms are whole."""
+
+    shard: int
+    fetched: int = 0
+    under_way: int = 0
+    """Turns of pages and hosts in progress."""
+    waiting: int = 0
+    """Unread pages, without those that wait for a shorter path."""
+    outbox: int = 0
+    """Foreign pages that hold cash."""
+    pot: int = 0
+    minted: int = 0
+    recorded: int = 0
+    entry: int = 0
+    """The last confirmed entry of the shard's log."""
+    pace: float = 0
+    """Recent requests per second."""
+    sketch: Mapping[int, int] = {}
+    """Histogram of the richest waiting pages that may be requested soon, from `assignment.sketch`.
+    """
+    sent: Mapping[int, int] = {}
+    """Number of the last batch sent, by receiver."""
+    received: Mapping[int, int] = {}
+    """Number of the last batch posted, by sender."""
+    is_idle: bool = False
+    wants_pages: bool = False
+    """True if the shard has spent its grant and has more to read."""
+    has_choice: bool = False
+    """True if more hosts may be asked than the shard asks at a time."""
+
+    @property
+    def pot_told(self) -> PotTold:
+        """The part that levelling needs."""
+        return PotTold(self.pot, self.waiting)
+
+
+def pages_above(told: Iterable[ShardFacts], within_s: float) -> int:
+    """Return the number of pages above the common level for the next `within_s` seconds."""
+    least = min(HEADROOM, 1 + within_s / TELL_S)
+    return ceil(
+        sum(
+            ceil(max(one.pace, FEWEST) * within_s) * (least if one.has_choice else HEADROOM)
+            for one in told
+        )
+    )
+
+
+_MOST_BINS = 1024
+"""More bins than any sketch has: a key has 63 bits."""
+_TABLES = ("sketch", "sent", "received")
+
+
+def as_bytes(facts: ShardFacts) -> bytes:
+    """Encode the facts."""
+    return json.dumps(facts._asdict(), separators=(",", ":")).encode()
+
+
+def facts_in(data: bytes) -> ShardFacts:
+    """Decode facts. Raises BatchError if no shard writes these bytes."""
+    if len(data) > MOST_FACTS_BYTES:
+        raise BatchError(f"{len(data):,} bytes are more than a shard tells")
+    try:
+        found: dict[str, Any] = json.loads(data)
+        tables: dict[str, Any] = {name: _table(found.pop(name)) for name in _TABLES}
+        facts = ShardFacts(**found, **tables)
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
+        raise BatchError(f"these bytes are no facts of a shard: {error}") from error
+    if not _is_pace(found.pop("pace", 0)) or not all(map(_is_number, found.values())):
+        raise BatchError("what a shard tells of itself are no numbers that may be")
+    if not 0 <= facts.shard < MOST_SHARDS or min(facts.fetched, facts.waiting) < 0:
+        raise BatchError("what a shard tells of itself is less than nothing")
+    if any(place >= _MOST_BINS for place in facts.sketch):
+        raise BatchError("pages wait with more cash than there may be")
+    return facts
+
+
+def _is_pace(value: Any) -> bool:
+    """Check for a number of requests per second, which may be a fraction."""
+    return isinstance(value, int | float) and 0 <= value < _MOST
+
+
+def _is_number(value: Any) -> bool:
+    """Check for an integer within bounds that no crawl reaches."""
+    return isinstance(value, int) and -_MOST < value < _MOST
+
+
+def _table(found: dict[str, Any]) -> dict[int, int]:
+    """Decode a table by shard, or by bin of a sketch; there are fewer bins than shards."""
+    table = {int(key): value for key, value in found.items()}
+    if any(type(value) is not int or not 0 <= value < _MOST for value in table.values()):
+        raise ValueError("what a shard tells of itself are whole numbers")
+    if any(not 0 <= key < MOST_SHARDS for key in table):
+        raise ValueError("a table is by shard")
+    return table
+
+
+def has_ended(told: Mapping[int, ShardFacts], shards: int) -> bool:
+    """Return whether all shards are idle and no batch is under way."""
+    if len(told) < shards or not all(facts.is_idle for facts in told.values()):
+        return False
+    sent = {(by, to): count for by, facts in told.items() for to, count in facts.sent.items()}
+    posted = {(by, to): count for to, facts in told.items() for by, count in facts.received.items()}
+    return sent == posted
+
+
+def fetched_together(told: Mapping[int, ShardFacts]) -> int:
+    """Return the number of pages fetched by all shards."""
+    return sum(facts.fetched for facts in told.values())

@@ -78,7 +78,7 @@ class Nats:
 
     def gathered(self, cluster: Cluster, *, pages: bool) -> AbstractContextManager[Path]:
         """Return a store of all shards, with or without their kept pages."""
-        from minicrawl.cluster.commands.gather import store_of_cluster
+        from minicrawl.cluster.commands.nodes import store_of_cluster
 
         return store_of_cluster(cluster, pages=pages)
 
@@ -86,7 +86,7 @@ class Nats:
         self, cluster: Cluster, action: str, request: "ControlRequest", *, as_json: bool
     ) -> None:
         """Steer the crawl of all nodes."""
-        from minicrawl.cluster.commands.status import steer
+        from minicrawl.cluster.commands.nodes import steer
 
         steer(cluster, action, request, as_json=as_json)
 

@@ -1,4 +1,4 @@
-"""Transfers of cash between shards: the outbox, numbered batches, and channels.
+"""A shard and its channels to other shards: cash that is delivered exactly once.
 
 A link from a page of shard 0 to a page of shard 1 cannot pay that page at once: the page is in the
 ledger of another process. So shard 0 has a row for the URL as well, a *foreign* page, and the link
@@ -30,6 +30,8 @@ rhythm    how long a shard waits before it tells facts or sends cash
 batches   the wire format, which refuses what no shard makes
 channels  which batches are posted, and which are sent again
 outbox    which pages the next batch takes, and when it is due
+audit     proof that all shards together have lost no atom
+shard     ledger, channels and outbox of one shard, as a fold over its log
 """
 
 from __future__ import annotations
@@ -39,13 +41,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from minicrawl.frontier.channels import MOST_SHARDS, ChannelEnd, Channels
 from minicrawl.model import PageId
-from minicrawl.opic.ledger import FOREIGN, Ledger
+from minicrawl.opic.journal import Books, Spending, Step, StepKind
+from minicrawl.opic.ledger import FOREIGN, Ledger, Plan
 from minicrawl.opic.money import UNIT
 
 # ================================================================ rhythm
@@ -338,3 +341,194 @@ class Outbox:
         if waiting is None:
             waiting = self._waiting[receiver] = _Waiting(now)
         waiting.pages[page] = None
+
+
+# ================================================================ audit
+#
+# Proof that all shards together have lost no atom and made none.
+#
+# Law: minted = held on pages, virtual pages and outboxes + sent and not posted, over all shards.
+# The shards are read one after another while cash moves, so the law is proven from statements of
+# different moments. The proof rests on the order of delivery: on each channel the receiver has
+# posted the first batches that were sent, and no others.
+#
+# statement   what a shard counts as of one step of its log
+
+SentUntil = Callable[[int, int, int], int]
+"""(sender, receiver, number) -> atoms of the batches up to this number, by the sender's log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """Atoms that a shard has minted, holds, and has sent to and received from each other shard."""
+
+    shard: int
+    minted: int
+    held: int
+    sent: Mapping[int, ChannelEnd]
+    received: Mapping[int, ChannelEnd]
+
+
+def statement_of(shard: int, ledger: Ledger, channels: Channels) -> Statement:
+    """Return the statement of a shard with this ledger and these channels."""
+    return Statement(
+        shard=shard,
+        minted=ledger.minted,
+        held=ledger.minted - ledger.abroad - ledger.missing(),
+        sent=dict(channels.sent),
+        received=dict(channels.received),
+    )
+
+
+def under_way(statements: Sequence[Statement]) -> int:
+    """Return the atoms sent and not posted, for statements of one moment."""
+    sent = sum(end.atoms for one in statements for end in one.sent.values())
+    return sent - sum(end.atoms for one in statements for end in one.received.values())
+
+
+def missing(statements: Sequence[Statement]) -> int:
+    """Return the atoms that were minted and are nowhere, less those that came from nowhere.
+
+    The result is 0 for statements of one moment or of several: cash under way is included.
+    """
+    minted, held = sum(one.minted for one in statements), sum(one.held for one in statements)
+    return minted - held - under_way(statements)
+
+
+def faults(statements: Sequence[Statement], sent_until: SentUntil) -> Iterator[str]:
+    """Yield a sentence for each violation of the law; the statements are of one moment."""
+    if lost := missing(statements):
+        yield f"{lost} atoms of cash are missing over all shards"
+    sent = {(one.shard, to): end for one in statements for to, end in one.sent.items()}
+    posted = {(by, one.shard): end for one in statements for by, end in one.received.items()}
+    for (sender, receiver), end in posted.items():
+        way = f"from shard {sender} to shard {receiver}"
+        last = sent.get((sender, receiver), ChannelEnd()).number
+        if end.number > last:
+            yield f"{way}, {end.number} batches were posted of {last} sent"
+        elif end.atoms != (atoms := sent_until(sender, receiver, end.number)):
+            yield f"{way}, {end.atoms} atoms were posted of {atoms} in the same batches"
+
+
+# ================================================================ shard
+
+
+class PageTable(Protocol):
+    """A shard's view of its pages. Foreign pages are rows of it, too."""
+
+    def url(self, page: PageId) -> str:
+        """Return the URL, in the form that other shards use."""
+
+    def depth(self, page: PageId) -> int:
+        """Return the number of links between the page and the seeds."""
+
+    def owner(self, page: PageId) -> int:
+        """Return the shard that the page belongs to."""
+
+    def meet(self, transfers: Sequence[Transfer]) -> tuple[list[int], int]:
+        """Return the page of each URL, and the number of new pages, which get the next ids.
+
+        Raises BatchError if a URL belongs to another shard.
+        """
+
+
+class Shard:
+    """A shard: books, pages, channels and outbox."""
+
+    def __init__(
+        self,
+        number: int,
+        books: Books,
+        pages: PageTable,
+        posting: Posting | None = None,
+        channels: Channels | None = None,
+    ) -> None:
+        """`channels` are those of a loaded shard. The loader shares and updates them."""
+        self.number = number
+        self.books, self.pages = books, pages
+        self.channels = channels or Channels()
+        self.outbox = Outbox(books.ledger, pages.owner, posting)
+        self._hops: dict[int, int] = {}
+
+    def apply(self, step: Step, now: float) -> list[Plan]:
+        """Apply one more step, and return the plans that were posted."""
+        plans = self.books.apply(step)
+        self.channels.apply(step)
+        self.saw(step, plans, now)
+        return plans
+
+    def saw(self, step: Step, plans: Sequence[Plan], now: float) -> None:
+        """Update the outbox after a step that was applied to books and channels."""
+        match step.kind:
+            case StepKind.FOREIGN:
+                self.outbox.tell(step.spending.links, now)
+            case StepKind.SEND:
+                self.outbox.sent(step.page, step.spending.links, now)
+                for page in step.spending.links:
+                    self._hops.pop(page, None)
+            case StepKind.RECEIVE:
+                self.outbox.paid(map(self.books.stands_for, step.spending.links), now)
+            case _:
+                for plan in plans:
+                    self.outbox.paid(plan.links, now)
+                    self.outbox.paid([page for page, _ in plan.extras], now)
+
+    # ------------------------------------------------------------ to other shards
+
+    def sending(self, receiver: int, of_pot: int = 0) -> Step:
+        """Return the SEND step of the next batch to `receiver`. It may have only the pot's part."""
+        urls = self.pages.url
+        pages = self.outbox.next_for(receiver, lambda page: len(urls(page)), MOST_URL_BYTES)
+        atoms = [self.books.ledger.key[page] for page in pages]
+        number = self.channels.next_number(receiver)
+        return Step(StepKind.SEND, receiver, 0, Spending(pages, atoms, (), of_pot), number)
+
+    def batch(self, step: Step) -> TransferBatch:
+        """Return the batch of a SEND step.
+
+        Hops are known until the step is applied; later they count from 0.
+        """
+        pages, atoms, _, of_pot = step.spending[:4]
+        table = self.pages
+        transfers = [
+            Transfer(table.url(page), cash, table.depth(page), self._hops.get(page, 0))
+            for page, cash in zip(pages, atoms, strict=True)
+        ]
+        return TransferBatch(self.number, step.page, step.amount, transfers, of_pot)
+
+    # ------------------------------------------------------------ from other shards
+
+    def receipt(self, batch: TransferBatch) -> list[Step]:
+        """Return the steps that post the batch, or none if it is not the next one.
+
+        The steps must be applied together.
+        """
+        if batch.receiver != self.number or batch.sender == self.number:
+            way = f"from shard {batch.sender} to shard {batch.receiver}"
+            raise BatchError(f"a batch {way} came to shard {self.number}")
+        if judge(self.channels, batch) is not Arrival.NEXT:
+            return []
+        pages, born = self.pages.meet(batch.transfers)
+        rows = sorted(zip(pages, [transfer.atoms for transfer in batch.transfers], strict=True))
+        paid, atoms = [page for page, _ in rows], [cash for _, cash in rows]
+        spending = Spending(paid, atoms, (), batch.to_pot)
+        receipt = Step(StepKind.RECEIVE, batch.sender, born, spending, batch.number)
+        return [*self._broken_circles(batch.transfers, pages), receipt]
+
+    def _broken_circles(
+        self, transfers: Sequence[Transfer], pages: Sequence[int]
+    ) -> Iterator[Step]:
+        forwards, flags = self.books.forwards, self.books.ledger.flags
+        for transfer, page in zip(transfers, pages, strict=True):
+            if page not in forwards or flags[end := self.books.stands_for(page)] != FOREIGN:
+                continue
+            if transfer.hops >= MOST_HOPS:
+                yield Step(StepKind.DEAD_END, page)
+            else:
+                self._hops[end] = max(self._hops.get(end, 0), transfer.hops + 1)
+
+    # ------------------------------------------------------------ audit
+
+    def statement(self) -> Statement:
+        """Return the shard's statement for the audit."""
+        return statement_of(self.number, self.books.ledger, self.channels)

@@ -25,8 +25,14 @@ from urllib.parse import quote
 
 from minicrawl.app import Crawl
 from minicrawl.cluster import together  # noqa: F401  # else imported when the crawl begins
-from minicrawl.cluster.access import connected_anew, import_engine, opened
-from minicrawl.cluster.assignment import AddressParts, parts_as_bytes, parts_in
+from minicrawl.cluster.assignment import (
+    AddressParts,
+    ShardFacts,
+    as_bytes,
+    facts_in,
+    parts_as_bytes,
+    parts_in,
+)
 from minicrawl.cluster.channels import BatchError, TransferBatch
 from minicrawl.cluster.engine import (
     BatchDelivery,
@@ -37,14 +43,14 @@ from minicrawl.cluster.engine import (
     Fenced,
     KeyTaken,
     KeyValues,
+    connected_anew,
+    import_engine,
+    opened,
 )
-from minicrawl.cluster.node.held import cancelled, listen
-from minicrawl.cluster.node.node import lease_clock
-from minicrawl.cluster.node.shards import ShardCommand, ShardEnd, ShardJob, ShardOrders
-from minicrawl.cluster.pages import take_over_pages
-from minicrawl.cluster.replica import take_over
-from minicrawl.cluster.shard import ShardFacts, as_bytes, facts_in
-from minicrawl.cluster.shipping import ReplicaLimits, ShardReplica
+from minicrawl.cluster.kept_pages import take_over_pages
+from minicrawl.cluster.node.leases import cancelled, lease_clock, listen
+from minicrawl.cluster.node.supervisor import ShardCommand, ShardEnd, ShardJob, ShardOrders
+from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, take_over
 from minicrawl.cluster.terms import TOLD_PREFIX, seeds_of
 from minicrawl.cluster.traffic import ShardSetup
 from minicrawl.config import Loaded, Storing, load

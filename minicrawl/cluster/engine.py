@@ -1,6 +1,6 @@
-"""Protocols of the engine that joins the shards of a crawl.
+"""Protocols of the engine that joins the shards of a crawl, and access to it.
 
-It has logs, batches, keys, broadcasts and objects.
+The engine has logs, batches, keys, broadcasts and objects. `nats` implements it.
 
 Laws of every engine: confirmed data stays until somebody removes it. Only a caller that knows the
 end of a log appends to it. Batches of one channel arrive in the order of their publication. A key
@@ -16,17 +16,37 @@ object     a large file with a name
 broadcast  a message to present listeners; it is not stored, and may be lost
 """
 
-from collections.abc import AsyncGenerator
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from minicrawl.cluster.channels import TransferBatch
-from minicrawl.errors import MinicrawlError
+from minicrawl.config import Cluster
+from minicrawl.errors import MinicrawlError, UsageError
 
 MOST_ENTRY_BYTES = 1 << 19
 """Limit of a log entry. NATS messages have at most 1 MiB unless the server says otherwise."""
 MOST_VALUE_BYTES = 1 << 18
 """Limit of the value of a key, and of a broadcast."""
+
+
+UNREADABLE_ENTRY_ADVICE = (
+    "What it had may count, so it is not skipped: put a copy of the servers' files back that was "
+    "made before, or crawl anew under another name, as with --cluster nats://host:4222/again"
+)
+"""Advice where a log entry cannot be read."""
+
+
+def ignore(_line: str) -> None:
+    """Discard a message."""
 
 
 class EngineError(MinicrawlError):
@@ -215,3 +235,119 @@ class ClusterEngine(ShardLogs, BatchChannels, KeyValues, Broadcasts, ObjectFiles
 
     async def close(self) -> None:
         """Close the connection. Inboxes and watches end."""
+
+
+# ================================================================ access
+
+_NAMED = re.compile("(.*[^/])/([A-Za-z0-9_-]*)")
+"""Servers and the path behind them; the slashes of `nats://` do not count."""
+USUAL_NAME = "crawl"
+_MISSING = "a cluster needs nats-py[nkeys]: install minicrawl[cluster]"
+_MODULES = ("nats", "nkeys")
+
+
+class ClusterAccess(NamedTuple):
+    """Address and credentials of the engine of one crawl."""
+
+    url: str
+    name: str = USUAL_NAME
+    creds: Path | None = None
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+
+
+FILES = ("NATS_CA", "NATS_CERT", "NATS_KEY")
+"""Variables by which NATS's own command finds trusted certificates, a certificate and its key."""
+
+
+def access_of(cluster: Cluster, environ: Mapping[str, str] = os.environ) -> ClusterAccess:
+    """Split a URL such as nats://host:4222/news into servers and the name of the crawl."""
+    if cluster.url is None:
+        raise UsageError("which cluster? --cluster nats://host:4222 names its servers")
+    found = _NAMED.fullmatch(cluster.url)
+    servers, name = found.groups() if found else (cluster.url, "")
+    files = (Path(file) if (file := environ.get(variable)) else None for variable in FILES)
+    return ClusterAccess(servers, name or USUAL_NAME, cluster.creds, *files)
+
+
+@asynccontextmanager
+async def opened(access: ClusterAccess, *, makes: bool = True) -> AsyncIterator[ClusterEngine]:
+    """Open the engine, and close it on exit.
+
+    Raises UsageError if the servers refuse us. With `makes` false a crawl that is absent is refused
+    as well, instead of being made.
+    """
+    try:
+        engine = await connected_anew(access, makes=makes)
+    except EngineError as error:
+        raise UsageError(str(error)) from error
+    try:
+        yield engine
+    finally:
+        await engine.close()
+
+
+def import_engine() -> None:
+    """Import the modules that a connection needs.
+
+    Called early, it makes the first connection faster.
+    """
+    try:
+        import minicrawl.cluster.nats.connecting  # noqa: F401
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _MODULES:
+            raise
+        raise UsageError(_MISSING) from None
+
+
+async def connected_anew(access: ClusterAccess, *, makes: bool = True) -> ClusterEngine:
+    """Open another connection to the engine. The caller closes it."""
+    import_engine()
+    from minicrawl.cluster.nats.connecting import connect
+    from minicrawl.cluster.nats.jetstream import NatsSettings
+
+    return await connect(NatsSettings(**access._asdict()), makes=makes)
+
+
+# ================================================================ engine thread
+#
+# A thread with its own event loop and engine connection, so that no other work delays a commit.
+
+T = TypeVar("T")
+Connect = Callable[[], Coroutine[Any, Any, ClusterEngine]]
+
+
+class EngineThread:
+    """A thread with an event loop and an engine of its own."""
+
+    def __init__(self, connect: Connect) -> None:
+        """Call `connect` in the new thread, and wait for its engine."""
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="replica", daemon=True)
+        self._thread.start()
+        try:
+            self.engine = self.run(connect())
+        except BaseException:
+            self._stop()
+            raise
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run the coroutine in the thread, and return its result."""
+        return self.begin(work).result()
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start the coroutine in the thread, without waiting."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self) -> None:
+        """Close the engine, and end the thread."""
+        try:
+            self.run(self.engine.close())
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

@@ -11,12 +11,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from minicrawl.cluster import terms as records
-from minicrawl.cluster.assignment import water_level
+from minicrawl.cluster.assignment import (
+    TELL_S,
+    ShardFacts,
+    facts_in,
+    fetched_together,
+    pages_above,
+    water_level,
+)
 from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.engine import Broadcast, ClusterEngine, KeyEntry
-from minicrawl.cluster.node.held import BEAT_S, LEASE_S, cancelled, follow, listen
-from minicrawl.cluster.node.node import lease_clock
-from minicrawl.cluster.shard import TELL_S, ShardFacts, facts_in, fetched_together, pages_above
+from minicrawl.cluster.node.leases import BEAT_S, LEASE_S, cancelled, follow, lease_clock, listen
 from minicrawl.cluster.terms import (
     DRAIN_PREFIX,
     NO_CRAWL,

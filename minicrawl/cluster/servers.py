@@ -23,13 +23,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from minicrawl.cluster.access import ClusterAccess
-from minicrawl.cluster.engine import ClusterEngine, EngineError
-from minicrawl.cluster.gather.gathering import gather_cluster
-from minicrawl.cluster.nats.asking import NatsSettings
+from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, EngineError
+from minicrawl.cluster.gathering import gather_cluster
 from minicrawl.cluster.nats.connecting import await_answer
-from minicrawl.cluster.node.held import Tell
-from minicrawl.cluster.node.running import NodePlace, run_node
+from minicrawl.cluster.nats.jetstream import NatsSettings
+from minicrawl.cluster.node.node import NodePlace, run_node
+from minicrawl.cluster.node.supervisor import Tell
 from minicrawl.cluster.terms import settings_of_node, workers_of_node
 from minicrawl.config import Loaded
 from minicrawl.demo.web import DemoServer, DemoWeb, demo_settings

@@ -16,9 +16,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cluster.assignment import NO_LEVEL, sketch, to_level, water_level
+from minicrawl.cluster.assignment import (
+    FEWEST,
+    NO_LEVEL,
+    ShardFacts,
+    pages_above,
+    sketch,
+    to_level,
+    water_level,
+)
 from minicrawl.cluster.channels import rhythm_s
-from minicrawl.cluster.shard import FEWEST, ShardFacts, pages_above
 from minicrawl.cluster.traffic import (
     LocalShard,
     ShardAddresses,

@@ -27,9 +27,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from minicrawl.cluster.assignment import (
+    TELL_S,
     WHOLE,
     AddressParts,
     AddressRecordError,
+    ShardFacts,
     who_looks,
     with_own,
 )
@@ -37,13 +39,13 @@ from minicrawl.cluster.channels import (
     Arrival,
     BatchError,
     Posting,
+    Shard,
     Transfer,
     TransferBatch,
     UnpostedBatches,
     judge,
     unpack,
 )
-from minicrawl.cluster.shard import TELL_S, Shard, ShardFacts
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.events import Warned

@@ -408,11 +408,6 @@ class Network:
         """Limit of all bodies in flight in a process: one of maximum size, and many usual ones."""
         return max(15_000_000, self.max_body_bytes * 3 // 2)
 
-    @property
-    def needs_httpx(self) -> bool:
-        """True if some requests need httpx: a proxy, or HTTP/2."""
-        return self.http2 != "off" or any(text != ENVIRONMENT for text in self.proxy)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:

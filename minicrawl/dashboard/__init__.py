@@ -6,8 +6,7 @@ serving       the address, the token, and the server
 routes        HTTP routes, access control, and the event streams that follow a crawl
 views         content of the page, from the store and the running crawl
 launching     starts a crawl from a form
-commands      `minicrawl dashboard`
-beside_crawl  `crawl --dashboard`
+commands      `minicrawl dashboard` and `crawl --dashboard`
 
 page/ has the page's own files. They are sent, not imported.
 """

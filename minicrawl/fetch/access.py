@@ -24,8 +24,7 @@ from minicrawl.config import Access, Politeness
 from minicrawl.config.values import HEADER, LOGIN, ON, TOKEN, USER_PASSWORD
 from minicrawl.errors import UsageError
 from minicrawl.fetch.decoding import ACCEPTED
-from minicrawl.fetch.targets import Origin, target
-from minicrawl.fetch.transport import ResponseStream, Transport, TransportRequest
+from minicrawl.fetch.transport import Origin, ResponseStream, Transport, TransportRequest, target
 from minicrawl.model import Request, Want
 from minicrawl.version import __version__
 

@@ -1,11 +1,13 @@
-"""HTTP/1.1 client over its own connections.
+"""HTTP client over its own connections: HTTP/1.1, and HTTP/2 where servers choose it.
 
-client       sends requests and keeps connections open for the next ones
-pool         the connections of a client, and its limit on concurrent requests
-idle         connections that wait for the next request to their host
+connection   one HTTP/1.1 connection, one request at a time
+byte stream  one connection in bytes: for proxies and HTTP/2
 dialing      connects to the first address of a host that answers
-connection   one connection, one request at a time
+idle         connections that wait for the next request to their host
+client       sends requests and keeps connections open for the next ones
 """
+
+from __future__ import annotations
 
 import asyncio
 import socket
@@ -15,13 +17,25 @@ from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable,
 from copy import copy
 from functools import partial
 from itertools import count
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
-from minicrawl.fetch.http1 import Head, ResponseParser, request_bytes
-from minicrawl.fetch.targets import ConnectTarget, Origin
-from minicrawl.fetch.tls import TlsOpener, TlsServer, break_cycles
-from minicrawl.fetch.transport import EXPECTED, Fault, TransportRequest
+from minicrawl.fetch.http1 import Head, ResponseParser, check_path, request_bytes
+from minicrawl.fetch.tls import HTTP2, TlsOpener, TlsServer, break_cycles
+from minicrawl.fetch.transport import (
+    EXPECTED,
+    ConnectTarget,
+    Fault,
+    Origin,
+    ResponseStream,
+    TransportRequest,
+)
 from minicrawl.model import FailureKind
+
+if TYPE_CHECKING:
+    from minicrawl.fetch.http2 import Http2Connection
+
+T = TypeVar("T")
+P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 # ================================================================ connection
 #
@@ -44,8 +58,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(
         self,
-        on_made: Callable[["Connection"], None],
-        on_lost: Callable[["Connection"], None],
+        on_made: Callable[[Connection], None],
+        on_lost: Callable[[Connection], None],
         max_head_bytes: int,
         read_buffer: memoryview,
     ) -> None:
@@ -92,6 +106,11 @@ class Connection(asyncio.BufferedProtocol):
     def is_unanswered(self) -> bool:
         """True if no byte has arrived for the last request."""
         return not (self._parser and self._parser.has_begun)
+
+    @property
+    def is_usable(self) -> bool:
+        """True if the connection has not ended, so that a request may be sent on it."""
+        return self._transport is not None
 
     @property
     def is_reusable(self) -> bool:
@@ -183,6 +202,106 @@ class Connection(asyncio.BufferedProtocol):
             self._progress.set_result(None)
 
 
+# ================================================================ byte stream
+#
+# Connection that is read and written in bytes: for handshakes with proxies, and for HTTP/2.
+#
+# Laws: at most 256 KiB wait here to be read. The memory of a connection is freed when it ends.
+
+
+class ByteStream(asyncio.Protocol):
+    """Stream over an asyncio transport. It calls `on_lost` when the connection has ended."""
+
+    def __init__(self) -> None:
+        self.on_lost: Callable[[], None] = lambda: None
+        self._transport: asyncio.Transport | None = None  # None before and after the connection
+        self._received = bytearray()
+        self._error: Exception | None = None
+        self._progress: asyncio.Future[None] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """True if the connection has not ended."""
+        return self._transport is not None
+
+    async def read(self, max_bytes: int) -> bytes:
+        """Return some bytes; empty at the end."""
+        while not self._received:
+            if self._error is not None:
+                raise copy(self._error)  # a traceback would keep the callers' local variables alive
+            if self._transport is None:
+                return b""
+            self._progress = asyncio.get_running_loop().create_future()
+            try:
+                await self._progress
+            finally:
+                self._progress = None
+        piece = bytes(self._received[:max_bytes])
+        del self._received[:max_bytes]
+        if self._transport is not None and len(self._received) <= _MOST_WAITING_BYTES:
+            self._transport.resume_reading()
+        return piece
+
+    def write(self, data: bytes) -> None:
+        """Write a request. What the kernel does not accept at once is buffered: requests are small.
+
+        Writes after an orderly end by the server are dropped, so that the caller still reads the
+        response that it sent before, and then the end.
+        """
+        if self._transport is not None:
+            self._transport.write(data)
+        elif self._error is not None:
+            raise copy(self._error)
+
+    def abort(self) -> None:
+        """Close the connection immediately."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def hand_over(
+        self, make: Callable[[str | None], P], opener: TlsOpener, server: TlsServer | None
+    ) -> P:
+        """Give the connection to the protocol that `make` returns, under TLS if there is a server.
+
+        Bytes that were not read belong to nobody: the server spoke before it was asked.
+        """
+        transport, self._transport = self._transport, None
+        if transport is None or self._received:
+            if transport is not None:
+                transport.abort()
+            raise self._error or ConnectionResetError("the connection ended before the request")
+        if server is not None:
+            return await opener.begin_over(transport, make, server)
+        protocol = make(None)
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+        return protocol
+
+    # ------------------------------------------------------------ called by asyncio
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if self._transport is not None and len(self._received) > _MOST_WAITING_BYTES:
+            self._transport.pause_reading()
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._transport is not None:
+            break_cycles(self._transport)
+        self._transport = None
+        self._error = exc and exc.with_traceback(None)
+        self._wake()
+        self.on_lost()
+
+    def _wake(self) -> None:
+        if self._progress and not self._progress.done():
+            self._progress.set_result(None)
+
+
 # ================================================================ dialing
 #
 # Dialing: connects to the first address of a host that answers (Happy Eyeballs, RFC 8305).
@@ -193,8 +312,6 @@ class Connection(asyncio.BufferedProtocol):
 #
 # begin   setup of a new connection, such as the TLS handshake. While there are other addresses to
 #         try, it has a time limit.
-
-T = TypeVar("T")
 
 _HEAD_START_S = 0.25  # head start of an address, as RFC 8305 recommends
 _BEGIN_S = 3.0  # per address, while there are others to try
@@ -319,6 +436,79 @@ def _family(address: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
+Way = Hashable
+"""What leads to a host: one of its addresses, or a proxy. Only a dialer looks into it."""
+TlsFor = Callable[[str], ssl.SSLContext]
+"""Function from a host to its TLS context."""
+
+
+class Dialer(Protocol):
+    """Opener of the connections of a client.
+
+    Connections of one host by different ways are not interchangeable.
+    """
+
+    def ways(self, request: TransportRequest) -> Sequence[Way]:
+        """Return the ways to the host, best first."""
+        ...
+
+    async def dial(
+        self, request: TransportRequest, make: Callable[[str | None], P]
+    ) -> tuple[Way, P]:
+        """Open a connection by the first way that works, including TLS for https.
+
+        `make` returns its protocol; the argument is what the TLS handshake negotiated, if anything.
+        """
+        ...
+
+    def request_bytes(self, way: Way, request: TransportRequest) -> bytes:
+        """Return the HTTP/1.1 request for this way."""
+        ...
+
+    def check(self, way: Way, status: int) -> None:
+        """Raise a Fault if a response with this status does not come from the host."""
+
+
+class DirectDialer:
+    """Dialer to the addresses that requests name."""
+
+    def __init__(self, connector: Connector, tls_for: TlsFor) -> None:
+        self.connector, self.tls_for, self.opener = connector, tls_for, TlsOpener()
+
+    def ways(self, request: TransportRequest) -> Sequence[Way]:
+        return request.places
+
+    async def dial(
+        self, request: TransportRequest, make: Callable[[str | None], P]
+    ) -> tuple[Way, P]:
+        begin = partial(self.begin, self.server_of(request.target.origin), make)
+        return await self.connector.connect(request.places, begin)
+
+    def server_of(self, origin: Origin) -> TlsServer | None:
+        """Return the server for the TLS handshake, or None for plain HTTP."""
+        if not origin.is_tls:
+            return None
+        name = origin.host.rstrip(".")
+        return TlsServer(self.tls_for(name), name, origin.port)
+
+    async def begin(
+        self, server: TlsServer | None, make: Callable[[str | None], P], opened: socket.socket
+    ) -> P:
+        """Attach a protocol to an open socket, under TLS if there is a server."""
+        if server is not None:
+            return await self.opener.begin(opened, make, server)
+        loop = asyncio.get_running_loop()
+        _, protocol = await loop.create_connection(lambda: make(None), sock=opened)
+        return protocol
+
+    def request_bytes(self, way: Way, request: TransportRequest) -> bytes:
+        origin, path, _ = request.target
+        return request_bytes(origin.name, path, request.headers, request.method)
+
+    def check(self, way: Way, status: int) -> None:
+        pass
+
+
 # ================================================================ idle
 #
 # Idle connections, which wait for the next request to their host.
@@ -328,28 +518,21 @@ def _family(address: str) -> socket.AddressFamily:
 # still open.
 
 
-class Abortable(Protocol):
-    """Connection, as the pool sees it."""
-
-    def abort(self) -> None:
-        """Close the connection immediately."""
+AnyConnection: TypeAlias = "Connection | Http2Connection"
+PoolKey = tuple[Origin, Way]
 
 
-K = TypeVar("K", bound=Hashable)
-C = TypeVar("C", bound=Abortable)
-
-
-class IdleConnections(Generic[K, C]):
-    """Idle connections by pool key, with their expiry times."""
+class IdleConnections:
+    """Idle connections by key, with their expiry times."""
 
     def __init__(self, limit: int, keep_s: float) -> None:
         self._limit = limit
         self._keep_s = keep_s
-        self._waiting: dict[C, tuple[K, float]] = {}
-        self._by_key: defaultdict[K, list[C]] = defaultdict(list)
+        self._waiting: dict[AnyConnection, tuple[PoolKey, float]] = {}
+        self._by_key: defaultdict[PoolKey, list[AnyConnection]] = defaultdict(list)
         self._timer: asyncio.TimerHandle | None = None
 
-    def put(self, key: K, connection: C) -> None:
+    def put(self, key: PoolKey, connection: AnyConnection) -> None:
         """Add a connection."""
         until = asyncio.get_running_loop().time() + self._keep_s
         self._waiting[connection] = key, until
@@ -358,7 +541,7 @@ class IdleConnections(Generic[K, C]):
             self._abort_oldest()
         self._set_timer()
 
-    def take(self, key: K) -> C | None:
+    def take(self, key: PoolKey) -> AnyConnection | None:
         """Remove and return the newest connection of this key, or None."""
         if key not in self._by_key:
             return None
@@ -366,7 +549,7 @@ class IdleConnections(Generic[K, C]):
         self.forget(connection)
         return connection
 
-    def forget(self, connection: C) -> None:
+    def forget(self, connection: AnyConnection) -> None:
         """Remove a connection if it is idle."""
         key, _ = self._waiting.pop(connection, (None, 0.0))
         if key is None:
@@ -401,19 +584,25 @@ class IdleConnections(Generic[K, C]):
         self._set_timer()
 
 
-# ================================================================ pool
+# ================================================================ client
 #
-# Pool: the connections of a client, active and idle.
+# HTTP client over pooled connections.
 #
-# Laws: at most `connections` requests are in flight. A request is sent once. It is repeated only if
-# a reused connection ended before the first byte of a response, and only after a pause, since the
-# server may have received the request. Closing a client closes all its connections.
+# key      origin and way, which a reused connection must share with the request
+# way      address of the host, or a proxy with the host that it is asked for (`fetch.proxy`)
+# place    slot of a request in flight, until its response is closed
+# shared   HTTP/2 connection with requests on it; it may take more (`fetch.http2`)
 #
-# place   slot of a request in flight, until its response is closed
+# Laws: at most `connections` requests are in flight. A request goes only where the dialer allows:
+# to an address that it names, or to a proxy. It is sent once, and repeated only if a reused
+# connection ended before the first byte of a response, and only after a pause, since the server may
+# have received it. Ending a request early, by cancellation too, closes its connection; a shared one
+# stays open for its other requests, but takes no new ones. A host has one HTTP/2 connection.
+# Closing a client closes all its connections.
 
 
 class Pace(NamedTuple):
-    """Limits of a connection pool: requests in flight, idle connections, and times.
+    """Limits of a client: requests in flight, idle connections, and times.
 
     `keep_s` is how long an idle connection is kept, `pause_s` the pause before a request is
     repeated.
@@ -425,60 +614,46 @@ class Pace(NamedTuple):
     pause_s: float = 0.0
 
 
-class ConnectionPool(Generic[K, C]):
-    """Connections of one client."""
+class HttpClient:
+    """Transport over pooled connections.
 
-    def __init__(self, pace: Pace) -> None:
+    Without `http2`, which makes HTTP/2 connections, the dialer must not offer HTTP/2 to servers.
+    """
+
+    def __init__(
+        self,
+        pace: Pace,
+        dialer: Dialer,
+        *,
+        max_head_bytes: int,
+        http2: type[Http2Connection] | None = None,
+    ) -> None:
+        self._dialer, self._http2 = dialer, http2
+        self._max_head_bytes = max_head_bytes
         self._places = asyncio.Semaphore(pace.connections)
-        self._idle = IdleConnections[K, C](pace.kept, pace.keep_s)
-        self._open: set[C] = set()
+        self._idle = IdleConnections(pace.kept, pace.keep_s)
+        self._open: set[AnyConnection] = set()
+        self._shared: dict[PoolKey, Http2Connection] = {}
+        self._dialing: dict[Origin, asyncio.Lock] = {}
         self._pause_s = pace.pause_s
+        self._read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
 
-    async def in_place(self, send: Callable[[], Awaitable[T]]) -> T:
-        """Wait for a free place and send a request.
-
-        The place is held until the response is closed.
-        """
+    async def send(self, request: TransportRequest) -> ResponseStream:
+        check_path(request.target.path)
         await self._places.acquire()
         try:
-            return await send()
+            if kept := self._kept(request):
+                _, connection = kept
+                try:
+                    return await self._ask(*kept, request)
+                except EXPECTED:
+                    if not connection.is_unanswered:
+                        raise
+                await asyncio.sleep(self._pause_s)
+            return await self._ask(*await self._connect(request), request)
         except BaseException:
             self._places.release()
             raise
-
-    def leave_place(self) -> None:
-        """Free the place of a request whose response was closed."""
-        self._places.release()
-
-    async def try_kept(self, answer: Awaitable[T], is_unanswered: Callable[[], bool]) -> T | None:
-        """Await the response on a reused connection. Return None if the request may be repeated.
-
-        The pause before the repetition has passed then.
-        """
-        try:
-            return await answer
-        except EXPECTED:
-            if not is_unanswered():
-                raise
-        await asyncio.sleep(self._pause_s)
-        return None
-
-    def take(self, key: K) -> C | None:
-        """Remove and return an idle connection of this key, or None."""
-        return self._idle.take(key)
-
-    def keep(self, key: K, connection: C) -> None:
-        """Mark a connection as idle."""
-        self._idle.put(key, connection)
-
-    def add(self, connection: C) -> None:
-        """Register a new connection."""
-        self._open.add(connection)
-
-    def discard(self, connection: C) -> None:
-        """Unregister a connection that ended."""
-        self._open.discard(connection)
-        self._idle.forget(connection)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -488,108 +663,114 @@ class ConnectionPool(Generic[K, C]):
         while self._open:  # each is unregistered when the loop reports its end
             await asyncio.sleep(0)
 
-
-# ================================================================ client
-#
-# HTTP/1.1 client over pooled connections.
-#
-# pool key   origin and address, which a reused connection must share with the request
-#
-# Laws: a request connects only to addresses that it names. Ending a request early, by cancellation
-# too, closes its connection. The remaining guarantees are those of `ConnectionPool`.
-
-PoolKey = tuple[Origin, ConnectTarget]
-
-
-class HttpClient:
-    """Transport over pooled HTTP/1.1 connections.
-
-    `tls` returns the TLS context for a host; `bind` are local addresses. A request has `timeout_s`.
-    """
-
-    def __init__(
-        self,
-        pace: Pace,
-        *,
-        tls: Callable[[str], ssl.SSLContext],
-        timeout_s: float,
-        max_head_bytes: int,
-        bind: Sequence[str] = (),
-    ) -> None:
-        self._tls_for = tls
-        self._max_head_bytes = max_head_bytes
-        self._connector = Connector(timeout_s, bind)
-        self._pool = ConnectionPool[PoolKey, Connection](pace)
-        self._tls = TlsOpener()
-        self._read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
-
-    async def send(self, request: TransportRequest) -> "HttpResponseStream":
-        return await self._pool.in_place(partial(self._send, request))
-
-    async def aclose(self) -> None:
-        await self._pool.aclose()
-
-    async def _send(self, request: TransportRequest) -> "HttpResponseStream":
-        origin, path, _ = request.target
-        written = request_bytes(origin.name, path, request.headers, request.method)
-        if kept := self._kept(request):
-            _, connection = kept
-            answer = self._receive(*kept, written)
-            found = await self._pool.try_kept(answer, lambda: connection.is_unanswered)
-            if found is not None:
-                return found
-        key, connection = await self._connect(origin, request.places)
-        return await self._receive(key, connection, written)
-
-    async def _receive(
-        self, key: PoolKey, connection: Connection, written: bytes
-    ) -> "HttpResponseStream":
+    async def _ask(
+        self, key: PoolKey, connection: AnyConnection, request: TransportRequest
+    ) -> ResponseStream:
+        if not isinstance(connection, Connection):
+            return await self._share(key, connection, request)
+        _, way = key
         try:
-            head = await connection.send(written)
+            head = await connection.send(self._dialer.request_bytes(way, request))
+            self._dialer.check(way, head.status)
         except BaseException:
             connection.abort()
             raise
         return HttpResponseStream(head, connection, partial(self._done, key, connection))
 
     def _done(self, key: PoolKey, connection: Connection) -> None:
-        self._pool.leave_place()
+        self._places.release()
         if connection.is_reusable:
             connection.forget_response()
-            self._pool.keep(key, connection)
+            self._idle.put(key, connection)
         else:
+            connection.abort()
+
+    async def _share(
+        self, key: PoolKey, connection: Http2Connection, request: TransportRequest
+    ) -> ResponseStream:
+        """Send a request on an HTTP/2 connection, beside others."""
+        self._shared[key] = connection
+
+        def done() -> None:
+            self._places.release()
+            self._end_share(key, connection)
+
+        try:
+            return await connection.send(request, done)
+        except BaseException:
+            self._end_share(key, connection)
+            raise
+
+    def _end_share(self, key: PoolKey, connection: Http2Connection) -> None:
+        is_usable = connection.is_usable
+        if connection.requests and is_usable:
+            return
+        if self._shared.get(key) is connection:
+            del self._shared[key]
+        if is_usable:
+            self._idle.put(key, connection)
+        elif not connection.requests:
             connection.abort()
 
     # ------------------------------------------------------------ connections
 
-    def _kept(self, request: TransportRequest) -> tuple[PoolKey, Connection] | None:
-        for place in request.places:
-            key = request.target.origin, place
-            if connection := self._pool.take(key):
+    def _kept(self, request: TransportRequest) -> tuple[PoolKey, AnyConnection] | None:
+        if self._shared and (shared := self._shared_with(request)):
+            return shared
+        for way in self._dialer.ways(request):
+            key = request.target.origin, way
+            while connection := self._idle.take(key):
+                if connection.is_usable:
+                    return key, connection
+                connection.abort()
+        return None
+
+    def _shared_with(self, request: TransportRequest) -> tuple[PoolKey, Http2Connection] | None:
+        for way in self._dialer.ways(request):
+            key = request.target.origin, way
+            if (connection := self._shared.get(key)) and connection.is_usable:
                 return key, connection
         return None
 
-    async def _connect(
-        self, origin: Origin, places: tuple[ConnectTarget, ...]
-    ) -> tuple[PoolKey, Connection]:
-        place, connection = await self._connector.connect(
-            places, partial(self._begin, self._server_of(origin))
-        )
-        return (origin, place), connection
+    async def _connect(self, request: TransportRequest) -> tuple[PoolKey, AnyConnection]:
+        """Return a new connection.
 
-    def _server_of(self, origin: Origin) -> TlsServer | None:
-        if not origin.is_tls:
-            return None
-        name = origin.host.rstrip(".")
-        return TlsServer(self._tls_for(name), name, origin.port)
+        Requests to a host that may speak HTTP/2 wait for it, in case it can be shared.
+        """
+        origin = request.target.origin
+        if self._http2 is None or not origin.is_tls:
+            return await self._dial(request)
+        lock = self._dialing.setdefault(origin, asyncio.Lock())
+        try:
+            async with lock:
+                return self._shared_with(request) or await self._dial(request)
+        finally:
+            if not lock.locked():
+                self._dialing.pop(origin, None)
 
-    async def _begin(self, server: TlsServer | None, opened: socket.socket) -> Connection:
-        connection = Connection(
-            self._pool.add, self._pool.discard, self._max_head_bytes, self._read_buffer
-        )
-        if server is not None:
-            return await self._tls.begin(opened, connection, server)
-        await asyncio.get_running_loop().create_connection(lambda: connection, sock=opened)
-        return connection
+    async def _dial(self, request: TransportRequest) -> tuple[PoolKey, AnyConnection]:
+        origin = request.target.origin
+        way, made = await self._dialer.dial(request, self._protocol_for)
+        if isinstance(made, Connection):
+            return (origin, way), made
+        assert self._http2 is not None
+        shared = self._http2(made, origin, self._max_head_bytes)
+        if not made.is_open:
+            raise ConnectionResetError("the connection ended before the request")
+        made.on_lost = partial(self._discard, shared)
+        self._open.add(shared)
+        self._shared[origin, way] = shared
+        return (origin, way), shared
+
+    def _protocol_for(self, negotiated: str | None) -> Connection | ByteStream:
+        if negotiated == HTTP2:
+            return ByteStream()
+        return Connection(self._open.add, self._discard, self._max_head_bytes, self._read_buffer)
+
+    def _discard(self, connection: AnyConnection) -> None:
+        """Unregister a connection that ended."""
+        self._open.discard(connection)
+        self._idle.forget(connection)
 
 
 class HttpResponseStream:

@@ -25,14 +25,24 @@ from minicrawl.fetch.body import Body, BodyLimits, BodyVerdict, DecodeBudget, Ju
 from minicrawl.fetch.decoding import UnknownCoding, codings
 from minicrawl.fetch.http1 import CONFLICT, MOST_CHARACTERS, take_cookies, transfer_codings
 from minicrawl.fetch.opening import open_transport, pace_of, through_httpx, with_logins
-from minicrawl.fetch.resolver import HostAndPort, Lookup, Resolver, lookup_of, unresolved
-from minicrawl.fetch.targets import ConnectTarget, ResolveRules, Target, parse_rule, target
+from minicrawl.fetch.resolver import (
+    HostAndPort,
+    Lookup,
+    Resolver,
+    ResolveRules,
+    lookup_of,
+    parse_rule,
+    unresolved,
+)
 from minicrawl.fetch.transport import (
     EXPECTED,
+    ConnectTarget,
     Fault,
     ResponseStream,
+    Target,
     TransportRequest,
     failure,
+    target,
 )
 from minicrawl.model import (
     Failed,

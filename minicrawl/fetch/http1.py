@@ -1,5 +1,23 @@
 """HTTP/1.1 without I/O: writes requests as bytes, and parses responses as bytes arrive.
 
+A response is a head and a body. The parser collects the head up to its blank line. The head says
+where the body ends, and so which framing cuts it out of the bytes from then on: `ByLength`,
+`ByChunks`, or `ByConnection` if only the end of the connection ends it. One response in three
+pieces, as the network may split it:
+
+    parser.feed(b"HTTP/1.1 200 OK\r\nTransfer-Enc")      b""     parser.head is None
+    parser.feed(b"oding: chunked\r\n\r\n5\r\nhel")      b"hel"  head.status is 200; 2 bytes to come
+    parser.feed(b"lo\r\n0\r\n\r\n")                     b"lo"   ended, and keeps_connection
+
+Usually a head arrives in one piece, often with the whole body, so this case copies nothing twice.
+Servers that send a byte at a time cost more, but the time stays proportional to the bytes: only new
+bytes are searched for the blank line.
+
+What browsers forgive is forgiven: bare line feeds, missing reasons, unknown versions. What could
+make two readers disagree on where a response ends is not, as the rest would be taken for the
+answer to the next request: two lengths that differ fail, and a length beside chunks is read, but
+ends the connection.
+
 framing   what marks the end of a body: its length, its chunks, or the end of the connection
 excess    bytes after the end of a response although no further request was sent
 interim   a response before the final one, such as 100 Continue; it is skipped

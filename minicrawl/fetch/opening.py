@@ -9,17 +9,19 @@ import os
 import resource
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Network, Politeness
 from minicrawl.config.values import ENVIRONMENT
 from minicrawl.errors import UsageError
-from minicrawl.fetch.connection import HttpClient, Pace
+from minicrawl.fetch.connection import Connector, Dialer, DirectDialer, HttpClient, Pace
+from minicrawl.fetch.http1 import joined_headers
 from minicrawl.fetch.resolver import Located, Lookup, Resolver
-from minicrawl.fetch.targets import Origin
-from minicrawl.fetch.tls import TlsContexts, check_authorities, check_tls
-from minicrawl.fetch.transport import Transport
+from minicrawl.fetch.tls import HTTP1, HTTP1_AND_2, TlsContexts, check_authorities, check_tls
+from minicrawl.fetch.transport import Fault, Origin, Transport, TransportRequest
+from minicrawl.model import FailureKind
 
 if TYPE_CHECKING:
     import httpx
@@ -66,26 +68,28 @@ def open_transport(
     lookup: Lookup,
     tls: ssl.SSLContext | None = None,
 ) -> OpenedTransport:
-    """Return the HTTP/1.1 client, wrapped to use httpx where the settings need it."""
-    own = HttpClient(
-        pace,
-        tls=TlsContexts(network, given=tls),
-        timeout_s=network.timeout_s,
-        max_head_bytes=network.max_head_bytes,
-        bind=network.bind_address,
-    )
-    if not network.needs_httpx:
-        return OpenedTransport(own, resolver.places_of)
-    from minicrawl.fetch.routing import RoutedTransport, dialers_of
+    """Return a client that dials as the settings ask for. `tls` is for tests."""
+    offers_http2 = network.http2 != "off"
+    contexts = TlsContexts(network, HTTP1_AND_2 if offers_http2 else HTTP1, tls)
+    dialer: Dialer
+    places_of: PlacesOf = resolver.places_of
+    dialer = direct = DirectDialer(Connector(network.timeout_s, network.bind_address), contexts)
+    http2 = None
+    if any(text != ENVIRONMENT for text in network.proxy):
+        from minicrawl.fetch.proxy import ProxyDialer
 
-    routed = RoutedTransport(network, pace, own, resolver, dialers_of(network, lookup, tls))
-    return OpenedTransport(routed, routed.places_of)
+        dialer = proxied = ProxyDialer(network, direct, lookup, TlsContexts(network, given=tls))
+        places_of = proxied.places_by(resolver)
+    if offers_http2:
+        from minicrawl.fetch.http2 import Http2Connection
+
+        http2 = Http2Connection
+    client = HttpClient(pace, dialer, max_head_bytes=network.max_head_bytes, http2=http2)
+    return OpenedTransport(client, places_of)
 
 
 def through_httpx(transport: httpx.AsyncBaseTransport, resolver: Resolver) -> OpenedTransport:
     """Return an httpx transport in place of the HTTP client."""
-    from minicrawl.fetch.httpx_transport import HttpxTransport
-
     return OpenedTransport(HttpxTransport(transport), resolver.places_of)
 
 
@@ -94,6 +98,78 @@ def with_logins(transport: Transport, logins: AccessByOrigin, pause_s: float) ->
     from minicrawl.fetch.access import LoginTransport
 
     return LoginTransport(transport, logins, pause_s)
+
+
+# ================================================================ httpx
+#
+# Adapter that sends requests through any httpx transport: a proxy, a mock.
+#
+# Such a transport resolves names itself: the resolver can refuse a host, but cannot choose the
+# address.
+
+
+class HttpxTransport:
+    """Transport of this package over an httpx transport."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
+        self._transport = transport
+
+    async def send(self, request: TransportRequest) -> HttpxResponseStream:
+        import httpx
+
+        with _naming_faults():
+            sent = httpx.Request(request.method, request.target.url, headers=[*request.headers])
+            return HttpxResponseStream(await self._transport.handle_async_request(sent))
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+
+class HttpxResponseStream:
+    """Response stream of this package over an httpx response."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
+        self.status = response.status_code
+        self.headers = joined_headers(
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in response.headers.raw
+        )
+
+    @property
+    def body(self) -> AsyncIterator[bytes]:
+        return self._chunks()
+
+    def take_whole(self) -> bytes | None:
+        return None  # httpx does not say whether the body is complete
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        import httpx
+
+        assert isinstance(self._response.stream, httpx.AsyncByteStream)
+        with _naming_faults():
+            async for chunk in self._response.stream:
+                yield chunk
+
+
+@contextmanager
+def _naming_faults() -> Iterator[None]:
+    """Convert exceptions of httpx into Faults."""
+    import httpx
+
+    try:
+        yield
+    except httpx.TimeoutException as error:
+        raise Fault(FailureKind.TIMEOUT, str(error)) from error
+    except httpx.ConnectError as error:
+        raise Fault(FailureKind.CONNECT, str(error)) from error
+    except httpx.NetworkError as error:
+        raise Fault(FailureKind.RESET, str(error)) from error
+    except (httpx.TransportError, httpx.InvalidURL) as error:
+        raise Fault(FailureKind.PROTOCOL, str(error)) from error
 
 
 # ================================================================ reaching
@@ -131,10 +207,10 @@ async def check(network: Network, environ: Mapping[str, str] = os.environ) -> Re
         from minicrawl.fetch.proxy import (
             ProxyRoutes,
             as_lines,
+            check_proxies,
             hosts_without_proxy,
             names_of_proxies,
         )
-        from minicrawl.fetch.routing import check_proxies
 
         found = known(network, environ)
         if found.proxy:

@@ -1,18 +1,26 @@
-"""Proxies: where they are configured, which ones a host uses, and their handshakes.
+"""Proxies: where they are configured, which ones a host uses, and connections through them.
 
 naming       configuration: settings, files, the environment
 proxies      the proxies of a host
-handshakes   open a connection through a proxy
+handshakes   make a proxy connect to a host
+dialing      opens connections through the proxies of a host
+checks       look for broken proxies before the first request
 """
 
+from __future__ import annotations
+
+import asyncio
+import ssl
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from http import HTTPStatus
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from itertools import count
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from socksio import socks5
@@ -20,10 +28,22 @@ from socksio import socks5
 from minicrawl.config import Network as NetworkSettings
 from minicrawl.config.values import BYPASS, ENVIRONMENT, PROXY, InvalidValue, hidden_login
 from minicrawl.errors import UsageError
-from minicrawl.fetch.http1 import ResponseParser
-from minicrawl.fetch.targets import Origin
-from minicrawl.fetch.transport import Fault
-from minicrawl.model import FailureKind
+from minicrawl.fetch.connection import ByteStream, Connector, DirectDialer, TlsFor, Way
+from minicrawl.fetch.http1 import ResponseParser, request_bytes
+from minicrawl.fetch.resolver import (
+    Located,
+    Lookup,
+    Resolver,
+    ResolveRules,
+    lookup_of,
+    stand_in,
+    unresolved,
+)
+from minicrawl.fetch.tls import TlsContexts, TlsServer
+from minicrawl.fetch.transport import Fault, Origin, TransportRequest, described
+from minicrawl.model import Failed, FailureKind, Refused
+
+P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 # ================================================================ naming
 #
@@ -307,21 +327,9 @@ def as_lines(proxies: Sequence[Proxy]) -> str:
 
 _MOST_HEAD_BYTES = 64 * 1024
 _SUCCESS, _SERVER_ERROR = 2, 5  # hundreds: the class of a status
-REFUSED_LOGINS = (HTTPStatus.PROXY_AUTHENTICATION_REQUIRED, HTTPStatus.UNAUTHORIZED)
+_REFUSED_LOGINS = (HTTPStatus.PROXY_AUTHENTICATION_REQUIRED, HTTPStatus.UNAUTHORIZED)
 """Statuses that can only come from the proxy. tinyproxy answers 401 to a wrong login."""
 _MOST_LOGIN_BYTES = 255  # maximum length of a user name or password (RFC 1929)
-
-
-class ByteStream(Protocol):
-    """Byte stream that a handshake reads and writes."""
-
-    async def read(self, max_bytes: int) -> bytes:
-        """Return some bytes; empty at the end."""
-        ...
-
-    async def write(self, buffer: bytes) -> None:
-        """Write all bytes."""
-        ...
 
 
 def login_header(proxy: Proxy) -> list[tuple[bytes, bytes]]:
@@ -347,25 +355,30 @@ async def tunnel(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None
     name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     lines = [f"CONNECT {name} HTTP/1.1\r\nHost: {name}".encode()]
     lines += [b"%b: %b" % header for header in login_header(proxy)]
-    await stream.write(b"\r\n".join([*lines, b"\r\n"]))
-    parser = ResponseParser(_MOST_HEAD_BYTES)
-    rest = b""
-    while parser.head is None:
-        piece = await stream.read(_MOST_HEAD_BYTES)
-        if not piece:
-            raise fault_of(proxy, "hung up")
-        rest = parser.feed(piece)
-        if parser.fault and parser.head is None:
-            raise fault_of(proxy, str(parser.fault))
-    status = parser.head.status
-    if status in REFUSED_LOGINS:
+    stream.write(b"\r\n".join([*lines, b"\r\n"]))
+    status, rest = await _answer_of(stream, proxy)
+    if status in _REFUSED_LOGINS:
         raise wants_login(proxy)
     if status // 100 == _SERVER_ERROR:
         raise Fault(FailureKind.CONNECT, f"proxy {proxy} cannot reach it: {status}")
     if status // 100 != _SUCCESS:
         raise fault_of(proxy, f"does not connect to {name}: {status}")
     if rest:
-        raise fault_of(proxy, "says more than it was asked")
+        raise fault_of(proxy, "sends bytes after its answer")
+
+
+async def _answer_of(stream: ByteStream, proxy: Proxy) -> tuple[int, bytes]:
+    """Return the status of an HTTP proxy's response, and the bytes received after its head."""
+    parser = ResponseParser(_MOST_HEAD_BYTES)
+    rest = b""
+    while parser.head is None:
+        piece = await stream.read(_MOST_HEAD_BYTES)
+        if not piece:
+            raise fault_of(proxy, "closed the connection")
+        rest = parser.feed(piece)
+        if parser.fault and parser.head is None:
+            raise fault_of(proxy, f"does not speak HTTP: {parser.fault}")
+    return parser.head.status, rest
 
 
 # ---------------------------------------------------------------- SOCKS5
@@ -393,7 +406,7 @@ _NAME = 3  # address type whose first byte is its length
 async def greet(stream: ByteStream, proxy: Proxy) -> None:
     """Negotiate the authentication with a SOCKS proxy."""
     methods = [_NO_LOGIN, _LOGIN] if proxy.user else [_NO_LOGIN]
-    await stream.write(socks5.SOCKS5AuthMethodsRequest(methods).dumps())
+    stream.write(socks5.SOCKS5AuthMethodsRequest(methods).dumps())
     version, method = await _exactly(stream, proxy, 2)
     if version != _VERSION:
         raise fault_of(proxy, "does not speak SOCKS5")
@@ -407,7 +420,7 @@ async def _log_in(stream: ByteStream, proxy: Proxy) -> None:
     user, password = proxy.user.encode(), proxy.password.encode()
     if max(len(user), len(password)) > _MOST_LOGIN_BYTES:
         raise fault_of(proxy, f"a login has at most {_MOST_LOGIN_BYTES} bytes")
-    await stream.write(socks5.SOCKS5UsernamePasswordRequest(user, password).dumps())
+    stream.write(socks5.SOCKS5UsernamePasswordRequest(user, password).dumps())
     _, refused = await _exactly(stream, proxy, 2)
     if refused:
         raise wants_login(proxy)
@@ -416,7 +429,7 @@ async def _log_in(stream: ByteStream, proxy: Proxy) -> None:
 async def connect(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None:
     """Make a SOCKS proxy connect to a host; the stream then leads there."""
     to = socks5.SOCKS5CommandRequest.from_address(socks5.SOCKS5Command.CONNECT, (host, port))
-    await stream.write(to.dumps())
+    stream.write(to.dumps())
     version, reply, _, kind = await _exactly(stream, proxy, 4)
     if version != _VERSION:
         raise fault_of(proxy, "does not speak SOCKS5")
@@ -436,6 +449,243 @@ async def _exactly(stream: ByteStream, proxy: Proxy, size: int) -> bytes:
     while len(found) < size:
         piece = await stream.read(size - len(found))
         if not piece:
-            raise fault_of(proxy, "hung up")
+            raise fault_of(proxy, "closed the connection")
         found += piece
     return found
+
+
+# ================================================================ dialing
+#
+# Dialing: opens connections through the proxies of a host, or directly to a host without one.
+#
+# way   an address, or a proxy with the host it is asked for; connections to one host differ in it
+#
+# Laws: without a proxy, or through a socks5 proxy, a connection goes to an address that the request
+# names. Other proxies are given the host name, unless a `--resolve` rule maps it to an address. A
+# proxy that failed recently is tried after all others. If a proxy reports that the host is down, no
+# other proxy is asked.
+
+_MOST_ADDRESSES = 4
+_ANY_PORT = 80  # any allowed port: proxies may listen where web servers do not
+_REACH_S = 10.0
+"""Time limit to connect and log in to a proxy. It is nearby; only hosts behind it are slow."""
+
+
+class ProxyWay(NamedTuple):
+    """Proxy, and the host that it connects to.
+
+    If `forwards`, the proxy reads the request itself.
+    """
+
+    proxy: Proxy
+    host: str
+    port: int
+    forwards: bool
+
+
+class ProxyDialer:
+    """Dialer through the proxies of `network`, which are known as URLs.
+
+    `direct` serves hosts without a proxy; its certificates are trusted behind proxies, too.
+    `tls_of_proxies` is for https proxies.
+    """
+
+    def __init__(
+        self, network: NetworkSettings, direct: DirectDialer, lookup: Lookup, tls_of_proxies: TlsFor
+    ) -> None:
+        proxies = [text for text in network.proxy if text != ENVIRONMENT]
+        self.routes = ProxyRoutes(proxies, network.no_proxy)
+        self._direct, self._tls_of_proxies = direct, tls_of_proxies
+        # The user named the proxies, so they may be anywhere.
+        self._resolver = Resolver(lookup, rules=ResolveRules(()), allow_private=True)
+        self._failed: dict[Proxy, int] = {}  # by the sequence number of its last failure
+        self._failures = count(1)
+
+    def ways(self, request: TransportRequest) -> Sequence[Way]:
+        if proxies := self._in_order(request):
+            return [way for proxy in proxies for way in _ways(proxy, request)]
+        return self._direct.ways(request)
+
+    async def dial(
+        self, request: TransportRequest, make: Callable[[str | None], P]
+    ) -> tuple[Way, P]:
+        proxies, failed = self._in_order(request), None
+        for proxy in proxies:
+            try:
+                found = await self._dial_through(proxy, request, make)
+            except Fault as fault:
+                if fault.kind is not FailureKind.PROXY:
+                    raise
+                self._failed[proxy] = next(self._failures)
+                failed = fault
+            else:
+                self._failed.pop(proxy, None)
+                return found
+        if failed is not None:
+            raise failed
+        return await self._direct.dial(request, make)
+
+    def request_bytes(self, way: Way, request: TransportRequest) -> bytes:
+        if not isinstance(way, ProxyWay) or not way.forwards:
+            return self._direct.request_bytes(way, request)
+        headers = [*request.headers, *login_header(way.proxy)]
+        target = request.target  # a forwarding proxy needs the whole URL
+        return request_bytes(target.origin.name, target.url, headers, request.method)
+
+    def check(self, way: Way, status: int) -> None:
+        is_of_proxy = status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED
+        if is_of_proxy and isinstance(way, ProxyWay) and way.forwards:
+            raise wants_login(way.proxy)
+
+    def places_by(self, resolver: Resolver) -> Callable[[Origin], Awaitable[Located]]:
+        """Return a function that finds the places of a host.
+
+        If a proxy resolves the host's name, the place is a stand-in address.
+        """
+        by_name = resolver.with_lookup(unresolved)
+
+        def places_of(origin: Origin) -> Awaitable[Located]:
+            is_far = self.routes.are_names_resolved_for(origin)
+            return (by_name if is_far else resolver).places_of(origin)
+
+        return places_of
+
+    async def reach(self, proxy: Proxy) -> ByteStream:
+        """Return a connection to the proxy itself, logged in. All failures are the proxy's."""
+        try:
+            async with asyncio.timeout(_REACH_S):
+                return await self._reach(proxy)
+        except TimeoutError:
+            raise fault_of(proxy, "does not answer") from None
+        except (OSError, Fault) as error:
+            if isinstance(error, Fault) and error.kind is FailureKind.PROXY:
+                raise
+            raise fault_of(proxy, described(error)) from error
+
+    def _in_order(self, request: TransportRequest) -> list[Proxy]:
+        proxies = self.routes.proxies_of(request.target.origin)
+        return sorted(proxies, key=lambda proxy: self._failed.get(proxy, 0))
+
+    async def _dial_through(
+        self, proxy: Proxy, request: TransportRequest, make: Callable[[str | None], P]
+    ) -> tuple[Way, P]:
+        server = self._direct.server_of(request.target.origin)
+        *others, last = _ways(proxy, request)
+        for way in others:
+            try:
+                return way, await self._dial_by(way, server, make)
+            except Fault as fault:
+                if fault.kind is not FailureKind.CONNECT:
+                    raise
+        return last, await self._dial_by(last, server, make)
+
+    async def _dial_by(
+        self, way: ProxyWay, server: TlsServer | None, make: Callable[[str | None], P]
+    ) -> P:
+        stream = await self.reach(way.proxy)
+        try:
+            await _lead(stream, way)
+            return await stream.hand_over(make, self._direct.opener, server)
+        except BaseException as error:
+            stream.abort()
+            if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
+                raise Fault(FailureKind.CONNECT, str(error)) from error
+            raise
+
+    async def _reach(self, proxy: Proxy) -> ByteStream:
+        found = await self._resolver.locate(proxy.host, _ANY_PORT)
+        if isinstance(found, Failed | Refused):
+            raise fault_of(proxy, found.detail)
+        places = [place._replace(port=proxy.port) for place in found]
+        server: TlsServer | None = None
+        if proxy.scheme == "https":
+            server = TlsServer(self._tls_of_proxies(proxy.host), proxy.host, proxy.port)
+        begin = partial(self._direct.begin, server, lambda _: ByteStream())
+        _, stream = await self._direct.connector.connect(places, begin)
+        if proxy.is_socks:
+            try:
+                await greet(stream, proxy)
+            except BaseException:
+                stream.abort()
+                raise
+        return stream
+
+
+def _ways(proxy: Proxy, request: TransportRequest) -> list[ProxyWay]:
+    """Return what to ask a proxy for: the host name, or some of its addresses."""
+    origin, places = request.target.origin, request.places
+    if proxy.resolves_names and places[0].address in (origin.host, stand_in(origin.host)):
+        forwards = not proxy.is_socks and not origin.is_tls
+        return [ProxyWay(proxy, origin.host, origin.port, forwards)]
+    return [ProxyWay(proxy, *place, False) for place in places[:_MOST_ADDRESSES]]
+
+
+async def _lead(stream: ByteStream, way: ProxyWay) -> None:
+    """Make the proxy connect to the host, unless it forwards requests."""
+    try:
+        if way.proxy.is_socks:
+            await connect(stream, way.proxy, way.host, way.port)
+        elif not way.forwards:
+            await tunnel(stream, way.proxy, way.host, way.port)
+    except OSError as error:
+        raise fault_of(way.proxy, str(error)) from error
+
+
+# ================================================================ checks
+#
+# Checks of proxies before the first request.
+#
+# Laws: a proxy is asked only for a name that does not exist, never for a page on the web. Some of
+# several proxies may be down, as others take their place; a required login is a mistake in the
+# settings.
+
+_NOWHERE = "minicrawl.invalid"
+"""Name that no network has: .invalid is reserved (RFC 6761)."""
+_ANSWER_S = 5.0
+
+
+async def check_proxies(network: NetworkSettings) -> list[str]:
+    """Return a line for each proxy that is down.
+
+    Raises UsageError if no proxy works, or if one requires a login.
+    """
+    tls, lookup = TlsContexts(network), lookup_of(network, 4)
+    try:
+        connector = Connector(network.timeout_s, network.bind_address)
+        dialer = ProxyDialer(network, DirectDialer(connector, tls), lookup, tls)
+        proxies = dialer.routes.proxies
+        faults = await asyncio.gather(*(_fault_at(dialer, proxy) for proxy in proxies))
+    finally:
+        lookup.close()
+    down = [str(fault) for fault in faults if fault is not None]
+    if len(down) == len(proxies) or any("login" in why for why in down):
+        raise UsageError("; ".join(down))
+    return down
+
+
+async def _fault_at(dialer: ProxyDialer, proxy: Proxy) -> Fault | None:
+    """Return why this proxy cannot be used, or None if it seems to work."""
+    try:
+        stream = await dialer.reach(proxy)
+        try:
+            if not proxy.is_socks:
+                await _ask(stream, proxy)
+        finally:
+            stream.abort()
+    except Fault as fault:
+        return fault
+    return None
+
+
+async def _ask(stream: ByteStream, proxy: Proxy) -> None:
+    """Check whether an HTTP proxy requires a login. Any other answer is fine, or none."""
+    stream.write(request_bytes(_NOWHERE, f"http://{_NOWHERE}/", login_header(proxy)))
+    try:
+        async with asyncio.timeout(_ANSWER_S):
+            status, _ = await _answer_of(stream, proxy)
+    except TimeoutError:
+        return
+    except OSError as error:
+        raise fault_of(proxy, str(error)) from error
+    if status in _REFUSED_LOGINS:
+        raise wants_login(proxy)

@@ -21,16 +21,19 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from hashlib import blake2b
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from itertools import zip_longest
 from queue import SimpleQueue
 from threading import Semaphore, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
+import ada_url
+
 from minicrawl.config import Network
 from minicrawl.config.values import SYSTEM
-from minicrawl.fetch.targets import ConnectTarget, Origin, ResolveRules, is_public, target
+from minicrawl.errors import UsageError
+from minicrawl.fetch.transport import ConnectTarget, Origin, target
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.urls import site
 
@@ -144,10 +147,19 @@ def _look_up(host: str) -> LookupAnswer:
 # A malformed answer, or a closed connection, fails only the lookup of its own name. c-ares cannot
 # tell which question such an answer belongs to: it drops the socket and every question waiting on
 # it. So each name whose lookup ended that way, or found no address meanwhile, is looked up again on
-# a channel of its own, and only that answer counts. The site of a malformed answer is remembered,
-# and its names no longer use the shared channel. There are at most `MOST_APART` separate channels,
-# `MOST_OF_A_SITE` for one site, and a lookup there takes at most `APART_S`, so no site blocks the
-# names of another.
+# a channel of its own, and only that answer counts. Three names at once, of which the name server
+# of bad.example sends garbage:
+#
+#     shared channel      a.example  b.example  x.bad.example     the garbage fails all three
+#     channels of their own
+#                         a.example -> 192.0.2.1                  innocent
+#                         b.example -> no such name               the true answer, not garbage
+#                         x.bad.example -> malformed              DNS failure of this name alone
+#     from then on        y.bad.example has a channel of its own at once; c.example is shared
+#
+# There are at most `MOST_APART` separate channels, `MOST_OF_A_SITE` for one site, and a lookup
+# there takes at most `APART_S`, so no site blocks the names of another: bad.example can occupy 4 of
+# 32 channels for 30 s. Refused: a channel for each name, which takes a thread and four files.
 #
 # `servers` are addresses, with or without ports; if empty, the system's servers are used.
 
@@ -306,6 +318,175 @@ def _failure(error: int | None) -> OSError:
             return OSError("no name server can be reached")
     why = "no answer" if error is None else _text(errno.strerror(error))
     return OSError(f"the name servers fail: {why}")
+
+
+# ================================================================ rules
+#
+# Rules redirect a host: `HOST[:PORT]=ADDRESS[:PORT]`, as in `--resolve`.
+#
+# HOST is a name, an address, `*.name` for all names below it, or `*` for all hosts; IPv6 addresses
+# are in brackets. Only the connection is redirected: Host header, SNI and the name in the
+# certificate remain the URL's.
+#
+# Law: the most specific matching rule wins: a full name before a wildcard, a longer wildcard before
+# a shorter one, a rule with a port before one without; among equals, the last.
+
+_SIDE = re.compile(r"(\[[^\[\]]+\]|[^\[\]:]+)(?::([0-9]{1,5}))?")
+_LAST_PORT = 65535
+
+
+class ResolveRule(NamedTuple):
+    """One `--resolve` rule. `host` is spelled as in URLs without brackets, or `*`, or `.name`."""
+
+    host: str
+    port: int | None
+    address: str
+    to_port: int | None
+
+    def matches(self, host: str, port: int) -> bool:
+        if self.port not in (None, port):
+            return False
+        if self.host.startswith("."):
+            return host.endswith(self.host)
+        return self.host in ("*", host)
+
+    def place(self, port: int) -> ConnectTarget:
+        return ConnectTarget(self.address, port if self.to_port is None else self.to_port)
+
+
+class ResolveRules:
+    """`--resolve` rules, most specific first."""
+
+    def __init__(self, rules: Iterable[ResolveRule]) -> None:
+        self._rules = sorted(rules, key=_specificity)[::-1]
+
+    def place(self, host: str, port: int) -> ConnectTarget | None:
+        """Return where the rules redirect this host, or None if no rule matches."""
+        for rule in self._rules:
+            if rule.matches(host, port):
+                return rule.place(port)
+        return None
+
+
+def _specificity(rule: ResolveRule) -> tuple[bool, int, bool]:
+    is_whole = rule.host != "*" and not rule.host.startswith(".")
+    return is_whole, len(rule.host), rule.port is not None
+
+
+def parse_rule(text: str) -> ResolveRule:
+    left, equals, right = text.partition("=")
+    asked, given = _SIDE.fullmatch(left), _SIDE.fullmatch(right)
+    if not equals or asked is None or given is None:
+        raise _unusable(text, "expected HOST[:PORT]=ADDRESS[:PORT], IPv6 in brackets")
+    return ResolveRule(
+        _host(asked[1], text),
+        _port(asked[2], text),
+        _address(given[1], text),
+        _port(given[2], text),
+    )
+
+
+def _host(written: str, text: str) -> str:
+    if written == "*":
+        return written
+    wildcard, name = ("." if written.startswith("*.") else ""), written.removeprefix("*.")
+    try:
+        host = ada_url.URL(f"http://{name}/").hostname
+    except ValueError:
+        host = ""
+    if not host or "*" in host:
+        raise _unusable(text, f"{written!r} is no host")
+    return wildcard + host.strip("[]")
+
+
+def _address(written: str, text: str) -> str:
+    try:
+        return str(ip_address(written.strip("[]")))
+    except ValueError:
+        raise _unusable(text, f"{written!r} is no address") from None
+
+
+def _port(written: str | None, text: str) -> int | None:
+    if written is None:
+        return None
+    if not 0 < int(written) <= _LAST_PORT:
+        raise _unusable(text, f"{written} is no port")
+    return int(written)
+
+
+def _unusable(text: str, why: str) -> UsageError:
+    return UsageError(f"--resolve {text!r}: {why}")
+
+
+# ================================================================ addresses
+#
+# Which addresses are public. They are listed here, because the standard library's answer has holes.
+#
+# An address is public if a web server there can be reached from anywhere. If an IPv6 address embeds
+# the IPv4 address that receives the packets, the IPv4 address is checked. The ranges are those of
+# IANA's special-purpose address registries.
+
+Address = IPv4Address | IPv6Address
+
+_NOT_PUBLIC_4 = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8",  # this network
+            "10.0.0.0/8",  # private
+            "100.64.0.0/10",  # behind a carrier's NAT
+            "127.0.0.0/8",  # loopback
+            "168.63.129.16/32",  # a cloud's internal services, at a public address
+            "169.254.0.0/16",  # link-local, and the metadata of clouds
+            "172.16.0.0/12",  # private
+            "192.0.0.0/24",  # protocol assignments
+            "192.0.2.0/24",  # documentation
+            "192.88.99.0/24",  # 6to4 relays, deprecated
+            "192.168.0.0/16",  # private
+            "198.18.0.0/15",  # benchmarks
+            "198.51.100.0/24",  # documentation
+            "203.0.113.0/24",  # documentation
+            "224.0.0.0/4",  # multicast
+            "240.0.0.0/4",  # reserved, and broadcast
+        ),
+    )
+)
+
+_GLOBAL_UNICAST_6 = IPv6Network("2000::/3")
+_NOT_PUBLIC_6 = tuple(
+    map(
+        IPv6Network,
+        (
+            "2001::/23",  # protocol assignments: Teredo, benchmarks, overlays
+            "2001:db8::/32",  # documentation
+            "3fff::/20",  # documentation
+        ),
+    )
+)
+
+# Prefixes that embed an IPv4 address, and the number of bits after it.
+_CARRIES_4 = (
+    (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
+    (IPv6Network("64:ff9b::/96"), 0),  # NAT64
+    (IPv6Network("2002::/16"), 80),  # 6to4
+)
+
+
+def is_public(address: Address) -> bool:
+    """Return True if a link on any page may lead to this address."""
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _NOT_PUBLIC_4)
+    carried = _carried(address)
+    if carried is not None:
+        return is_public(carried)
+    return address in _GLOBAL_UNICAST_6 and not any(address in net for net in _NOT_PUBLIC_6)
+
+
+def _carried(address: IPv6Address) -> IPv4Address | None:
+    for network, bits_after in _CARRIES_4:
+        if address in network:
+            return IPv4Address(int(address) >> bits_after & 0xFFFF_FFFF)
+    return None
 
 
 # ================================================================ resolver

@@ -12,9 +12,9 @@ import socket
 import ssl
 from asyncio import BaseTransport
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from minicrawl.config import Network
 from minicrawl.config.values import host_and_file
@@ -39,7 +39,9 @@ def default_tls() -> ssl.SSLContext:
 
 _OLDEST = ssl.TLSVersion.TLSv1_2
 """As browsers have it (RFC 8996)."""
-HTTP1, HTTP1_AND_2 = ("http/1.1",), ("h2", "http/1.1")
+HTTP2 = "h2"
+"""Name of HTTP/2 in ALPN."""
+HTTP1, HTTP1_AND_2 = ("http/1.1",), (HTTP2, "http/1.1")
 
 
 EVERYWHERE = ""
@@ -229,30 +231,35 @@ class TlsOpener:
         self._sessions: OrderedDict[TlsServer, ssl.SSLSession] = OrderedDict()
         self.read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
 
-    async def begin(self, opened: socket.socket, above: P, server: TlsServer) -> P:
-        """Start TLS on an open socket, which is closed on failure."""
+    async def begin(
+        self, opened: socket.socket, make: Callable[[str | None], P], server: TlsServer
+    ) -> P:
+        """Start TLS on an open socket, which is closed on failure.
+
+        After the handshake, `make` returns the protocol above; its argument is the protocol that
+        was negotiated by ALPN, or None.
+        """
         try:
-            layer = self._layer(above, server)
+            layer = self._layer(make, server)
         except BaseException:
             opened.close()
             raise
         try:
             await asyncio.get_running_loop().create_connection(lambda: layer, sock=opened)
-            await layer.begun
+            return await layer.begun
         except BaseException:
             layer.abort()
             raise
-        return above
 
     async def begin_over(
-        self, below: asyncio.Transport, above: asyncio.BaseProtocol, server: TlsServer
-    ) -> None:
+        self, below: asyncio.Transport, make: Callable[[str | None], P], server: TlsServer
+    ) -> P:
         """Start TLS on a connection that was used before, such as one to a proxy."""
-        layer = self._layer(above, server)
+        layer = self._layer(make, server)
         below.set_protocol(layer)
         layer.connection_made(below)
         try:
-            await layer.begun
+            return await layer.begun
         except BaseException:
             layer.abort()
             raise
@@ -268,9 +275,9 @@ class TlsOpener:
         if len(self._sessions) > self._most_sessions:
             self._sessions.popitem(last=False)
 
-    def _layer(self, above: asyncio.BaseProtocol, server: TlsServer) -> "TlsLayer":
+    def _layer(self, make: Callable[[str | None], P], server: TlsServer) -> "TlsLayer[P]":
         try:
-            return TlsLayer(self, above, server)
+            return TlsLayer(self, make, server)
         except ValueError as error:  # a name that TLS cannot carry
             raise Fault(FailureKind.TLS, str(error)) from error
 
@@ -323,17 +330,20 @@ class TlsEngine:
         return self._to_send.read() if self._to_send.pending else b""
 
 
-class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
+class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
     """Protocol of the transport below, and transport of the protocol above."""
 
-    def __init__(self, opener: TlsOpener, above: asyncio.BaseProtocol, server: TlsServer) -> None:
+    def __init__(
+        self, opener: TlsOpener, make: Callable[[str | None], P], server: TlsServer
+    ) -> None:
         super().__init__()
-        self._opener, self._above, self._server = opener, above, server
+        self._opener, self._make, self._server = opener, make, server
+        self._above: asyncio.BaseProtocol | None = None  # None before the end of the handshake
         self._engine = TlsEngine(server, opener.session_of(server))
         self._below: asyncio.Transport | None = None  # None before and after the connection
-        self._is_paused = self._has_begun = False
+        self._is_paused = False
         self._error: Exception | None = None
-        self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.begun: asyncio.Future[P] = asyncio.get_running_loop().create_future()
 
     # ------------------------------------------------------------ called from above
 
@@ -387,7 +397,7 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
             break_cycles(self._below)
         self._below = None
         error = self._error or (exc and exc.with_traceback(None))
-        if self._has_begun:
+        if self._above is not None:
             if not self._error and (session := self._engine.tls.session):
                 self._opener.keep_session(self._server, session)
             self._above.connection_lost(error)
@@ -405,13 +415,13 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
     def _advance(self) -> None:
         """Continue handshake and decryption as far as the received bytes allow."""
         try:
-            if not self._has_begun:
+            if self._above is None:
                 if self.begun.done():  # cancelled
                     return
                 self._engine.tls.do_handshake()
-                self._has_begun = True
-                self._above.connection_made(self)
-                self.begun.set_result(None)
+                self._above = above = self._make(self._engine.tls.selected_alpn_protocol())
+                above.connection_made(self)
+                self.begun.set_result(above)
             self._deliver()
         except ssl.SSLWantReadError:
             pass
@@ -421,6 +431,7 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
 
     def _deliver(self) -> None:
         while self._below is not None and not self._is_paused and self._engine.has_more:
+            assert self._above is not None
             if not self._engine.deliver_to(self._above):
                 self._hang_up()  # the server closed its side
                 return

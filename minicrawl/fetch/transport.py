@@ -1,20 +1,85 @@
-"""Interface between the fetcher and the HTTP clients.
+"""Requests and responses between the fetcher and the HTTP client, and the errors on the way.
 
-`connection.HttpClient` is the usual transport; `httpx_transport` adapts any httpx transport.
+`connection.HttpClient` is the usual transport; `opening` adapts any httpx transport.
 
-fault   an error of the server or of the network
+origin   scheme, host and port; a connection belongs to one origin
+path     the part of a URL between its origin and its fragment
+fault    an error of the server or of the network
 
-Law: whatever the network or the server does raises a Fault of a named kind, or an OSError, which is
+Laws: a path is requested as given if it is valid in a request, else as the URL standard serializes
+it. Whatever the network or the server does raises a Fault of a named kind, or an OSError, which is
 how the system reports a broken connection. Any other exception is a bug.
 """
 
+import re
 import ssl
 from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import lru_cache
+from typing import NamedTuple, Protocol
 
-from minicrawl.fetch.targets import ConnectTarget, Target
+import ada_url
+
 from minicrawl.model import Failed, FailureKind
+
+# ---------------------------------------------------------------- targets
+
+_PORTS = {"http:": 80, "https:": 443}
+_MOST_ORIGINS = 20_000
+_PARTS = re.compile(r"(https?://[^\s/?#@\\]+)(/[!\"$-~]*)(?:#.*)?", re.DOTALL)
+
+
+class Origin(NamedTuple):
+    """Scheme, host and port. `host` has no brackets; `name` is the value of the Host header."""
+
+    is_tls: bool
+    host: str
+    port: int
+    name: str
+
+
+class Target(NamedTuple):
+    """Origin, and a path on it. `url` has no credentials and no fragment."""
+
+    origin: Origin
+    path: str
+    url: str
+
+
+def target(url: str) -> Target | None:
+    """Return the target of a URL, or None if it is neither http nor https."""
+    try:
+        parts = _PARTS.fullmatch(url) or _PARTS.fullmatch(_without_credentials(url))
+        return Target(_origin(parts[1]), parts[2], parts[1] + parts[2]) if parts else None
+    except ValueError:
+        return None
+
+
+@lru_cache(_MOST_ORIGINS)
+def _origin(url: str) -> Origin:
+    parsed = ada_url.URL(url)
+    return Origin(
+        is_tls=parsed.protocol == "https:",
+        host=parsed.hostname.strip("[]"),
+        port=int(parsed.port or _PORTS[parsed.protocol]),
+        name=parsed.host,
+    )
+
+
+def _without_credentials(url: str) -> str:
+    parsed = ada_url.URL(url)
+    parsed.username = parsed.password = ""
+    return parsed.href
+
+
+class ConnectTarget(NamedTuple):
+    """Address and port to connect to."""
+
+    address: str
+    port: int
+
+
+# ---------------------------------------------------------------- faults
 
 _SHOWN = 200  # characters of a message
 
@@ -81,6 +146,9 @@ def _explained(error: ssl.SSLError) -> str:
         return f"{why}: {message} (--ca FILE, or --insecure HOST)"
     reason = getattr(error, "reason", None) or ""
     return next((f"{why}: {reason}" for alert, why in _ALERTS.items() if alert in reason), "")
+
+
+# ---------------------------------------------------------------- requests and responses
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cluster import shard as audit
+from minicrawl.cluster import channels as audit
 from minicrawl.cluster.assignment import NO_LEVEL, PotTold, sketch, to_level, water_level
-from minicrawl.cluster.channels import Posting, Transfer, TransferBatch
-from minicrawl.cluster.shard import Shard
+from minicrawl.cluster.channels import Posting, Shard, Transfer, TransferBatch
 from minicrawl.frontier.channels import SHARDS, shard_of
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.order import Crawls, DrawnMean, PoliteCrawl, draw_seeds, spread
@@ -93,7 +92,7 @@ def traffic(crawl: RealCrawl, a_page: float) -> Traffic:
 #
 # A shard of a web that the laboratory knows and the crawler does not.
 #
-# Law: all cash moves by the steps of `minicrawl.cluster.shard`, as on a real machine.
+# Law: all cash moves by the steps of `minicrawl.cluster.channels`, as on a real machine.
 
 Numbers = NDArray[np.int64]
 _NOTHING = Spending(())
@@ -235,8 +234,8 @@ class CrawledShard:
 # In a tick each node reads one page, the richest of its shards, or is idle if that page is below
 # the last announced cash level. Batches sent in a tick arrive in the next one.
 #
-# Law: no atom is lost or made in any tick; the audit of `minicrawl.cluster.shard` proves it at the
-# end.
+# Law: no atom is lost or made in any tick; the audit of `minicrawl.cluster.channels` proves it at
+# the end.
 
 HEADROOM = 2
 """Pages above the level, in multiples of the pages that all nodes can read until the next level."""

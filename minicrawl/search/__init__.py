@@ -2,8 +2,7 @@
 
 A room beside the core: it can be deleted, with its entry points.
 
-page_text        extracts title, headings, text and links from markup; finds a site's boilerplate
-page_reader      reads archived pages in processes that can be killed
+page_text        text of a page by its parts; reads kept pages in a process that can be killed
 index            the full-text index, a Tantivy folder
 notes            data that must outlive a run: anchor texts, boilerplate, watermark
 indexing         brings the index up to date, even while a crawl runs
@@ -12,7 +11,6 @@ ranking          re-ranks the best pages
 searching        finds pages, and keeps the table of near-duplicates up to date
 near_duplicates  finds pages with nearly the same text
 serving          the search in a browser, alone and as a dashboard panel; page/ has its files
-commands         `minicrawl search`; index_command is `minicrawl index`
+commands         `minicrawl search` and `minicrawl index`
 beside_crawl     `crawl --index`
-stored           sizes for `archive info`
 """

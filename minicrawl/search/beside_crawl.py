@@ -39,8 +39,8 @@ class Indexing(Companion):
 
 @contextmanager
 def _indexing_beside(crawl: "Crawl") -> Iterator[None]:
+    from minicrawl.search.commands import bring_index_up_to_date
     from minicrawl.search.index import check_installed
-    from minicrawl.search.index_command import bring_index_up_to_date
     from minicrawl.search.indexing import COMMAND
 
     storing = crawl.settings.storing

@@ -1,4 +1,4 @@
-"""`minicrawl search`: full-text search of kept pages."""
+"""`minicrawl search`, full-text search of kept pages, and `minicrawl index`, which prepares it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from minicrawl.cli.input_options import json_option, percent, store_with_pages_option
+from minicrawl.cli.input_options import (
+    json_option,
+    percent,
+    progress,
+    store_with_pages_option,
+)
 from minicrawl.cli.output import share, show_json, show_paragraph
 from minicrawl.cli.setting_options import Number, given_options
 from minicrawl.errors import UsageError
@@ -28,7 +33,6 @@ from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     from minicrawl.search.searching import SearchRequest
-
 
 # ================================================================ ranking
 #
@@ -126,7 +130,6 @@ def ranking_options(command: Command) -> Command:
 
 def prepare_index(store: Path) -> None:
     """Build the index of a store if there is none that can be used, and add the latest ranks."""
-    from minicrawl.search.index_command import bring_index_up_to_date
     from minicrawl.search.indexing import has_index, why_useless
     from minicrawl.search.searching import join_importance
 
@@ -348,3 +351,35 @@ def _dressed(line: str) -> str:
     """Highlight words: bold on a terminal, asterisks elsewhere."""
     begin, end = ("\x1b[33m\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("*", "*")
     return line.replace(_BEGIN, begin).replace(_END, end)
+
+
+# ================================================================ index
+
+
+@click.command()
+@click.option("--fresh", is_flag=True, help="Rebuild the index from scratch.")
+@store_with_pages_option
+def index(store: Path, fresh: bool) -> None:
+    """Build or update the search index.
+
+    The index is a folder beside the store, and may be deleted at any time. Repeat the command to
+    continue an interrupted run.
+    """
+    bring_index_up_to_date(store, fresh=fresh)
+
+
+def bring_index_up_to_date(store: Path, *, fresh: bool = False) -> None:
+    """Bring the index up to date, store the importance of the pages, and print a summary."""
+    from minicrawl.report.snapshot import snapshot
+    from minicrawl.search.indexing import bring_up_to_date
+    from minicrawl.search.searching import keep_importance
+
+    with progress("index") as tell:
+        done = bring_up_to_date(store, tell, lambda text: click.echo(text, err=True), fresh=fresh)
+    with snapshot(store) as seen:
+        keep_importance(search_folder(store), seen)
+    click.echo(
+        f"index: {counted(done.of_all, 'page')}, {done.pages:,} read anew, "
+        f"{done.by_links:,} by links to them",
+        err=True,
+    )

@@ -11,6 +11,7 @@ round   a batch of pages: read, links noted, added, committed
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import select
 import shutil
@@ -36,17 +37,17 @@ from minicrawl.frontier.urls import UrlTable
 from minicrawl.model import State
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.report import near_duplicates
-from minicrawl.report.archived import kept_pages
+from minicrawl.report.archived import StoredPart, kept_pages
 from minicrawl.report.kept import kept_scores
 from minicrawl.report.snapshot import Snapshot, host_name, snapshot
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.notes import VERSION, AnchorRow, Entry, Notes, Watermark
-from minicrawl.search.page_reader import PageReader, ReadPage
-from minicrawl.search.page_text import SiteLines, codes_of
+from minicrawl.search.page_text import PageReader, ReadPage, SiteLines, codes_of
 from minicrawl.search.query import Query
 from minicrawl.search.searching import Floats, keep_importance, sort_out
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import kept_topics
+from minicrawl.store.files import bytes_of
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.records import translating_derived_errors
 from minicrawl.web.shingles import signature
@@ -624,3 +625,30 @@ def _words(index: SearchIndex, pages: Iterable[int]) -> Counter[str]:
 
 def _texts(entry: Entry) -> tuple[str, ...]:
     return (entry.own_title, *entry.headings, entry.body[:_LONGEST], *entry.anchors)
+
+
+# ================================================================ sizes
+#
+# Sizes of what the search keeps beside a store, for `archive info`. Does not need Tantivy.
+
+
+def stored_parts(store: Path) -> Iterator[StoredPart]:
+    """Yield the index and its anchors."""
+    folder = search_folder(store)
+    index = folder / "index"
+    if not (index / "meta.json").is_file():
+        return
+    yield StoredPart("index", _pages_of(index / "meta.json"), "pages", bytes_of(index))
+    with folder_errors(folder), closing(Notes(folder)) as notes:
+        texts, size = notes.anchors_stored()
+        yield StoredPart("anchors", texts, "texts", size)
+
+
+def _pages_of(meta: Path) -> int:
+    """Return the number of pages in the index segments, without deleted ones."""
+    try:
+        segments = json.loads(meta.read_bytes())["segments"]
+        deleted = ((one.get("deletes") or {}).get("num_deleted_docs", 0) for one in segments)
+        return int(sum(one["max_doc"] for one in segments) - sum(deleted))
+    except (ValueError, KeyError, TypeError):
+        return 0  # damaged: the next search reports and rebuilds it

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
+from minicrawl.cluster.assignment import ShardFacts, as_bytes, facts_in
 from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.commands.crawling import as_line
-from minicrawl.cluster.commands.status import as_ranges, cells_of, facts_of
+from minicrawl.cluster.commands.nodes import as_ranges, cells_of, facts_of
 from minicrawl.cluster.overview import ClusterStatus, NodeRow
-from minicrawl.cluster.shard import ShardFacts, as_bytes, facts_in
 from minicrawl.cluster.together import ShardPace
 from tests.cluster.engines import needs_server
 from tests.cluster.fake_engine import FakeEngine, FakeServers

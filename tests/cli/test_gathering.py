@@ -10,8 +10,8 @@ import pytest
 from minicrawl.cli import USAGE, main
 from minicrawl.cluster.terms import TERMS_KEY
 from tests.cluster.fake_engine import FakeEngine, FakeServers
-from tests.cluster.gather.test_restoring import URLS, crawled, keep, terms
 from tests.cluster.hand_shards import HandCluster
+from tests.cluster.test_restoring import URLS, crawled, keep, terms
 
 CLUSTER = "nats://127.0.0.1:4222/news"
 

@@ -10,7 +10,7 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.search.index_command import bring_index_up_to_date
+from minicrawl.search.commands import bring_index_up_to_date
 from minicrawl.store.reader import archive_folder, search_folder
 from tests.search.stored.stores import HIDDEN, PAGES, PIER, SEA, read_into
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.cluster.nats.asking import NatsSettings
 from minicrawl.cluster.nats.connecting import connect
+from minicrawl.cluster.nats.jetstream import NatsSettings
 from minicrawl.cluster.servers import PROGRAM, local_servers, server_program
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 

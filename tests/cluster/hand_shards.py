@@ -5,8 +5,7 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
-from minicrawl.cluster.channels import Arrival, BatchError, Transfer, TransferBatch, judge
-from minicrawl.cluster.shard import Shard
+from minicrawl.cluster.channels import Arrival, BatchError, Shard, Transfer, TransferBatch, judge
 from minicrawl.frontier.channels import Channels, shard_of
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind

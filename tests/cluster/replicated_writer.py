@@ -8,10 +8,9 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from minicrawl.cluster.nats.asking import NatsSettings
 from minicrawl.cluster.nats.connecting import connect, connected
-from minicrawl.cluster.replica import Restored, take_over
-from minicrawl.cluster.shipping import ReplicaLimits, ShardReplica
+from minicrawl.cluster.nats.jetstream import NatsSettings
+from minicrawl.cluster.replica import ReplicaLimits, Restored, ShardReplica, take_over
 from minicrawl.store.writer import StoreWriter
 from tests.cluster.documents import SHARD, document, documents
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cluster.access import access_of
+from minicrawl.cluster.engine import access_of
 from minicrawl.config import Cluster
 from minicrawl.errors import UsageError
 

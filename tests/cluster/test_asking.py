@@ -7,7 +7,7 @@ from typing import cast
 from nats.aio.client import Client
 
 from minicrawl.cluster.engine import EngineUnavailable
-from minicrawl.cluster.nats.asking import Asking, NatsSettings
+from minicrawl.cluster.nats.jetstream import Asking, NatsSettings
 
 
 class SilentClient:

@@ -23,7 +23,7 @@ from minicrawl.cluster.engine import (
     LogEntry,
     LogSpan,
 )
-from minicrawl.cluster.node.held import cancelled, listen
+from minicrawl.cluster.node.leases import cancelled, listen
 from tests.cluster.engines import KINDS, Connect, EngineKind
 
 T = TypeVar("T")

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cluster.engine import Fenced
-from minicrawl.cluster.replica import restore, take_over
-from minicrawl.cluster.shipping import ReplicaLimits, ShardReplica
+from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, restore, take_over
 from minicrawl.crawl.events import Event, Reason, Settled, Warned
 from minicrawl.crawl.settle.committer import TRY_AGAIN_S
 from minicrawl.report.audit import audit

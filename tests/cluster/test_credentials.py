@@ -16,10 +16,9 @@ import pytest
 import trustme
 
 from minicrawl.cluster import terms as records
-from minicrawl.cluster.access import ClusterAccess, opened
-from minicrawl.cluster.engine import EngineError
-from minicrawl.cluster.nats.asking import NatsSettings
+from minicrawl.cluster.engine import ClusterAccess, EngineError, opened
 from minicrawl.cluster.nats.connecting import connect, connected
+from minicrawl.cluster.nats.jetstream import NatsSettings
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import begin_or_join
 from minicrawl.config import Loaded, Settings

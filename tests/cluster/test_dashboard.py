@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minicrawl.cluster.access import ClusterAccess, opened
+from minicrawl.cluster.engine import ClusterAccess, opened
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import begin_or_join
 from minicrawl.demo.web import DemoServer

@@ -9,7 +9,8 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
-from minicrawl.cluster.gather.gathering import KeptStore
+from minicrawl.cluster.commands.crawling import ClusterViews, GatheredStore, LiveCluster, Wish
+from minicrawl.cluster.gathering import KeptStore
 from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.cluster.terms import (
     FORMAT,
@@ -21,7 +22,6 @@ from minicrawl.cluster.terms import (
     StateRecord,
     TermsRecord,
 )
-from minicrawl.cluster.views import ClusterViews, GatheredStore, LiveCluster, Wish
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.store import schema
 from tests.cluster.fake_engine import FakeEngine

@@ -18,9 +18,8 @@ from threading import Event, Thread
 import pytest
 
 from minicrawl.cluster import overview as wishes
-from minicrawl.cluster.access import ClusterAccess, opened
-from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.cluster.gather.gathering import gather_cluster
+from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
+from minicrawl.cluster.gathering import gather_cluster
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import begin_or_join
 from minicrawl.config import Loaded, Settings

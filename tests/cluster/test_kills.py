@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from minicrawl.cluster.nats.asking import NatsSettings
 from minicrawl.cluster.nats.connecting import connected
+from minicrawl.cluster.nats.jetstream import NatsSettings
 from minicrawl.cluster.replica import restore
 from minicrawl.cluster.servers import local_servers
 from tests.cluster.documents import SHARD, document, documents

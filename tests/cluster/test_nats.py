@@ -18,19 +18,20 @@ import trustme
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.channels import Transfer, TransferBatch, unpack
 from minicrawl.cluster.engine import (
+    ClusterAccess,
     ClusterEngine,
     EngineError,
     EngineFull,
     EngineUnavailable,
     Fenced,
     LogEntry,
+    opened,
 )
-from minicrawl.cluster.nats.asking import Bucket, LogKind, NatsSettings, Streams
 from minicrawl.cluster.nats.connecting import NatsEngine, connect, connected
-from minicrawl.cluster.node.held import cancelled
+from minicrawl.cluster.nats.jetstream import Bucket, LogKind, NatsSettings, Streams
+from minicrawl.cluster.node.leases import cancelled
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
 from tests.cluster.engines import needs_server

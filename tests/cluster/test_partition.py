@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from minicrawl.cluster.nats.asking import NatsSettings
 from minicrawl.cluster.nats.connecting import NatsEngine, connect
+from minicrawl.cluster.nats.jetstream import NatsSettings
 from tests.cluster.engines import needs_server
 from tests.cluster.proof.servers import relayed_servers
 

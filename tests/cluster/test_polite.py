@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cluster import overview as wishes
-from minicrawl.cluster.access import ClusterAccess, opened
-from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import begin_or_join
 from minicrawl.config import Loaded, Settings

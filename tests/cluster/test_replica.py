@@ -24,14 +24,15 @@ from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailab
 from minicrawl.cluster.replica import (
     EntryKind,
     ReplicaEntry,
+    ReplicaLimits,
     Restored,
+    ShardReplica,
     WalDecompressor,
     pack_entry,
     restore,
     take_over,
     unpack_entry,
 )
-from minicrawl.cluster.shipping import ReplicaLimits, ShardReplica
 from minicrawl.errors import NoRoom
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
@@ -259,7 +260,7 @@ def test_an_empty_entry_does_not_stop_a_shard(tmp_path: Path) -> None:
 def test_an_entry_that_was_cut_short_says_which_one_and_what_to_do(tmp_path: Path) -> None:
     """It may have been a commit: it is never skipped, though more was appended behind it."""
     servers = FakeServers()
-    node = Node(servers, tmp_path)
+    node = Node(servers, tmp_path, ReplicaLimits())  # no snapshot removes entries
     node.store.commit(document(1))
     node.store.commit(document(2))
     node.end()

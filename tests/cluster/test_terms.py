@@ -9,8 +9,8 @@ import pytest
 
 from minicrawl.cluster import overview as wishes
 from minicrawl.cluster import terms as cluster_terms
-from minicrawl.cluster.node import running
-from minicrawl.cluster.node.running import check_disk
+from minicrawl.cluster.node import node as running
+from minicrawl.cluster.node.node import check_disk
 from minicrawl.cluster.terms import (
     FORMAT,
     TERMS_KEY,

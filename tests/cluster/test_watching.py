@@ -2,9 +2,9 @@
 
 import asyncio
 
+from minicrawl.cluster.assignment import TELL_S, ShardFacts, as_bytes
 from minicrawl.cluster.engine import KeyEntry
 from minicrawl.cluster.overview import ClusterOverview, ClusterWatch
-from minicrawl.cluster.shard import TELL_S, ShardFacts, as_bytes
 from minicrawl.cluster.terms import (
     STATE_KEY,
     TERMS_KEY,

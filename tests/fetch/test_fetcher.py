@@ -28,10 +28,7 @@ from minicrawl.model import (
     Unchanged,
 )
 from minicrawl.version import __version__
-from tests.fetch.transports import both_transports
 from tests.fetch.wire import FAULTS, ODD_PAGE, ODDITIES, Answer, Then, Wire, answer, wire
-
-transport = both_transports("minicrawl.fetch.opening.HttpClient")
 
 T = TypeVar("T")
 PAGE = b"<html><a href=/x>x</a></html>"

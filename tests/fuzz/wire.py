@@ -13,9 +13,16 @@ import numpy as np
 
 from minicrawl.cluster import terms as records
 from minicrawl.cluster.assignment import (
+    TELL_S,
     WHOLE,
     AddressPart,
     AddressRecordError,
+    ShardFacts,
+    as_bytes,
+    facts_in,
+    fetched_together,
+    has_ended,
+    pages_above,
     parts_as_bytes,
     parts_in,
     to_level,
@@ -33,7 +40,7 @@ from minicrawl.cluster.channels import (
 )
 from minicrawl.cluster.child import _listed
 from minicrawl.cluster.engine import EngineError, KeyEntry
-from minicrawl.cluster.node.held import ClusterView, plan
+from minicrawl.cluster.node.leases import ClusterView, plan
 from minicrawl.cluster.node.node import CrawlState, totals
 from minicrawl.cluster.overview import ClusterOverview
 from minicrawl.cluster.replica import (
@@ -46,15 +53,6 @@ from minicrawl.cluster.replica import (
     unpack_entry,
 )
 from minicrawl.cluster.replica import _read as read_snapshot
-from minicrawl.cluster.shard import (
-    TELL_S,
-    ShardFacts,
-    as_bytes,
-    facts_in,
-    fetched_together,
-    has_ended,
-    pages_above,
-)
 from minicrawl.cluster.terms import Record, RecordError
 from minicrawl.errors import UsageError
 from tests.cluster.fake_engine import FakeEngine

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.fetch.transports import BY_HTTPX, OWN
 from tests.hostile.fault import Fault
 from tests.hostile.faults import CATALOGUE, ON_THE_WIRE, UNREADABLE
 from tests.hostile.sites import serving
@@ -23,16 +22,13 @@ def ended_in_bounds(figures: Figures) -> bool:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize(
-    ("catalogue", "workers", "transport"),
-    [(CATALOGUE, 0, OWN), (ON_THE_WIRE, 2, OWN), (CATALOGUE, 0, BY_HTTPX)],
-)
+@pytest.mark.parametrize(("catalogue", "workers"), [(CATALOGUE, 0), (ON_THE_WIRE, 2)])
 def test_every_fault_ends_in_time_in_a_right_outcome_and_harms_nobody(
-    catalogue: Mapping[str, Fault], workers: int, transport: str, tmp_path: Path
+    catalogue: Mapping[str, Fault], workers: int, tmp_path: Path
 ) -> None:
     store = tmp_path / "crawl.db"
     with serving(catalogue, tmp_path) as sites:
-        figures = run(planned(sites, store, transport, robots=False, workers=workers))
+        figures = run(planned(sites, store, robots=False, workers=workers))
     wrong = [line for line in judge(catalogue, sites, store) if line.complaint]
     assert wrong == []
     assert list(complaints(sites, store)) == []

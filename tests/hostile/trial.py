@@ -20,8 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from minicrawl import Crawl, Settings
-from minicrawl.fetch import fetcher
-from tests.fetch.transports import CLIENTS, OWN
 from tests.hostile.fault import DEADLINE_S, MAX_BODY_BYTES
 from tests.hostile.sites import Sites
 
@@ -41,10 +39,9 @@ class Plan:
     authority: str
     store: str
     settings: dict[str, Any]
-    transport: str = OWN
 
 
-def planned(sites: Sites, store: Path, transport: str = OWN, **settings: object) -> Plan:
+def planned(sites: Sites, store: Path, **settings: object) -> Plan:
     """A crawl of all that is served."""
     return Plan(
         seeds=[*sites.seeds.values(), *sites.healthy],
@@ -54,7 +51,6 @@ def planned(sites: Sites, store: Path, transport: str = OWN, **settings: object)
         authority=str(sites.authority),
         store=str(store),
         settings=settings,
-        transport=transport,
     )
 
 
@@ -191,5 +187,4 @@ def _play_resolver(names: dict[str, list[str]]) -> None:
 if __name__ == "__main__":
     told = Plan(**json.load(sys.stdin))
     _play_resolver(told.names)
-    setattr(fetcher, "HttpClient", CLIENTS[told.transport])  # noqa: B010  # of the same promises
     sys.stdout.write(json.dumps(asdict(asyncio.run(_measured(told)))))

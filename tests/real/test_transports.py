@@ -16,7 +16,7 @@ import trustme
 from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import HttpFetcher
-from minicrawl.fetch.routing import check_proxies
+from minicrawl.fetch.proxy import check_proxies
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
 from tests.real.daemons import free_port, needs, program, running
 

@@ -10,11 +10,11 @@ from minicrawl.cli import DeferredCommand, LazyGroup
 # name -> target to import, and summary in `minicrawl cluster --help`
 COMMANDS = {
     "status": (
-        "minicrawl.cluster.commands.status:status",
+        "minicrawl.cluster.commands.nodes:status",
         "Show nodes, shards and progress.",
     ),
     "gather": (
-        "minicrawl.cluster.commands.gather:gather",
+        "minicrawl.cluster.commands.nodes:gather",
         "Gather all shards into one store.",
     ),
     "set": (

@@ -19,11 +19,12 @@ from nats.aio.client import Client
 from nats.errors import AuthorizationError, Error
 
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable
-from minicrawl.cluster.nats.asking import Asking, NatsSettings, Streams, without_password
-from minicrawl.cluster.nats.keys import NatsBeats, NatsKeys
-from minicrawl.cluster.nats.logs import (
+from minicrawl.cluster.nats.jetstream import Asking, NatsSettings, Streams, without_password
+from minicrawl.cluster.nats.storage import (
     NatsBatches,
+    NatsBeats,
     NatsBroadcasts,
+    NatsKeys,
     NatsLogs,
     NatsObjects,
     NatsPages,

@@ -2,50 +2,73 @@
 
 Laws: each second a node decides anew from what it has heard. It sends signs of life whatever else
 it waits for. A node that cannot be heard stops its shards by itself, and later continues those that
-are still its own. It reports in one line whatever happened to it.
+are still its own. Two nodes never share a folder. A node holds no shard of a crawl of another
+version.
 """
 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import math
-import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import replace
+import os
+import platform
+import shutil
+from collections.abc import Collection, Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from secrets import token_hex
 from typing import NamedTuple
 
 from minicrawl.cluster import terms as records
+from minicrawl.cluster.assignment import (
+    ShardFacts,
+    ShardNeed,
+    facts_in,
+    fetched_together,
+    has_ended,
+)
 from minicrawl.cluster.channels import BatchError, rhythm_s
 from minicrawl.cluster.engine import (
     Broadcast,
+    ClusterAccess,
     ClusterEngine,
     EngineError,
-    EngineFull,
     EngineUnavailable,
     KeyEntry,
     KeyTaken,
-    KeyValues,
+    opened,
 )
-from minicrawl.cluster.node.held import (
+from minicrawl.cluster.node.leases import (
     BEAT_S,
     BEATS,
     HOLD_S,
     KEYS,
-    LEASE_S,
+    PATIENCE_S,
     ClusterView,
-    HeldShards,
-    Tell,
+    NodePresence,
+    Now,
+    SharedBudget,
+    Yield,
     cancelled,
     follow,
+    lease_clock,
     listen,
     plan,
 )
-from minicrawl.cluster.node.shards import ShardEnd, ShardNeed, ShardOrders, SharedBudget, Yield
-from minicrawl.cluster.shard import ShardFacts, facts_in, fetched_together, has_ended
+from minicrawl.cluster.node.supervisor import (
+    HeldShards,
+    ShardEnd,
+    ShardJob,
+    ShardOrders,
+    ShardProcess,
+    Start,
+    Tell,
+    WarmChildren,
+)
 from minicrawl.cluster.terms import (
     GRANTS_KEY,
-    NODE_PREFIX,
     REBALANCE_KEY,
     STATE_KEY,
     TERMS_KEY,
@@ -59,8 +82,11 @@ from minicrawl.cluster.terms import (
     StateRecord,
     TermsRecord,
     WishRecord,
+    settings_that_count,
+    terms_when_begun,
 )
 from minicrawl.errors import UsageError
+from minicrawl.version import __version__
 from minicrawl.wording import counted
 
 # ================================================================ crawl state
@@ -206,193 +232,6 @@ def totals(told: Mapping[int, ShardFacts]) -> dict[str, float]:
         "under_way": sum(facts.under_way for facts in told.values()),
         "pace": sum(facts.pace for facts in told.values()),
     }
-
-
-# ================================================================ presence
-#
-# A node's signs of life: its record, written again at each beat, in two places.
-#
-# Laws: a name belongs to one process at a time; a second one is refused. `renewed_at` is never
-# later than what the others have heard: it is the time before the beat was sent. One place
-# suffices. There are two because keys get no answers for up to 9 s after the server that leads them
-# ends.
-
-PATIENCE_S = 3.0
-"""Time limit for the answer to a beat. A late answer counts from when the beat was sent."""
-_BEATS_KEPT = 64
-
-Sleep = Callable[[float], Awaitable[None]]
-Now = Callable[[], float]
-
-
-def lease_clock() -> float:
-    """Return seconds that go on while the machine sleeps; equal in a node and its children."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-class BeatAnswers:
-    """Answers to a node's beats, in all places together."""
-
-    def __init__(self, now: float) -> None:
-        self.count = 0
-        self.renewed_at = now
-        self.refusal = ""
-        """Reason of servers that had no room for the last beat; else empty."""
-
-    def heard(self, began: float) -> None:
-        """Note that a beat sent at `began` is known."""
-        self.count += 1
-        self.renewed_at = max(self.renewed_at, began)
-        self.refusal = ""
-
-
-class NodePresence:
-    """The signs of life of one node."""
-
-    def __init__(
-        self, engine: KeyValues, beats: KeyValues, name: str, record: NodeRecord, now: Now
-    ) -> None:
-        self._engine, self._beats, self._now = engine, beats, now
-        self.name, self.record = name, record
-        self._revision: int | None = None
-        self._under_way: dict[str, asyncio.Task[None]] = {}
-        self._began: dict[int, float] = {}
-        self._answers = BeatAnswers(now())
-
-    @property
-    def me(self) -> tuple[str, str]:
-        """Name and session."""
-        return self.name, self.record.session
-
-    @property
-    def renewed_at(self) -> float:
-        """Time at which the last known beat was sent."""
-        return self._answers.renewed_at
-
-    @property
-    def refusal(self) -> str:
-        """Reason of servers that had no room for the last beat; else empty."""
-        return self._answers.refusal
-
-    @property
-    def _key(self) -> str:
-        return f"{NODE_PREFIX}{self.name}"
-
-    def began(self, session: str, beat: int) -> float | None:
-        """Return when this beat was sent, or None if it is not one of our last ones."""
-        return self._began.get(beat) if session == self.record.session else None
-
-    async def begin(self, sleep: Sleep = asyncio.sleep) -> None:
-        """Announce the node. A name whose record still changes belongs to another process."""
-        before = await self._engine.get(self._key)
-        if before is not None and before.value is not None:
-            await self._wait_until_silent(before, sleep)
-        await self.beat(self.record)
-
-    async def _wait_until_silent(self, before: KeyEntry, sleep: Sleep) -> None:
-        """Wait until the record of this name has not changed for `LEASE_S`.
-
-        It may change once: a server that has just begun to lead may have answered with an older
-        one.
-        """
-        last, ends_at, may_be_old = before.revision, self._now() + LEASE_S, True
-        while self._now() < ends_at:
-            await sleep(BEAT_S)
-            after = await self._engine.get(self._key)
-            if after is None or after.value is None:
-                return
-            if after.revision == last:
-                continue
-            if not may_be_old:
-                raise UsageError(
-                    f"a node named {self.name} is in this cluster already: give another --name"
-                )
-            last, ends_at, may_be_old = after.revision, self._now() + LEASE_S, False
-        self._revision = last
-
-    async def beat(self, record: NodeRecord) -> bool:
-        """Send a sign of life. Return whether any place has heard one since the last call.
-
-        A place that has not answered the last beat gets no new one.
-        """
-        began, before = self._now(), self._answers.count
-        for task in self._under_way.values():
-            if task.done():
-                task.result()
-        self.record = replace(record, beat=self.record.beat + 1)
-        self._began[self.record.beat] = began
-        self._began.pop(self.record.beat - _BEATS_KEPT, None)
-        self._send(KEYS, self._write(), began)
-        self._send(BEATS, self._write_beat(), began)
-        waiting = set(self._under_way.values())
-        while waiting and self._answers.count == before:
-            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-        return self._answers.count > before
-
-    def _send(self, place: str, write: Coroutine[None, None, None], began: float) -> None:
-        sent = self._under_way.get(place)
-        if sent is None or sent.done():
-            self._under_way[place] = asyncio.create_task(self._renew(write, began))
-        else:
-            write.close()
-
-    async def _renew(self, write: Coroutine[None, None, None], began: float) -> None:
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                await write
-        except EngineFull as error:
-            self._answers.refusal = str(error)
-            return
-        except (EngineUnavailable, KeyTaken, TimeoutError):
-            return  # not heard, as far as known; or an earlier beat came in between
-        self._answers.heard(began)
-
-    async def _write_beat(self) -> None:
-        beat = BeatRecord(session=self.record.session, beat=self.record.beat)
-        await self._beats.put(self._key, beat.pack())
-
-    async def _write(self) -> None:
-        content = self.record.pack()
-        try:
-            if self._revision is None:
-                self._revision = await self._engine.create(self._key, content)
-            else:
-                self._revision = await self._engine.update(self._key, content, self._revision)
-        except KeyTaken:
-            self._revision = await self._own_revision()
-            if self._revision is not None:
-                self._revision = await self._engine.update(self._key, content, self._revision)
-            else:
-                self._revision = await self._engine.create(self._key, content)
-
-    async def _own_revision(self) -> int | None:
-        """Return the present revision of our record, which an unanswered write may have changed.
-
-        A revision that is not later than ours is an old one, whoever wrote it: a new leader may lag
-        behind.
-        """
-        found = await self._engine.get(self._key)
-        if found is None or found.value is None:
-            return None
-        is_news = self._revision is None or found.revision > self._revision
-        session = NodeRecord.unpack(self._key, found.value).session
-        if is_news and session != self.record.session:
-            raise UsageError(f"another node named {self.name} came: give another --name")
-        return found.revision
-
-    async def leave(self) -> None:
-        """Delete our record, if the engine can be reached."""
-        for task in self._under_way.values():
-            task.cancel()
-        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                await self._engine.delete(self._key)
-                await self._beats.delete(self._key)
-        except (EngineUnavailable, TimeoutError):
-            return  # the record falls silent
 
 
 # ================================================================ hearing
@@ -726,3 +565,168 @@ class Node:
 def _listed(shards: Collection[int]) -> str:
     numbers = ", ".join(map(str, sorted(shards)))
     return f"{'shard' if len(shards) == 1 else 'shards'} {numbers}"
+
+
+# ================================================================ running
+
+LEAST_DISK = 50_000_000
+"""Free bytes of disk: a new shard takes some megabytes, and so does SQLite while it writes."""
+_LOCK = "node.lock"
+_SOON_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePlace:
+    """Name of a node, and the folder of its shards."""
+
+    name: str
+    folder: Path
+    most_shards: int = 1 << 16
+    workers: int = 0  # per shard, until a user sets another number
+
+
+def usual_name() -> str:
+    """Return the machine's name, reduced to the characters that keys allow."""
+    name = platform.node().partition(".")[0]
+    return "".join(sign if sign.isalnum() else "-" for sign in name)[:32] or "node"
+
+
+async def run_node(
+    access: ClusterAccess,
+    place: NodePlace,
+    own_settings: Mapping[str, object],
+    tell: Tell,
+    stopped: asyncio.Event,
+) -> None:
+    """Run a node until it is stopped. If there is no crawl yet, wait for one."""
+    with _locked(place.folder):
+        check_disk(place.folder)
+        async with opened(access) as engine:
+            terms = await _terms_or_stop(engine, stopped, tell)
+            if terms is not None:
+                state = CrawlState(engine, terms, place.workers)
+                crawls = ShardCrawls(access, place, own_settings, state, tell)
+                node = node_of(engine, state, place, crawls.start, tell)
+                leaving = asyncio.create_task(_leave_when(stopped, node))
+                try:
+                    await node.run()
+                finally:
+                    leaving.cancel()
+                    await crawls.close()
+
+
+def node_of(
+    engine: ClusterEngine, state: CrawlState, place: NodePlace, start: Start, tell: Tell
+) -> Node:
+    """Return a node made of connected parts."""
+    record = NodeRecord(
+        session=token_hex(8),
+        beat=0,
+        version=__version__,
+        machine=platform.node(),
+        pid=os.getpid(),
+        room=place.most_shards,
+        workers=place.workers,
+        disk_free=shutil.disk_usage(place.folder).free,
+    )
+    presence = NodePresence(engine, engine.beats, place.name, record, lease_clock)
+    view = ClusterView(state.shards)
+    held = HeldShards(engine, view, presence.me, start, tell)
+    return Node(engine, NodeParts(presence, state, view, held), tell, lease_clock)
+
+
+class ShardCrawls:
+    """Starts the crawls of a node's shards, on the terms of the whole crawl."""
+
+    def __init__(
+        self,
+        access: ClusterAccess,
+        place: NodePlace,
+        own_settings: Mapping[str, object],
+        state: CrawlState,
+        tell: Tell,
+    ) -> None:
+        self._access, self._place, self._state = access, place, state
+        self._own_settings, self._tell = dict(own_settings), tell
+        self._told = ""
+        self._children = WarmChildren()
+
+    def start(self, shard: int, generation: int) -> ShardProcess:
+        """Start the crawl of a shard, in a process of its own."""
+        state, terms = self._state.state, self._state.terms
+        workers = self._state.workers_of(self._place.name)
+        settings, ignored = settings_that_count(terms, self._own_settings)
+        if ignored not in ("", self._told):
+            self._tell(ignored)
+            self._told = ignored
+        job = ShardJob(
+            shard=shard,
+            shards=terms.shards,
+            run=state.run,
+            access=self._access,
+            generation=generation,
+            folder=self._place.folder,
+            settings={**settings, "workers": workers},
+            own_settings=self._own_settings,
+            seeds=terms.seeds,
+        )
+        return ShardProcess(job, self._children.take())
+
+    async def close(self) -> None:
+        """End the spare process."""
+        await self._children.close()
+
+
+async def _terms_or_stop(
+    engine: ClusterEngine, stopped: asyncio.Event, tell: Tell
+) -> TermsRecord | None:
+    """Wait for a crawl and return its terms, or None if the node is stopped first."""
+    begun = asyncio.ensure_future(terms_when_begun(engine))
+    ended = asyncio.ensure_future(stopped.wait())
+    try:
+        done, _ = await asyncio.wait((begun,), timeout=_SOON_S)
+        if not done:
+            tell("no crawl in this cluster yet: waiting for minicrawl crawl SEEDS --cluster URL")
+            await asyncio.wait((begun, ended), return_when=asyncio.FIRST_COMPLETED)
+        return begun.result() if begun.done() else None
+    finally:
+        begun.cancel()
+        ended.cancel()
+
+
+async def _leave_when(stopped: asyncio.Event, node: Node) -> None:
+    await stopped.wait()
+    node.leave()
+
+
+def check_disk(folder: Path) -> None:
+    """Refuse a folder on a disk without room for a shard."""
+    free = shutil.disk_usage(folder).free
+    if free < LEAST_DISK:
+        raise UsageError(
+            f"{folder} has {free / 1e6:,.0f} MB of room, and a new shard takes "
+            f"{LEAST_DISK / 1e6:,.0f}: give a --folder on another disk"
+        )
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other nodes out of the folder.
+
+    The lock ends with the process, in whatever way that ends.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise UsageError(f"--folder {folder}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"another node keeps its shards in {folder}: give a --folder"
+            ) from None
+        yield
+    finally:
+        os.close(lock)

@@ -26,7 +26,7 @@ from minicrawl.crawl.hosts.pacing import (
     Rank,
     address_delay,
 )
-from minicrawl.fetch.targets import parse_rule
+from minicrawl.fetch.resolver import parse_rule
 from minicrawl.model import Failed, FailureKind, FetchResult, Response, State
 from minicrawl.ports import Clock
 from minicrawl.web import urls

@@ -33,7 +33,7 @@ from minicrawl.web.urls import ResolvedUrl, resolve_seed
 
 if TYPE_CHECKING:
     from minicrawl.fetch.access import AccessByOrigin, Login
-    from minicrawl.fetch.targets import Origin
+    from minicrawl.fetch.transport import Origin
 
 
 # ================================================================ browsers

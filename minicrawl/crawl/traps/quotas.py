@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.config import Traps
-from minicrawl.fetch.targets import is_public
+from minicrawl.fetch.resolver import is_public
 from minicrawl.frontier.urls import UNKNOWN, Hosts, SiteTable
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT

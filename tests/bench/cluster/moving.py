@@ -16,8 +16,7 @@ from statistics import median
 from typing import NamedTuple
 
 from minicrawl.cluster import overview as wishes
-from minicrawl.cluster.access import ClusterAccess, opened
-from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
 from minicrawl.cluster.replica import store_snapshot, take_over
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import begin_or_join

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from urllib.request import ProxyHandler, build_opener
 
 from minicrawl.cluster import overview as wishes
-from minicrawl.cluster.access import ClusterAccess, opened
+from minicrawl.cluster.engine import ClusterAccess, opened
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.cluster.terms import begin_or_join
 from tests.bench.cluster.nodes import BenchNode, crawl_settings, nodes, settled

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from minicrawl.cluster.assignment import ShardFacts, as_bytes, facts_in
 from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.child import FRESH_S, EngineExchange, told_entry
-from minicrawl.cluster.shard import ShardFacts, as_bytes, facts_in
 from minicrawl.frontier.channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from minicrawl.cluster.child import ShardChild
-from minicrawl.cluster.node.shards import ShardCommand, ShardOrders
+from minicrawl.cluster.node.supervisor import ShardCommand, ShardOrders
 from minicrawl.crawl.events import Warned
 
 

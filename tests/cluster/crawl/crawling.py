@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from minicrawl.app import Crawl
-from minicrawl.cluster.channels import Posting
-from minicrawl.cluster.shard import Statement, statement_of
+from minicrawl.cluster.channels import Posting, Statement, statement_of
 from minicrawl.cluster.traffic import ShardSetup
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Reason

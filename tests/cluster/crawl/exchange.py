@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from random import Random
 
+from minicrawl.cluster.assignment import ShardFacts, as_bytes, facts_in, fetched_together, has_ended
 from minicrawl.cluster.channels import TransferBatch, pack
-from minicrawl.cluster.shard import ShardFacts, as_bytes, facts_in, fetched_together, has_ended
 from minicrawl.cluster.traffic import ArrivedBatch
 
 

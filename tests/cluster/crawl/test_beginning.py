@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from minicrawl.cluster.shard import ShardFacts
+from minicrawl.cluster.assignment import ShardFacts
 from minicrawl.cluster.together import TOGETHER_S, ShardPace, TogetherBeginning
 from minicrawl.demo.web import DemoServer
 from minicrawl.frontier.channels import ShardPlace

@@ -2,8 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from minicrawl.cluster.assignment import NO_LEVEL
-from minicrawl.cluster.shard import FEWEST, HEADROOM, ShardFacts
+from minicrawl.cluster.assignment import FEWEST, HEADROOM, NO_LEVEL, ShardFacts
 from minicrawl.cluster.together import PageLevel
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State

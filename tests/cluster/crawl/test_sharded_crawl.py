@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from minicrawl.app import Crawl
-from minicrawl.cluster.shard import faults, under_way
+from minicrawl.cluster.channels import faults, under_way
 from minicrawl.cluster.traffic import ShardSetup, agree_in_shards
 from minicrawl.config import load
 from minicrawl.crawl.events import Event, Reason, Warned

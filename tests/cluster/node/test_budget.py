@@ -9,8 +9,9 @@ from random import Random
 
 import pytest
 
+from minicrawl.cluster.assignment import LEAST, ShardNeed
 from minicrawl.cluster.engine import Fenced
-from minicrawl.cluster.node.shards import LEAST, ShardNeed, SharedBudget
+from minicrawl.cluster.node.leases import SharedBudget
 from minicrawl.cluster.terms import GRANTS_KEY, GrantsRecord
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.cluster.node.shards import (
+from minicrawl.cluster.assignment import (
     AHEAD_S,
     LEAST,
     PARTS,

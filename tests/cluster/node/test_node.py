@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from minicrawl.cluster import overview as wishes
+from minicrawl.cluster.assignment import ShardFacts, as_bytes
 from minicrawl.cluster.engine import KeyEntry, KeyTaken
-from minicrawl.cluster.node.held import HOLD_S, LEASE_S, YOUNG_S, ClusterView, HeldShards
-from minicrawl.cluster.node.node import CrawlState, Node, NodeParts, NodePresence
-from minicrawl.cluster.node.shards import ShardEnd, ShardOrders
-from minicrawl.cluster.shard import ShardFacts, as_bytes
+from minicrawl.cluster.node.leases import HOLD_S, LEASE_S, YOUNG_S, ClusterView, NodePresence
+from minicrawl.cluster.node.node import CrawlState, Node, NodeParts
+from minicrawl.cluster.node.supervisor import HeldShards, ShardEnd, ShardOrders
 from minicrawl.cluster.terms import (
     STATE_KEY,
     Doing,

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from minicrawl.cluster.access import ClusterAccess, opened
+from minicrawl.cluster.engine import ClusterAccess, opened
 from minicrawl.cluster.terms import begin_or_join
 from minicrawl.frontier.channels import ShardPlace
 from minicrawl.web.urls import site

@@ -11,8 +11,8 @@ from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.cluster.nats.asking import NatsSettings
 from minicrawl.cluster.nats.connecting import await_answer
+from minicrawl.cluster.nats.jetstream import NatsSettings
 from minicrawl.cluster.servers import LocalServer, LocalServers
 from tests.cluster.relay import ADDRESS, Place, Relay, relays
 from tests.real.daemons import free_port

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from minicrawl.cluster import overview as wishes
 from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
 from minicrawl.cluster.nats.connecting import NatsEngine
-from minicrawl.cluster.node.held import HOLD_S
+from minicrawl.cluster.node.leases import HOLD_S
 from minicrawl.cluster.overview import ClusterStatus
 from minicrawl.cluster.servers import LocalServer
 from tests.cluster.node_process import NodeProcess, shards_of, until

@@ -14,13 +14,13 @@ from minicrawl.cluster.channels import (
     Arrival,
     BatchError,
     Posting,
+    Shard,
     Transfer,
     TransferBatch,
     judge,
     pack,
     unpack,
 )
-from minicrawl.cluster.shard import Shard
 from minicrawl.frontier.channels import shard_of
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger

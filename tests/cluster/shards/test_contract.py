@@ -12,8 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from minicrawl.cluster.channels import MOST_HOPS
-from minicrawl.cluster.shard import Statement, faults, under_way
+from minicrawl.cluster.channels import MOST_HOPS, Statement, faults, under_way
 from minicrawl.opic.ledger import FOREIGN, UNREAD
 from minicrawl.opic.money import UNIT
 from tests.cluster.shards.engine import EngineDown, FakeEngine, Fault, Fenced, KeptShard, sendings

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.cluster.assignment import PotTold
-from minicrawl.cluster.channels import BatchError
-from minicrawl.cluster.shard import (
+from minicrawl.cluster.assignment import (
     MOST_FACTS_BYTES,
+    PotTold,
     ShardFacts,
     as_bytes,
     facts_in,
     fetched_together,
     has_ended,
 )
+from minicrawl.cluster.channels import BatchError
 from minicrawl.frontier.channels import MOST_SHARDS
 
 COUNTS = st.integers(0, 1 << 62)

@@ -16,13 +16,16 @@ from minicrawl.cluster.channels import (
     MOST_TRANSFERS,
     Arrival,
     BatchError,
+    Statement,
     Transfer,
     TransferBatch,
+    faults,
     judge,
+    missing,
     pack,
+    under_way,
     unpack,
 )
-from minicrawl.cluster.shard import Statement, faults, missing, under_way
 from minicrawl.frontier.channels import SHARDS, ChannelEnd, Channels, ShardPlace, shard_of
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT

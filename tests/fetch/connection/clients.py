@@ -5,9 +5,8 @@ import ssl
 from collections.abc import Coroutine
 from typing import Any
 
-from minicrawl.fetch.connection import HttpClient, Pace
-from minicrawl.fetch.targets import ConnectTarget, target
-from minicrawl.fetch.transport import TransportRequest
+from minicrawl.fetch.connection import Connector, DirectDialer, HttpClient, Pace
+from minicrawl.fetch.transport import ConnectTarget, TransportRequest, target
 from tests.fetch.wire import Wire
 
 
@@ -29,8 +28,7 @@ def client(
 ) -> HttpClient:
     return HttpClient(
         Pace(connections, connections if kept is None else kept, keep_s, pause_s),
-        tls=lambda _: tls or ssl.create_default_context(),
-        timeout_s=timeout_s,
+        DirectDialer(Connector(timeout_s), lambda _: tls or ssl.create_default_context()),
         max_head_bytes=10_000,
     )
 

@@ -5,10 +5,7 @@ import pytest
 from minicrawl.fetch.transport import Fault
 from minicrawl.model import FailureKind
 from tests.fetch.connection.clients import client, get, request_to, run
-from tests.fetch.transports import both_transports
 from tests.fetch.wire import FAULTS, Answer, Then, answer, deaf, wire
-
-transport = both_transports("tests.fetch.connection.clients.HttpClient")
 
 NOBODY = "127.0.0.2"
 

@@ -7,8 +7,7 @@ import pytest
 
 from minicrawl.fetch import connection as dialing
 from minicrawl.fetch.connection import Connector
-from minicrawl.fetch.targets import ConnectTarget
-from minicrawl.fetch.transport import Fault
+from minicrawl.fetch.transport import ConnectTarget, Fault
 from minicrawl.model import FailureKind
 from tests.fetch.connection.clients import run
 from tests.fetch.wire import answer, deaf, wire

@@ -3,9 +3,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from minicrawl.fetch.connection import Connection, IdleConnections
-from minicrawl.fetch.targets import ConnectTarget, Origin
-
-Kept = IdleConnections[tuple[Origin, ConnectTarget], Connection]
+from minicrawl.fetch.transport import ConnectTarget, Origin
 
 LONG_S = 1000.0
 A = Origin(False, "a.example", 80, "a.example"), ConnectTarget("10.0.0.1", 80)
@@ -37,7 +35,7 @@ def run(play: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 def test_a_connection_is_taken_by_its_own_key_and_once() -> None:
     async def play() -> None:
-        idle, one = Kept(9, LONG_S), Still()
+        idle, one = IdleConnections(9, LONG_S), Still()
         idle.put(A, one)
         assert idle.take(B) is None
         assert idle.take(A) is one
@@ -49,7 +47,7 @@ def test_a_connection_is_taken_by_its_own_key_and_once() -> None:
 
 def test_the_one_that_has_waited_least_is_taken_first() -> None:
     async def play() -> None:
-        idle, one, two = Kept(9, LONG_S), Still(), Still()
+        idle, one, two = IdleConnections(9, LONG_S), Still(), Still()
         idle.put(A, one)
         idle.put(A, two)
         assert [idle.take(A), idle.take(A)] == [two, one]
@@ -60,7 +58,7 @@ def test_the_one_that_has_waited_least_is_taken_first() -> None:
 
 def test_of_more_than_the_limit_the_one_that_has_waited_longest_goes() -> None:
     async def play() -> None:
-        idle, one, two, three = Kept(2, LONG_S), Still(), Still(), Still()
+        idle, one, two, three = IdleConnections(2, LONG_S), Still(), Still(), Still()
         for line, connection in ((A, one), (B, two), (A, three)):
             idle.put(line, connection)
         assert [still.gone.is_set() for still in (one, two, three)] == [True, False, False]
@@ -72,7 +70,7 @@ def test_of_more_than_the_limit_the_one_that_has_waited_longest_goes() -> None:
 
 def test_a_connection_that_was_lost_is_forgotten() -> None:
     async def play() -> None:
-        idle, one = Kept(9, LONG_S), Still()
+        idle, one = IdleConnections(9, LONG_S), Still()
         idle.forget(one)
         idle.put(A, one)
         idle.forget(one)
@@ -85,7 +83,7 @@ def test_a_connection_that_was_lost_is_forgotten() -> None:
 
 def test_a_connection_that_has_waited_long_enough_is_closed_and_later_ones_after_it() -> None:
     async def play() -> None:
-        idle, one, two = Kept(9, 0.001), Still(), Still()
+        idle, one, two = IdleConnections(9, 0.001), Still(), Still()
         idle.put(A, one)
         await one.gone.wait()
         idle.put(A, two)
@@ -97,7 +95,7 @@ def test_a_connection_that_has_waited_long_enough_is_closed_and_later_ones_after
 
 def test_an_alarm_leaves_those_that_may_still_wait() -> None:
     async def play() -> None:
-        idle, one, two, three = Kept(9, 0.001), Still(), Still(), Still()
+        idle, one, two, three = IdleConnections(9, 0.001), Still(), Still(), Still()
         idle.put(A, one)
         idle.put(A, two)
         assert idle.take(A) is two
@@ -111,12 +109,12 @@ def test_an_alarm_leaves_those_that_may_still_wait() -> None:
 
 def test_closing_ends_all_connections() -> None:
     async def play() -> None:
-        idle, one, two = Kept(9, LONG_S), Still(), Still()
+        idle, one, two = IdleConnections(9, LONG_S), Still(), Still()
         idle.put(A, one)
         idle.put(B, two)
         idle.close()
         assert one.gone.is_set()
         assert two.gone.is_set()
-        Kept(9, LONG_S).close()
+        IdleConnections(9, LONG_S).close()
 
     run(play)

@@ -86,7 +86,7 @@ async def connected(
     opened = socket.create_connection(("127.0.0.1", port))
     opened.setblocking(False)
     server = TlsServer(contexts.client, NAME, port)
-    return await opener.begin(opened, Reader(pauses_at), server)
+    return await opener.begin(opened, lambda _: Reader(pauses_at), server)
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
@@ -246,7 +246,7 @@ def test_a_name_that_tls_cannot_carry_is_a_fault() -> None:
             opened = socket.create_connection(("127.0.0.1", port))
             server = TlsServer(contexts.client, ".example", port)
             with pytest.raises(Fault) as caught:
-                await TlsOpener().begin(opened, Reader(), server)
+                await TlsOpener().begin(opened, lambda _: Reader(), server)
             assert caught.value.kind is FailureKind.TLS
             assert opened.fileno() == -1
 

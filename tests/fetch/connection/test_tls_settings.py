@@ -18,11 +18,9 @@ from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.tls import HTTP1_AND_2, TlsContexts, check_tls
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
-from tests.fetch.transports import both_transports
 from tests.fetch.wire import answer, wire
 from tests.hostile.certificates import Certificates
 
-transport = both_transports("minicrawl.fetch.opening.HttpClient")
 HOST = "a.example"
 
 

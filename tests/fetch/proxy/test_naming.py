@@ -14,7 +14,7 @@ from minicrawl.fetch.proxy import (
     parse_proxy,
     with_known_proxies,
 )
-from minicrawl.fetch.targets import Origin, target
+from minicrawl.fetch.transport import Origin, target
 
 A, B = "http://a.proxy:3128", "socks5h://b.proxy:1080"
 

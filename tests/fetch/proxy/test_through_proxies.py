@@ -11,8 +11,8 @@ import trustme
 from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.proxy import check_proxies
 from minicrawl.fetch.resolver import LookupAnswer
-from minicrawl.fetch.routing import check_proxies
 from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Request, Response
 from tests.fetch.proxy.servers import ProxyServer, proxy_server
 from tests.fetch.wire import FAULTS, ODD_PAGE, ODDITIES, Answer, Wire, answer, wire

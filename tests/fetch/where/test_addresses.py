@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.fetch.targets import is_public
+from minicrawl.fetch.resolver import is_public
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,12 @@ from minicrawl.fetch.resolver import (
     LookupAnswer,
     NoSuchName,
     Resolver,
+    ResolveRules,
     SystemLookup,
+    parse_rule,
     trusted_among,
 )
-from minicrawl.fetch.targets import ConnectTarget, ResolveRules, parse_rule
+from minicrawl.fetch.transport import ConnectTarget
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.urls import canonical_seed
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from minicrawl.cluster import shard as audit
+from minicrawl.cluster import channels as audit
 from minicrawl.frontier.channels import SHARDS
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.cluster import (

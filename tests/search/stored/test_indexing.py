@@ -19,10 +19,10 @@ from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import State
 from minicrawl.report.archived import kept_pages
 from minicrawl.report.snapshot import snapshot
-from minicrawl.search import page_reader
+from minicrawl.search import page_text
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.indexing import bring_up_to_date, locked_folder
-from minicrawl.search.page_reader import PageReader
+from minicrawl.search.page_text import PageReader
 from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, SearchRequest, keep_importance
 from minicrawl.store.reader import archive_folder, search_folder
@@ -248,11 +248,11 @@ def test_a_page_that_takes_too_long_is_read_as_plain_text_and_costs_no_other(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = (
-        "import minicrawl.search.page_reader as r, threading; read = r.page_text; "
+        "import minicrawl.search.page_text as r, threading; read = r.page_text; "
         "wait = threading.Event().wait; "
         "r.page_text = lambda text, url: wait() if 'Home' in text else read(text, url); r.main()"
     )
-    monkeypatch.setattr(page_reader, "_CODE", slow)
+    monkeypatch.setattr(page_text, "_CODE", slow)
     with snapshot(store) as seen, kept_pages(seen) as archive:
         places = [found.place for found in scan(archive.segments, end=archive.end)]
         with closing(PageReader(archive.segments.folder, archive.end, 3.0)) as reader:
@@ -266,7 +266,7 @@ def test_a_page_that_takes_too_long_is_read_as_plain_text_and_costs_no_other(
 
 
 _STUCK = (
-    "import minicrawl.search.page_reader as r, threading; "
+    "import minicrawl.search.page_text as r, threading; "
     "r.page_text = lambda *_: threading.Event().wait(); {}; r.main()"
 )
 
@@ -279,9 +279,9 @@ def test_pages_that_take_too_long_do_not_take_hours_together(
 ) -> None:
     """A site whose pages did so has the others read as plain text; after many, deadlines are
     short."""
-    monkeypatch.setattr(page_reader, "_CODE", _STUCK.format(limit or "pass"))
-    monkeypatch.setattr(page_reader, "_MANY_SLOW", 2)
-    monkeypatch.setattr(page_reader, "SHORT_DEADLINE_S", 1.0 if limit else deadline_s)
+    monkeypatch.setattr(page_text, "_CODE", _STUCK.format(limit or "pass"))
+    monkeypatch.setattr(page_text, "_MANY_SLOW", 2)
+    monkeypatch.setattr(page_text, "SHORT_DEADLINE_S", 1.0 if limit else deadline_s)
     with snapshot(store) as seen, kept_pages(seen) as archive:
         places = [found.place for found in scan(archive.segments, end=archive.end)]
         times = 5 if limit else 50

@@ -6,9 +6,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Self
 
-from minicrawl.cluster.access import ClusterAccess, connected_anew
-from minicrawl.cluster.nats.asking import NatsSettings
+from minicrawl.cluster.engine import ClusterAccess, connected_anew
 from minicrawl.cluster.nats.connecting import await_answer
+from minicrawl.cluster.nats.jetstream import NatsSettings
 from minicrawl.cluster.servers import LocalServers, local_servers
 from tests.bench.cluster.engines.servers import AppendClient
 

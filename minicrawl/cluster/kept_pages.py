@@ -1,0 +1,356 @@
+"""Kept pages of shards in the engine, which has them before the commit that counts them.
+
+A shard that keeps pages has a second log beside that of its store. Its entries are the bytes that
+the shard appends to its archive; none is removed as long as the crawl exists.
+
+pieces     format of an entry
+restoring  builds the archive of a shard from its log, and takes a shard over
+gathering  joins the archives of all shards beside the gathered store
+shipping   sends what a shard appends to its archive
+"""
+
+from __future__ import annotations
+
+import struct
+from asyncio import to_thread
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing, closing, contextmanager
+from enum import IntEnum
+from pathlib import Path
+from secrets import token_bytes
+from typing import NamedTuple
+from zlib import crc32
+
+from minicrawl.archive.reader import JoinedArchive
+from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at, segment_of, shown
+from minicrawl.cluster.engine import (
+    UNREADABLE_ENTRY_ADVICE,
+    ClusterEngine,
+    EngineError,
+    EngineThread,
+    EngineUnavailable,
+    Fenced,
+    ignore,
+)
+from minicrawl.errors import StoreError
+from minicrawl.export.drafts import scratch
+from minicrawl.progress import Progress, unreported
+from minicrawl.store import tables
+from minicrawl.store.reader import archive_folder, reading
+from minicrawl.store.records import Batch
+from minicrawl.store.writer import StoreWriter
+
+# ================================================================ pieces
+#
+# A piece of a shard's archive, as an entry of the log of its kept pages.
+#
+# Laws: nothing from the engine is trusted: an entry that no shard writes is refused. A piece names
+# the place where it begins, and replaces what earlier pieces have from there on.
+#
+# piece   consecutive bytes of one segment; a record may begin and end in different pieces
+
+PIECE_BYTES = 3 << 17
+
+_VERSION = 1
+_HEAD = struct.Struct(">IBBQ")
+"""Checksum of all that follows, version, kind, place."""
+_CHECKSUM = struct.Struct(">I")
+
+
+class PieceKind(IntEnum):
+    """Kind of an entry."""
+
+    MORE = 0
+    """Bytes of the archive."""
+    TAKEN = 1
+    """No bytes: another node has taken the shard over."""
+
+
+class ArchivePiece(NamedTuple):
+    """An entry of the log."""
+
+    kind: PieceKind
+    place: int
+    content: bytes
+
+
+def pack_piece(piece: ArchivePiece) -> bytes:
+    """Encode the entry. Its records are compressed already."""
+    behind = _HEAD.pack(0, _VERSION, piece.kind, piece.place)[_CHECKSUM.size :] + piece.content
+    return _CHECKSUM.pack(crc32(behind)) + behind
+
+
+def unpack_piece(packed: bytes) -> ArchivePiece:
+    """Decode an entry."""
+    try:
+        checksum, version, kind, place = _HEAD.unpack_from(packed)
+        if checksum != crc32(memoryview(packed)[_CHECKSUM.size :]):
+            raise ValueError("its checksum is wrong")
+        piece = ArchivePiece(PieceKind(kind), place, packed[_HEAD.size :])
+    except (struct.error, ValueError) as error:
+        raise EngineError(
+            f"the log of kept pages has an entry that no minicrawl made: {error}"
+        ) from error
+    if version != _VERSION:
+        raise EngineError(
+            f"the log of kept pages has an entry of version {version}, and this minicrawl knows "
+            f"{_VERSION}: upgrade it"
+        )
+    return piece
+
+
+# ================================================================ restoring
+#
+# Builds the archive of a shard from the log of its kept pages, and takes a shard over.
+#
+# Law: a restored archive has all that the shard's store counts, and perhaps more behind that.
+# The next writer of the archive cuts the rest off.
+
+_TAKES = 100
+
+
+class TakenPages(NamedTuple):
+    """The archive of a shard that was taken over."""
+
+    folder: Path
+    entry: int
+    """Number of the entry that took the shard over, the last one."""
+
+
+class LaidPages(NamedTuple):
+    """Result of `lay_pages`."""
+
+    end: int
+    """Place behind the last byte."""
+    entry: int
+    """The last entry that was read."""
+    begins_in: int
+    """The first entry that a later call needs to read what lies behind `until`."""
+
+
+async def take_over_pages(
+    engine: ClusterEngine, shard: int, folder: Path, tell: Callable[[str], None] = ignore
+) -> TakenPages:
+    """Fence off all earlier senders of the shard's pages, and restore its archive.
+
+    The store must have been taken over before, so that nobody else commits any more.
+    """
+    mark = pack_piece(ArchivePiece(PieceKind.TAKEN, 0, token_bytes(16)))
+    for _ in range(_TAKES):
+        last = (await engine.pages.log_span(shard)).last
+        try:
+            taken = await engine.pages.append(shard, last, mark)
+        except Fenced:
+            continue  # the holder has just appended
+        if (await lay_pages(engine, shard, folder, tell=tell)).entry != taken:
+            raise Fenced(f"shard {shard} was taken over by another node at the same time")
+        return TakenPages(folder, taken)
+    raise EngineUnavailable(
+        f"the pages of shard {shard} cannot be taken over: its holder appends without end"
+    )
+
+
+async def lay_pages(
+    engine: ClusterEngine,
+    shard: int,
+    folder: Path,
+    first: int = 1,
+    until: int = FIRST,
+    tell: Callable[[str], None] = ignore,
+) -> LaidPages:
+    """Write the log from entry `first` on into segments in the folder.
+
+    `until` is the place up to which the caller takes pages; `begins_in` depends on it.
+    """
+    laying, number, begins_in = _Laying(folder), first - 1, first
+    async with aclosing(engine.pages.entries(shard, first - 1)) as entries:
+        async for number, content in entries:
+            if not content:
+                tell(f"entry {number} of the kept pages of shard {shard} is empty: it was skipped")
+                continue
+            try:
+                piece = unpack_piece(content)
+            except EngineError as error:
+                raise EngineError(
+                    f"entry {number} of the kept pages of shard {shard}: {error}. "
+                    f"{UNREADABLE_ENTRY_ADVICE}"
+                ) from error
+            if piece.kind is PieceKind.TAKEN:
+                continue
+            await to_thread(laying.add, piece)
+            if piece.place <= until:
+                begins_in = number
+    return LaidPages(laying.end or FIRST, number, begins_in)
+
+
+class _Laying:
+    """Writer that puts each piece where it belongs."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._segments = Segments(folder)
+        self.end = 0
+
+    def add(self, piece: ArchivePiece) -> None:
+        """Write the next piece; the first one may begin anywhere."""
+        if not self._is_due(piece.place):
+            raise EngineError(
+                f"the log of kept pages is damaged: {shown(self.end)} is due, and "
+                f"{shown(piece.place)} comes"
+            )
+        if piece.place < self.end:
+            self._segments.cut_off(piece.place)
+        self._segments.write(piece.place, piece.content)
+        self.end = piece.place + len(piece.content)
+
+    def _is_due(self, place: int) -> bool:
+        """Return whether a piece overlaps or follows the end, or begins the next segment."""
+        if place < FIRST:
+            return False
+        begins_next = offset_of(place) == 0 and segment_of(place) == segment_of(self.end) + 1
+        return not self.end or place <= self.end or begins_next
+
+
+# ================================================================ gathering
+#
+# Joins the archives of all shards, beside the gathered store.
+#
+# Laws: the joined archive has what the gathered store counts of each shard, and nothing behind
+# that. If a joined archive is kept, only new pages are fetched.
+
+
+def archives_of(store: Path) -> dict[int, int]:
+    """Return the end of each shard's archive, as the gathered store counts it."""
+    with reading(store) as connection:
+        found = tables.counters(connection).get(tables.ARCHIVES)
+    return {int(shard): int(end) for shard, end in found.items()} if isinstance(found, dict) else {}
+
+
+def has_pages(store: Path) -> bool:
+    """Return whether a gathered store has its pages, or shards kept none."""
+    with reading(store) as connection:
+        found = tables.counters(connection)
+    return tables.ARCHIVES not in found or tables.ARCHIVE_END in found
+
+
+async def fetch_archives(
+    engine: ClusterEngine, store: Path, joined: Path, tell: Progress = unreported
+) -> None:
+    """Join the archives that the engine has, and note their end in the gathered store."""
+    ends = archives_of(store)
+    archive = await to_thread(JoinedArchive, joined)
+    with closing(archive):
+        for count, (shard, end) in enumerate(ends.items(), 1):
+            if archive.source(str(shard)).place < end:
+                await _fetch(engine, archive, shard, end)
+            tell(count / len(ends))
+        await to_thread(_tell_store, store, archive.end)
+
+
+async def _fetch(engine: ClusterEngine, archive: JoinedArchive, shard: int, end: int) -> None:
+    source = archive.source(str(shard))
+    with scratch("pages", archive.folder.parent) as folder:
+        laid = await lay_pages(engine, shard, folder, max(source.note, 1), end)
+        if laid.end < end:
+            raise StoreError(
+                f"the pages of shard {shard} end at {shown(laid.end)} in the servers, and its "
+                f"store counts those up to {shown(end)}"
+            )
+        with closing(Segments(folder)) as segments:
+            await to_thread(archive.add, str(shard), segments, end, laid.begins_in)
+
+
+def join_archives(paths: Sequence[Path], store: Path, tell: Progress = unreported) -> None:
+    """Join the archives beside the stores of the shards, for a store gathered from these."""
+    ends, folders = archives_of(store), {_shard_of(path): archive_folder(path) for path in paths}
+    with closing(JoinedArchive(archive_folder(store))) as archive:
+        for count, (shard, end) in enumerate(ends.items(), 1):
+            with closing(Segments(folders[shard])) as segments:
+                if segments.end < end:
+                    raise StoreError(
+                        f"{folders[shard]} ends at {shown(segments.end)}, and its store counts "
+                        f"the pages up to {shown(end)}"
+                    )
+                archive.add(str(shard), segments, end)
+            tell(count / len(ends))
+        _tell_store(store, archive.end)
+
+
+@contextmanager
+def drafted(into: Path) -> Iterator[Path]:
+    """Yield a draft path for a store; at the end, the store and its side files move to `into`."""
+    from minicrawl.store.files import move
+
+    into.parent.mkdir(parents=True, exist_ok=True)
+    with scratch("gathered", into.parent) as folder:
+        draft = folder / into.name
+        yield draft
+        move(draft, into)
+
+
+def _shard_of(path: Path) -> int:
+    with reading(path) as connection:
+        terms = tables.terms(connection)
+    assert terms is not None
+    return terms.shard
+
+
+def _tell_store(store: Path, end: int) -> None:
+    with closing(StoreWriter.open(store)) as out:
+        counters = tables.counters(out.connection) | {tables.ARCHIVE_END: end}
+        out.commit(Batch(counters=counters))
+
+
+# ================================================================ shipping
+#
+# Sends what a shard appends to its archive to the engine.
+#
+# Laws: `keep` returns when the engine has confirmed everything before the end that it is given.
+# After a failure the next call continues where this one broke off. When another node has the shard,
+# it raises Fenced, and sends nothing any more.
+
+
+class KeptPagesLog:
+    """Writing end of the log of a shard's kept pages."""
+
+    def __init__(self, shard: int, taken: TakenPages, thread: EngineThread) -> None:
+        self._shard, self._thread = shard, thread
+        self._segments, self._last = Segments(taken.folder), taken.entry
+        self._place = 0  # up to which the engine has everything
+        self._fenced: Fenced | None = None
+
+    def keep(self, begin: int, end: int) -> None:
+        """Send what was appended to the archive between two places."""
+        if self._fenced is not None:
+            raise self._fenced
+        self._place = max(self._place, begin)
+        for place, size in _pieces(self._segments, self._place, end):
+            content = self._segments.read_bytes(place, size)
+            self._append(pack_piece(ArchivePiece(PieceKind.MORE, place, content)))
+            self._place = place + size
+
+    def _append(self, entry: bytes) -> None:
+        append = self._thread.engine.pages.append(self._shard, self._last, entry)
+        try:
+            self._last = self._thread.run(append)
+        except Fenced as error:
+            self._fenced = error
+            raise
+
+    def close(self) -> None:
+        self._segments.close()
+
+
+def _pieces(segments: Segments, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield place and size of the pieces between two places."""
+    place = begin
+    while place < end:
+        number = segment_of(place)
+        is_last = number == segment_of(end)
+        length = offset_of(end) if is_last else segments.length(number)
+        size = min(PIECE_BYTES, length - offset_of(place))
+        if size > 0:
+            yield place, size
+            place += size
+        else:
+            place = place_at(number + 1, 0)

@@ -1,0 +1,506 @@
+"""Requests to JetStream, repeated until they are answered, and the streams of a crawl.
+
+Laws: a request is repeated only if nobody answered it, or while servers elect a leader. So a caller
+must tolerate that it is done twice, or find out whether it was. If a server answers nothing for
+longer than an election takes, the client leaves it: it may be cut off from the others without
+knowing.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error, NoRespondersError
+from nats.js import api
+
+from minicrawl.cluster.engine import EngineError, EngineFull, EngineUnavailable
+from minicrawl.errors import UsageError
+
+# ================================================================ settings
+#
+# Addresses of the servers, and access to them.
+#
+# Law: nothing that is shown, logged or stored has a password.
+
+_SCHEMES = ("nats", "tls", "ws", "wss")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NatsSettings:
+    """Addresses of a cluster's servers, and access to them."""
+
+    url: str
+    """URL of one server, or of several with commas between them. Further ones are discovered."""
+    name: str = "crawl"
+    """Name of the crawl: several may use the same servers."""
+    creds: Path | None = None
+    """File with credentials in the format of NATS, or with the seed of an nkey."""
+    ca: Path | None = None
+    """File with certificates to trust instead of the system's."""
+    cert: Path | None = None
+    """File with our certificate, if servers want one."""
+    key: Path | None = None
+    """File with the certificate's key, if it is in a file of its own."""
+    replicas: int | None = None
+    """Copies of each stream. By default 3, or 1 if there is a single server."""
+    log_bytes: int | None = None
+    """Size limit of each log. By default the servers' own limits hold."""
+    patience_s: float = 15.0
+    """Time for which a request is repeated. Servers take up to 10 s to elect a leader."""
+
+    def __post_init__(self) -> None:
+        for url in self.urls:
+            _check(url)
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(
+                f"{self.name!r} cannot be the name of a cluster: use letters, digits, - and _"
+            )
+
+    @property
+    def urls(self) -> list[str]:
+        """URLs of the servers, including passwords."""
+        return [url.strip() for url in self.url.split(",")]
+
+    @property
+    def bucket(self) -> str:
+        """Prefix of all subjects of the crawl, except JetStream's own."""
+        return f"minicrawl-{self.name}"
+
+    @property
+    def shown(self) -> str:
+        """URLs of the servers, without users and passwords."""
+        return ",".join(map(without_password, self.urls))
+
+    @property
+    def wants_tls(self) -> bool:
+        """True if the connection must be encrypted."""
+        has_files = self.ca is not None or self.cert is not None
+        return has_files or any(url.startswith(("tls:", "wss:")) for url in self.urls)
+
+
+def without_password(url: str) -> str:
+    """Return the URL without user and password."""
+    before, at, after = url.rpartition("@")
+    return f"{before.partition('://')[0]}://{after}" if at else url
+
+
+def _check(url: str) -> None:
+    shown = without_password(url)
+    try:
+        parts = urlsplit(url)
+        is_fine = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # its text may contain the password
+        is_fine = False
+    if not is_fine:
+        raise UsageError(f"{shown!r} is no server: write nats://HOST:4222 or tls://HOST:4222")
+
+
+# ================================================================ asking
+
+T = TypeVar("T")
+
+API = "$JS.API."
+_ANSWER_S = 2.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
+_HEARD_NS = 1.5e9
+"""Age limit of a replica's last heartbeat; heartbeats come each second.
+
+It is shorter than the wait for an answer, so such a heartbeat came after our last request.
+"""
+_SILENT_S = 10.0
+"""Time of silence before a server is left. Elections take as long, and no other server can answer.
+"""
+
+NOT_FOUND = 404
+WRONG_SEQUENCE = 10071
+_SOON_OVER = {10005, 10118, 10119}
+"""Error codes of servers that have just met, or of which one was lost.
+
+They do not know all others yet, or no live server is known to have the stream or consumer.
+"""
+SEVERAL_NEED_CLUSTER = 10074
+NOT_UNIQUE = 10100
+"""Another consumer of the same subject exists."""
+
+_FULL = {
+    10002: "the account has no room: raise the limits of its JetStream",
+    10023: "the servers have no room: raise max_file_store, or add a disk",
+    10028: "the servers have no memory left: raise max_memory_store",
+    10047: "the servers have no room: raise max_file_store, or add a disk",
+    10077: "it is full: wait for the next snapshot, or start the cluster with a larger log",
+}
+_REFUSED = {
+    10039: "JetStream is off for this account: enable it",
+    10076: "JetStream is off: start nats-server with -js",
+}
+_UNAVAILABLE = 503
+
+
+class JetStreamRefusal(EngineError):
+    """JetStream answered with an error that the caller may expect."""
+
+    def __init__(self, code: int, error_code: int, text: str) -> None:
+        super().__init__(text)
+        self.code, self.error_code = code, error_code
+
+
+class Asking:
+    """Requests over one connection."""
+
+    def __init__(self, client: Client, settings: NatsSettings) -> None:
+        self.client = client
+        self.denied: str | None = None
+        """Permission that the servers denied us."""
+        self._shown, self._patience_s = settings.shown, settings.patience_s
+        self._bucket = settings.bucket
+        self._waits = set[asyncio.Timeout]()
+        self._silent_since: float | None = None
+
+    def disconnected(self) -> None:
+        """Repeat all pending requests at once: nobody will answer them."""
+        self._silent_since = None
+        for wait in self._waits:
+            if not wait.expired():  # its task may not have run since
+                wait.reschedule(0)
+
+    async def api(self, subject: str, request: Any = None) -> dict[str, Any]:
+        """Send a request to JetStream and return the answer. Raises JetStreamRefusal."""
+        content = b"" if request is None else json.dumps(request).encode()
+        return await self.patiently(lambda: self._asked(API + subject, content, None), subject)
+
+    async def store(
+        self,
+        subject: str,
+        content: bytes,
+        headers: Mapping[str, str] | None = None,
+        stream: str | None = None,
+    ) -> int:
+        """Publish to a stream, wait for confirmation, and return the sequence.
+
+        Raises JetStreamRefusal. If `stream` is given, a retry waits until its leader is in touch
+        with the other servers. Before 2.10.5 a leader that was cut off keeps messages that the
+        others lack when it meets them again: one such message is the same on all servers, but a
+        second copy is one too many.
+        """
+
+        async def once() -> dict[str, Any]:
+            return await self._asked(subject, content, headers)
+
+        async def again() -> dict[str, Any]:
+            if stream is not None:
+                await self._check_leader(stream)
+            return await once()
+
+        answer = await self.patiently(once, subject, again)
+        return int(answer["seq"])
+
+    async def _check_leader(self, stream: str) -> None:
+        """Raise _Later if the leader has not heard from most servers since our last request."""
+        info = await self._asked(f"{API}STREAM.INFO.{stream}", b"", None)
+        others = (info.get("cluster") or {}).get("replicas") or []
+        heard = sum(int(one.get("active", 0)) < _HEARD_NS for one in others)
+        if 2 * (heard + 1) <= len(others) + 1:
+            raise _Later(f"the leader of {stream} hears nothing of the other servers")
+
+    async def patiently(
+        self,
+        once: Callable[[], Awaitable[T]],
+        subject: str,
+        again: Callable[[], Awaitable[T]] | None = None,
+    ) -> T:
+        """Call `once` until it is answered or patience ends.
+
+        After a failure `again` is called in its place, if given.
+        """
+        loop = asyncio.get_running_loop()
+        end, pause_s = loop.time() + self._patience_s, _FIRST_PAUSE_S
+        before = _cancellations()
+        while True:
+            asked_at = loop.time()
+            try:
+                answer = await self._soon(once)
+                self._silent_since = None
+                # nats-py uses `wait_for`, which may swallow a cancellation
+                if _cancellations() > before:
+                    raise asyncio.CancelledError
+                return answer
+            except (TimeoutError, Error, _Later, OSError) as error:
+                once = again or once
+                if self.client.is_closed or loop.time() + pause_s > end:
+                    raise self._unanswered(error, subject) from error
+            await self._leave_silent_server(asked_at)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    async def _leave_silent_server(self, asked_at: float) -> None:
+        """Go to another server if this one has answered nothing for too long."""
+        if not self._has_others:
+            return
+        self._silent_since = since = self._silent_since or asked_at
+        if asyncio.get_running_loop().time() - since >= _SILENT_S:
+            await self.leave_server()
+
+    @property
+    def _has_others(self) -> bool:
+        return self.client.is_connected and len(self.client.servers) > 1
+
+    async def leave_server(self) -> None:
+        """Go to another server, if there is one."""
+        if self._has_others:
+            self._silent_since = None
+            await self.client.force_reconnect()
+
+    async def _soon(self, once: Callable[[], Awaitable[T]]) -> T:
+        async with asyncio.timeout(_ANSWER_S) as wait:
+            self._waits.add(wait)
+            try:
+                return await once()
+            finally:
+                self._waits.remove(wait)
+
+    async def _asked(
+        self, subject: str, content: bytes, headers: Mapping[str, str] | None
+    ) -> dict[str, Any]:
+        message = await self.client.request(
+            subject, content, timeout=2 * _ANSWER_S, headers=dict(headers) if headers else None
+        )
+        answer: dict[str, Any] = json.loads(message.data)
+        if "error" in answer:
+            raise self._judged(answer["error"])
+        return answer
+
+    def _judged(self, error: dict[str, Any]) -> Exception:
+        code, text = int(error.get("code", 0)), str(error.get("description", ""))
+        error_code = int(error.get("err_code", 0))
+        if advice := _FULL.get(error_code):
+            return EngineFull(f"{self._shown}: {text}; {advice}")
+        if advice := _REFUSED.get(error_code):
+            return EngineError(f"{self._shown}: {text}; {advice}")
+        if code == _UNAVAILABLE or error_code in _SOON_OVER:
+            return _Later(text)
+        return JetStreamRefusal(code, error_code, f"{self._shown}: {text}")
+
+    def _unanswered(self, error: BaseException, subject: str) -> EngineError:
+        if self.denied is not None:
+            return EngineError(
+                f"{self._shown}: {self.denied}; let this user publish and subscribe to "
+                f"$JS.>, $KV.>, $O.>, _INBOX.> and {self._bucket}.>"
+            )
+        if self.client.is_closed:
+            return EngineUnavailable(f"{self._shown}: the connection is closed")
+        if isinstance(error, NoRespondersError):
+            why = "no server leads the stream: look whether most of them run, with JetStream on"
+        else:
+            why = "no answer: look at the servers and the network"
+        return EngineUnavailable(f"{self._shown}: {why} ({str(error) or subject})")
+
+
+def _cancellations() -> int:
+    """Return how often this task was cancelled."""
+    task = asyncio.current_task()
+    return task.cancelling() if task else 0
+
+
+class _Later(Exception):
+    """The servers cannot answer now, and may soon."""
+
+
+def header(message: Msg, name: str) -> str:
+    """Return a header of a message, or an empty text."""
+    return (message.headers or {}).get(name, "")
+
+
+STATUS = api.Header.STATUS.value
+
+
+# ================================================================ streams
+#
+# The streams of a crawl.
+#
+# Law: an existing stream keeps its configuration, whatever a later version would choose.
+#
+# log      `minicrawl-NAME-log-3`: entries of shard 3
+# pages    `minicrawl-NAME-pages-3`: pages that shard 3 keeps, if it keeps any
+# batches  `minicrawl-NAME-batches`: published batches that are not acknowledged yet
+# keys     `KV_minicrawl-NAME`: a bucket in the format of `nats kv`
+# beats    `KV_minicrawl_beats-NAME`: another such bucket
+# objects  `OBJ_minicrawl-NAME`: a bucket in the format of `nats object`
+
+_COPIES = 3
+_ONE_COPY = 1
+
+
+class LogKind(StrEnum):
+    """Kind of a log. The values are in the names of streams."""
+
+    STORE = "log"
+    PAGES = "pages"
+
+
+class Bucket(NamedTuple):
+    """A bucket of keys."""
+
+    name: str
+
+    @property
+    def stream(self) -> str:
+        return f"KV_{self.name}"
+
+    def subject(self, key: str) -> str:
+        """Return the subject of a key, or a wildcard if it ends with `>`."""
+        return f"$KV.{self.name}.{key}"
+
+
+class Streams:
+    """Names of a crawl's streams. Logs are created on first use."""
+
+    def __init__(self, asking: Asking, settings: NatsSettings) -> None:
+        self.asking = asking
+        self.bucket = settings.bucket
+        self.keys = Bucket(self.bucket)
+        self.beats = Bucket(f"minicrawl_beats-{settings.name}")
+        self._settings = settings
+        self._made = set[str]()
+
+    @property
+    def batches(self) -> str:
+        return f"{self.bucket}-batches"
+
+    @property
+    def objects(self) -> str:
+        return f"OBJ_{self.bucket}"
+
+    def batch_subject(self, sender: int | str, receiver: int) -> str:
+        """Return the subject of batches; the sender may be `*`."""
+        return f"{self.bucket}.batch.{sender}.{receiver}"
+
+    def log_subject(self, shard: int, kind: LogKind) -> str:
+        return f"{self.bucket}.{kind}.{shard}"
+
+    def broadcast_subject(self, topic: str) -> str:
+        """Return the subject of a broadcast, or a wildcard if it ends with `>`.
+
+        No stream stores this subject.
+        """
+        return f"{self.bucket}.broadcast.{topic}"
+
+    async def open_common(self) -> None:
+        """Create the streams that all shards share."""
+        buckets = (
+            self._make(
+                bucket.stream,
+                [bucket.subject(">")],
+                allow_rollup_hdrs=True,
+                max_msgs_per_subject=1,
+                deny_delete=True,
+            )
+            for bucket in (self.keys, self.beats)
+        )
+        objects = self._make(
+            self.objects,
+            [f"$O.{self.bucket}.{part}.>" for part in "CM"],
+            allow_rollup_hdrs=True,
+        )
+        batches = self._make(
+            self.batches,
+            [self.batch_subject("*", 0).removesuffix("0") + "*"],
+            retention="workqueue",
+        )
+        await asyncio.gather(*buckets, objects, batches)
+
+    async def check_common(self) -> None:
+        """Refuse a crawl that does not exist."""
+        try:
+            await self.asking.api(f"STREAM.INFO.{self.batches}")
+        except JetStreamRefusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise
+            raise EngineError(
+                f"there is no crawl named {self._settings.name} on this cluster: "
+                "minicrawl crawl SEEDS --cluster URL"
+            ) from None
+
+    async def lead_apart(self) -> None:
+        """Make different servers lead the keys and the beats, if there are several."""
+        with suppress(JetStreamRefusal):  # no other server can lead now
+            leader = await self.leader(self.keys.stream)
+            if leader and leader == await self.leader(self.beats.stream):
+                await self.step_down(self.beats.stream)
+
+    async def step_down(self, stream: str) -> None:
+        """Make another server lead the stream, if one has it."""
+        answer = await self.asking.api(f"STREAM.INFO.{stream}")
+        if (answer.get("cluster") or {}).get("replicas"):
+            await self.asking.api(f"STREAM.LEADER.STEPDOWN.{stream}")
+
+    async def log(self, shard: int, kind: LogKind) -> str:
+        """Return the stream of a log, and create it unless it exists."""
+        name = f"{self.bucket}-{kind}-{shard}"
+        most = self._settings.log_bytes
+        if name not in self._made:
+            subjects = [self.log_subject(shard, kind)]
+            await self._make(name, subjects, max_bytes=-1 if most is None else most)
+        return name
+
+    async def _make(self, name: str, subjects: list[str], **config: Any) -> None:
+        if not await self._is_there(name):
+            wanted = {
+                "name": name,
+                "subjects": subjects,
+                "discard": "new",
+                "storage": "file",
+                **config,
+            }
+            await self._create(wanted)
+        self._made.add(name)
+
+    async def _is_there(self, name: str) -> bool:
+        try:
+            await self.asking.api(f"STREAM.INFO.{name}")
+        except JetStreamRefusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise
+            return False
+        return True
+
+    async def leader(self, stream: str) -> str | None:
+        """Return the leader of the stream; None without one, or with a single server."""
+        answer = await self.asking.api(f"STREAM.INFO.{stream}")
+        found: str | None = (answer.get("cluster") or {}).get("leader")
+        return found
+
+    async def _create(self, config: dict[str, Any]) -> None:
+        """Create a stream with the copies that the user wants, or as many as the servers allow."""
+        copies = self._settings.replicas or _COPIES
+        try:
+            await self._create_copies(config, copies)
+        except JetStreamRefusal as refusal:
+            if refusal.error_code != SEVERAL_NEED_CLUSTER or self._settings.replicas:
+                raise
+            await self._create_copies(config, _ONE_COPY)
+
+    async def _create_copies(self, config: dict[str, Any], copies: int) -> None:
+        name = config["name"]
+        await self.asking.api(f"STREAM.CREATE.{name}", config | {"num_replicas": copies})
+
+
+# ================================================================ parts
+#
+# Common base of the parts of the engine.
+
+
+class NatsPart:
+    """A part of the engine, with a connection and the streams of one crawl."""
+
+    def __init__(self, asking: Asking, streams: Streams) -> None:
+        self._asking, self._streams = asking, streams

@@ -1,0 +1,710 @@
+"""The parts of the engine in JetStream: logs, keys, objects, batches and broadcasts.
+
+The log of each shard, and that of its kept pages, is a stream. Laws: a message names the message
+that its sender knew as the last one, and is an entry only if no other entry lies between them.
+Removal ends with an entry. The log of a shard has one writer, and the server refuses a message that
+comes behind an unknown one. A log with many writers is judged by readers alone, and the server
+accepts everything: servers before 2.10.5 count refused messages of a stream, lose the count in a
+restart, and then drop as many later messages (nats-server pull requests 4365 and 4777).
+
+One stream for all logs was refused. With a stream for each, sequence numbers are entry numbers,
+removing the first entries drops whole files, and the servers share the work of leading.
+"""
+
+import asyncio
+import base64
+import json
+import re
+from asyncio import to_thread
+from collections import defaultdict
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, NamedTuple
+
+import zstandard
+from nats.aio.msg import Msg
+from nats.errors import Error
+
+from minicrawl.cluster.channels import MOST_BYTES, TransferBatch, pack
+from minicrawl.cluster.engine import (
+    MOST_ENTRY_BYTES,
+    MOST_VALUE_BYTES,
+    BatchDelivery,
+    Broadcast,
+    EngineError,
+    EngineUnavailable,
+    Fenced,
+    KeyEntry,
+    KeyTaken,
+    LogEntry,
+    LogSpan,
+)
+from minicrawl.cluster.nats.jetstream import (
+    API,
+    NOT_FOUND,
+    NOT_UNIQUE,
+    STATUS,
+    WRONG_SEQUENCE,
+    Asking,
+    Bucket,
+    JetStreamRefusal,
+    LogKind,
+    NatsPart,
+    Streams,
+    header,
+)
+
+# ================================================================ logs
+
+_AT_ONCE = 16
+"""Number of entries that are requested at the same time."""
+_CHOOSES_S = 1.0
+"""Time that servers take, roughly, to follow a new leader."""
+
+_AFTER, _EXPECTED = "Minicrawl-After", "Nats-Expected-Last-Sequence"
+_IN_HEADERS = re.compile(rb"\r\n%s: ([0-9]{1,19})\r\n" % _AFTER.encode())
+
+
+class _RefusedError(Exception):
+    """The server has a later message than the sender knew."""
+
+
+class _Message(NamedTuple):
+    """A message in the stream of a log."""
+
+    content: bytes
+    after: int
+    """The last message that the sender knew."""
+
+
+class NatsLogs(NatsPart):
+    """The logs of one kind."""
+
+    _kind = LogKind.STORE
+
+    async def log_span(self, shard: int) -> LogSpan:
+        """Return the first and last number of the log."""
+        answer = await self._asking.api(f"STREAM.INFO.{await self._stream(shard)}")
+        state = answer["state"]
+        last = int(state["last_seq"])
+        return LogSpan(int(state["first_seq"]) if state["messages"] else last + 1, last)
+
+    async def append(
+        self, shard: int, after: int, content: bytes, *, is_shared: bool = False
+    ) -> int:
+        """Append behind entry `after`, the last one, and return the number of the new entry."""
+        if len(content) > MOST_ENTRY_BYTES:
+            raise ValueError(f"{len(content):,} bytes are more than an entry may have")
+        if is_shared:
+            number = await self._sent(shard, content, {_AFTER: str(after)})
+            return await self._judged(shard, after, number, content)
+        try:
+            return await self._sent(shard, content, {_AFTER: str(after), _EXPECTED: str(after)})
+        except _RefusedError:
+            return await self._judged(shard, after, None, content)
+
+    async def _sent(self, shard: int, content: bytes, headers: dict[str, str]) -> int:
+        name, subject = await self._stream(shard), self._streams.log_subject(shard, self._kind)
+        try:
+            return await self._asking.store(subject, content, headers, name)
+        except JetStreamRefusal as refusal:
+            if refusal.error_code == WRONG_SEQUENCE:
+                raise _RefusedError from None
+            raise EngineError(f"{refusal}: the log of shard {shard} cannot be written") from None
+
+    async def _judged(self, shard: int, after: int, number: int | None, content: bytes) -> int:
+        """Return the number of the entry with this content behind `after`.
+
+        Its message has the number `number`, or was refused (None) because there is a later one.
+        """
+        if number == after + 1:
+            return number
+        first, last = await self.log_span(shard)
+        end = last + 1 if number is None else number
+        if end <= after:
+            await self.distrust(shard)
+            raise EngineUnavailable(f"the server that leads the log of shard {shard} lost a part")
+        if after < first - 1:
+            raise Fenced(f"shard {shard} was taken over by another node")
+        judged: dict[int, bool] = {}
+        for between in range(after + 1, end):
+            if await self._counts(shard, between, judged):
+                found = await self._found(shard, between)
+                if found is not None and found.content == content:
+                    return between  # our own entry, whose answer was lost
+                raise Fenced(f"shard {shard} was taken over by another node")
+        if number is None:
+            raise EngineUnavailable(f"a new leader does not know the log of shard {shard} yet")
+        return number
+
+    async def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
+        """Yield the entries behind `after` that were not removed, up to the last one as of now."""
+        first, last = await self.log_span(shard)
+        for begin in range(max(first, after + 1), last + 1, _AT_ONCE):
+            numbers = range(begin, min(begin + _AT_ONCE, last + 1))
+            found = await asyncio.gather(*(self._found(shard, number) for number in numbers))
+            for number, message in zip(numbers, found, strict=True):
+                if message is None:
+                    raise EngineUnavailable(
+                        f"entry {number} of shard {shard} was removed meanwhile"
+                    )
+                if message.after == number - 1 or await self._counts(shard, number, {}):
+                    yield LogEntry(number, message.content)
+
+    async def remove_entries(self, shard: int, up_to: int) -> None:
+        """Remove all entries up to and including `up_to`. The others keep their numbers."""
+        name = await self._stream(shard)
+        await self._asking.api(f"STREAM.PURGE.{name}", {"seq": up_to + 1})
+
+    async def distrust(self, shard: int) -> None:
+        """Make another server lead the log, if there is one, and wait for a moment."""
+        with suppress(JetStreamRefusal):  # no other server can lead now
+            await self._streams.step_down(await self._stream(shard))
+        await asyncio.sleep(_CHOOSES_S)
+
+    async def _counts(self, shard: int, number: int, judged: dict[int, bool]) -> bool:
+        """Return whether the message is an entry. The last removed message always was one."""
+        if number not in judged:
+            message, counts = await self._found(shard, number), True
+            if message is not None:
+                counts = message.after < number
+                for between in range(number - 1, message.after, -1):
+                    if await self._counts(shard, between, judged):
+                        counts = False
+                        break
+            judged[number] = counts
+        return judged[number]
+
+    async def _found(self, shard: int, number: int) -> _Message | None:
+        """Return a message from the leader, or None if it was removed."""
+        name = await self._stream(shard)
+        try:
+            answer = await self._asking.api(f"STREAM.MSG.GET.{name}", {"seq": number})
+        except JetStreamRefusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise
+            if number < (await self.log_span(shard)).first:
+                return None
+            raise EngineUnavailable(
+                f"a new leader does not know the log of shard {shard} yet"
+            ) from None
+        message = answer["message"]
+        after = _IN_HEADERS.search(base64.b64decode(message.get("hdrs", "")))
+        content = base64.b64decode(message.get("data", ""))
+        return _Message(content, int(after[1]) if after else number - 1)
+
+    async def _stream(self, shard: int) -> str:
+        return await self._streams.log(shard, self._kind)
+
+
+class NatsPages(NatsLogs):
+    """The logs of kept pages."""
+
+    _kind = LogKind.PAGES
+
+
+# ================================================================ keys
+
+_LOOKS_EVERY_S = 2.0
+"""Interval at which a watcher reads changes, even if none was announced."""
+_SETTLES_S = 0.05
+"""Time from the message of a change until the servers agree on it."""
+_EXPECTED_REVISION, _OPERATION = "Nats-Expected-Last-Subject-Sequence", "KV-Operation"
+_MARKER = f"{_OPERATION}: ".encode()
+_DELETED = {_OPERATION: "DEL"}
+
+
+class NatsKeys(NatsPart):
+    """The keys."""
+
+    @property
+    def _bucket(self) -> Bucket:
+        return self._streams.keys
+
+    async def get(self, key: str) -> KeyEntry | None:
+        """Return the key as it is now, or None."""
+        found = await self._find({"last_by_subj": self._bucket.subject(key)})
+        return None if found is None or found.value is None else found
+
+    async def create(self, key: str, value: bytes) -> int:
+        """Create the key and return its revision. Raises KeyTaken if it exists."""
+        marker = await self._find({"last_by_subj": self._bucket.subject(key)})
+        if marker is None or marker.value is None:
+            return await self.update(key, value, marker.revision if marker else 0)
+        raise KeyTaken(f"{key} is there")
+
+    async def update(self, key: str, value: bytes, revision: int) -> int:
+        """Change the key if it has this revision, and return the new one.
+
+        Raises KeyTaken if the key has another revision.
+        """
+        try:
+            return await self._store_behind(revision, key, value)
+        except KeyTaken:
+            found = await self._find({"last_by_subj": self._bucket.subject(key)})
+            if found is None or found.value != value or found.revision <= revision:
+                raise
+            return found.revision  # our own change, whose answer was lost
+
+    async def put(self, key: str, value: bytes) -> int:
+        """Set the key unconditionally, and return its revision."""
+        return await self._store(key, value)
+
+    async def delete(self, key: str, revision: int | None = None) -> None:
+        """Delete the key, if it has this revision. Raises KeyTaken if it has another one."""
+        found = await self.get(key)
+        if found is None:
+            return
+        try:
+            if revision is None:
+                await self._store(key, b"", _DELETED)
+            else:
+                await self._store_behind(revision, key, b"", _DELETED)
+        except KeyTaken:
+            if await self.get(key) is not None:  # else the answer was lost
+                raise
+
+    async def keys(self, prefix: str = "") -> list[KeyEntry]:
+        """Return all keys with this prefix, sorted by name."""
+        found = [entry async for entry in self._behind(0, prefix) if entry.value is not None]
+        latest = {entry.key: entry for entry in found}
+        return [latest[key] for key in sorted(latest)]
+
+    async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
+        """Yield keys with this prefix as they are, then None, then each change, for ever."""
+        changed, seen, said = asyncio.Event(), 0, 0
+
+        async def wake(_message: Msg) -> None:
+            nonlocal said
+            said += 1
+            changed.set()
+
+        now = asyncio.get_running_loop().time
+        looks_at = now() + _LOOKS_EVERY_S
+        changes = await self._asking.client.subscribe(self._subjects(prefix), cb=wake)
+        try:
+            async for entry in self._behind(seen, prefix):
+                seen = entry.revision
+                if entry.value is not None:
+                    yield entry
+            yield None
+            while True:
+                await _soon(changed)
+                is_time = now() >= looks_at  # announcements may have been lost
+                if is_time:
+                    looks_at = now() + _LOOKS_EVERY_S
+                most, said = None if is_time else said, 0
+                async for entry in self._behind(seen, prefix, most):
+                    seen = entry.revision
+                    yield entry
+        finally:
+            with suppress(Error):  # the connection is closed
+                await changes.unsubscribe()
+
+    async def _behind(
+        self, revision: int, prefix: str, most: int | None = None
+    ) -> AsyncGenerator[KeyEntry, None]:
+        """Yield keys and markers with later revisions, in order; all of them, or the first `most`.
+
+        A caller that knows their number saves the request that finds no more.
+        """
+        subjects = self._subjects(prefix)
+        while most is None or most > 0:
+            found = await self._find({"seq": revision + 1, "next_by_subj": subjects})
+            if found is None:
+                return
+            revision = found.revision
+            yield found
+            most = None if most is None else most - 1
+
+    def _subjects(self, prefix: str) -> str:
+        if prefix and not prefix.endswith("."):
+            raise ValueError(f"the prefix {prefix!r} does not end with a dot")
+        return self._bucket.subject(f"{prefix}>")
+
+    async def _find(self, request: dict[str, Any]) -> KeyEntry | None:
+        try:
+            answer = await self._asking.api(f"STREAM.MSG.GET.{self._bucket.stream}", request)
+        except JetStreamRefusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise EngineError(str(refusal)) from None
+            return None
+        message = answer["message"]
+        is_marker = _MARKER in base64.b64decode(message.get("hdrs", ""))
+        value = None if is_marker else base64.b64decode(message.get("data", ""))
+        key = message["subject"].removeprefix(self._bucket.subject(""))
+        return KeyEntry(key, value, int(message["seq"]))
+
+    async def _store_behind(
+        self, revision: int, key: str, value: bytes, headers: Mapping[str, str] | None = None
+    ) -> int:
+        """Store a change of the key from this revision, and return the new revision."""
+        found = await self._find({"last_by_subj": self._bucket.subject(key)})
+        known = found.revision if found else 0
+        if known > revision:
+            raise KeyTaken(f"{key} was changed by another node")
+        return await self._store(key, value, {**(headers or {}), _EXPECTED_REVISION: str(revision)})
+
+    async def _store(self, key: str, value: bytes, headers: Mapping[str, str] | None = None) -> int:
+        if len(value) > MOST_VALUE_BYTES:
+            raise ValueError(f"{key}: {len(value):,} bytes are more than a value may have")
+        try:
+            return await self._asking.store(self._bucket.subject(key), value, headers)
+        except JetStreamRefusal as refusal:
+            if refusal.error_code != WRONG_SEQUENCE:
+                raise EngineError(str(refusal)) from None
+            raise KeyTaken(f"{key} was changed by another node") from None
+
+
+class NatsBeats(NatsKeys):
+    """The beats."""
+
+    @property
+    def _bucket(self) -> Bucket:
+        return self._streams.beats
+
+    async def lead_apart(self) -> None:
+        """Make a server lead the beats that does not lead the keys, if there are several."""
+        await self._streams.lead_apart()
+
+    async def leave_server(self) -> None:
+        """Connect to another server, if there are several.
+
+        This server may be cut off from the others.
+        """
+        await self._asking.leave_server()
+
+
+async def _soon(changed: asyncio.Event) -> None:
+    """Wait for a change, or until the next look is due."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LOOKS_EVERY_S):  # `wait_for` may swallow a cancellation
+            await changed.wait()
+        await asyncio.sleep(_SETTLES_S)
+    changed.clear()
+
+
+# ================================================================ objects
+#
+# Objects: a bucket of JetStream's object store, in the format of `nats object`.
+#
+# Laws: an object exists when its description does, which is written last. Reads are checked against
+# the digest in the description. A file is read and written in pieces, never as a whole.
+#
+# description   message with name, size, digest and chunks of an object
+# chunk         message with a piece of the file
+
+_CHUNK_BYTES = 1 << 17
+_ROLLUP = "sub"
+
+
+class NatsObjects(NatsPart):
+    """The objects."""
+
+    async def put_object(self, name: str, file: Path) -> None:
+        """Store a copy of the file; it replaces an older one when it is complete."""
+        before = await self._description(name)
+        unique = token_hex(11)
+        digest, size, chunks = sha256(), 0, 0
+        async for piece in _pieces(file):
+            number = {"Nats-Msg-Id": f"{unique}-{chunks}"}
+            await self._asking.store(self._chunks(unique), piece, number, self._streams.objects)
+            digest.update(piece)
+            size, chunks = size + len(piece), chunks + 1
+        await self._describe(
+            name,
+            {
+                "name": name,
+                "bucket": self._streams.bucket,
+                "nuid": unique,
+                "size": size,
+                "chunks": chunks,
+                "digest": _digest_text(digest.digest()),
+                "options": {"max_chunk_size": _CHUNK_BYTES},
+            },
+        )
+        if before is not None:
+            await self._purge(self._chunks(before["nuid"]))
+
+    async def get_object(self, name: str, file: Path) -> None:
+        """Write the object to `file`. Raises EngineError if it is absent or damaged."""
+        described = await self._description(name)
+        if described is None:
+            raise EngineError(f"there is no object {name}")
+        digest, size = sha256(), 0
+        with file.open("wb") as written:
+            async for piece in self._read(described):
+                await to_thread(written.write, piece)
+                digest.update(piece)
+                size += len(piece)
+        if size != described["size"] or _digest_text(digest.digest()) != described["digest"]:
+            raise EngineError(f"the object {name} is damaged, or was replaced while it was read")
+
+    async def delete_object(self, name: str) -> None:
+        """Delete the object, if it exists."""
+        if (described := await self._description(name)) is not None:
+            await self._purge(self._subject(name))
+            await self._purge(self._chunks(described["nuid"]))
+
+    async def objects(self) -> list[str]:
+        """Return the names of all objects."""
+        subject, names = f"$O.{self._streams.bucket}.M.>", list[str]()
+        number = 0
+        while (found := await self._next(number + 1, subject)) is not None:
+            number = int(found["seq"])
+            names.append(json.loads(base64.b64decode(found["data"]))["name"])
+        return sorted(names)
+
+    async def _read(self, described: dict[str, Any]) -> AsyncIterator[bytes]:
+        subject, number = self._chunks(described["nuid"]), 0
+        for _ in range(described["chunks"]):
+            found = await self._next(number + 1, subject)
+            if found is None:
+                return
+            number = int(found["seq"])
+            yield base64.b64decode(found["data"])
+
+    async def _description(self, name: str) -> dict[str, Any] | None:
+        found = await self._next(1, self._subject(name))
+        if found is None:
+            return None
+        described: dict[str, Any] = json.loads(base64.b64decode(found["data"]))
+        return None if described.get("deleted") else described
+
+    async def _describe(self, name: str, description: dict[str, Any]) -> None:
+        content = json.dumps(description).encode()
+        await self._asking.store(self._subject(name), content, {"Nats-Rollup": _ROLLUP})
+
+    async def _next(self, number: int, subject: str) -> dict[str, Any] | None:
+        """Return the next message of a subject from the leader, or None."""
+        request = {"seq": number, "next_by_subj": subject}
+        try:
+            answer = await self._asking.api(f"STREAM.MSG.GET.{self._streams.objects}", request)
+        except JetStreamRefusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise EngineError(str(refusal)) from None
+            return None
+        message: dict[str, Any] = answer["message"]
+        return message
+
+    async def _purge(self, subject: str) -> None:
+        await self._asking.api(f"STREAM.PURGE.{self._streams.objects}", {"filter": subject})
+
+    def _subject(self, name: str) -> str:
+        coded = base64.urlsafe_b64encode(name.encode()).decode()
+        return f"$O.{self._streams.bucket}.M.{coded}"
+
+    def _chunks(self, unique: str) -> str:
+        return f"$O.{self._streams.bucket}.C.{unique}"
+
+
+async def _pieces(file: Path) -> AsyncIterator[bytes]:
+    with file.open("rb") as source:
+        for _ in count():
+            piece = await to_thread(source.read, _CHUNK_BYTES)
+            if not piece:
+                return
+            yield piece
+
+
+def _digest_text(digest: bytes) -> str:
+    return f"SHA-256={base64.urlsafe_b64encode(digest).decode()}"
+
+
+# ================================================================ batches
+#
+# Batches: one stream for all, from which acknowledged batches are removed.
+#
+# Laws: batches of a channel are published one after another, each after the confirmation of the one
+# before. An inbox has a consumer of its own and removes those of older inboxes: a node that lost
+# the shard, and does not know it, receives nothing more.
+#
+# A batch published twice arrives twice, and the receiver drops the second by its number.
+# Deduplication by the servers (`Nats-Msg-Id`) was refused: servers before 2.10.5 count duplicates
+# as refused messages, and lose later ones by it (see above).
+
+_AT_ONCE_BATCHES = 32
+_WAITS_S = 2.0
+"""Lifetime of a pull request: servers forget waiting clients when one of them is lost."""
+_AGAIN_S = 30.0
+"""Time after which a batch that is not acknowledged comes again."""
+_MOST_UNDONE = 256
+_NS = 10**9
+_LEVEL = 3
+_ACK, _LATER = b"+ACK", b'-NAK {"delay": 500000000}'
+_EXPIRED = "408"
+_PAUSE_S = 0.1
+
+
+class NatsDelivery:
+    """A batch that has arrived for a shard."""
+
+    def __init__(self, message: Msg) -> None:
+        self._message = message
+
+    @property
+    def packed(self) -> bytes:
+        """The bytes of `channels.pack`, unchecked."""
+        unpacking = zstandard.ZstdDecompressor(max_window_size=2 * MOST_BYTES)
+        try:
+            return unpacking.stream_reader(self._message.data).read(MOST_BYTES + 1)
+        except zstandard.ZstdError:
+            return b""  # no receiver takes this for a batch
+
+    async def done(self) -> None:
+        """Acknowledge: the batch is in the log of the shard, and need not come again."""
+        await self._answer(_ACK)
+
+    async def later(self) -> None:
+        """Ask for redelivery in a moment: an earlier batch is missing."""
+        await self._answer(_LATER)
+
+    async def _answer(self, answer: bytes) -> None:
+        with suppress(Error):  # without a connection the batch comes again
+            await self._message._client.publish(self._message.reply, answer)
+
+
+class NatsBatches(NatsPart):
+    """The batches."""
+
+    def __init__(self, asking: Asking, streams: Streams) -> None:
+        super().__init__(asking, streams)
+        self._in_turn: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def publish(self, batch: TransferBatch) -> None:
+        """Store the batch for its receiver. A batch published twice arrives twice."""
+        subject = self._streams.batch_subject(batch.sender, batch.receiver)
+        content = zstandard.ZstdCompressor(level=_LEVEL).compress(pack(batch))
+        async with self._in_turn[subject]:
+            await self._asking.store(subject, content, stream=self._streams.batches)
+
+    async def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
+        """Yield deliveries for the shard, for ever. Unacknowledged ones come again."""
+        consumer = await self._take_over(shard)
+        client = self._asking.client
+        came = asyncio.Queue[Msg]()
+        coming = await client.subscribe(client.new_inbox(), cb=came.put)
+        try:
+            while True:
+                async for message in self._pull(consumer, coming.subject, came):
+                    yield NatsDelivery(message)
+        finally:
+            with suppress(Error):  # the connection is closed
+                await coming.unsubscribe()
+
+    async def _pull(
+        self, consumer: str, address: str, came: asyncio.Queue[Msg]
+    ) -> AsyncGenerator[Msg, None]:
+        """Yield the messages that come soon; none means only that time has passed."""
+        request = json.dumps({"batch": _AT_ONCE_BATCHES, "expires": int(_WAITS_S * _NS)}).encode()
+        subject = f"{API}CONSUMER.MSG.NEXT.{self._streams.batches}.{consumer}"
+        await self._asking.client.publish(subject, request, reply=address)
+        for _ in range(_AT_ONCE_BATCHES):
+            try:
+                async with asyncio.timeout(2 * _WAITS_S):  # `wait_for` may swallow a cancellation
+                    message = await came.get()
+            except TimeoutError:
+                break
+            status = header(message, STATUS)
+            if status == _EXPIRED:
+                return
+            if status:
+                break
+            yield message
+        else:
+            return
+        await self._check(consumer)
+
+    async def _check(self, consumer: str) -> None:
+        """Raise Fenced if the consumer was removed, and else wait for a moment."""
+        try:
+            await self._asking.api(f"CONSUMER.INFO.{self._streams.batches}.{consumer}")
+        except JetStreamRefusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise EngineError(str(refusal)) from None
+            raise Fenced(f"{consumer.rpartition('-')[0]} was opened by another node") from None
+        await asyncio.sleep(_PAUSE_S)
+
+    async def _take_over(self, shard: int) -> str:
+        """Create a consumer and remove all older ones. Return its name."""
+        stream, mine = self._streams.batches, f"inbox-{shard}-{token_hex(8)}"
+        while True:
+            for old in await self._consumers(f"inbox-{shard}-"):
+                await self._remove(old)
+            try:
+                await self._asking.api(
+                    f"CONSUMER.DURABLE.CREATE.{stream}.{mine}",
+                    {"stream_name": stream, "config": self._config(mine, shard)},
+                )
+            except JetStreamRefusal as refusal:
+                if refusal.error_code != NOT_UNIQUE:
+                    raise EngineError(str(refusal)) from None
+            else:
+                return mine
+
+    def _config(self, name: str, shard: int) -> dict[str, object]:
+        return {
+            "durable_name": name,
+            "filter_subject": self._streams.batch_subject("*", shard),
+            "deliver_policy": "all",
+            "ack_policy": "explicit",
+            "ack_wait": int(_AGAIN_S * _NS),
+            "max_ack_pending": _MOST_UNDONE,
+            "max_deliver": -1,
+        }
+
+    async def _consumers(self, prefix: str) -> list[str]:
+        found: list[str] = []
+        while True:
+            answer = await self._asking.api(
+                f"CONSUMER.NAMES.{self._streams.batches}", {"offset": len(found)}
+            )
+            page = answer.get("consumers") or []
+            found += page
+            if not page or len(found) >= answer.get("total", 0):
+                return [name for name in found if name.startswith(prefix)]
+
+    async def _remove(self, consumer: str) -> None:
+        try:
+            await self._asking.api(f"CONSUMER.DELETE.{self._streams.batches}.{consumer}")
+        except JetStreamRefusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise EngineError(str(refusal)) from None
+
+
+# ================================================================ broadcasts
+#
+# Broadcasts: plain messages of NATS, in no stream.
+#
+# A broadcast costs a small part of a change of a key, and arrives at once. Without a connection it
+# is lost, not queued: a queued message would arrive late and look new.
+
+
+class NatsBroadcasts(NatsPart):
+    """The broadcasts."""
+
+    async def broadcast(self, topic: str, content: bytes) -> None:
+        """Send a message to all present listeners."""
+        if len(content) > MOST_VALUE_BYTES:
+            raise ValueError(f"{topic}: {len(content):,} bytes are more than a broadcast may have")
+        if self._asking.client.is_connected:
+            with suppress(Error):  # the connection has just been lost
+                await self._asking.client.publish(self._streams.broadcast_subject(topic), content)
+
+    async def broadcasts(self, prefix: str) -> AsyncGenerator[Broadcast, None]:
+        """Yield messages with this prefix from now on, for ever."""
+        client, came = self._asking.client, asyncio.Queue[Msg]()
+        subjects = self._streams.broadcast_subject(f"{prefix}>")
+        before = len(self._streams.broadcast_subject(""))
+        coming = await client.subscribe(subjects, cb=came.put)
+        try:
+            while True:
+                message = await came.get()
+                yield Broadcast(message.subject[before:], message.data)
+        finally:
+            with suppress(Error):  # the connection is closed
+                await coming.unsubscribe()

@@ -1,0 +1,399 @@
+"""The shards of a node: takes their leases, runs their crawls, and gives them back.
+
+A shard moves between two live nodes without losing a page, since only one of them crawls it at a
+time. Example: node A holds shards 0 to 3, and node B joins.
+
+    B           writes its record. For YOUNG_S = 5 s nothing moves: B may be gone again
+    A           plans that B should hold 1 and 3, and ends their crawls cleanly: requests under way
+                are finished, the last commit is in the engine, the process ends. Only then it frees
+                the leases (no session)
+    B           finds 1 and 3 free, writes their leases with the next generation, and starts a child
+                process for each
+    B's child   takes the log of its shard over, restores the store (see `replica`), and requests
+                nothing before its node has sent orders and a deadline
+
+If A is killed, B does its part when A's leases have run out. If A is merely slow, the log of the
+shard refuses what A writes: its child ends as *fenced*, and A drops the shard.
+
+Laws: a crawl runs only for a shard whose lease is this node's. A lease is given back only when its
+crawl has ended. A child ends when its node does, in whatever way, and begins no request after its
+deadline unless the node moves that; so a node that is paused or cut off need not send anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from minicrawl.cluster.engine import (
+    ClusterAccess,
+    EngineUnavailable,
+    KeyTaken,
+    KeyValues,
+)
+from minicrawl.cluster.node.leases import ClusterView
+from minicrawl.cluster.terms import LEASE_PREFIX, LeaseRecord
+from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
+
+# ================================================================ shard processes
+
+_CODE = "from minicrawl.cluster.child import main; main()"
+_REFILL_S = 10.0
+"""Delay before a spare child starts: until then the crawls that begin need the cores."""
+_END_S = 1.0
+"""Time limit for a child to end after its node has closed the channel."""
+
+
+class ShardCommand(IntEnum):
+    """Message to a child; comments describe the argument and the reply."""
+
+    RUN = 1  # a ShardJob, once; replies with a ShardEnd when the crawl has ended
+    UNTIL = 2  # moment up to which requests may begin, by CLOCK_BOOTTIME
+    STEER = 3  # a ShardOrders
+    STOP = 4  # None: end after the requests under way
+    YIELD = 5  # None; replies with the pages fetched and under way, which are the limit from now on
+    WARNING = 6  # None; replies with the next warning of the crawl, one line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardJob:
+    """Everything that a child needs to crawl its shard."""
+
+    shard: int
+    shards: int
+    run: int  # of the whole crawl
+    access: ClusterAccess
+    generation: int
+    folder: Path
+    settings: dict[str, object]  # by name, as JSON values
+    own_settings: dict[str, object]  # of the node, by name
+    seeds: str  # name of the object with the seeds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardOrders:
+    """Orders for a running crawl."""
+
+    paused: bool = False
+    pages: int | None = None  # limit of fetched pages in total
+    workers: int | None = None  # fetching processes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardEnd:
+    """Result of the crawl of a shard. `error` is one line, or empty."""
+
+    reason: str
+    error: str = ""
+    is_fenced: bool = False
+    has_no_room: bool = False
+
+
+class WarmChildren:
+    """Child processes, one of which waits with all modules imported.
+
+    So a shard that moves, or whose node was lost, starts without waiting for the imports.
+    """
+
+    def __init__(self) -> None:
+        self._spare: ChildProcess | None = None
+        self._refill: asyncio.TimerHandle | None = None
+
+    def take(self) -> ChildProcess:
+        """Return a child that runs nothing yet."""
+        spare, self._spare = self._spare, None
+        if self._refill is None:
+            self._refill = asyncio.get_running_loop().call_later(_REFILL_S, self._begin)
+        return _child() if spare is None or spare.is_over else spare
+
+    async def close(self) -> None:
+        """End the spare child."""
+        if self._refill is not None:
+            self._refill.cancel()
+        if self._spare is not None:
+            await self._spare.close()
+
+    def _begin(self) -> None:
+        self._refill, self._spare = None, _child()
+
+
+def _child() -> ChildProcess:
+    return ChildProcess(ChildJob(code=_CODE, end_s=_END_S))
+
+
+class ShardProcess:
+    """The crawl of a shard in a child process. It begins at construction."""
+
+    def __init__(self, job: ShardJob, process: ChildProcess) -> None:
+        self.job, self._process = job, process
+        self._orders: ShardOrders | None = None
+        self._end = asyncio.create_task(self._run())
+        self._warnings: list[str] = []
+        self._hearing = asyncio.create_task(self._hear_warnings())
+
+    def warnings(self) -> list[str]:
+        """Return the warnings since the last call."""
+        new, self._warnings = self._warnings, []
+        return new
+
+    @property
+    def pid(self) -> int | None:
+        """PID of the child, or None."""
+        return self._process.pid
+
+    @property
+    def end(self) -> ShardEnd | None:
+        """Result of the crawl, or None while it runs."""
+        return self._end.result() if self._end.done() and not self._end.cancelled() else None
+
+    async def until(self, moment: float) -> None:
+        """Allow requests to begin up to this moment."""
+        await self._tell(ShardCommand.UNTIL, moment)
+
+    async def steer(self, orders: ShardOrders) -> None:
+        """Give new orders, unless they are the present ones."""
+        if orders != self._orders:
+            self._orders = orders
+            await self._tell(ShardCommand.STEER, orders)
+
+    async def yield_pages(self) -> int | None:
+        """Begin no more requests. Return the pages fetched, those under way included."""
+        try:
+            spent = await self._process.call(ShardCommand.YIELD, None)
+        except ChildLost:
+            return None
+        if isinstance(spent, int) and self._orders is not None:
+            self._orders = replace(self._orders, pages=spent)
+            return spent
+        return None
+
+    async def stop(self) -> ShardEnd:
+        """End after the requests under way, with everything done in the log."""
+        await self._tell(ShardCommand.STOP, None)
+        return await asyncio.shield(self._end)
+
+    async def kill(self) -> None:
+        """End at once. The next holder of the shard repeats what was not committed."""
+        await self._process.close()
+        await asyncio.wait((self._end,))
+
+    async def _tell(self, command: ShardCommand, argument: object) -> None:
+        try:
+            await self._process.feed(command, argument)
+        except ChildLost:
+            return  # `end` reports it
+
+    async def _run(self) -> ShardEnd:
+        try:
+            found = await self._process.call(ShardCommand.RUN, self.job)
+        except ChildLost:
+            found = ShardEnd(reason="lost", error="its process ended")
+        assert isinstance(found, ShardEnd)
+        self._hearing.cancel()
+        await self._process.close()
+        return found
+
+    async def _hear_warnings(self) -> None:
+        with suppress(ChildLost):
+            while True:
+                warning = await self._process.call(ShardCommand.WARNING, None)
+                self._warnings.append(str(warning))
+
+
+# ================================================================ supervisor
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
+
+Tell = Callable[[str], None]
+
+
+class HeldCrawl(Protocol):
+    """The running crawl of one shard."""
+
+    @property
+    def end(self) -> ShardEnd | None:
+        """Result of the crawl, or None while it runs."""
+
+    async def until(self, moment: float) -> None:
+        """Allow requests to begin up to this moment."""
+
+    async def steer(self, orders: ShardOrders) -> None:
+        """Give new orders."""
+
+    async def yield_pages(self) -> int | None:
+        """Begin no more requests. Return the pages fetched, those under way included."""
+
+    def warnings(self) -> list[str]:
+        """Return the warnings since the last call."""
+
+    async def stop(self) -> ShardEnd:
+        """End the crawl cleanly."""
+
+    async def kill(self) -> None:
+        """End the crawl at once."""
+
+
+Start = Callable[[int, int], HeldCrawl]
+"""(shard, generation) -> its crawl."""
+
+
+@dataclass(slots=True)
+class HeldShard:
+    """A shard whose lease is ours, or is being taken or given back."""
+
+    crawl: HeldCrawl | None = None
+    busy: asyncio.Task[None] | None = None  # takes the shard or gives it back
+    failures: int = 0
+    again_at: float = 0.0
+
+
+class HeldShards:
+    """The held shards of one node."""
+
+    def __init__(
+        self, engine: KeyValues, view: ClusterView, me: tuple[str, str], start: Start, tell: Tell
+    ) -> None:
+        """`me` is the node's name and session."""
+        self._engine, self._view, self._me = engine, view, me
+        self._start, self._tell = start, tell
+        self._shards: dict[int, HeldShard] = {}
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """Shards that are ours, or are being taken or given back."""
+        return frozenset(self._shards)
+
+    @property
+    def running(self) -> dict[int, HeldCrawl]:
+        """Running crawls, by shard."""
+        return {
+            shard: held.crawl
+            for shard, held in self._shards.items()
+            if held.crawl is not None and held.crawl.end is None
+        }
+
+    @property
+    def taking(self) -> frozenset[int]:
+        """Shards whose leases are not ours yet."""
+        return frozenset(
+            shard
+            for shard, held in self._shards.items()
+            if held.busy is not None and held.crawl is None
+        )
+
+    # ------------------------------------------------------------ taking and giving up
+
+    def take(self, shard: int) -> None:
+        """Begin to take a free shard."""
+        if shard not in self._shards:
+            self._shards[shard] = held = HeldShard()
+            self._busy_with(held, self._take(shard, held))
+
+    def give_up(self, shard: int) -> None:
+        """Begin to end the shard's crawl and give its lease back."""
+        held = self._shards.setdefault(shard, HeldShard())
+        if held.busy is None:
+            self._busy_with(held, self._give_up(shard, held))
+
+    async def drop(self, shards: Collection[int]) -> None:
+        """Kill the crawls of shards that are no longer ours."""
+        dropped = [self._shards.pop(shard) for shard in shards if shard in self._shards]
+        for held in dropped:
+            if held.busy is not None:
+                held.busy.cancel()
+        await asyncio.gather(*(held.crawl.kill() for held in dropped if held.crawl is not None))
+
+    async def settled(self) -> None:
+        """Wait until no shard is being taken or given back."""
+        while busy := [held.busy for held in self._shards.values() if held.busy is not None]:
+            await asyncio.wait(busy)
+
+    def _busy_with(self, held: HeldShard, work: Coroutine[Any, Any, None]) -> None:
+        held.busy = asyncio.create_task(work)
+        held.busy.add_done_callback(lambda _: setattr(held, "busy", None))
+
+    async def _take(self, shard: int, held: HeldShard) -> None:
+        generation = await self._leased(shard)
+        if generation is None:
+            self._shards.pop(shard, None)
+        else:
+            held.crawl = self._start(shard, generation)
+
+    async def _leased(self, shard: int) -> int | None:
+        """Write the lease; return our generation of the shard, or None if it is not ours.
+
+        A lease that was ours is written again, since our knowledge of it may be stale.
+        """
+        name, session = self._me
+        seen = self._view.leases.get(shard)
+        generation = seen.record.generation + 1 if seen else 1
+        record = LeaseRecord(node=name, session=session, generation=generation)
+        try:
+            revision = await self._write(shard, record)
+        except (KeyTaken, EngineUnavailable):
+            return None  # somebody was quicker; or the write succeeded, and the keys will tell
+        self._view.hear_lease(shard, record, revision)
+        return generation
+
+    async def _give_up(self, shard: int, held: HeldShard) -> None:
+        if held.crawl is not None and held.crawl.end is None:
+            await held.crawl.stop()
+        name, session = self._me
+        seen = self._view.leases.get(shard)
+        if seen is not None and self._view.is_mine(shard, name, session):
+            free = LeaseRecord(node=name, session="", generation=seen.record.generation)
+            try:
+                self._view.hear_lease(shard, free, await self._write(shard, free))
+            except EngineUnavailable:
+                return  # tried again in the next round
+            except KeyTaken:
+                pass  # another node has taken it meanwhile
+        self._shards.pop(shard, None)
+
+    async def _write(self, shard: int, record: LeaseRecord) -> int:
+        key, seen = f"{LEASE_PREFIX}{shard}", self._view.leases.get(shard)
+        if seen is None:
+            return await self._engine.create(key, record.pack())
+        return await self._engine.update(key, record.pack(), seen.revision)
+
+    # ------------------------------------------------------------ crawls
+
+    async def yield_pages(self, shard: int) -> int | None:
+        """Stop the shard's requests; see `HeldCrawl.yield_pages`.
+
+        Returns None if the shard has no running crawl.
+        """
+        crawl = self.running.get(shard)
+        return None if crawl is None else await crawl.yield_pages()
+
+    def warnings(self) -> dict[str, list[int]]:
+        """Return the warnings since the last call, each with the shards that gave it."""
+        found: dict[str, list[int]] = {}
+        for shard, crawl in self.running.items():
+            for text in crawl.warnings():
+                found.setdefault(text, []).append(shard)
+        return found
+
+    def look_after(self, now: float) -> list[tuple[int, ShardEnd]]:
+        """Return the crawls that ended by themselves, each once. Restart those that are due."""
+        ended = []
+        for shard, held in tuple(self._shards.items()):
+            if held.busy is not None:
+                continue
+            if held.crawl is not None and (end := held.crawl.end) is not None:
+                held.crawl, held.failures = None, held.failures + 1
+                held.again_at = now + min(_FIRST_PAUSE_S * 2**held.failures, _LONGEST_PAUSE_S)
+                ended.append((shard, end))
+            elif held.crawl is not None and now > held.again_at + _LONGEST_PAUSE_S:
+                held.failures = 0
+            elif held.crawl is None and now >= held.again_at:
+                self._busy_with(held, self._take(shard, held))
+        return ended

@@ -1,1 +1,0 @@
-"""Tests of kept pages in a cluster."""

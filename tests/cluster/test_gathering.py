@@ -1,0 +1,408 @@
+"""The stores of all shards become one store, on which every command works."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicrawl.cluster.gathering import Gathered, gather
+from minicrawl.errors import StoreError, UsageError
+from minicrawl.frontier.importance import cash_flow
+from minicrawl.model import State
+from minicrawl.opic.money import UNIT
+from minicrawl.opic.refine import Refinement
+from minicrawl.report.audit import audit
+from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.store import tables
+from minicrawl.store.records import HostRow, StoreTerms, WrittenRow, check_of
+from minicrawl.store.written_links import WrittenLinks
+from tests.cluster.hand_shards import HandCluster
+from tests.stores import HandCrawl
+
+SHARDS = 3
+SITES = tuple(f"http://s{number}.example/" for number in range(6))
+URLS = tuple(site + page for site in SITES for page in ("", "x"))
+
+
+@pytest.fixture
+def hand(tmp_path: Path) -> Iterator[HandCluster]:
+    with ExitStack() as stack:
+        yield HandCluster(tmp_path, SHARDS, stack)
+
+
+def gathered(hand: HandCluster, into: Path) -> Gathered:
+    hand.commit()
+    found = gather(hand.paths, into)
+    assert list(audit(into).wrong) == []
+    return found
+
+
+def pages_of(seen: Snapshot) -> dict[str, int]:
+    return {seen.url(page): page for page in range(len(seen))}
+
+
+def links_of(seen: Snapshot) -> set[tuple[str, str]]:
+    frontier = seen.frontier
+    urls = [seen.url(page) for page in range(len(seen))]
+    return {
+        (urls[page], urls[link])
+        for page in range(len(seen))
+        for link in frontier.spendings.of(page).links
+    }
+
+
+def cash_of(seen: Snapshot) -> dict[str, int]:
+    ledger = seen.frontier.ledger
+    return {url: ledger.cash(page) for url, page in pages_of(seen).items()}
+
+
+def converged(seen: Snapshot) -> dict[str, float]:
+    flow = cash_flow(seen.frontier, seen.connection)
+    assert flow is not None
+    refinement = Refinement(flow)
+    for _ in refinement.until(1e-9):
+        """Another round."""
+    return {url: float(refinement.importance[page]) for url, page in pages_of(seen).items()}
+
+
+# ---------------------------------------------------------------- as one machine
+
+PAGE = st.tuples(
+    st.sampled_from(("read", "read", "read", "moved", "ended")),
+    st.lists(st.sampled_from(range(len(URLS))), max_size=6, unique=True),
+)
+MOMENT = st.sampled_from(
+    ("turn", "turn", "turn", "send", "one arrives", "all arrive", "checkpoint")
+)
+
+
+def turn(crawl: HandCrawl, place: int, kind: str, links: Sequence[int]) -> None:
+    """The same on one machine and in a shard; redirects lead on, so that there is no circle."""
+    later = [link for link in links if link > place]
+    if kind == "moved" and later:
+        crawl.moved(URLS[place], URLS[later[0]])
+    elif kind == "ended":
+        crawl.ended(URLS[place], State.NOT_FOUND)
+    else:
+        crawl.read(URLS[place], [URLS[link] for link in links])
+
+
+def crawl_both(
+    hand: HandCluster, alone: HandCrawl, web: Sequence[tuple[str, list[int]]], course: list[str]
+) -> None:
+    seeds = URLS[:2]
+    hand.seeds(seeds, 4)
+    alone.seeds(seeds, 8)
+    done = set[int]()
+    for moment in course:
+        waiting = [place for place, url in enumerate(URLS) if hand.knows(url)]
+        ready = [place for place in waiting if place not in done]
+        if moment == "turn" and ready:
+            for crawl in (alone, hand.of(URLS[ready[0]])):
+                turn(crawl, ready[0], *web[ready[0]])
+            done.add(ready[0])
+        elif moment == "send":
+            hand.send_all(of_pot=UNIT // 8)
+        elif moment == "checkpoint":
+            for shard in hand.shards:
+                shard.checkpoint()
+        else:
+            hand.deliver(1 if moment == "one arrives" else None)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(PAGE, min_size=len(URLS), max_size=len(URLS)), st.lists(MOMENT, max_size=40))
+def test_all_shards_at_any_moment_are_one_machine_that_read_the_same(
+    web: list[tuple[str, list[int]]], course: list[str]
+) -> None:
+    with TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        hand = HandCluster(folder, SHARDS, stack)
+        alone = stack.enter_context(closing(HandCrawl(folder / "alone.db")))
+        crawl_both(hand, alone, web, course)
+        alone.commit()
+        found = gathered(hand, folder / "all.db")
+        with snapshot(folder / "all.db") as all_, snapshot(folder / "alone.db") as one:
+            together, other = all_.frontier.ledger, one.frontier.ledger
+            assert together.minted == other.minted
+            assert together.missing() == other.missing() == 0
+            assert found.minted == other.minted / UNIT
+            states = [
+                {url: int(seen.states[page]) for url, page in pages_of(seen).items()}
+                for seen in (all_, one)
+            ]
+            assert states[0] == states[1]
+            assert links_of(all_) == links_of(one)
+            inlinks = [
+                {url: int(seen.inlinks[page]) for url, page in pages_of(seen).items()}
+                for seen in (all_, one)
+            ]
+            assert inlinks[0] == inlinks[1]
+            ranks, expected = converged(all_), converged(one)
+            assert all(abs(ranks[url] - expected[url]) < 1e-6 for url in expected)
+
+
+# ---------------------------------------------------------------- what is on its way
+
+
+def three_shards(hand: HandCluster) -> list[str]:
+    """A page of each shard."""
+    found: dict[int, str] = {}
+    for number in count():
+        url = f"http://t{number}.example/"
+        found.setdefault(hand.of(url).terms.shard, url)
+        if len(found) == SHARDS:
+            return [found[shard] for shard in range(SHARDS)]
+    raise AssertionError
+
+
+def test_cash_in_an_outbox_is_on_the_page_that_it_goes_to(
+    hand: HandCluster, tmp_path: Path
+) -> None:
+    here, there, _ = three_shards(hand)
+    hand.seeds([here, there])
+    hand.of(here).read(here, [there])
+    waiting = hand.of(here).frontier.ledger.key[hand.of(here).page(there)]
+    found = gathered(hand, tmp_path / "all.db")
+    assert found.in_outboxes == waiting / UNIT > 0.8
+    with snapshot(tmp_path / "all.db") as seen:
+        assert seen.frontier.ledger.key[pages_of(seen)[there]] == UNIT + waiting
+
+
+def test_cash_under_way_is_on_the_page_that_it_goes_to(hand: HandCluster, tmp_path: Path) -> None:
+    here, there, _ = three_shards(hand)
+    hand.seeds([here, there])
+    hand.of(here).read(here, [there])
+    hand.send_all(of_pot=77)
+    (sent,) = (batch.transfers[0].atoms for batch in hand.on_the_way if batch.transfers)
+    found = gathered(hand, tmp_path / "all.db")
+    to_pots = sum(batch.to_pot for batch in hand.on_the_way)
+    assert found.under_way == (sent + to_pots) / UNIT
+    with snapshot(tmp_path / "all.db") as seen:
+        assert seen.frontier.ledger.key[pages_of(seen)[there]] == UNIT + sent
+
+
+def test_a_page_that_its_owner_has_not_heard_of_is_born_with_its_unit(
+    hand: HandCluster, tmp_path: Path
+) -> None:
+    here, there, elsewhere = three_shards(hand)
+    hand.seeds([here, there])
+    hand.of(here).read(here, [elsewhere])
+    hand.of(there).read(there, [here, elsewhere])
+    found = gathered(hand, tmp_path / "all.db")
+    assert (found.pages, found.unheard) == (3, 1)
+    with snapshot(tmp_path / "all.db") as seen:
+        page = pages_of(seen)[elsewhere]
+        assert seen.states[page] == State.UNREAD
+        assert seen.inlinks[page] == 2
+        assert seen.frontier.ledger.minted == 3 * UNIT
+        waiting = sum(
+            hand.of(url).frontier.ledger.key[hand.of(url).page(elsewhere)] for url in (here, there)
+        )
+        assert seen.frontier.ledger.key[page] == UNIT + waiting
+
+
+def test_cash_for_a_page_that_stands_for_another_goes_on(hand: HandCluster, tmp_path: Path) -> None:
+    here, there, elsewhere = three_shards(hand)
+    hand.seeds([here, there, elsewhere])
+    hand.of(there).moved(there, elsewhere)
+    hand.of(here).read(here, [there])
+    waiting = [
+        shard.frontier.ledger.key[page]
+        for shard in hand.shards
+        for page in range(len(shard.frontier))
+        if shard.owner(page) != shard.terms.shard
+    ]
+    gathered(hand, tmp_path / "all.db")
+    with snapshot(tmp_path / "all.db") as seen:
+        assert cash_of(seen)[there] == 0
+        assert seen.frontier.ledger.key[pages_of(seen)[elsewhere]] == UNIT + sum(waiting)
+
+
+def test_of_a_circle_over_shards_one_page_is_a_dead_end(hand: HandCluster, tmp_path: Path) -> None:
+    here, there, _ = three_shards(hand)
+    hand.seeds([here, there])
+    hand.of(here).moved(here, there)
+    hand.of(there).moved(there, here)
+    found = gathered(hand, tmp_path / "all.db")
+    assert found.circles == 1
+    with snapshot(tmp_path / "all.db") as seen:
+        pages = pages_of(seen)
+        states = {State(int(seen.states[pages[url]])) for url in (here, there)}
+        assert states == {State.MOVED, State.BAD_REDIRECT}
+        assert seen.frontier.ledger.missing() == 0
+
+
+def test_a_page_that_waits_again_keeps_its_links(hand: HandCluster, tmp_path: Path) -> None:
+    here, there, _ = three_shards(hand)
+    hand.seeds([here, there])
+    hand.of(here).read(here, [there])
+    hand.of(here).reopen([hand.of(here).page(here)])
+    gathered(hand, tmp_path / "all.db")
+    with snapshot(tmp_path / "all.db") as seen:
+        assert seen.states[pages_of(seen)[here]] == State.UNREAD
+        assert links_of(seen) == {(here, there)}
+
+
+# ---------------------------------------------------------------- what else a store says
+
+
+def test_requests_documents_and_hosts_are_those_of_all(hand: HandCluster, tmp_path: Path) -> None:
+    here, there, elsewhere = three_shards(hand)
+    hand.seeds([here, there])
+    hand.of(here).read(here, [there, elsewhere], title="Here")
+    hand.of(there).read(there, [here], title="There")
+    owner = hand.of(here)
+    host = owner.frontier.urls.host_of[owner.page(here)]
+    owner.batch.hosts.append(HostRow(host, here[:-1], "allow all", 5.0, None, "slow"))
+    owner.batch.originals.append((owner.page(here), f"{here}?sid=1"))
+    gathered(hand, tmp_path / "all.db")
+    with snapshot(tmp_path / "all.db") as seen:
+        connection, pages = seen.connection, pages_of(seen)
+        titles = {row.page: row.title for row in tables.all_documents(connection)}
+        assert titles == {pages[here]: "Here", pages[there]: "There"}
+        assert tables.fetches_known(connection) == 2
+        assert tables.original(connection, pages[here]) == f"{here}?sid=1"
+        rows = {row.origin: row for row in tables.hosts(connection)}
+        assert rows[here[:-1]].robots == "allow all"
+        assert len(rows) == 3
+
+
+def test_what_links_say_goes_with_them(hand: HandCluster, tmp_path: Path) -> None:
+    one, two, three = three_shards(hand)
+    hand.seeds([two])
+    owner = hand.of(two)
+    page = owner.read(two, [three, two + "a", one])
+    links = owner.frontier.spendings.of(page).links
+    said = {link: f"\x1f{owner.url(link)}".encode() for link in links}
+    entries = b"\x1e".join(said[link] for link in links)
+    owner.batch.written.append(WrittenRow(page, check_of(links), entries))
+    gathered(hand, tmp_path / "all.db")
+    with snapshot(tmp_path / "all.db") as seen:
+        number = pages_of(seen)[two]
+        moved = seen.frontier.spendings.of(number).links
+        found = WrittenLinks(seen.connection).of(number, moved)
+        assert found is not None
+        assert [entry.decode()[1:] for entry in found.split(b"\x1e")] == [
+            seen.url(link) for link in moved
+        ]
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        StoreTerms(window="static"),
+        StoreTerms(window="adaptive"),
+        StoreTerms(window="fixed"),
+        StoreTerms(window="variable", width=3, measures=2),
+    ],
+)
+def test_pasts_go_by_the_clock_of_all(terms: StoreTerms, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        hand = HandCluster(tmp_path, 2, stack, terms)
+        urls = list(SITES)
+        hand.seeds(urls, 2)
+        for _ in range(3):
+            for url in urls:
+                hand.of(url).read(url, urls)
+        hand.settle()
+        gathered(hand, tmp_path / "all.db")
+        with snapshot(tmp_path / "all.db") as seen:
+            shares = seen.frontier.importance()
+            assert np.isfinite(shares).all()
+            assert abs(float(shares.sum()) - 1) < 1e-9
+            sizes = [seen.frontier.window.past(page)[2] for page in range(len(seen))]
+            kept = [
+                shard.frontier.window.past(shard.page(url))[2]
+                for url, shard in (
+                    (seen.url(page), hand.of(seen.url(page))) for page in range(len(seen))
+                )
+            ]
+            assert [one and len(one) for one in sizes] == [one and len(one) for one in kept]
+
+
+# ---------------------------------------------------------------- stores that do not fit
+
+
+def test_stores_of_different_moments_are_joined_without_a_loss(
+    hand: HandCluster, tmp_path: Path
+) -> None:
+    here, there, _ = three_shards(hand)
+    hand.seeds([here, there])
+    hand.commit()
+    older = tmp_path / "older.db"
+    hand.of(here).store.connection.execute("VACUUM INTO ?", (str(older),))
+    hand.of(here).read(here, [there])
+    hand.settle()
+    hand.commit()
+    number = hand.of(here).terms.shard
+    paths = [older if place == number else path for place, path in enumerate(hand.paths)]
+    found = gather(paths, tmp_path / "all.db")
+    (ahead,) = found.ahead
+    assert (ahead.sender, ahead.receiver, ahead.batches) == (number, hand.of(there).terms.shard, 1)
+    assert str(ahead).endswith("1 more of its batches")
+    with snapshot(tmp_path / "all.db") as seen:
+        ledger = seen.frontier.ledger
+        assert ledger.missing() == 0
+        assert ledger.virtual_page.pot < 0
+    assert list(audit(tmp_path / "all.db").wrong) == []
+
+
+def test_atoms_that_were_posted_and_never_sent_are_a_fault(
+    hand: HandCluster, tmp_path: Path
+) -> None:
+    here, there, _ = three_shards(hand)
+    hand.seeds([here, there])
+    hand.of(here).read(here, [there])
+    hand.send_all()
+    (batch,) = hand.on_the_way
+    more = batch._replace(transfers=[one._replace(atoms=one.atoms + 1) for one in batch.transfers])
+    hand.of(there).receive(more)
+    hand.commit()
+    with pytest.raises(StoreError, match=r"atoms were posted of \d+ in the same batches"):
+        gather(hand.paths, tmp_path / "all.db")
+    assert not (tmp_path / "all.db").exists()
+
+
+def test_a_url_that_was_born_in_two_shards_is_a_fault(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        hand = HandCluster(tmp_path, 2, stack)
+        url = SITES[0]
+        for shard in hand.shards:
+            shard.owner = lambda _page, number=shard.terms.shard: number  # type: ignore[method-assign,misc]
+            shard.seeds([url])
+        hand.commit()
+        with pytest.raises(StoreError, match=r"s0\.example.* as its own, which are shard"):
+            gather(hand.paths, tmp_path / "all.db")
+
+
+def test_a_shard_that_is_missing_is_named(hand: HandCluster, tmp_path: Path) -> None:
+    hand.commit()
+    with pytest.raises(UsageError, match="1 shard of 3 missing: 1;"):
+        gather([hand.paths[0], hand.paths[2]], tmp_path / "all.db")
+
+
+def test_a_shard_is_gathered_once(hand: HandCluster, tmp_path: Path) -> None:
+    hand.commit()
+    with pytest.raises(UsageError, match="are both shard 0"):
+        gather([hand.paths[0], hand.paths[0]], tmp_path / "all.db")
+
+
+def test_a_store_of_a_whole_crawl_is_no_shard(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "one.db")) as crawl:
+        crawl.seeds(SITES)
+    with pytest.raises(UsageError, match="store of a whole crawl"):
+        gather([tmp_path / "one.db"], tmp_path / "all.db")
+
+
+def test_no_store_is_overwritten(hand: HandCluster, tmp_path: Path) -> None:
+    hand.commit()
+    (tmp_path / "all.db").touch()
+    with pytest.raises(UsageError, match=r"all\.db exists"):
+        gather(hand.paths, tmp_path / "all.db")

@@ -1,0 +1,270 @@
+"""The law of kept pages: what a store counts is in the engine, whatever happens.
+
+A shard keeps pages, the engine fails at any call, its node is killed at any moment with its disk,
+and one that lost the shard without knowing it goes on as well.
+"""
+
+import asyncio
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from minicrawl.archive import segments, writer
+from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.cluster import kept_pages as shipping
+from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced
+from minicrawl.cluster.kept_pages import (
+    ArchivePiece,
+    PieceKind,
+    lay_pages,
+    pack_piece,
+    take_over_pages,
+    unpack_piece,
+)
+from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, restore, take_over
+from minicrawl.config import Storing
+from minicrawl.crawl.events import nobody_listens
+from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive
+from minicrawl.errors import NoRoom
+from minicrawl.store import tables
+from minicrawl.store.reader import archive_folder, reading
+from minicrawl.store.records import Batch
+from minicrawl.store.writer import StoreWriter
+from tests.archive.archives import bodies, body, kept, url
+from tests.cluster.documents import SHARD
+from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
+
+MEMORY = Path("/dev/shm")
+"""A disk would take most of the time."""
+FAULTS = st.lists(st.sampled_from([None, None, *Fault]), min_size=1, max_size=6)
+
+
+class KeepingNode:
+    """A node that has taken the shard over, and keeps pages."""
+
+    def __init__(self, servers: FakeServers, folder: Path) -> None:
+        self.path, engine = folder / "crawl.db", FakeEngine(servers)
+
+        async def connect() -> ClusterEngine:
+            return FakeEngine(servers)
+
+        taken = asyncio.run(take_over(engine, SHARD, self.path))
+        pages = asyncio.run(take_over_pages(engine, SHARD, archive_folder(self.path)))
+        limits = ReplicaLimits(wal_bytes=60_000, log_bytes=10_000)
+        self.replica = ShardReplica(SHARD, self.path, taken, connect, limits, pages)
+        self.store = StoreWriter.open(self.path, self.replica)
+        try:
+            archive = open_archive(self.store, Storing(keep="pages"), nobody_listens)
+        except BaseException:
+            self.replica.closing()
+            self.store.close()
+            self.replica.close()
+            raise
+        assert archive is not None
+        self.archive, self.both = archive, ArchivingStore(self.store, Keeping(archive))
+
+    def end(self) -> None:
+        """What it did to its own files does not matter any more."""
+        self.archive.close()
+        self.replica.closing()
+        self.store.close()
+        self.replica.close()
+
+
+def restored(servers: FakeServers, folder: Path) -> dict[str, list[bytes]]:
+    """What another machine finds: the pages that the store counts, all of them whole."""
+    path, engine = folder / "crawl.db", FakeEngine(servers)
+    asyncio.run(restore(engine, SHARD, path))
+    asyncio.run(lay_pages(engine, SHARD, archive_folder(path)))
+    with reading(path) as connection:
+        end = tables.archive_end(connection)
+    with closing(ArchiveReader(archive_folder(path), end)) as reader:
+        assert list(verify(reader)) == []
+        return bodies(reader)
+
+
+class KeptPages(RuleBasedStateMachine):
+    """`node` holds the shard, `lost` are nodes that do not know that they lost it.
+
+    `possible` is what may be found: what was confirmed last, and what was committed since, if
+    nobody knows whether the engine has it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scratch = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
+        self.folders = 0
+        self.servers = FakeServers(seed=1)
+        self.lost: list[KeepingNode] = []
+        self.small = pytest.MonkeyPatch()
+        self.small.setattr(writer, "SEGMENT_BYTES", 4_000)
+        self.small.setattr(shipping, "PIECE_BYTES", 700)
+        self.node = self.new_node()
+        self.known: dict[str, list[bytes]] = {}
+        self.possible = [self.known]
+        self.batch: Batch | None = None
+        self.pages: list[int] = []
+
+    def folder(self) -> Path:
+        self.folders += 1
+        folder = Path(self.scratch.name) / str(self.folders)
+        folder.mkdir()
+        return folder
+
+    def new_node(self) -> KeepingNode:
+        try:
+            return KeepingNode(self.servers, self.folder())
+        except (EngineUnavailable, NoRoom):
+            self.servers.faults.clear()
+            return KeepingNode(self.servers, self.folder())
+
+    @rule(pages=st.lists(st.integers(0, 30), min_size=1, max_size=12))
+    def keep_some(self, pages: list[int]) -> None:
+        """What was not confirmed comes first."""
+        if self.batch is None:
+            self.pages, self.batch = (
+                pages,
+                Batch(answers=[kept(url(page), body(page)) for page in pages]),
+            )
+        found = {name: list(versions) for name, versions in self.known.items()}
+        for page in self.pages:
+            found.setdefault(url(page), []).append(body(page))
+        try:
+            self.node.both.commit(self.batch)
+        except NoRoom:
+            self.possible = [self.known, found]
+        else:
+            self.batch = None
+            self.known, self.possible = found, [found]
+
+    @rule(faults=FAULTS)
+    def fail(self, faults: list[Fault | None]) -> None:
+        self.servers.faults = faults
+
+    @rule()
+    def take_over(self) -> None:
+        self.lost.append(self.node)
+        self.node = self.new_node()
+        self.batch = None
+        self.read()
+
+    @rule(place=st.integers(0, 5), page=st.integers(0, 30))
+    def write_without_the_shard(self, place: int, page: int) -> None:
+        if self.lost:
+            node = self.lost[place % len(self.lost)]
+            with pytest.raises((Fenced, NoRoom)):
+                node.both.commit(Batch(answers=[kept(url(page), body(page))]))
+
+    @rule()
+    def read(self) -> None:
+        self.servers.faults.clear()
+        found = restored(self.servers, self.folder())
+        assert found in self.possible
+        if self.batch is None:
+            self.known, self.possible = found, [found]
+
+    def teardown(self) -> None:
+        self.servers.faults.clear()
+        self.take_over()
+        for node in [self.node, *self.lost]:
+            node.end()
+        self.small.undo()
+        self.scratch.cleanup()
+
+
+TestKeptPages = KeptPages.TestCase
+TestKeptPages.settings = settings(max_examples=12, stateful_step_count=25, deadline=None)
+
+
+def test_pages_wait_while_the_engine_is_full(tmp_path: Path) -> None:
+    servers = FakeServers()
+    for name in ("node", "before", "after"):
+        (tmp_path / name).mkdir()
+    node = KeepingNode(servers, tmp_path / "node")
+    node.both.commit(Batch(answers=[kept(url(1), body(1))]))
+    servers.log_bytes, batch = 0, Batch(answers=[kept(url(2), body(2))])
+    for _ in range(2):
+        with pytest.raises(NoRoom, match="is full; everything committed before is safe"):
+            node.both.commit(batch)
+    assert restored(servers, tmp_path / "before") == {url(1): [body(1)]}
+    servers.log_bytes = None
+    node.both.commit(batch)
+    assert restored(servers, tmp_path / "after") == {url(1): [body(1)], url(2): [body(2)]}
+    node.end()
+
+
+# ------------------------------------------------------------ damage
+
+
+def pieces(*found: ArchivePiece) -> FakeServers:
+    servers = FakeServers()
+    servers.pages[SHARD].contents = [pack_piece(piece) for piece in found]
+    return servers
+
+
+def laid(servers: FakeServers, folder: Path) -> bytes:
+    asyncio.run(lay_pages(FakeEngine(servers), SHARD, folder))
+    return b"".join(
+        segments.Segments(folder).path(n).read_bytes() for n in segments.Segments(folder).numbers()
+    )
+
+
+def more(place: int, content: bytes) -> ArchivePiece:
+    return ArchivePiece(PieceKind.MORE, place, content)
+
+
+FIRST = segments.FIRST
+SECOND = segments.place_at(2, 0)
+
+
+def test_an_empty_entry_is_skipped_and_told(tmp_path: Path) -> None:
+    servers = pieces(more(FIRST, b"abc"), more(FIRST + 3, b"def"))
+    servers.pages[SHARD].contents.insert(1, b"")
+    told: list[str] = []
+    asyncio.run(lay_pages(FakeEngine(servers), SHARD, tmp_path, tell=told.append))
+    assert segments.Segments(tmp_path).path(1).read_bytes().endswith(b"abcdef")
+    assert len(told) == 1
+    assert "entry 2 of" in told[0]
+
+
+def test_an_entry_that_was_cut_short_is_named(tmp_path: Path) -> None:
+    servers = pieces(more(FIRST, b"abc"), more(FIRST + 3, b"def"))
+    servers.pages[SHARD].contents[1] = servers.pages[SHARD].contents[1][:4]
+    with pytest.raises(EngineError, match=r"entry 2 of .*under another name"):
+        laid(servers, tmp_path)
+
+
+def test_a_later_piece_counts_instead_of_what_lies_behind_its_beginning(tmp_path: Path) -> None:
+    servers = pieces(
+        more(FIRST, b"abcdef"), more(SECOND, b"gone"), more(FIRST + 2, b"XY"), more(SECOND, b"new")
+    )
+    assert laid(servers, tmp_path) == b"abXYnew"
+
+
+@pytest.mark.parametrize("place", [0, FIRST - 1, FIRST + 7, SECOND + 1, segments.place_at(3, 0)])
+def test_a_piece_that_leaves_a_gap_is_refused(place: int, tmp_path: Path) -> None:
+    servers = pieces(more(FIRST, b"abcdef"), more(place, b"x"))
+    with pytest.raises(EngineError, match="the log of kept pages is damaged"):
+        laid(servers, tmp_path)
+
+
+def test_an_entry_that_was_changed_is_refused(tmp_path: Path) -> None:
+    servers = pieces(more(FIRST, b"abcdef"))
+    packed = servers.pages[SHARD].contents[0]
+    servers.pages[SHARD].contents[0] = packed[:-1] + bytes([packed[-1] ^ 1])
+    with pytest.raises(EngineError, match="its checksum is wrong"):
+        laid(servers, tmp_path)
+
+
+def test_an_entry_of_a_later_version_says_what_to_do() -> None:
+    packed = bytearray(pack_piece(more(FIRST, b"abc")))
+    packed[4] = 9
+    packed[:4] = crc32(packed[4:]).to_bytes(4, "big")
+    with pytest.raises(EngineError, match=r"version 9.*upgrade it"):
+        unpack_piece(bytes(packed))

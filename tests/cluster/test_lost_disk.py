@@ -1,0 +1,119 @@
+"""A real cluster that keeps pages and loses a node with its disk: each page that was read is there.
+
+Its pages are gathered while it crawls and when it has ended, into one archive that grows.
+"""
+
+import asyncio
+import shutil
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
+from minicrawl.cluster.gathering import gather_cluster, kept_store
+from minicrawl.cluster.servers import local_servers
+from minicrawl.cluster.terms import begin_or_join
+from minicrawl.config import Loaded, load
+from minicrawl.demo.web import DemoServer
+from minicrawl.model import State
+from minicrawl.report.archived import kept_pages, version
+from minicrawl.report.audit import audit
+from minicrawl.report.snapshot import snapshot
+from minicrawl.report.status import status
+from minicrawl.results import Store
+from tests.cluster.engines import needs_server
+from tests.cluster.node_process import PATIENCE_S, nodes, shards_of, until
+from tests.cluster.test_end_to_end import SITES, LoggedWeb
+
+pytestmark = [needs_server, pytest.mark.proof]
+
+SHARDS = 4
+SOME = 4 * SITES
+
+
+def settings(address: str) -> Loaded:
+    return load(
+        {
+            "keep": "pages",
+            "delay": 0.05,
+            "resolve": [f"*={address}"],
+            "allow_private": True,
+            "per_address": 64,
+            "address_delay": 0,
+            "barren_pages": 1000,
+        },
+        {},
+        None,
+    )
+
+
+def pages_of(store: Path) -> dict[str, str]:
+    """What is kept of each page that was read, by URL."""
+    with Store.open(store) as found:
+        read = [row.url for row in found.pages() if row.state == State.FETCHED.label]
+    assert status(store).pages_fetched == len(read)
+    with snapshot(store) as seen, kept_pages(seen) as archive:
+        assert version(seen, read[0]).markup
+        rows = {url: archive.versions(url)[-1] for url in read}
+        return {url: archive.answer(row.place).body.decode() for url, row in rows.items()}
+
+
+def are_right(found: dict[str, str]) -> bool:
+    """Whether each page is what the web answered, which has its host and its number in it."""
+    named = (url.removeprefix("http://").split("/") for url in found)
+    return all(
+        body.startswith(f"<p>{host} {number} ")
+        for (host, number), body in zip(named, found.values(), strict=True)
+    )
+
+
+async def lose_a_node(
+    engine: ClusterEngine, url: str, web: LoggedWeb, folder: Path, loaded: Loaded
+) -> None:
+    started = {name: folder / name for name in "ab"}
+    async with nodes(dict.fromkeys(started, url), folder, loaded) as processes:
+        await until(
+            engine,
+            lambda now: now.fetched >= SOME and all(shards_of(now, name) for name in started),
+            "nodes do not begin",
+        )
+        processes["a"].kill()
+        shutil.rmtree(started["a"])
+        early = await kept_store(engine, folder / "kept", pages=True)
+        found = pages_of(early.store)
+        assert len(found) >= SOME
+        assert are_right(found)
+        await until(
+            engine, lambda now: not now.unheld and not shards_of(now, "a"), "nobody takes over"
+        )
+        web.end()
+        await until(engine, lambda now: now.doing == "ended", "the crawl goes on")
+
+
+def test_a_node_is_lost_with_its_disk_and_each_page_is_there(tmp_path: Path) -> None:
+    web = LoggedWeb()
+
+    async def crawl() -> list[Path]:
+        async with AsyncExitStack() as stack, asyncio.timeout(2 * PATIENCE_S):
+            server = stack.enter_context(DemoServer(web))
+            servers = await stack.enter_async_context(local_servers(tmp_path / "servers", 1))
+            engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
+            seeds = [f"http://s{site}.example/1" for site in range(SITES)]
+            loaded = settings(server.address)
+            await begin_or_join(engine, loaded, seeds, SHARDS)
+            await lose_a_node(engine, servers.url, web, tmp_path, loaded)
+            await gather_cluster(engine, tmp_path / "all.db")
+            grown = await kept_store(engine, tmp_path / "kept", pages=True)
+            return [tmp_path / "all.db", grown.store]
+
+    once, grown = asyncio.run(crawl())
+    for store in (once, grown):
+        assert list(audit(store).wrong) == []
+    found = pages_of(grown)
+    assert are_right(found)
+    assert pages_of(once) == found
+    wanted = {
+        f"http://s{site}.example/{page}" for site in range(SITES) for page in range(web.pages)
+    }
+    assert found.keys() >= wanted

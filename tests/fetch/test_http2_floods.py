@@ -1,0 +1,147 @@
+"""Servers of HTTP/2 that send frames without end: a request ends long before its deadline."""
+
+import asyncio
+import ssl
+from contextlib import suppress
+
+import hpack
+import pytest
+
+from minicrawl.config import Network, Politeness
+from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.http2 import FrameMeter
+from minicrawl.fetch.transport import Fault
+from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
+from tests.fetch.test_http2 import HOST, Http2Server, http2
+
+DATA, HEADERS, PRIORITY, RESET, SETTINGS, PING, WINDOW, CONTINUATION = 0, 1, 2, 3, 4, 6, 8, 9
+END_HEADERS, END_STREAM = 4, 1
+STREAM = 1  # of the first request
+
+
+def frame(kind: int, flags: int = 0, stream: int = 0, content: bytes = b"") -> bytes:
+    head = len(content).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4)
+    return head + content
+
+
+def headers(status: str) -> bytes:
+    return hpack.Encoder().encode([(":status", status), ("content-type", "text/html")])
+
+
+class Flood(Http2Server):
+    """Says the same for ever once it was asked; `begins` comes before that, once."""
+
+    def __init__(self, again: bytes, begins: bytes = b"", *, reads: bool = True) -> None:
+        super().__init__(lambda *_: None)
+        self.again, self.begins, self.reads = again * 500, begins, reads
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        await reader.read(65536)
+        hearing = asyncio.create_task(_read_all(reader)) if self.reads else None
+        try:
+            writer.write(frame(SETTINGS) + self.begins)
+            while not writer.is_closing():
+                writer.write(self.again)
+                await writer.drain()
+        finally:
+            if hearing is not None:
+                hearing.cancel()
+
+
+async def _read_all(reader: asyncio.StreamReader) -> None:
+    with suppress(ConnectionError, ssl.SSLError):
+        while await reader.read(65536):
+            pass
+
+
+def fetch(served: Flood) -> FetchResult:
+    async def asking() -> FetchResult:
+        async with http2(served) as tls:
+            rules = (f"{HOST}=127.0.0.1:{served.port}",)
+            network = Network(http2="auto", timeout_s=100, resolve=rules)
+            async with HttpFetcher(network, Politeness(delay_s=0), tls=tls) as asker:
+                return await asker.fetch(Request(url=f"https://{HOST}/"))
+
+    return asyncio.run(asking())
+
+
+OPEN = frame(HEADERS, END_HEADERS, STREAM, headers("200"))
+FLOODS = {
+    "interim heads": (frame(HEADERS, END_HEADERS, STREAM, headers("103")), b""),
+    "settings": (frame(SETTINGS), b""),
+    "settings that change": (frame(SETTINGS, content=b"\0\4\0\0\xff\xff" * 9), b""),
+    "pings": (frame(PING, content=b"12345678"), b""),
+    "windows": (frame(WINDOW, content=b"\0\0\0\1"), b""),
+    "priorities": (frame(PRIORITY, 0, 3, b"\0\0\0\0\1"), b""),
+    "unknown frames": (frame(0xFA, content=b"x"), b""),
+    "empty data": (frame(DATA, 0, STREAM), OPEN),
+    "padding": (frame(DATA, 8, STREAM, b"\0"), OPEN),
+    "resets of nothing": (frame(RESET, 0, STREAM, b"\0\0\0\2"), b""),
+    "resets after the end": (
+        frame(RESET, 0, STREAM, b"\0\0\0\2"),
+        frame(HEADERS, END_HEADERS | END_STREAM, STREAM, headers("200")),
+    ),
+    "empty continuations": (
+        frame(CONTINUATION, 0, STREAM),
+        frame(HEADERS, 0, STREAM, headers("200")),
+    ),
+    "continuations": (
+        frame(CONTINUATION, 0, STREAM, hpack.Encoder().encode([("a", "b" * 9)])),
+        frame(HEADERS, 0, STREAM, headers("200")),
+    ),
+}
+_ENDS = (FailureKind.PROTOCOL, FailureKind.RESET, FailureKind.TOO_LARGE)
+
+
+@pytest.mark.parametrize("reads", [True, False], ids=["reads", "deaf"])
+@pytest.mark.parametrize("name", FLOODS)
+def test_a_flood_ends_by_itself(name: str, *, reads: bool) -> None:
+    again, begins = FLOODS[name]
+    served = Flood(again, begins, reads=reads)
+    found = fetch(served)
+    if isinstance(found, Response):
+        assert not found.body
+        assert name == "resets after the end"
+    else:
+        assert isinstance(found, Failed)
+        assert found.kind in _ENDS, found
+
+
+def test_ordinary_responses_never_look_like_a_flood() -> None:
+    meter = FrameMeter()
+    for _ in range(20_000):
+        meter.requests += 1
+        for said in (frame(HEADERS, 5, 1, b"x" * 40), frame(WINDOW), frame(PING)):
+            assert meter.take(said) == len(said)
+    page = frame(DATA, 0, 1, bytes(100)) * 90
+    for _ in range(1000):
+        assert meter.take(page) == len(page)
+
+
+def test_frames_may_be_split_anywhere() -> None:
+    told = frame(SETTINGS) + frame(DATA, 0, 1, bytes(20)) + frame(PING, 0, 0, bytes(8))
+    for size in range(1, len(told) + 1):
+        meter = FrameMeter()
+        for at in range(0, len(told), size):
+            piece = told[at : at + size]
+            assert meter.take(piece) == len(piece)
+        assert meter.take(frame(PING)) == 9
+
+
+def test_some_frames_are_parsed_at_once() -> None:
+    meter, pings = FrameMeter(), frame(PING, content=bytes(8)) * 250
+    taken = []
+    while pings:
+        taken.append(meter.take(pings))
+        pings = pings[taken[-1] :]
+    assert taken == [1700 - 8, 1700, 850 + 8]
+
+
+def test_no_more_frames_than_a_request_may_have_are_read() -> None:
+    meter, ping = FrameMeter(), frame(PING)
+    meter.requests = 1
+    for _ in range(3000):
+        meter.take(ping)
+    with pytest.raises(Fault, match="HTTP/2"):
+        meter.take(ping)

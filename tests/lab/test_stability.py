@@ -1,0 +1,114 @@
+"""A rank of what is left is held against the rank of the whole."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minicrawl.graph.csr import NamedGraph
+from minicrawl.lab.commands.rank_quality import (
+    BestNodes,
+    Loss,
+    Placed,
+    Spread,
+    Stability,
+    stability_of,
+)
+from minicrawl.progress import Progress
+from minicrawl.ranks.centrality import degree
+from minicrawl.ranks.commands.named_ranks import RANKS, Rank
+from minicrawl.ranks.scores import Scores
+from minicrawl.report.source import Source, opened
+
+
+def measured(path: Path, rank: Rank, loss: Loss) -> Stability:
+    with opened(path, path) as source:
+        return of_source(source, rank, loss)
+
+
+def of_source(source: Source, rank: Rank, loss: Loss) -> Stability:
+    rng = np.random.default_rng(1)
+    return stability_of(source.graph, rank, loss, BestNodes([1], 3), rng, source.progress)
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> Path:
+    """Ten nodes in a circle."""
+    path = tmp_path / "web.txt"
+    path.write_text("".join(f"{node} {(node + 1) % 10}\n" for node in range(10)))
+    return path
+
+
+def test_it_is_the_rank_of_the_links_that_are_left(
+    ring: Path,
+) -> None:
+    seen: list[NamedGraph] = []
+
+    def watched(named: NamedGraph, _tell: Progress) -> Scores:
+        seen.append(named)
+        return degree(named.graph)
+
+    found = measured(ring, watched, Loss(drop=0.3, times=4))
+    assert (found.nodes, found.edges, found.stay) == (10, 10, 7)
+    whole, *parts = seen
+    assert whole.graph.nodes == 10
+    for part in parts:
+        names = [int(name) for name in part.names.of(range(7))]
+        links = [(names[one], names[other]) for one, other in pairs(part)]
+        assert links == [(one, (one + 1) % 10) for one in names if (one + 1) % 10 in names]
+    assert len({tuple(part.names.of(range(7))) for part in parts}) > 1
+    assert found.kendall == Spread(None, None)  # all are alike in the whole
+
+
+def test_the_best_have_a_place_in_every_run_that_they_are_in(
+    ring: Path,
+) -> None:
+    """In the whole 0 is the best, then 3 and 6; in the parts the largest name is."""
+    stayed: list[list[str]] = []
+
+    def by_name(named: NamedGraph, _tell: Progress) -> Scores:
+        names = named.names.of(range(named.graph.nodes))
+        stayed.append(names)
+        values = [worth(int(name), is_whole=len(names) == 10) for name in names]
+        return Scores(values=np.array(values), iterations=0, error_bound=0.0, converged=True)
+
+    def worth(name: int, *, is_whole: bool) -> float:
+        return -float(name % 3) - name / 100 if is_whole else float(name)
+
+    found = measured(ring, by_name, Loss(drop=0.3, times=4))
+    runs = [sorted(map(int, names), reverse=True) for names in stayed[1:]]
+    assert found.best == tuple(
+        Placed(
+            str(name), place, tuple(run.index(name) + 1 if name in run else None for run in runs)
+        )
+        for place, name in enumerate([0, 3, 6], start=1)
+    )
+    assert any(None in placed.in_runs for placed in found.best)
+
+
+def pairs(named: NamedGraph) -> Iterator[tuple[int, int]]:
+    yield from zip(named.graph.sources().tolist(), named.graph.targets.tolist(), strict=True)
+
+
+def test_it_is_told_how_far_it_has_come(ring: Path) -> None:
+    told: list[float] = []
+
+    @contextmanager
+    def progress(label: str) -> Iterator[Progress]:
+        yield told.append if label == "stability" else lambda _share: None
+
+    with opened(ring, ring, progress) as source:
+        of_source(source, RANKS["degree"], Loss(0.5, 3))
+    assert told[-1] == 1
+    assert all(one < other for one, other in pairwise(told))
+
+
+def test_a_real_graph_keeps_most_of_its_order(shared_graph: Callable[[str], Path]) -> None:
+    found = measured(shared_graph("wiki-Vote.txt.gz"), RANKS["degree"], Loss(0.3, 3))
+    assert found.stay == 7115 - 2134
+    assert found.kendall.mean is not None
+    assert found.kendall.least is not None
+    assert 0.9 < found.kendall.least <= found.kendall.mean < 1

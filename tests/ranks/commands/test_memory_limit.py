@@ -1,0 +1,243 @@
+"""PageRank in blocks is that of the whole graph, and stays within the memory that it is given."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from minicrawl.errors import GraphFileError, UsageError
+from minicrawl.graph.csr import NamedGraph
+from minicrawl.graphfiles.reading import read
+from minicrawl.ranks.blocks import MEGA, DiskTraffic, memory_plan
+from minicrawl.ranks.commands import pagerank_command as blocks
+from minicrawl.ranks.commands.pagerank_command import (
+    BlockRanks,
+    MemoryLimits,
+    Opened,
+    file_in_blocks,
+    pagerank_in_blocks,
+    store_in_blocks,
+)
+from minicrawl.report.snapshot import snapshot
+from minicrawl.report.source import opened
+from tests.stores import filled_store
+from tests.unmeasured import without_measuring
+
+SMALL = "5 7\n7 5\n7 900\n7 900\n900 900\n"
+DIMACS = "p edge 4 2\ne 1 2\ne 2 3\n"
+
+
+@pytest.fixture
+def graph_file(tmp_path: Path) -> Callable[[str], Path]:
+    def written(text: str) -> Path:
+        path = tmp_path / "graph.txt"
+        path.write_text(text)
+        return path
+
+    return written
+
+
+def by_name(found: BlockRanks) -> dict[str, float]:
+    values = found.scores.values
+    return dict(zip(found.names.of(range(len(values))), values.tolist(), strict=True))
+
+
+def computed(opened: Opened, limits: MemoryLimits, **options: Any) -> BlockRanks:
+    """What is left when the files are gone."""
+    with pagerank_in_blocks(opened, limits, **options) as found:
+        return found
+
+
+def in_memory(named: NamedGraph, error: float = 1e-12) -> dict[str, float]:
+    graph, nodes = named.graph, named.graph.nodes
+    out = graph.out_degrees()
+    links = csr_array((np.ones(graph.edges), graph.targets, graph.starts), shape=(nodes, nodes)).T
+    x, change = np.full(nodes, 1 / nodes), 1.0
+    while change > error:
+        y = 0.85 * (links @ (x / np.maximum(out, 1)) + x[out == 0].sum() / nodes) + 0.15 / nodes
+        change, x = np.abs(y - x).sum(), y
+    return dict(zip(named.names.of(range(nodes)), x.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10])
+def test_each_iteration_reads_links_once_and_given_scores_once_for_each_block(
+    graph_file: Callable[[str], Path], count: int
+) -> None:
+    """Haveliwala's cost: a link is two numbers of 4 bytes, and each column has 8 bytes a node."""
+    dice = np.random.default_rng(count)
+    links = sorted({(a, b) for a, b in dice.integers(0, 10, (25, 2)).tolist()} | {(0, 9), (9, 0)})
+    nodes = sorted({end for link in links for end in link})
+    path = graph_file("".join(f"{a} {b}\n" for a, b in links))
+    found = computed(file_in_blocks(path), MemoryLimits(blocks=count))
+    block = -(-len(nodes) // count)
+    linked = len({nodes.index(target) // block for _, target in links})
+    blocks, column = -(-len(nodes) // block), 8 * len(nodes)
+    iterations = found.scores.iterations
+    assert found.blocks == blocks
+    assert found.traffic == DiskTraffic(
+        reads=1 + iterations * (2 * linked + 2 * blocks),
+        bytes_read=column + iterations * (8 * len(links) + column * linked + 2 * column),
+        writes=2 + iterations * 2 * blocks,
+        bytes_written=2 * column + iterations * 2 * column,
+    )
+
+
+@pytest.mark.parametrize("count", [None, 1, 2, 3, 10])
+@pytest.mark.parametrize(
+    "text", [SMALL, "a\tb\nb\tc\nc\ta\nb\ta\n", "0 1\n1 2\n2 0\n3 3\n", DIMACS]
+)
+def test_scores_are_those_of_the_whole_graph(
+    text: str, count: int | None, graph_file: Callable[[str], Path], tmp_path: Path
+) -> None:
+    path = graph_file(text)
+    limits = MemoryLimits(blocks=count, temp=tmp_path)
+    with pagerank_in_blocks(file_in_blocks(path), limits, tolerance=1e-10) as found:
+        assert by_name(found) == pytest.approx(in_memory(read(path)), abs=1e-10)
+        nodes = len(found.names)
+        best = [node for some in found.best for node in some.nodes]
+    assert found.blocks == len(range(0, nodes, -(-nodes // (count or 1))))
+    assert found.edges == read(path).graph.edges
+    assert found.scores.converged
+    assert best == np.argsort(-found.scores.values, kind="stable").tolist()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("text", [SMALL, "a\tb\nb\tc\n"])
+def test_what_is_done_is_told_from_the_first_reading_on(
+    text: str, graph_file: Callable[[str], Path]
+) -> None:
+    told: list[float] = []
+    computed(file_in_blocks(graph_file(text)), MemoryLimits(), tell=told.append)
+    assert told == sorted(told)
+    assert told[:2] == [0.2, 0.4]
+    assert told[-1] == 1
+
+
+def test_names_are_looked_up_on_disk_some_at_a_time(
+    graph_file: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        blocks, "memory_plan", lambda free: memory_plan(free)._replace(sorted=2, links=2)
+    )
+    limits = MemoryLimits(blocks=2)
+    with pagerank_in_blocks(file_in_blocks(graph_file("5 7\n9 900\n33 7\n")), limits) as found:
+        assert found.names.of([4, 0, 2, 4]) == ["900", "5", "9", "900"]
+        best = list(found.best)
+    assert [len(some.nodes) for some in best] == [2, 2, 1]
+
+
+def test_a_store_is_ranked_by_the_links_that_count(tmp_path: Path) -> None:
+    path = filled_store(tmp_path / "crawl.db")
+    with opened(path, None) as source:
+        wanted = in_memory(source.graph)
+    with snapshot(path) as seen:
+        found = computed(store_in_blocks(seen), MemoryLimits(blocks=2))
+        assert by_name(found) == pytest.approx(wanted, abs=1e-8)
+
+
+def test_a_real_graph_has_the_scores_that_are_told_of_it(
+    shared_graph: Callable[[str], Path],
+) -> None:
+    path = shared_graph("hollins.dat.gz")
+    found = computed(file_in_blocks(path), MemoryLimits(blocks=7))
+    assert found.edges == 23_875
+    assert found.scores.values[[1, 36, 37]].tolist() == pytest.approx(
+        [0.0198788, 0.00928762, 0.00861039], rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("text", ["1 2\nhello\n", "", "a\tb\nc\n"])
+def test_a_file_that_is_no_graph_is_refused(text: str, graph_file: Callable[[str], Path]) -> None:
+    with pytest.raises(GraphFileError):
+        computed(file_in_blocks(graph_file(text)), MemoryLimits())
+
+
+@pytest.mark.parametrize("text", ["1 2 5\n", "a\tb\t1\n"])
+def test_weights_are_refused(text: str, graph_file: Callable[[str], Path]) -> None:
+    with pytest.raises(UsageError, match="its links have weights"):
+        computed(file_in_blocks(graph_file(text)), MemoryLimits())
+
+
+def test_a_pipe_is_refused() -> None:
+    with pytest.raises(UsageError, match="give a file"):
+        file_in_blocks(Path("-"))
+
+
+def test_a_folder_that_cannot_take_files_is_named(
+    graph_file: Callable[[str], Path], tmp_path: Path
+) -> None:
+    absent = tmp_path / "absent"
+    with pytest.raises(UsageError, match=r"absent: No such file or directory; choose one"):
+        computed(file_in_blocks(graph_file(SMALL)), MemoryLimits(temp=absent))
+
+
+# ---------------------------------------------------------------- limits
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process is said to take 30 MB."""
+    monkeypatch.setattr(blocks, "resident", lambda: 30 * MEGA)
+
+
+@pytest.mark.usefixtures("taken")
+def test_too_little_memory_is_refused_with_the_least_that_works(
+    graph_file: Callable[[str], Path],
+) -> None:
+    path = graph_file(SMALL)
+    with pytest.raises(UsageError) as refused:
+        computed(file_in_blocks(path), MemoryLimits(memory=39 * MEGA))
+    assert str(refused.value) == "39 MB are too little for this graph: 41 MB work"
+    assert computed(file_in_blocks(path), MemoryLimits(memory=41 * MEGA)).blocks == 1
+
+
+@pytest.mark.usefixtures("taken")
+def test_blocks_that_are_too_large_for_the_memory_are_refused(
+    graph_file: Callable[[str], Path],
+) -> None:
+    path = graph_file("".join(f"{node} {node + 1}\n" for node in range(300_000)))
+    limits = MemoryLimits(memory=40 * MEGA, blocks=1)
+    with pytest.raises(UsageError, match="40 MB are too little for this graph in 1 blocks: 42 MB"):
+        computed(file_in_blocks(path), limits, tolerance=1)
+    for megabytes, count, wanted in ((40, None, 2), (40, 2, 2), (42, 1, 1)):
+        limits = MemoryLimits(memory=megabytes * MEGA, blocks=count)
+        assert computed(file_in_blocks(path), limits, tolerance=1).blocks == wanted
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from minicrawl.ranks.commands.pagerank_command import *
+limits = MemoryLimits(memory=int(sys.argv[2]))
+opened = file_in_blocks(Path(sys.argv[1]))
+with pagerank_in_blocks(opened, limits, tolerance=0.1, shown=1_000_000) as found:
+    for best in found.best:
+        found.names.of(best.nodes.tolist())
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(found.blocks, found.edges, int(peak.split()[1]) * 1024)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak")
+def test_the_peak_of_the_process_stays_within_the_limit(tmp_path: Path) -> None:
+    """1,000,000 nodes and 2,000,000 links, more than the room that is left; all are shown."""
+    path, nodes = tmp_path / "graph.txt", 1_000_000
+    rng = np.random.default_rng(1)
+    with path.open("w") as file:
+        for targets in (rng.permutation(nodes), rng.integers(0, nodes, nodes)):
+            file.writelines(f"{node} {target}\n" for node, target in enumerate(targets.tolist()))
+    limit = 62 * MEGA
+    child = [sys.executable, "-c", CHILD, str(path), str(limit)]
+    # Whoever watches which lines are run takes memory, too.
+    env = without_measuring(os.environ)
+    done = subprocess.run(child, capture_output=True, text=True, check=True, env=env)
+    count, edges, peak = map(int, done.stdout.split())
+    assert count > 1
+    assert 1_900_000 < edges <= 2_000_000
+    assert peak <= limit

@@ -1,0 +1,437 @@
+"""`minicrawl seed-set`: seeds on stdout, what is told of them on stderr, and what is refused."""
+
+import builtins
+import csv
+import json
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.graph.outline import extent
+from minicrawl.ranks.commands import seed_set as figures
+from minicrawl.report.figures import Figure
+from minicrawl.web.urls import read_seeds
+from tests.stores import HandCrawl
+
+Captured = pytest.CaptureFixture[str]
+
+
+def url(name: str) -> str:
+    return f"http://{name}.org/"
+
+
+def web(*links: str) -> str:
+    """Lines of a graph file; `a>b` is a link."""
+    ends = (link.split(">") for link in links)
+    return "".join(f"{url(source)}\t{url(target)}\n" for source, target in ends)
+
+
+# Hubs h1, h2, h3 of authorities a1, a2; hubs k1, k2 of b1, b2; one link from core to core.
+LARGE = [f"{hub}>{authority}" for hub in ("h1", "h2", "h3") for authority in ("a1", "a2")]
+SMALL = [f"{hub}>{authority}" for hub in ("k1", "k2") for authority in ("b1", "b2")]
+WEB = web(*LARGE, *SMALL, "a1>k1")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "web.tsv").write_text(WEB)
+    return tmp_path
+
+
+def printed(capsys: Captured, *arguments: str) -> tuple[list[str], list[str]]:
+    assert main(["seed-set", "--graph", "web.tsv", *arguments]) == 0
+    out, err = capsys.readouterr()
+    return out.splitlines(), err.splitlines()
+
+
+def document(capsys: Captured, *arguments: str) -> Any:
+    out, err = printed(capsys, *arguments, "--json")
+    assert err == []
+    assert len(out) == 1
+    return json.loads(out[0])
+
+
+def refusal(capsys: Captured, *arguments: str) -> str:
+    assert main(["seed-set", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("minicrawl: ")
+    assert err.count("\n") == 1
+    return err
+
+
+class TestSeeds:
+    def test_they_are_all_there_is_on_stdout(self, capsys: Captured) -> None:
+        out, err = printed(capsys, "--count", "2")
+        assert out == [url("h1"), url("k1")]
+        assert err == [
+            "core  hubs×authorities  density  seed",
+            "   1             (3×2)    100 %  http://h1.org/",
+            "   2             (2×2)    100 %  http://k1.org/",
+            "minicrawl: 11 of 11 links lead from one host to another (100.0%)",
+            err[-1],
+        ]
+        assert "no two of the 9 nodes share a host name" in err[-1]
+
+    def test_a_crawl_reads_them_as_its_seeds(self, capsys: Captured) -> None:
+        out, _ = printed(capsys, "--count", "2")
+        assert list(read_seeds(out, lambda *_: pytest.fail("no URL"))) == out
+
+    def test_the_best_authority_is_one_when_it_is_asked_for(self, capsys: Captured) -> None:
+        out, _ = printed(capsys, "--count", "2", "--take", "authority")
+        assert out == [url("a1"), url("b1")]
+
+    def test_links_inside_hosts_are_left_out_and_counted(
+        self, folder: Path, capsys: Captured
+    ) -> None:
+        inside = f"{url('h1')}\t{url('h1')}inside\n"
+        (folder / "web.tsv").write_text(WEB + inside)
+        found = document(capsys)
+        assert (found["edges"], found["links_between_hosts"]) == (12, 11)
+        # The first core takes its 6 links, and the one from a1 to k1.
+        assert [core["links_left"] for core in found["cores"]] == [11, 4]
+
+    @pytest.mark.parametrize("pair", ["{} {}", "site {}\tsite {}"])
+    def test_over_ids_and_titles_it_is_told_that_nothing_can_be_pruned(
+        self, folder: Path, capsys: Captured, pair: str
+    ) -> None:
+        links = ((source, target) for source in range(3) for target in range(3, 6))
+        (folder / "web.tsv").write_text("".join(pair.format(*link) + "\n" for link in links))
+        _, err = printed(capsys, "--count", "1")
+        assert "no two of the 6 nodes share a host name" in err[-1]
+        assert "can be pruned" in err[-1]
+
+    def test_it_is_told_on_how_many_sites_they_are(self, folder: Path, capsys: Captured) -> None:
+        cores = [f"{hub}.org>{hub}.com" for hub in ("one.h", "two.h", "k")]
+        links = [f"http://{link.replace('>', '/' + chr(9) + 'http://')}/\n" for link in cores]
+        inside = "http://k.org/\thttp://k.org/inside\n"
+        (folder / "web.tsv").write_text("".join([*links, inside]))
+        out, err = printed(capsys, "--count", "3")
+        assert len(out) == 3
+        assert "minicrawl: 3 seeds on 2 sites, 2 of them on h.org" in err
+
+    def test_if_there_are_fewer_this_is_told(self, capsys: Captured) -> None:
+        out, err = printed(capsys)
+        assert len(out) == 2
+        assert err[-1] == "minicrawl: found 2 of 10 seeds: no links are left for another core"
+
+    def test_a_store_gives_them_as_well(self, folder: Path, capsys: Captured) -> None:
+        with closing(HandCrawl(folder / "crawl.db")) as crawl:
+            crawl.seeds([url("h1"), url("h2")])
+            crawl.read(url("h1"), [url("a1"), url("a2"), url("h1") + "inside"])
+            crawl.read(url("h2"), [url("a1")])
+        assert main(["seed-set", "--store", "crawl.db", "--count", "1"]) == 0
+        out, err = capsys.readouterr()
+        assert out == f"{url('h1')}\n"
+        assert "(1×2)" in err
+
+
+class TestCores:
+    @pytest.mark.parametrize(
+        ("options", "shapes"),
+        [
+            (["--core", "size", "--size", "3"], [(1, 2), (1, 2)]),
+            (["--core", "size", "--size", "3", "--at-once", "2"], [(2, 1), (2, 1)]),
+            (["--size", "4"], [(2, 2), (2, 2)]),
+            (["--core", "density"], [(3, 2), (2, 2)]),
+        ],
+    )
+    def test_they_grow_by_the_rule(
+        self, options: list[str], shapes: list[tuple[int, int]], capsys: Captured
+    ) -> None:
+        found = document(capsys, *options)
+        assert [(core["hubs"], core["authorities"]) for core in found["cores"]][:2] == shapes
+
+    def test_less_dense_ones_are_larger(self, folder: Path, capsys: Captured) -> None:
+        (folder / "web.tsv").write_text(WEB + web("h4>a1"))  # one link of eight is missing
+        (core,) = document(capsys, "--count", "1", "--density", "87.5")["cores"]
+        assert (core["hubs"], core["authorities"], core["density"]) == (4, 2, 87.5)
+        (core,) = document(capsys, "--count", "1", "--density", "88")["cores"]
+        assert (core["hubs"], core["authorities"], core["density"]) == (3, 2, 100)
+
+    def test_those_that_are_smaller_than_asked_are_counted(self, capsys: Captured) -> None:
+        _, err = printed(capsys, "--core", "size", "--size", "50", "--count", "1")
+        assert err[-1] == "minicrawl: 1 of 1 core below 50 pages: no other page fits"
+
+    def test_programs_learn_all_about_them(self, capsys: Captured) -> None:
+        found = document(capsys, "--count", "1")
+        assert found == {
+            "nodes": 9,
+            "edges": 11,
+            "links_between_hosts": 11,
+            "asked": 1,
+            "core": "maximal",
+            "seeds": [url("h1")],
+            "cores": [
+                {
+                    "seed": url("h1"),
+                    "hubs": 3,
+                    "authorities": 2,
+                    "links": 6,
+                    "density": 100.0,
+                    "links_left": 11,
+                    "first_hubs": [url("h1"), url("h2"), url("h3")],
+                    "first_authorities": [url("a1"), url("a2")],
+                }
+            ],
+            "heirs": None,
+            "evaluation": None,
+        }
+
+
+class TestNewerGraph:
+    @pytest.fixture(autouse=True)
+    def newer(self, folder: Path) -> None:
+        moved = url("h1") + "moved\t"
+        links = [moved + url("a1"), moved + url("a2")]
+        (folder / "new.tsv").write_text(web("k1>b1", "h2>a1") + "".join(f"{x}\n" for x in links))
+
+    def test_seeds_that_vanished_are_named(self, capsys: Captured) -> None:
+        out, err = printed(capsys, "--count", "2", "--new", "new.tsv")
+        assert out == [url("k1")]
+        assert err[-1] == "minicrawl: http://h1.org/ is not in the newer graph"
+
+    def test_the_most_similar_page_stands_in(self, capsys: Captured) -> None:
+        out, err = printed(capsys, "--count", "2", "--new", "new.tsv", "--similar")
+        assert out == [url("h1") + "moved", url("k1")]
+        assert err[-1] == (
+            "minicrawl: http://h1.org/ is not in the newer graph: "
+            "http://h1.org/moved replaces it, with 2 shared links"
+        )
+
+    def test_programs_learn_what_became_of_each(self, capsys: Captured) -> None:
+        found = document(capsys, "--count", "2", "--new", "new.tsv", "--similar")
+        assert found["seeds"] == [url("h1") + "moved", url("k1")]
+        assert found["heirs"] == [
+            {"seed": url("h1"), "now": url("h1") + "moved", "shared_links": 2},
+            {"seed": url("k1"), "now": url("k1"), "shared_links": None},
+        ]
+
+    def test_they_are_tried_in_it(self, capsys: Captured) -> None:
+        found = document(capsys, "--count", "2", "--new", "new.tsv", "--evaluate")
+        assert [(one["depth"], one["pages"]) for one in found["evaluation"]["depths"]] == [
+            (0, 1.0),
+            (1, 1.0),
+        ]
+
+    def test_a_graph_that_has_none_of_them_is_refused(self, folder: Path, capsys: Captured) -> None:
+        (folder / "other.tsv").write_text(web("x>y"))
+        found = refusal(capsys, "--graph", "web.tsv", "--new", "other.tsv")
+        assert "none of the 2 seeds is in the newer graph" in found
+
+
+class TestEvaluation:
+    def test_people_get_a_table_beside_the_seeds(self, capsys: Captured) -> None:
+        out, err = printed(capsys, "--count", "2", "--evaluate")
+        assert out == [url("h1"), url("k1")]
+        first = err.index("breadth-first crawls from 2 seeds and from as many random pages")
+        headings = " ".join(err[first + 1].split())
+        assert headings == "depth pages mean PageRank random pages mean PageRank"
+        assert [line.split()[:2] for line in err[first + 2 : first + 4]] == [["0", "2"], ["1", "4"]]
+        caption = " ".join(" ".join(err[first + 4 :]).split())
+        assert "between cores: 1 links on average, 1 at least and 1 at most" in caption
+        assert "1 of 2 pairs connected" in caption
+
+    def test_programs_get_its_numbers(self, capsys: Captured) -> None:
+        found = document(capsys, "--count", "2", "--evaluate", "--draws", "3")["evaluation"]
+        assert found["core_distances"] == [[0, 1], [None, 0]]
+        assert found["smallest_core_distance"] == 1
+        assert found["mean_core_distance"] == 1.0
+        assert found["largest_core_distance"] == 1
+        assert found["mean_distance"] == pytest.approx((11 * 1 + 5 * 2 + 6 * 3) / 22)
+        assert found["mean_distance_is_exact"]
+        assert [(one["depth"], one["pages"]) for one in found["depths"]][:2] == [(0, 2.0), (1, 4.0)]
+        assert found["depths"][0]["random_pages"] == 2.0
+        assert found["depths"][1]["mean_pagerank"] > found["depths"][0]["mean_pagerank"]
+        assert [one["pages"] for one in found["after"]] == [5, 7]
+        for one in found["after"]:
+            assert 0 < one["random_pagerank"] < 1
+            assert one["random_error"] > 0
+        # h1, k1, and on the next depth a1, a2, b1, b2; then a crawl from these has come to its end.
+        pages = sum(depth["pages"] for depth in found["depths"])
+        share = sum(depth["pages"] * (depth["mean_pagerank"] or 0) for depth in found["depths"])
+        assert pages == 6
+        assert found["after"][-1]["pagerank"] == pytest.approx(share)
+
+    def test_the_same_seed_of_the_dice_gives_the_same_numbers(self, capsys: Captured) -> None:
+        one, same, other = (
+            document(capsys, "--evaluate", "--seed", seed) for seed in ("5", "5", "6")
+        )
+        assert one == same
+        assert one["evaluation"]["depths"] != other["evaluation"]["depths"]
+
+    def test_a_large_graph_is_measured_from_some_pages_and_this_is_told(
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(figures, "extent_of", partial(extent, most_work=0))
+        _, err = printed(capsys, "--evaluate")
+        assert "measured from some pages" in " ".join(err).replace("  ", " ")
+
+    def test_where_no_way_leads_from_core_to_core_this_is_told(
+        self, folder: Path, capsys: Captured
+    ) -> None:
+        (folder / "web.tsv").write_text(web(*LARGE))
+        _, err = printed(capsys, "--evaluate")
+        assert "between cores: no path, 0 of 0 pairs" in " ".join(err)
+
+
+class TestFigures:
+    def test_each_is_a_picture_with_its_numbers(self, folder: Path, capsys: Captured) -> None:
+        _, err = printed(capsys, "--evaluate", "--figures", "figures")
+        names = [
+            "core-distances",
+            "core-map",
+            "core-sizes",
+            "depth-mean-pagerank",
+            "depth-pages",
+            "gathered-pagerank",
+            "in-degrees",
+            "links-left",
+            "out-degrees",
+        ]
+        found = sorted((folder / "figures").iterdir())
+        assert [path.name for path in found] == [
+            f"{name}.{suffix}" for name in names for suffix in ("csv", "png")
+        ]
+        assert {f"figures/{path.name}" for path in found} < set(err)
+        assert all(path.read_bytes().startswith(b"\x89PNG") for path in found[1::2])
+
+    def test_without_an_evaluation_no_crawls_are_drawn(
+        self, folder: Path, capsys: Captured
+    ) -> None:
+        printed(capsys, "--figures", "figures")
+        drawn = {path.name for path in (folder / "figures").glob("*.png")}
+        assert drawn == {
+            f"{name}.png" for name in ("core-sizes", "in-degrees", "links-left", "out-degrees")
+        }
+
+    def test_distances_between_cores_are_drawn(self, folder: Path, capsys: Captured) -> None:
+        out, _ = printed(capsys, "--evaluate", "--figures", "figures", "--json")
+        between = json.loads("\n".join(out))["evaluation"]["core_distances"]
+        lengths = {core: [links for links in row if links] for core, row in enumerate(between, 1)}
+        assert numbers(folder, "core-distances")[1:] == [
+            [f"{label} distance", str(core), str(of(row))]
+            for label, of in (("smallest", min), ("largest", max))
+            for core, row in lengths.items()
+            if row
+        ]
+
+    def test_the_map_joins_each_core_with_the_nearest(self, folder: Path, capsys: Captured) -> None:
+        """Three cores in a row: from the first to the last there are 3 links, one is in the second
+        core. A line cannot be 1 + 1 and 3 links long, so it is 1.5 + 1.5.
+        """
+        third = [f"{hub}>{page}" for hub in ("m1", "m2") for page in ("c1", "c2")]
+        (folder / "web.tsv").write_text(web(*LARGE, *SMALL, *third, "a1>k1", "b1>m1"))
+        printed(capsys, "--evaluate", "--figures", "figures")
+        rows = numbers(folder, "core-map")[1:]
+        assert [label for label, *_ in rows] == ["core"] * 3 + ["1 to 2"] * 2 + ["2 to 3"] * 2
+        places = [complex(float(x), float(y)) for _, x, y in rows]
+        between = [abs(places[0] - places[1]), abs(places[1] - places[2])]
+        assert between == pytest.approx([1.5, 1.5])
+        assert abs(places[0] - places[2]) == pytest.approx(3)
+        assert places[3:] == [places[0], places[1], places[1], places[2]]
+
+    def test_no_line_is_drawn_through_a_core_without_a_distance(
+        self, folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        drawn: dict[str, Figure] = {}
+
+        def keep(out: Path, figure: Figure) -> tuple[Path, Path]:
+            drawn[figure.name] = figure
+            return out, out
+
+        monkeypatch.setattr(figures, "write", keep)
+        printed(capsys, "--evaluate", "--figures", "figures")
+        assert drawn["core-distances"].points
+
+    def test_degrees_are_those_of_the_file(self, folder: Path, capsys: Captured) -> None:
+        (folder / "web.tsv").write_text(WEB + f"{url('h1')}\t{url('h1')}inside\n")
+        printed(capsys, "--figures", "figures")
+        ends = [line.split() for line in (folder / "web.tsv").read_text().splitlines()]
+        between = [ends for ends in ends if not ends[1].startswith(ends[0])]
+        for end, direction in enumerate(("out", "in")):
+            assert numbers(folder, f"{direction}-degrees")[1:] == [
+                [label, str(degree), str(pages)]
+                for label, links in (("all links", ends), ("links between hosts", between))
+                for degree, pages in sorted(
+                    Counter(Counter(link[end] for link in links).values()).items()
+                )
+            ]
+
+    def test_each_core_has_its_hubs_and_authorities_and_the_links_that_earlier_ones_left(
+        self, folder: Path, capsys: Captured
+    ) -> None:
+        printed(capsys, "--figures", "figures")
+        assert numbers(folder, "core-sizes")[1:] == [
+            ["hubs", "1", "3"],
+            ["hubs", "2", "2"],
+            ["authorities", "1", "2"],
+            ["authorities", "2", "2"],
+        ]
+        assert numbers(folder, "links-left")[1:] == [["links", "1", "11"], ["links", "2", "4"]]
+
+
+def numbers(folder: Path, name: str) -> list[list[str]]:
+    with (folder / "figures" / f"{name}.csv").open() as file:
+        return list(csv.reader(file))
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (["--core", "maximal", "--size", "5"], "--core size"),
+            (["--at-once", "5"], "--core size"),
+            (["--core", "size", "--density", "50"], "--core maximal"),
+            (["--draws", "5"], "--evaluate"),
+            (["--seed", "5"], "--evaluate"),
+            (["--similar"], "--new"),
+            (["--density", "0"], "--density"),
+            (["--density", "nan"], "--density"),
+            (["--density", "101"], "--density"),
+            (["--count", "0"], "--count"),
+            (["--figures", "web.tsv/x"], "cannot make the folder"),
+        ],
+    )
+    def test_options_that_cannot_be_used(
+        self, options: list[str], said: str, capsys: Captured
+    ) -> None:
+        assert said in refusal(capsys, "--graph", "web.tsv", *options)
+
+    def test_a_graph_whose_links_stay_inside_hosts(self, folder: Path, capsys: Captured) -> None:
+        (folder / "site.tsv").write_text(f"{url('a')}\t{url('a')}b\n{url('a')}\t{url('a')}c\n")
+        assert "none of the 2 links leads from one host to another" in refusal(
+            capsys, "--graph", "site.tsv"
+        )
+
+    def test_a_store_whose_pages_have_no_links(self, folder: Path, capsys: Captured) -> None:
+        with closing(HandCrawl(folder / "crawl.db")) as crawl:
+            crawl.seeds([url("a")])
+            crawl.read(url("a"))
+        assert "has no links" in refusal(capsys, "--store", "crawl.db")
+
+    def test_a_newer_graph_that_is_no_graph(self, folder: Path, capsys: Captured) -> None:
+        (folder / "bad.tsv").write_text("1 2\nx\n")
+        assert "bad.tsv, line 2" in refusal(capsys, "--graph", "web.tsv", "--new", "bad.tsv")
+
+    def test_figures_without_matplotlib(
+        self, folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import_anything: Callable[..., Any] = builtins.__import__
+
+        def import_but_matplotlib(name: str, *rest: object) -> Any:
+            if name.startswith("matplotlib"):
+                raise ImportError(name)
+            return import_anything(name, *rest)
+
+        monkeypatch.setattr(builtins, "__import__", import_but_matplotlib)
+        found = refusal(capsys, "--graph", "web.tsv", "--figures", "figures")
+        assert "minicrawl[lab]" in found
+        assert not (folder / "figures").exists()
