@@ -18,7 +18,7 @@ from minicrawl.config import Loaded, Settings
 from minicrawl.config.settings import as_document, as_toml, told_ignored
 from minicrawl.control.requests import CHANGEABLE, MOST_URLS, ControlRequest, Reply, Verb, ask
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
+from minicrawl.wording import visible
 
 _ACTIONS = ("show", "pause", "resume", "stop", *CHANGEABLE, "add")
 

@@ -35,9 +35,8 @@ from minicrawl.config import Loaded, Scope
 from minicrawl.config.parts import BY_NAME, TABLE
 from minicrawl.config.values import has_login, hidden_login, without_login
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
 from minicrawl.model import CRAWLED
-from minicrawl.wording import counted
+from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl

@@ -56,14 +56,13 @@ from minicrawl.crawl.events import (
     Steered,
     Warned,
 )
-from minicrawl.crawl.process_memory import keep_large_arrays_apart
 from minicrawl.crawl.progress import Progress
 from minicrawl.errors import Interrupted, MinicrawlError, UsageError
-from minicrawl.export.cells import visible
+from minicrawl.memory import mmap_large_arrays
 from minicrawl.model import COORDINATOR, CrawlerId
-from minicrawl.report.status import Status, mirrors, status
+from minicrawl.report.crawl_status import Status, mirrors, status
 from minicrawl.web.urls import readable
-from minicrawl.wording import as_duration, counted, iso, rate
+from minicrawl.wording import as_duration, counted, iso, rate, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -114,7 +113,7 @@ class Session:
 
     def run(self) -> None:
         """Crawl, then print the summary."""
-        keep_large_arrays_apart()
+        mmap_large_arrays()
         shown = display(self._state, lambda: self._console, quiet=self._options.quiet)
         with ExitStack() as stack:
             stack.callback(shown.close)

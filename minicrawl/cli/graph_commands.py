@@ -26,9 +26,9 @@ from minicrawl.wording import counted
 if TYPE_CHECKING:
     from minicrawl.crawl.refinement import Refined
     from minicrawl.graph.outline import DegreeDistribution, Outline
-    from minicrawl.report.figures import HostLinks
-    from minicrawl.report.source import Source
-    from minicrawl.store.samples import Sample
+    from minicrawl.report.crawl_status import Sample
+    from minicrawl.report.site_report import HostLinks
+    from minicrawl.report.store_graph import Source
 
 _SEED = 1
 """Fixed, so that a graph is always measured from the same pages."""
@@ -47,7 +47,7 @@ def graph(source: Source, graph_of: str, as_json: bool) -> None:
     import numpy as np
 
     from minicrawl.graph.outline import outline
-    from minicrawl.report.source import as_linked
+    from minicrawl.report.store_graph import as_linked
 
     linked = as_linked(source, graph_of)
     with source.progress("distances") as tell:
@@ -272,8 +272,9 @@ def plot(store: Path, file: Path, graph_of: str) -> None:
 
     Needs matplotlib: install minicrawl with the extra `lab`.
     """
-    from minicrawl.report.figures import draw_crawl, pyplot
+    from minicrawl.report.formats import pyplot
     from minicrawl.report.sampling import history
+    from minicrawl.report.site_report import draw_crawl
 
     pyplot()
     with progress("samples") as tell:
@@ -286,9 +287,8 @@ def plot(store: Path, file: Path, graph_of: str) -> None:
 
 def _hosts(store: Path, graph_of: str) -> HostLinks:
     """Return the hosts with the most pages, and the links between them."""
-    from minicrawl.report.figures import MOST_HOSTS, HostLinks
-    from minicrawl.report.link_graphs import HostGraph
-    from minicrawl.report.ranks import PageSelection
+    from minicrawl.report.selected_pages import HostGraph, PageSelection
+    from minicrawl.report.site_report import MOST_HOSTS, HostLinks
     from minicrawl.report.snapshot import snapshot
 
     with snapshot(store) as seen:

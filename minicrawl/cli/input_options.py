@@ -228,7 +228,7 @@ def selection_options(count: int) -> Callable[[Command], Command]:
         ) -> Any:
             if unread and fetched:
                 raise click.UsageError("--unread and --fetched cannot be combined")
-            from minicrawl.report.ranks import PageSelection
+            from minicrawl.report.selected_pages import PageSelection
 
             selection = PageSelection(count=n, host=host, unread=unread, fetched=fetched)
             return command(selection=selection, **rest)
@@ -273,9 +273,9 @@ def refuse_without_near_duplicates(seen: Snapshot) -> None:
 
 def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
     """Warn about ranks that are older than some pages."""
-    from minicrawl.report.kept import kept
+    from minicrawl.report.snapshot import saved_ranks
 
-    for rank in kept(seen.path, seen.connection) if names else ():
+    for rank in saved_ranks(seen.path, seen.connection) if names else ():
         if rank.row.name in names and rank.unranked:
             pages = counted(rank.unranked, "page has", "pages have")
             click.echo(f"{pages} no score by {rank.row.name}: found after it was made", err=True)
@@ -283,7 +283,7 @@ def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
 
 def tell_of_importance(seen: Snapshot, *, err: bool = False) -> None:
     """Print the origin of the importance, unless the store is empty."""
-    from minicrawl.report.kept import convergence_of, told
+    from minicrawl.report.snapshot import convergence_of, told
 
     if len(seen):
         click.echo(f"importance: {told(convergence_of(seen))}", err=err)
@@ -313,7 +313,7 @@ def source_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_source(store: Path, graph: Path | None, **rest: Any) -> Any:
-        from minicrawl.report.source import opened
+        from minicrawl.report.store_graph import opened
 
         context = click.get_current_context()
         if graph and context.get_parameter_source("store") is ParameterSource.COMMANDLINE:
@@ -338,7 +338,7 @@ class Moment(click.ParamType[float]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        from minicrawl.report.archived import moment
+        from minicrawl.report.archived_pages import moment
 
         is_number = quantities.finite_number(value) is not None
         ago_s = None if is_number else quantities.seconds(value)

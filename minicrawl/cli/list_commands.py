@@ -30,17 +30,22 @@ from minicrawl.cli.input_options import (
     warn_of_unranked_pages,
 )
 from minicrawl.cli.output import short_time, show_json, show_list
-from minicrawl.export.cells import COLUMNS, Block
 from minicrawl.model import State
-from minicrawl.report.kept import RISING
-from minicrawl.report.ranks import LIST_COLUMNS, PageSelection, RankedPage, sorted_rows
-from minicrawl.report.ranks import top as top_pages
-from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.report.selected_pages import (
+    COLUMNS,
+    LIST_COLUMNS,
+    Block,
+    PageSelection,
+    RankedPage,
+    sorted_rows,
+)
+from minicrawl.report.selected_pages import top as top_pages
+from minicrawl.report.snapshot import RISING, Snapshot, snapshot
 from minicrawl.store.derived import OPIC
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
-    from minicrawl.report.changes import RankedSite
+    from minicrawl.report.store_graph import RankedSite
 
 _SHOWN = 100
 _NONE = "none"
@@ -124,7 +129,7 @@ def _show_json(columns: Sequence[str], rows: Rows) -> None:
 
 
 def _show_csv(columns: Sequence[str], rows: Rows) -> None:
-    from minicrawl.export.formats import write_csv
+    from minicrawl.report.formats import write_csv
 
     block: Block = {name: [row[place] for row in rows] for place, name in enumerate(columns)}
     write_csv([block], sys.stdout.buffer, columns)
@@ -230,14 +235,14 @@ def changes(seen: Snapshot, host: str | None, since: float | None) -> Found:
     `at` is when a crawl found it. A kept page has changed if its text differs; `old_words` and
     `new_words` are the lengths of both texts. Any other page has changed if a byte differs.
     """
-    from minicrawl.report.changes import Change
-    from minicrawl.report.changes import changes as find_changes
+    from minicrawl.report.page_states import Change
+    from minicrawl.report.page_states import changes as find_changes
 
     return Change, find_changes(seen, since, host)
 
 
 def _with_texts(seen: Snapshot, rows: Any) -> Rows:
-    from minicrawl.report.links import with_texts
+    from minicrawl.report.page_links import with_texts
 
     return with_texts(seen, rows)
 
@@ -250,7 +255,7 @@ def broken(seen: Snapshot, host: str | None) -> Found:
     --host selects the pages with the links. `text` is the text of the link, if the store was made
     with `crawl --keep links` or --keep pages.
     """
-    from minicrawl.report.problems import BrokenLink, broken_links
+    from minicrawl.report.page_links import BrokenLink, broken_links
 
     with progress("links") as tell:
         return BrokenLink, broken_links(seen, host, tell)
@@ -263,10 +268,10 @@ def redirects(seen: Snapshot, host: str | None) -> Found:
     `links` is the number of links to the redirect, `state` the state of its target, `through` the
     other redirects on the way. A loop, or a redirect to nowhere, has no target.
     """
-    from minicrawl.report import problems
+    from minicrawl.report import page_links
 
     with progress("links") as tell:
-        return problems.Redirect, problems.redirects(seen, host, tell)
+        return page_links.Redirect, page_links.redirects(seen, host, tell)
 
 
 @_listing()
@@ -275,10 +280,10 @@ def orphans(seen: Snapshot, host: str | None) -> Found:
 
     They were found in another way, such as in a sitemap. Seeds are left out.
     """
-    from minicrawl.report import problems
+    from minicrawl.report import page_links
 
     with progress("links") as tell:
-        return problems.Orphan, problems.orphans(seen, host, tell)
+        return page_links.Orphan, page_links.orphans(seen, host, tell)
 
 
 @_listing()
@@ -288,9 +293,9 @@ def duplicates(seen: Snapshot, host: str | None) -> Found:
     A duplicate names another page as canonical (canonical), has the same content (alias), or has a
     URL of a form that led to the same page before (twin).
     """
-    from minicrawl.report import problems
+    from minicrawl.report import page_links
 
-    return problems.Duplicate, problems.duplicates(seen, host)
+    return page_links.Duplicate, page_links.duplicates(seen, host)
 
 
 # ---------------------------------------------------------------- all of it in one file
@@ -306,9 +311,8 @@ def report(file: Path, store: Path) -> None:
     missing or repeated titles. It also shows the most important pages, the number of links per
     page, and a graph of the hosts. The file is self-contained.
     """
-    from minicrawl.export.drafts import replacing
-    from minicrawl.export.site_report import write_site_report
-    from minicrawl.report.site_report import site_report
+    from minicrawl.own_files import replacing
+    from minicrawl.report.site_report import site_report, write_site_report
 
     with snapshot(store) as seen, progress("links") as tell:
         found = site_report(seen, time.time(), tell)
@@ -376,7 +380,7 @@ def top(
     with snapshot(store) as seen:
         warn_of_unranked_pages(seen, [by])
         if sites:
-            from minicrawl.report.changes import top_sites
+            from minicrawl.report.store_graph import top_sites
 
             with progress("links") as tell:
                 ranked = top_sites(seen, selection.count, by, tell)

@@ -25,8 +25,8 @@ from minicrawl.config import values as kinds
 from minicrawl.config.parts import BY_NAME, SECTIONS, TABLE
 from minicrawl.config.setting import PREFIX, Setting
 from minicrawl.config.settings import told_ignored, unknown_variables
-from minicrawl.export.cells import visible
 from minicrawl.model import GRAPHS
+from minicrawl.wording import visible
 
 if TYPE_CHECKING:
     from minicrawl.control.requests import ControlRequest

@@ -31,15 +31,14 @@ from minicrawl.cli.setting_options import (
 )
 from minicrawl.config import Loaded, Settings
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
-from minicrawl.wording import counted
+from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:
     from minicrawl.archive.reader import ArchiveReader
     from minicrawl.archive.writer import Pruning
     from minicrawl.crawl.recorded import WarcImport
     from minicrawl.crawl.start.graph_import import Imported
-    from minicrawl.report.status import Status
+    from minicrawl.report.crawl_status import Status
 
 
 _OF_REQUESTS = ("warc", "check-external", "check-assets")
@@ -84,7 +83,7 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
 
 def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -> None:
     from minicrawl.crawl.recorded import import_warcs
-    from minicrawl.report.status import status
+    from minicrawl.report.crawl_status import status
 
     with progress("import") as tell:
         made = import_warcs(files, settings.with_values({"max-tries": 1}), _warn, tell)
@@ -137,7 +136,7 @@ def _refuse_options_of_pages() -> None:
 def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
     from minicrawl.crawl.start.graph_import import import_graph
     from minicrawl.graphfiles.reading import PIPE
-    from minicrawl.report.source import opened
+    from minicrawl.report.store_graph import opened
     from minicrawl.store.reader import refuse_to_overwrite
 
     refuse_to_overwrite(store)
@@ -291,7 +290,7 @@ def prune(
     from minicrawl.archive.reader import verify
     from minicrawl.archive.writer import PruneRules, Pruning
     from minicrawl.crawl.settle.keeping import prune_store
-    from minicrawl.report.archived import kept_pages, keys_of_best, moment
+    from minicrawl.report.archived_pages import kept_pages, keys_of_best, moment
     from minicrawl.report.snapshot import snapshot
 
     at = None if before is None else moment(before)
@@ -335,7 +334,7 @@ def _opened(store: Path, folder: Path | None) -> Iterator[ArchiveReader]:
     """
     from minicrawl.archive.reader import ArchiveReader
     from minicrawl.archive.segments import held
-    from minicrawl.report.archived import folder_of
+    from minicrawl.report.archived_pages import folder_of
 
     place = folder_of(store, folder)
     hold = held(place)
@@ -351,7 +350,7 @@ def _end(store: Path, folder: Path | None) -> int | None:
     """Return the end of the archive, as of the last commit of the store."""
     if folder is not None:
         return None
-    from minicrawl.report.archived import kept_pages
+    from minicrawl.report.archived_pages import kept_pages
     from minicrawl.report.snapshot import snapshot
 
     with snapshot(store) as seen, kept_pages(seen) as found:
@@ -361,7 +360,7 @@ def _end(store: Path, folder: Path | None) -> int | None:
 def _lost(store: Path, folder: Path | None) -> list[str]:
     if folder is not None:
         return []
-    from minicrawl.report.archived import lost_pages
+    from minicrawl.report.archived_pages import lost_pages
     from minicrawl.store.reader import archive_folder, reading
 
     with reading(store) as connection:

@@ -88,18 +88,18 @@ from minicrawl.cluster.terms import (
 )
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.export.drafts import drafting, scratch
 from minicrawl.frontier.importance import gathered as gathered_importance
 from minicrawl.model import State
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import READ, UNREAD, Ledger, Totals
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows.interpolation import TICK_BITS
+from minicrawl.own_files import drafting, scratch
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.report.snapshot import load
 from minicrawl.store import tables
-from minicrawl.store.blobs import pack
 from minicrawl.store.files import files_of
+from minicrawl.store.questions import endowments, is_begun
 from minicrawl.store.reader import (
     ARCHIVE,
     LOCK,
@@ -115,16 +115,8 @@ from minicrawl.store.records import (
     StoreTerms,
     reporting_damage,
 )
-from minicrawl.store.writer import (
-    PackedStep,
-    StoreWriter,
-    add_steps,
-    begin_draft,
-    end_draft,
-    endowments,
-    is_begun,
-    mark,
-)
+from minicrawl.store.stored_links import pack
+from minicrawl.store.writer import PackedStep, StoreWriter, add_steps, begin_draft, end_draft, mark
 from minicrawl.wording import counted
 
 # ================================================================ ledger

@@ -33,7 +33,7 @@ from minicrawl.cluster.engine import (
     ignore,
 )
 from minicrawl.errors import StoreError
-from minicrawl.export.drafts import scratch
+from minicrawl.own_files import scratch
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading

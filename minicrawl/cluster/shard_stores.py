@@ -36,7 +36,7 @@ from minicrawl.opic.ledger import FOREIGN, READ, Totals
 from minicrawl.progress import Progress, part
 from minicrawl.report.snapshot import inlinks, last_spent, load
 from minicrawl.store import questions, tables
-from minicrawl.store.blobs import has_self_link, pack, pack_plain, unpack, unpack_plain
+from minicrawl.store.questions import UrlColumns, asked_at, fetch_rows, originals, url_columns
 from minicrawl.store.reader import reading
 from minicrawl.store.records import (
     Batch,
@@ -49,16 +49,15 @@ from minicrawl.store.records import (
     check_of,
     reporting_damage,
 )
-from minicrawl.store.writer import (
-    StoreWriter,
-    UrlColumns,
-    add_mirrors,
-    asked_at,
-    fetch_rows,
-    originals,
-    url_columns,
+from minicrawl.store.stored_links import (
+    WrittenLinks,
+    has_self_link,
+    pack,
+    pack_plain,
+    unpack,
+    unpack_plain,
 )
-from minicrawl.store.written_links import WrittenLinks
+from minicrawl.store.writer import StoreWriter, add_mirrors
 from minicrawl.web.html.markup import BETWEEN_ENTRIES
 from minicrawl.web.urls import host as host_of_url
 from minicrawl.web.urls import site

@@ -35,7 +35,6 @@ from minicrawl.opic.importance import Levels
 from minicrawl.opic.journal import Books, Spending, StepKind
 from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
 from minicrawl.store import questions, tables
-from minicrawl.store.blobs import unpack, unpack_plain
 from minicrawl.store.derived import (
     FLOWED,
     GATHERED,
@@ -49,6 +48,7 @@ from minicrawl.store.derived import (
     reading_beside,
 )
 from minicrawl.store.derived import gathered as gathered_by
+from minicrawl.store.stored_links import unpack, unpack_plain
 from minicrawl.store.tables import Connection
 
 UNTIL = 1e-6

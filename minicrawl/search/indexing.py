@@ -36,10 +36,15 @@ from minicrawl.errors import MinicrawlError, NoRoom, StoreError, UsageError
 from minicrawl.frontier.urls import UrlTable
 from minicrawl.model import State
 from minicrawl.progress import Progress, part, unreported
-from minicrawl.report import near_duplicates
-from minicrawl.report.archived import StoredPart, kept_pages
-from minicrawl.report.kept import kept_scores
-from minicrawl.report.snapshot import Snapshot, host_name, snapshot
+from minicrawl.report.archived_pages import kept_pages
+from minicrawl.report.crawl_status import StoredPart
+from minicrawl.report.snapshot import (
+    NEAR_DUPLICATES_FILE,
+    Snapshot,
+    host_name,
+    kept_scores,
+    snapshot,
+)
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.notes import VERSION, AnchorRow, Entry, Notes, Watermark
 from minicrawl.search.page_text import PageReader, ReadPage, SiteLines, codes_of
@@ -142,7 +147,7 @@ def folder_errors(folder: Path) -> Iterator[None]:
 
 def clear_folder(folder: Path) -> None:
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
-    for file in (*folder.glob("notes.db*"), *folder.glob(f"{near_duplicates.FILE}*")):
+    for file in (*folder.glob("notes.db*"), *folder.glob(f"{NEAR_DUPLICATES_FILE}*")):
         file.unlink()
 
 

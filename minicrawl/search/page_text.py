@@ -37,7 +37,7 @@ from urllib.parse import urlsplit
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
-from minicrawl.report.killable import KillableProcess, Parent
+from minicrawl.report.page_texts import KillableProcess, Parent
 from minicrawl.web.documents import document as pdf
 from minicrawl.web.documents.document import decoded_text
 from minicrawl.web.documents.kinds import ALL, DocumentType, type_of
@@ -416,15 +416,15 @@ def _pdf_text(body: bytes) -> PageText:
     if not pdf.is_readable():
         return PageText()
     found = pdf.read(body)
-    return PageText(found.title, lines=_limited(found.lines))
+    return PageText(found.title, lines=_bounded_lines(found.lines))
 
 
 def _text_of(read: Callable[[str], Written], body: bytes, content_type: str | None) -> PageText:
     text, _ = decoded_text(body, content_type)
     found = read(text)
     lines = (" ".join(line.split()) for line in text.split("\n"))
-    return PageText(found.title, found.headings, _limited(filter(None, lines)))
+    return PageText(found.title, found.headings, _bounded_lines(filter(None, lines)))
 
 
-def _limited(lines: Iterable[str]) -> tuple[str, ...]:
+def _bounded_lines(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(line[:LONGEST_LINE] for line in islice(lines, MOST_LINES))

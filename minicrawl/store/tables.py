@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from minicrawl.model import PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.ledger import Totals
-from minicrawl.store.blobs import unpack
 from minicrawl.store.records import (
     ChannelEnds,
     DocumentRow,
@@ -24,6 +23,7 @@ from minicrawl.store.records import (
     StepRow,
     StoreTerms,
 )
+from minicrawl.store.stored_links import unpack
 from minicrawl.wording import counted
 
 Connection = sqlite3.Connection

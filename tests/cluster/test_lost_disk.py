@@ -17,10 +17,10 @@ from minicrawl.cluster.terms import begin_or_join
 from minicrawl.config import Loaded, load
 from minicrawl.demo.web import DemoServer
 from minicrawl.model import State
-from minicrawl.report.archived import kept_pages, version
+from minicrawl.report.archived_pages import kept_pages, version
 from minicrawl.report.audit import audit
+from minicrawl.report.crawl_status import status
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.status import status
 from minicrawl.results import Store
 from tests.cluster.engines import needs_server
 from tests.cluster.node_process import PATIENCE_S, nodes, shards_of, until

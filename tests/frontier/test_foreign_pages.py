@@ -19,9 +19,9 @@ from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.ledger import FOREIGN
 from minicrawl.opic.money import UNIT
 from minicrawl.report.audit import audit
-from minicrawl.report.ranks import PageSelection, rows
+from minicrawl.report.crawl_status import status
+from minicrawl.report.selected_pages import PageSelection, rows
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.status import status
 from minicrawl.store.records import StoreTerms
 from minicrawl.web.urls import host, site
 from tests.stores import HandCrawl

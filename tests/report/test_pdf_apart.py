@@ -3,7 +3,7 @@
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.report.archived import read_pdf
+from minicrawl.report.page_texts import read_pdf
 from minicrawl.web.documents import document as reader
 from minicrawl.web.documents.document import PdfText
 from tests.web.documents.pdfs import BOMB, pdf, words

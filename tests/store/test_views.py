@@ -10,7 +10,7 @@ import pytest
 
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending
-from minicrawl.store.blobs import pack
+from minicrawl.store.stored_links import pack
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
 ROOT = Path(__file__).parents[2]

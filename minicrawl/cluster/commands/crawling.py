@@ -43,9 +43,8 @@ from minicrawl.dashboard.launching import Form
 from minicrawl.dashboard.serving import Place, serve_views
 from minicrawl.dashboard.views import SHARE, Json, Views
 from minicrawl.errors import Interrupted, MinicrawlError, UsageError
-from minicrawl.export.cells import visible
-from minicrawl.report.status import status
-from minicrawl.wording import as_duration, counted, rate
+from minicrawl.report.crawl_status import status
+from minicrawl.wording import as_duration, counted, rate, visible
 
 DEMO = "demo"
 LINE_EVERY_S = 10.0

@@ -25,9 +25,8 @@ from minicrawl.config.parts import BY_NAME
 from minicrawl.config.settings import Given
 from minicrawl.control.requests import ControlRequest, Verb
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
 from minicrawl.opic.money import UNIT
-from minicrawl.wording import counted, rate
+from minicrawl.wording import counted, rate, visible
 
 if TYPE_CHECKING:
     from minicrawl.cluster.overview import NodeRow

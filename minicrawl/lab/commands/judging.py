@@ -27,7 +27,6 @@ from minicrawl.cli.output import (
 )
 from minicrawl.cli.setting_options import Command, Number
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
 from minicrawl.lab.judgements import (
     SHOWN,
     JudgedSearch,
@@ -57,7 +56,7 @@ from minicrawl.search.query import parse
 from minicrawl.search.ranking import RankingWeights
 from minicrawl.search.searching import Finder, Result
 from minicrawl.web.urls import canonical_seed
-from minicrawl.wording import counted
+from minicrawl.wording import counted, visible
 
 # ================================================================ weights
 #

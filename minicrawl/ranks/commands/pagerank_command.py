@@ -19,15 +19,14 @@ from numpy.typing import NDArray
 from minicrawl.cli.input_options import source_options
 from minicrawl.cli.setting_options import Number
 from minicrawl.config.values import size
-from minicrawl.crawl.process_memory import keep_large_arrays_apart, resident
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
-from minicrawl.export.drafts import scratch
 from minicrawl.graph.adjacency import Vector
 from minicrawl.graph.csr import MOST_NODES, LinkArrays, NamedGraph
 from minicrawl.graph.formats import LinkStream
 from minicrawl.graph.text import Ids
 from minicrawl.graphfiles.reading import PIPE, Texts, blocks
+from minicrawl.memory import mmap_large_arrays, resident_bytes
+from minicrawl.own_files import scratch
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.ranks import blocks as in_files
 from minicrawl.ranks import pagerank as ranks
@@ -62,13 +61,13 @@ from minicrawl.ranks.commands.rank_options import (
     show_in_parts,
 )
 from minicrawl.ranks.scores import Scores
-from minicrawl.report.flows import flows
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.source import Source, Urls, check_links
+from minicrawl.report.store_graph import Source, Urls, check_links, flows
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import keep_topics
 from minicrawl.store.records import DocumentRow, reporting_damage
 from minicrawl.web.headers import http_date
+from minicrawl.wording import visible
 
 # ================================================================ within a memory limit
 #
@@ -146,7 +145,7 @@ def pagerank_in_blocks(
 
     The files exist until the context ends.
     """
-    keep_large_arrays_apart()
+    mmap_large_arrays()
     with ExitStack() as files_there:
         with _naming_folder(limits.temp):
             folder = files_there.enter_context(scratch("blocks", limits.temp))
@@ -224,7 +223,7 @@ def _free(limits: MemoryLimits, reserve: int) -> int:
     """Return how much more memory may be used."""
     if limits.memory is None:
         return _USUAL_FREE
-    free = limits.memory - resident() - reserve
+    free = limits.memory - resident_bytes() - reserve
     if free < LEAST_FREE:
         raise _too_little(limits.memory, LEAST_FREE)
     return free
@@ -241,7 +240,7 @@ def _memory_plan(limits: MemoryLimits, free: int, nodes: int) -> MemoryPlan:
 
 
 def _too_little(memory: int, free: int, how: str = "") -> UsageError:
-    least = -(-(resident() + _RESERVE + free) // MEGA) + 1
+    least = -(-(resident_bytes() + _RESERVE + free) // MEGA) + 1
     return UsageError(f"{memory / MEGA:g} MB are too little for this graph{how}: {least} MB work")
 
 

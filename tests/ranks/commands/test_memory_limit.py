@@ -25,7 +25,7 @@ from minicrawl.ranks.commands.pagerank_command import (
     store_in_blocks,
 )
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.source import opened
+from minicrawl.report.store_graph import opened
 from tests.stores import filled_store
 from tests.unmeasured import without_measuring
 
@@ -183,7 +183,7 @@ def test_a_folder_that_cannot_take_files_is_named(
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process is said to take 30 MB."""
-    monkeypatch.setattr(blocks, "resident", lambda: 30 * MEGA)
+    monkeypatch.setattr(blocks, "resident_bytes", lambda: 30 * MEGA)
 
 
 @pytest.mark.usefixtures("taken")

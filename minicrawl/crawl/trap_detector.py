@@ -1,0 +1,652 @@
+"""Traps: decides which pages are skipped because pages like them would never end.
+
+Laws: a skipped page stays known and ranked, and its turn ends with a reason that names the limit. A
+seed is never skipped. Memory is bounded: nothing is kept for each known URL. A rule that a crawl
+forgets, or that a new run does not know yet, costs a few more requests to learn again.
+
+To add a trap, check it in `TrapDetector.aside`, and teach it in `TrapDetector.read` and `found`.
+
+by its path    too many segments, or the same one over and over
+barren         its host repeats itself under such URLs: pages like it say nothing new
+allowance      its host, site or network has had as many pages as it has earned
+twin           content has proven that its URL leads to another page
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.config import Traps as TrapLimits
+from minicrawl.crawl.quotas import Quotas
+from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl.settle.contents import Duplicates
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.model import PageId, ParsedPage, State
+from minicrawl.opic.ledger import Plan
+from minicrawl.web.traps import (
+    MOST_PARAMETERS,
+    most_repeats,
+    parameter_values,
+    parameters,
+    program,
+    segments,
+    shape,
+    title_bit,
+    title_hash,
+    with_sorted_parameters,
+    without_parameter,
+)
+from minicrawl.web.urls import split
+
+# ================================================================ novelty
+#
+# Novelty: finds where a host repeats itself, with pages that say the same under ever new URLs.
+#
+# Laws: a page counts against others only if its body arrived and said nothing new, or if it was one
+# of too many consecutive redirects; where one page in five says something new, none is skipped. A
+# host is forgotten when too many others were met since, and by the next run: it reaches the limit
+# once more, which costs as many requests as the limit.
+#
+# copy       page with the text of another page of its host
+# barren     page with the text of another one but for numbers; each copy is barren
+# group      pages of one shape on one host: when enough were copies, the others are skipped
+# suspect    page that only barren pages link to: when enough were barren, the others are skipped
+# patience   remainder of the limit: a page that says nothing new takes one, another page adds four
+# suspicious title that two pages of a host had, but for numbers: from then on pages with it are
+#            compared by their text, which is too expensive for all pages. The first such pages,
+#            which
+#            have nothing to be compared with, count as barren for their links
+
+MOST_HOSTS = 1 << 14
+MOST_GROUPS = 1 << 7
+"""Limit of groups per host."""
+MOST_SUSPECTS = 1 << 18
+_WORTH = 4
+_SEEN_BITS = 18
+_SUSPECTS = ""  # no URL has this shape
+_TITLE, _COMPARED, _TEXT, _GIST = range(4)
+"""Kinds of codes in `Seen`: numbers, since the hash of a string differs between processes."""
+
+Patience = dict[str, int]
+
+
+class Novelty(NamedTuple):
+    """Judgement of a page: copy, new or barren."""
+
+    copy_of: int | None
+    is_new: bool
+    """True if certainly no page of the host has said this before."""
+    is_barren: bool
+    """True if the page says nothing new, or cannot be compared yet."""
+
+
+_NEW = Novelty(None, True, False)
+
+
+@dataclass(slots=True)
+class Watched:
+    """State of a host that has repeated something."""
+
+    patience: Patience = field(default_factory=dict)
+    titles: int = 0
+    """Suspicious titles, as bits."""
+
+
+class NoveltyTracker:
+    """Counts the pages of each host that say nothing new."""
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._hosts: OrderedDict[int, Watched] = OrderedDict()
+        self._seen = Seen()
+        self._young: set[int] = set()
+        self._old: set[int] = set()
+
+    def refusal(self, page: PageId, host: int, url: str) -> str | None:
+        """Return why the page need not be requested, or None."""
+        watched = self._hosts.get(host)
+        if not watched or not (patience := watched.patience):
+            return None
+        if not patience.get(_SUSPECTS, 1) and self._is_suspect(page):
+            return self._explain("only pages that say nothing new link to it")
+        form = shape(split(url)[1])
+        return (
+            None
+            if patience.get(form, 1)
+            else self._explain(f"pages like it, {form}, repeat themselves")
+        )
+
+    def suspicious(self, host: int) -> int:
+        """Return the suspicious titles, as bits: pages with them are compared by their text."""
+        watched = self._hosts.get(host)
+        return watched.titles if watched else 0
+
+    def read(
+        self, page: PageId, host: int, url: str, parsed: ParsedPage, first: int | None
+    ) -> Novelty:
+        """Learn from a page, and judge it; `first` is a page with the same body."""
+        if self._limit is None:
+            return Novelty(first, first is None, False)
+        title = title_hash(parsed.title)
+        had_title = self._seen.first(host, _TITLE, title, page) is not None
+        if had_title:
+            self._watch(host).titles |= title_bit(parsed.title)
+        elif host not in self._hosts and first is None:
+            return _NEW
+        is_incomparable = had_title and (
+            not parsed.text or self._seen.first(host, _COMPARED, title, page) is None
+        )
+        same = self._seen.first(host, _TEXT, parsed.text, page)
+        alike = self._seen.first(host, _GIST, parsed.gist, page)
+        copy_of = same if first is None else first
+        is_barren = copy_of is not None or alike is not None
+        if not is_incomparable or is_barren:
+            self._count(page, host, url, is_copy=copy_of is not None, is_barren=is_barren)
+        is_new = copy_of is None and not is_incomparable
+        return Novelty(copy_of, is_new, is_barren or is_incomparable)
+
+    def led_on(self, page: PageId, host: int, url: str) -> None:
+        """Count a page that is one of too many consecutive redirects."""
+        if self._limit is not None:
+            self._count(page, host, url, is_copy=True, is_barren=True)
+
+    def found(self, pages: Sequence[int], new: Iterable[int], *, is_barren: bool) -> None:
+        """Learn from the links of a page; no page linked to the `new` ones before."""
+        if is_barren:
+            self._young.update(new)
+            if len(self._young) >= MOST_SUSPECTS:
+                self._young, self._old = set(), self._young
+        elif self._young or self._old:
+            self._young.difference_update(pages)
+            self._old.difference_update(pages)
+
+    def _is_suspect(self, page: PageId) -> bool:
+        return page in self._young or page in self._old
+
+    def _count(self, page: PageId, host: int, url: str, *, is_copy: bool, is_barren: bool) -> None:
+        """Count the page in its group. Hosts without barren pages are not kept."""
+        watched = self._hosts.get(host)
+        if is_barren or (watched and watched.patience):
+            patience = self._watch(host).patience
+            self._take(patience, shape(split(url)[1]), is_copy)
+            if self._is_suspect(page):
+                self._take(patience, _SUSPECTS, is_barren)
+
+    def _take(self, patience: Patience, group: str, is_nothing_new: bool) -> None:
+        """Take or add patience. A group without any keeps none; one that is not listed has all."""
+        limit = self._limit or 0
+        left = patience.get(group, limit)
+        if left and is_nothing_new:
+            patience[group] = left - 1
+        elif left and left + _WORTH < limit:
+            patience[group] = left + _WORTH
+        elif left:
+            patience.pop(group, None)
+        if len(patience) > MOST_GROUPS:
+            del patience[next(filter(None, patience))]
+
+    def _watch(self, host: int) -> Watched:
+        watched = self._hosts.setdefault(host, Watched())
+        self._hosts.move_to_end(host)
+        if len(self._hosts) > MOST_HOSTS:
+            self._hosts.popitem(last=False)
+        return watched
+
+    def _explain(self, why: str) -> str:
+        return f"{why}: --barren-pages {self._limit}"
+
+
+class Seen:
+    """Table of a fixed size: the page that had a text or a title first, among recent pages."""
+
+    def __init__(self, bits: int = _SEEN_BITS) -> None:
+        self._mask = (1 << bits) - 1
+        # Unused zeros take no memory.
+        self._codes = np.zeros(1 << bits, dtype=np.int64).data
+        self._pages = np.zeros(1 << bits, dtype=np.uint32).data
+
+    def first(self, host: int, kind: int, code: int, page: PageId) -> int | None:
+        """Return the page of the host that had this code before, or enter this one.
+
+        The code 0 stands for no text, which is never repeated.
+        """
+        if not code:
+            return None
+        mixed = hash((host, kind, code))
+        place = mixed & self._mask
+        if self._codes[place] == mixed:
+            return self._pages[place]
+        self._codes[place], self._pages[place] = mixed, page
+        return None
+
+
+# ================================================================ equivalence
+#
+# URLs that lead to the same page: rules that content has proven.
+#
+# Laws: no rule loses a page: a folded page stands for one that is known from then on and has its
+# turn. A rule holds when `--same-pages` pages have shown it and none has refuted it; a rule about a
+# parameter needs as many values of it, because a page without the parameter may equal the page of
+# its first value. Rules that were not used lately are forgotten, and must be shown again. The time
+# for a URL is proportional to its length, whatever it contains, and memory is bounded.
+#
+# rule    difference that does not matter for the pages of a place: the order of the parameters; one
+#         of them; or the host, where one host repeats another path by path
+# place   origin and path without its numbers; for hosts, the origin alone
+# proof   hash of the difference between two pages that show a rule: a value, a path
+# fold    replace a URL by the one that a rule makes of it
+
+MOST_RULES = 1 << 14
+MOST_PROOFS = 1 << 18
+LONGEST_PLACE = 255
+LONGEST_NAME = 64
+"""Longest place and longest parameter name, in characters, of a rule."""
+MOST_OF_A_PLACE = 8
+"""Limit of needless parameters per place; the oldest is forgotten first."""
+_ORDER = "the order of its parameters changes nothing"
+
+
+class EquivalenceRule(NamedTuple):
+    """Place of a rule and its text; `name` is the parameter that it is about, if any."""
+
+    place: str
+    says: str
+    name: str | None = None
+
+
+class Folded(NamedTuple):
+    """URL that another one is folded to, and the reason."""
+
+    url: str
+    reason: str
+
+
+class UrlEquivalence:
+    """Learns rules, and folds URLs by them."""
+
+    def __init__(self, limit: int | None, differ: Callable[[str, str], bool]) -> None:
+        """Set up; `differ` tells whether the pages of two URLs were both read and differ."""
+        self._limit = limit
+        self._differ = differ
+        self._proofs: OrderedDict[EquivalenceRule, set[int] | None] = OrderedDict()  # None: refuted
+        self._proofs_in_all = 0
+        self._needless: dict[
+            str, OrderedDict[str, EquivalenceRule]
+        ] = {}  # by place and name, unless refuted
+        self._mirrors: dict[str, str] = {}
+
+    def saw_copy(self, lesser: str, other: str) -> None:
+        """Learn from two pages with the same content; the host of the second one matters more."""
+        if self._limit is None:
+            return
+        (origin, target), (other_origin, other_target) = split(lesser), split(other)
+        if max(len(origin), len(other_origin)) > LONGEST_PLACE:
+            return
+        if origin == other_origin:
+            for rule, proof in _shown(origin, target, other_target):
+                self._show(rule, proof)
+        elif target == other_target and not self._holds(_mirror(other_origin, origin)):
+            self._show(_mirror(origin, other_origin), target)
+            self._choose(origin, other_origin)
+            self._doubt_mirror(origin, "/")  # compare front pages, too
+
+    def saw_original(self, url: str) -> None:
+        """Learn from a page with content of its own."""
+        if self._limit is None or not (self._mirrors or "?" in url):
+            return
+        origin, target = split(url)
+        self._doubt_mirror(origin, target)
+        place = _place(origin, target)
+        if place is not None:
+            self._doubt(origin, target, self._to_doubt(place, target))
+
+    def original(self, url: str) -> Folded | None:
+        """Return the URL that this one is folded to, or None. Its rule counts as used."""
+        for rule, target in self._folds(url) if self._proofs else ():
+            self._proofs.move_to_end(rule)
+            return Folded(target, f"{rule.says}: --same-pages {self._limit}")
+        return None
+
+    def _holds(self, rule: EquivalenceRule) -> bool:
+        return self._limit is not None and len(self._proofs.get(rule) or ()) >= self._limit
+
+    def _folds(self, url: str) -> Iterator[tuple[EquivalenceRule, str]]:
+        """Yield the URLs that this one is folded to, by each rule that holds."""
+        origin, target = split(url)
+        if (other := self._mirrors.get(origin)) and self._holds(rule := _mirror(origin, other)):
+            yield rule, other + target
+        place = _place(origin, target)
+        if place is None:
+            return
+        for rule in self._rules_of(place, target):
+            if self._holds(rule) and (folded := _folded(target, rule.name)) != target:
+                yield rule, origin + folded
+
+    def _rules_of(self, place: str, target: str) -> list[EquivalenceRule]:
+        """Return the rules about the URL's parameters that were shown and not refuted."""
+        known = self._needless.get(place)
+        rules = []
+        if known is not None:
+            rules = [known[name] for name in sorted(known.keys() & parameters(target))]
+        order = EquivalenceRule(place, _ORDER)
+        return [*rules, order] if self._proofs.get(order) else rules
+
+    # ------------------------------------------------------------ doubts
+
+    def _to_doubt(self, place: str, target: str) -> Iterable[EquivalenceRule]:
+        """Return the rules that a page with content of its own may refute.
+
+        For a page with few parameters, these include rules that were not shown yet.
+        """
+        if target.count("&") >= MOST_OF_A_PLACE:
+            return self._rules_of(place, target)
+        short = (name for name in sorted(parameters(target)) if len(name) <= LONGEST_NAME)
+        rules = (*(_about(place, name) for name in short), EquivalenceRule(place, _ORDER))
+        return [rule for rule in rules if self._proofs.get(rule, ()) is not None]
+
+    def _doubt(self, origin: str, target: str, rules: Iterable[EquivalenceRule]) -> None:
+        for rule in rules:
+            folded = _folded(target, rule.name)
+            if folded != target and self._differ(origin + target, origin + folded):
+                self._put(rule, None)
+
+    def _doubt_mirror(self, origin: str, target: str) -> None:
+        other = self._mirrors.get(origin)
+        if other is not None and self._differ(origin + target, other + target):
+            self._put(_mirror(origin, other), None)
+
+    # ------------------------------------------------------------ proofs
+
+    def _choose(self, origin: str, other: str) -> None:
+        """Choose among the hosts that this one may repeat the one that it repeats most."""
+        known = _mirror(origin, self._mirrors.get(origin, other))
+        repeated = self._proofs.get(_mirror(origin, other)) or ()
+        if len(repeated) >= len(self._proofs.get(known) or ()):
+            self._mirrors[origin] = other
+
+    def _show(self, rule: EquivalenceRule, proof: str) -> None:
+        proofs = self._proofs.setdefault(rule, set())
+        if proofs is not None and not self._holds(rule):
+            code = crc32(proof.encode())
+            self._proofs_in_all += code not in proofs
+            proofs.add(code)
+        self._put(rule, proofs)
+
+    def _put(self, rule: EquivalenceRule, proofs: set[int] | None) -> None:
+        if proofs is None:
+            self._drop_proofs(rule)
+        elif rule.name is not None:
+            self._enter(rule, rule.name)
+        self._proofs[rule] = proofs
+        self._proofs.move_to_end(rule)
+        while len(self._proofs) > MOST_RULES or self._proofs_in_all > MOST_PROOFS:
+            self._forget(next(iter(self._proofs)))
+
+    def _enter(self, rule: EquivalenceRule, name: str) -> None:
+        of_place = self._needless.setdefault(rule.place, OrderedDict())
+        of_place[name] = rule
+        of_place.move_to_end(name)
+        if len(of_place) > MOST_OF_A_PLACE:
+            self._forget(next(iter(of_place.values())))
+
+    def _forget(self, rule: EquivalenceRule) -> None:
+        self._drop_proofs(rule)
+        del self._proofs[rule]
+        other = self._mirrors.get(rule.place)
+        if other is not None and rule == _mirror(rule.place, other):
+            del self._mirrors[rule.place]
+
+    def _drop_proofs(self, rule: EquivalenceRule) -> None:
+        """Drop the proofs of a rule, which no longer holds."""
+        self._proofs_in_all -= len(self._proofs.get(rule) or ())
+        of_place = self._needless.get(rule.place)
+        if of_place is not None and rule.name is not None:
+            of_place.pop(rule.name, None)
+            if not of_place:
+                del self._needless[rule.place]
+
+
+def _place(origin: str, target: str) -> str | None:
+    """Return the place of rules about the URL's parameters; None if it is too long for rules."""
+    path, question, query = target.partition("?")
+    if not question or query.count("&") >= MOST_PARAMETERS:
+        return None
+    return origin + program(path) if len(origin) + len(path) <= LONGEST_PLACE else None
+
+
+def _folded(target: str, name: str | None) -> str:
+    """Return the target without the parameter; without a name, with its parameters sorted."""
+    return with_sorted_parameters(target) if name is None else without_parameter(target, name)
+
+
+def _shown(origin: str, target: str, other: str) -> Iterator[tuple[EquivalenceRule, str]]:
+    """Yield the rules by which one target becomes the other, each with its proof.
+
+    The targets differ by the parameters of one name, or by the order of all.
+    """
+    place, other_place = _place(origin, target), _place(origin, other)
+    most = max(target.count("&"), other.count("&"))
+    if (place is None and other_place is None) or most >= MOST_PARAMETERS:
+        return
+    names, other_names = parameters(target), parameters(other)
+    different = names ^ other_names
+    ordered, other_ordered = with_sorted_parameters(target), with_sorted_parameters(other)
+    if not different and place is not None and target != other and ordered == other_ordered:
+        yield EquivalenceRule(place, _ORDER), ordered
+    if len(different) != 1:
+        return
+    (name,) = different
+    longer, shorter = (ordered, other_ordered) if names > other_names else (other_ordered, ordered)
+    place = place if names > other_names else other_place
+    if (
+        place is not None
+        and len(name) <= LONGEST_NAME
+        and without_parameter(longer, name) == shorter
+    ):
+        yield _about(place, name), parameter_values(longer, name)
+
+
+def _mirror(origin: str, other: str) -> EquivalenceRule:
+    return EquivalenceRule(origin, f"its host repeats {other}")
+
+
+def _about(place: str, name: str) -> EquivalenceRule:
+    return EquivalenceRule(place, f"the parameter {name} changes nothing", name)
+
+
+# ================================================================ detector
+
+SHORT_CHAIN = 3
+"""Number of consecutive redirects that healthy sites need: new scheme, new host, new path."""
+_GROWTH = 1.1
+_FEWEST = 100
+
+
+class SkipReason(NamedTuple):
+    """End of a turn without a request; the page stands for the `original`, if there is one."""
+
+    state: State
+    detail: str = ""
+    original: str | None = None
+
+
+class PathLimits:
+    """Refuses URLs by their paths alone."""
+
+    def __init__(self, limits: TrapLimits) -> None:
+        self._max_segments, self._max_repeats = limits.max_segments, limits.max_repeats
+        self._fewest_slashes = min(self._max_segments, self._max_repeats) + len("//")
+
+    def refusal(self, url: str) -> str | None:
+        """Return why the URL need not be requested, or None."""
+        if url.count("/") < self._fewest_slashes:
+            return None
+        _, target = split(url)
+        most, repeats = self._max_segments, self._max_repeats
+        if (found := segments(target)) > most:
+            return f"its path has {found:,} segments: more than {most:,}"
+        if (found := most_repeats(target)) > repeats:
+            return f"a segment of its path is there {found:,} times: more than {repeats:,}"
+        return None
+
+
+class TrapDetector:
+    """Decides before each request whether the page is in a trap, and learns from responses."""
+
+    def __init__(self, limits: TrapLimits, recorder: Recorder, gate: ScopeGate) -> None:
+        frontier = recorder.frontier
+        self.seeds = recorder.seeds.ids()
+        self.seeds.update([frontier.books.stands_for(page) for page in self.seeds])
+        self._recorder, self._frontier, self._gate = recorder, frontier, gate
+        self._path_limits = PathLimits(limits)
+        self._quotas = Quotas(limits, frontier.urls.sites, frontier.urls.host_of)
+        self._novelty = NoveltyTracker(limits.barren_pages)
+        self._equivalence = UrlEquivalence(limits.same_pages, self._differ)
+        self.copies = Duplicates(frontier, self._quotas.inbound_cash, self.seeds)
+        self._due = 0.0
+        self._quotas.vouch(frontier.urls.host_of[page] for page in self.seeds)
+
+    def restore(self, pages_by_host: Iterable[tuple[int, int]]) -> None:
+        """Load the number of pages of these hosts that earlier runs read."""
+        self._quotas.restore(pages_by_host)
+
+    def importance_of_sites(self, endowment: float) -> NDArray[np.float64]:
+        """Return each host's importance of its site: gifts of others and the user's endowment."""
+        return self._quotas.inbound_cash.to_sites(endowment)
+
+    # ------------------------------------------------------------ before a request
+
+    def aside(self, page: PageId, host: int, url: str) -> SkipReason | None:
+        """Return how the page's turn ends without a request; None if the page is requested."""
+        if page in self.seeds or self.copies.is_compared(page):
+            return None
+        folded = self._equivalence.original(url)
+        if folded is not None and self._may_stand_for(page, folded.url):
+            return SkipReason(State.TWIN, folded.reason, folded.url)
+        why = self._path_limits.refusal(url) or self._novelty.refusal(page, host, url)
+        if why is not None:
+            return SkipReason(State.TRAP, why)
+        why = self._quotas.refusal(host)
+        return None if why is None else SkipReason(State.ALLOWANCE, why)
+
+    def _may_stand_for(self, page: PageId, target: str) -> bool:
+        """Return whether the target was read or waits, on a host that matters no less."""
+        if self._gate.refusal(target, 0, 0) is not None:
+            return False
+        host, of_target = (
+            self._frontier.urls.host_of[page],
+            self._recorder.host_at(split(target)[0]),
+        )
+        are_strangers = self._quotas.inbound_cash.are_strangers(host, of_target)
+        if are_strangers and self._quotas.inbound_cash.overtakes(host, of_target):
+            return False
+        other = self._frontier.urls.find(target)
+        if other is None:
+            return True
+        end = self._frontier.books.stands_for(other)
+        state = State(self._frontier.state[end])
+        return end != page and (state is State.UNREAD or state.was_read)
+
+    def suspicious(self, host: int) -> int:
+        """Return the suspicious titles, as bits: pages with them are compared by their text."""
+        return self._novelty.suspicious(host)
+
+    def asks(self, host: int, *, again: bool) -> None:
+        """Charge the request of a page to its host.
+
+        A page that is read again was charged before.
+        """
+        if not again:
+            self._quotas.spend(host)
+
+    # ------------------------------------------------------------ after a response
+
+    def vouch(self, page: PageId) -> None:
+        """Treat the target of a seed's redirect as a seed: the user means it as well."""
+        self.seeds.add(page)
+        self._quotas.vouch([self._frontier.urls.host_of[page]])
+
+    def read(self, page: PageId, url: str, parsed: ParsedPage, first: int | None) -> bool:
+        """Learn from a page. Return whether it says nothing new; `first` has the same content.
+
+        Nothing is learned from a page that is read again: it repeats itself. A copy on another site
+        does not count against a host.
+        """
+        if self._frontier.state[page] != State.UNREAD or self.copies.is_compared(page):
+            return False
+        is_strange = first is not None and self.copies.are_strangers(page, first)
+        own = None if is_strange else first
+        novelty = self._novelty.read(page, self._frontier.urls.host_of[page], url, parsed, own)
+        other = first if is_strange else novelty.copy_of
+        if other is not None:
+            urls = url, self._recorder.pages.url_of(other)
+            host_of = self._frontier.urls.host_of
+            outranks = self._quotas.inbound_cash.outranks(host_of[page], host_of[other])
+            self._equivalence.saw_copy(*(reversed(urls) if outranks else urls))
+        elif novelty.is_new:
+            self._equivalence.saw_original(url)
+        return novelty.is_barren
+
+    def redirected(self, page: PageId, url: str, hops: int, new: Sequence[int]) -> None:
+        """Learn from a redirect to a new page, the last of `hops` consecutive redirects."""
+        if hops > SHORT_CHAIN:
+            self._novelty.led_on(page, self._frontier.urls.host_of[page], url)
+        if hops >= SHORT_CHAIN:
+            self._novelty.found((), new, is_barren=True)
+
+    def found(
+        self, page: PageId, pages: Sequence[int], new: Sequence[int], *, is_barren: bool
+    ) -> None:
+        """Learn from the links of a page. New pages are charged to its host the first time."""
+        self._novelty.found(pages, new, is_barren=is_barren)
+        if new and self._frontier.state[page] == State.UNREAD:
+            self._quotas.spend_on_new(self._frontier.urls.host_of[page], new)
+
+    def paid(self, page: PageId, plans: Sequence[Plan], links: Sequence[int]) -> None:
+        """Count the cash that the page handed on along these links for the first time."""
+        host = self._frontier.urls.host_of[page]
+        self._quotas.inbound_cash.add(host, plans)
+        for plan in plans:
+            if plan.links is not links and (misled := self.copies.gifts.to_copies(plan, links)):
+                self._quotas.inbound_cash.add(host, [Plan(page, 0, (), 0, misled, 0)])
+
+    def received(self, pages: Sequence[int], atoms: Sequence[int]) -> None:
+        """Count the cash that pages of other shards, so of other sites, gave to these pages."""
+        self._quotas.inbound_cash.receive(pages, atoms)
+
+    def located(self, host: int, address: str) -> None:
+        """Note the address of a host: hosts at one address share a quota."""
+        self._quotas.locate(host, address)
+
+    def _differ(self, url: str, other: str) -> bool:
+        known = [self._frontier.urls.find(name) for name in (url, other)]
+        documents = [
+            None if page is None else self._recorder.pages.document(page) for page in known
+        ]
+        return len({document.content for document in documents if document is not None}) > 1
+
+    # ------------------------------------------------------------ pages that wait again
+
+    def due(self, requests: float) -> list[int]:
+        """Return, now and then, the pages that may wait again, by the number of requests."""
+        if requests < self._due:
+            return []
+        self._due = requests * _GROWTH + _FEWEST
+        return self.earned()
+
+    def earned(self) -> list[int]:
+        """Return pages whose hosts have earned more, and copies that overtook their originals."""
+        return [*self._with_room(), *self.copies.take_overtaking()]
+
+    def _with_room(self) -> list[int]:
+        frontier = self._frontier
+        if not frontier.counts[State.ALLOWANCE]:
+            return []
+        return self._quotas.with_room(np.flatnonzero(frontier.states() == State.ALLOWANCE))

@@ -1,0 +1,115 @@
+"""What hosts, sites and networks are given by others, and which host matters more."""
+
+from array import array
+
+import numpy as np
+import pytest
+
+from minicrawl.config import Traps
+from minicrawl.crawl.quotas import A_HOST, PAGES_A_UNIT, Quotas
+from minicrawl.frontier.urls import SiteTable
+from minicrawl.opic.ledger import Plan
+from minicrawl.opic.money import UNIT
+from tests.crawl.traps.farm import BLOG, FARM_1, FARM_2, GOOD, give, quotas_of, spend
+
+
+def test_links_from_other_sites_let_a_host_have_more() -> None:
+    quotas = quotas_of()
+    spend(quotas, BLOG, 3)
+    give(quotas, GOOD, [BLOG, 0], 1)
+    for _ in range(PAGES_A_UNIT):
+        assert quotas.refusal(BLOG) is None
+        spend(quotas, BLOG, 1)
+    assert quotas.refusal(BLOG) is not None
+
+
+def test_cash_from_other_shards_lets_a_host_have_more() -> None:
+    """A shard owns whole sites, so it comes from other ones."""
+    quotas = quotas_of()
+    spend(quotas, BLOG, 3)
+    assert quotas.refusal(BLOG) is not None
+    quotas.inbound_cash.receive([BLOG], [UNIT])
+    assert quotas.refusal(BLOG) is None
+    assert quotas.inbound_cash.outranks(BLOG, GOOD)
+
+
+def test_weighted_links_count_as_much_as_others() -> None:
+    quotas = quotas_of()
+    spend(quotas, BLOG, 3)
+    quotas.inbound_cash.add(GOOD, [Plan(0, UNIT, (), 0, [(BLOG, UNIT), (GOOD, UNIT)], 0)])
+    assert quotas.refusal(BLOG) is None
+    spend(quotas, GOOD, 3)
+    assert quotas.refusal(GOOD) is not None
+
+
+def test_hosts_of_one_site_earn_from_each_other_only_as_hosts() -> None:
+    quotas = quotas_of(host_pages=3, site_pages=100)
+    spend(quotas, FARM_1, 3)
+    give(quotas, FARM_2, [1], 1)
+    assert quotas.refusal(FARM_1) is None
+
+
+def test_a_host_outranks_another_by_what_it_earned_or_by_who_vouches_for_it() -> None:
+    quotas = quotas_of()
+    assert quotas.inbound_cash.outranks(GOOD, BLOG)
+    give(quotas, FARM_1, [BLOG], 1)
+    assert quotas.inbound_cash.outranks(BLOG, GOOD)
+    quotas.vouch([GOOD])
+    assert quotas.inbound_cash.outranks(GOOD, BLOG)
+
+
+def test_of_hosts_of_different_sites_the_one_counts_more_that_other_sites_give_to() -> None:
+    quotas = quotas_of()
+    give(quotas, FARM_2, [1], 100)
+    give(quotas, GOOD, [BLOG], 1)
+    assert quotas.inbound_cash.outranks(BLOG, FARM_1)
+    assert quotas.inbound_cash.overtakes(BLOG, FARM_1)
+    assert quotas.inbound_cash.outranks(FARM_1, FARM_2)
+
+
+def test_who_came_out_as_the_lesser_one_must_be_given_more_by_a_margin() -> None:
+    quotas = quotas_of()
+    give(quotas, BLOG, [GOOD], 1)
+    give(quotas, GOOD, [BLOG], 1.2)
+    assert quotas.inbound_cash.outranks(BLOG, GOOD)
+    assert not quotas.inbound_cash.overtakes(BLOG, GOOD)
+    give(quotas, GOOD, [BLOG], 0.1)
+    assert quotas.inbound_cash.overtakes(BLOG, GOOD)
+    quotas.vouch([GOOD])
+    assert not quotas.inbound_cash.overtakes(BLOG, GOOD)
+    assert quotas.inbound_cash.overtakes(GOOD, BLOG)
+
+
+def test_what_an_address_gives_is_from_strangers_and_no_list_is_needed_to_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    origins = ["http://198.41.0.4", "http://a.good.example", "http://b.good.example"]
+    quotas = Quotas(
+        Traps(host_pages=None, site_pages=2 * (A_HOST + 1) + 1),
+        SiteTable(origins),
+        array("I", [0, 1, 2]),
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr("minicrawl.frontier.urls.site", pytest.fail)
+        give(quotas, 0, [1, 2], 3 / PAGES_A_UNIT)
+        given, to_hosts = quotas.inbound_cash.from_strangers(np.array((0, 1, 2)))
+    assert given.tolist() == to_hosts.tolist() == [0, given[1], given[1]]
+    assert given[1] > 0
+    quotas.spend(1)
+    quotas.spend(2)
+    give(quotas, 0, [1], 1 / PAGES_A_UNIT)
+    spend(quotas, 1, 3 + 3 + 1)  # what both were given before their site was known, and since
+    assert quotas.refusal(2) is None
+    spend(quotas, 1, 1)
+    assert quotas.refusal(2) is not None
+
+
+@pytest.mark.parametrize("pages", [1, 400])
+def test_gifts_are_counted_many_at_once_and_none_is_lost(pages: int) -> None:
+    quotas = quotas_of(host_pages=1, site_pages=None)
+    for _ in range(pages):
+        give(quotas, GOOD, [BLOG] * 100, 1 / PAGES_A_UNIT)
+    spend(quotas, BLOG, 100 * pages)
+    assert quotas.refusal(BLOG) is None
+    spend(quotas, BLOG, 1)
+    assert quotas.refusal(BLOG) is not None
