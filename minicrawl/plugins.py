@@ -38,7 +38,7 @@ STORED = "minicrawl.stored"
 TEXTS = "minicrawl.texts"
 """Functions of a page's markup and of its URL that return text, for `page` and `export --with`."""
 WINDOWS = "minicrawl.windows"
-"""Functions of a width and a number of measures that return an `opic.windows.window.Window`."""
+"""Functions of a width and a number of measures that return an `opic.windows.Window`."""
 
 _OWN = "minicrawl"
 _FILE = "entry_points.txt"

@@ -2,6 +2,7 @@
 
 requisites  resources that archived pages need for display
 pages       archived versions of pages
+words       words in and around the links of archived pages
 """
 
 from __future__ import annotations
@@ -11,31 +12,30 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.archive.record import Answer, RecordKind, key_of, text_of
 from minicrawl.archive.segments import Segments
-from minicrawl.archive.warc import Capture
 from minicrawl.errors import Damaged, TooSlow, UsageError
 from minicrawl.model import State
 from minicrawl.own_files import refuse_links
 from minicrawl.progress import Progress
-from minicrawl.report.page_texts import PageTexts, read_pdf
 from minicrawl.report.selected_pages import Block, ExportRow, PageSelection, blocks, rows_of
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
-from minicrawl.web.documents.document import parse_document
 from minicrawl.web.documents.kinds import ALL, DocumentType, type_of
-from minicrawl.web.documents.writing import read_markdown
 from minicrawl.web.headers import parse_content_type
 from minicrawl.web.html.encoding import decode
-from minicrawl.web.html.page import headings, language
 from minicrawl.web.html.references import Reference, references, style_references
 from minicrawl.web.urls import canonical, resolve_links
 from minicrawl.wording import counted, iso
+
+if TYPE_CHECKING:  # reports that show a few links start without the parsers
+    from minicrawl.archive.warc import Capture
+    from minicrawl.report.page_texts import PageTexts
 
 # ================================================================ requisites
 #
@@ -155,6 +155,8 @@ class PageVersion(NamedTuple):
     def text(self) -> str:
         """Text of the page, without markup."""
         if self.document is DocumentType.PDF:
+            from minicrawl.report.page_texts import read_pdf
+
             return "\n".join(read_pdf(self.answer.body).lines)
         if self.document in (None, DocumentType.TEXT, DocumentType.MARKDOWN):
             return self.markup
@@ -182,6 +184,36 @@ def last_version(archive: ArchiveReader, url: str) -> PageVersion | None:
     return (
         PageVersion(archive.answer(rows[number - 1].place), number, len(rows)) if number else None
     )
+
+
+def _readable(archive: ArchiveReader, url: str) -> PageVersion | None:
+    """Return the last version of the page, or None if it is damaged: `check` reports that."""
+    try:
+        return last_version(archive, url)
+    except Damaged:
+        return None
+
+
+def markup_of(archive: ArchiveReader, url: str) -> str | None:
+    """Return the markup of the last version; None if there is none, or if it is not HTML."""
+    page = _readable(archive, url)
+    return page.markup if page is not None and page.document is DocumentType.HTML else None
+
+
+def texts_around(archive: ArchiveReader, url: str, moment: float) -> tuple[str, str] | None:
+    """Return the texts of the last version before a moment and of the last one.
+
+    None if that is one version, or if there is none before. Raises `Damaged`.
+    """
+    rows = archive.versions(url)
+    before, last = last_page([row for row in rows if row.at < moment]), last_page(rows)
+    if not before or before == last:
+        return None
+    old, new = (
+        PageVersion(archive.answer(rows[number - 1].place), number, len(rows)).text
+        for number in (before, last)
+    )
+    return old, new
 
 
 @contextmanager
@@ -313,6 +345,8 @@ def with_contents(
     if not names:
         yield from found
         return
+    from minicrawl.report.page_texts import PageTexts
+
     made = [name for name in names if name not in CONTENTS]
     with kept_pages(snapshot) as archive, PageTexts(made) as texts:
         for block in found:
@@ -354,6 +388,8 @@ def made_texts(page: PageVersion, texts: PageTexts) -> Sequence[str] | None:
 
 def made_text(page: PageVersion, name: str) -> str | None:
     """Return one such text of one page."""
+    from minicrawl.report.page_texts import PageTexts
+
     with PageTexts([name]) as texts:
         found = made_texts(page, texts)
     return None if found is None else found[0]
@@ -385,6 +421,9 @@ def _content(name: str, page: PageVersion | None) -> str | None:
 
 
 def _links(page: PageVersion) -> str:
+    from minicrawl.report.page_texts import read_pdf
+    from minicrawl.web.documents.document import parse_document
+
     answer = page.answer
     if page.document is DocumentType.PDF:
         return "\n".join(resolve_links(read_pdf(answer.body).links, answer.url))
@@ -392,6 +431,9 @@ def _links(page: PageVersion) -> str:
 
 
 def _headings(page: PageVersion) -> str:
+    from minicrawl.web.documents.writing import read_markdown
+    from minicrawl.web.html.page import headings
+
     match page.document:
         case DocumentType.HTML:
             return "\n".join(headings(page.markup))
@@ -401,6 +443,8 @@ def _headings(page: PageVersion) -> str:
 
 
 def _language(page: PageVersion) -> str:
+    from minicrawl.web.html.page import language
+
     return language(page.markup) if page.document is DocumentType.HTML else ""
 
 
@@ -421,6 +465,8 @@ def _capture(row: ExportRow, answer: Answer) -> Capture:
 
 
 def _requisite(answer: Answer) -> Capture:
+    from minicrawl.archive.warc import Capture
+
     return Capture(
         url=answer.spelled or answer.url,
         status=answer.status,
@@ -473,3 +519,42 @@ def _last_at(url: str, rows: list[IndexRow], at: float | None) -> int:
     if not found:
         raise UsageError(f"{url} was first read at {iso(rows[0].at)}")
     return last_page(found) or len(found)
+
+
+# ================================================================ words
+#
+# Words in and around links, from the last archived version of each page.
+#
+# Laws: the context of a link is 50 characters on either side, as for `crawl --focus-words`. A page
+# that was archived without markup, or is damaged, has no words.
+
+WITH_WORDS = int(DocumentType.HTML | DocumentType.MARKDOWN)
+"""Types of documents whose links have words."""
+
+
+class LinkWords(NamedTuple):
+    """Link of a page."""
+
+    source: int
+    """Index of the page among the requested ones."""
+    target: str
+    words: str
+
+
+def words_of_links(snapshot: Snapshot, urls: Sequence[str]) -> Iterator[LinkWords]:
+    """Yield all links of these pages; nothing if pages are not archived."""
+    if tables.archive_end(snapshot.connection) is None:
+        return
+    from minicrawl.web.documents.document import parse_document
+    from minicrawl.web.html.page import ParseOptions
+
+    options = ParseOptions(with_words=True, strip_marks=snapshot.frontier.terms.strip_marks)
+    with kept_pages(snapshot) as archive:
+        for source, url in enumerate(urls):
+            version = _readable(archive, url)
+            if version is None or version.answer.kind is RecordKind.TEXT:
+                continue
+            answer = version.answer
+            page = parse_document(answer.body, url, answer.headers, options, types=WITH_WORDS)
+            for target, words in zip(page.links, page.words, strict=True):
+                yield LinkWords(source, target, words)

@@ -20,12 +20,11 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.reader import verify as verify_archive
 from minicrawl.archive.record import key_of
 from minicrawl.errors import DamagedStore, MinicrawlError
-from minicrawl.frontier.channels import ShardPlace
 from minicrawl.frontier.checkpoint import contradictions, verify
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, State
-from minicrawl.opic.journal import StepKind
-from minicrawl.opic.ledger import READ
+from minicrawl.opic.ledger import READ, StepKind
+from minicrawl.opic.shard_channels import ShardPlace
 from minicrawl.progress import Progress
 from minicrawl.report.archived_pages import lost_pages
 from minicrawl.report.snapshot import (

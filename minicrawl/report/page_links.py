@@ -1,10 +1,11 @@
-"""Links of pages: backlinks, problems that the owner of a site may fix, words and texts.
+"""Links of pages: backlinks, problems that the owner of a site may fix, texts.
 
 backlinks  the links to a page and from it
 problems   broken links, redirects, orphans and duplicates
-words      the words in and around links
 written    links as written, with their texts
 """
+
+from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -12,18 +13,15 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import takewhile
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import Answer, RecordKind
-from minicrawl.errors import Damaged, StoreError
+from minicrawl.errors import StoreError
 from minicrawl.graph.csr import Csr
 from minicrawl.model import PageId, State
 from minicrawl.progress import Progress, unreported
-from minicrawl.report.archived_pages import PageVersion, kept_pages, last_version
 from minicrawl.report.selected_pages import (
     Block,
     Pages,
@@ -58,12 +56,11 @@ from minicrawl.store.derived import (
 )
 from minicrawl.store.records import reporting_damage
 from minicrawl.store.stored_links import WrittenLinks
-from minicrawl.web.documents.document import parse_document
-from minicrawl.web.documents.kinds import DocumentType
-from minicrawl.web.html.markup import parted, read_entry
-from minicrawl.web.html.page import ParseOptions
 from minicrawl.web.html.references import Reference, References, references
 from minicrawl.web.urls import resolve, split
+
+if TYPE_CHECKING:
+    from minicrawl.archive.reader import ArchiveReader
 
 # ================================================================ backlinks
 #
@@ -443,48 +440,6 @@ def _redirects(snapshot: Snapshot, pages: Pages, counts: NDArray[np.int64]) -> I
         )
 
 
-# ================================================================ words
-#
-# Words in and around links, from the last archived version of each page.
-#
-# Laws: the context of a link is 50 characters on either side, as for `crawl --focus-words`. A page
-# that was archived without markup, or is damaged, has no words.
-
-WITH_WORDS = int(DocumentType.HTML | DocumentType.MARKDOWN)
-"""Types of documents whose links have words."""
-
-
-class LinkWords(NamedTuple):
-    """Link of a page."""
-
-    source: int
-    """Index of the page among the requested ones."""
-    target: str
-    words: str
-
-
-def words_of_links(snapshot: Snapshot, urls: Sequence[str]) -> Iterator[LinkWords]:
-    """Yield all links of these pages; nothing if pages are not archived."""
-    if tables.archive_end(snapshot.connection) is None:
-        return
-    options = ParseOptions(with_words=True, strip_marks=snapshot.frontier.terms.strip_marks)
-    with kept_pages(snapshot) as archive:
-        for source, url in enumerate(urls):
-            if (answer := _last(archive, url)) is None:
-                continue
-            page = parse_document(answer.body, url, answer.headers, options, types=WITH_WORDS)
-            for target, words in zip(page.links, page.words, strict=True):
-                yield LinkWords(source, target, words)
-
-
-def _last(archive: ArchiveReader, url: str) -> Answer | None:
-    try:
-        page = last_version(archive, url)
-    except Damaged:  # `minicrawl check` reports it
-        return None
-    return None if page is None or page.answer.kind is RecordKind.TEXT else page.answer
-
-
 # ================================================================ written
 #
 # Links as written in the pages, without following redirects.
@@ -539,6 +494,8 @@ class StoredReferences:
             entry = self._of(link.giver).get(link.taker)
         if entry is None:
             return []
+        from minicrawl.web.html.markup import read_entry
+
         found = read_entry(entry, link.source, link.target)
         return [Reference(found.written, found.text, found.rel, "a")]
 
@@ -548,6 +505,8 @@ class StoredReferences:
         told = self._written.of(page, links)
         if told is None:
             return {}
+        from minicrawl.web.html.markup import parted
+
         return dict(zip(links, parted(told.decode("utf-8", "replace")), strict=True))
 
 
@@ -556,8 +515,9 @@ class PageReferences:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._open = ExitStack()
-        has_pages = tables.archive_end(snapshot.connection) is not None
-        self._archive = self._open.enter_context(kept_pages(snapshot)) if has_pages else None
+        self._snapshot = snapshot
+        self._has_pages = tables.archive_end(snapshot.connection) is not None
+        self._archive: ArchiveReader | None = None
         self._stored = StoredReferences(snapshot)
         self._strip_marks = snapshot.frontier.terms.strip_marks
         self.of: Callable[[str], References] = lru_cache(_PAGES_AT_ONCE)(self._read)
@@ -565,7 +525,7 @@ class PageReferences:
         """
         self._by_target = lru_cache(_PAGES_AT_ONCE)(self._resolved)
 
-    def __enter__(self) -> "PageReferences":
+    def __enter__(self) -> PageReferences:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -597,17 +557,14 @@ class PageReferences:
         return found
 
     def _read(self, url: str) -> References:
-        page = None if self._archive is None else _last_version(self._archive, url)
-        is_html = page is not None and page.document is DocumentType.HTML
-        return references(page.markup) if page is not None and is_html else _NOTHING
+        if not self._has_pages:
+            return _NOTHING
+        from minicrawl.report.archived_pages import kept_pages, markup_of
 
-
-def _last_version(archive: ArchiveReader, url: str) -> PageVersion | None:
-    """Return the last version, or None if it is damaged; `minicrawl check` reports that."""
-    try:
-        return last_version(archive, url)
-    except Damaged:
-        return None
+        if self._archive is None:
+            self._archive = self._open.enter_context(kept_pages(self._snapshot))
+        markup = markup_of(self._archive, url)
+        return _NOTHING if markup is None else references(markup)
 
 
 # ---------------------------------------------------------------- one page

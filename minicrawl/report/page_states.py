@@ -15,11 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.errors import Damaged
 from minicrawl.model import READ_STATES, FailureKind, PageId, State
 from minicrawl.progress import Progress
-from minicrawl.report.archived_pages import PageVersion, kept_pages
 from minicrawl.report.selected_pages import Pages, hosts_named, pages_of_host
 from minicrawl.report.snapshot import (
     LABELS,
@@ -38,8 +36,6 @@ from minicrawl.report.store_graph import CashGifts, CashSoFar, gifts_to, history
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow, reporting_damage
-from minicrawl.web.robots import Rules
-from minicrawl.web.scope import may_be_html
 from minicrawl.wording import counted, iso
 
 # ================================================================ errors
@@ -434,6 +430,8 @@ def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:
     end = snapshot.frontier.books.stands_for(page)
     if end != page:
         return [f"{_ENDED[state]} {snapshot.url(end)}, which gets its links"]
+    from minicrawl.web.scope import may_be_html
+
     url = snapshot.url(page)
     if state is State.TYPE and not may_be_html(url) and not _was_requested(snapshot, page):
         ending = url.partition("?")[0].rpartition(".")[2]
@@ -473,6 +471,8 @@ def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) 
     host = _host(snapshot, page)
     if host.wait_until is not None:
         reasons.append(f"its host asked for a pause until {iso(host.wait_until)}")
+    from minicrawl.web.robots import Rules
+
     rules = None if host.robots is None else Rules.from_text(host.robots)
     if rules is None:
         reasons.append("the robots.txt of its host was not requested yet")
@@ -559,21 +559,17 @@ def _text_changes(
     has_pages = tables.archive_end(snapshot.connection) is not None
     if not changed or not has_pages or not archive_folder(snapshot.path).is_dir():
         return
+    from minicrawl.report.archived_pages import kept_pages, texts_around
+
     with kept_pages(snapshot) as archive:
         for page in changed:
             with suppress(Damaged):  # `minicrawl check` reports it
-                yield page, _words(archive, snapshot.url(page), since)
+                texts = texts_around(archive, snapshot.url(page), since)
+                yield page, None if texts is None else _words(*texts)
 
 
-def _words(archive: ArchiveReader, url: str, since: float) -> Words:
-    rows = archive.versions(url)
-    before, last = last_page([row for row in rows if row.at < since]), last_page(rows)
-    if not before or before == last:
-        return None
-    old, new = (
-        PageVersion(archive.answer(rows[number - 1].place), number, len(rows)).text.split()
-        for number in (before, last)
-    )
+def _words(before: str, now: str) -> Words:
+    old, new = before.split(), now.split()
     return SAME if old == new else (len(old), len(new))
 
 

@@ -29,11 +29,11 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.frontier.checkpoint import load_frontier, verify
 from minicrawl.frontier.importance import ShownImportance, shown_importance
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import READ_STATES, PageId, State
 from minicrawl.opic.estimate import rising
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.order import lots
+from minicrawl.opic.queues import random_keys
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
     OPIC,
@@ -104,7 +104,7 @@ class Snapshot:
 
     def urgency(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the sort keys of these unread pages; the page with the largest comes first."""
-        from minicrawl.opic.siblings.groups import urgency
+        from minicrawl.opic.siblings import urgency
 
         if self.strategy == "breadth-first":
             return -pages.astype(np.float64)
@@ -113,7 +113,7 @@ class Snapshot:
         siblings = self.frontier.siblings
         if siblings is None:
             return self.keys[pages].astype(np.float64)
-        return urgency(siblings.shown, pages.astype(np.uint32))
+        return urgency(siblings, pages.astype(np.uint32))
 
     @cached_property
     def strategy(self) -> str:
@@ -123,7 +123,7 @@ class Snapshot:
 
     @cached_property
     def _lots(self) -> NDArray[np.float64]:
-        return np.fromiter(islice(lots(), len(self)), np.float64, len(self))
+        return np.fromiter(islice(random_keys(), len(self)), np.float64, len(self))
 
     @cached_property
     def inlinks(self) -> NDArray[np.int64]:

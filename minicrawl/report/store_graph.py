@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.frontier.urls import sites_of
+from minicrawl.frontier.url_table import sites_of
 from minicrawl.graph.csr import (
     Csr,
     LinkArrays,
@@ -29,9 +29,8 @@ from minicrawl.graph.csr import (
     with_nodes,
     with_pages,
 )
-from minicrawl.graphfiles.reading import read
 from minicrawl.model import CRAWLED, PageId
-from minicrawl.opic.journal import Spending, StepKind
+from minicrawl.opic.ledger import Spending, StepKind
 from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.snapshot import (
@@ -536,6 +535,8 @@ def unseen(_label: str) -> AbstractContextManager[Progress]:
 def opened(store: Path, graph: Path | None, progress: ProgressFactory = unseen) -> Iterator[Source]:
     """Open the graph file, or without one the store."""
     if graph is not None:
+        from minicrawl.graphfiles.reading import read  # most graphs are those of stores
+
         yield Source(partial(read, graph), progress)
         return
     with snapshot(store) as seen:

@@ -33,7 +33,7 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind
 from minicrawl.archive.segments import SEGMENT_BYTES, offset_of, segment_of
 from minicrawl.errors import MinicrawlError, NoRoom, StoreError, UsageError
-from minicrawl.frontier.urls import UrlTable
+from minicrawl.frontier.url_table import UrlTable
 from minicrawl.model import State
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.report.archived_pages import kept_pages

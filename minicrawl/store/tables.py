@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId, State
-from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.opic.ledger import Totals
+from minicrawl.opic.ledger import Spending, Step, StepKind, Totals
 from minicrawl.store.records import (
     ChannelEnds,
     DocumentRow,

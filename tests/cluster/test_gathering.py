@@ -15,8 +15,8 @@ from minicrawl.cluster.gathering import Gathered, gather
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.importance import cash_flow
 from minicrawl.model import State
+from minicrawl.opic.convergence import Refinement
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.refine import Refinement
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import tables

@@ -19,7 +19,7 @@ from minicrawl.frontier import importance
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.model import READ_STATES, READABLE, State
 from minicrawl.opic.estimate import shares
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import in_parts
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.progress import unreported

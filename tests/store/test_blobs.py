@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.opic.journal import Spending
+from minicrawl.opic.ledger import Spending
 from minicrawl.store.stored_links import (
     has_self_link,
     is_plain,

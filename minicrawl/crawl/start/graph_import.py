@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.importance import gathered
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.graph.csr import Csr, NamedGraph
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.own_files import drafting
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import tables

@@ -276,7 +276,7 @@ def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGrap
 
     Of several links to one page the best counts.
     """
-    from minicrawl.report.page_links import words_of_links
+    from minicrawl.report.archived_pages import words_of_links
 
     seen, nodes = _snapshot_of(source), len(named.names)
     urls, wanted = named.names.of(range(nodes)), set(words_of(query))

@@ -9,7 +9,7 @@ from minicrawl.crawl.settle import committer
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.errors import StoreError
-from minicrawl.opic.journal import Spending
+from minicrawl.opic.ledger import Spending
 from minicrawl.report.crawl_status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import reading

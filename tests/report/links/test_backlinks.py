@@ -9,7 +9,7 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.report import page_links as report
 from minicrawl.report.page_links import Linked, LinkedPage, backlinks, links
 from minicrawl.report.snapshot import snapshot

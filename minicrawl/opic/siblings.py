@@ -19,10 +19,10 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import PageId
-from minicrawl.opic.ledger import Ledger, Plan
+from minicrawl.model import PageId, State
+from minicrawl.opic.families import NOBODY, FamilyBudgets, Means, PostedGifts, Sites
+from minicrawl.opic.ledger import Ledger, Plan, Step, StepKind
 from minicrawl.opic.money import PARTS
-from minicrawl.opic.siblings.families import NOBODY, FamilyBudgets, Means, PostedGifts, Sites
 
 MOST_MEMBERS = 1000
 """Most pages that are scanned for the best member of a group."""
@@ -234,6 +234,21 @@ class OrderChanges:
 UNKNOWN_NOVELTY = 0.5
 """A half: neither raises nor lowers a factor."""
 
+_NOT_ASKED = frozenset(
+    (
+        State.TWIN,
+        State.ROBOTS,
+        State.SCOPE,
+        State.DEPTH,
+        State.HOST_BUDGET,
+        State.FOCUS,
+        State.ADDRESS,
+        State.TRAP,
+        State.ALLOWANCE,
+    )
+)
+"""States of pages that were closed without a request."""
+
 _MOST_POSTED = 1024
 """Number of plans that are buffered before their gifts are counted, to bound memory."""
 
@@ -256,6 +271,36 @@ class Siblings:
         self._posted = PostedGifts()
 
     # ------------------------------------------------------------ the fold
+
+    def apply(self, step: Step, state: int, plans: Sequence[Plan], *, waited: bool) -> None:
+        """Apply one more step with its plans. `waited`: its page was waiting.
+
+        A turn counts for its group if the page was waiting and its host was asked. A page that is
+        closed without a request says nothing about its siblings; neither does a page that is read
+        again, whose links count only as cash.
+        """
+        known = len(self.ledger.key)
+        new = range(known - step.born, known)
+        match step.kind:
+            case StepKind.VISIT | StepKind.FORWARD | StepKind.DEAD_END:
+                if state == State.MOVED and step.page in self.seeds:
+                    self.vouch(step.spending.links)
+                if waited and state not in _NOT_ASKED:
+                    self.end_turn(plans[0], new, leads_on=step.kind is not StepKind.FORWARD)
+                    return
+                if new:
+                    self.introduce(new, UNKNOWN_NOVELTY, step.page)
+                self.spend_again(plans[0])
+            case StepKind.REPLAY:
+                for plan in plans:
+                    self.spend_again(plan)
+            case StepKind.ENDOWED:
+                self.vouch(step.spending.links)
+            case StepKind.BORN if step.amount:
+                self.introduce(new, min(step.born / step.amount, 1.0), step.page)
+                self.foretell(step.page, new)
+            case StepKind.BORN if new:
+                self.introduce(new)
 
     def introduce(
         self, pages: range, novelty: float = UNKNOWN_NOVELTY, by: PageId | None = None
@@ -409,11 +454,11 @@ _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
 # ---------------------------------------------------------------- worth
 
 
-def worth(siblings: Siblings, page: PageId) -> float:
+def worth_of(siblings: Siblings, page: PageId) -> float:
     return siblings.ledger.key[page] * _LIFT[page & _HASHED]
 
 
-def best(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]:
+def best_of(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]:
     """Return the best of a few pages with its worth; ties go to the first."""
     keys, most, found = siblings.ledger.key, -inf, pages[0]
     for page in pages:
@@ -433,7 +478,7 @@ def best_in_a_row(siblings: Siblings, pages: range) -> tuple[float, PageId]:
     return most, pages.start + found.index(most)
 
 
-def worths(siblings: Siblings, pages: Pages) -> Floats:
+def worths_of(siblings: Siblings, pages: Pages) -> Floats:
     """Vectorised `worth`."""
     keys = np.frombuffer(siblings.ledger.key, dtype=np.int64)[pages]
     found: Floats = keys * _LIFTS[pages & _HASHED]
@@ -443,7 +488,7 @@ def worths(siblings: Siblings, pages: Pages) -> Floats:
 # ---------------------------------------------------------------- factor
 
 
-def factor(siblings: Siblings, group: int) -> float:
+def factor_of(siblings: Siblings, group: int) -> float:
     """Return the factor of a group, in 65,536ths."""
     of, means = siblings.groups, siblings.means
     weight = of.turns[group] + PRIOR
@@ -455,7 +500,7 @@ def factor(siblings: Siblings, group: int) -> float:
     return _in_parts(siblings.budgets.hold_back(of.host[group], found))
 
 
-def factors(siblings: Siblings, groups: Numbers) -> Floats:
+def factors_of(siblings: Siblings, groups: Numbers) -> Floats:
     """Vectorised `factor`."""
     of, means = siblings.groups, siblings.means
     weight = np.frombuffer(of.turns, dtype=np.uint32)[groups] + float(PRIOR)
@@ -502,12 +547,12 @@ def keys_of(factors: Floats | float, worths: Floats) -> Numbers:
     return found
 
 
-def key(siblings: Siblings, page: PageId) -> int:
+def page_key(siblings: Siblings, page: PageId) -> int:
     """Return the sort key of a page: its cash times the sibling factor, in 1/16 atom."""
     group = siblings.group_of(page)
     if group == NO_GROUP:
         return lone_key(siblings, page)
-    return key_of(factor(siblings, group), worth(siblings, page))
+    return key_of(factor_of(siblings, group), worth_of(siblings, page))
 
 
 def lone_key(siblings: Siblings, page: PageId) -> int:
@@ -515,12 +560,12 @@ def lone_key(siblings: Siblings, page: PageId) -> int:
     if not siblings.budgets.rounds:  # then all lone pages have factor 1
         own = siblings.ledger.key[page] * _LIFT[page & _HASHED]
         return int(min(own * (PARTS * _SCALE), _MOST))
-    return key_of(lone_factor(siblings, siblings.host_of[page]), worth(siblings, page))
+    return key_of(lone_factor(siblings, siblings.host_of[page]), worth_of(siblings, page))
 
 
 def lone_keys(siblings: Siblings, pages: Pages) -> Numbers:
     """Vectorised `lone_key`."""
-    found = worths(siblings, pages)
+    found = worths_of(siblings, pages)
     if not siblings.budgets.rounds:
         return keys_of(PARTS, found)
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
@@ -532,5 +577,5 @@ def urgency(siblings: Siblings, pages: Pages) -> Floats:
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
     groups, found = siblings.groups.of(pages, hosts), lone_factors(siblings, hosts)
     (judged,) = (groups != NO_GROUP).nonzero()
-    found[judged] = factors(siblings, groups[judged])
-    return found * worths(siblings, pages) / PARTS
+    found[judged] = factors_of(siblings, groups[judged])
+    return found * worths_of(siblings, pages) / PARTS

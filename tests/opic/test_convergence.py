@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from minicrawl.opic import estimate, refine
-from minicrawl.opic.journal import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger import Ledger
+from minicrawl.opic import convergence as refine
+from minicrawl.opic import estimate
+from minicrawl.opic.convergence import CashFlow, FlowBuilder, Refinement
+from minicrawl.opic.ledger import Books, Ledger, Spending, Step, StepKind
 from minicrawl.opic.money import PARTS, fixed_edge
-from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
-from minicrawl.opic.windows.interpolation import Static
+from minicrawl.opic.windows import Static
 
 EDGE = 0.125
 """A share that is exact in whole parts, so that ledger, matrix and oracle mean the same."""

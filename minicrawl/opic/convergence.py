@@ -51,9 +51,7 @@ from numpy.typing import NDArray
 from minicrawl.graph.adjacency import WeightedRows, by_counting, row_products
 from minicrawl.model import PageId
 from minicrawl.opic import estimate
-from minicrawl.opic import ledger as steps
-from minicrawl.opic.journal import Spending
-from minicrawl.opic.ledger import Ledger
+from minicrawl.opic.ledger import Ledger, Spending, visit, weighted_visit
 from minicrawl.opic.money import SmallEdge
 
 Floats = NDArray[np.float64]
@@ -144,7 +142,7 @@ class FlowBuilder:
             return
         if weights or focus:
             weights = weights or [1] * len(links)
-            plan = steps.weighted_visit(self._purse, 0, links, weights, focus, idle)
+            plan = weighted_visit(self._purse, 0, links, weights, focus, idle)
             self._add_unequal(page, plan.extras)
         else:
             self._add(page, links, self._share_of_each(len(links)))
@@ -164,7 +162,7 @@ class FlowBuilder:
         """Return the share of each of `count` equal links."""
         share = self._equal.get(count)
         if share is None:
-            plan = steps.visit(self._purse, 0, range(count))
+            plan = visit(self._purse, 0, range(count))
             self._edge = min(self._edge, plan.virtual / self._cash)
             share = self._equal[count] = plan.share / self._cash
         return share

@@ -18,8 +18,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-_SHARD_BITS = 8
-_SHARD_SHIFT = 64 - _SHARD_BITS
+_SMALL_MAP_BITS = 8
+_SMALL_MAP_SHIFT = 64 - _SMALL_MAP_BITS
 _HALF = 32  # bits
 _KEPT = (1 << _HALF) - 1
 _SPREAD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: neighbours end up far apart
@@ -31,19 +31,19 @@ _FEW = 1024
 """Below this number of entries a small map doubles, to grow less often."""
 _LEAST_ROOM = 32
 _TAIL = 16
-"""Slots after the last home slot, for overflow."""
+"""CompactHashMap after the last home slot, for overflow."""
 _NO_ENTRIES = bytes(8 * (_LEAST_ROOM + _TAIL))
 
 
-class Slots:
+class CompactHashMap:
     """Map from codes to numbers."""
 
     def __init__(self) -> None:
-        self._shards = [_Shard() for _ in range(1 << _SHARD_BITS)]
+        self._maps = [_SmallMap() for _ in range(1 << _SMALL_MAP_BITS)]
         self._some_wait = False
 
     def __len__(self) -> int:
-        return sum(len(shard) for shard in self._shards)
+        return sum(len(small) for small in self._maps)
 
     def matches(self, code: int) -> list[int]:
         """Return the numbers under this code, and rarely one whose code has the same kept bits."""
@@ -54,11 +54,11 @@ class Slots:
         """Return the numbers under each of these codes."""
         if self._some_wait:
             self.insert_pending()
-        shards = self._shards
+        maps = self._maps
         found: list[list[int]] = []
         for code in codes:
-            shard, kept = shards[code >> _SHARD_SHIFT], code & _KEPT
-            slots, slot = shard.slots, kept * shard.room >> _HALF
+            small, kept = maps[code >> _SMALL_MAP_SHIFT], code & _KEPT
+            slots, slot = small.slots, kept * small.room >> _HALF
             first, numbers = kept << _HALF, []
             while 0 < (entry := slots[slot]) < first:
                 slot += 1
@@ -73,41 +73,41 @@ class Slots:
         """Add a number under this code."""
         if self._some_wait:
             self.insert_pending()
-        shard, kept = self._shards[code >> _SHARD_SHIFT], code & _KEPT
-        slots, entry = shard.slots, kept << _HALF | number + 1
-        slot = kept * shard.room >> _HALF
+        small, kept = self._maps[code >> _SMALL_MAP_SHIFT], code & _KEPT
+        slots, entry = small.slots, kept << _HALF | number + 1
+        slot = kept * small.room >> _HALF
         while 0 < slots[slot] < entry:
             slot += 1
         free = slots.index(0, slot)
         slots[slot + 1 : free + 1] = slots[slot:free]
         slots[slot] = entry
-        shard.used += 1
+        small.used += 1
         # The last slot stays free: every search ends there.
-        if shard.used > shard.most or free == len(slots) - 2:
-            shard.insert_pending()
+        if small.used > small.most or free == len(slots) - 2:
+            small.insert_pending()
 
     def drop(self, code: int, number: int) -> None:
         """Remove a number under this code, if present."""
         if self._some_wait:
             self.insert_pending()
-        self._shards[code >> _SHARD_SHIFT].drop(code & _KEPT, number)
+        self._maps[code >> _SMALL_MAP_SHIFT].drop(code & _KEPT, number)
 
     def put_all(self, codes: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> None:
         """Add blocks of entries, pending until `insert_pending` or the first search."""
-        shards = (codes >> np.uint64(_SHARD_SHIFT)).astype(np.uint8)
+        maps = (codes >> np.uint64(_SMALL_MAP_SHIFT)).astype(np.uint8)
         entries = codes << np.uint64(_HALF) | numbers + np.uint64(1)
-        entries = entries[np.argsort(shards, kind="stable")]
-        ends = np.cumsum(np.bincount(shards, minlength=1 << _SHARD_BITS)).tolist()
-        for shard, start, end in zip(self._shards, [0, *ends], ends, strict=False):
-            shard.wait(entries[start:end])
+        entries = entries[np.argsort(maps, kind="stable")]
+        ends = np.cumsum(np.bincount(maps, minlength=1 << _SMALL_MAP_BITS)).tolist()
+        for small, start, end in zip(self._maps, [0, *ends], ends, strict=False):
+            small.wait(entries[start:end])
         self._some_wait = True
 
     def insert_pending(self) -> None:
         """Insert all pending entries; 100 million take a second."""
         if not self._some_wait:
             return
-        for shard in self._shards:
-            shard.insert_pending()
+        for small in self._maps:
+            small.insert_pending()
         self._some_wait = False
 
 
@@ -115,7 +115,7 @@ class DenseRows:
     """Map from pages to rows, numbered from 0 in order of insertion."""
 
     def __init__(self) -> None:
-        self._slots = Slots()
+        self._slots = CompactHashMap()
         self._pages = array("I")
 
     def __len__(self) -> int:
@@ -151,7 +151,7 @@ class DenseRows:
         self._slots.insert_pending()
 
 
-class _Shard:
+class _SmallMap:
     """A small map: linear probing, entries in order. Entries in `late` have no slot yet.
 
     An entry is the code with the number plus one in its last 32 bits; a free slot holds 0. Its home

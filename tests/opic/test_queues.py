@@ -6,17 +6,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from minicrawl.opic.ledger import READ, UNREAD
-from minicrawl.opic.schedule import Richest
+from minicrawl.opic.queues import CandidateHeap
 
 
-def all_taken(richest: Richest) -> list[int]:
+def all_taken(richest: CandidateHeap) -> list[int]:
     taken = []
     while (page := richest.take()) is not None:
         taken.append(page)
     return taken
 
 
-def all_read(richest: Richest, flags: bytearray) -> list[int]:
+def all_read(richest: CandidateHeap, flags: bytearray) -> list[int]:
     """As `all_taken`, each page leaving the pool before the next is taken."""
     taken = []
     while (page := richest.take()) is not None:
@@ -31,23 +31,23 @@ def by_a_plain_sort(keys: list[int]) -> list[int]:
 
 
 def test_an_empty_web_has_no_richest_page() -> None:
-    assert Richest(array("q"), bytearray(), UNREAD).take() is None
+    assert CandidateHeap(array("q"), bytearray(), UNREAD).take() is None
 
 
 def test_the_richest_comes_first_and_of_equals_the_one_found_first() -> None:
-    richest = Richest(array("q", [5, 9, -3, 9]), bytearray(4), UNREAD)
+    richest = CandidateHeap(array("q", [5, 9, -3, 9]), bytearray(4), UNREAD)
     assert all_taken(richest) == [1, 3, 0, 2]
 
 
 def test_a_page_of_the_other_pool_is_never_taken() -> None:
     flags = bytearray([UNREAD, READ, UNREAD, READ])
-    assert all_taken(Richest(array("q", [1, 2, 3, 4]), flags, UNREAD)) == [2, 0]
-    assert all_taken(Richest(array("q", [1, 2, 3, 4]), flags, READ)) == [3, 1]
+    assert all_taken(CandidateHeap(array("q", [1, 2, 3, 4]), flags, UNREAD)) == [2, 0]
+    assert all_taken(CandidateHeap(array("q", [1, 2, 3, 4]), flags, READ)) == [3, 1]
 
 
 def test_a_page_on_lease_is_not_taken_again_until_it_is_released() -> None:
     keys = array("q", [3, 2, 1])
-    richest = Richest(keys, bytearray(3), UNREAD)
+    richest = CandidateHeap(keys, bytearray(3), UNREAD)
     assert richest.take() == 0
     keys[0] = 10
     richest.offer([0])
@@ -58,7 +58,7 @@ def test_a_page_on_lease_is_not_taken_again_until_it_is_released() -> None:
 
 def test_a_page_that_grows_overtakes() -> None:
     keys = array("q", [3, 2, 1])
-    richest = Richest(keys, bytearray(3), UNREAD)
+    richest = CandidateHeap(keys, bytearray(3), UNREAD)
     assert richest.take() == 0
     keys[2] = 5
     richest.offer([2])
@@ -68,13 +68,13 @@ def test_a_page_that_grows_overtakes() -> None:
 @pytest.mark.parametrize("pages", [1, 7, 1000, 50_000])
 def test_pages_that_are_all_alike_come_in_the_order_of_discovery(pages: int) -> None:
     flags = bytearray(pages)
-    richest = Richest(array("q", [7]) * pages, flags, UNREAD, fewest=max(16, pages // 20))
+    richest = CandidateHeap(array("q", [7]) * pages, flags, UNREAD, fewest=max(16, pages // 20))
     assert all_read(richest, flags) == list(range(pages))
 
 
 def test_pages_on_lease_do_not_hide_those_below_them() -> None:
     pages = 1000
-    richest = Richest(array("q", [7]) * pages, bytearray(pages), UNREAD, fewest=4)
+    richest = CandidateHeap(array("q", [7]) * pages, bytearray(pages), UNREAD, fewest=4)
     assert all_taken(richest) == list(range(pages))
 
 
@@ -83,14 +83,14 @@ def test_pages_on_lease_do_not_hide_those_below_them() -> None:
 def test_the_order_is_that_of_a_plain_sort_however_small_the_heap(
     keys: list[int], fewest: int
 ) -> None:
-    richest = Richest(array("q", keys), bytearray(len(keys)), UNREAD, fewest)
+    richest = CandidateHeap(array("q", keys), bytearray(len(keys)), UNREAD, fewest)
     assert all_taken(richest) == by_a_plain_sort(keys)
 
 
 def test_the_order_is_that_of_a_plain_sort_in_a_web_too_large_to_ask_every_page() -> None:
     keys = [(page * 2654435761) % 1_000_003 for page in range(100_000)]
     flags = bytearray(len(keys))
-    richest = Richest(array("q", keys), flags, UNREAD, fewest=2000)
+    richest = CandidateHeap(array("q", keys), flags, UNREAD, fewest=2000)
     assert all_read(richest, flags) == by_a_plain_sort(keys)
 
 
@@ -98,12 +98,16 @@ def test_the_few_left_in_a_large_web_are_found() -> None:
     flags = bytearray([READ]) * 100_000
     for page in (3, 50_001, 99_999):
         flags[page] = UNREAD
-    assert all_taken(Richest(array("q", range(100_000)), flags, UNREAD)) == [99_999, 50_001, 3]
+    assert all_taken(CandidateHeap(array("q", range(100_000)), flags, UNREAD)) == [
+        99_999,
+        50_001,
+        3,
+    ]
 
 
 def test_garbage_is_bounded() -> None:
     keys = array("q", range(1000))
-    richest = Richest(keys, bytearray(1000), UNREAD, fewest=100)
+    richest = CandidateHeap(keys, bytearray(1000), UNREAD, fewest=100)
     richest.take()
     for _ in range(10_000):
         keys[500] += 1
@@ -114,7 +118,7 @@ def test_garbage_is_bounded() -> None:
 
 def test_the_heap_holds_few_of_a_web_in_which_all_grow() -> None:
     keys = array("q", [0]) * 50_000
-    richest = Richest(keys, bytearray(50_000), UNREAD, fewest=64)
+    richest = CandidateHeap(keys, bytearray(50_000), UNREAD, fewest=64)
     richest.take()
     for page in range(50_000):
         keys[page] = page
@@ -131,7 +135,7 @@ class Queue(RuleBasedStateMachine):
         self.keys = array("q", keys)
         self.flags = bytearray(len(keys))
         self.leased: set[int] = set()
-        self.richest = Richest(self.keys, self.flags, UNREAD, fewest)
+        self.richest = CandidateHeap(self.keys, self.flags, UNREAD, fewest)
 
     @rule(keys=st.lists(st.integers(-9, 9), min_size=1, max_size=20))
     def born(self, keys: list[int]) -> None:

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minicrawl.opic.siblings import families, members
-from minicrawl.opic.siblings import families as rounds
-from minicrawl.opic.siblings import members as waiting
-from minicrawl.opic.siblings import queue as by_group
-from minicrawl.opic.siblings.groups import Siblings
-from minicrawl.opic.siblings.queue import ByGroup
-from tests.opic.siblings.sibling_worlds import SiblingWorld, SitesByHost
+from minicrawl.opic import families
+from minicrawl.opic import families as rounds
+from minicrawl.opic import sibling_queue as by_group
+from minicrawl.opic import sibling_queue as members
+from minicrawl.opic import sibling_queue as waiting
+from minicrawl.opic.sibling_queue import ByGroup
+from minicrawl.opic.siblings import Siblings
+from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
 
 HOSTS = 5
 SITES = (0, 1, 1, 3, 4)

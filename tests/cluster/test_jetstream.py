@@ -7,7 +7,7 @@ from typing import cast
 from nats.aio.client import Client
 
 from minicrawl.cluster.engine import EngineUnavailable
-from minicrawl.cluster.nats.jetstream import Asking, NatsSettings
+from minicrawl.cluster.nats.jetstream import JetStreamClient, NatsSettings
 
 
 class SilentClient:
@@ -22,17 +22,20 @@ class SilentClient:
 def test_a_request_that_has_just_run_out_of_time_breaks_no_reconnection() -> None:
     async def work() -> list[BaseException]:
         settings = NatsSettings(url="nats://nowhere", patience_s=0.1)
-        asking, failed = Asking(cast(Client, SilentClient()), settings), list[BaseException]()
+        jetstream, failed = (
+            JetStreamClient(cast(Client, SilentClient()), settings),
+            list[BaseException](),
+        )
 
         def disconnect() -> None:
             try:
-                asking.disconnected()
+                jetstream.disconnected()
             except RuntimeError as error:
                 failed.append(error)
 
-        request = asyncio.create_task(asking.api("INFO"))
+        request = asyncio.create_task(jetstream.api("INFO"))
         await asyncio.sleep(0)
-        (wait,) = asking._waits
+        (wait,) = jetstream._waits
         due = wait.when()
         assert due is not None
         loop = asyncio.get_running_loop()

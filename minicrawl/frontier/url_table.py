@@ -19,8 +19,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.compact_map import CompactHashMap
 from minicrawl.model import PageId
-from minicrawl.slots import Slots
 from minicrawl.store import tables
 from minicrawl.store.records import HostRow, UrlRow
 from minicrawl.web.urls import host as host_of_url
@@ -87,9 +87,9 @@ class UrlIndex:
         self._unknown: set[str] = set()
 
     @cached_property
-    def _slots(self) -> Slots:
+    def _slots(self) -> CompactHashMap:
         """Hash map, created on first use: readers of a store look up no URLs."""
-        return Slots()
+        return CompactHashMap()
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -262,7 +262,7 @@ class SiteTable:
 
     def __init__(self, origins: Sequence[str]) -> None:
         self._origins = origins
-        self._sites, self._ids, self._count = array("I"), Slots(), 0
+        self._sites, self._ids, self._count = array("I"), CompactHashMap(), 0
 
     def __len__(self) -> int:
         """Return the number of hosts."""

@@ -6,12 +6,12 @@ from math import exp, log
 import numpy as np
 import pytest
 
+from minicrawl.opic import siblings as shown
+from minicrawl.opic import siblings as values
 from minicrawl.opic.ledger import Ledger, Plan, visit, weighted_visit
 from minicrawl.opic.money import PARTS, UNIT
-from minicrawl.opic.siblings import groups as shown
-from minicrawl.opic.siblings import groups as values
-from minicrawl.opic.siblings.groups import NO_GROUP, Groups, Siblings, urgency, worths
-from tests.opic.siblings.sibling_worlds import SiblingWorld, SitesByHost
+from minicrawl.opic.siblings import NO_GROUP, Groups, Siblings, urgency, worths_of
+from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
 
 
 def world(*hosts: int) -> SiblingWorld:
@@ -28,8 +28,8 @@ def grouped(*hosts: int) -> Groups:
 
 def factor(of: SiblingWorld, page: int) -> float:
     group = of.siblings.groups.of_one(page, of.host_of[page])
-    one = values.factor(of.siblings, group)
-    assert one == values.factors(of.siblings, np.array([group]))[0]
+    one = values.factor_of(of.siblings, group)
+    assert one == values.factors_of(of.siblings, np.array([group]))[0]
     return one / PARTS
 
 
@@ -59,8 +59,8 @@ def test_a_lone_page_is_worth_what_it_holds() -> None:
     made.visit(0, [1], [0, 0])
     assert made.siblings.groups.is_lone(1)
     alone = np.array([1], dtype=np.uint32)
-    assert urgency(made.siblings, alone)[0] == worths(made.siblings, alone)[0]
-    assert values.key(made.siblings, 1) == values.lone_keys(made.siblings, alone)[0]
+    assert urgency(made.siblings, alone)[0] == worths_of(made.siblings, alone)[0]
+    assert values.page_key(made.siblings, 1) == values.lone_keys(made.siblings, alone)[0]
 
 
 def test_what_was_kept_by_a_program_that_knew_no_lone_pages_goes_on() -> None:
@@ -149,10 +149,10 @@ def test_it_is_an_order_and_moves_no_cash() -> None:
 def test_one_and_many_are_worth_the_same() -> None:
     made = world(*[0] * 300)
     pages = np.arange(300, dtype=np.uint32)
-    assert worths(made.siblings, pages).tolist() == [
-        values.worth(made.siblings, page) for page in range(300)
+    assert worths_of(made.siblings, pages).tolist() == [
+        values.worth_of(made.siblings, page) for page in range(300)
     ]
-    assert urgency(made.siblings, pages).tolist() == worths(made.siblings, pages).tolist()
+    assert urgency(made.siblings, pages).tolist() == worths_of(made.siblings, pages).tolist()
 
 
 def test_what_older_programs_kept_of_means_is_read() -> None:

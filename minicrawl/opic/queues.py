@@ -1,13 +1,22 @@
-"""The queue of one host: its waiting pages, and the richest of them.
+"""Exact priority queues of pages in bounded memory: over all pages, of one host, by host, by site.
 
-A small host scans all its waiting pages for the richest one. A large host keeps a heap of
-*candidates*, the pages at or above a *floor*, as in `schedule`.
+A heap of all pages would need more memory than the pages. A heap here holds *candidates* only:
+pages at or above a *floor*. A page whose key grows past the floor is pushed. No page below the
+floor can be the richest while a candidate is left. When none is left, the floor is lowered and the
+heap is filled again from the flat arrays.
 
-entry   page - (key << 32): one integer that sorts by key, richest first, then by page.
-front   entry of this host's best page in the heap over all hosts (see `ByHost`).
-floor   worst entry that matters: a page with a larger entry changes nothing. With candidates it is
-        the worst of them. Without, it is the entry in the front, or the lowest possible one while
-        the host has none in the front.
+A page whose key grows is pushed again instead of moved. Its older entries become stale; they are
+dropped when they reach the top, or all at once when they make up most of the heap. So a change
+costs O(1) amortised.
+
+Example with keys 9, 5, 7, 1 of the pages 0 to 3 and a floor at 5: the heap has the entries of 0, 2
+and 1. Page 3 grows to 8 and is pushed, page 2 grows to 10 and is pushed again. `take` returns 2, 0
+and 3, drops the older entry of page 2 and returns 1. Then the floor is lowered.
+
+entry   page - (key << 32): one integer that sorts by key, richest first, then by page. It needs a
+        third of the memory of a tuple and compares faster.
+floor   worst entry that is a candidate: a page with a larger entry changes nothing
+front   entry of a host's best page in the heap over all hosts (see `ByHost`)
 """
 
 from __future__ import annotations
@@ -30,14 +39,159 @@ _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 _EVERY_PAGE = PAGE - (_LOWEST << 32)
 _NO_PAGE = -((_HIGHEST + 1) << 32)
 
+Pages = NDArray[np.uint32]
+
+
+# ================================================================ all pages
+
+_BLOCK = 1 << 15
+_SAMPLE = 1 << 14
+
+_FEWEST_OF_ALL = 4096
+"""Number of candidates in a small web; a large one has one page in 2,048."""
+
+
+def _entry(page: PageId, key: int) -> int:
+    return page - (key << 32)
+
+
+def _key(entry: int) -> int:
+    return ((entry & PAGE) - entry) >> 32
+
+
+class CandidateHeap:
+    """Queue of eligible pages by key, largest first; ties go to the page found first.
+
+    A page is eligible if its flag is that of the pool and it is not on lease. Code that raises a
+    key must `offer` the page; a key that falls need not be reported.
+    """
+
+    def __init__(
+        self, keys: array[int], flags: bytearray, pool: int, fewest: int = _FEWEST_OF_ALL
+    ) -> None:
+        self._keys = keys
+        self._flags = flags
+        self._pool = pool
+        self._fewest = fewest
+        self._room = fewest
+        self._heap: list[int] = []
+        self._leased: set[int] = set()
+        self._floor = _entry(0, _HIGHEST + 1)
+        self._floor_key = _HIGHEST
+
+    def __len__(self) -> int:
+        """Return the number of entries in the heap, stale ones included."""
+        return len(self._heap)
+
+    def offer(self, pages: Iterable[int]) -> None:
+        """Push pages whose keys have grown, or which have become eligible."""
+        keys, floor_key, heap = self._keys, self._floor_key, self._heap
+        for page in pages:
+            key = keys[page]
+            if key >= floor_key and self._is_eligible(page):
+                entry = page - (key << 32)
+                if entry <= self._floor:
+                    heappush(heap, entry)
+        if len(heap) > self._room:
+            self._tidy()
+
+    def take(self) -> int | None:
+        """Lease and return the richest page; None if there is none."""
+        while self._heap or self._refill():
+            entry = heappop(self._heap)
+            page = entry & PAGE
+            if self._is_eligible(page) and (page - entry) >> 32 == self._keys[page]:
+                self._leased.add(page)
+                return page
+        return None
+
+    def release(self, page: PageId) -> None:
+        """End the page's lease and offer the page again."""
+        self._leased.discard(page)
+        self.offer((page,))
+
+    def _is_eligible(self, page: PageId) -> bool:
+        return self._flags[page] == self._pool and page not in self._leased
+
+    def _tidy(self) -> None:
+        """Drop stale entries, and raise the floor if too many remain."""
+        pages = {entry & PAGE for entry in self._heap}
+        entries = sorted(
+            [_entry(page, self._keys[page]) for page in pages if self._is_eligible(page)]
+        )
+        wanted = self._wanted(len(self._keys))
+        if len(entries) > 2 * wanted:
+            self._raise_floor(entries, wanted)
+        self._fill(entries)
+
+    def _raise_floor(self, entries: list[int], wanted: int) -> None:
+        """Truncate the sorted entries to `wanted`, and make the last one the floor."""
+        del entries[wanted:]
+        self._floor = entries[-1]
+        self._floor_key = _key(self._floor)
+
+    def _refill(self) -> bool:
+        """Lower the floor until there are candidates; return False if it cannot sink further."""
+        wanted = 1
+        while self._floor_key != _LOWEST and not self._heap:
+            self._floor_key = self._sampled_floor(wanted)
+            self._floor = _entry(PAGE, self._floor_key)
+            self._fill(self._gather())
+            wanted *= 8
+        return bool(self._heap)
+
+    def _fill(self, entries: list[int]) -> None:
+        """Replace the heap with `entries`, which are sorted and therefore a heap."""
+        self._heap = entries
+        self._room = 2 * len(entries) + self._fewest
+
+    def _wanted(self, pages: int) -> int:
+        return max(self._fewest, pages >> 11)
+
+    def _sampled_floor(self, times: int) -> int:
+        """Return a key with about `times` the wanted number of pages above it.
+
+        Every n-th page is sampled. An inexact floor costs time, never the exactness of the order.
+        """
+        step = max(1, len(self._keys) // _SAMPLE)
+        keys = np.frombuffer(self._keys, dtype=np.int64)[::step]
+        sample = keys[np.frombuffer(self._flags, dtype=np.uint8)[::step] == self._pool]
+        rank = times * self._wanted(len(sample) * step) // step
+        return int(np.partition(sample, -rank)[-rank]) if rank < len(sample) else _LOWEST
+
+    def _gather(self) -> list[int]:
+        """Return the eligible pages above the floor, best first; raise the floor if too many."""
+        keys = np.frombuffer(self._keys, dtype=np.int64)
+        flags = np.frombuffer(self._flags, dtype=np.uint8)
+        wanted = self._wanted(len(keys))
+        lowest = self._floor_key
+        entries: list[int] = []
+        for start in range(0, len(keys), _BLOCK):
+            block = keys[start : start + _BLOCK]
+            in_pool = flags[start : start + _BLOCK] == self._pool
+            hits = np.flatnonzero((block >= lowest) & in_pool)
+            found = zip((hits + start).tolist(), block[hits].tolist(), strict=True)
+            entries += [_entry(page, key) for page, key in found if page not in self._leased]
+            if len(entries) > 4 * wanted:
+                entries.sort()
+                self._raise_floor(entries, 2 * wanted)
+                lowest = self._floor_key + 1  # among equals, the first ones found are already in
+        entries.sort()
+        return entries
+
+
+# ================================================================ one host
+#
+# The queue of one host: its waiting pages, and the richest of them. A small host scans all its
+# waiting pages for the richest one, a large host keeps candidates. Without candidates, the floor is
+# the entry in the front, or the lowest possible one while the host has none in the front.
+
 LARGE = 1024
 """Number of pages from which a host keeps candidates, one for every 64 waiting pages."""
 FEWEST = 16
 _FEW = 12
 _SPARE_ROOM = 64
 _NO_PAGES = np.empty(0, dtype=np.uint32)
-
-Pages = NDArray[np.uint32]
 
 
 class PageColumn(Protocol):
@@ -490,16 +644,16 @@ class BySite(ByHost):
 
     def _push(self, entry: int) -> None:
         heappush(self._sites, self._ranked(entry))
-        if len(self._sites) > 2 * len(self._queues) + 256:
+        if len(self._sites) > 2 * len(self._queues) + _SLACK:
             self._order_anew()
 
 
-# ================================================================ lots
+# ================================================================ random keys
 #
 # Pseudo-random keys for pages, the same in every run.
 
 
-def lots() -> Iterator[int]:
+def random_keys() -> Iterator[int]:
     """Yield the keys of all pages, in the order of their birth."""
     rng = Random(0)
     while True:

@@ -1,4 +1,4 @@
-from minicrawl.frontier.urls import UrlTable
+from minicrawl.frontier.url_table import UrlTable
 from minicrawl.store.records import HostRow, UrlRow
 from tests.stores import DEEP, A, B
 

@@ -20,22 +20,19 @@ from numpy.typing import NDArray
 
 from minicrawl import plugins
 from minicrawl.errors import UsageError
-from minicrawl.frontier.urls import UrlsOf, UrlTable, no_urls
+from minicrawl.frontier.url_table import UrlsOf, UrlTable, no_urls
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
-from minicrawl.opic.estimate import shares
-from minicrawl.opic.importance import Importance, Level
-from minicrawl.opic.journal import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger import Ledger, Plan
+from minicrawl.opic.estimate import Importance, Level, shares
+from minicrawl.opic.ledger import Books, Ledger, Plan, Spending, Step, StepKind
 from minicrawl.opic.money import PARTS, fixed_edge
-from minicrawl.opic.windows import WINDOWS
-from minicrawl.opic.windows.interpolation import Past, Window
+from minicrawl.opic.shard_channels import Channels
+from minicrawl.opic.windows import WINDOWS, Past, Window
 from minicrawl.plugins import Registry
 from minicrawl.store import tables
 from minicrawl.store.records import PaidRow, StepRow, StoreTerms
 
 if TYPE_CHECKING:
-    from minicrawl.frontier.channels import Channels
-    from minicrawl.frontier.sibling_steps import SiblingSteps
+    from minicrawl.opic.siblings import Siblings
 
 
 # ================================================================ changes
@@ -231,7 +228,7 @@ class Frontier:
         self.books = Books(self.ledger, self.spendings.of)
         self.estimate = Importance(self.ledger, stands_for=self.books.stands_for)
         self.urls = UrlTable(urls_of)
-        self.siblings: SiblingSteps | None = None
+        self.siblings: Siblings | None = None
         """State of the siblings order, if the crawl uses it."""
         self.channels: Channels | None = None
         """Channels to other shards; None as long as they are unused."""
@@ -287,8 +284,6 @@ class Frontier:
     def _trade(self, step: Step) -> None:
         """Apply a step about foreign pages, or about cash sent to or received from other shards."""
         if self.channels is None:
-            from minicrawl.frontier.channels import Channels
-
             self.channels = Channels()
         self.channels.apply(step)
         pages = step.spending.links

@@ -15,11 +15,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple, Self
 
-from minicrawl.opic.journal import Step, StepKind
-
-SHARDS = 64
-"""Default number of shards."""
-
+from minicrawl.opic.ledger import Step, StepKind
 
 MOST_SHARDS = 1 << 16
 
@@ -27,7 +23,7 @@ MOST_SHARDS = 1 << 16
 _BYTES = 8
 
 
-def shard_of(site: str, shards: int = SHARDS) -> int:
+def shard_of(site: str, shards: int) -> int:
     """Return the number of the site's shard, from 0."""
     digest = blake2b(site.encode(errors="surrogatepass"), digest_size=_BYTES).digest()
     return int.from_bytes(digest, "big") * shards >> 8 * _BYTES

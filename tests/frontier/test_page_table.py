@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from minicrawl.frontier import checkpoint
 from minicrawl.frontier.checkpoint import cut_checkpoint
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.snapshot import inlinks as links_known
@@ -156,7 +156,7 @@ class TestCheckpoints:
             crawl.seeds([A, B])
             crawl.commit()
             loaded = crawl.loaded()
-            monkeypatch.delattr("minicrawl.slots._Shard.insert_pending")
+            monkeypatch.delattr("minicrawl.compact_map._SmallMap.insert_pending")
             assert (loaded.urls.find(B), loaded.urls.find(C)) == (1, None)
 
     @pytest.mark.parametrize("measures", [None, 2])

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log, log1p
 
+from minicrawl.opic import families
+from minicrawl.opic import families as rounds
 from minicrawl.opic.ledger import Ledger, Plan, dead_end, forward, replay, visit
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.order import ImportanceOfHosts
-from minicrawl.opic.siblings import families
-from minicrawl.opic.siblings import families as rounds
-from minicrawl.opic.siblings.groups import MOST_MEMBERS, Siblings
-from minicrawl.opic.siblings.queue import ByGroup
+from minicrawl.opic.queues import ImportanceOfHosts
+from minicrawl.opic.sibling_queue import ByGroup
+from minicrawl.opic.siblings import MOST_MEMBERS, Siblings
 
 
 @dataclass

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from minicrawl.opic.siblings import families
-from minicrawl.opic.siblings import families as rounds
-from minicrawl.opic.siblings.families import (
+from minicrawl.opic import families
+from minicrawl.opic import families as rounds
+from minicrawl.opic.families import (
     FREE_AT_FIRST,
     FREE_READS,
     HOLD_BACK,
@@ -17,7 +17,7 @@ from minicrawl.opic.siblings.families import (
     TURNS_A_READ,
     FamilyBudgets,
 )
-from tests.opic.siblings.sibling_worlds import SitesByHost
+from tests.opic.sibling_worlds import SitesByHost
 
 SEED, FARM, SUBDOMAIN, MADE, OTHER = range(5)
 SITES = [SEED, FARM, FARM, MADE, OTHER]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.opic.siblings.families import FEWEST_TURNS, Means
+from minicrawl.opic.families import FEWEST_TURNS, Means
 
 
 def test_means_are_renewed_when_they_have_moved_by_a_thirty_second() -> None:

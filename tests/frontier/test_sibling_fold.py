@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from minicrawl.frontier.checkpoint import load_frontier
-from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.sibling_steps import SiblingSteps
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import Step, StepKind
-from minicrawl.opic.siblings.groups import Siblings
+from minicrawl.opic.ledger import Step, StepKind
+from minicrawl.opic.siblings import Siblings
 from minicrawl.store import tables
 from tests.stores import A, B, HandCrawl
 
@@ -29,15 +28,15 @@ def judged(path: Path) -> HandCrawl:
     """A crawl in the order by siblings."""
     crawl = HandCrawl(path)
     frontier = crawl.frontier
-    frontier.siblings = SiblingSteps(frontier.ledger, frontier.urls)
+    frontier.siblings = Siblings(frontier.ledger, frontier.urls.host_of, frontier.urls.sites)
     return crawl
 
 
 def shown(frontier: Frontier) -> Siblings:
     """With all gifts counted."""
     assert frontier.siblings is not None
-    frontier.siblings.shown.count_gifts()
-    return frontier.siblings.shown
+    frontier.siblings.count_gifts()
+    return frontier.siblings
 
 
 def loaded(crawl: HandCrawl) -> Siblings:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.slots import DenseRows, Slots
+from minicrawl.compact_map import CompactHashMap, DenseRows
 
 LAST = (1 << 64) - 1
 CODES = st.one_of(st.integers(0, 40), st.integers(LAST - 40, LAST), st.integers(0, LAST))
@@ -21,7 +21,7 @@ def numbers(*values: int) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
 def test_it_answers_as_a_dictionary_of_lists_does(
     entries: list[tuple[int, int]], others: list[int], at_once: bool
 ) -> None:
-    slots, truth = Slots(), dict[int, list[int]]()
+    slots, truth = CompactHashMap(), dict[int, list[int]]()
     for code, number in entries:
         truth.setdefault(code, []).append(number)
         if not at_once:
@@ -40,7 +40,7 @@ def test_it_answers_as_a_dictionary_of_lists_does(
 def test_what_is_dropped_is_gone_and_all_else_is_found(
     entries: list[tuple[int, int]], chance: Random
 ) -> None:
-    slots = Slots()
+    slots = CompactHashMap()
     codes = np.array([code for code, _ in entries], dtype=np.uint64)
     slots.put_all(codes, numbers(*(number for _, number in entries)))
     mixed = chance.sample(entries, len(entries))
@@ -61,7 +61,7 @@ CLUSTERS = st.builds(lambda home, near: (home << 27) + near, st.integers(0, 30),
 def test_who_comes_between_others_moves_them_and_who_goes_lets_them_back(
     turns: list[tuple[bool, int, int]],
 ) -> None:
-    slots, truth = Slots(), set[tuple[int, int]]()
+    slots, truth = CompactHashMap(), set[tuple[int, int]]()
     for comes, code, number in turns:
         if (code, number) not in truth and comes:
             slots.put(code, number)
@@ -75,7 +75,7 @@ def test_who_comes_between_others_moves_them_and_who_goes_lets_them_back(
 
 
 def test_who_is_at_home_stays_when_others_move_up() -> None:
-    slots = Slots()
+    slots = CompactHashMap()
     neighbours = [(5 << 27, 1), ((5 << 27) + 1, 2), (7 << 27, 3)]  # at home in slots 5, 5 and 7
     for code, number in neighbours:
         slots.put(code, number)
@@ -84,7 +84,7 @@ def test_who_is_at_home_stays_when_others_move_up() -> None:
 
 
 def test_to_drop_what_is_not_there_changes_nothing() -> None:
-    slots = Slots()
+    slots = CompactHashMap()
     slots.put(7, 1)
     slots.drop(7, 2)
     slots.drop(8, 1)
@@ -92,7 +92,7 @@ def test_to_drop_what_is_not_there_changes_nothing() -> None:
 
 
 def test_numbers_that_come_and_go_take_no_more_room() -> None:
-    slots = Slots()
+    slots = CompactHashMap()
     for number in range(10_000):
         slots.put(number, number)
         slots.drop(number, number)
@@ -106,7 +106,7 @@ def looks_like(one: int, other: int) -> bool:
 
 def test_it_grows_and_forgets_nothing() -> None:
     codes = np.random.default_rng(0).integers(0, LAST, 60_000, dtype=np.uint64)
-    slots = Slots()
+    slots = CompactHashMap()
     slots.put_all(codes[:20_000], np.arange(20_000, dtype=np.uint32))
     slots.put_all(codes[20_000:40_000], np.arange(20_000, 40_000, dtype=np.uint32))
     for number, code in enumerate(codes[40_000:].tolist(), 40_000):
@@ -118,7 +118,7 @@ def test_it_grows_and_forgets_nothing() -> None:
 
 
 def test_many_under_one_code_are_all_found() -> None:
-    slots = Slots()
+    slots = CompactHashMap()
     for number in range(1000):
         slots.put(LAST, number)
     assert slots.matches(LAST) == list(range(1000))
