@@ -21,7 +21,7 @@ import click
 
 import minicrawl
 from minicrawl import cli
-from minicrawl.cli.common.options import OWN_OPTIONS, SettingOption
+from minicrawl.cli.setting_options import OWN_OPTIONS, SettingOption
 from minicrawl.config.parts import SECTIONS, TABLE
 from minicrawl.config.setting import Setting, differs
 from minicrawl.control import SUFFIX as CONTROL

@@ -8,7 +8,7 @@ import pytest
 
 import minicrawl
 from minicrawl.cli import INTERRUPTED
-from minicrawl.cli.crawl.session import NotFetched
+from minicrawl.cli.crawl_session import NotFetched
 from minicrawl.config.parts import TABLE
 from minicrawl.errors import MinicrawlError
 from tests import reference

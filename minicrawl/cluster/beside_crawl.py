@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from minicrawl.cli.crawl.companions import Companion, CrawlRequest
+from minicrawl.cli.companions import Companion, CrawlRequest
 from minicrawl.config import Cluster
 from minicrawl.config.parts import DEMO_PAGES
 
@@ -55,7 +55,7 @@ class ClusterCrawl(Companion):
         """Crawl as a node until the whole crawl is over. Return False without `--cluster`."""
         if asked.loaded.settings.cluster.url is None:
             return False
-        from minicrawl.cli.crawl.seed_lists import seeds_of
+        from minicrawl.cli.crawl_command import seeds_of
         from minicrawl.cluster.commands.crawling import ClusterRun, crawl_in_cluster
 
         given = asked.given
@@ -74,7 +74,7 @@ class ClusterCrawl(Companion):
 
 
 class Nats:
-    """`--cluster` in other commands: a `cli.common.clusters.ClusterDoor`."""
+    """`--cluster` in other commands: a `cli.setting_options.ClusterDoor`."""
 
     def gathered(self, cluster: Cluster, *, pages: bool) -> AbstractContextManager[Path]:
         """Return a store of all shards, with or without their kept pages."""

@@ -12,10 +12,14 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.common.clusters import cluster_door
-from minicrawl.cli.common.options import CommandWithSettings, loaded_from, settings_options
-from minicrawl.cli.common.stores import WATCH, store_option_for
-from minicrawl.cli.crawl.companions import Companion, CrawlRequest
+from minicrawl.cli.companions import Companion, CrawlRequest
+from minicrawl.cli.input_options import WATCH, store_option_for
+from minicrawl.cli.setting_options import (
+    CommandWithSettings,
+    cluster_door,
+    loaded_from,
+    settings_options,
+)
 from minicrawl.config import Settings
 from minicrawl.errors import Interrupted, UsageError
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from minicrawl.cli.crawl.companions import Companion, CrawlRequest
+from minicrawl.cli.companions import Companion, CrawlRequest
 from minicrawl.errors import UsageError
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from minicrawl.cli.common.options import Number, given_options
-from minicrawl.cli.common.stores import (
+from minicrawl.cli.input_options import (
     json_option,
     percent,
     progress,
     store_with_pages_option,
 )
-from minicrawl.cli.common.tables import share, show_json, show_paragraph
+from minicrawl.cli.output import share, show_json, show_paragraph
+from minicrawl.cli.setting_options import Number, given_options
 from minicrawl.errors import UsageError
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.query import MOST_WORDS, Query, Snippet, parse

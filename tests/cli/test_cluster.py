@@ -93,7 +93,7 @@ def test_servers_that_are_not_there_are_refused_in_one_line(
 
 def test_nothing_of_a_cluster_is_imported_without_it() -> None:
     code = (
-        "import sys, minicrawl.app, minicrawl.cli.crawl.session, minicrawl.cli.crawl.command;"
+        "import sys, minicrawl.app, minicrawl.cli.crawl_session, minicrawl.cli.crawl_command;"
         "print([name for name in sys.modules if name.startswith(('minicrawl.cluster.', 'nats'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.cli.common.options import CONFIG_VARIABLE
+from minicrawl.cli.setting_options import CONFIG_VARIABLE
 from minicrawl.config import load
 from minicrawl.config.parts import TABLE
 from minicrawl.store import tables

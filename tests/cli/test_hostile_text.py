@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.cli.crawl.logs import FORMS
+from minicrawl.cli.crawl_session import FORMS
 from minicrawl.crawl.events import Noted
 from minicrawl.model import Failed, FailureKind, Refusal, Refused, State
 from minicrawl.report.selected_pages import ExportRow, PageSelection, rows

@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from minicrawl.cli.common import options
+from minicrawl.cli import setting_options as options
 from minicrawl.config.parts import BY_NAME, KEPT, SECTIONS, TABLE
 from minicrawl.config.setting import Section, Setting, differs, setting, settings_in
 from minicrawl.config.settings import GONE, Settings

@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 from minicrawl import app
 from minicrawl.archive import warc as warc_files
+from minicrawl.cli import crawl_command as command
+from minicrawl.cli import crawl_session as session
 from minicrawl.cli import main
-from minicrawl.cli.crawl import command, session
 from minicrawl.crawl import loop
 from minicrawl.crawl.settle import committer
 from minicrawl.store import writer

@@ -19,7 +19,7 @@ pytest.importorskip("uvicorn")
 import uvicorn
 
 from minicrawl.cli import main
-from minicrawl.cli.crawl.companions import CrawlRequest
+from minicrawl.cli.companions import CrawlRequest
 from minicrawl.config import Settings, load
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.start.opening import with_stored_settings
@@ -154,7 +154,7 @@ def settings_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> Settings:
         assert found[-1].storing.store == store
 
     with monkeypatch.context() as patched:
-        patched.setattr("minicrawl.cli.crawl.command._crawl_here", crawl)
+        patched.setattr("minicrawl.cli.crawl_command._crawl_here", crawl)
         assert main(run.arguments) == 0, run.arguments
     return found[0]
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.common.tables import show_json
-from minicrawl.cli.crawl.session import NotFetched
+from minicrawl.cli.crawl_session import NotFetched
+from minicrawl.cli.output import show_json
 from minicrawl.cluster import overview as desired_config
 from minicrawl.cluster.commands.nodes import FOLDER, facts_of, folder_of
 from minicrawl.cluster.engine import (

@@ -5,9 +5,9 @@ from functools import partial
 
 import click
 
-from minicrawl.cli.common.options import Number
-from minicrawl.cli.common.stores import progress
-from minicrawl.cli.common.tables import Sizes, show_table
+from minicrawl.cli.input_options import progress
+from minicrawl.cli.output import Sizes, show_table
+from minicrawl.cli.setting_options import Number
 from minicrawl.cluster.channels import MOST_TRANSFERS
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import simulated_cluster as lab

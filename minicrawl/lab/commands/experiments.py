@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from minicrawl.cli.common.options import Number
-from minicrawl.cli.common.stores import progress
-from minicrawl.cli.common.tables import show_table
+from minicrawl.cli.input_options import progress
+from minicrawl.cli.output import show_table
+from minicrawl.cli.setting_options import Number
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import known_webs as known
 from minicrawl.lab import reading_orders as lab

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from minicrawl.cli.common.options import Number
-from minicrawl.cli.common.stores import progress
-from minicrawl.cli.common.tables import show_json, show_lines, show_table
+from minicrawl.cli.input_options import progress
+from minicrawl.cli.output import show_json, show_lines, show_table
+from minicrawl.cli.setting_options import Number
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.distances import FAR
 from minicrawl.graph.distances import FAR as MOST_PAGES

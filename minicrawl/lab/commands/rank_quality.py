@@ -18,9 +18,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.common.options import Number
-from minicrawl.cli.common.stores import json_option, source_options
-from minicrawl.cli.common.tables import (
+from minicrawl.cli.input_options import json_option, source_options
+from minicrawl.cli.output import (
     correlation,
     share,
     show_facts,
@@ -30,6 +29,7 @@ from minicrawl.cli.common.tables import (
     show_table,
     sizes_option,
 )
+from minicrawl.cli.setting_options import Number
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Mask, NamedGraph, with_nodes
 from minicrawl.progress import Progress

@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
-from minicrawl.cli.common.stores import progress
-from minicrawl.cli.common.tables import show_json
+from minicrawl.cli.input_options import progress
+from minicrawl.cli.output import show_json
 from minicrawl.config.values import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.lab import webs

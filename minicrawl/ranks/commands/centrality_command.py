@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from minicrawl.cli.common.stores import count_option, json_option, source_options
+from minicrawl.cli.input_options import count_option, json_option, source_options
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress

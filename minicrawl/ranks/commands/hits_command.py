@@ -8,9 +8,14 @@ from typing import Any
 import click
 import numpy as np
 
-from minicrawl.cli.common.options import Number
-from minicrawl.cli.common.stores import count_option, json_option, percent, source_options
-from minicrawl.cli.common.tables import show_json, show_list
+from minicrawl.cli.input_options import (
+    count_option,
+    json_option,
+    percent,
+    source_options,
+)
+from minicrawl.cli.output import show_json, show_list
+from minicrawl.cli.setting_options import Number
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress

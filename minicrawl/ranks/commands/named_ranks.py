@@ -16,13 +16,13 @@ import click
 from numpy.random import default_rng
 
 from minicrawl import plugins
-from minicrawl.cli.common.stores import (
+from minicrawl.cli.input_options import (
     json_option,
     source_options,
     store_option,
     warn_of_unranked_pages,
 )
-from minicrawl.cli.common.tables import (
+from minicrawl.cli.output import (
     NONE,
     correlation,
     share,

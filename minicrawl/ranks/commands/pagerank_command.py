@@ -16,8 +16,8 @@ import numpy as np
 from click.core import ParameterSource
 from numpy.typing import NDArray
 
-from minicrawl.cli.common.options import Number
-from minicrawl.cli.common.stores import source_options
+from minicrawl.cli.input_options import source_options
+from minicrawl.cli.setting_options import Number
 from minicrawl.config.values import size
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import MOST_NODES, LinkArrays, NamedGraph, Vector

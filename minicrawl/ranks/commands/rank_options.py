@@ -16,19 +16,19 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from minicrawl.cli.common.options import Number
-from minicrawl.cli.common.stores import (
+from minicrawl.cli.input_options import (
     count_option,
     json_option,
     percent,
     source_options,
 )
-from minicrawl.cli.common.tables import (
+from minicrawl.cli.output import (
     show_json,
     show_list,
     show_long_json,
     show_long_list,
 )
+from minicrawl.cli.setting_options import Number
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.common.options import Number
-from minicrawl.cli.common.stores import json_option, progress, source_options
-from minicrawl.cli.common.tables import show_json, show_list, show_table
+from minicrawl.cli.input_options import json_option, progress, source_options
+from minicrawl.cli.output import show_json, show_list, show_table
+from minicrawl.cli.setting_options import Number
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.graph.distances import UNREACHED, Extent
 from minicrawl.graph.outline import extent as extent_of

@@ -1,0 +1,132 @@
+"""`minicrawl control`: pause, stop or adjust a running crawl; `minicrawl config`: its settings."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from minicrawl.cli.input_options import STEER, json_option, store_option_for
+from minicrawl.cli.output import show_facts, show_json
+from minicrawl.cli.setting_options import (
+    CommandWithSettings,
+    cluster_door,
+    loaded_options,
+    settings_options,
+)
+from minicrawl.config import Loaded, Settings
+from minicrawl.config.settings import as_document, as_toml, told_ignored
+from minicrawl.control import CHANGEABLE, MOST_URLS, ControlRequest, Reply, Verb, ask
+from minicrawl.errors import UsageError
+from minicrawl.wording import visible
+
+_ACTIONS = ("show", "pause", "resume", "stop", *CHANGEABLE, "add")
+
+
+@click.command(cls=CommandWithSettings)
+@click.argument("action", type=click.Choice(_ACTIONS), metavar="ACTION")
+@click.argument("values", nargs=-1, metavar="[VALUE]...")
+@json_option
+@settings_options("cluster")
+@store_option_for(STEER)
+@click.pass_context
+def control(  # click passes arguments by name
+    context: click.Context,
+    action: str,
+    values: tuple[str, ...],
+    store: Path,
+    settings: Settings,
+    as_json: bool,
+) -> None:
+    """Pause, stop or adjust a running crawl.
+
+    \b
+    show            show the state of the crawl
+    pause           stop sending requests
+    resume          send requests again
+    stop            finish the requests in flight, then end
+    workers N       run N worker processes
+    concurrency N   allow N requests in flight
+    delay T         wait T between two requests to a host; Crawl-delay still applies
+    max-rate RATE   limit requests or bytes per second; none for no limit
+    hours HOURS     send requests only in these hours; none for all day
+    pages N         stop after N pages; none for no limit
+    small-edge S    share of a page's cash that goes to all pages equally
+    add URL...      also crawl these URLs
+
+    Only the user who started the crawl can control it. The crawl logs each change.
+
+    With --cluster, show, pause, resume, stop and pages control the crawl of all nodes.
+    """
+    request = _request(action, values)
+    is_store = context.get_parameter_source("store") is ParameterSource.COMMANDLINE
+    if settings.cluster.url is not None and not is_store:
+        cluster_door().steer(settings.cluster, action, request, as_json=as_json)
+        return
+    _show(ask(store, request), as_json=as_json)
+
+
+def _show(found: Reply, *, as_json: bool) -> None:
+    if as_json:
+        show_json(found)
+    else:
+        show_facts(_facts(found))
+
+
+def _request(action: str, values: tuple[str, ...]) -> ControlRequest:
+    if action in CHANGEABLE:
+        if len(values) != 1:
+            raise UsageError(f"control {action} needs one value")
+        return ControlRequest(verb=Verb.SET, values={action: values[0]})
+    if action == Verb.ADD:
+        if not values:
+            raise UsageError(f"control add takes from 1 to {MOST_URLS:,} URLs")
+        return ControlRequest(verb=Verb.ADD, urls=values)
+    if values:
+        raise UsageError(f"control {action} takes no value: {values[0]!r}")
+    return ControlRequest(verb=Verb(action))
+
+
+def _facts(found: Reply) -> list[tuple[str, str]]:
+    settings: dict[str, Any] = found["settings"]
+    return [
+        ("crawl", f"{found['state']}, process {found['pid']}"),
+        ("requests", f"{found['in_flight']:,} in flight"),
+        ("workers", f"{found['workers']:,}"),
+        ("concurrency", f"{settings['concurrency']:,}"),
+        ("delay", _delay(settings["delay"])),
+        ("max-rate", settings["max-rate"] or "no limit"),
+        ("hours", settings["hours"] or "all day"),
+        ("pages", "no limit" if settings["pages"] is None else f"{settings['pages']:,}"),
+        ("small-edge", f"{settings['small-edge']:g}"),
+    ]
+
+
+def _delay(delay: float | str) -> str:
+    return delay if isinstance(delay, str) else f"{delay:g} s"
+
+
+# ================================================================ config
+
+
+@click.command(cls=CommandWithSettings)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@loaded_options()
+def config(loaded: Loaded, as_json: bool) -> None:
+    """Show all settings and where they come from.
+
+    Flags override MINICRAWL_* variables, which override minicrawl.toml, which overrides the
+    settings in the store, which override the defaults. The output is a valid minicrawl.toml. If
+    the store exists, the settings are those with which its crawl would resume.
+    """
+    from minicrawl.crawl.start.opening import with_stored_settings
+
+    in_file = loaded.ignored
+    loaded = with_stored_settings(loaded)
+    in_store = [place for name, place in loaded.ignored.items() if in_file.get(name) != place]
+    if line := told_ignored(in_store):
+        click.echo(f"minicrawl: {visible(line)}", err=True)
+    if as_json:
+        show_json(as_document(loaded))
+    else:
+        click.echo(as_toml(loaded), nl=False)

@@ -1,0 +1,396 @@
+"""`minicrawl crawl`: start or resume a crawl, or preview one with --dry-run.
+
+Only light modules are imported at once, for `crawl --help`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from errno import ENOENT
+from itertools import chain
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from minicrawl.cli import PROGRAM
+from minicrawl.cli.companions import (
+    CrawlRequest,
+    OwnWeb,
+    companion_options,
+    companions,
+)
+from minicrawl.cli.setting_options import (
+    CommandWithSettings,
+    Number,
+    cluster_door,
+    graph_of_option,
+    loaded_options,
+)
+from minicrawl.config import Loaded, Scope
+from minicrawl.config.parts import BY_NAME, TABLE
+from minicrawl.config.values import has_login, hidden_login, without_login
+from minicrawl.errors import UsageError
+from minicrawl.model import CRAWLED
+from minicrawl.wording import counted, visible
+
+if TYPE_CHECKING:
+    from minicrawl.app import Crawl
+    from minicrawl.cli.crawl_session import Session
+    from minicrawl.crawl.start.preparation import FirstHost, FirstPage, Preview
+
+
+SHOWN_FIRST = 20
+SHOWN_TOP = 10
+_ARGUMENTS = f"{__name__}.arguments"
+_OF_THE_RUN = (
+    "quiet",
+    "verbose",
+    "graph_stats",
+    "graph_of",
+    "log_file",
+    "log_format",
+    "log_keep",
+    "as_json",
+    "color",
+    "max_failures",
+)
+"""Options that are passed to `session.RunOptions` unchanged."""
+_NOT_TO_RESUME = ("--fresh", "-")
+_SEEN_BY_ALL = "is seen by everybody on this machine, in the list of processes"
+_HIDES_LOGIN = {"proxy": "@FILE", "auth": "HOST=@FILE", "bearer": "HOST=@FILE"}
+"""Settings with logins, and the form of value that keeps the login in a file."""
+_SECRET_FLAGS = frozenset(
+    row.flag for row in TABLE if row.section.name == "access" and row.kind.mask
+)
+
+
+class CrawlCommand(CommandWithSettings):
+    """Keeps its arguments, to print the command that resumes the crawl."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_ARGUMENTS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=CrawlCommand)
+@click.argument("seeds", nargs=-1, metavar="[SEEDS]...")
+@click.option("--fresh", is_flag=True, help="Start a new crawl; the old store is renamed.")
+@click.option(
+    "--resume", "must_resume", is_flag=True, help="Resume a crawl; fail if there is no store."
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Show the scope, the robots.txt of the first hosts and the first pages. Only robots.txt "
+    "is fetched, and nothing is written.",
+)
+@click.option(
+    "--max-failures",
+    type=Number(0, 1),
+    metavar="SHARE",
+    help="Exit 3 if more than this share of the requested pages failed, from 0 to 1.  [default: 1]",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Show only errors.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Print a line per page, and show the growing graph on a terminal.",
+)
+@click.option(
+    "--graph-stats",
+    is_flag=True,
+    help="Sample the growing graph in a low-priority process. `minicrawl status` shows the last "
+    "sample, `minicrawl plot` draws all.",
+)
+@graph_of_option(CRAWLED)
+@click.option(
+    "--log-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Append a line per page to this file, with the process that requested it. {crawler} in "
+    "the name gives each process its own file.",
+)
+@click.option(
+    "--log-keep",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Rotate the log at 10 MB, and keep the last N files as FILE.1, FILE.2 and so on.  "
+    "[default: one file that grows]",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="Format of the log.",
+)
+@click.option(
+    "--color",
+    type=click.Choice(("auto", "always", "never")),
+    default="auto",
+    show_default=True,
+    help="Colour stderr; auto: on a terminal, unless NO_COLOR is set.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON summary at the end.")
+@companion_options
+@loaded_options()
+@click.pass_context
+def crawl(
+    context: click.Context, /, loaded: Loaded, seeds: tuple[str, ...], **options: Any
+) -> None:
+    """Crawl the web from SEEDS, most important pages first.
+
+    SEEDS are URLs such as example.org, or files with one URL per line or a CSV column `url`; - is
+    stdin. Run the same command again to resume the crawl; SEEDS are then optional.
+    """
+    del options  # the session and the companions take theirs from the context
+    asked = CrawlRequest(loaded, context.params, _resume_command(context.meta[_ARGUMENTS]))
+    _refuse_conflicts(asked)
+    _warn_of_logins(loaded, seeds)
+    if not any(companion.crawls_instead(asked) for companion in companions()):
+        _crawl_here(context, asked)
+
+
+def _crawl_here(context: click.Context, asked: CrawlRequest) -> None:
+    """Crawl with this machine alone."""
+    from minicrawl.cli.crawl_session import RunOptions, Session
+
+    given = asked.given
+    with ExitStack() as stack:
+        web = next((web for one in companions() if (web := one.own_web(asked))), None)
+        served = None if web is None else stack.enter_context(web)
+        crawl = _open_crawl(asked, served, stack)
+        _refuse_nothing(crawl.settings.storing.store, must_resume=given["must_resume"])
+        if given["dry_run"]:
+            show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
+            return
+        for companion in companions():
+            stack.enter_context(companion.beside(crawl, asked))
+        run = {name: given[name] for name in _OF_THE_RUN}
+        run["graph_stats"] |= any(one.samples_graph(asked) for one in companions())
+        is_demo = served is not None
+        session = Session(crawl, RunOptions(resume=asked.resume, is_demo=is_demo, **run))
+        session.run()
+        _conclude(context, session, crawl.settings.storing.store if is_demo else None)
+
+
+def _conclude(context: click.Context, session: Session, demo: Path | None) -> None:
+    """Print what follows the summary; for a demo, also its best pages."""
+    if demo and not context.params["as_json"]:
+        from minicrawl.cli.list_commands import top
+
+        context.invoke(top, store=demo, n=SHOWN_TOP)
+    session.suggest_next_commands()
+    session.fail_without_success()
+
+
+def _refuse_conflicts(asked: CrawlRequest) -> None:
+    given = asked.given
+    if asked.loaded.settings.cluster.url is not None:
+        cluster_door()
+    for companion in companions():
+        companion.refuse(asked)
+    if given["quiet"] and given["verbose"]:
+        raise click.UsageError("--quiet and --verbose cannot be combined")
+    if given["fresh"] and given["must_resume"]:
+        raise click.UsageError("--fresh and --resume cannot be combined")
+    if given["log_keep"] is not None and not given["log_file"]:
+        raise click.UsageError("--log-keep needs --log-file")
+
+
+def _warn_of_logins(loaded: Loaded, seeds: Sequence[str]) -> None:
+    for name, in_file in _HIDES_LOGIN.items():
+        setting = BY_NAME[name]
+        values = loaded.settings.value(setting)
+        if loaded.origins[name] == setting.flag and setting.kind.masked(values) != values:
+            hides = f"{setting.variable} or {setting.flag} {in_file} hides it"
+            click.echo(f"the login of {setting.flag} {_SEEN_BY_ALL}: {hides}", err=True)
+    if any(map(has_login, seeds)):
+        hides = "a file of seeds, MINICRAWL_AUTH or --netrc hides it"
+        click.echo(f"the login of a seed {_SEEN_BY_ALL}: {hides}", err=True)
+
+
+def _refuse_nothing(store: Path, *, must_resume: bool) -> None:
+    if must_resume and not store.exists():
+        raise UsageError(f"no store at {store}: there is nothing to resume")
+
+
+def _resume_command(arguments: tuple[str, ...]) -> str:
+    """Return the command without --fresh and stdin, which cannot be read again.
+
+    It is printed and stored, so secrets are left out.
+    """
+    kept = [one for one in _without_secrets(arguments) if one not in _NOT_TO_RESUME]
+    return shlex.join([PROGRAM, "crawl", *kept])
+
+
+def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
+    rest = iter(arguments)
+    for argument in rest:
+        name, equals, _ = argument.partition("=")
+        if name not in _SECRET_FLAGS:
+            yield without_login(argument)
+        elif not equals:
+            next(rest, None)  # its value
+
+
+def _open_crawl(asked: CrawlRequest, served: OwnWeb | None, stack: ExitStack) -> Crawl:
+    """Return the crawl of the seeds or of `served`; it ends with the stack."""
+    from minicrawl import app
+    from minicrawl.cli.input_options import reporting_damaged_store
+
+    seeds = seeds_of(asked.given["seeds"], stack) if served is None else served.seeds
+    loaded = asked.loaded if served is None else served.loaded
+    crawl = app.Crawl(seeds, loaded, fresh=asked.given["fresh"], command=asked.resume)
+    stack.enter_context(reporting_damaged_store(crawl.settings.storing.store))
+    return crawl
+
+
+# ================================================================ seeds
+#
+# The seeds of a crawl: URLs, files of URLs, and stdin.
+#
+# Law: a list of seeds may have any length and is never held in memory. A line that is not a URL is
+# reported and skipped.
+
+STDIN = "-"
+SHOWN_COMPLAINTS = 10
+_SHOWN_TEXT = 60
+_SCHEMES = ("http://", "https://")
+
+
+def seeds_of(arguments: Sequence[str], stack: ExitStack) -> Iterator[str]:
+    """Return the seeds of all arguments. Files are opened now and read on demand."""
+    urls = [text for text in arguments if _is_url(text)]
+    files = [text for text in arguments if text not in urls]
+    lists = [(_name(file), stack.enter_context(_opened(file))) for file in files]
+    return chain(urls, _listed(lists, may_be_empty=bool(urls or not lists)))
+
+
+def _is_url(text: str) -> bool:
+    """Return whether the text is a URL, with or without a scheme, and not a file."""
+    if text.lower().startswith(_SCHEMES):
+        return True
+    from minicrawl.web.urls import canonical_seed, has_public_suffix, host_of, is_address
+
+    url = canonical_seed(text, strip_marks=False)
+    if url is None or text == STDIN or os.path.lexists(text):
+        return False
+    host = host_of(url)
+    return host == "localhost" or is_address(host) or has_public_suffix(host)
+
+
+def _name(file: str) -> str:
+    return "stdin" if file == STDIN else file
+
+
+def _opened(file: str) -> IO[str]:
+    try:
+        # With surrogateescape, bytes that are not UTF-8 spoil only their own line.
+        return click.open_file(file, encoding="utf-8-sig", errors="surrogateescape")
+    except OSError as error:
+        hint = "; a URL begins with https://" if error.errno == ENOENT else ""
+        raise UsageError(f"{file}: {error.strerror}{hint}") from None
+
+
+def _listed(lists: Sequence[tuple[str, Iterable[str]]], *, may_be_empty: bool) -> Iterator[str]:
+    from minicrawl.web.urls import read_seeds
+
+    found = 0
+    for name, lines in lists:
+        complaints = _BadLines(name)
+        for url in read_seeds(lines, complaints.hear, with_logins=True):
+            found += 1
+            yield url
+        complaints.close()
+    if not found and not may_be_empty:
+        raise UsageError(f"{', '.join(name for name, _ in lists)}: no URL to start from")
+
+
+class _BadLines:
+    """Reports the first lines of a list that are not URLs, and counts the others."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._count = 0
+
+    def hear(self, number: int, text: str) -> None:
+        self._count += 1
+        if self._count <= SHOWN_COMPLAINTS:
+            text = hidden_login(text)
+            shown = text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}…"
+            self._print(f"{self._name}:{number}: not a URL: {shown}")
+
+    def close(self) -> None:
+        if self._count > SHOWN_COMPLAINTS:
+            more = counted(self._count - SHOWN_COMPLAINTS, "more line is", "more lines are")
+            self._print(f"{self._name}: {more} not URLs")
+
+    def _print(self, line: str) -> None:
+        click.echo(f"{PROGRAM}: {visible(line)}", err=True)
+
+
+# ================================================================ preview
+#
+# `crawl --dry-run`: the scope, the first hosts and the first pages.
+
+HOST_HEADINGS = ("delay", "host", "robots.txt")
+PAGE_HEADINGS = ("turn", "cash", "action", "url")
+
+
+def show_preview(found: Preview, scope: Scope) -> None:
+    """Show the scope, the hosts of the first pages with their robots.txt, and the first pages."""
+    from minicrawl.cli.input_options import units
+    from minicrawl.cli.output import show_facts, show_list
+
+    show_facts(
+        [
+            ("scope", scope.scope),
+            *(("allow", pattern) for pattern in scope.allow),
+            *(("deny", pattern) for pattern in scope.deny),
+            *(("limit", text) for text in found.limits),
+            ("known", f"{counted(found.known, 'page')}, {counted(found.seeds, 'seed')}"),
+        ]
+    )
+    click.echo()
+    show_list(HOST_HEADINGS, map(_host_line, found.hosts), texts=2)
+    click.echo()
+    silent = {host.origin for host in found.hosts if not _has_answered(host)}
+    turns = (
+        (f"{turn:,}", units(page.cash), _action(page, silent), page.url)
+        for turn, page in enumerate(found.pages, 1)
+    )
+    show_list(PAGE_HEADINGS, turns, texts=1)
+    click.echo("\nonly robots.txt was fetched, and nothing was written")
+
+
+def _host_line(host: FirstHost) -> tuple[str, ...]:
+    return f"{host.delay_s:g} s", host.origin, _robots(host)
+
+
+def _action(page: FirstPage, silent: Collection[str]) -> str:
+    if page.refusal is not None:
+        return page.refusal.label
+    from minicrawl.web.urls import origin
+
+    return "wait" if origin(page.url) in silent else "fetch"
+
+
+def _has_answered(host: FirstHost) -> bool:
+    return host.rules is not None or host.trouble is not None
+
+
+def _robots(host: FirstHost) -> str:
+    if host.trouble is not None:
+        return f"not available: {host.trouble.label}"
+    if host.rules is None:
+        return "no answer; the crawl would ask again"
+    if not host.rules.forbidden:
+        return "forbids nothing"
+    return f"{len(host.rules.forbidden):,} Disallow, {len(host.rules.allowed):,} Allow"

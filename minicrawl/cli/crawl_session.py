@@ -1,0 +1,535 @@
+"""One run of a crawl in a terminal: its display, log, summary and exit code.
+
+Laws: however a run ends, the command that resumes the crawl is printed. All messages go to stderr.
+A logged event is exactly one line without control characters, for any input from servers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
+from errno import EDQUOT, ENOSPC
+from functools import cached_property
+from io import FileIO
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, assert_never
+
+import click
+
+from minicrawl.app import Crawl
+from minicrawl.cli import PROGRAM
+from minicrawl.cli.crawl_display import (
+    Display,
+    DisplayState,
+    GraphKey,
+    Hear,
+    Lines,
+    RunCounter,
+    Silence,
+    Speed,
+    as_line,
+    display,
+    may_hear_keys,
+    watched,
+)
+from minicrawl.cli.input_options import progress
+from minicrawl.cli.output import as_json as json_line
+from minicrawl.cli.output import show_json
+from minicrawl.cli.setting_options import naming
+from minicrawl.crawl.events import (
+    Asked,
+    Converged,
+    Converging,
+    Delayed,
+    Ended,
+    Event,
+    Listener,
+    Noted,
+    Reason,
+    Settled,
+    Steered,
+    Warned,
+)
+from minicrawl.crawl.progress import Progress
+from minicrawl.errors import Interrupted, MinicrawlError, UsageError
+from minicrawl.memory import mmap_large_arrays
+from minicrawl.model import COORDINATOR, CrawlerId
+from minicrawl.report.crawl_status import Status, mirrors, status
+from minicrawl.web.urls import readable
+from minicrawl.wording import as_duration, counted, iso, rate, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+FEWEST_ANSWERS = 20
+"""With fewer responses, the share of failures is meaningless."""
+_NO_CONTACT = "server owners cannot reach you: set --contact to a URL or a mail address"
+_LABEL = 12
+_PAGES = re.compile(r"(?<= )--pages[ =]\S+")
+
+
+class NotFetched(click.ClickException):
+    """Exit code 3: nothing was fetched, or --max-failures was exceeded."""
+
+    exit_code = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """The options of this run. The settings belong to the crawl."""
+
+    resume: str  # the command that resumes the crawl
+    is_demo: bool
+    quiet: bool
+    verbose: bool
+    graph_stats: bool
+    graph_of: str
+    log_file: Path | None
+    log_format: str
+    log_keep: int | None
+    as_json: bool
+    color: str
+    max_failures: float | None
+
+
+class Session:
+    """A run of a crawl, and its summary."""
+
+    def __init__(self, crawl: Crawl, options: RunOptions) -> None:
+        self._crawl = crawl
+        self._options = options
+        self._store = crawl.settings.storing.store
+        self._state = DisplayState(RunCounter(), Speed(), crawl.settings.budget)
+        self._graph = GraphKey(self._state, options, self._store)
+        self._reason: Reason | None = None
+        self._log_files: LogFiles | None = None
+
+    def run(self) -> None:
+        """Crawl, then print the summary."""
+        mmap_large_arrays()
+        shown = display(self._state, lambda: self._console, quiet=self._options.quiet)
+        with ExitStack() as stack:
+            stack.callback(shown.close)
+            stack.callback(self._graph.close)
+            self._subscribe(shown, stack)
+            hear = self._watch_graph(shown)
+            is_sampled = self._options.graph_stats
+            running = watched(self._crawl, shown, self._log_progress, hear, is_sampled=is_sampled)
+            with suppress(asyncio.CancelledError), self._ignoring_an_interrupt_among_seeds():
+                self._reason = asyncio.run(running)
+                self._graph.finish(self._say_that_the_graph_is_measured)
+        if self._reason is None:
+            raise Interrupted(f"aborted; resume with: {self._options.resume}")
+        if self._options.as_json:
+            show_json(self._summary(self._reason))
+        if not self._options.quiet:
+            self._print(f"{self._reason}", "bold")
+            for name, value in self._facts():
+                self._print(f"  {name:<{_LABEL}}{value}")
+        if self._reason is Reason.STOPPED:
+            raise Interrupted(f"resume with: {self._options.resume}")
+        if self._options.is_demo:
+            self._print("")  # a table follows
+
+    def _say_that_the_graph_is_measured(self) -> None:
+        self._print("the graph is measured as it is now; Ctrl-C leaves that")
+
+    def _summary(self, reason: Reason) -> dict[str, object]:
+        """Return the summary of this run and the status of the store, as JSON."""
+        counter = self._state.counter
+        return {
+            "reason": reason.word,
+            "pages": counter.read,
+            "answered": counter.answered,
+            "failed": counter.failed,
+            "seconds": round(self._state.speed.elapsed_s, 3),
+            "store": str(self._store),
+            "status": self._found.as_json(),
+        }
+
+    def _watch_graph(self, shown: Display) -> Hear | None:
+        """Show the graph with --graph-stats, or with --verbose on a panel. Return the panel's key
+        handler.
+        """
+        has_panel, options = not isinstance(shown, Silence | Lines), self._options
+        if options.graph_stats or (options.verbose and has_panel):
+            self._graph.show()
+        if not has_panel or not may_hear_keys():
+            return None
+        self._graph.hint()
+        return self._graph.hear
+
+    @contextmanager
+    def _ignoring_an_interrupt_among_seeds(self) -> Iterator[None]:
+        """Ignore an interrupt while seeds are read if there is a store, which has them."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if not self._store.exists():
+                raise
+
+    def suggest_next_commands(self) -> None:
+        """Print commands that make sense after this run."""
+        store = naming(self._store)
+        is_estimated = self._found.convergence is None and self._crawl.settings.storing.links
+        refine = ("refine",) if is_estimated else ()
+        self._print("")
+        self._print("next steps", "bold")
+        for command in ("top --n 20", "status", *refine):
+            self._print(f"  {PROGRAM} {command}{store}")
+        if self._reason is Reason.BUDGET:
+            goes_on = self._crawl.settings.budget.new_pages is not None
+            what = "goes on" if goes_on else "with a larger budget"
+            self._print(f"  {self._resume_with_more()}  # {what}")
+        elif self._reason is Reason.EMPTY:
+            again = "" if self._crawl.settings.order.refresh else " --refresh 1"
+            command = self._resume_with_more(reads_again=True)
+            self._print(f"  {command}{again}  # reads pages again; --continuous does not end")
+
+    def _resume_with_more(self, *, reads_again: bool = False) -> str:
+        """Return the command that resumes the crawl. If the page budget is used up, it is doubled,
+        because the same command would do nothing. Revisits count towards the budget.
+        """
+        pages, command = self._crawl.settings.budget.pages, self._options.resume
+        fetched = self._found.pages_fetched or 0
+        if pages is None or (fetched < pages and not reads_again):
+            return command
+        more = f"--pages {2 * max(pages, fetched)}"
+        enlarged, count = _PAGES.subn(more, command)
+        return enlarged if count else f"{command} {more}"
+
+    def fail_without_success(self) -> None:
+        """Raise `NotFetched` if nothing was fetched, or --max-failures was exceeded."""
+        if not self._found.pages_fetched:
+            raise NotFetched(f"nothing could be fetched{_listed(self._found.failures or {})}")
+        counter, limit = self._state.counter, self._options.max_failures
+        if limit is not None and counter.answered >= FEWEST_ANSWERS:
+            share = counter.failed / counter.answered
+            if share > limit:
+                raise NotFetched(f"{share:.1%} of the requested pages failed")
+
+    @cached_property
+    def _found(self) -> Status:
+        """Return the status of the store after the run."""
+        return status(self._store)
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        found, counter, speed = self._found, self._state.counter, self._state.speed
+        known = f"{found.pages_known:,} known on {counted(found.hosts, 'host')}"
+        yield "fetched", f"{counted(found.pages_fetched or 0, 'page')} of {known}"
+        yield "importance", f"{found.importance_gathered or 0:.1%} gathered; {self._ranks(found)}"
+        for name, counts in (("failed", found.failures), ("refused", found.refusals)):
+            if counts:
+                yield name, f"{sum(counts.values()):,}{_listed(counts)}"
+        for mirror in mirrors(self._store):
+            yield "mirror", str(mirror)
+        speed.record(counter.read)
+        pages, duration = counted(counter.read, "page"), as_duration(speed.elapsed_s)
+        yield "this run", f"{pages} in {duration}, {rate(speed.mean)}"
+        yield "store", str(self._store)
+
+    @staticmethod
+    def _ranks(found: Status) -> str:
+        ranks = found.convergence
+        if ranks is None:
+            return "ranks are estimates"
+        kind = "ranks converged" if ranks.is_complete else "ranks broken off while converging"
+        return f"{kind}, error at most {ranks.error_bound:.1e}"
+
+    def _subscribe(self, shown: Display, stack: ExitStack) -> None:
+        options = self._options
+        if options.verbose:
+            self._crawl.subscribe(_showing_all(options.log_format, shown))
+        else:
+            self._crawl.subscribe(lambda event: _show_note(event, shown), (Noted, Steered, Warned))
+        if options.log_file is not None:
+            self._log_files = LogFiles(options.log_file, options.log_keep)
+            stack.callback(self._log_files.close)
+            self._crawl.subscribe(Log(options.log_format, files=self._log_files).hear)
+        if not options.quiet:
+            self._crawl.subscribe(_showing_ranks(shown, stack), (Converging,))
+        if not options.is_demo:
+            self._crawl.subscribe(_warning_without_contact(self._crawl, shown), (Asked, Ended))
+        self._crawl.subscribe(self._state.hear, (Steered,))
+        self._crawl.subscribe(self._state.counter.hear, (Asked, Settled, Delayed))
+
+    def _log_progress(self, progress: Progress) -> None:
+        if self._log_files is not None:
+            self._state.speed.record(self._state.counter.read)
+            text = as_line(self._state, progress)
+            line = progress_line(self._options.log_format, progress, text, time.time())
+            self._log_files.write(line)
+
+    @cached_property
+    def _console(self) -> Console:
+        """Console on stderr, made on demand: rich takes time to import."""
+        from rich.console import Console
+
+        match self._options.color:
+            case "never":
+                return Console(stderr=True, color_system=None)
+            case "always":
+                return Console(stderr=True, force_terminal=True, no_color=False)
+        return Console(stderr=True)
+
+    def _print(self, line: str, style: str = "") -> None:
+        if not self._options.quiet:
+            from rich.text import Text
+
+            self._console.print(Text(visible(line), style=style), soft_wrap=True)
+
+
+def _warning_without_contact(crawl: Crawl, shown: Display) -> Listener:
+    """Warn at the first request, so that a crawl that cannot start is not warned about.
+
+    By then, the contact in the store is known.
+    """
+    lines = [_NO_CONTACT]
+
+    def hear(_event: Event) -> None:
+        while lines:
+            line = lines.pop()
+            if crawl.settings.politeness.contact is None:
+                shown.say(line)
+
+    return hear
+
+
+def _showing_ranks(shown: Display, stack: ExitStack) -> Listener:
+    """Show the progress of the ranks instead of the crawl's."""
+    reports: list[Callable[[float], None]] = []
+
+    def hear(event: Event) -> None:
+        match event:
+            case Converging(done=done):
+                if not reports:
+                    shown.close()
+                    reports.append(stack.enter_context(progress("ranks")))
+                reports[0](done)
+            case _:
+                pass
+
+    return hear
+
+
+def _showing_all(form: str, shown: Display) -> Listener:
+    """Show each event as a log line; text shows readable host names."""
+    as_shown = readable if form == "text" else str
+    said = Log(form, lambda line: shown.say(as_shown(line)))
+    warned = Log(form, lambda line: shown.warn(as_shown(line)))
+    return lambda event: (warned if isinstance(event, Warned) else said).hear(event)
+
+
+def _show_note(event: Event, shown: Display) -> None:
+    match event:
+        case Noted(text=text) | Steered(text=text):
+            shown.say(text)
+        case Warned(text=text):
+            shown.warn(text)
+        case _:
+            pass
+
+
+def _listed(counts: dict[str, int]) -> str:
+    listed = ", ".join(f"{kind} {number:,}" for kind, number in counts.items())
+    return listed and f" ({listed})"
+
+
+# ================================================================ logs
+#
+# Events as log lines, in text or JSON, in one file or one per process.
+
+ROTATED_AT = 10_000_000
+"""Size at which a log is rotated, in bytes."""
+MOST_WAITING = 1 << 20
+"""Bytes buffered while the disk is full; the crawl may be waiting for space as well."""
+CRAWLER = "{crawler}"
+"""Placeholder in the name of a log for the process, each of which gets a file."""
+_MOST_OPEN = 32
+"""Open files of a log. Each page that kills its worker adds one."""
+_NAME = 13
+"""Width of the column with the process, in characters."""
+
+_LABELS = {Noted: "note", Warned: "warning", Steered: "control"}
+
+Writer = Callable[[str], None]
+Form = Callable[[Event, float], str | None]
+
+
+def as_text(event: Event, at: float) -> str | None:
+    """Return a line with time, state, duration, process and page; None for no line."""
+    match event:
+        case Asked() | Converging():
+            return None
+        case Settled(url=url, state=state, detail=detail, elapsed_s=elapsed_s, crawler=crawler):
+            who = "-" if crawler is None else crawler.name
+            line = f"{state.label:<12} {elapsed_s:7.3f} s  {who:<{_NAME}}{url}  {detail}"
+        case Delayed(url=url, detail=detail, crawler=crawler):
+            line = f"{'delayed':<24}{crawler.name:<{_NAME}}{url}  {detail}"
+        case Noted(text=text) | Warned(text=text) | Steered(text=text):
+            line = f"{_LABELS[type(event)]:<24}{text}"
+        case Ended(reason=reason):
+            line = f"{'ended':<24}{reason}"
+        case Converged(error_bound=error, is_complete=is_complete):
+            how = "" if is_complete else "broken off, "
+            left = "not kept" if error is None else f"error at most {error:.1e}"
+            line = f"{'ranks':<24}{how}{left}"
+        case _:
+            assert_never(event)
+    return f"{iso(at)}  {visible(line.rstrip())}"
+
+
+def as_json(event: Event, at: float) -> str | None:
+    """Return one line of JSON; None for no line."""
+    fields: dict[str, object]
+    match event:
+        case Asked() | Converging():
+            return None
+        case Settled(url=url, state=state, detail=detail, elapsed_s=elapsed_s, crawler=crawler):
+            seconds = round(elapsed_s, 6)
+            fields = {"url": url, "state": state.label, "seconds": seconds, "detail": detail}
+            fields |= _named(crawler)
+        case Delayed(url=url, detail=detail, crawler=crawler):
+            fields = {"url": url, "detail": detail} | _named(crawler)
+        case Noted(text=text) | Warned(text=text) | Steered(text=text):
+            fields = {"text": text}
+        case Ended(reason=reason):
+            fields = {"reason": reason}
+        case Converged(error_bound=error, is_complete=is_complete):
+            fields = {"error_bound": error, "complete": is_complete}
+        case _:
+            assert_never(event)
+    named = {"at": round(at, 3), "event": type(event).__name__.lower()} | fields
+    return json_line(named)
+
+
+def _named(crawler: CrawlerId | None) -> dict[str, object]:
+    if crawler is None:
+        return {}
+    pid = os.getpid() if crawler == COORDINATOR else crawler.pid
+    return {"crawler": crawler.name, "pid": pid}
+
+
+FORMS: dict[str, Form] = {"text": as_text, "json": as_json}
+
+
+def progress_line(form: str, progress: Progress, text: str, at: float) -> str:
+    """Return the progress as a log line of this form; `text` is used in text logs."""
+    if form == "json":
+        return json_line({"at": round(at, 3), "event": "progress"} | asdict(progress))
+    return f"{iso(at)}  {'progress':<24}{visible(text)}"
+
+
+class Log:
+    """Listener that writes each event as a line."""
+
+    def __init__(
+        self,
+        form: str,
+        *writers: Writer,
+        files: LogFiles | None = None,
+        today: Callable[[], float] = time.time,
+    ) -> None:
+        self._form = FORMS[form]
+        self._writers, self._files = writers, files
+        self._today = today
+
+    def hear(self, event: Event) -> None:
+        line = self._form(event, self._today())
+        if line is None:
+            return
+        for write in self._writers:
+            write(line)
+        if self._files is not None:
+            crawler = event.crawler if isinstance(event, Settled | Delayed) else None
+            self._files.write(line, crawler or COORDINATOR)
+
+
+class LogFiles:
+    """Log in one file, or in one per process if its name has `{crawler}`."""
+
+    def __init__(self, path: Path, keep: int | None = None) -> None:
+        """Open the file of the main process at once, so that a bad name fails early."""
+        self._path, self._keep = str(path), keep
+        self._open: dict[str, tuple[Writer, ExitStack]] = {}
+        self._writer(self._path_of(COORDINATOR))
+
+    def write(self, line: str, crawler: CrawlerId = COORDINATOR) -> None:
+        """Append a line to the file of a process."""
+        self._writer(self._path_of(crawler))(line)
+
+    def close(self) -> None:
+        """Flush and close all files."""
+        with ExitStack() as stack:
+            for _, closing in self._open.values():
+                stack.push(closing)
+
+    def _path_of(self, crawler: CrawlerId) -> str:
+        return self._path.replace(CRAWLER, crawler.name.replace(" ", "-"))
+
+    def _writer(self, path: str) -> Writer:
+        if path not in self._open:
+            if len(self._open) >= _MOST_OPEN:
+                _, closing = self._open.pop(next(iter(self._open)))
+                closing.close()
+            stack = ExitStack()
+            self._open[path] = stack.enter_context(log_file(Path(path), self._keep)), stack
+        return self._open[path][0]
+
+
+@contextmanager
+def log_file(path: Path, keep: int | None = None) -> Iterator[Writer]:
+    """Yield a function that appends a line to the file, once the disk has room.
+
+    With `keep`, a large file is renamed to FILE.1 and so on, and `keep` of these are kept.
+    """
+    file = _opened(path)
+    waiting = bytearray()
+
+    def write(line: str) -> None:
+        nonlocal file
+        waiting.extend(f"{line}\n".encode())
+        _flush(waiting, file, most=MOST_WAITING)
+        if keep is not None and not waiting and path.is_file() and file.tell() >= ROTATED_AT:
+            file.close()
+            _rotate(path, keep)
+            file = _opened(path)
+
+    try:
+        yield write
+        _flush(waiting, file, most=0)
+    finally:
+        file.close()
+
+
+def _opened(path: Path) -> FileIO:
+    try:
+        return path.open("ab", buffering=0)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+
+
+def _rotate(path: Path, keep: int) -> None:
+    """Rename FILE to FILE.1, FILE.1 to FILE.2 and so on; drop the last of `keep`."""
+    names = [path, *(path.with_name(f"{path.name}.{number}") for number in range(1, keep + 1))]
+    for name, older in reversed(list(pairwise(names))):
+        if name.exists():
+            name.replace(older)
+    path.unlink(missing_ok=True)  # if none is kept
+
+
+def _flush(waiting: bytearray, file: FileIO, *, most: int) -> None:
+    try:
+        while waiting:
+            del waiting[: file.write(waiting)]
+    except OSError as error:
+        if error.errno not in (ENOSPC, EDQUOT) or len(waiting) > most:
+            text = f"{file.name}: {error.strerror}; resume the crawl later"
+            raise MinicrawlError(text) from error

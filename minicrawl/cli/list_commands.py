@@ -1,0 +1,475 @@
+"""Lists of pages and links: `minicrawl pages`, `changes`, `broken`, `redirects`, `orphans`,
+`duplicates` and `top`; and `minicrawl report`, an HTML file with most of them.
+
+Each command imports only its own question, so that it starts quickly.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from minicrawl.cli.input_options import (
+    Moment,
+    count_option,
+    json_option,
+    percent,
+    progress,
+    refuse_without_near_duplicates,
+    selection_options,
+    store_option,
+    tell_of_importance,
+    units,
+    warn_of_unranked_pages,
+)
+from minicrawl.cli.output import short_time, show_json, show_list
+from minicrawl.model import State
+from minicrawl.report.selected_pages import (
+    COLUMNS,
+    LIST_COLUMNS,
+    Block,
+    PageSelection,
+    RankedPage,
+    sorted_rows,
+)
+from minicrawl.report.selected_pages import top as top_pages
+from minicrawl.report.snapshot import RISING, Snapshot, snapshot
+from minicrawl.store.derived import OPIC
+from minicrawl.wording import counted
+
+if TYPE_CHECKING:
+    from minicrawl.report.store_graph import RankedSite
+
+_SHOWN = 100
+_NONE = "none"
+_TEXTS = (
+    *("url", "text", "target", "source", "original", "end", "through", "stands_for"),
+    *("host", "title"),
+)
+_TIMES = ("first_fetched", "last_fetched", "at")
+_USUAL_COLUMNS = "state,status,depth,inlinks,url,stands_for"
+
+Command = Callable[..., Any]
+Rows = Sequence[Sequence[object]]
+Show = Callable[[Sequence[str], Rows], None]
+Found = tuple[type[NamedTuple], Rows]
+"""Kind of rows, and the rows."""
+Finder = Callable[..., Found]
+"""Function of a snapshot, a host (None for all) and further options."""
+
+
+_host_option = click.option("--host", metavar="NAME", help="Only pages of this host.")
+
+
+_exit_code_option = click.option(
+    "--exit-code",
+    "has_exit_code",
+    is_flag=True,
+    help="Exit 1 if anything is listed (for CI).",
+)
+
+
+def _form_options(command: Command) -> Command:
+    """Pass `show`, which prints rows as a table, CSV or JSON."""
+
+    @functools.wraps(command)
+    def with_form(as_csv: bool, as_json: bool, **rest: Any) -> Any:
+        if as_csv and as_json:
+            raise click.UsageError("--csv and --json cannot be combined")
+        show = _show_csv if as_csv else _show_json if as_json else _show_table
+        return command(show=show, **rest)
+
+    csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+    return csv_option(json_option(with_form))
+
+
+def _listing(
+    finish: Callable[[Snapshot, Any], Rows] = lambda _seen, rows: rows,
+    further: Callable[[Command], Command] = lambda command: command,
+) -> Callable[[Finder], click.Command]:
+    """Make a command that shows rows as a table, CSV or JSON.
+
+    `finish` post-processes the rows shown; `further` adds an option.
+    """
+
+    def decorate(find: Finder) -> click.Command:
+        @click.command(find.__name__, help=find.__doc__)
+        @further
+        @_host_option
+        @count_option(_SHOWN)
+        @_exit_code_option
+        @_form_options
+        @store_option
+        def command(
+            store: Path, host: str | None, n: int, has_exit_code: bool, show: Show, **rest: Any
+        ) -> None:
+            with snapshot(store) as seen:
+                kind, rows = find(seen, host, **rest)
+                shown = finish(seen, rows[: n or None])
+            show(kind._fields, shown)
+            if show is _show_table and len(rows) > n > 0:
+                click.echo(f"{counted(len(rows) - n, 'more row')}: --n 0 shows all")
+            if has_exit_code and rows:
+                raise click.exceptions.Exit(1)
+
+        return command
+
+    return decorate
+
+
+def _show_json(columns: Sequence[str], rows: Rows) -> None:
+    show_json([dict(zip(columns, row, strict=True)) for row in rows])
+
+
+def _show_csv(columns: Sequence[str], rows: Rows) -> None:
+    from minicrawl.report.formats import write_csv
+
+    block: Block = {name: [row[place] for row in rows] for place, name in enumerate(columns)}
+    write_csv([block], sys.stdout.buffer, columns)
+
+
+def _show_table(columns: Sequence[str], rows: Rows) -> None:
+    """Show a table, numbers first, without empty columns of text."""
+    if not rows:
+        click.echo(_NONE)
+        return
+    places = range(len(columns))
+    texts = [i for i in places if columns[i] in _TEXTS and any(row[i] for row in rows)]
+    order = [*(i for i in places if columns[i] not in _TEXTS), *texts]
+    lines = ([_cell(columns[i], row[i]) for i in order] for row in rows)
+    show_list([columns[i] for i in order], lines, texts=len(texts))
+
+
+def _cell(name: str, value: object) -> str:
+    if value is None:
+        return "-"
+    if name in _TIMES and sys.stdout.isatty():
+        return short_time(str(value))
+    if isinstance(value, float):
+        return percent(value) if name == "importance" else units(value)
+    return str(value)
+
+
+class _Columns(click.ParamType[tuple[str, ...]]):
+    """Names of columns, separated by commas."""
+
+    name = "columns"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        names = tuple(name.strip() for name in str(value).split(","))
+        for name in names:
+            if name not in LIST_COLUMNS:
+                self.fail(f"{name!r} is not one of {', '.join(LIST_COLUMNS)}", param, ctx)
+        return names
+
+
+@click.command()
+@_host_option
+@count_option(_SHOWN)
+@click.option(
+    "--state",
+    "states",
+    metavar="STATE",
+    type=click.Choice([state.label for state in State if state is not State.FOREIGN]),
+    multiple=True,
+    help="Only pages in this state, such as not-found or moved. Repeatable.",
+)
+@click.option(
+    "--sort",
+    metavar="COLUMN",
+    default="rank",
+    show_default=True,
+    help="Sort by this column; a leading - sorts descending.",
+)
+@click.option(
+    "--columns",
+    metavar="NAME,...",
+    type=_Columns(),
+    default=_USUAL_COLUMNS,
+    show_default=True,
+    help=f"Columns to show, from {', '.join(LIST_COLUMNS)}.",
+)
+@_form_options
+@store_option
+def pages(
+    store: Path,
+    host: str | None,
+    n: int,
+    states: tuple[str, ...],
+    sort: str,
+    columns: tuple[str, ...],
+    show: Show,
+) -> None:
+    """List pages with selected columns."""
+    column = sort.removeprefix("-")
+    if column not in COLUMNS:
+        raise click.UsageError(f"--sort {sort}: not one of {', '.join(COLUMNS)}")
+    wanted = PageSelection(count=n, host=host, states=frozenset(map(State.labelled, states)))
+    with snapshot(store) as seen:
+        found = sorted_rows(seen, wanted, column, falling=sort.startswith("-"))
+    show(columns, [[row[name] for name in columns] for row in found])
+
+
+@_listing(
+    further=click.option(
+        "--since",
+        metavar="TIME",
+        type=Moment(),
+        help="Show changes since this time (2026-11-22 or 2026-11-22T10:00, UTC) or age (12h, "
+        "7d).  [default: since the last crawl began]",
+    ),
+)
+def changes(seen: Snapshot, host: str | None, since: float | None) -> Found:
+    """List new, changed and removed pages.
+
+    The most important pages come first. `what` is new, changed, moved, gone, failed or refused;
+    `at` is when a crawl found it. A kept page has changed if its text differs; `old_words` and
+    `new_words` are the lengths of both texts. Any other page has changed if a byte differs.
+    """
+    from minicrawl.report.page_states import Change
+    from minicrawl.report.page_states import changes as find_changes
+
+    return Change, find_changes(seen, since, host)
+
+
+def _with_texts(seen: Snapshot, rows: Any) -> Rows:
+    from minicrawl.report.page_links import with_texts
+
+    return with_texts(seen, rows)
+
+
+@_listing(_with_texts)
+def broken(seen: Snapshot, host: str | None) -> Found:
+    """List broken links, most linked target first.
+
+    The target failed, directly or behind the redirects in `through`, or has a non-public address.
+    --host selects the pages with the links. `text` is the text of the link, if the store was made
+    with `crawl --keep links` or --keep pages.
+    """
+    from minicrawl.report.page_links import BrokenLink, broken_links
+
+    with progress("links") as tell:
+        return BrokenLink, broken_links(seen, host, tell)
+
+
+@_listing()
+def redirects(seen: Snapshot, host: str | None) -> Found:
+    """List redirects and their final targets, most linked first.
+
+    `links` is the number of links to the redirect, `state` the state of its target, `through` the
+    other redirects on the way. A loop, or a redirect to nowhere, has no target.
+    """
+    from minicrawl.report import page_links
+
+    with progress("links") as tell:
+        return page_links.Redirect, page_links.redirects(seen, host, tell)
+
+
+@_listing()
+def orphans(seen: Snapshot, host: str | None) -> Found:
+    """List pages that no page links to, most important first.
+
+    They were found in another way, such as in a sitemap. Seeds are left out.
+    """
+    from minicrawl.report import page_links
+
+    with progress("links") as tell:
+        return page_links.Orphan, page_links.orphans(seen, host, tell)
+
+
+@_listing()
+def duplicates(seen: Snapshot, host: str | None) -> Found:
+    """List duplicate pages, largest group first.
+
+    A duplicate names another page as canonical (canonical), has the same content (alias), or has a
+    URL of a form that led to the same page before (twin).
+    """
+    from minicrawl.report import page_links
+
+    return page_links.Duplicate, page_links.duplicates(seen, host)
+
+
+# ---------------------------------------------------------------- all of it in one file
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@store_option
+def report(file: Path, store: Path) -> None:
+    """Write an HTML report on a site to FILE.
+
+    The report lists broken links, redirects, orphans, duplicates, deep, slow and large pages, and
+    missing or repeated titles. It also shows the most important pages, the number of links per
+    page, and a graph of the hosts. The file is self-contained.
+    """
+    from minicrawl.own_files import replacing
+    from minicrawl.report.site_report import site_report, write_site_report
+
+    with snapshot(store) as seen, progress("links") as tell:
+        found = site_report(seen, time.time(), tell)
+    with replacing(file) as written:
+        write_site_report(found, written)
+    click.echo(f"{file}: {len(found.sections)} sections", err=True)
+
+
+# ================================================================ top
+#
+# `minicrawl top`: the most important pages or sites.
+
+PAGE_HEADINGS = ("rank", "importance", "in-links", "depth", "found", "status", "url", "title")
+SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "site")
+
+
+@click.command()
+@selection_options(count=100)
+@click.option("--by", metavar="NAME", default=OPIC, show_default=True, help="Order by this rank.")
+@click.option(
+    "--sites",
+    is_flag=True,
+    help="List sites, by cash from other sites; with --by, by the sum of their pages' scores.",
+)
+@click.option(
+    "--rising",
+    is_flag=True,
+    help="Order by cash received since the last fetch, relative to the page's history (1: "
+    "unchanged).",
+)
+@click.option(
+    "--all",
+    "takes_all",
+    is_flag=True,
+    help="Include redirects, duplicates and missing pages.",
+)
+@click.option(
+    "--fold",
+    is_flag=True,
+    help="Show only the best of each group of near-duplicates, as found by `index`.",
+)
+@json_option
+@store_option
+def top(
+    store: Path,
+    selection: PageSelection,
+    by: str,
+    sites: bool,
+    rising: bool,
+    takes_all: bool,
+    fold: bool,
+    as_json: bool,
+) -> None:
+    """List the most important pages, fetched or not.
+
+    The importance of a page is its share of all cash flow once the ranks have converged; until then
+    it is estimated from the cash that has flowed. The last line gives the error. The rank is the
+    place among all known pages. `found` numbers the pages in order of discovery.
+    """
+    _refuse_conflicts(selection, by, sites=sites, rising=rising, fold=fold)
+    if takes_all and (sites or selection.unread):
+        raise click.UsageError("--all is for pages that were read: leave out --sites and --unread")
+    by = RISING if rising else by
+    selection = replace(selection, by=by, only_pages=not takes_all, folds=fold)
+    with snapshot(store) as seen:
+        warn_of_unranked_pages(seen, [by])
+        if sites:
+            from minicrawl.report.store_graph import top_sites
+
+            with progress("links") as tell:
+                ranked = top_sites(seen, selection.count, by, tell)
+            _show_sites(seen, ranked, by, as_json)
+            return
+        if fold:
+            refuse_without_near_duplicates(seen)
+        found = top_pages(seen, selection)
+        if as_json:
+            show_json([page._asdict() for page in found])
+            return
+        _show_pages(found, by, fold=fold)
+        tell_of_importance(seen)
+
+
+def _show_pages(found: Iterable[RankedPage], by: str, *, fold: bool) -> None:
+    headings = PAGE_HEADINGS if by == OPIC else _with_heading(PAGE_HEADINGS, by)
+    show_list(
+        _folded(headings, "alike") if fold else headings,
+        (_line(page, by, fold=fold) for page in found),
+        texts=2,
+    )
+
+
+def _line(page: RankedPage, by: str, *, fold: bool) -> tuple[str, ...]:
+    line = _page_line(page)
+    line = line if by == OPIC else _with_score(line, page.score, by)
+    return _folded(line, f"{page.near_duplicates:,}") if fold else line
+
+
+def _folded(line: Sequence[str], alike: str) -> tuple[str, ...]:
+    """Insert the number of near-duplicates before the texts."""
+    return (*line[:-2], alike, *line[-2:])
+
+
+def _refuse_conflicts(
+    selection: PageSelection, by: str, *, sites: bool, rising: bool, fold: bool
+) -> None:
+    if rising and by != OPIC:
+        raise click.UsageError("--rising is an order of its own: leave out --by")
+    if sites and (rising or by == RISING):
+        raise click.UsageError("--rising is an order of pages: leave out --sites")
+    if sites and not selection.is_all:
+        raise click.UsageError("--sites cannot be combined with --host, --unread and --fetched")
+    if sites and fold:
+        raise click.UsageError("--fold is for pages: leave out --sites")
+
+
+def _with_heading(headings: Sequence[str], by: str) -> tuple[str, ...]:
+    first, *others = headings
+    return first, by, *others
+
+
+def _with_score(line: Sequence[str], score: float | None, by: str) -> tuple[str, ...]:
+    if score is None:
+        return _with_heading(line, "-")
+    return _with_heading(line, f"{score:.2f}" if by == RISING else percent(score))
+
+
+def _page_line(page: RankedPage) -> tuple[str, ...]:
+    return (
+        f"{page.rank:,}",
+        percent(page.importance),
+        f"{page.inlinks:,}",
+        str(page.depth),
+        f"{page.found:,}",
+        str(page.status or "-"),
+        page.url,
+        page.title,
+    )
+
+
+def _show_sites(seen: Snapshot, sites: list[RankedSite], by: str, as_json: bool) -> None:
+    if as_json:
+        show_json([site._asdict() for site in sites])
+    elif by == OPIC:
+        show_list(SITE_HEADINGS, map(_site_line, sites), texts=1)
+        tell_of_importance(seen)
+    else:
+        lines = (_with_score(_site_line(site), site.score, by) for site in sites)
+        show_list(_with_heading(SITE_HEADINGS, by), lines, texts=1)
+
+
+def _site_line(site: RankedSite) -> tuple[str, ...]:
+    return (
+        f"{site.rank:,}",
+        percent(site.importance),
+        percent(site.pages_importance),
+        f"{site.pages:,}",
+        f"{site.fetched:,}",
+        site.site,
+    )

@@ -1,0 +1,369 @@
+"""The state of a crawl: `minicrawl status`, `errors`, `frontier` and `check`."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from minicrawl.cli.graph_commands import sample_facts
+from minicrawl.cli.input_options import (
+    count_option,
+    json_option,
+    percent,
+    progress,
+    store_option,
+    units,
+)
+from minicrawl.cli.output import (
+    share,
+    short_time,
+    show_facts,
+    show_json,
+    show_list,
+)
+from minicrawl.cli.setting_options import CONFIG_VARIABLE, graph_of_option, loaded_from
+from minicrawl.config import Settings
+from minicrawl.control import ControlRequest, Verb, ask
+from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.model import CRAWLED, State
+from minicrawl.report import crawl_status as report
+from minicrawl.report.audit import audit
+from minicrawl.report.crawl_status import StoredPart, mirrors, shown_sample, stored_parts
+from minicrawl.report.page_states import (
+    KINDS,
+    ErrorKind,
+    ErrorQuery,
+    ErrorReport,
+    FailedPage,
+    FailingHost,
+)
+from minicrawl.report.page_states import errors as find_errors
+from minicrawl.report.snapshot import WaitingPage, snapshot, told, waiting
+from minicrawl.wording import as_duration, counted, rate, visible
+
+if TYPE_CHECKING:
+    from minicrawl.checking import Cloaking, PageAnswer
+
+KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
+HOST_HEADINGS = ("pages", "mostly", "host", "last detail")
+PAGE_HEADINGS = ("requested at", "status", "kind", "url", "detail")
+WAITING_HEADINGS = ("rank", "key", "given", "cash", "depth", "in-links", "url")
+STORED_HEADINGS = ("number", "of", "size", "part")
+NO_FAILURES = "no failures"
+
+_PATIENCE_S = 2.0
+_UNKNOWN = "-"
+_KIB = 1024
+
+
+@click.command()
+@click.option("--mirrors", "wants_mirrors", is_flag=True, help="Also list mirrored hosts.")
+@click.option(
+    "--stored",
+    "wants_stored",
+    is_flag=True,
+    help="Also list the number and size of all stored parts. This is slow for a large store.",
+)
+@click.option(
+    "--graph", "wants_graph", is_flag=True, help="Also measure the graph of a large store."
+)
+@graph_of_option(CRAWLED)
+@json_option
+@store_option
+def status(
+    store: Path,
+    wants_mirrors: bool,
+    wants_stored: bool,
+    wants_graph: bool,
+    graph_of: str,
+    as_json: bool,
+) -> None:
+    """Show the progress of the crawl, its graph, and the command that resumes it.
+
+    The counts are fast for any store. The graph is taken from the latest sample if it covers all
+    pages, or if a running crawl takes samples (`crawl --graph-stats`). Otherwise a small graph is
+    measured now; a large one only with `--graph`, else its last sample is shown. `minicrawl check`
+    verifies the store itself.
+    """
+    found = report.status(store)
+    repeating = mirrors(store) if wants_mirrors else []
+    parts = stored_parts(store) if wants_stored else []
+    live = dict(_live(store))
+    sample = shown_sample(store, graph_of, is_running=bool(live), even_of_many=wants_graph)
+    if as_json:
+        listed = {"mirrors": [mirror._asdict() for mirror in repeating]} if wants_mirrors else {}
+        listed |= {"stored": [part._asdict() for part in parts]} if wants_stored else {}
+        show_json(found.as_json() | live | listed | {"graph": sample and sample.as_json()})
+        return
+    mirrors_found = [("mirror", str(one)) for one in repeating]
+    if wants_mirrors and not repeating:
+        mirrors_found = [("mirror", "none")]
+    show_facts([*live.items(), *_facts(found, store), *mirrors_found])
+    if parts:
+        click.echo()
+        show_list(STORED_HEADINGS, map(_part_line, parts), texts=1)
+    if sample is not None:
+        click.echo()
+        show_facts(sample_facts(sample, time.time()))
+
+
+def _part_line(part: StoredPart) -> tuple[str, ...]:
+    size = "-" if part.bytes is None else _size(part.bytes)
+    return f"{part.number:,}", part.of, size, part.part
+
+
+def _live(store: Path) -> Iterator[tuple[str, str]]:
+    """Yield the state of a running crawl, if there is one."""
+    with suppress(MinicrawlError):
+        found = ask(store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)
+        yield "crawl", f"{found['state']}, process {found['pid']}"
+
+
+def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
+    yield "pages known", f"{found.pages_known:,} on {counted(found.hosts, 'host')}"
+    yield "fetched", _count(found.pages_fetched)
+    yield "waiting", _count(found.pages_unread)
+    yield "duplicates", _counts(found.standing_for_others)
+    yield "failed", _counts(found.failures)
+    yield "refused", _counts(found.refusals)
+    gathered = found.importance_gathered
+    yield "importance gathered", _UNKNOWN if gathered is None else percent(gathered)
+    yield "importance", told(found.convergence)
+    yield "found per fetch", _number(found.found_per_fetch, " pages")
+    yield "G", f"{_number(found.g, ' units')}, error factor M/G {_number(found.error_factor)}"
+    yield "running time", _duration(found.running_s)
+    yield "fetches per second", _pace(found.fetches_per_second)
+    yield "downloaded", _size(found.bytes) + _throughput(found)
+    yield "store", f"{store}, {_size(found.store_bytes)}"
+    for end, size in found.beside_bytes.items():
+        yield "", f"{store}{end}, {_size(size)}"
+    if found.pruning_waits:
+        yield "old versions", "removed as soon as nobody reads the archive"
+    if found.command:
+        yield "resume with", found.command
+
+
+def _throughput(found: report.Status) -> str:
+    return (
+        f", {_size(round(found.bytes / found.running_s))} a second"
+        if found.running_s and found.bytes
+        else ""
+    )
+
+
+def _count(number: int | None) -> str:
+    return _UNKNOWN if number is None else f"{number:,}"
+
+
+def _counts(counts: Mapping[str, int] | None) -> str:
+    if counts is None:
+        return _UNKNOWN
+    listed = ", ".join(f"{name} {number:,}" for name, number in counts.items())
+    return f"{sum(counts.values()):,} ({listed})" if counts else "0"
+
+
+def _number(number: float | None, unit: str = "") -> str:
+    return _UNKNOWN if number is None else f"{number:,.2f}{unit}"
+
+
+def _pace(per_second: float | None) -> str:
+    return _UNKNOWN if per_second is None else rate(per_second).removesuffix("/s")
+
+
+def _duration(seconds: float | None) -> str:
+    return _UNKNOWN if seconds is None else as_duration(seconds)
+
+
+def _size(count: float | None) -> str:
+    if count is None:
+        return _UNKNOWN
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if count < _KIB:
+            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
+        count /= _KIB
+    return f"{count:,.1f} TiB"
+
+
+@click.command()
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice([state.label for state in KINDS]),
+    metavar="NAME",
+    multiple=True,
+    help="Only this kind of error, such as timeout or robots. Repeatable.",
+)
+@click.option("--host", metavar="NAME", help="Only pages of this host.")
+@count_option(20)
+@json_option
+@store_option
+def errors(store: Path, kinds: tuple[str, ...], host: str | None, n: int, as_json: bool) -> None:
+    """Show failed pages: by kind, by host, and the latest with their reasons.
+
+    Refused pages, such as those forbidden by robots.txt, are only counted; --kind shows their hosts
+    and pages. The share is of all page requests. --n applies to hosts and to pages.
+    """
+    wanted = frozenset(State.labelled(kind) for kind in kinds)
+    with snapshot(store) as seen:
+        found = find_errors(seen, ErrorQuery(kinds=wanted, host=host, count=n))
+    if as_json:
+        show_json(found.as_json())
+    elif found.kinds:
+        _show_errors(found)
+    else:
+        click.echo(NO_FAILURES)
+
+
+def _show_errors(found: ErrorReport) -> None:
+    show_list(KIND_HEADINGS, map(_kind_line, found.kinds), texts=2)
+    if found.pages:
+        click.echo()
+        show_list(HOST_HEADINGS, map(_host_line, found.hosts), texts=2)
+        click.echo()
+        show_list(PAGE_HEADINGS, map(_page_line, found.pages), texts=2)
+
+
+def _kind_line(kind: ErrorKind) -> tuple[str, ...]:
+    return (
+        f"{kind.pages:,}",
+        f"{kind.requests:,}",
+        f"{kind.share:.1%}",
+        kind.kind,
+        kind.means,
+        kind.helps,
+    )
+
+
+def _host_line(host: FailingHost) -> tuple[str, ...]:
+    return f"{host.pages:,}", host.kind, host.host, host.detail
+
+
+def _page_line(page: FailedPage) -> tuple[str, ...]:
+    return short_time(page.at or "never"), str(page.status or "-"), page.kind, page.url, page.detail
+
+
+@click.command()
+@count_option(20)
+@json_option
+@store_option
+def frontier(store: Path, n: int, as_json: bool) -> None:
+    """List the next pages to fetch, ignoring the delays of hosts.
+
+    Pages are ordered by `key`, in units of cash. With --strategy greedy, `key` is the initial unit
+    of a page plus `given`, the cash from links and endowments. With siblings, it also counts what
+    the pages found together with it led to. Other strategies have no `key`. `cash` includes a share
+    of the virtual page's cash.
+    """
+    with snapshot(store, ordered=True) as seen:
+        if as_json:
+            show_json([page._asdict() for page in waiting(seen, n)])
+        else:
+            show_list(WAITING_HEADINGS, map(_waiting_line, waiting(seen, n)), texts=1)
+
+
+def _waiting_line(page: WaitingPage) -> tuple[str, ...]:
+    return (
+        f"{page.rank:,}",
+        _UNKNOWN if page.key is None else units(page.key),
+        units(page.given),
+        units(page.cash),
+        str(page.depth),
+        f"{page.inlinks:,}",
+        page.url,
+    )
+
+
+@click.command()
+@click.option(
+    "--cloaking",
+    "url",
+    metavar="URL",
+    help="Check instead whether the server sends this page differently to a browser. Makes four "
+    "requests, as politely as a crawl.",
+)
+@json_option
+@store_option
+@click.pass_context
+def check(context: click.Context, store: Path, url: str | None, as_json: bool) -> None:
+    """Verify a store: the file, the links, every atom of cash.
+
+    Prints a line per problem, and exits 1 if there is any.
+    """
+    if url is not None:
+        context.exit(1 if is_cloaked(url, as_json=as_json) else 0)
+    with progress("check") as tell:
+        found = audit(store, tell)
+    if as_json:
+        show_json(found.as_json())
+    else:
+        for line in found.lines():
+            click.echo(visible(line))
+    context.exit(0 if found.is_intact else 1)
+
+
+# ================================================================ cloaking
+#
+# `minicrawl check --cloaking`: whether a browser is served another page.
+
+
+def is_cloaked(url: str, *, as_json: bool) -> bool:
+    """Check a page, show the findings, and return whether it is served differently."""
+    import asyncio
+
+    from minicrawl.app import SystemClock
+    from minicrawl.checking import check_cloaking
+    from minicrawl.web.urls import canonical_seed
+
+    wanted = canonical_seed(url)
+    if wanted is None:
+        raise UsageError(f"--cloaking: {url!a} is not a URL")
+    with progress("four requests"):
+        found = asyncio.run(check_cloaking(wanted, _settings(), SystemClock()))
+    if as_json:
+        show_json(found.as_json())
+    else:
+        show_facts(_cloaking_facts(found))
+    return found.is_cloaked
+
+
+def _settings() -> Settings:
+    """Return the settings of a crawl, from the environment and the settings file."""
+    chosen = os.environ.get(CONFIG_VARIABLE)
+    return loaded_from({}, Path(chosen) if chosen else None).settings
+
+
+def _cloaking_facts(found: Cloaking) -> Iterator[tuple[str, str]]:
+    yield "crawler", _told(found.crawler[0])
+    yield "browser", _told(found.browser[0])
+    yield "text", f"{share(found.likeness)} alike, and {share(found.steadiness)} for one name"
+    yield "links", f"{share(found.links)} alike"
+    for one in found.differences:
+        yield one.what, f"crawler: {one.crawler or 'none'}; browser: {one.browser or 'none'}"
+    for name, is_crawler in (("crawler", True), ("browser", False)):
+        for line in found.only_for(crawler=is_crawler) if found.is_cloaked else ():
+            yield f"only for {name}", line[:_LONGEST]
+    yield "verdict", _verdict(found)
+
+
+_LONGEST = 200
+
+
+def _told(answer: PageAnswer) -> str:
+    if answer.why:
+        return f"{answer.url}: {answer.why}"
+    links, vary = counted(len(answer.page.links), "link"), ", Vary: User-Agent"
+    return f"{answer.url}: {answer.page.title!r}, {links}{vary if answer.varies else ''}"
+
+
+def _verdict(found: Cloaking) -> str:
+    if found.is_cloaked:
+        return "served differently"
+    if found.is_unsteady:
+        return "not known: the page changes too much by itself"
+    return "the same for both"

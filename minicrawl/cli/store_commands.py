@@ -1,0 +1,374 @@
+"""Commands on whole stores and archives: `minicrawl import`, `move` and `archive`."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from minicrawl.cli import PROGRAM
+from minicrawl.cli.input_options import (
+    json_option,
+    own_store_option,
+    progress,
+    store_with_pages_option,
+)
+from minicrawl.cli.output import show_facts, show_json
+from minicrawl.cli.setting_options import (
+    CommandWithSettings,
+    SettingOption,
+    given_options,
+    loaded_options,
+    naming,
+)
+from minicrawl.config import Loaded, Settings
+from minicrawl.errors import UsageError
+from minicrawl.wording import counted, visible
+
+if TYPE_CHECKING:
+    from minicrawl.archive.reader import ArchiveReader
+    from minicrawl.archive.writer import Pruning
+    from minicrawl.crawl.recorded import WarcImport
+    from minicrawl.crawl.start.graph_import import Imported
+    from minicrawl.report.crawl_status import Status
+
+
+_OF_REQUESTS = ("warc", "check-external", "check-assets")
+"""Settings that have no effect without requests."""
+
+
+@click.command("import", cls=CommandWithSettings)
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@loaded_options("types", "store", without=_OF_REQUESTS)
+def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
+    """Create a store from WARC files or a graph file, without fetching anything.
+
+    FILES are WARC files of any program: plain, .gz or .zst, or several in a .wacz. Their records
+    are processed in order, like the responses of a crawl. All commands work on the store, and
+    `minicrawl crawl` continues with the pages that were not recorded. Responses are kept beside the
+    store, for `page` and `search`; with --requisites, so are the images, styles and other files
+    that the pages need.
+
+    Alternatively, FILES is one graph file, plain or .gz; `-` is stdin. Every page with links then
+    counts as fetched. Nodes that are not URLs keep their names.
+    """
+    from minicrawl.fetch.warc import is_recorded
+
+    links = [file for file in files if not is_recorded(file)]
+    if not links:
+        _import_warcs(files, loaded.settings, as_json=as_json)
+    elif len(files) > 1:
+        raise UsageError(f"{links[0]} is no WARC file: of graph files, only one is imported")
+    else:
+        _refuse_options_of_pages()
+        _import_graph(links[0], loaded.settings.storing.store, as_json=as_json)
+
+
+# ---------------------------------------------------------------- WARC files
+
+
+def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -> None:
+    from minicrawl.crawl.recorded import import_warcs
+    from minicrawl.report.crawl_status import status
+
+    with progress("import") as tell:
+        made = import_warcs(files, settings.with_values({"max-tries": 1}), _warn, tell)
+    found = status(made.store)
+    if as_json:
+        show_json({"store": str(made.store), "records": made.records, "skipped": made.skipped})
+    else:
+        show_facts(_facts(made, found))
+
+
+_FIRST_PLURAL = re.compile(r"(record|revisit)s")
+
+
+def _warn(line: str) -> None:
+    click.echo(f"{PROGRAM}: {visible(line)}", err=True)
+
+
+def _facts(made: WarcImport, found: Status) -> Iterator[tuple[str, str]]:
+    yield "store", str(made.store)
+    yield "records", f"{made.records:,}"
+    known = f"{found.pages_known:,} known on {counted(found.hosts, 'host')}"
+    yield "pages", f"{found.pages_fetched or 0:,} read, of {known}"
+    for name, counts in (("failed", found.failures), ("refused", found.refusals)):
+        if counts:
+            yield name, ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+    for reason, count in sorted(made.skipped.items(), key=lambda item: -item[1]):
+        yield "left out", f"{count:,} {_one(reason) if count == 1 else reason}"
+    if found.convergence is not None and found.convergence.is_complete:
+        yield "next step", f"`minicrawl top{naming(made.store)}` shows the most important pages"
+    else:
+        yield "next step", f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
+
+
+def _one(reason: str) -> str:
+    """Return a reason in the singular: `1 record of robots.txt`."""
+    return _FIRST_PLURAL.sub(r"\1", reason, count=1)
+
+
+# ---------------------------------------------------------------- graph files
+
+
+def _refuse_options_of_pages() -> None:
+    context = click.get_current_context()
+    for option in context.command.params:
+        is_given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if is_given and isinstance(option, SettingOption) and option.name != "store":
+            raise UsageError(f"{option.opts[0]} is for WARC files: a graph file has links alone")
+
+
+def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
+    from minicrawl.crawl.start.graph_import import import_graph
+    from minicrawl.graphfiles import PIPE
+    from minicrawl.report.store_graph import opened
+    from minicrawl.store.reader import refuse_to_overwrite
+
+    refuse_to_overwrite(store)
+    with opened(store, file, progress) as source:
+        named = source.graph
+    label = "stdin" if str(file) == PIPE else file.name
+    with progress("import") as tell:
+        made = import_graph(named, store, label, time.time(), tell)
+    if as_json:
+        show_json(asdict(made) | {"store": str(made.store)})
+    else:
+        show_facts(_graph_facts(made))
+
+
+def _graph_facts(made: Imported) -> Iterator[tuple[str, str]]:
+    yield "store", str(made.store)
+    yield "pages", f"{made.pages:,}, {made.read:,} with links"
+    yield "links", f"{made.links:,}"
+    if made.merged:
+        yield "merged", f"{counted(made.merged, 'name')} with the same URL as another one"
+    if made.self_links:
+        links = counted(made.self_links, "link")
+        yield "left out", f"{links} from a page to itself"
+    yield "next step", f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
+
+
+# ================================================================ move
+
+
+@click.command()
+@click.argument("new", type=click.Path())
+@json_option
+@own_store_option
+def move(new: str, store: Path, as_json: bool) -> None:
+    """Move the store and its files to NEW, a file or a folder.
+
+    A NEW that ends in / is a folder. Missing folders are created.
+
+    Files of a store have its name followed by `-` or `.log`: ranks, the link index, kept pages,
+    logs. A store cannot be moved while a crawl writes it. Repeat the command to complete an
+    interrupted move.
+    """
+    from minicrawl.store.files import move as move_store
+
+    files = move_store(store, Path(new), is_folder=new.endswith("/"), made=_tell_of_folder)
+    if as_json:
+        show_json([str(file) for file in files])
+    else:
+        for file in files:
+            click.echo(visible(str(file)))
+
+
+def _tell_of_folder(folder: Path) -> None:
+    click.echo(f"made the folder {visible(str(folder))}", err=True)
+
+
+# ================================================================ archive
+#
+# `minicrawl archive`: the files of kept pages.
+
+folder_argument = click.argument(
+    "folder",
+    required=False,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+
+
+@click.group()
+def archive() -> None:
+    """Describe, verify or prune kept pages.
+
+    FOLDER is an archive, with or without its store. The default is the archive of the store.
+    """
+
+
+@archive.command()
+@folder_argument
+@json_option
+@store_with_pages_option
+def info(folder: Path | None, store: Path, as_json: bool) -> None:
+    """Show the number and size of records in FOLDER."""
+    _refuse_both(folder)
+    with _opened(store, folder) as reader:
+        found = dict(_archive_facts(reader))
+    for line in _lost(store, folder):
+        click.echo(visible(line), err=True)
+    if as_json:
+        show_json(found)
+    else:
+        show_facts((name, f"{value:,}") for name, value in found.items())
+
+
+@archive.command("verify")
+@folder_argument
+@json_option
+@store_with_pages_option
+def verify_command(folder: Path | None, store: Path, as_json: bool) -> None:
+    """Verify all records in FOLDER, and list damaged ones.
+
+    Exits 1 if there are any.
+    """
+    from minicrawl.archive.reader import verify
+
+    _refuse_both(folder)
+    with _opened(store, folder) as reader:
+        wrong = [*_lost(store, folder), *verify(reader)]
+        records = sum(one.records for one in reader.index.totals(reader.end))
+    if as_json:
+        show_json({"ok": not wrong, "records": records, "wrong": wrong})
+    else:
+        for line in wrong or [f"ok: {counted(records, 'record')}"]:
+            click.echo(visible(line))
+    click.get_current_context().exit(1 if wrong else 0)
+
+
+@archive.command()
+@click.option(
+    "--keep-versions",
+    "versions",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Keep only the last N versions of each page.",
+)
+@click.option("--before", metavar="TIME", help="Remove versions older than this time.")
+@click.option(
+    "--best",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Keep only versions of the N most important pages.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, without removing it.")
+@json_option
+@own_store_option
+def prune(
+    store: Path,
+    versions: int | None,
+    before: str | None,
+    best: int | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Remove old or unimportant versions of pages.
+
+    The remaining versions are copied to new files first, so there must be room for them, and no
+    crawl may be running. A program that is reading the archive is not disturbed; the next crawl or
+    `prune` then removes the old files. Damaged records are listed and removed; then the exit code
+    is 1.
+    """
+    if versions is None and before is None and best is None:
+        raise click.UsageError("--keep-versions, --before or --best must say what to remove")
+    from minicrawl.archive.reader import verify
+    from minicrawl.archive.writer import PruneRules, Pruning
+    from minicrawl.crawl.settle.keeping import prune_store
+    from minicrawl.report.archived_pages import kept_pages, keys_of_best, moment
+    from minicrawl.report.snapshot import snapshot
+
+    at = None if before is None else moment(before)
+    with snapshot(store) as seen, kept_pages(seen) as reader:
+        keys = None if best is None else keys_of_best(seen, best)
+        rules = PruneRules(versions=versions, before=at, keys=keys)
+        pruning, is_gone = Pruning(reader, rules), True
+        pruning.refuse_all(reader)
+        damaged = list(verify(reader))
+    for line in damaged:
+        click.echo(f"{PROGRAM}: damaged, so it goes as well: {visible(line)}", err=True)
+    if not dry_run:
+        pruning, is_gone = prune_store(store, rules)
+    _show_pruning(pruning, as_json, is_gone=is_gone, is_done=is_gone and not dry_run)
+    click.get_current_context().exit(1 if damaged else 0)
+
+
+def _show_pruning(pruning: Pruning, as_json: bool, *, is_gone: bool, is_done: bool) -> None:
+    facts = {"answers": pruning.records, "bytes": pruning.record_bytes}
+    facts |= {"removed answers": pruning.dropped, "removed bytes": pruning.freed_bytes()}
+    if as_json:
+        show_json(facts | {"done": is_done})
+    else:
+        show_facts((name, f"{value:,}") for name, value in facts.items())
+        if not is_gone:
+            click.echo(
+                "another program is reading the old files: the next crawl or prune removes them"
+            )
+
+
+def _refuse_both(folder: Path | None) -> None:
+    if folder is not None and "store" in given_options():
+        raise click.UsageError("--store and FOLDER cannot be combined")
+
+
+@contextmanager
+def _opened(store: Path, folder: Path | None) -> Iterator[ArchiveReader]:
+    """Open the archive as of the last commit of its store.
+
+    It is locked before the store is read, so that a crawl that prunes it meanwhile deletes nothing.
+    """
+    from minicrawl.archive.reader import ArchiveReader
+    from minicrawl.archive.segments import held
+    from minicrawl.report.archived_pages import folder_of
+
+    place = folder_of(store, folder)
+    hold = held(place)
+    try:
+        with closing(ArchiveReader(place, _end(store, folder))) as reader:
+            yield reader
+    finally:
+        if hold is not None:
+            os.close(hold)
+
+
+def _end(store: Path, folder: Path | None) -> int | None:
+    """Return the end of the archive, as of the last commit of the store."""
+    if folder is not None:
+        return None
+    from minicrawl.report.archived_pages import kept_pages
+    from minicrawl.report.snapshot import snapshot
+
+    with snapshot(store) as seen, kept_pages(seen) as found:
+        return found.end
+
+
+def _lost(store: Path, folder: Path | None) -> list[str]:
+    if folder is not None:
+        return []
+    from minicrawl.report.archived_pages import lost_pages
+    from minicrawl.store.reader import archive_folder, reading
+
+    with reading(store) as connection:
+        return list(lost_pages(connection, archive_folder(store)))
+
+
+def _archive_facts(reader: ArchiveReader) -> Iterator[tuple[str, int]]:
+    totals = reader.index.totals(reader.end)
+    yield from ((f"{one.kind.name.lower()} records", one.records) for one in totals)
+    yield "bytes", sum(one.record_bytes for one in totals)
+    yield "segments", len(reader.segments.numbers())

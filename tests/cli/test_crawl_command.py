@@ -1,0 +1,687 @@
+"""`minicrawl crawl`: from seeds to pages, interrupted and resumed, and every way to end."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from socket import create_server
+from typing import Any
+
+import pytest
+
+from minicrawl.app import Crawl
+from minicrawl.cli import main
+from minicrawl.cli.crawl_command import show_preview
+from minicrawl.config import Scope, Settings
+from minicrawl.config.parts import DEMO_STORE
+from minicrawl.crawl.events import Reason
+from minicrawl.crawl.start.preparation import FirstHost, FirstPage, Preview
+from minicrawl.demo.web import DemoServer, DemoWeb
+from minicrawl.errors import UsageError
+from minicrawl.model import State
+from minicrawl.report.audit import audit
+from minicrawl.report.crawl_status import latest_sample, status
+from minicrawl.store.writer import StoreWriter
+from tests.cli.imports import HEAVY, packages_imported_by
+from tests.processes import PATIENCE_S, killed_on_failure
+
+Captured = pytest.CaptureFixture[str]
+
+WEB = DemoWeb(100)
+QUICK = ("--delay", "0", "--allow-private", "--per-address", "64")
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a list of seeds, and no variables of ours."""
+    monkeypatch.chdir(tmp_path)
+    for variable in os.environ:
+        if variable.startswith("MINICRAWL_"):
+            monkeypatch.delenv(variable)
+    Path("seeds.txt").write_text("\n".join(WEB.seeds), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def server() -> Iterator[DemoServer]:
+    with DemoServer(WEB) as server:
+        yield server
+
+
+def of(server: DemoServer) -> tuple[str, ...]:
+    """Options for a crawl of what it serves."""
+    return (*QUICK, "--resolve", f"*={server.address}")
+
+
+def numbers(capsys: Captured, store: str = "data/crawl.db") -> Any:
+    """What `status` says."""
+    capsys.readouterr()
+    assert main(["status", "--json", "--store", store]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "minicrawl", "crawl", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(process: subprocess.Popen[str], text: str) -> None:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if text in line:
+            return
+    raise AssertionError(f"it ended without a word of {text}")
+
+
+class TestWhatCannotWork:
+    @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+    @pytest.mark.parametrize(
+        ("options", "told"),
+        [
+            (("--focus-only", "2"), "--focus-only needs a focus"),
+            (("--focus-words", ""), "--focus-words : must have at least one word"),
+            (("--cookies", "none.txt"), "none.txt: No such file"),
+            (("--insecure", "--delay", "0"), "--insecure lacks its value: --delay is an option"),
+            (("--insecure", "--no-converge"), "lacks its value: --no-converge is an option"),
+            (("--deny", "--store=x.db"), "--deny lacks its value: --store=x.db is an option"),
+        ],
+    )
+    def test_it_is_refused_before_there_is_a_store(
+        self, capsys: Captured, options: tuple[str, ...], told: str, dry: tuple[str, ...]
+    ) -> None:
+        assert main(["crawl", "http://a.example/", *options, *dry]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert told in line
+        assert not Path("data").exists()
+
+
+class TestACrawl:
+    def test_it_spends_the_budget_and_says_how_it_went(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        assert main(["crawl", "seeds.txt", "--pages", "30", *of(server)]) == 0
+        out, err = capsys.readouterr()
+        assert out == ""
+        lines = err.splitlines()
+        assert lines[:2] == [
+            "server owners cannot reach you: set --contact to a URL or a mail address",
+            "the budget is spent",
+        ]
+        assert re.match(r"  fetched     30 pages of \d+ known on \d+ hosts$", lines[2])
+        assert "  store       data/crawl.db" in lines
+        told = r"  importance  \S+% gathered; ranks converged, error at most \S+$"
+        assert re.match(told, lines[3])
+        assert lines[-4:-1] == ["next steps", "  minicrawl top --n 20", "  minicrawl status"]
+        again = shlex.split(lines[-1], comments=True)
+        assert again == ["minicrawl", "crawl", "seeds.txt", "--pages", "60", *of(server)]
+        as_given = ["minicrawl", "crawl", "seeds.txt", "--pages", "30", *of(server)]
+        assert shlex.split(str(numbers(capsys)["command"])) == as_given
+        assert numbers(capsys)["pages_fetched"] == 30
+
+    def test_after_all_pages_are_read_it_says_how_to_read_them_again(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        seed = "http://www.open-commons.example/licence"
+        options = ("--scope", "prefix", "--pages", "3", *of(server))
+        for _ in range(2):  # also when the same is crawled again
+            assert main(["crawl", seed, *options]) == 0
+            *_, last = capsys.readouterr().err.splitlines()
+            assert shlex.split(last, comments=True)[-2:] == ["--refresh", "1"]
+        before = numbers(capsys)
+        assert main(shlex.split(last, comments=True)[1:]) == 0
+        capsys.readouterr()
+        assert numbers(capsys)["requests"] == before["requests"] + before["pages_fetched"]
+
+    def test_without_converging_the_ranks_are_estimates_and_refine_is_advised(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        assert main(["crawl", "seeds.txt", "--pages", "9", "--no-converge", *of(server)]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        assert lines[3].endswith("% gathered; ranks are estimates")
+        assert "  minicrawl refine" in lines
+        assert numbers(capsys)["convergence"] is None
+
+    def test_the_importance_is_that_of_pagerank_when_a_crawl_is_over(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        """With the store of the demo no store need be named."""
+        store = ["--store", "data/demo.db"]
+        assert main(["crawl", "seeds.txt", "--pages", "100", *store, *of(server)]) == 0
+        capsys.readouterr()
+        assert main(["compare", "opic", "pagerank", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["origins"][0].startswith("converged, error at most ")
+        assert found["spearman"] >= 0.999
+        assert found["overlap"]["10"] >= 0.9  # `pagerank` keeps a small edge of redirects, too
+        assert found["overlap"]["100"] >= 0.98
+
+    def test_until_ends_it_when_so_much_is_gathered(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        assert main(["crawl", "seeds.txt", "--until", "15%", *of(server)]) == 0
+        assert "enough of the importance is gathered" in capsys.readouterr().err
+        found = numbers(capsys)
+        assert 0.15 < found["importance_gathered"] < 1
+        assert found["pages_fetched"] < 300
+
+    def test_it_goes_on_without_seeds_and_asks_for_no_page_twice(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        assert main(["crawl", WEB.seeds[0], "--pages", "5", *of(server)]) == 0
+        assert main(["crawl", "--pages", "20", *of(server)]) == 0
+        assert numbers(capsys)["pages_fetched"] == 20
+        pages = {url: n for url, n in server.requests.items() if not url.endswith("robots.txt")}
+        assert set(pages.values()) == {1}
+
+    def test_seeds_may_come_from_stdin(
+        self, server: DemoServer, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with Path("seeds.txt").open(encoding="utf-8") as stdin:
+            monkeypatch.setattr("sys.stdin", stdin)
+            assert main(["crawl", "-", "--pages", "5", *of(server)]) == 0
+        assert " - " not in capsys.readouterr().err
+        assert numbers(capsys)["pages_fetched"] == 5
+
+    def test_all_is_said_once_and_in_order_to_who_wants_a_line_a_page(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        arguments = ["seeds.txt", "--pages", "5", "-v", "--log-file", "crawl.log", *of(server)]
+        assert main(["crawl", *arguments]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        logged = Path("crawl.log").read_text(encoding="utf-8").splitlines()
+        assert lines[0].startswith("server owners cannot reach you")
+        assert lines[1 : len(logged) + 1] == logged
+        assert (
+            sum(
+                re.search(r"Z  fetched +\d\.\d{3} s  \S+ *\d* +http://", line) is not None
+                for line in logged
+            )
+            == 5
+        )
+        assert logged[-2].endswith("ended                   the budget is spent")
+        assert re.search(r"Z  ranks                   error at most \S+$", logged[-1])
+
+    def test_programs_get_the_lines_as_json(self, server: DemoServer) -> None:
+        arguments = ["seeds.txt", "--pages", "5", "-q", "--log-format", "json"]
+        assert main(["crawl", *arguments, "--log-file", "crawl.log", *of(server)]) == 0
+        logged = [
+            json.loads(line) for line in Path("crawl.log").read_text(encoding="utf-8").splitlines()
+        ]
+        events = [line["event"] for line in logged]
+        assert events.count("settled") >= 5
+        assert events[-2:] == ["ended", "converged"]
+        assert logged[-1]["complete"] is True
+        assert 0 <= logged[-1]["error_bound"] <= 1e-6
+
+    def test_quiet_means_nothing_but_errors(self, server: DemoServer, capsys: Captured) -> None:
+        assert main(["crawl", "seeds.txt", "--pages", "5", "-q", *of(server)]) == 0
+        assert capsys.readouterr() == ("", "")
+
+    def test_who_says_who_they_are_is_not_asked_and_notes_are_shown(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        options = ["--contact", "me@a.example", "--order-by", "site", "--pages", "1"]
+        assert main(["crawl", "seeds.txt", *options, *of(server)]) == 0
+        noted, *_ = capsys.readouterr().err.splitlines()
+        assert "--order-by site" in noted
+
+    def test_on_no_terminal_there_is_a_line_now_and_then(
+        self, server: DemoServer, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("minicrawl.cli.crawl_display.Lines.__init__.__defaults__", (0.01,))
+        assert main(["crawl", "seeds.txt", "--pages", "60", *of(server)]) == 0
+        assert re.search(r"^\d+ of 60 pages, .* known on", capsys.readouterr().err, re.MULTILINE)
+
+    @pytest.mark.parametrize(("color", "is_coloured"), [("always", True), ("never", False)])
+    def test_colours_come_when_they_are_wanted(
+        self, server: DemoServer, capsys: Captured, color: str, is_coloured: bool
+    ) -> None:
+        arguments = ["seeds.txt", "--pages", "1", "--color", color, *of(server)]
+        assert main(["crawl", *arguments]) == 0
+        assert ("\x1b[1m" in capsys.readouterr().err) == is_coloured
+
+
+class TestFresh:
+    def test_the_old_store_gets_another_name_and_keeps_all(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        assert main(["crawl", "seeds.txt", "--pages", "20", *of(server)]) == 0
+        assert main(["crawl", "seeds.txt", "--pages", "5", "--fresh", *of(server)]) == 0
+        told = re.search(r"the store that was there is (\S+) now", capsys.readouterr().err)
+        assert told is not None
+        assert re.fullmatch(r"data/crawl\.db\.\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d", told[1])
+        assert numbers(capsys)["pages_fetched"] == 5
+        assert numbers(capsys, told[1])["pages_fetched"] == 20
+        assert audit(Path(told[1])).is_intact
+
+    def test_two_in_one_second_keep_both(
+        self, server: DemoServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("minicrawl.app.time.strftime", lambda _form: "crawl.db.then")
+        for _ in range(4):
+            arguments = ["seeds.txt", "--pages", "1", "--fresh", "--keep", "pages"]
+            assert main(["crawl", *arguments, *of(server)]) == 0
+        names = ("crawl.db.then", "crawl.db.then-2", "crawl.db.then-3")
+        found = {file.name for file in Path("data").glob("crawl.db.*") if "-r" not in file.name}
+        assert found == {*names, *(f"{name}-pages" for name in names)}
+
+    def test_ranks_go_with_the_store_that_they_were_made_of(self, server: DemoServer) -> None:
+        assert main(["crawl", "seeds.txt", "--pages", "1", "-q", *of(server)]) == 0
+        assert main(["rank", "degree"]) == 0
+        arguments = ["seeds.txt", "--pages", "1", "-q", "--fresh", "--no-converge"]
+        assert main(["crawl", *arguments, *of(server)]) == 0
+        (aside,) = Path("data").glob("crawl.db.*-ranks")
+        assert Path("data", aside.name.removesuffix("-ranks")).exists()
+        assert not Path("data/crawl.db-ranks").exists()
+
+    def test_a_link_stays_and_what_it_leads_to_is_set_aside_where_it_is(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        Path("bigdisk").mkdir()
+        Path("data").mkdir()
+        link = Path("data", "crawl.db")
+        link.symlink_to(Path("..", "bigdisk", "real.db"))
+        assert main(["crawl", "seeds.txt", "--pages", "20", "-q", *of(server)]) == 0
+        assert main(["rank", "degree"]) == 0
+        arguments = ["seeds.txt", "--pages", "5", "--fresh", "--no-converge"]
+        assert main(["crawl", *arguments, *of(server)]) == 0
+        assert link.is_symlink()
+        assert [file.name for file in Path("data").iterdir()] == [link.name]
+        assert (
+            numbers(capsys)["pages_fetched"] == numbers(capsys, "bigdisk/real.db")["pages_fetched"]
+        )
+        (ranks,) = Path("bigdisk").glob("real.db.????-??-??T*-ranks")
+        aside = ranks.with_name(ranks.name.removesuffix("-ranks"))
+        assert numbers(capsys, str(aside))["pages_fetched"] == 20
+        assert not Path("bigdisk", "real.db-ranks").exists()
+
+    def test_a_link_that_leads_in_a_circle_is_one_line(self, capsys: Captured) -> None:
+        Path("loop.db").symlink_to("loop.db")
+        for fresh in ((), ("--fresh",)):
+            assert main(["crawl", "seeds.txt", "--store", "loop.db", *fresh]) == 2
+            assert capsys.readouterr().err == ("minicrawl: loop.db is a symbolic link to itself\n")
+
+    def test_without_a_seed_nothing_is_set_aside(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        assert main(["crawl", "seeds.txt", "--pages", "1", "-q", *of(server)]) == 0
+        assert main(["crawl", "--fresh"]) == 2
+        assert capsys.readouterr().err.startswith("minicrawl: there is no seed to start from")
+        assert not list(Path("data").glob("crawl.db.*"))
+
+    def test_what_is_no_store_is_left_alone(self, capsys: Captured) -> None:
+        Path("letter.txt").write_text("dear reader, " * 99, encoding="utf-8")
+        assert main(["crawl", "seeds.txt", "--fresh", "--store", "letter.txt"]) == 2
+        assert "letter.txt is not a minicrawl store" in capsys.readouterr().err
+        assert Path("letter.txt").exists()
+
+
+class TestDryRun:
+    def test_it_asks_for_robots_txt_only_and_writes_nothing(
+        self, server: DemoServer, place: Path, capsys: Captured
+    ) -> None:
+        assert main(["crawl", "seeds.txt", "--dry-run", "--scope", "host", *of(server)]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        assert set(server.requests) == {f"{seed}robots.txt" for seed in WEB.seeds}
+        assert [file.name for file in place.iterdir()] == ["seeds.txt"]
+        assert out.startswith("scope  host\nknown  8 pages, 8 seeds\n")
+        turns = [line.split() for line in out.splitlines() if " fetch " in line]
+        assert sorted(turn[-1] for turn in turns) == sorted(WEB.seeds)
+        assert [turn[1] for turn in turns] == ["126.00"] * 8
+
+    def test_of_an_older_store_it_shows_what_comes_next_and_changes_nothing(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        assert main(["crawl", "seeds.txt", "--pages", "20", "-q", *of(server)]) == 0
+        before = Path("data/crawl.db").read_bytes()
+        assert main(["crawl", "--dry-run", *of(server)]) == 0
+        out = capsys.readouterr().out
+        assert len([line for line in out.splitlines() if " fetch " in line]) > 10
+        assert not any(seed in out.split() for seed in WEB.seeds)
+        assert Path("data/crawl.db").read_bytes() == before
+
+    def test_a_fresh_one_looks_at_no_older_store(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        assert main(["crawl", "seeds.txt", "--pages", "20", "-q", *of(server)]) == 0
+        assert main(["crawl", "seeds.txt", "--dry-run", "--fresh", *of(server)]) == 0
+        assert "known  8 pages" in capsys.readouterr().out
+
+    def test_it_says_what_would_happen_to_each_page(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        verdicts = {
+            "http://news.branch-line.example/": "fetch",
+            "http://news.branch-line.example/members/": "robots",
+            "http://www.closed-for-winter.example/": "wait",
+            "http://wiki.footpaths.example/b.zip": "type",
+            "http://www.fiddle-makers.example/no": "scope",
+        }
+        options = ["--deny", "/no$", "--allow", ".", "--delay", "2", *of(server)[2:]]
+        assert main(["crawl", *verdicts, "--dry-run", *options]) == 0
+        out = capsys.readouterr().out
+        assert "\nallow  .\ndeny   /no$\n" in out
+        shown = [line.split() for line in out.splitlines()]
+        assert {line[-1]: line[2] for line in shown if line and line[-1] in verdicts} == verdicts
+        assert [" ".join(line) for line in shown if line[1:2] == ["s"]] == [
+            "2 s http://news.branch-line.example 1 Disallow, 0 Allow",
+            "2 s http://www.closed-for-winter.example no answer; the crawl would ask again",
+        ]
+
+    def test_a_host_that_is_down_is_named_with_its_trouble(self, capsys: Captured) -> None:
+        found = Preview(
+            seeds=1,
+            known=2,
+            hosts=[FirstHost("http://a.example", 1.0, None, State.TLS)],
+            pages=[FirstPage("http://a.example/", 1.0, State.TLS)],
+            limits=[],
+        )
+        show_preview(found, Scope())
+        assert capsys.readouterr().out == (
+            "scope  any\n"
+            "known  2 pages, 1 seed\n\n"
+            "delay  host  robots.txt\n"
+            "  1 s  http://a.example  not available: tls\n\n"
+            "turn  cash  action  url\n"
+            "   1  1.00     tls  http://a.example/\n\n"
+            "only robots.txt was fetched, and nothing was written\n"
+        )
+
+
+class TestTheCrawlItself:
+    def test_one_that_is_stopped_before_it_begins_asks_for_nothing(
+        self, server: DemoServer
+    ) -> None:
+        crawl = Crawl(WEB.seeds, Settings.of(resolve=[f"*={server.address}"], store="a.db"))
+        crawl.stop()
+        assert not crawl.has_begun
+        assert crawl.progress() is None
+        assert crawl.run() is Reason.STOPPED
+        assert not crawl.has_begun
+        assert not server.requests
+
+    def test_a_store_that_was_made_without_a_seed_still_wants_one(self) -> None:
+        with closing(StoreWriter.open(Path("empty.db"))):
+            pass
+        with pytest.raises(UsageError, match="there is no seed to start from"):
+            Crawl([], Settings.of(store="empty.db")).run()
+
+
+class TestDemo:
+    def test_it_shows_the_top_ten_and_the_commands_to_go_on_with(self, capsys: Captured) -> None:
+        assert main(["crawl", "--demo", "--demo-pages", "100"]) == 0
+        out, err = capsys.readouterr()
+        assert len(out.splitlines()) == 12
+        assert out.splitlines()[-1].startswith("importance: converged, error at most ")
+        assert ".example/" in out
+        assert "contact" not in err
+        assert "  minicrawl top --n 20 --store data/demo.db\n" in err
+        assert numbers(capsys, "data/demo.db")["pages_fetched"] == 100
+
+    def test_its_graph_is_watched_by_a_process_that_ends_with_it_and_has_sampled_its_end(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        started: list[subprocess.Popen[bytes]] = []
+
+        class Noted(subprocess.Popen[bytes]):
+            def __init__(self, *arguments: Any, **options: Any) -> None:
+                super().__init__(*arguments, **options)
+                started.append(self)
+
+        monkeypatch.setattr("minicrawl.report.crawl_status.Popen", Noted)
+        assert main(["crawl", "--demo", "--demo-pages", "100", "--graph-stats"]) == 0
+        (sampler,) = started
+        assert sampler.returncode == 0
+        last, store = latest_sample(DEMO_STORE), status(DEMO_STORE)
+        assert last is not None
+        assert (last.crawled, last.known) == (store.pages_fetched, store.pages_known)
+        assert last.outline.nodes == store.pages_fetched
+        assert last.importance_gathered == store.importance_gathered
+
+    def test_its_index_is_kept_by_a_process_that_ends_with_it(
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pytest.importorskip("tantivy")
+        started: list[subprocess.Popen[bytes]] = []
+
+        class Noted(subprocess.Popen[bytes]):
+            def __init__(self, *arguments: Any, **options: Any) -> None:
+                super().__init__(*arguments, **options)
+                started.append(self)
+
+        monkeypatch.setattr("minicrawl.search.beside_crawl.Popen", Noted)
+        command = ["crawl", "--demo", "--demo-pages", "100", "--index"]
+        assert main([*command, "--keep", "none"]) == 2
+        assert "--keep none" in capsys.readouterr().err
+        assert main(command) == 0
+        (follower,) = started
+        assert follower.returncode is not None
+        assert re.search(r"^index: \d{3} pages", capsys.readouterr().err, re.MULTILINE)
+        assert main(["search", "the", "--store", "data/demo.db"]) == 0
+        assert "index:" not in capsys.readouterr().err
+
+    def test_a_finished_one_says_so_and_shows_the_same(self, capsys: Captured) -> None:
+        demo = ["crawl", "--demo", "--demo-pages", "100"]
+        assert main(demo) == 0
+        first = capsys.readouterr().out
+        assert main(demo) == 0
+        out, err = capsys.readouterr()
+        assert out.splitlines()[:-1] == first.splitlines()[:-1]
+        assert err.startswith("the budget is spent\n")
+        assert "this run    0 pages" in err
+
+    def test_flags_count_and_no_other_settings(
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MINICRAWL_STORE", "dear.db")
+        monkeypatch.setenv("MINICRAWL_DELAY", "1h")
+        assert main(["crawl", "--demo", "--demo-pages", "100", "--pages", "20", "-q"]) == 0
+        assert not Path("dear.db").exists()
+        assert numbers(capsys, "data/demo.db")["pages_fetched"] == 20
+
+
+class TestTrouble:
+    @pytest.mark.parametrize(
+        ("arguments", "line"),
+        [
+            (["empty.txt"], "empty.txt: no URL to start from"),
+            (["absent.txt"], "absent.txt: No such file or directory; a URL begins with https://"),
+            (["data"], "data: Is a directory"),
+            ([], "there is no seed to start from: give a file of URLs, one per line"),
+            (["http://["], "'http://[' is not a URL that can be crawled"),
+            (["seeds.txt", "--store", "data"], "data is a directory, not a store"),
+            (["seeds.txt", "--store", "/proc/no/crawl.db"], "/proc/no/crawl.db cannot be written"),
+            (["seeds.txt", "--store", "seeds.txt"], "seeds.txt is not a minicrawl store"),
+            (["seeds.txt", "--pages", "-1"], "--pages -1: must be a whole number above 0"),
+            (["seeds.txt", "--deny", "("], "--deny (: is not a regular expression"),
+            (["seeds.txt", "--log-file", "data"], "data: Is a directory"),
+            (["seeds.txt", "-q", "-v"], "--quiet and --verbose cannot be combined"),
+            (["--demo", "seeds.txt"], "--demo has its own seeds"),
+            (["--demo-pages", "100"], "--demo-pages needs --demo"),
+            (["--demo", "--demo-pages", "99"], "Invalid value for '--demo-pages'"),
+        ],
+    )
+    def test_what_cannot_be_used_is_one_line_and_nothing_is_made(
+        self, place: Path, capsys: Captured, arguments: list[str], line: str
+    ) -> None:
+        Path("data").mkdir()
+        Path("empty.txt").write_text("# nothing\n", encoding="utf-8")
+        assert main(["crawl", *arguments]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith(f"minicrawl: {line}")
+        assert err.count("\n") == 1
+        assert not list(place.rglob("*.db"))
+
+    def test_bad_lines_are_named_and_the_others_crawled(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        Path("mixed.txt").write_text(f"no url\n{WEB.seeds[0]}\n", encoding="utf-8")
+        assert main(["crawl", "mixed.txt", "--pages", "1", "-q", *of(server)]) == 0
+        assert capsys.readouterr().err == "minicrawl: mixed.txt:1: not a URL: no url\n"
+
+    def test_a_summary_as_json_says_why_it_ended(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        budget = ("--new-pages", "5", "--json", "-q")
+        for pages in (5, 10):
+            assert main(["crawl", "seeds.txt", *budget, *of(server)]) == 0
+            found = json.loads(capsys.readouterr().out)
+            assert (found["reason"], found["pages"]) == ("spent", 5)
+            assert found["status"]["pages_fetched"] == pages
+        assert main(["crawl", "seeds.txt", "--until", "1%", "--json", "-q", *of(server)]) == 0
+        assert json.loads(capsys.readouterr().out)["reason"] == "until"
+
+    def test_resume_needs_a_store(self, server: DemoServer, capsys: Captured) -> None:
+        assert main(["crawl", "seeds.txt", "--resume", *of(server)]) == 2
+        assert "nothing to resume" in capsys.readouterr().err
+        assert main(["crawl", "seeds.txt", "--pages", "5", "-q", *of(server)]) == 0
+        assert main(["crawl", "--resume", "--pages", "9", "-q", *of(server)]) == 0
+        assert main(["crawl", "--resume", "--fresh"]) == 2
+
+    def test_where_nothing_can_be_fetched_the_exit_code_is_3(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        arguments = ["http://www.hilltop-observatory.example/absent", "-q", *of(server)]
+        assert main(["crawl", *arguments]) == 3
+        told = capsys.readouterr().err
+        assert told == "minicrawl: nothing could be fetched (not-found 1)\n"
+
+    @pytest.mark.parametrize(("limit", "exit_code"), [("0.5", 3), ("1", 0)])
+    def test_too_many_failures_are_exit_code_3(
+        self, server: DemoServer, capsys: Captured, limit: str, exit_code: int
+    ) -> None:
+        absent = [f"{WEB.seeds[1]}absent/{number}" for number in range(30)]
+        Path("absent.txt").write_text("\n".join((WEB.seeds[1], *absent)), encoding="utf-8")
+        arguments = ["absent.txt", "--scope", "prefix", "--max-depth", "0", "-q", *of(server)]
+        assert main(["crawl", *arguments, "--max-failures", limit]) == exit_code
+        told = "minicrawl: 96.8% of the requested pages failed\n" if exit_code else ""
+        assert capsys.readouterr().err == told
+
+    def test_a_store_that_fails_is_one_line_and_what_was_committed_is_whole(self) -> None:
+        # A limit on the size of files is a disk that is full.
+        limit = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (600_000, 600_000))"
+        crawl = "import sys, minicrawl.cli as c; sys.exit(c.main(['crawl', '--demo', '-q']))"
+        # Coverage would write a file of its own at the end, as large as that.
+        env = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+        done = subprocess.run(
+            [sys.executable, "-c", f"{limit}; {crawl}"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=env,
+        )
+        assert re.match("minicrawl: .*data/demo.db(: |-pages/)", done.stderr)
+        assert done.stderr.count("\n") == 1
+        assert done.returncode == 1
+        assert audit(Path("data/demo.db")).is_intact
+
+    def test_a_damaged_store_is_one_line(self, server: DemoServer, capsys: Captured) -> None:
+        assert main(["crawl", "seeds.txt", "--pages", "60", *of(server)]) == 0
+        store = Path("data/crawl.db")
+        pages = store.read_bytes()
+        store.write_bytes(pages[:8192] + b"\xff" * (len(pages) - 8192))
+        capsys.readouterr()
+        assert main(["crawl", "seeds.txt", "--pages", "90", *of(server)]) == 1
+        told = capsys.readouterr().err
+        assert told.startswith("minicrawl: data/crawl.db: ")
+        assert told.count("\n") == 1
+
+
+class TestSignals:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_one_stops_gracefully_and_the_command_it_prints_goes_on(
+        self, server: DemoServer, capsys: Captured, number: signal.Signals
+    ) -> None:
+        slow = ("--resolve", f"*={server.address}", "--allow-private", "--delay", "200ms")
+        with killed_on_failure(
+            started("seeds.txt", "--fresh", "--pages", "40", "-v", *slow)
+        ) as process:
+            wait_for(process, "  fetched")
+            process.send_signal(number)
+            _, err = process.communicate()
+        assert process.returncode == 130
+        assert "stopping after the requests in flight" in err
+        said = err.splitlines()[-1].removeprefix("minicrawl: resume with: ")
+        again = shlex.split(said)
+        assert again == ["minicrawl", "crawl", "seeds.txt", "--pages", "40", "-v", *slow]
+        assert audit(Path("data/crawl.db")).is_intact
+        assert 0 < numbers(capsys)["pages_fetched"] < 40
+        assert main([*again[1:], "--delay", "0", "--per-address", "64"]) == 0
+        assert numbers(capsys)["pages_fetched"] == 40
+        pages = {url: n for url, n in server.requests.items() if not url.endswith("robots.txt")}
+        assert set(pages.values()) == {1}
+
+    def test_two_break_it_off_at_once(self) -> None:
+        with create_server(("127.0.0.1", 0)) as deaf:
+            deaf.settimeout(PATIENCE_S)
+            place = f"*=127.0.0.1:{deaf.getsockname()[1]}"
+            crawl = started("seeds.txt", "-v", "--resolve", place, "--allow-private")
+            with (
+                killed_on_failure(crawl) as process,
+                deaf.accept()[0],  # a request is under way, and will stay so
+            ):
+                process.send_signal(signal.SIGINT)
+                wait_for(process, "stopping")
+                process.send_signal(signal.SIGINT)
+                _, err = process.communicate()
+        assert process.returncode == 130
+        assert err.startswith("minicrawl: aborted; resume with: minicrawl crawl ")
+        assert err.count("\n") == 1
+        assert audit(Path("data/crawl.db")).is_intact
+
+    def test_one_ends_the_wait_for_a_line_of_stdin(self) -> None:
+        with killed_on_failure(started("-")) as process:
+            assert process.stdin is not None
+            process.stdin.write("no url\n")
+            process.stdin.flush()
+            wait_for(process, "not a URL")
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate()
+        assert process.returncode == 130
+        assert err == "minicrawl: interrupted\n"
+
+    def test_one_while_seeds_are_planted_says_how_to_go_on(self) -> None:
+        urls = "".join(f"http://h{number}.example/\n" for number in range(400_000))
+        Path("many.txt").write_text(urls, encoding="utf-8")
+        with killed_on_failure(started("many.txt")) as process:
+            wait_for(process, "seeds so far")
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate()
+        assert process.returncode == 130
+        assert "resume with: minicrawl crawl many.txt\n" in err
+        assert audit(Path("data/crawl.db")).is_intact
+
+    def test_a_second_crawl_of_a_store_is_refused_in_one_line(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        slow = ("--resolve", f"*={server.address}", "--allow-private", "--delay", "200ms")
+        with killed_on_failure(started("seeds.txt", "-v", *slow)) as process:
+            wait_for(process, "  fetched")
+            for arguments in ([], ["--fresh"]):
+                assert main(["crawl", "seeds.txt", *arguments, *of(server)]) == 1
+                told = capsys.readouterr().err
+                assert told.startswith("minicrawl: data/crawl.db is in use by another crawl")
+                assert told.count("\n") == 1
+            process.send_signal(signal.SIGTERM)
+            process.communicate()
+        assert process.returncode == 130
+
+
+def test_help_answers_without_heavy_imports(tmp_path: Path) -> None:
+    loaded = packages_imported_by(
+        "from minicrawl.cli import main\nmain(['crawl', '--help'])", folder=tmp_path
+    )
+    assert loaded.isdisjoint(HEAVY - {"asyncio"})

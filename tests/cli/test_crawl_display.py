@@ -1,0 +1,333 @@
+"""What is seen of a running crawl: the numbers, the richest pages, and nothing that does harm."""
+
+import io
+import time
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from minicrawl.cli.crawl_display import (
+    LINE_EVERY_S,
+    RICHEST,
+    DisplayState,
+    Lines,
+    RunCounter,
+    Silence,
+    Speed,
+    as_line,
+    display,
+)
+from minicrawl.cli.crawl_panel import Panel, as_panel
+from minicrawl.config import Budget
+from minicrawl.crawl.events import Asked, Delayed, Ended, Reason, Settled
+from minicrawl.crawl.progress import Progress, RenderingProgress
+from minicrawl.model import State
+from tests.store.beside.test_samples import SAMPLE
+
+Captured = pytest.CaptureFixture[str]
+
+PROGRESS = Progress(
+    known=3181,
+    unread=931,
+    fetched=1234,
+    requests=2234,
+    failed=53,
+    wire_bytes=5_868_393,
+    hosts=47,
+    running_s=9.0,
+    turns_of_cash=1.417,
+    importance_gathered=0.8059,
+)
+
+
+class Clock:
+    """Turned by the test."""
+
+    def __init__(self) -> None:
+        self.moment = 100.0
+
+    def __call__(self) -> float:
+        return self.moment
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def state(clock: Clock) -> DisplayState:
+    return DisplayState(RunCounter(), Speed(clock), Budget(pages=2000))
+
+
+def asked(counter: RunCounter, *cash: float) -> None:
+    for number, amount in enumerate(cash):
+        counter.hear(Asked(url=f"https://a.example/{number}", cash=amount))
+
+
+def terminal(width: int = 80) -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+
+
+def shown_on(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+class TestWatch:
+    def test_a_request_is_under_way_until_its_page_is_settled_or_delayed(self) -> None:
+        counter = RunCounter()
+        asked(counter, 1.0, 2.0, 3.0)
+        counter.hear(Settled(url="https://a.example/0", state=State.FETCHED))
+        counter.hear(Delayed(url="https://a.example/2", detail="failed:reset"))
+        counter.hear(Ended(reason=Reason.EMPTY))
+        assert counter.in_flight == {"https://a.example/1": 2.0}
+
+    def test_read_and_failed_count_what_was_asked_for_and_nothing_else(self) -> None:
+        counter = RunCounter()
+        asked(counter, 1.0, 1.0, 1.0, 1.0)
+        for number, state in enumerate((State.FETCHED, State.ALIAS, State.MOVED, State.DNS)):
+            counter.hear(Settled(url=f"https://a.example/{number}", state=state))
+        counter.hear(Settled(url="https://never.example/", state=State.ROBOTS))
+        counter.hear(Settled(url="https://down.example/", state=State.DNS))
+        assert (counter.read, counter.answered, counter.failed) == (2, 4, 1)
+
+    def test_the_richest_come_first_and_are_few(self) -> None:
+        counter = RunCounter()
+        asked(counter, *map(float, range(20)))
+        assert [cash for _, cash in counter.richest()] == [19.0, 18.0, 17.0, 16.0, 15.0]
+        assert len(counter.richest()) == RICHEST
+
+
+class TestSpeed:
+    def test_there_is_none_before_time_has_passed(self, clock: Clock) -> None:
+        speed = Speed(clock)
+        speed.record(5)
+        assert (speed.recent, speed.mean) == (0, 0)
+
+    def test_of_late_means_ten_seconds_and_the_mean_is_over_all(self, clock: Clock) -> None:
+        speed = Speed(clock)
+        for second in range(1, 31):
+            clock.moment += 1
+            speed.record(100 * min(second, 20) + 10 * max(second - 20, 0))
+        assert speed.recent == 10
+        assert speed.mean == 70
+        assert speed.elapsed_s == 30
+
+    def test_what_is_seen_seldom_counts_from_the_time_before(self, clock: Clock) -> None:
+        speed = Speed(clock)
+        for pages in (300, 900):
+            clock.moment += 30
+            speed.record(pages)
+        assert speed.recent == 20
+
+
+class TestWords:
+    @pytest.mark.parametrize(
+        ("budget", "left"),
+        [
+            (Budget(), ""),
+            (Budget(pages=9000), ""),  # more than is known
+            (Budget(pages=1244), ", about 0:00:01 left"),
+            (Budget(new_pages=20), ", about 0:00:02 left"),
+            (Budget(seconds=100, pages=1844), ", about 0:00:39 left"),
+        ],
+    )
+    def test_what_is_left_is_told_where_a_budget_is_sure_to_end_it(
+        self, clock: Clock, budget: Budget, left: str
+    ) -> None:
+        state = DisplayState(RunCounter(), Speed(clock), budget)
+        clock.moment += 61.0
+        state.speed.record(610)
+        assert as_line(state, PROGRESS).endswith(f"; 0:01:01{left}")
+
+    def test_a_line_has_all_the_numbers(self, state: DisplayState, clock: Clock) -> None:
+        clock.moment += 61.0
+        state.speed.record(610)
+        assert as_line(state, PROGRESS) == (
+            "1,234 of 2,000 pages, 10/s now, 10/s on average; importance 80.6%; "
+            "3,181 known on 47 hosts, 931 unread, 53 failed; 2,234 requests, 5.9 MB; 0:01:01, "
+            "about 0:01:17 left"
+        )
+
+    def test_without_a_budget_pages_are_just_counted(self, clock: Clock) -> None:
+        line = as_line(DisplayState(RunCounter(), Speed(clock), Budget()), PROGRESS)
+        assert line.startswith("1,234 pages, ")
+
+    def test_the_panel_has_the_numbers_and_the_richest_pages(self, state: DisplayState) -> None:
+        asked(state.counter, 7.0, 1234.5)
+        assert as_panel(state, PROGRESS).plain.splitlines() == [
+            "fetched     1,234 of 2,000 pages              0/s now, 0/s on average",
+            "importance  80.6% gathered                    all cash moved 1.42 times",
+            "known       3,181 on 47 hosts                 931 unread, 53 failed",
+            "requests    2,234 requests, 5.9 MB            0:00:00",
+            "in flight   2, most cash:",
+            "    1,234.50  https://a.example/1",
+            "        7.00  https://a.example/0",
+        ]
+
+    def test_the_graph_is_shown_if_it_is_watched(self, state: DisplayState) -> None:
+        state.latest_sample = lambda: replace(SAMPLE, at=time.time())
+        shown = as_panel(state, PROGRESS).plain
+        assert "components  3 strong, 1 weak                  the largest has 1 page" in shown
+        assert "figures     exact, 0 s old; distances estimate, " in shown
+        assert "; graph 3 crawled pages, 2 links; components 3 strong" in as_line(state, PROGRESS)
+
+    def test_nothing_under_way_is_said_so(self, state: DisplayState) -> None:
+        assert as_panel(state, PROGRESS).plain.splitlines()[-1].split() == ["in", "flight", "0"]
+
+    @pytest.mark.parametrize("width", [40, 80, 120])
+    def test_no_line_is_wider_than_the_terminal(self, state: DisplayState, width: int) -> None:
+        state.counter.hear(Asked(url=f"https://a.example/{'x' * 999}", cash=1.0))
+        panel = terminal(width).render_lines(as_panel(state, PROGRESS), pad=False)
+        lines = ["".join(segment.text for segment in line) for line in panel]
+        assert max(map(len, lines)) == width
+        *_, richest, last = lines
+        assert richest.endswith("…")
+        assert last == ""
+
+    def test_a_url_steers_no_terminal(self, state: DisplayState) -> None:
+        state.counter.hear(Asked(url="https://a.example/\x1b]0;x\x07\u202e[red]", cash=1.0))
+        console = terminal()
+        console.print(as_panel(state, PROGRESS))
+        assert r"https://a.example/\x1b]0;x\x07\u202e[red]" in shown_on(console)
+
+
+class TestDisplays:
+    def test_lines_go_to_stderr_as_they_come(self, state: DisplayState, capsys: Captured) -> None:
+        lines = Lines(state, terminal)
+        lines.show(PROGRESS)
+        lines.say("some \x1b news")
+        lines.close()
+        out, err = capsys.readouterr()
+        assert err.splitlines() == [as_line(state, PROGRESS), "some \\x1b news"]
+        assert out == ""
+
+    def test_whoever_leaves_ends_no_crawl(
+        self, state: DisplayState, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def gone(*_: object, **__: object) -> None:
+            raise BrokenPipeError
+
+        monkeypatch.setattr("minicrawl.cli.crawl_display.click.echo", gone)
+        lines = Lines(state, terminal)
+        lines.say("anybody?")
+        lines.warn("anybody?")
+
+    def test_silence_says_nothing(self, capsys: Captured) -> None:
+        silence = Silence(terminal)
+        silence.show(PROGRESS)
+        silence.say("news")
+        silence.close()
+        assert capsys.readouterr() == ("", "")
+
+    def test_a_warning_breaks_the_silence(self, state: DisplayState, capsys: Captured) -> None:
+        for shown in (Silence(terminal), Lines(state, terminal)):
+            shown.warn("no \x1b room")
+            assert capsys.readouterr() == ("", "no \\x1b room\n")
+
+    def test_a_warning_is_red_where_there_are_colours(
+        self, state: DisplayState, capsys: Captured
+    ) -> None:
+        def console() -> Console:
+            return Console(file=io.StringIO(), force_terminal=True, color_system="standard")
+
+        for shown in (Silence(console), Lines(state, console)):
+            shown.warn("no room")
+            assert capsys.readouterr().err == "\x1b[31mno room\x1b[0m\n"
+
+    def test_a_warning_stays_above_the_panel(self, state: DisplayState) -> None:
+        console = terminal()
+        panel = Panel(state, console)
+        panel.warn("no room")
+        panel.close()
+        assert shown_on(console) == "no room\n"
+
+    def test_the_panel_is_drawn_below_the_lines_and_goes_at_the_end(
+        self, state: DisplayState
+    ) -> None:
+        console = terminal()
+        panel = Panel(state, console)
+        panel.say("first")
+        panel.say("sec\x1bond [bold]")
+        panel.show(PROGRESS)
+        drawn = shown_on(console)
+        assert drawn.startswith("first\nsec\\x1bond [bold]\n")
+        assert "1,234 of 2,000" in drawn
+        panel.show(replace(PROGRESS, fetched=1300))
+        panel.say("last")
+        panel.close()
+        assert "1,300 of 2,000" in shown_on(console)
+        assert "last\n" in shown_on(console)
+        assert shown_on(console).endswith("\x1b[2K")  # the line is erased
+
+    def test_a_panel_that_was_never_shown_leaves_the_lines_alone(self, state: DisplayState) -> None:
+        console = terminal()
+        panel = Panel(state, console)
+        panel.say("only this")
+        panel.close()
+        assert shown_on(console) == "only this\n"
+
+    @pytest.mark.parametrize(
+        ("is_terminal", "term", "quiet", "kind"),
+        [
+            (True, "xterm", False, Panel),
+            (True, "dumb", False, Lines),
+            (False, "xterm", False, Lines),
+            (True, "xterm", True, Silence),
+        ],
+    )
+    def test_the_display_fits_to_where_stderr_goes(
+        self,
+        state: DisplayState,
+        monkeypatch: pytest.MonkeyPatch,
+        is_terminal: bool,
+        term: str,
+        quiet: bool,
+        kind: type,
+    ) -> None:
+        monkeypatch.setenv("TERM", term)
+        monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
+        found = display(state, terminal, quiet=quiet)
+        assert isinstance(found, kind)
+        assert found.every_s <= LINE_EVERY_S
+
+
+def test_a_window_that_shrinks_keeps_no_line_of_what_was_drawn(state: DisplayState) -> None:
+    console = terminal(100)
+    panel = Panel(state, console)
+    asked(state.counter, 1.0)
+    panel.show(PROGRESS)
+    before = len(shown_on(console))
+    wrapped = sum(len(line) > 60 for line in as_panel(state, PROGRESS).plain.splitlines())
+    assert wrapped
+    console.width = 60
+    panel.show(PROGRESS)
+    assert f"\x1b[{wrapped}A\x1b[J" in shown_on(console)[before:]
+    seen = len(shown_on(console))
+    panel.show(PROGRESS)
+    assert "\x1b[J" not in shown_on(console)[seen:]
+    panel.close()
+
+
+def test_what_each_browser_does_is_shown(state: DisplayState) -> None:
+    asked(state.counter, 7.0)
+    pages = (("https://a.example/new", 0.24), ("https://a.example/\x1b[m", 12.0))
+    found = RenderingProgress(browsers=3, rendered=1214, waiting=5, pages=pages)
+    rendering = replace(PROGRESS, rendering=found)
+    assert as_panel(state, rendering).plain.splitlines()[4:] == [
+        "rendering   2 of 3 browsers busy              1,214 rendered, 5 waiting",
+        "in flight   1, most cash:",
+        "        7.00  https://a.example/0",
+        "      12.0 s  https://a.example/\\x1b[m",
+        "       0.2 s  https://a.example/new",
+    ]
+    assert "; 2 of 3 browsers busy, 1,214 rendered, 5 waiting" in as_line(state, rendering)
+    assert "browser" not in as_line(state, PROGRESS)
+
+
+def test_the_host_that_all_waits_for_is_shown(state: DisplayState) -> None:
+    waiting = replace(PROGRESS, waits_for="https://a.example", wait_s=0.84)
+    assert "waits for   https://a.example, 0.8 s" in as_panel(state, waiting).plain
+    assert "waits for" not in as_panel(state, PROGRESS).plain

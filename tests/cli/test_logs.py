@@ -1,0 +1,234 @@
+"""Events as lines: one line each, for people and for programs, and nothing else in it."""
+
+import json
+import os
+from contextlib import suppress
+from errno import ENOSPC
+from io import FileIO
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cli import crawl_session as logs
+from minicrawl.cli.crawl_session import (
+    FORMS,
+    MOST_WAITING,
+    Log,
+    LogFiles,
+    as_json,
+    as_text,
+    log_file,
+    progress_line,
+)
+from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled, Warned
+from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.model import CrawlerId, State
+from tests.cli.test_crawl_display import PROGRESS
+
+URL = "https://a.example/"
+FULL = Path("/dev/full")
+WORKER = CrawlerId(2, 4711)
+SETTLED = Settled(url=URL, state=State.NOT_FOUND, detail="gone", elapsed_s=0.25, crawler=WORKER)
+OWN_PID = os.getpid()
+NEWS: list[tuple[Event, str, dict[str, object]]] = [
+    (
+        SETTLED,
+        f"not-found      0.250 s  worker 2     {URL}  gone",
+        {
+            "event": "settled",
+            "url": URL,
+            "state": "not-found",
+            "seconds": 0.25,
+            "detail": "gone",
+            "crawler": "worker 2",
+            "pid": 4711,
+        },
+    ),
+    (
+        Settled(url=URL, state=State.TRAP, detail="a trap"),
+        f"trap           0.000 s  -            {URL}  a trap",
+        {"event": "settled", "url": URL, "state": "trap", "seconds": 0.0, "detail": "a trap"},
+    ),
+    (
+        Delayed(url=URL, detail="failed:reset"),
+        f"delayed                 coordinator  {URL}  failed:reset",
+        {
+            "event": "delayed",
+            "url": URL,
+            "detail": "failed:reset",
+            "crawler": "coordinator",
+            "pid": OWN_PID,
+        },
+    ),
+    (
+        Noted(text="so it is"),
+        "note                    so it is",
+        {"event": "noted", "text": "so it is"},
+    ),
+    (
+        Warned(text="no room"),
+        "warning                 no room",
+        {"event": "warned", "text": "no room"},
+    ),
+    (
+        Ended(reason=Reason.STOPPED),
+        "ended                   stopped",
+        {"event": "ended", "reason": "stopped"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "text", "_document"), NEWS)
+def test_text_says_when_what_how_long_and_where(
+    event: Event, text: str, _document: dict[str, object]
+) -> None:
+    assert as_text(event, 0.5) == f"1970-01-01T00:00:00Z  {text}"
+
+
+@pytest.mark.parametrize(("event", "_text", "document"), NEWS)
+def test_json_says_the_same(event: Event, _text: str, document: dict[str, object]) -> None:
+    line = as_json(event, 1.23456)
+    assert line is not None
+    assert json.loads(line) == {"at": 1.235} | document
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_request_that_starts_is_no_news(form: str) -> None:
+    assert FORMS[form](Asked(url=URL, cash=1.0), 0.0) is None
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_server_wrote_stays_on_one_line_and_steers_nothing(form: str) -> None:
+    bad = "\x1b[2J\n\x7f\u202e\u2028"
+    for event in (
+        Settled(url=URL, state=State.MOVED, detail=bad),
+        Delayed(url=URL, detail=bad),
+        Noted(text=bad),
+    ):
+        line = FORMS[form](event, 0.0)
+        assert line is not None
+        assert line.isprintable()
+
+
+def test_every_writer_gets_every_line_with_the_time_of_the_event() -> None:
+    one: list[str] = []
+    two: list[str] = []
+    log = Log("text", one.append, two.append, today=lambda: 60.0)
+    log.hear(Asked(url=URL, cash=1.0))
+    log.hear(SETTLED)
+    assert one == two == [as_text(SETTLED, 60.0)]
+
+
+class TestFilesOfProcesses:
+    def test_each_process_has_a_file_and_the_rest_is_in_that_of_the_coordinator(
+        self, tmp_path: Path
+    ) -> None:
+        files = LogFiles(tmp_path / "crawl-{crawler}.log")
+        log = Log("text", files=files, today=lambda: 60.0)
+        for event in (SETTLED, Delayed(url=URL, detail="reset"), Noted(text="so it is")):
+            log.hear(event)
+        files.close()
+        assert (tmp_path / "crawl-worker-2.log").read_text() == f"{as_text(SETTLED, 60.0)}\n"
+        own = (tmp_path / "crawl-coordinator.log").read_text().splitlines()
+        assert [line.split()[1] for line in own] == ["delayed", "note"]
+
+    def test_one_file_has_the_lines_of_all_in_their_order(self, tmp_path: Path) -> None:
+        files = LogFiles(tmp_path / "crawl.log")
+        for number in (2, 0, 1):
+            files.write(f"by {number}", CrawlerId(number))
+        files.close()
+        assert (tmp_path / "crawl.log").read_text() == "by 2\nby 0\nby 1\n"
+
+    def test_however_many_workers_there_were_few_files_are_open_and_no_line_is_lost(
+        self, tmp_path: Path
+    ) -> None:
+        descriptors = Path("/proc/self/fd")
+        before = len(list(descriptors.iterdir()))
+        files = LogFiles(tmp_path / "{crawler}")
+        for number in [*range(1, 101), *range(1, 101)]:
+            files.write(f"by {number}", CrawlerId(number))
+            assert len(list(descriptors.iterdir())) < before + 40
+        files.close()
+        for number in range(1, 101):
+            assert (tmp_path / f"worker-{number}").read_text() == 2 * f"by {number}\n"
+
+    def test_a_name_that_cannot_be_opened_is_refused_at_once(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="No such file"):
+            LogFiles(tmp_path / "{crawler}" / "crawl.log")
+
+
+class Full(FileIO):
+    """A file whose disk a test fills."""
+
+
+class TestFile:
+    def test_lines_go_behind_what_is_there_and_are_there_at_once(self, tmp_path: Path) -> None:
+        file = tmp_path / "crawl.log"
+        file.write_text("earlier\n", encoding="utf-8")
+        with log_file(file) as write:
+            write("é")
+            assert file.read_text(encoding="utf-8") == "earlier\né\n"
+
+    def test_a_file_that_cannot_be_opened_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="Is a directory"), log_file(tmp_path):
+            pass
+
+    def test_lines_wait_for_room_on_a_full_disk(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        room = [3, None, None]  # bytes that are taken, or an error
+
+        def take(self: FileIO, line: bytearray) -> int:
+            if not room:
+                return write_all(self, line)
+            if (taken := room.pop(0)) is None:
+                raise OSError(ENOSPC, "No space left on device")
+            return write_all(self, line[:taken])
+
+        write_all = FileIO.write
+        file = tmp_path / "crawl.log"
+        monkeypatch.setattr(Full, "write", take)
+        monkeypatch.setattr(Path, "open", lambda path, *_, **__: Full(path, "ab"))
+        with log_file(file) as write:
+            write("first")
+            assert file.stat().st_size == len("fir")
+            write("second")
+            assert file.stat().st_size == len("fir")
+            write("third")
+        monkeypatch.undo()
+        assert file.read_bytes() == b"first\nsecond\nthird\n"
+
+    @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
+    def test_lines_that_find_no_room_to_the_end_are_missed(self) -> None:
+        with (
+            pytest.raises(MinicrawlError, match="/dev/full: No space left"),
+            log_file(FULL) as write,
+        ):
+            write("one")
+
+    @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
+    def test_only_so_many_lines_wait(self) -> None:
+        with suppress(MinicrawlError), log_file(FULL) as write:
+            write("x" * (MOST_WAITING - 1))
+            with pytest.raises(MinicrawlError, match="No space left"):
+                write("y")
+
+    def test_old_files_are_kept_in_their_order_and_no_more_than_wanted(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(logs, "ROTATED_AT", 4)
+        file = tmp_path / "crawl.log"
+        with log_file(file, keep=2) as write:
+            for line in ("one", "two", "three", "f", "our"):
+                write(line)
+        assert file.read_bytes() == b""
+        assert (tmp_path / "crawl.log.1").read_bytes() == b"f\nour\n"
+        assert (tmp_path / "crawl.log.2").read_bytes() == b"three\n"
+        assert len(list(tmp_path.iterdir())) == len((0, 1, 2))
+
+
+def test_progress_is_a_line_of_its_log() -> None:
+    text = progress_line("text", PROGRESS, "9 of 10 pages", 60.0)
+    assert text == f"1970-01-01T00:01:00Z  {'progress':<24}9 of 10 pages"
+    line = json.loads(progress_line("json", PROGRESS, "", 60.0))
+    assert (line["event"], line["at"], line["known"]) == ("progress", 60.0, PROGRESS.known)

@@ -1,0 +1,196 @@
+"""Options that come from the table: what a command gets, what help says, what is refused."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from minicrawl.cli import main, root
+from minicrawl.cli.setting_options import CONFIG_VARIABLE, CommandWithSettings, settings_options
+from minicrawl.config import Budget, Focus, Order, Politeness, Scope, Settings
+from minicrawl.config.parts import TABLE
+from tests import readme
+from tests.cli.imports import HEAVY, packages_imported_by
+
+Act = Callable[..., Settings]
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def plain_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A working directory without a file, and no variables of ours."""
+    monkeypatch.chdir(tmp_path)
+    for variable in [CONFIG_VARIABLE, *(setting.variable for setting in TABLE)]:
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture
+def act(monkeypatch: pytest.MonkeyPatch) -> Act:
+    """Runs a command that has all settings, and answers with what it got."""
+    got: list[Settings] = []
+
+    @click.command(cls=CommandWithSettings)
+    @click.argument("seeds", nargs=-1)
+    @click.option("--odd", hidden=True, expose_value=False)
+    @settings_options()
+    def act(seeds: tuple[str, ...], settings: Settings) -> None:
+        """Do something."""
+        assert seeds == ("seed",)
+        got.append(settings)
+
+    monkeypatch.setitem(root.commands, "act", act)
+
+    def run(*arguments: str) -> Settings:
+        assert main(["act", "seed", *arguments]) == 0
+        return got.pop()
+
+    return run
+
+
+class TestWhatACommandGets:
+    def test_without_options_it_gets_the_defaults(self, act: Act) -> None:
+        assert act() == Settings()
+
+    def test_options_of_all_shapes(self, act: Act) -> None:
+        found = act(
+            *("--pages", "5", "--for", "1h30m", "--bytes", "10GB", "--continuous"),
+            *("--focus", "a=2", "--focus", "b", "--refresh", "0.25"),
+            *("--weight-internal", "0.5"),
+            *("--scope", "host", "--deny", "x", "--deny", "y", "--sitemaps"),
+            *("--ignore-robots", "--delay", "250ms"),
+        )
+        assert found == Settings(
+            budget=Budget(pages=5, seconds=5400, body_bytes=10**10, continuous=True),
+            order=Order(
+                discovery=0.75,
+                refresh=0.25,
+                focus=(Focus(pattern="a", strength=2), Focus(pattern="b")),
+                weight_internal=0.5,
+            ),
+            scope=Scope(scope="host", deny=("x", "y"), sitemaps=True),
+            politeness=Politeness(robots=False, delay_s=0.25),
+        )
+
+    def test_a_flag_turns_off_what_the_environment_turned_on(
+        self, act: Act, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MINICRAWL_SITEMAPS", "yes")
+        assert act().scope.sitemaps
+        assert not act("--no-sitemaps").scope.sitemaps
+
+    def test_the_file_in_the_working_directory_counts(self, act: Act) -> None:
+        Path("minicrawl.toml").write_text("[budget]\npages = 7\n", encoding="utf-8")
+        assert act().budget.pages == 7
+
+    def test_another_file_counts_in_its_place(
+        self, act: Act, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Path("minicrawl.toml").write_text("[budget]\npages = 7\n", encoding="utf-8")
+        Path("other.toml").write_text("[politeness]\ndelay = 7\n", encoding="utf-8")
+        other = Settings(politeness=Politeness(delay_s=7))
+        assert act("--config", "other.toml") == other
+        monkeypatch.setenv("MINICRAWL_CONFIG", "other.toml")
+        assert act() == other
+
+
+class TestTrouble:
+    @pytest.mark.parametrize(
+        ("arguments", "line"),
+        [
+            (["--pages", "-5"], "--pages -5: must be a whole number above 0"),
+            (["--strategy", "best"], "--strategy best: must be one of siblings, greedy, ra"),
+            (["--deny", "b("], "--deny b(: is not a regular expression: missing ), unterminated"),
+            (["--weight-internal", "x"], "--weight-internal x: must be a number of at least 0"),
+            (["--max-head", "1kB"], "--max-head is gone: heads are limited to 64 KiB"),
+            (["--weight=dynamic=0"], "--weight is gone: --weight-internal W weighs the links"),
+            (["--config", "absent.toml"], "absent.toml: No such file or directory"),
+        ],
+    )
+    @pytest.mark.usefixtures("act")
+    def test_a_bad_value_is_one_line_and_exit_2(
+        self, capsys: Captured, arguments: list[str], line: str
+    ) -> None:
+        assert main(["act", "seed", *arguments]) == 2
+        assert capsys.readouterr().err.startswith(f"minicrawl: {line}")
+
+
+class TestOptions:
+    def test_every_setting_has_its_options_and_they_come_in_the_order_of_the_table(
+        self, act: Act, capsys: Captured
+    ) -> None:
+        act()
+        assert main(["act", "--help"]) == 0
+        shown = capsys.readouterr().out
+        places = [shown.index(f"\n  {setting.flag} ") for setting in TABLE]
+        assert places == sorted(places)
+        assert all(f"/ {setting.off}" in shown for setting in TABLE if setting.off)
+
+    @pytest.mark.usefixtures("act")
+    def test_help_lists_them_by_section_with_their_defaults(self, capsys: Captured) -> None:
+        assert main(["act", "--help"]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "Options: --config FILE" in shown
+        for option, default in (
+            ("Budget: --pages N", "none"),
+            ("--endowment N", "1000"),
+            ("--weight-internal WEIGHT", "1"),
+            ("Politeness: --robots / --ignore-robots", "on"),
+            ("--delay TIME|auto", "1s"),
+            ("--store FILE", "data/crawl.db"),
+        ):
+            text = rf" {re.escape(option)} [^\[]+ \[default: {re.escape(default)}\]"
+            assert re.search(text, shown), option
+
+    def test_a_command_may_have_some_sections_only_and_gets_all_settings(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+    ) -> None:
+        @click.command()
+        @settings_options("store", "scope")
+        def act(settings: Settings) -> None:
+            click.echo(settings.budget.pages)
+
+        monkeypatch.setitem(root.commands, "act", act)
+        monkeypatch.setenv("MINICRAWL_PAGES", "7")
+        assert main(["act", "--scope", "host"]) == 0
+        assert capsys.readouterr().out == "7\n"
+        options = readme.long_options(act)
+        assert {"--store", "--scope", "--config"} <= options
+        assert "--pages" not in options
+
+    def test_a_section_that_does_not_exist_is_a_mistake_of_ours(self) -> None:
+        with pytest.raises(KeyError, match="budgt"):
+            settings_options("budgt")
+
+    @pytest.mark.parametrize(
+        ("option", "typed", "completed"),
+        [
+            ("--window", "i", ["interpolation", "improved-fixed"]),
+            ("--scope", "", ["any", "domain", "host", "prefix"]),
+            ("--pages", "", []),
+        ],
+    )
+    def test_names_are_completed(
+        self, act: Act, option: str, typed: str, completed: list[str]
+    ) -> None:
+        command = root.commands["act"]
+        (parameter,) = (param for param in command.params if option in param.opts)
+        found = parameter.shell_complete(click.Context(command), typed)
+        assert [item.value for item in found] == completed
+
+    def test_help_answers_without_heavy_imports(self, tmp_path: Path) -> None:
+        loaded = packages_imported_by("import minicrawl.cli.setting_options", folder=tmp_path)
+        assert loaded.isdisjoint(HEAVY)
+
+
+def test_a_file_of_settings_that_is_a_link_to_nowhere_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("minicrawl.toml").symlink_to("minicrawl.toml")
+    for command in (["config"], ["top"]):
+        assert main(command) == 2
+        assert capsys.readouterr().err == (
+            "minicrawl: minicrawl.toml: Too many levels of symbolic links\n"
+        )

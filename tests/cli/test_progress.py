@@ -1,0 +1,98 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.cli.input_options import progress
+from tests.stores import A, filled_store
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that the test turns."""
+    now = [100.0]
+    monkeypatch.setattr("minicrawl.cli.input_options.time.monotonic", lambda: now[0])
+    return now
+
+
+def test_off_a_terminal_there_is_a_line_every_30_seconds(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress("digging") as tell:
+        for second in range(70):
+            clock[0] = 100.0 + second
+            tell(second / 100)
+    told = capsys.readouterr()
+    assert told.err.splitlines() == ["digging: 30%", "digging: 60%"]
+    assert told.out == ""
+
+
+def test_what_is_done_at_once_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress("digging") as tell:
+        tell(1)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("seconds", "is_shown"), [(1.0, False), (3.0, True)])
+def test_on_a_terminal_there_is_a_bar_after_two_seconds(
+    clock: list[float],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+    is_shown: bool,
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress("digging") as tell:
+        clock[0] += seconds
+        tell(0.5)
+    told = capsys.readouterr()
+    assert ("digging" in told.err) == is_shown
+    assert told.out == ""
+
+
+WORK = [
+    *(("top", "--sites"), ("explain", A), ("check",), ("backlinks", A), ("graph",)),
+    *(("export", "all.csv"), ("export", "all.gexf"), ("export", "-", "--format=jsonl")),
+    *(("export", "all.csv", "--edges"), ("export", "hosts.dot", "--level=host")),
+    *(("rank", "pagerank"), ("rank", "communities"), ("compare", "opic", "hits-hubs")),
+    *(("lab", "stability", "degree"), ("lab", "agree", "pagerank", "labels.csv")),
+    ("refine", "--to=new.db"),
+    ("import", "links.txt", "--store=new.db"),
+]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
+    Path("labels.csv").write_text(f"{A},4\n")
+    Path("links.txt").write_text("1 2\n2 3\n")
+    return filled_store(tmp_path / "crawl.db")
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("command", WORK, ids=" ".join)
+def test_whatever_may_take_long_has_a_bar(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("minicrawl.cli.input_options.QUIET_S", -1.0)
+    monkeypatch.setattr("minicrawl.report.audit._STEPS_PER_REPORT", 1)
+    assert main(command) == 0
+    assert "%" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("store")
+def test_where_rows_go_to_the_terminal_there_is_no_bar(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("minicrawl.cli.input_options.QUIET_S", -1.0)
+    assert main(["export", "-", "--format=jsonl"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out.splitlines()[0])["rank"] == 1
+    assert err == ""
