@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.webs import Exploration, Greedy, Model, Web, synthetic_web
-from minicrawl.opic.convergence import FlowBuilder, Refinement
+from minicrawl.opic.cash_flow import FlowBuilder, Refinement
 from minicrawl.opic.estimate import Importance, Level, Sums, shares
 from minicrawl.opic.ledger import READ, Ledger, Spending, visit
 from minicrawl.opic.money import SMALL_EDGE, UNIT, fixed_edge
