@@ -83,14 +83,6 @@ def test_who_is_at_home_stays_when_others_move_up() -> None:
     assert [slots.matches(code) for code, _ in neighbours] == [[], [2], [3]]
 
 
-def test_to_drop_what_is_not_there_changes_nothing() -> None:
-    slots = CompactHashMap()
-    slots.put(7, 1)
-    slots.drop(7, 2)
-    slots.drop(8, 1)
-    assert (slots.matches(7), len(slots)) == ([1], 1)
-
-
 def test_numbers_that_come_and_go_take_no_more_room() -> None:
     slots = CompactHashMap()
     for number in range(10_000):

@@ -16,7 +16,7 @@ PLACES = sorted({place for row in ROWS for place in re.findall(r"`([\w.]+)`", ro
 # Modules of formulas that people would look for here; helpers of these are found from there.
 MATHEMATICS = (
     "opic.estimate",
-    "opic.convergence",
+    "opic.cash_flow",
     "opic.windows",
     "ranks.centrality",
     "ranks.compare",

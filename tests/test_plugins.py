@@ -93,7 +93,7 @@ class TestOnTheCommandLine:
         assert ran.returncode == 0, ran.stderr
         without = minicrawl(ROOT, "top", "--store", "crawl.db", cwd=tmp_path)
         assert without.returncode == 2
-        assert "'half-life' of the store is of a package that is not installed" in without.stderr
+        assert "'half-life' of the store is unknown: install" in without.stderr
         assert minicrawl(installed, "top", "--store", "crawl.db", cwd=tmp_path).returncode == 0
 
 

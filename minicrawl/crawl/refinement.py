@@ -39,7 +39,7 @@ from minicrawl.frontier.importance import (
 )
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_table import sites_of
-from minicrawl.opic.convergence import CashFlow, Refinement
+from minicrawl.opic.cash_flow import CashFlow, Refinement
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, keep_ranks, rank_row, reading_beside

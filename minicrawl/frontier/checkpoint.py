@@ -296,12 +296,12 @@ def verify(frontier: Frontier, connection: tables.Connection) -> None:
     known = frontier.tally() | {tables.FETCHES: tables.fetches_known(connection)}
     for name, found in known.items():
         if counters.get(name, found) != found:
-            raise ValueError(f"{name} are {found}, {counters[name]} by the last commit")
+            raise ValueError(f"{name}: {found}, but {counters[name]} by the last commit")
     if (urls := questions.pages_known(connection)) != len(frontier):
         raise ValueError(f"{urls} URLs are known, but {len(frontier)} pages were born")
     origins = frontier.urls.origins  # empty if no URLs were loaded
-    if origins and len(origins) != questions.hosts_known(connection):
-        raise ValueError("hosts lack rows")
+    if origins and len(origins) != (hosts := questions.hosts_known(connection)):
+        raise ValueError(f"{hosts} hosts are known, but {len(origins)} have rows")
 
 
 def contradictions(frontier: Frontier, connection: tables.Connection) -> Iterator[str]:
@@ -310,9 +310,9 @@ def contradictions(frontier: Frontier, connection: tables.Connection) -> Iterato
     for pages, _ in tables.contents(connection):
         undescribed[pages] = False
     if count := int(np.count_nonzero(undescribed)):
-        yield f"{count} pages were read, and nothing is kept of what they said"
+        yield f"{count} pages were read, but have no document"
     if count := questions.documents_without_fetch(connection):
-        yield f"{count} pages that were never asked for are described"
+        yield f"{count} documents of pages that were never requested"
     indexed, known = questions.fetches_indexed(connection), tables.fetches_known(connection)
     if indexed != known:
-        yield f"{known} fetches are known, and {indexed} are found by their page"
+        yield f"{known} fetches are known, but the index by page has {indexed}"

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import READ_STATES, READABLE, PageId
-from minicrawl.opic.convergence import CashFlow, FlowBuilder, Refinement
-from minicrawl.opic.estimate import Levels, completed, shares
+from minicrawl.opic.cash_flow import CashFlow, FlowBuilder, Refinement
+from minicrawl.opic.estimate import RunningLevels, completed, shares
 from minicrawl.opic.ledger import Books, Spending, StepKind
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
@@ -258,7 +258,7 @@ class GatheredImportance:
         self.share = share
         self.waiting = 1 - share
         self._frontier = frontier
-        self._levels = None if flowed else Levels(frontier.estimate)
+        self._levels = None if flowed else RunningLevels(frontier.estimate)
         self._most = 0
         self._start = self._readable = 0
         self._read = self._unread = 0.0
@@ -314,7 +314,7 @@ class CurrentShares:
 
     def __init__(self, frontier: Frontier) -> None:
         self._frontier = frontier
-        self._levels = Levels(frontier.estimate)
+        self._levels = RunningLevels(frontier.estimate)
         self._summed, self._sum, self._total = 0, 0.0, 0.0
         self._asked = 0
 

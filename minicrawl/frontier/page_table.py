@@ -1,7 +1,23 @@
-"""Frontier: all pages in memory, that is the ledger, and the state of each page, in flat arrays.
+"""The frontier: all pages in memory, with their states and cash, in flat arrays.
 
-Law: the frontier is a fold over the steps. A crawl that resumes after a crash loads the last
-checkpoint, and applies the steps after it with the same code that applied them first.
+Nothing of it is stored page by page. The log of steps is the truth, and the frontier is a fold over
+it: `apply` takes one step after another. A checkpoint saves the rows as of one step, so that a
+crawl that resumes applies only the steps after it, with the same code that applied them first.
+
+Example, with an endowment of 5 units:
+
+    step                      the fold
+    1  BORN, 1 page           page 0 is unread and holds 1 unit
+    2  ENDOWED, page 0        page 0 holds 6 units
+    3  VISIT 0 -> 1, 2        pages 1 and 2 are born; page 0 is fetched, its last spending is step 3
+       checkpoint             rows of 0, 1 and 2 as of step 3
+    4  DEAD_END 1             page 1 is not found
+    5  VISIT 2 -> 0           page 2 is fetched; page 0 gains cash and an in-link
+       kill -9
+       resume                 loads the rows, and applies steps 4 and 5
+       checkpoint             new rows of 1 and 2, and the cash and in-links of 0
+
+The next checkpoint must not look at every page, so `Changes` notes which ones a step touched.
 
 spending   distribution of a page's cash; it also says where the page's links are
 """
@@ -186,7 +202,7 @@ def _window_of(terms: StoreTerms) -> Window:
         make = _WINDOWS[terms.window]
     except KeyError:
         raise UsageError(
-            f"the window {terms.window!r} of the store is of a package that is not installed"
+            f"window {terms.window!r} of the store is unknown: install the package that defines it"
         ) from None
     return make(terms.width, terms.measures)
 

@@ -67,7 +67,7 @@ class Csr:
     def targets_of(self, node: int) -> NDArray[np.int32]:
         """Return the nodes that `node` links to; a view, not a copy."""
         if not 0 <= node < self.nodes:
-            raise IndexError(f"no node {node} in a graph of {self.nodes}")
+            raise IndexError(f"node {node} out of range: the graph has {self.nodes} nodes")
         return self.targets[self.starts[node] : self.starts[node + 1]]
 
     def adjacency(self) -> list[list[int]]:
@@ -99,11 +99,13 @@ def _check_ends(nodes: int, sources: NDArray[np.integer], targets: NDArray[np.in
     if not 0 <= nodes <= MOST_NODES:
         raise ValueError(f"a graph has 0 to {MOST_NODES} nodes, not {nodes}")
     if sources.shape != targets.shape or sources.ndim != 1:
-        raise ValueError(f"{sources.shape} sources do not pair with {targets.shape} targets")
+        raise ValueError(
+            f"sources and targets differ in shape: {sources.shape} and {targets.shape}"
+        )
     for name, ends in (("source", sources), ("target", targets)):
         outside = ends[(ends < 0) | (ends >= nodes)]
         if outside.size:
-            raise ValueError(f"{name} {outside[0]} is no node of a graph of {nodes}")
+            raise ValueError(f"{name} {outside[0]} out of range: the graph has {nodes} nodes")
 
 
 def distinct_keys(

@@ -188,7 +188,7 @@ def _without_self_links(nodes: int, sources: NDArray[np.int64], targets: NDArray
 
 def _refuse_no_pages(nodes: int) -> None:
     if nodes < 1:
-        raise UsageError(f"a graph to measure on has at least one page, not {nodes}")
+        raise UsageError(f"a graph needs at least one page, not {nodes}")
 
 
 # ================================================================ suite

@@ -449,8 +449,8 @@ class NumberedList:
         if self._promised and self._promised != (len(self.names), self._links):
             nodes, links = self._promised
             raise GraphFileError(
-                f"{self._place}: {nodes} nodes and {links} links were announced, "
-                f"{len(self.names)} and {self._links} are there"
+                f"{self._place}: expected {nodes} nodes and {links} links as announced, "
+                f"found {len(self.names)} and {self._links}"
             )
 
     def _is_of_node(self, line: bytes) -> bool:
@@ -512,10 +512,10 @@ class DimacsList:
         """Refuse a list that differs from its announcement, is empty, or has too many nodes."""
         nodes, links = self._promised or (0, 0)
         if not self._promised or self._links != links:
-            said = f"{links} links were announced" if self._promised else "no line `p` announces"
-            raise GraphFileError(f"{self._place}: {said}, {self._links} are there")
+            announced = f"{links} links as announced" if self._promised else "a line `p`"
+            raise GraphFileError(f"{self._place}: expected {announced}, found {self._links} links")
         if not links:
-            raise GraphFileError(f"{self._place}: no link in it; expected {self._expected()}")
+            raise GraphFileError(f"{self._place}: no links; expected {self._expected()}")
         if nodes > max(_FEW_NODES, _SPARSE * (linked := int(np.count_nonzero(self._is_linked)))):
             raise GraphFileError(f"{self._place}: of {nodes:,} nodes only {linked:,} have a link")
 
@@ -653,7 +653,7 @@ class LinkStream:
             self._refuse_nothing()
 
     def _refuse_nothing(self) -> NoReturn:
-        raise GraphFileError(f"{self._place}: no link in it; expected {_EXPECTED}")
+        raise GraphFileError(f"{self._place}: no links; expected {_EXPECTED}")
 
 
 def _list_for(first: LineBlock, place: str) -> tuple[GraphList, LineBlock]:

@@ -5,7 +5,7 @@ ledger         cash of every page; plans for a visit, a replay, a redirect, a de
                between the ledgers of two shards; the log of steps, and the books as a fold over it
 windows        how much of the past a page's history remembers
 estimate       importance from history and cash
-convergence    the limit of the histories under endless replays, computed off-line
+cash_flow      the limit of the histories under endless replays, computed off-line
 queues         exact priority queues in bounded memory: all pages, by host, by site
 siblings       an alternative order: ranks a page by what pages found together with it revealed
 sibling_queue  queue of groups of siblings: the best page among the ready hosts

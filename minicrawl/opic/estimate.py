@@ -288,7 +288,7 @@ class Importance:
         return np.where(places < 0, earlier, births[places])
 
 
-class Levels:
+class RunningLevels:
     """Running parameters: from the last full lap over all pages, or from the first lap so far."""
 
     def __init__(self, estimate: Importance) -> None:

@@ -47,7 +47,7 @@ from minicrawl.opic.money import UNIT
 
 # ================================================================ posted
 #
-# Gifts that were posted but not yet counted, in the order of posting.
+# GiftsBetweenHosts that were posted but not yet counted, in the order of posting.
 #
 # The result does not depend on when gifts are counted, so those of many plans are counted together
 # by a few array operations.
@@ -55,7 +55,7 @@ from minicrawl.opic.money import UNIT
 Hosts = NDArray[np.uint32]
 
 
-class Gifts(NamedTuple):
+class GiftsBetweenHosts(NamedTuple):
     """Cash given to pages of other hosts: receiving hosts, giving hosts, amounts in units."""
 
     takers: Hosts
@@ -91,7 +91,7 @@ class PostedGifts:
             self._extras.append((len(self._links), plan.extras))
             self._links.extend([link for link, _ in plan.extras])
 
-    def between_hosts(self, host_of: Hosts) -> Gifts:
+    def between_hosts(self, host_of: Hosts) -> GiftsBetweenHosts:
         """Return the gifts to pages of other hosts."""
         sizes = np.frombuffer(self._sizes, dtype=np.uint32)
         givers = host_of[np.frombuffer(self._givers, dtype=np.uint32)].repeat(sizes)
@@ -100,7 +100,7 @@ class PostedGifts:
         for place, extras in self._extras:
             atoms[place : place + len(extras)] = [atoms for _, atoms in extras]
         (away,) = (takers != givers).nonzero()
-        return Gifts(takers[away], givers[away], atoms[away] / UNIT)
+        return GiftsBetweenHosts(takers[away], givers[away], atoms[away] / UNIT)
 
 
 # ================================================================ rounds
@@ -215,7 +215,7 @@ class Round(NamedTuple):
 
 
 class FamilyIncomes:
-    """Income of each family, in units. Gifts wait until they are added up."""
+    """Income of each family, in units. GiftsBetweenHosts wait until they are added up."""
 
     __slots__ = ("_gifts", "_given", "_joined", "of")
 

@@ -245,7 +245,7 @@ class Ledger:
     def grant(self, newborn: Sequence[int], atoms: int) -> None:
         """Mint `atoms` more (may be negative) for each of these newborn pages."""
         if atoms < -UNIT:
-            raise ValueError(f"a newborn page holds a unit: {-atoms} atoms cannot be taken from it")
+            raise ValueError(f"cannot take {-atoms} atoms from a newborn page: it holds {UNIT}")
         for page in newborn:
             self.key[page] += atoms
         self.minted += atoms * len(newborn)
@@ -256,7 +256,7 @@ class Ledger:
         Neither cash nor the clock changes: only windows see this flow, until readings replace it.
         """
         if flow <= 0:
-            raise ValueError(f"a history of {flow} atoms a circulation is none: leave it out")
+            raise ValueError(f"a presumed flow must be above 0 atoms a circulation, not {flow}")
         for window in self.windows:
             window.presume(newborn, flow, self.now, self.circulation)
 
@@ -274,7 +274,7 @@ class Ledger:
         """Return the cash that the page would spend now."""
         if flag := self.flags[page]:
             if flag == FOREIGN:
-                raise ValueError(f"page {page} is of another shard, and has no turn here")
+                raise ValueError(f"page {page} belongs to another shard: it has no turn here")
             return self.key[page] + self.virtual_page.dividend
         return max(0, self.key[page] + self.virtual_page.pot // self.unread)
 
@@ -487,7 +487,9 @@ def replay(ledger: Ledger, page: PageId, links: Sequence[int]) -> Plan:
 def disown(ledger: Ledger, newborn: Sequence[int]) -> None:
     """Mark newborn pages as pages of other shards, which mint their units."""
     if any(ledger.flags[page] != UNREAD or ledger.key[page] != UNIT for page in newborn):
-        raise ValueError("only a page that was just born can be found to be of another shard")
+        raise ValueError(
+            "only newborn pages can be marked as foreign: one has spent or received cash"
+        )
     for page in newborn:
         ledger.flags[page], ledger.key[page] = FOREIGN, 0
     ledger.own -= len(newborn)
@@ -498,9 +500,9 @@ def disown(ledger: Ledger, newborn: Sequence[int]) -> None:
 def send(ledger: Ledger, pages: Sequence[int], atoms: Sequence[int], of_pot: int) -> None:
     """Remove the cash of these foreign pages, and `of_pot` atoms of the pot: it was sent."""
     if any(ledger.flags[page] != FOREIGN for page in pages):
-        raise ValueError("only cash of foreign pages can be sent to other shards")
+        raise ValueError("cannot send cash of own pages to another shard")
     if [ledger.key[page] for page in pages] != list(atoms):
-        raise ValueError("the sending is out of date: its pages do not hold what it says")
+        raise ValueError("batch out of date: its amounts differ from the cash of its pages")
     if of_pot < 0 or of_pot > max(0, ledger.virtual_page.pot):
         raise ValueError(f"the pot holds {ledger.virtual_page.pot} atoms, not {of_pot}")
     for page in pages:
@@ -518,7 +520,7 @@ def receive(
 ) -> None:
     """Credit cash received from another shard to these pages, and `to_pot` to the pot."""
     if min(atoms, default=0) < 0 or to_pot < 0:
-        raise ValueError("nobody sends less than nothing")
+        raise ValueError("negative amount in a received batch")
     for page, cash in zip(pages, atoms, strict=True):
         ledger.key[stands_for(page)] += cash
     ledger.virtual_page.pot += to_pot
@@ -713,7 +715,7 @@ class Books:
         self.forwards.pop(page, None)
         end = self.stands_for(target)
         if end == page:
-            raise ValueError(f"page {page} stands for itself: a cycle of redirects is a dead end")
+            raise ValueError(f"page {page} stands for itself: settle a cycle as a dead end")
         self.forwards[page] = target
         return end
 

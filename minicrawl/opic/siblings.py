@@ -1,10 +1,39 @@
-"""Groups of siblings: pages of one host that one page introduced, in flat arrays.
+"""The sibling order: a page is ranked by what pages discovered together with it have revealed.
 
-A group is identified by its first possible member and its host, and groups are sorted by both. So
-two binary searches find the group of a page, and two vectorised ones find those of many pages.
+Cash says how much is known to point at a page; it says nothing of what the page will reveal.
+Siblings do: pages first seen on the same page mostly share a template and a place in the site. So
+the waiting pages of a group rise together when members that were read revealed many new pages.
 
-lone    page that was introduced as the only one of its host. It belongs to no group and takes a bit
-        instead of a record: most pages of a broad crawl are lone.
+Example: a page of host h introduced the group X, another one the group Y, both with half of their
+links new. One page of X was read and introduced 3 pages of h, one page of Y was read and introduced
+none. So S is ln 4 = 1.39 for X and 0 for Y, and the mean of a turn is m = 0.69. A group starts with
+3 average turns, which gives the factors
+
+    X    ((3 m + 1.39) / (4 m))^.2 = 1.25^.2 = 1.05
+    Y    ((3 m + 0) / (4 m))^.2    =  .75^.2 = 0.94
+
+A page of X that holds 1 unit comes before a page of Y that holds 1.1, and after one that holds 1.2.
+If h belonged to a family of sites that has read twice its budget, both factors would be at most 1,
+times (1/2)^4 (see `families`).
+
+This is an order and no ledger: cash is read, never moved. The statistics are a fold over the posted
+plans, so the same steps in the same order give bit-identical values. Sums over all pages, or over
+all pages of a site, take effect in *rounds* (see `families`), so that a step changes the factors of
+a few groups only.
+
+group     pages of one host that one page introduced, at most a thousand. Pages that no link
+          introduced form a group for each host and step
+lone      page that was introduced as the only one of its host. It belongs to no group and takes a
+          bit instead of a record: most pages of a broad crawl are lone
+u         number of pages of its own host that a page introduced when it was read. Pages of other
+          hosts do not count: they may be out of scope, and a page that lists them says little
+          about its siblings
+F, S      turns of a group's members, and the sum of ln(1 + u) over them
+novelty   new links / links of the introducing page; unknown for a page without ordinary links
+worth     key * hash^-.03 of a page: siblings with equal cash are not all read in a row
+factor    ((3 m + S) / ((3 + F) m))^(.2 r) * exp(.1 (novelty of the introducing page - .5)) of a
+          group; m is the mean of S for a turn over all pages, and r the relevance. It is 1 for a
+          lone page. A family budget limits both
 """
 
 from __future__ import annotations
@@ -40,7 +69,10 @@ Numbers = NDArray[np.int64]
 
 
 class Groups:
-    """The groups, sorted by their first possible member and then by host."""
+    """The groups in flat arrays, sorted by their first possible member and then by host.
+
+    So two binary searches find the group of a page, and two vectorised ones those of many pages.
+    """
 
     __slots__ = ("_lone", "at", "host", "members", "novelty", "revealed", "turns")
 
@@ -205,26 +237,7 @@ class OrderChanges:
         return self.of_all or bool(self.hosts)
 
 
-# ================================================================ shown
-#
-# What siblings have revealed: pages first seen on the same page mostly share a template and a
-# worth.
-#
-# This is an order and no ledger: cash is read, never moved. The statistics are a fold over the
-# posted plans, so the same steps in the same order give bit-identical values. Sums over all pages,
-# or over all pages of a site, take effect in *rounds* (see `families`), so that a step changes the
-# factors of a few groups only.
-#
-# group     pages of one host that one page introduced, at most a thousand. Pages that no link
-#           introduced form a group for each host and step. A page that would be the only member is
-#           lone: it has no siblings and no group.
-# u         number of pages of its own host that a page introduced when it was read. Pages of other
-#           hosts do not count: they may be out of scope, and a page that lists them says little
-#           about its siblings
-# F, S      turns of a group's members, and the sum of ln(1 + u) over them
-# novelty   new links / links of the introducing page; unknown for a page without ordinary links
-#
-# The section `values` below turns these into the worth of a page.
+# ================================================================ what siblings revealed
 
 UNKNOWN_NOVELTY = 0.5
 """A half: neither raises nor lowers a factor."""
@@ -407,16 +420,9 @@ class Siblings:
 
 # ================================================================ values
 #
-# The sibling order: pages by factor * worth.
-#
 # No state is kept here: values are computed from what siblings revealed. The scalar and vectorised
 # versions agree to the bit, because the hash of a page uses the last 16 bits of its id, the powers
 # of hashes are in a table, and factors are rounded to 65,536ths.
-#
-# worth     key * hash^-.03 of a page
-# factor    ((3 m + S) / ((3 + F) m))^(.2 r) * exp(.1 (novelty of the introducing page - .5)) of a
-#           group; F, S and novelty as in `shown`, m is the mean of S for a turn over all pages, and
-#           r the relevance. It is 1 for a lone page. A family budget limits both
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ Example with T = 100 units, in units of cash:
     read at 290, hands on 3, 150 after the last reading    H = 3 * 100 / 150 = 2
 
 A page that was never read has H = 0 and only a time of birth. Most pages of a crawl are like that,
-so `Readings` stores these times as runs, and a row for a page only after its first reading.
+so `LastReadings` stores these times as runs, and a row for a page only after its first reading.
 
 Estimates are correct up to a factor that is the same for all pages.
 
@@ -198,7 +198,7 @@ class Interpolation:
 
     def __init__(self, width: float) -> None:
         self.width = width
-        self._readings = Readings()
+        self._readings = LastReadings()
 
     def grow(self, count: int, now: int, circulation: int) -> None:
         self._readings.grow(count, now)
@@ -248,7 +248,7 @@ class Interpolation:
     def restate(self, importance: Floats, cash: Floats, now: int, circulation: int) -> None:
         width = self.width * circulation / TICKS_IN_A_UNIT
         history = np.frombuffer(atoms(importance * width - cash), dtype=np.int64)
-        self._readings = Readings()
+        self._readings = LastReadings()
         self._readings.restore([(history, np.full(len(history), now))])
 
 
@@ -266,7 +266,7 @@ def interpolated(
     return (1 - change) * history + change * np.where(is_within, until_now, long_ago)
 
 
-class Readings:
+class LastReadings:
     """History and time of the last reading of each page.
 
     While a web is being discovered, most pages were never read: they have no history, and their
@@ -557,7 +557,7 @@ class Adaptive:
 
     def __init__(self, width: float) -> None:
         self.width = width
-        self._readings = Readings()
+        self._readings = LastReadings()
         self._own = array("q")
         self._narrow = array("q")
 
@@ -669,7 +669,7 @@ class Adaptive:
             np.frombuffer(atoms(importance * (ticks / TICKS_IN_A_UNIT) - cash), dtype=np.int64)
             for ticks in (width, narrow)
         )
-        self._readings = Readings()
+        self._readings = LastReadings()
         self._readings.restore([(history, np.full(len(history), now))])
         self._narrow = array("q", lately[history != 0].tobytes())
         self._own = array("q", [width]) * len(self._narrow)

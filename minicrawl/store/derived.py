@@ -56,7 +56,7 @@ GATHERED = "gathered"
 READABLE_PAGES = "readable"
 """Option of `OPIC`: number of readable pages, whether read or not."""
 FLOWED = "flowed"
-"""Option of `OPIC`: mean flow through a page per iteration of `opic.convergence`."""
+"""Option of `OPIC`: mean flow through a page per iteration of `opic.cash_flow`."""
 
 SUFFIX = "-ranks"
 

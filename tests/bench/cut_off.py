@@ -21,7 +21,7 @@ from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.reading_orders import OF_AN_UNKNOWN_WEB, Exploration, draw_seeds
 from minicrawl.lab.webs import Web, web_from_file
-from minicrawl.opic.convergence import FlowBuilder, Refinement
+from minicrawl.opic.cash_flow import FlowBuilder, Refinement
 from minicrawl.opic.ledger import READ, Spending, VirtualPage
 from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.opic.windows import WINDOWS

@@ -108,7 +108,7 @@ def test_mistakes_are_one_line(
     [
         ("links.txt", "1 2\n3\n", "line 2: expected two page ids, found '3'"),
         ("dimacs.gr", "p sp 3 2\na 1 2 1\na 1 9 1\n", "line 3: expected `a from to weight`"),
-        ("empty.gr", "", "no link in it"),
+        ("empty.gr", "", "no links"),
     ],
 )
 @pytest.mark.parametrize(

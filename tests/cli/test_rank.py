@@ -149,7 +149,7 @@ class TestRefusals:
     def test_an_empty_graph_file(self, tmp_path: Path, capsys: Captured) -> None:
         path = tmp_path / "web.txt"
         path.write_text("# nothing\n")
-        assert "no link in it" in refusal(capsys, "degree", "--graph", path)
+        assert "no links" in refusal(capsys, "degree", "--graph", path)
 
     def test_an_absent_graph_file(self, capsys: Captured) -> None:
         assert "absent.txt" in refusal(capsys, "degree", "--graph", "absent.txt")

@@ -11,7 +11,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.errors import Interrupted
-from minicrawl.opic.convergence import Refinement
+from minicrawl.opic.cash_flow import Refinement
 from minicrawl.report.crawl_status import status
 from tests.cli.damages import DAMAGES, whole_store
 from tests.crawl.refined_stores import a_store, frontier_of

@@ -26,12 +26,12 @@ def test_a_store_is_what_its_last_commit_said(path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "wrong"),
     [
-        ("DELETE FROM fetches WHERE id = 2", "fetches are 1, 2 by"),
-        ("INSERT INTO steps VALUES (4, 7, 0, 0, 0, 0, NULL)", "steps are 4, 3 by"),
-        ("DELETE FROM steps WHERE seq = 3", "states are "),
-        ("UPDATE frontier SET state = 9 WHERE id = 0", "states are "),
-        ("UPDATE meta SET value = 7 WHERE name = 'recorded'", "recorded are "),
-        ("UPDATE hosts SET id = 7 WHERE id = 1", "hosts lack rows"),
+        ("DELETE FROM fetches WHERE id = 2", "fetches: 1, but 2"),
+        ("INSERT INTO steps VALUES (4, 7, 0, 0, 0, 0, NULL)", "steps: 4, but 3"),
+        ("DELETE FROM steps WHERE seq = 3", "states: "),
+        ("UPDATE frontier SET state = 9 WHERE id = 0", "states: "),
+        ("UPDATE meta SET value = 7 WHERE name = 'recorded'", "recorded: "),
+        ("UPDATE hosts SET id = 7 WHERE id = 1", "hosts are known, but 2 have"),
         ("DELETE FROM urls WHERE id = 1", "1 URLs are known, but 2 pages were born"),
     ],
 )
@@ -69,11 +69,11 @@ def complaints(path: Path) -> list[str]:
         ("SELECT 1", []),
         (
             "DELETE FROM documents WHERE page = 0",
-            ["1 pages were read, and nothing is kept of what they said"],
+            ["1 pages were read, but have no document"],
         ),
         (
             "UPDATE fetches SET page = 1 WHERE page = 0",
-            ["1 pages that were never asked for are described"],
+            ["1 documents of pages that were never requested"],
         ),
     ],
 )
@@ -101,4 +101,4 @@ def test_a_fetch_that_is_not_found_by_its_page_is_found(path: Path) -> None:
         connection.execute("INSERT INTO fetches SELECT NULL, 0, 0, '', 200, 0, 0, '' FROM urls")
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", row)
-    assert complaints(path) == ["2 fetches are known, and 1 are found by their page"]
+    assert complaints(path) == ["2 fetches are known, but the index by page has 1"]

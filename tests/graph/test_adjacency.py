@@ -19,12 +19,6 @@ def test_a_node_sums_up_what_it_links_to_and_hands_on_what_it_has() -> None:
     assert links.through(x).tolist() == [0, 1010, 0, 2010]
 
 
-def test_a_link_counts_by_its_weight() -> None:
-    links = Adjacency(graph_of(2, [(0, 0), (0, 1)]), np.array([2, 3], dtype=np.float32))
-    assert links.pulled(np.array([1.0, 1.0])).tolist() == [5, 0]
-    assert links.pushed(np.array([1.0, 1.0])).tolist() == [2, 3]
-
-
 @pytest.mark.parametrize("nodes", [0, 1, 3])
 def test_without_links_nothing_moves(nodes: int) -> None:
     links = Adjacency(graph_of(nodes, []))

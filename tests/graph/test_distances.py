@@ -25,19 +25,6 @@ def test_of_several_sources_the_nearest_counts() -> None:
     assert levels(graph_of(5, LINKS), [4, 2]).tolist() == [1, 2, 0, 1, 0]
 
 
-def test_a_source_that_is_named_twice_is_one() -> None:
-    assert levels(graph_of(5, LINKS), [1, 1]).tolist() == [UNREACHED, 0, 1, 2, UNREACHED]
-
-
-def test_nothing_is_reached_from_no_source() -> None:
-    assert levels(graph_of(2, [(0, 1)]), []).tolist() == [UNREACHED, UNREACHED]
-    assert levels(graph_of(0, []), []).tolist() == []
-
-
-def test_links_to_oneself_and_circles_end() -> None:
-    assert levels(graph_of(3, [(0, 0), (0, 1), (1, 2), (2, 0)]), [0]).tolist() == [0, 1, 2]
-
-
 def test_links_of_several_pages_come_page_after_page() -> None:
     graph = graph_of(5, LINKS)
     assert linked_from(graph, np.array([2, 3, 0])).tolist() == [3, 1, 2]

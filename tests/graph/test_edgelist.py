@@ -39,10 +39,6 @@ def refusal(*lines: bytes | str, at_once: int = 1000) -> str:
     return str(refused.value)
 
 
-def test_a_line_is_a_link_from_the_first_id_to_the_second() -> None:
-    assert links_of(parse("0\t1", "2\t0")) == [(0, 1), (2, 0)]
-
-
 def test_sparse_ids_become_dense_in_their_order() -> None:
     found = parse("70 5", "5 900")
     assert ids_of(found) == [5, 70, 900]
@@ -70,24 +66,10 @@ def test_comments_and_empty_lines_say_nothing(comment: str) -> None:
             assert links_of(parse(*lines, at_once=at_once)) == [(1, 2), (2, 1)]
 
 
-def test_a_repeated_link_counts_once_and_one_to_itself_is_kept() -> None:
-    assert links_of(parse("1 2", "1 2", "2 2")) == [(1, 2), (2, 2)]
-
-
-def test_a_page_may_be_alone() -> None:
-    assert links_of(parse("7 7")) == [(7, 7)]
-
-
 def test_the_third_column_is_the_weight_of_a_link() -> None:
     found = parse("5 6 2", "6 5 0.25", "5 5 1e3")
     assert links_of(found) == [(5, 5), (5, 6), (6, 5)]
     assert weights_of(found) == [1000, 2, 0.25]
-
-
-def test_the_weights_of_a_repeated_link_are_summed() -> None:
-    found = parse("1 2 2", "2 1 5", "1 2 3.5")
-    assert links_of(found) == [(1, 2), (2, 1)]
-    assert weights_of(found) == [5.5, 5]
 
 
 def test_a_list_whose_first_line_has_no_weight_has_none() -> None:
@@ -135,12 +117,6 @@ def test_a_line_that_is_not_two_whole_numbers_is_refused(line: str) -> None:
 def test_numbers_do_not_wander_to_other_lines(lines: list[str], bad: int) -> None:
     """As many numbers and marks as there should be, but not on each line."""
     assert f"line {bad + 1}: expected" in refusal("1 2", *lines)
-
-
-def test_the_refusal_quotes_the_line() -> None:
-    assert refusal("1 2", "", "hello") == (
-        "graph.txt, line 3: expected two page ids, found 'hello'"
-    )
 
 
 @pytest.mark.parametrize("ids", [f"0 {ID_LIMIT}", f"{ID_LIMIT} 0", "0 " + "9" * 20])

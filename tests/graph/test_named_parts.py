@@ -29,10 +29,6 @@ def test_links_between_the_nodes_stay_with_their_weights() -> None:
     assert part.weights.tolist() == [2, 4]
 
 
-def test_without_weights_there_are_none() -> None:
-    assert part_of(named([(0, 1)]), 0, 1).weights is None
-
-
 def test_nodes_keep_their_names() -> None:
     names = part_of(named([(0, 1)]), 0, 2, 5).names
     assert len(names) == 3

@@ -50,10 +50,10 @@ def test_a_bad_line_is_named(line: bytes, message: str) -> None:
     [
         (b"2 1 1\n1 a\n2 b\n0 1\n", "line 4: expected two numbers of nodes, found '0 1'"),
         (b"2 1 1\n1 a\n3 b\n1 2\n", "line 3: expected the name of node 2, found '3 b'"),
-        (COUNTED + b"1 3\n", "3 nodes and 2 links were announced, 3 and 3 are there"),
-        (COUNTED[:-4], "3 nodes and 2 links were announced, 3 and 1 are there"),
-        (b"3 2 1\n1 a\n", "3 nodes and 2 links were announced, 1 and 0 are there"),
-        (b"n 0 a\n", "no link in it"),
+        (COUNTED + b"1 3\n", "3 nodes and 2 links as announced, found 3 and 3"),
+        (COUNTED[:-4], "3 nodes and 2 links as announced, found 3 and 1"),
+        (b"3 2 1\n1 a\n", "3 nodes and 2 links as announced, found 1 and 0"),
+        (b"n 0 a\n", "no links"),
     ],
 )
 def test_what_does_not_keep_its_promise_is_refused(text: bytes, message: str) -> None:
@@ -113,16 +113,16 @@ def test_many_arcs_are_those_that_were_written() -> None:
         (b"p edge 2 1\na 1 2 1\n", "line 2: expected `e one other` with numbers of nodes"),
         (b"p max 2 1\n", "line 1: expected `p sp nodes links` or `p edge nodes edges`, found"),
         (b"c old\ne 1 2\n", "line 2: expected `p sp nodes links` or `p edge nodes edges`, found"),
-        (b"p sp 2 2\na 1 2 1\n", "2 links were announced, 1 are there"),
-        (b"c nothing\n", "no line `p` announces, 0 are there"),
+        (b"p sp 2 2\na 1 2 1\n", "2 links as announced, found 1"),
+        (b"c nothing\n", "a line `p`, found 0"),
         (b"p edge 9000000 1\ne 1 2\n", "9,000,000 nodes are too many for 1 links"),
         (b"p sp 1000000 1\na 1 2 1\n", "1,000,000 nodes are too many for 1 links"),
         (
             b"p edge 80000 10000\n" + b"e 1 80000\n" * 10000,
             "of 80,000 nodes only 2 have a link",
         ),
-        (b"p edge 2 0\n", "no link in it; expected `e one other`"),
-        (b"p sp 0 0\n", "no link in it; expected `a from to weight`"),
+        (b"p edge 2 0\n", "no links; expected `e one other`"),
+        (b"p sp 0 0\n", "no links; expected `a from to weight`"),
     ],
 )
 def test_what_dimacs_cannot_say_is_refused(text: bytes, message: str, at_once: int) -> None:

@@ -20,14 +20,6 @@ def test_all_pages_stay_where_links_go() -> None:
     assert links_of(part) == [(0, 2), (2, 0), (2, 3)]
 
 
-def test_pages_that_stay_are_renumbered_in_their_order() -> None:
-    assert links_of(without_pages(graph_of(4, LINKS), {1})) == [(0, 1), (1, 0), (1, 2)]
-
-
-def test_a_page_takes_its_links_with_it() -> None:
-    assert links_of(without_pages(graph_of(4, LINKS), {2})) == [(0, 1)]
-
-
 def test_nothing_may_be_kept_and_all_may_be() -> None:
     graph = graph_of(4, LINKS)
     assert without_pages(graph, {0, 1, 2, 3}).nodes == 0

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from math import exp, log, log1p
 
 from minicrawl.opic import families
-from minicrawl.opic import families as rounds
 from minicrawl.opic.ledger import Ledger, Plan, dead_end, forward, replay, visit
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.queues import ImportanceOfHosts
@@ -78,7 +77,7 @@ class Truth:
         self._late += (shown - self._late) * 10 / (self._turns + 9)
         mean = self._revealed / self._turns
         relevance = 0.25 + 0.75 * min(1.0, self._late / mean) if mean else 1.0
-        if self._turns <= rounds.FEWEST_TURNS:
+        if self._turns <= families.FEWEST_TURNS:
             relevance = 1.0
         if abs(mean - self._mean) > self._mean / 32 or abs(relevance - self._relevance) > 1 / 16:
             self._mean, self._relevance = mean, relevance
@@ -91,7 +90,7 @@ class Truth:
         if family >= 0 and (reads > free if last is None else reads >= last[0] * 33 / 32):
             self._due.add(family)
         patience = 1 if self._rounds else families.PATIENCE
-        every = rounds.AT_ONCE if self._due else families.LOOK_EVERY * patience
+        every = families.AT_ONCE if self._due else families.LOOK_EVERY * patience
         if not self._turns % every:
             self._count()
             for one, (_, budget) in self._rounds.items():

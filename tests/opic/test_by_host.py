@@ -83,38 +83,11 @@ def test_many_pages_may_be_born_at_once() -> None:
     assert taken == [1, 2, 0]
 
 
-def test_a_host_that_resumes_offers_its_best_page_again() -> None:
-    world = World()
-    world.birth(0, [5, 9])
-    assert (world.take(), world.take()) == (1, None)
-    world.resume(0)
-    assert world.take() == 0
-
-
-def test_a_page_that_grows_overtakes_pages_of_other_hosts() -> None:
-    world = World()
-    world.birth(0, [5])
-    world.birth(1, [7])
-    world.grow(0, 3)
-    assert world.take() == 0
-
-
 def test_of_equals_the_one_found_first_is_taken() -> None:
     world = World()
     for host in (2, 1, 0):
         world.birth(host, [4])
     assert [world.take() for _ in range(3)] == [0, 1, 2]
-
-
-def test_a_page_put_back_waits_again() -> None:
-    world = World()
-    (page,) = world.birth(0, [4])
-    assert world.take() == page
-    world.leased.discard(page)
-    world.schedule.release(page)
-    assert world.take() is None
-    world.resume(0)
-    assert world.take() == page
 
 
 def test_a_host_that_is_paused_is_not_asked() -> None:
@@ -126,16 +99,6 @@ def test_a_host_that_is_paused_is_not_asked() -> None:
     world.resume(0)
     world.resume(0)
     assert (world.take(), world.take()) == (1, None)
-
-
-def test_a_page_born_to_a_ready_host_without_pages_is_found() -> None:
-    world = World()
-    (page,) = world.birth(0, [4])
-    world.take()
-    world.settle(page)
-    world.resume(0)
-    assert world.take() is None
-    assert world.birth(0, [1]) == [world.take()]
 
 
 def test_pages_that_were_there_before_may_be_given_cash() -> None:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from minicrawl.opic import families
-from minicrawl.opic import families as rounds
 from minicrawl.opic.families import (
     FREE_AT_FIRST,
     FREE_READS,
@@ -26,7 +25,7 @@ SITES = [SEED, FARM, FARM, MADE, OTHER]
 @pytest.fixture(autouse=True)
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds end at once."""
-    monkeypatch.setattr(rounds, "AT_ONCE", 1)
+    monkeypatch.setattr(families, "AT_ONCE", 1)
 
 
 @pytest.fixture
@@ -108,7 +107,7 @@ def test_a_round_ends_when_reads_have_grown_by_a_thirty_second(budgets: FamilyBu
 
 
 def test_rounds_end_together(budgets: FamilyBudgets, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "AT_ONCE", 32)
+    monkeypatch.setattr(families, "AT_ONCE", 32)
     turns = [(turn, (FARM, OTHER)[turn % 2]) for turn in range(1, 33)]
     looks = [budgets.look() for turn, host in turns if budgets.read(host, turn)]
     assert looks == [{FARM: False, OTHER: False}]
@@ -118,7 +117,7 @@ def test_a_round_that_has_not_ended_yet_is_saved(
     budgets: FamilyBudgets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spend(budgets, FARM)
-    monkeypatch.setattr(rounds, "AT_ONCE", 32)
+    monkeypatch.setattr(families, "AT_ONCE", 32)
     assert not budgets.read(FARM, 33)
     again = FamilyBudgets(SitesByHost(SITES))
     again.restore(budgets.state())

@@ -60,7 +60,7 @@ def test_a_grant_is_minted_for_each_newborn_page(atoms: int) -> None:
 
 
 def test_no_more_is_taken_from_a_newborn_page_than_its_unit() -> None:
-    with pytest.raises(ValueError, match="a newborn page holds a unit"):
+    with pytest.raises(ValueError, match="newborn page"):
         some_books(1).apply(Step(StepKind.GRANT, spending=Spending((0,)), amount=-UNIT - 1))
 
 
@@ -76,7 +76,7 @@ def test_a_presumed_history_is_no_cash_and_in_no_clock() -> None:
     assert books.ledger.totals == before
     assert books.ledger.missing() == 0
     assert window.histories(np.array([0, 1])).tolist() == [0, 16]
-    with pytest.raises(ValueError, match="a history of 0 atoms a circulation is none"):
+    with pytest.raises(ValueError, match=r"must be above 0 .* not 0"):
         books.apply(step._replace(amount=0))
 
 
@@ -107,10 +107,6 @@ def test_terms_say_what_may_be_lent_for_a_focus_and_how_large_the_small_edge_is(
     assert books.ledger.small_edge(PARTS, 3) == PARTS - edge
     books.apply(terms(discovery, focus))
     assert books.ledger.totals == totals
-
-
-def test_a_dead_end_hands_all_to_the_virtual_page() -> None:
-    assert some_books().apply(Step(StepKind.DEAD_END, 3)) == [Plan(3, UNIT, (), 0, (), UNIT)]
 
 
 def test_weights_and_focus_go_along_with_a_visit() -> None:

@@ -30,10 +30,6 @@ def by_a_plain_sort(keys: list[int]) -> list[int]:
     return sorted(range(len(keys)), key=lambda page: (-keys[page], page))
 
 
-def test_an_empty_web_has_no_richest_page() -> None:
-    assert CandidateHeap(array("q"), bytearray(), UNREAD).take() is None
-
-
 def test_the_richest_comes_first_and_of_equals_the_one_found_first() -> None:
     richest = CandidateHeap(array("q", [5, 9, -3, 9]), bytearray(4), UNREAD)
     assert all_taken(richest) == [1, 3, 0, 2]
@@ -54,15 +50,6 @@ def test_a_page_on_lease_is_not_taken_again_until_it_is_released() -> None:
     assert richest.take() == 1
     richest.release(0)
     assert richest.take() == 0
-
-
-def test_a_page_that_grows_overtakes() -> None:
-    keys = array("q", [3, 2, 1])
-    richest = CandidateHeap(keys, bytearray(3), UNREAD)
-    assert richest.take() == 0
-    keys[2] = 5
-    richest.offer([2])
-    assert richest.take() == 2
 
 
 @pytest.mark.parametrize("pages", [1, 7, 1000, 50_000])

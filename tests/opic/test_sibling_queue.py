@@ -9,11 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minicrawl.opic import families
-from minicrawl.opic import families as rounds
-from minicrawl.opic import sibling_queue as by_group
-from minicrawl.opic import sibling_queue as members
-from minicrawl.opic import sibling_queue as waiting
+from minicrawl.opic import families, sibling_queue
 from minicrawl.opic.sibling_queue import ByGroup
 from minicrawl.opic.siblings import Siblings
 from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
@@ -33,7 +29,7 @@ def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(families, "READS_A_UNIT", 2)
     monkeypatch.setattr(families, "LOOK_EVERY", 4)
     monkeypatch.setattr(families, "PATIENCE", 2)
-    monkeypatch.setattr(rounds, "FEWEST_TURNS", 10)
+    monkeypatch.setattr(families, "FEWEST_TURNS", 10)
 
 
 def drawn_hosts(rng: Random, most: int) -> list[int]:
@@ -82,12 +78,12 @@ def disturb(world: SiblingWorld, rng: Random) -> None:
 @example(seed=742131333)  # a page is refused and waits again
 def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(members, "_FEW_MEMBERS", few_members)
-        patch.setattr(members, "_RANKED", 2)
-        patch.setattr(members, "_MOST_RANKED", 3)
-        patch.setattr(members, "_MOST_LISTS", 3)
-        patch.setattr(by_group, "PART_AT_FIRST", 4 if few_members else 1000)
-        patch.setattr(waiting, "_LARGE", 64 if few_members else 2)
+        patch.setattr(sibling_queue, "_FEW_MEMBERS", few_members)
+        patch.setattr(sibling_queue, "_RANKED", 2)
+        patch.setattr(sibling_queue, "_MOST_RANKED", 3)
+        patch.setattr(sibling_queue, "_MOST_LISTS", 3)
+        patch.setattr(sibling_queue, "PART_AT_FIRST", 4 if few_members else 1000)
+        patch.setattr(sibling_queue, "_LARGE", 64 if few_members else 2)
         check_the_order(Random(seed))
 
 
@@ -162,7 +158,7 @@ def test_a_page_that_was_endowed_moves_up_unless_it_is_on_lease() -> None:
 def test_a_lone_page_that_was_given_cash_is_not_missing_until_that_is_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(by_group, "PART_AT_FIRST", 1)
+    monkeypatch.setattr(sibling_queue, "PART_AT_FIRST", 1)
     world = SiblingWorld((0, 1))
     for _ in range(30):
         world.birth([0])
@@ -182,15 +178,15 @@ def test_a_lone_page_that_was_given_cash_is_not_missing_until_that_is_looked_at(
 def test_of_a_large_crawl_more_plans_are_looked_at_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rounds, "AT_ONCE", 1)
-    monkeypatch.setattr(rounds, "PART_AT_ONCE", 20)
-    monkeypatch.setattr(by_group, "PART_AT_FIRST", 1)
+    monkeypatch.setattr(families, "AT_ONCE", 1)
+    monkeypatch.setattr(families, "PART_AT_ONCE", 20)
+    monkeypatch.setattr(sibling_queue, "PART_AT_FIRST", 1)
     world = SiblingWorld((0,))
     looks: list[int] = []
     world.birth([0] * 300)
     world.vouch(0)
     monkeypatch.setattr(families, "PATIENCE", 1000)
-    monkeypatch.setattr(by_group.ByGroup, "look", _noted(by_group.ByGroup.look, looks))
+    monkeypatch.setattr(ByGroup, "look", _noted(ByGroup.look, looks))
     for page in range(199):
         world.visit(page, [page])
     gaps = np.diff(looks)
@@ -324,7 +320,7 @@ def test_every_page_of_a_ready_host_is_taken_in_the_end(seed: int) -> None:
 def test_where_hosts_are_many_only_large_ones_keep_candidates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(waiting, "_MANY_HOSTS", 3)
+    monkeypatch.setattr(sibling_queue, "_MANY_HOSTS", 3)
     few, many = SiblingWorld(range(9)), SiblingWorld(range(9))
     for _ in range(30):
         few.birth([0])

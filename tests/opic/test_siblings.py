@@ -6,7 +6,6 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from minicrawl.opic import siblings as shown
 from minicrawl.opic import siblings as values
 from minicrawl.opic.ledger import Ledger, Plan, visit, weighted_visit
 from minicrawl.opic.money import PARTS, UNIT
@@ -185,7 +184,7 @@ def test_gifts_by_weight_count_by_weight() -> None:
 def test_gifts_that_nobody_asks_for_are_counted_before_they_take_much_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(shown, "_MOST_POSTED", 3)
+    monkeypatch.setattr(values, "_MOST_POSTED", 3)
     siblings = two_families()
     for page in range(3):
         plan = visit(siblings.ledger, page, [0])

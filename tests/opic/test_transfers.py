@@ -52,7 +52,7 @@ def test_a_foreign_page_is_in_no_queue_and_has_no_turn() -> None:
     richest = CandidateHeap(ledger.key, ledger.flags, UNREAD)
     richest.offer(range(2))
     assert [richest.take(), richest.take()] == [0, None]
-    with pytest.raises(ValueError, match="page 1 is of another shard"):
+    with pytest.raises(ValueError, match=r"page 1 .* another shard"):
         ledger.cash(1)
 
 
@@ -92,13 +92,13 @@ def test_a_ledger_of_a_shard_is_saved_and_restored() -> None:
 @pytest.mark.parametrize(
     ("step", "why"),
     [
-        (sending((1, UNIT)), "only cash of foreign pages"),
+        (sending((1, UNIT)), "own pages"),
         (sending((2, 1)), "out of date"),
         (sending(of_pot=1), "the pot holds 0 atoms, not 1"),
         (sending(of_pot=-1), "the pot holds 0 atoms, not -1"),
-        (receipt((0, -1)), "less than nothing"),
-        (receipt(to_pot=-1), "less than nothing"),
-        (Step(StepKind.FOREIGN, spending=Spending((2,))), "only a page that was just born"),
+        (receipt((0, -1)), "negative amount"),
+        (receipt(to_pot=-1), "negative amount"),
+        (Step(StepKind.FOREIGN, spending=Spending((2,))), "newborn"),
     ],
 )
 def test_a_step_that_would_break_the_law_is_refused_as_a_whole(step: Step, why: str) -> None:
@@ -112,7 +112,7 @@ def test_a_step_that_would_break_the_law_is_refused_as_a_whole(step: Step, why: 
 def test_a_page_that_was_paid_cannot_be_found_to_be_foreign() -> None:
     books = some_books(own=2, foreign=0)
     books.apply(visit(0, 1))
-    with pytest.raises(ValueError, match="just born"):
+    with pytest.raises(ValueError, match="newborn"):
         books.apply(Step(StepKind.FOREIGN, spending=Spending((1,))))
     assert FOREIGN not in books.ledger.flags
 

@@ -118,7 +118,7 @@ def test_cash_that_an_earlier_version_dealt_anew_cannot_be_folded(tmp_path: Path
         ("UPDATE meta SET value = value + 9 WHERE name = 'recorded'", "fold: the totals are"),
         (
             "UPDATE meta SET value = replace(value, '\"1\": 2', '\"1\": 3')",
-            "commit: states are {.*2",
+            "commit: states: {.*2",
         ),
         (
             "UPDATE meta SET value = json_set(value, '$.recorded', 1) WHERE name = 'counters'",

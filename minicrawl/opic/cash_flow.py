@@ -122,7 +122,7 @@ class FlowBuilder:
         self._cash = self._purse.cash(0)
         self._most = 1 - _KEPT * (1 - small_edge(self._cash, 1) / self._cash)
         if self._most >= 1:
-            raise ValueError("without a small edge cash may go round for ever: there is no limit")
+            raise ValueError("the small edge must be above 0: without it, cash circulates for ever")
         self._edge = 1.0
         self._givers = array("I")
         self._starts = array("q", (0,))
