@@ -5,22 +5,39 @@ already becomes a revisit. Bodies are written decoded; headers that describe the
 keep their values under other names. Request records are reconstructed: only their URL is known.
 """
 
+from __future__ import annotations
+
 import gzip
 import json
+import os
 import re
 import shutil
 from base64 import b32encode
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha1, sha256
 from http import HTTPStatus
+from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, Self
 from urllib.parse import urlsplit
 from uuid import NAMESPACE_URL, uuid5
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from minicrawl.own_files import scratch
+from minicrawl.archive.index import index_errors, open_captures
+from minicrawl.archive.record import Answer, Codec, RecordKind, key_of, read_packed
+from minicrawl.archive.segments import (
+    FIRST,
+    disk_errors,
+    offset_of,
+    place_at,
+    segment_of,
+    sync,
+    write_at,
+)
+from minicrawl.model import KeptAnswer
+from minicrawl.own_files import refuse_links, scratch
 from minicrawl.version import __version__
 from minicrawl.wording import iso
 
@@ -48,6 +65,31 @@ class Capture(NamedTuple):
     rank: int  # 0 while it is unknown, and for resources that are not pages
     importance: float
     hops: int
+
+
+def capture_of(
+    answer: Answer,
+    *,
+    at: float | None = None,
+    title: str = "",
+    rank: int = 0,
+    importance: float = 0.0,
+    hops: int = 0,
+) -> Capture:
+    """Return the capture of an archived answer. `at` is its time, if it has another one."""
+    return Capture(
+        url=answer.spelled or answer.url,
+        status=answer.status,
+        headers=answer.headers,
+        body=answer.body,
+        at=answer.at if at is None else at,
+        is_confirmed=answer.status == HTTPStatus.NOT_MODIFIED,
+        cut=answer.cut,
+        title=title,
+        rank=rank,
+        importance=importance,
+        hops=hops,
+    )
 
 
 class CdxLine(NamedTuple):
@@ -299,3 +341,171 @@ def _add(
     size = content.stat().st_size
     short = name.rpartition("/")[2]
     return {"name": short, "path": name, "hash": f"sha256:{digest.hexdigest()}", "bytes": size}
+
+
+# ================================================================ warc files
+#
+# WARC files of a crawl: a new one every 1 GB or so, exact as of the last commit.
+#
+# Laws: appended records count from `confirm` on, which is called when the store has committed the
+# steps of these responses; until then the next append overwrites them. The next start cuts off
+# records that the store does not know: each record is a gzip member of its own, so what remains is
+# a valid file. Files of other stores are never touched: each store uses its own file names.
+#
+# place   number of a file and offset of a record in it, as in segments
+# series  the files of one store in one folder
+
+FILE_BYTES = 1 << 30
+"""Size at which a file gets no more records."""
+_WRITTEN_AT_ONCE = 1 << 22
+
+
+class WarcSeries(NamedTuple):
+    """The WARC files of a store in a folder, and the end of the last one."""
+
+    folder: str
+    prefix: str
+    store: str
+    end: int = FIRST
+
+    @classmethod
+    def of(cls, folder: Path, store: Path, now: float) -> Self:
+        """Return a new series with a unique name."""
+        moment = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S%f")[:-3]
+        return cls(str(folder), f"{store.stem}-{moment}", str(store))
+
+    @classmethod
+    def read(cls, value: object) -> Self | None:
+        """Return the series that a counter of the store describes; None if it describes none."""
+        if not isinstance(value, dict):
+            return None
+        with suppress(TypeError, ValueError):
+            found = cls(**value)
+            if Path(found.prefix).name == found.prefix:  # else it could lead out of the folder
+                return found._replace(end=int(found.end))
+        return None
+
+
+class WarcFiles:
+    """Series that is open for writing. The caller holds the lock of its store."""
+
+    def __init__(self, series: WarcSeries, codec: Codec) -> None:
+        """Open the series and cut off what is behind its end. The `codec` unpacks records."""
+        self._series, self._codec = series, codec
+        self._folder = Path(series.folder)
+        with disk_errors(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+        for file in self._folder.glob(f"{series.prefix}-*"):
+            refuse_links(file)
+        cut_off(series)
+        self._mark = self._ahead = self._continued()
+        self.was_shortened = self._mark != series.end and self._path(series.end).exists()
+        self._captures = open_captures(self._folder / f"{series.prefix}-bodies.db")
+        self._unwritten = BytesIO()
+        self._writer = self._writer_at(self._mark)
+
+    @property
+    def series(self) -> WarcSeries:
+        """The series up to the last confirmed record."""
+        return self._series._replace(end=self._mark)
+
+    def append(self, answers: Iterable[KeptAnswer]) -> dict[str, object]:
+        """Write responses behind the last confirmed record. Return the series with its new end."""
+        self._ahead = begin = self._mark
+        self._writer = self._writer_at(begin)
+        with index_errors(self._folder):
+            self._captures.begin(begin)
+            for answer in answers:
+                self._append(answer)
+            self._write()
+            self._sync(begin)
+            self._captures.commit()
+        return self._series._replace(end=self._ahead)._asdict()
+
+    def confirm(self) -> None:
+        """Confirm the records that were appended last."""
+        self._mark = self._ahead
+
+    def close(self, *, cuts_off: bool = True) -> None:
+        """Cut off unconfirmed records; without `cuts_off`, change nothing."""
+        self._captures.close()
+        if cuts_off:
+            cut_off(self.series)
+
+    # ------------------------------------------------------------ one answer
+
+    def _append(self, kept: KeptAnswer) -> None:
+        if self._writer.offset >= FILE_BYTES:
+            self._write()
+            self._ahead = place_at(segment_of(self._ahead) + 1, 0)
+            self._writer = self._writer_at(self._ahead)
+        if self._writer.offset == 0:
+            self._writer.begin(kept.at)
+        answer = read_packed(kept.record, self._codec) if kept.record else _unchanged(kept.url)
+        capture = capture_of(answer, at=kept.at, importance=kept.importance, hops=kept.hops)
+        key = key_of(capture.url)
+        digest, original = self._body_of(capture, key)
+        place = place_at(segment_of(self._ahead), self._writer.offset)
+        self._writer.add(capture, digest, original)
+        self._captures.add(place, key, digest, capture.at, None if original else capture.url)
+        if self._unwritten.tell() >= _WRITTEN_AT_ONCE:
+            self._write()
+
+    def _body_of(self, capture: Capture, key: int) -> tuple[str, Original | None]:
+        """Return the digest of the body, and the earlier response that has the same body."""
+        last = self._captures.last_digest(key) if capture.is_confirmed else None
+        digest = last or payload_digest(capture.body)
+        found = self._captures.original(digest) if last or capture.body else None
+        return digest, None if found is None else Original(*found)
+
+    # ------------------------------------------------------------ files
+
+    def _continued(self) -> int:
+        """Return the place to continue at: a new file if the last one has changed."""
+        end = self._series.end
+        path = self._path(end)
+        length = path.stat().st_size if path.exists() else 0
+        return end if length == offset_of(end) else place_at(segment_of(end) + 1, 0)
+
+    def _path(self, place: int) -> Path:
+        return _path(self._series, segment_of(place))
+
+    def _writer_at(self, place: int) -> WarcWriter:
+        self._unwritten = BytesIO()
+        name, offset = self._path(place).name, offset_of(place)
+        return WarcWriter(self._unwritten, name, offset=offset, level=QUICK)
+
+    def _write(self) -> None:
+        content = self._unwritten.getvalue()
+        if content:
+            write_at(self._path(self._ahead), offset_of(self._ahead), content)
+            self._ahead += len(content)
+            self._unwritten.seek(0)
+            self._unwritten.truncate()
+
+    def _sync(self, begin: int) -> None:
+        with disk_errors(self._folder):
+            for number in range(segment_of(begin), segment_of(self._ahead) + 1):
+                with suppress(FileNotFoundError):  # nothing was written yet
+                    sync(_path(self._series, number))
+            if offset_of(begin) == 0 or segment_of(begin) != segment_of(self._ahead):
+                sync(self._folder)
+
+
+def cut_off(series: WarcSeries) -> None:
+    """Remove everything behind the end of a series."""
+    number, keep = segment_of(series.end), offset_of(series.end)
+    with disk_errors(Path(series.folder)):
+        if (path := _path(series, number)).exists() and path.stat().st_size > keep:
+            os.truncate(path, keep) if keep else path.unlink()
+        while (path := _path(series, number := number + 1)).exists():
+            path.unlink()
+
+
+def _path(series: WarcSeries, number: int) -> Path:
+    return Path(series.folder) / f"{series.prefix}-{number:05}.warc.gz"
+
+
+def _unchanged(url: str) -> Answer:
+    """Return the response of a server that reported the page as unchanged."""
+    return Answer(url, HTTPStatus.NOT_MODIFIED, {}, b"", 0.0, RecordKind.REVISIT)

@@ -33,17 +33,27 @@ needs it, and is repeated at the start of each segment.
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.archive.index import IndexRow, index_errors, short
-from minicrawl.archive.reader import TRAINED_AGAIN, TRAINED_AT, ArchiveReader, leave_spare, trained
+from minicrawl.archive.index import (
+    Found,
+    IndexRow,
+    index_errors,
+    scan,
+    short,
+)
+from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
     EMPTY,
     WITH_BODY,
@@ -53,26 +63,101 @@ from minicrawl.archive.record import (
     header_of,
     is_whole,
     key_of,
+    numbered,
     pack,
     pack_dictionary,
     pack_revisit,
     seal,
+    spare_path,
     with_digest_of,
     with_next_number,
 )
 from minicrawl.archive.segments import (
+    FIRST,
     SEGMENT_BYTES,
     Segments,
     disk_errors,
     offset_of,
     place_at,
     segment_of,
+    sync,
 )
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.model import FailureKind, KeptAnswer, Response
 from minicrawl.wording import counted
 
 _WRITTEN_AT_ONCE = 1 << 22
+
+
+class RecordAppender:
+    """Records on their way to the end of an archive: to its segments, and to its index."""
+
+    def __init__(self, archive: ArchiveReader, repeated: Callable[[], Iterable[int]]) -> None:
+        """`repeated` returns the dictionaries with which a new segment begins."""
+        self._archive, self._repeated = archive, repeated
+        self._unwritten: list[bytes] = []
+        self._known: set[int] = set()
+        self.go_to(archive.end)
+
+    def go_to(self, end: int) -> None:
+        """Drop the records that are not written yet, and go on at `end`."""
+        self._unwritten.clear()
+        self.end = self._written = end
+        """Place behind the last record, written or not."""
+
+    def expect(self, headers: Iterable[Header]) -> None:
+        """Look up at once which bodies of the next records are archived."""
+        self._archive.index.flush()
+        self._known = self._archive.index.known([short(header.digest) for header in headers])
+
+    def put(self, record: bytes) -> None:
+        """Append a sealed record; begin a new segment if the current one is full."""
+        if offset_of(self.end) >= SEGMENT_BYTES:
+            self._begin_segment()
+        self._archive.index.add(self.end, header_of(record))
+        self.put_bytes(record)
+
+    def put_bytes(self, content: bytes) -> None:
+        """Append bytes that are not in the index."""
+        self._unwritten.append(content)
+        self.end += len(content)
+        if self.end - self._written > _WRITTEN_AT_ONCE:
+            self.write()
+
+    def _begin_segment(self) -> None:
+        self.write()
+        numbers = list(self._repeated())
+        self.go_to(place_at(segment_of(self.end) + 1, 0))
+        for number in numbers:
+            with suppress(Damaged):
+                self.put(pack_dictionary(number, self._archive.dictionary(number)))
+
+    def write(self) -> None:
+        """Write the waiting records, so that they can be read and found."""
+        if self._unwritten:
+            self._archive.segments.write(self._written, b"".join(self._unwritten))
+            self.go_to(self.end)
+        self._archive.index.flush()
+
+    def named(self, record: bytes) -> tuple[bytes, bool]:
+        """Return the record with the digest that its body has here, and whether that is archived.
+
+        The digest gets another number if a different body with the same hash is archived.
+        """
+        digest = header_of(record).digest
+        while digest != EMPTY and (place := self._place_of_body(digest)) is not None:
+            if self._archive.has_body_of(place, record):
+                return record, True
+            record = with_next_number(record)
+            digest = header_of(record).digest
+        return record, False
+
+    def _place_of_body(self, digest: bytes) -> int | None:
+        if short(digest) not in self._known:
+            self._known.add(short(digest))
+            return None
+        self.write()
+        return self._archive.place_of_body(digest)
 
 
 class _Mark(NamedTuple):
@@ -108,9 +193,9 @@ class ArchiveWriter:
             self._archive.remove_pruned()
             self._mark = self._ahead = _restored(self._archive)
         self._only_changes = only_changes
-        self._unwritten: list[bytes] = []
-        self._known: set[int] = set()
-        self._written = self._mark.end
+        self._records = RecordAppender(
+            self._archive, lambda: filter(None, [self._ahead.dictionary])
+        )
 
     @property
     def reader(self) -> ArchiveReader:
@@ -130,24 +215,24 @@ class ArchiveWriter:
     def append(self, answers: Iterable[KeptAnswer]) -> int:
         """Write answers behind the last confirmed record. Return the place behind them."""
         self._ahead, begin = self._mark, self._mark.end
-        self._unwritten.clear()
-        self._written = begin
         with index_errors(self._archive.segments.folder):
             self._archive.index.begin(begin)
+            self._records.go_to(begin)
             parsed = [
                 _Answer(one, header_of(one.record) if one.record else None) for one in answers
             ]
-            digests = [short(one.header.digest) for one in parsed if one.header is not None]
-            self._known = self._archive.index.known(digests)
+            self._records.expect(one.header for one in parsed if one.header is not None)
             for one in parsed:
                 self._append(one)
             if self._ahead.pages >= self._ahead.train_at:
                 self._train()
-            self._write()
-            if self._ahead.end > begin:
-                self._archive.segments.sync(begin, self._ahead.end)
-            self._archive.index.commit(self._ahead.end)
-        return self._ahead.end
+            self._records.write()
+            end = self._records.end
+            if end > begin:
+                self._archive.segments.sync(begin, end)
+            self._archive.index.commit(end)
+        self._ahead = self._ahead._replace(end=end)
+        return end
 
     def confirm(self) -> None:
         """Adopt the last append or pruning: the store has committed its end."""
@@ -161,32 +246,34 @@ class ArchiveWriter:
         if not self.remove_pruned():
             raise UsageError(f"{self._archive.segments.folder} is being read: try again later")
         archive, end = self._archive, self._mark.end
-        begin = self._written = place_at(segment_of(end) + 1, 0)
-        self._ahead = self._mark._replace(end=begin, pages=0)
+        begin = place_at(segment_of(end) + 1, 0)
+        self._ahead = self._mark._replace(pages=0)
         with index_errors(archive.segments.folder):
             archive.index.begin(end)
+            self._records.go_to(begin)
             for number in sorted({name for name, _ in archive.index.dictionaries()}):
                 self._put(pack_dictionary(number, archive.dictionary(number)))
             for row in archive.index.rows(end):
                 if row.kind != RecordKind.DICTIONARY and stays(row):
                     with suppress(Damaged):  # a record that is damaged already is not copied
                         self._put(self._surviving(row, begin))
-            self._write()
-            archive.segments.sync(begin, self._ahead.end)
-            archive.segments.prune(begin, self._ahead.end)
-            archive.index.commit(self._ahead.end)
-        return self._ahead.end
+            self._records.write()
+            new_end = self._records.end
+            archive.segments.sync(begin, new_end)
+            archive.segments.prune(begin, new_end)
+            archive.index.commit(new_end)
+        self._ahead = self._ahead._replace(end=new_end)
+        return new_end
 
     def _surviving(self, row: IndexRow, begin: int) -> bytes:
         """Return the record to copy; a revisit gets the body if its original is deleted."""
         record = self._archive.segments.read(row.place)
         if not is_whole(record):
             raise Damaged("its checksum is wrong")
-        self._write()
+        self._records.write()
         header = header_of(record)
-        digest = header.digest
         has_body = row.kind != RecordKind.REVISIT
-        if has_body or any(True for _ in self._archive.index.with_digest(digest, begin)):
+        if has_body or any(True for _ in self._archive.index.with_digest(header.digest, begin)):
             return record
         answer = self._archive.answer(row.place)
         cut = FailureKind.RESET if answer.cut else None
@@ -210,41 +297,30 @@ class ArchiveWriter:
 
     def _append(self, one: _Answer) -> None:
         answer, header = one
-        record = self._reduced(answer, header) if header else self._unchanged(answer.url)
+        if header is None:
+            last = None if self._only_changes else self._last(key_of(answer.url))
+            record = None if last is None else pack_revisit(answer.url, 304, last)
+        else:
+            record = self._reduced(answer.record, header)
         if record is not None:
             self._put(seal(record, answer.at))
 
-    def _reduced(self, answer: KeptAnswer, header: Header) -> bytes | None:
+    def _reduced(self, record: bytes, header: Header) -> bytes | None:
         """Return the record, as a revisit if its body is archived, or None if it is redundant."""
-        record, digest = answer.record, header.digest
         if header.kind == RecordKind.FAILURE:
             return record
-        while digest != EMPTY and (original := self._original(digest)) is not None:
-            if self._archive.has_body_of(original, record):
-                last = self._last(header.key) if self._only_changes else None
-                if last is not None and last.digest == digest:
-                    return None
-                return as_revisit(record, self._archive.codec)
-            record = with_next_number(record)
-            digest = header_of(record).digest
-        return record
-
-    def _unchanged(self, url: str) -> bytes | None:
-        last = None if self._only_changes else self._last(key_of(url))
-        return None if last is None else pack_revisit(url, 304, last)
-
-    def _original(self, digest: bytes) -> int | None:
-        """Return the place of the body with this digest, or None."""
-        if short(digest) not in self._known:
-            self._known.add(short(digest))
+        record, is_archived = self._records.named(record)
+        if not is_archived:
+            return record
+        last = self._last(header.key) if self._only_changes else None
+        if last is not None and last.digest == header_of(record).digest:
             return None
-        self._write()
-        return self._archive.place_of_body(digest)
+        return as_revisit(record, self._archive.codec)
 
     def _last(self, key: int) -> Header | None:
         """Return the header of the URL's last record that is not a failure, or None."""
-        self._write()
-        for row in reversed(self._archive.index.of_key(key, self._ahead.end)):
+        self._records.write()
+        for row in reversed(self._archive.index.of_key(key, self._records.end)):
             if row.kind != RecordKind.FAILURE:
                 with suppress(Damaged):
                     return self._archive.segments.header(row.place)
@@ -252,33 +328,13 @@ class ArchiveWriter:
         return None
 
     def _put(self, record: bytes) -> None:
-        """Append a record; begin a new segment if the current one is full."""
-        if offset_of(self._ahead.end) >= SEGMENT_BYTES:
-            self._write()
-            self._written = place_at(segment_of(self._ahead.end) + 1, 0)
-            self._ahead = self._ahead._replace(end=self._written)
-            if self._ahead.dictionary:
-                content = self._archive.dictionary(self._ahead.dictionary)
-                self._put(pack_dictionary(self._ahead.dictionary, content))
-        header = header_of(record)
-        end, pages, dictionary, train_at = self._ahead
-        self._archive.index.add(end, header)
-        self._unwritten.append(record)
-        pages += header.kind in WITH_BODY
-        self._ahead = _Mark(end + len(record), pages, dictionary, train_at)
-        if self._ahead.end - self._written > _WRITTEN_AT_ONCE:
-            self._write()
-
-    def _write(self) -> None:
-        if self._unwritten:
-            self._archive.segments.write(self._written, b"".join(self._unwritten))
-            self._unwritten.clear()
-            self._written = self._ahead.end
-        self._archive.index.flush()
+        self._records.put(record)
+        pages = self._ahead.pages + (header_of(record).kind in WITH_BODY)
+        self._ahead = self._ahead._replace(pages=pages)
 
     def _train(self) -> None:
         """Try to train a dictionary. Success or not, the next try waits for many more pages."""
-        self._write()
+        self._records.write()
         number = self._ahead.dictionary + 1
         self._ahead = self._ahead._replace(train_at=TRAINED_AGAIN * self._ahead.pages)
         record = trained(self._archive, number)
@@ -300,6 +356,232 @@ def _restored(archive: ArchiveReader) -> _Mark:
             record = pack_dictionary(number, archive.dictionary(number))
             leave_spare(archive.segments, number, record)
     return _Mark(end, pages, number, TRAINED_AT * TRAINED_AGAIN**number)
+
+
+# ================================================================ dictionaries
+#
+# Dictionaries: zstd is trained on archived pages, so that small pages compress well.
+#
+# Laws: the first dictionary is trained when there are `TRAINED_AT` pages, on samples from the whole
+# archive, and the next whenever the archive has grown by the factor `TRAINED_AGAIN`. Each
+# dictionary is also copied to a file beside the segments, for workers.
+
+TRAINED_AT, TRAINED_AGAIN = 400, 8
+"""Pages before the first dictionary is trained, and growth factor until the next."""
+_SAMPLES, _SAMPLE_BYTES = 150, 8_000
+_DICTIONARY_BYTES = 112_640
+_TRAINING = {"k": 1024, "d": 6, "f": 16, "accel": 8}
+"""Training takes 8 ms. Twice the samples take 12 ms and make records of manuals 0.4 % smaller."""
+
+
+def trained(archive: ArchiveReader, number: int) -> bytes | None:
+    """Return the record of a new dictionary, or None if there are too few samples."""
+    import zstandard
+
+    samples: list[bytes | bytearray | memoryview] = list(_samples(archive))
+    with suppress(zstandard.ZstdError):
+        found = zstandard.train_dictionary(_DICTIONARY_BYTES, samples, **_TRAINING)
+        return pack_dictionary(number, found.as_bytes())
+    return None
+
+
+def _samples(archive: ArchiveReader) -> Iterator[bytes]:
+    seen = set()
+    for place in archive.segments.spread(_SAMPLES):
+        found = archive.index.next_body(place)
+        if found is not None and found not in seen:
+            seen.add(found)
+            with suppress(Damaged):
+                yield archive.beginning(found, _SAMPLE_BYTES)
+
+
+def leave_spare(segments: Segments, number: int, record: bytes) -> None:
+    """Copy a dictionary to a file of its own, for workers, which do not read segments."""
+    path = spare_path(segments.folder, number)
+    draft = path.with_suffix(".draft")
+    with disk_errors(path):
+        draft.write_bytes(record)
+        draft.rename(path)
+
+
+# ================================================================ joining
+#
+# Joining: the archives of the shards of a crawl are copied into one, incrementally.
+#
+# Laws: each record is copied once and in order, damaged stretches included. A body that the joined
+# archive already has is not written again. If it has a different body with the same digest, the
+# copy gets another number, and revisits are updated to match. Dictionaries are renumbered, and
+# stored before the records that need them and at the start of each segment. After a crash, whatever
+# follows the last completed copy is truncated. One process copies at a time; others wait for the
+# lock.
+
+_STATE, _LOCK = "joined.json", "joining"
+_AT_ONCE = 500
+_COPIED_AT_ONCE = 1 << 20
+
+
+class JoinedSource(NamedTuple):
+    """Progress of copying one source archive."""
+
+    place: int = FIRST
+    """Place behind the last copied record."""
+    note: int = 0
+    """Value that the caller passed with the last copy."""
+    dictionaries: tuple[tuple[int, int], ...] = ()
+    """Pairs of dictionary numbers: in the source, in the joined archive."""
+    digests: tuple[tuple[str, str], ...] = ()
+    """Pairs of hexadecimal digests, source and joined, where a collision forced another number."""
+
+
+class JoinedArchive:
+    """Archive made by joining others. It holds an exclusive lock until it is closed."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the joined archive. Blocks while another process copies into it."""
+        with disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        self.folder = folder
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            end, self._sources = _read(folder / _STATE)
+            Segments(folder).cut_off(end)
+            with index_errors(folder):
+                self._archive = ArchiveReader(folder, end, writes=True)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._records = RecordAppender(
+            self._archive, lambda: sorted({one for one, _ in self._archive.index.dictionaries()})
+        )
+        self._numbers: dict[int, int] = {}
+        self._digests: dict[str, str] = {}
+
+    @property
+    def end(self) -> int:
+        """Place behind the last record."""
+        return self._records.end
+
+    def source(self, name: str) -> JoinedSource:
+        """Return the progress of copying the archive `name`."""
+        return self._sources.get(name, JoinedSource())
+
+    def close(self) -> None:
+        """Close the files and release the lock. All added records are kept."""
+        self._archive.close()
+        os.close(self._lock)
+
+    def add(self, name: str, segments: Segments, end: int, note: int = 0) -> None:
+        """Copy the records of an archive up to `end` that were not copied before."""
+        source, begin = self.source(name), self.end
+        first = max(source.place, segments.begin(end))
+        self._numbers, self._digests = dict(source.dictionaries), dict(source.digests)
+        with index_errors(self.folder):
+            index = self._archive.index
+            index.begin(begin)
+            try:
+                for block in _blocks(scan(segments, first, end)):
+                    self._add_block(segments, block)
+                self._records.write()
+            except BaseException:
+                self._records.go_to(begin)
+                raise
+            if self.end > begin:
+                self._archive.segments.sync(begin, self.end)
+            index.commit(self.end)
+        numbers, digests = tuple(sorted(self._numbers.items())), tuple(self._digests.items())
+        self._sources[name] = JoinedSource(max(first, end), note, numbers, digests)
+        self._save()
+
+    # ------------------------------------------------------------ records
+
+    def _add_block(self, segments: Segments, block: list[Found]) -> None:
+        self._records.expect(one.header for one in block if one.header is not None)
+        for one in block:
+            if one.header is None:
+                self._copy_damage(segments, one)
+            elif one.header.kind == RecordKind.DICTIONARY:
+                self._add_dictionary(segments.read(one.place), one.header.dictionary)
+            else:
+                self._records.put(self._reduced(self._renumbered(segments, one, one.header)))
+
+    def _renumbered(self, segments: Segments, found: Found, header: Header) -> bytes:
+        """Return the record with its dictionary number translated to this archive."""
+        record = segments.read(found.place)
+        if not header.dictionary:
+            return record
+        number = self._numbers.get(header.dictionary)
+        if number is None:  # the dictionary is lost, so this record cannot be read either
+            number = self._numbers[header.dictionary] = self._next_number()
+        return numbered(record, number)
+
+    def _reduced(self, record: bytes) -> bytes:
+        """Return the record as a revisit if its body is already here."""
+        header = header_of(record)
+        if header.kind == RecordKind.REVISIT:
+            digest = self._digests.get(header.digest.hex())
+            if digest is None:
+                return record
+            changed = with_digest_of(record, header._replace(digest=bytes.fromhex(digest)))
+            return seal(changed, header.at)
+        if header.kind not in WITH_BODY:
+            return record
+        record, is_archived = self._records.named(record)
+        digest_here = header_of(record).digest
+        if digest_here != header.digest:
+            self._digests[header.digest.hex()] = digest_here.hex()
+        if is_archived:
+            record = as_revisit(record, self._archive.codec)
+        return seal(record, header.at)
+
+    def _add_dictionary(self, record: bytes, number: int) -> None:
+        if number not in self._numbers:
+            self._numbers[number] = self._next_number()
+            self._records.put(numbered(record, self._numbers[number]))
+            self._records.write()
+
+    def _next_number(self) -> int:
+        here = (number for one in self._sources.values() for _, number in one.dictionaries)
+        return 1 + max((*here, *self._numbers.values()), default=0)
+
+    def _copy_damage(self, segments: Segments, found: Found) -> None:
+        """Copy bytes that are not a record, so that `verify` reports them."""
+        end = found.place + found.length
+        for place in range(found.place, end, _COPIED_AT_ONCE):
+            count = min(_COPIED_AT_ONCE, end - place)
+            self._records.put_bytes(segments.read_bytes(place, count))
+
+    def _save(self) -> None:
+        path = self.folder / _STATE
+        draft = path.with_suffix(".draft")
+        with disk_errors(path):
+            draft.write_text(json.dumps([self.end, self._sources]), "ascii")
+            sync(draft)
+            draft.rename(path)
+            sync(self.folder)
+
+
+def _read(path: Path) -> tuple[int, dict[str, JoinedSource]]:
+    """Return the saved end and sources, or an empty state if the file cannot be read."""
+    with suppress(OSError, ValueError, TypeError):
+        end, sources = json.loads(path.read_text("ascii"))
+        known = {
+            str(name): JoinedSource(
+                place,
+                note,
+                tuple((there, here) for there, here in numbers),
+                tuple((there, here) for there, here in digests),
+            )
+            for name, (place, note, numbers, digests) in sources.items()
+        }
+        return int(end), known
+    return FIRST, {}
+
+
+def _blocks(found: Iterable[Found]) -> Iterator[list[Found]]:
+    source = iter(found)
+    while block := list(islice(source, _AT_ONCE)):
+        yield block
 
 
 # ================================================================ pruning

@@ -123,7 +123,7 @@ def _refuse_options_of_pages() -> None:
 
 def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
     from minicrawl.crawl.start.graph_import import import_graph
-    from minicrawl.graphfiles.reading import PIPE
+    from minicrawl.graphfiles import PIPE
     from minicrawl.report.store_graph import opened
     from minicrawl.store.reader import refuse_to_overwrite
 

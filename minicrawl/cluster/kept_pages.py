@@ -21,8 +21,8 @@ from secrets import token_bytes
 from typing import NamedTuple
 from zlib import crc32
 
-from minicrawl.archive.reader import JoinedArchive
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at, segment_of, shown
+from minicrawl.archive.writer import JoinedArchive
 from minicrawl.cluster.engine import (
     UNREADABLE_ENTRY_ADVICE,
     ClusterEngine,

@@ -34,6 +34,11 @@ from minicrawl.progress import Progress, unreported
 
 UNREACHED = -1
 
+FAR = 0x7FFF
+"""Distance in a matrix between nodes that no path joins; twice this value still fits in a cell."""
+
+Distances = NDArray[np.uint16]
+"""All distances of a graph, as a matrix."""
 Nodes = Sequence[int] | NDArray[np.integer]
 Bits = NDArray[np.uint64]
 
@@ -292,7 +297,7 @@ Ids = NDArray[np.int64]
 Sizes = NDArray[np.float64]
 
 
-class Balls:
+class HyperLogLogCounters:
     """HyperLogLog counters with the ball of every node; `rng` draws the hashes."""
 
     def __init__(self, graph: Csr, bits: int, rng: Generator) -> None:
@@ -379,7 +384,10 @@ def _counted(
 
 def estimated(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent:
     """Estimate the distances of all pairs."""
-    balls, sizes = Balls(graph, _BITS, rng), np.empty((graph.nodes, _GROUPS + 1), dtype=np.float32)
+    balls, sizes = (
+        HyperLogLogCounters(graph, _BITS, rng),
+        np.empty((graph.nodes, _GROUPS + 1), dtype=np.float32),
+    )
     grown, reached = np.arange(graph.nodes), list[Sizes]()
     most = most_rounds(graph)
     while grown.size:

@@ -3,42 +3,293 @@
 After every edge the answer is that of the whole graph so far. Edges are only added, and all have
 length 1.
 
+one matrix  all distances in one matrix, repaired after each edge (A1, A2) or batch of edges (A3,
+            A4)
+trees       all distances as trees of shortest paths, after Ausiello and others (1991)
 closure     strong components from reachability as rows of bits: S1, S2 and S3, and Yellin's
             merging of rows (1993)
 levels      strong components of sparse graphs, after Bender, Fineman, Gilbert and Tarjan (2016)
-trees       all distances as trees of shortest paths, after Ausiello and others (1991)
-algorithms  all algorithms by name, with those of `matrices`
-suite       the graphs on which they are compared
-saved       graphs with their answers in files (`.g`), and as DIMACS text
+recomputed  distances or components from scratch, the reference for the others
+algorithms  all algorithms by name
 """
 
+from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from itertools import permutations
-from random import Random
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, floyd_warshall, johnson
 
-from minicrawl.graph.matrices import (
-    A1,
-    A2,
-    A3,
-    A4,
-    FAR,
-    MOST_PAGES,
-    A1Loops,
-    Distances,
-    Edge,
-    FloydWarshall,
-    Johnson,
-    Tarjan,
-    WarshallComponents,
-)
+from minicrawl.graph.distances import FAR, Distances, Extent
+from minicrawl.graph.synthetic import Edge, EdgeSequence, SavedGraph
+
+# ================================================================ one matrix
+#
+# A shortest path uses a new edge (s, t) at most once. So any pair (n, m) that gets closer has n
+# reaching s and t reaching m, and its new distance is d(n, s) + 1 + d(t, m). Edges with the same
+# source can be added together, because a shortest path leaves the source only once.
+#
+# A1  checks all pairs of a page that reaches s and any page: O(n^2) for each edge. `A1Loops` is A1
+#     without numpy.
+# A2  checks only pages whose distance to t falls, against pages whose distance from s falls. Every
+#     pair that gets closer is made of these: a shorter way from n to m through (s, t) is also a
+#     shorter way from n to t and from s to m. The bound is that of A1; an edge that shortens
+#     nothing costs O(n).
+# A3  is A1, and A4 is A2, for all edges of a batch with the same source.
+
+
+def no_edges(nodes: int) -> Distances:
+    """Return the distances of a graph without edges: 0 from a page to itself, else far."""
+    distances = np.full((nodes, nodes), FAR, dtype=np.uint16)
+    np.fill_diagonal(distances, 0)
+    return distances
+
+
+class A1:
+    """Checks all pairs by way of the new edge."""
+
+    def __init__(self, nodes: int) -> None:
+        self.distances = no_edges(nodes)
+
+    def add(self, source: int, target: int) -> None:
+        distances = self.distances
+        if source != target and distances[source, target] != 1:
+            distances[source] = np.minimum(distances[source], distances[target] + 1)
+            reach = np.flatnonzero(distances[:, source] < FAR)
+            _shorten_all(distances, source, reach[(reach != source) & (reach != target)])
+
+
+class A1Loops:
+    """A1 in Python loops, for a fair comparison with `AusielloTrees`, which uses no numpy.
+
+    Calling `min` for each pair would double the time.
+    """
+
+    def __init__(self, nodes: int) -> None:
+        self._rows = no_edges(nodes).tolist()
+
+    @property
+    def distances(self) -> Distances:
+        return np.array(self._rows, dtype=np.uint16).reshape(len(self._rows), -1)
+
+    def add(self, source: int, target: int) -> None:
+        rows = self._rows
+        if source == target or rows[source][target] == 1:
+            return
+        rows[source] = from_source = [
+            way if way < 1 + behind else 1 + behind  # noqa: FURB136 - see above
+            for way, behind in zip(rows[source], rows[target], strict=True)
+        ]
+        for page, row in enumerate(rows):
+            before = row[source]
+            if before < FAR and page not in (source, target):
+                rows[page] = [
+                    way if way < before + behind else before + behind  # noqa: FURB136
+                    for way, behind in zip(row, from_source, strict=True)
+                ]
+
+
+class A2:
+    """Checks only pairs that can get closer by the new edge."""
+
+    def __init__(self, nodes: int) -> None:
+        self.distances = no_edges(nodes)
+
+    def add(self, source: int, target: int) -> None:
+        distances = self.distances
+        if source != target and distances[source, target] != 1:
+            shorter = distances[target] + 1
+            ends = np.flatnonzero(shorter < distances[source])
+            begins = np.flatnonzero(distances[:, source] + 1 < distances[:, target])
+            self._shorten(begins, ends, distances[begins, source], shorter[ends])
+
+    def _shorten(
+        self,
+        begins: NDArray[np.intp],
+        ends: NDArray[np.intp],
+        before: Distances,
+        behind: Distances,
+    ) -> None:
+        _shorten(self.distances, begins, ends, before, behind)
+
+
+class CountedA2(A2):
+    """A2 that also counts the pairs at each distance."""
+
+    def __init__(self, nodes: int) -> None:
+        super().__init__(nodes)
+        self._pairs = np.zeros(FAR + 1, dtype=np.int64)
+
+    def extent(self) -> Extent:
+        """Return the largest distance and the mean distance."""
+        pairs = self._pairs[:FAR]
+        count, total = int(pairs.sum()), int(pairs @ np.arange(FAR))
+        longest = int(np.flatnonzero(pairs).max(initial=0))
+        return Extent(longest, total / count if count else None, count, is_exact=True)
+
+    def _shorten(
+        self,
+        begins: NDArray[np.intp],
+        ends: NDArray[np.intp],
+        before: Distances,
+        behind: Distances,
+    ) -> None:
+        pairs = np.ix_(begins, ends)
+        former = self.distances[pairs]
+        super()._shorten(begins, ends, before, behind)
+        now = self.distances[pairs]
+        fell = now < former
+        for sign, distances in ((-1, former[fell]), (1, now[fell])):
+            counts = np.bincount(distances)
+            self._pairs[: len(counts)] += sign * counts
+
+
+class A3:
+    """A1 for batches: adds the edges of one source together."""
+
+    def __init__(self, nodes: int) -> None:
+        self.distances = no_edges(nodes)
+
+    def add_all(self, edges: Iterable[Edge]) -> None:
+        distances = self.distances
+        for source, targets in _by_source(edges):
+            distances[source] = np.minimum(distances[source], distances[targets].min(axis=0) + 1)
+            distances[source, source] = 0
+            reach = np.flatnonzero(distances[:, source] < FAR)
+            _shorten_all(distances, source, reach[reach != source])
+
+
+class A4:
+    """A2 for batches: adds the edges of one source together."""
+
+    def __init__(self, nodes: int) -> None:
+        self.distances = no_edges(nodes)
+
+    def add_all(self, edges: Iterable[Edge]) -> None:
+        distances = self.distances
+        for source, targets in _by_source(edges):
+            shorter = distances[targets].min(axis=0) + 1
+            ends = np.flatnonzero(shorter < distances[source])
+            fall = distances[:, source, None] + 1 < distances[:, targets]
+            begins = np.flatnonzero(fall.any(axis=1))
+            _shorten(distances, begins, ends, distances[begins, source], shorter[ends])
+
+
+def _by_source(edges: Iterable[Edge]) -> Iterable[tuple[int, Sequence[int]]]:
+    kept = sorted(edge for edge in edges if edge[0] != edge[1])
+    for source, same in groupby(kept, key=itemgetter(0)):
+        yield source, [target for _, target in same]
+
+
+def _shorten_all(distances: Distances, by: int, begins: NDArray[np.intp]) -> None:
+    """Lower the distances from these pages to at most the way through page `by`."""
+    ways = distances[begins, by][:, None] + distances[by]
+    distances[begins] = np.minimum(distances[begins], ways)
+
+
+def _shorten(
+    distances: Distances,
+    begins: NDArray[np.intp],
+    ends: NDArray[np.intp],
+    before: Distances,
+    behind: Distances,
+) -> None:
+    """Lower the distances from `begins` to `ends` to at most `before` + `behind`."""
+    if len(begins) and len(ends):
+        pairs = np.ix_(begins, ends)
+        distances[pairs] = np.minimum(distances[pairs], before[:, None] + behind)
+
+
+# ================================================================ trees
+#
+# All distances as trees of shortest paths, after Ausiello, Italiano, Marchetti-Spaccamela and
+# Nanni, "Incremental algorithms for minimal length paths" (Journal of Algorithms 12, 1991).
+#
+# Each page has the tree of shortest paths from it and the tree of shortest paths to it. A new edge
+# (i, j) shortens the paths from i to a part of the tree from j; branches whose distance does not
+# fall are not followed. That part, a list of pages with each behind its parent, is passed up the
+# tree to i: each page keeps what gets closer to it as well, and passes on no more. O(n log n) for
+# each edge, amortised over a graph that is filled; memory of two trees for each page.
+#
+# part    pages of a tree, parents first: (page, index of its parent in the part or -1)
+
+Part = list[tuple[int, int]]
+Tree = list[set[int]]
+
+
+class AusielloTrees:
+    """Two trees for each page: `_after[v][x]` has the children of x in the tree from v,
+    `_before[v][x]` those in the tree to v."""
+
+    def __init__(self, nodes: int) -> None:
+        self._length = [[FAR] * nodes for _ in range(nodes)]
+        for page in range(nodes):
+            self._length[page][page] = 0
+        self._after: list[dict[int, set[int]]] = [{} for _ in range(nodes)]
+        self._before: list[dict[int, set[int]]] = [{} for _ in range(nodes)]
+        self._last: list[dict[int, int]] = [{} for _ in range(nodes)]
+        """`_last[x][y]` is the page before y on the path from x."""
+        self._next: list[dict[int, int]] = [{} for _ in range(nodes)]
+        """`_next[x][y]` is the page after x on the path to y."""
+
+    @property
+    def distances(self) -> Distances:
+        return np.array(self._length, dtype=np.uint16).reshape(len(self._length), -1)
+
+    def add(self, source: int, target: int) -> None:
+        if source == target or self._length[source][target] == 1:
+            return
+        fallen = self._take(source, target, source, self._whole(target))
+        waiting = [(source, fallen)]
+        while waiting:
+            page, part = waiting.pop()
+            for earlier in tuple(self._before[source].get(page, ())):
+                less = self._take(earlier, target, source, part)
+                if less:
+                    waiting.append((earlier, less))
+
+    def _whole(self, root: int) -> Part:
+        """Return the tree of shortest paths from a page."""
+        part: Part = [(root, -1)]
+        for place, (page, _) in enumerate(part):
+            part += [(later, place) for later in self._after[root].get(page, ())]
+        return part
+
+    def _take(self, begin: int, target: int, source: int, part: Part) -> Part:
+        """Route `begin` over the new edge to the pages that get closer; return these."""
+        lengths, way = self._length[begin], self._length[begin][source] + 1
+        from_target = self._length[target]
+        places: dict[int, int] = {-1: -1}
+        fallen: Part = []
+        for place, (end, parent) in enumerate(part):
+            if parent in places and way + from_target[end] < lengths[end]:
+                places[place] = len(fallen)
+                fallen.append((end, places[parent]))
+                lengths[end] = way + from_target[end]
+                before = source if end == target else self._last[target][end]
+                self._hang(
+                    begin, end, before, target if begin == source else self._next[begin][source]
+                )
+        return fallen
+
+    def _hang(self, begin: int, end: int, before: int, behind: int) -> None:
+        """Set the path from `begin` to `end`: it starts with `behind` and ends with `before`."""
+        last = self._last[begin].get(end)
+        if last is not None:
+            self._after[begin][last].discard(end)
+            self._before[end][self._next[begin][end]].discard(begin)
+        self._last[begin][end], self._next[begin][end] = before, behind
+        self._after[begin].setdefault(before, set()).add(end)
+        self._before[end].setdefault(behind, set()).add(begin)
+
 
 # ================================================================ closure
 #
@@ -61,7 +312,7 @@ BLOCKS = (8, 16, 32, 64)
 _TYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
-class Merged:
+class UnionFind:
     """Union-find: a forest of pages whose trees are components, named by their least page."""
 
     def __init__(self, nodes: int) -> None:
@@ -95,7 +346,7 @@ class S1:
     def __init__(self, nodes: int, bits: int = 64) -> None:
         self._bits = bits
         self._rows = np.zeros((nodes, -(-nodes // bits)), dtype=_TYPES[bits])
-        self._merged = Merged(nodes)
+        self._merged = UnionFind(nodes)
         for page in range(nodes):
             self._rows[page, page // bits] = self._bit(page)
 
@@ -170,7 +421,7 @@ class Yellin:
     def __init__(self, nodes: int) -> None:
         self._rows = [1 << page for page in range(nodes)]
         self._sources: list[list[int]] = [[] for _ in range(nodes)]
-        self._merged = Merged(nodes)
+        self._merged = UnionFind(nodes)
 
     @property
     def components(self) -> NDArray[np.int64]:
@@ -225,7 +476,7 @@ class Levels:
     """Strong components, each with a level."""
 
     def __init__(self, nodes: int) -> None:
-        self._merged = Merged(nodes)
+        self._merged = UnionFind(nodes)
         self._level = [1] * nodes
         self._inside: list[list[int]] = [[] for _ in range(nodes)]
         self._outside: list[list[int]] = [[] for _ in range(nodes)]
@@ -321,87 +572,77 @@ class Levels:
         return found
 
 
-# ================================================================ trees
+# ================================================================ recomputed
 #
-# All distances as trees of shortest paths, after Ausiello, Italiano, Marchetti-Spaccamela and
-# Nanni, "Incremental algorithms for minimal length paths" (Journal of Algorithms 12, 1991).
+# All distances, or the strong components, computed from scratch.
 #
-# Each page has the tree of shortest paths from it and the tree of shortest paths to it. A new edge
-# (i, j) shortens the paths from i to a part of the tree from j; branches whose distance does not
-# fall are not followed. That part, a list of pages with each behind its parent, is passed up the
-# tree to i: each page keeps what gets closer to it as well, and passes on no more. O(n log n) for
-# each edge, amortised over a graph that is filled; memory of two trees for each page.
-#
-# part    pages of a tree, parents first: (page, index of its parent in the part or -1)
-
-Part = list[tuple[int, int]]
-Tree = list[set[int]]
+# Only the edges are stored; the answer is computed on demand. These algorithms are the reference
+# for the dynamic ones.
 
 
-class AusielloTrees:
-    """Two trees for each page: `_after[v][x]` has the children of x in the tree from v,
-    `_before[v][x]` those in the tree to v."""
+class Edges:
+    """The edges so far, except self-links."""
 
     def __init__(self, nodes: int) -> None:
-        self._length = [[FAR] * nodes for _ in range(nodes)]
-        for page in range(nodes):
-            self._length[page][page] = 0
-        self._after: list[dict[int, set[int]]] = [{} for _ in range(nodes)]
-        self._before: list[dict[int, set[int]]] = [{} for _ in range(nodes)]
-        self._last: list[dict[int, int]] = [{} for _ in range(nodes)]
-        """`_last[x][y]` is the page before y on the path from x."""
-        self._next: list[dict[int, int]] = [{} for _ in range(nodes)]
-        """`_next[x][y]` is the page after x on the path to y."""
+        self._nodes = nodes
+        self._sources, self._targets = array("i"), array("i")
+
+    def add(self, source: int, target: int) -> None:
+        if source != target:
+            self._sources.append(source)
+            self._targets.append(target)
+
+    def matrix(self) -> csr_array:
+        """Return the adjacency matrix, with a positive number for each edge."""
+        # Copies, because an array with exported memory cannot grow.
+        sources, targets = np.array(self._sources), np.array(self._targets)
+        shape = (self._nodes, self._nodes)
+        return csr_array((np.ones(len(sources)), (sources, targets)), shape=shape)
+
+
+class FloydWarshall(Edges):
+    """Distances through the first page, the first two pages, and so on: O(n^3)."""
 
     @property
     def distances(self) -> Distances:
-        return np.array(self._length, dtype=np.uint16).reshape(len(self._length), -1)
+        return _as_distances(floyd_warshall(self.matrix(), unweighted=True))
 
-    def add(self, source: int, target: int) -> None:
-        if source == target or self._length[source][target] == 1:
-            return
-        fallen = self._take(source, target, source, self._whole(target))
-        waiting = [(source, fallen)]
-        while waiting:
-            page, part = waiting.pop()
-            for earlier in tuple(self._before[source].get(page, ())):
-                less = self._take(earlier, target, source, part)
-                if less:
-                    waiting.append((earlier, less))
 
-    def _whole(self, root: int) -> Part:
-        """Return the tree of shortest paths from a page."""
-        part: Part = [(root, -1)]
-        for place, (page, _) in enumerate(part):
-            part += [(later, place) for later in self._after[root].get(page, ())]
-        return part
+class Johnson(Edges):
+    """Dijkstra's algorithm from each page: O(n m log n), as no length is negative."""
 
-    def _take(self, begin: int, target: int, source: int, part: Part) -> Part:
-        """Route `begin` over the new edge to the pages that get closer; return these."""
-        lengths, way = self._length[begin], self._length[begin][source] + 1
-        from_target = self._length[target]
-        places: dict[int, int] = {-1: -1}
-        fallen: Part = []
-        for place, (end, parent) in enumerate(part):
-            if parent in places and way + from_target[end] < lengths[end]:
-                places[place] = len(fallen)
-                fallen.append((end, places[parent]))
-                lengths[end] = way + from_target[end]
-                before = source if end == target else self._last[target][end]
-                self._hang(
-                    begin, end, before, target if begin == source else self._next[begin][source]
-                )
-        return fallen
+    @property
+    def distances(self) -> Distances:
+        return _as_distances(johnson(self.matrix(), unweighted=True))
 
-    def _hang(self, begin: int, end: int, before: int, behind: int) -> None:
-        """Set the path from `begin` to `end`: it starts with `behind` and ends with `before`."""
-        last = self._last[begin].get(end)
-        if last is not None:
-            self._after[begin][last].discard(end)
-            self._before[end][self._next[begin][end]].discard(begin)
-        self._last[begin][end], self._next[begin][end] = before, behind
-        self._after[begin].setdefault(before, set()).add(end)
-        self._before[end].setdefault(behind, set()).add(begin)
+
+class Tarjan(Edges):
+    """One search through the whole graph: O(n + m)."""
+
+    @property
+    def components(self) -> NDArray[np.int64]:
+        _, labels = connected_components(self.matrix(), connection="strong")
+        return named_by_first(labels)
+
+
+class WarshallComponents(Edges):
+    """Reachability by Floyd-Warshall: pages that reach each other form a component."""
+
+    @property
+    def components(self) -> NDArray[np.int64]:
+        reaches = np.isfinite(floyd_warshall(self.matrix(), unweighted=True))
+        together: NDArray[np.bool_] = reaches & reaches.T
+        return named_by_first(together.argmax(axis=1))
+
+
+def _as_distances(lengths: NDArray[np.float64]) -> Distances:
+    return np.where(np.isfinite(lengths), lengths, FAR).astype(np.uint16)
+
+
+def named_by_first(labels: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Label each component with its first page, so that equal answers are equal arrays."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.asarray(first[inverse], dtype=np.int64)
 
 
 # ================================================================ algorithms
@@ -499,196 +740,10 @@ def algorithm(name: str) -> DynamicAlgorithm:
     return ALGORITHMS[name]
 
 
-# ================================================================ suite
-#
-# The graphs on which the dynamic algorithms are compared, each with a fixed order of edges.
-#
-# a*      forces O(n^3) changes of distances. Thirds s, z and t: z is a path, all of s link to its
-#         first page, and its last page links to all of t. Then edges from the first page of z
-#         shorten the path by one page at a time.
-# c*      complete graphs.
-# roads   grids of about the size of the road maps of two states, in both directions, with some
-#         roads missing.
-# sc*     small graphs whose components merge in several steps.
-# random  edges drawn at random.
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeSequence:
-    """A graph with a fixed order of edges."""
-
-    name: str
-    nodes: int
-    edges: tuple[Edge, ...]
-
-    @property
-    def density(self) -> float:
-        """Share of all possible edges that exist."""
-        return len(self.edges) / max(1, self.nodes * (self.nodes - 1))
-
-
-def staged(third: int) -> EdgeSequence:
-    """Return the graph a* with three times `third` pages."""
-
-    def edges() -> Iterator[Edge]:
-        first, last = third, 2 * third - 1
-        yield from ((page, first) for page in range(third))
-        yield from ((page, page + 1) for page in range(first + 1, last))
-        yield from ((last, page) for page in range(2 * third, 3 * third))
-        yield from ((first, page) for page in range(first + 1, last + 1))
-
-    return EdgeSequence(f"a{3 * third}", 3 * third, tuple(edges()))
-
-
-def complete(nodes: int) -> EdgeSequence:
-    """Return the graph c*, with an edge from every page to every other."""
-    return EdgeSequence(f"c{nodes}", nodes, tuple(permutations(range(nodes), 2)))
-
-
-def roads(name: str, width: int, height: int, edges: int) -> EdgeSequence:
-    """Return a grid of two-way streets with at most `edges` random directed edges."""
-    rng = Random(name)
-    places = range(width * height)
-    streets = [(place, place + 1) for place in places if (place + 1) % width]
-    streets += [(place, place + width) for place in places[:-width]]
-    rng.shuffle(streets)
-    both = [edge for one, other in streets[: edges // 2] for edge in ((one, other), (other, one))]
-    return EdgeSequence(name, width * height, tuple(both))
-
-
-def random_edges(nodes: int, edges: int, seed: int = 1) -> EdgeSequence:
-    rng, found = Random(seed), dict[Edge, None]()
-    while len(found) < min(edges, nodes * (nodes - 1)):
-        source, target = rng.randrange(nodes), rng.randrange(nodes)
-        if source != target:
-            found[source, target] = None
-    return EdgeSequence(f"random-{nodes}-{edges}", nodes, tuple(found))
-
-
-SC = {
-    "sc1": (8, "01 12 20 23 34 45 53 56 67 76 61"),
-    "sc2": (8, "01 12 23 34 45 56 67 10 32 54 76 21 43 65"),
-    "sc3": (4, "01 12 20 13 30 32"),
-}
-"""Small graphs: number of pages, and edges as pairs of digits."""
-
-
-def _small(name: str) -> EdgeSequence:
-    nodes, edges = SC[name]
-    return EdgeSequence(name, nodes, tuple((int(edge[0]), int(edge[1])) for edge in edges.split()))
-
-
-SUITE: dict[str, Callable[[], EdgeSequence]] = {
-    **{f"a{nodes}": partial(staged, nodes // 3) for nodes in (300, 900, 1500)},
-    **{f"c{nodes}": partial(complete, nodes) for nodes in (100, 200, 400, 800)},
-    "roads-georgia": partial(roads, "roads-georgia", 173, 9, 5016),
-    "roads-idaho": partial(roads, "roads-idaho", 16, 16, 672),
-    **{name: partial(_small, name) for name in SC},
-    "random-1000": partial(random_edges, 1000, 3000),
-}
-"""Constructors of the graphs by name."""
-
-
-# ================================================================ saved
-#
-# Graphs with their answers in bytes (`.g`), and as DIMACS text.
-#
-# Unpacking returns what was packed, with edges in the order of insertion. A damaged file is refused
-# with a reason, and reads stop at its end.
-#
-# The file has `minigraph` and a version byte, the name with a NUL at its end, and then
-# little-endian u32 numbers: pages, edges, components; the distances page by page, with 2^32 - 1 for
-# no path; the component of each page; then a byte for each pair of pages, 1 for an edge; then the
-# edges as tail and head.
-
-MAGIC = b"minigraph\x01"
-_NO_PATH = 0xFFFFFFFF
-_U32 = np.dtype("<u4")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SavedGraph:
-    """A graph with the answers that algorithms are validated against."""
-
-    graph: EdgeSequence
-    distances: Distances
-    components: NDArray[np.int64]
-
-
 def solved(graph: EdgeSequence) -> SavedGraph:
-    """Return the graph with its answers."""
+    """Return the graph with its distances and components."""
     distances, components = A4(graph.nodes), Tarjan(graph.nodes)
     distances.add_all(graph.edges)
     for source, target in graph.edges:
         components.add(source, target)
     return SavedGraph(graph, distances.distances, components.components)
-
-
-def pack(saved: SavedGraph) -> bytes:
-    """Return the graph as bytes."""
-    graph = saved.graph
-    edges = np.array(graph.edges, dtype=_U32).reshape(-1, 2)
-    distances = saved.distances.astype(_U32)
-    distances[saved.distances == FAR] = _NO_PATH
-    is_edge = np.zeros((graph.nodes, graph.nodes), dtype=np.uint8)
-    is_edge[edges[:, 0], edges[:, 1]] = 1
-    sizes = np.array([graph.nodes, len(edges), len(np.unique(saved.components))], dtype=_U32)
-    parts = (sizes, distances, saved.components.astype(_U32), is_edge, edges)
-    name = graph.name.encode().replace(b"\0", b"")
-    return MAGIC + name + b"\0" + b"".join(part.tobytes() for part in parts)
-
-
-def unpack(data: bytes) -> SavedGraph:
-    """Return the graph in these bytes; ValueError if they hold none."""
-    if not data.startswith(MAGIC[:-1]):
-        raise ValueError("it does not begin with `minigraph`")
-    if data[: len(MAGIC)] != MAGIC:
-        raise ValueError(f"it is of version {data[len(MAGIC) - 1]}; this program reads {MAGIC[-1]}")
-    end = data.find(b"\0", len(MAGIC))
-    if end < 0:
-        raise ValueError("its name has no end")
-    numbers = _Numbers(data, end + 1)
-    nodes, edges, components = numbers.take(3).tolist()
-    if nodes > MOST_PAGES or len(data) - numbers.place != 5 * nodes**2 + 4 * nodes + 8 * edges:
-        raise ValueError(f"it is not as long as {nodes:,} pages and {edges:,} edges are")
-    return _checked(
-        numbers, data[len(MAGIC) : end].decode(errors="replace"), nodes, edges, components
-    )
-
-
-class _Numbers:
-    """Reads arrays of numbers one after the other."""
-
-    def __init__(self, data: bytes, place: int) -> None:
-        self._data, self.place = data, place
-
-    def take(
-        self, count: int, kind: np.dtype[np.unsignedinteger] = _U32
-    ) -> NDArray[np.unsignedinteger]:
-        """Return the next `count` numbers."""
-        if len(self._data) < self.place + count * kind.itemsize:
-            raise ValueError("it ends too early")
-        found = np.frombuffer(self._data, dtype=kind, count=count, offset=self.place)
-        self.place += count * kind.itemsize
-        return found
-
-
-def _checked(numbers: _Numbers, name: str, nodes: int, edges: int, components: int) -> SavedGraph:
-    distances = numbers.take(nodes * nodes).reshape(nodes, nodes)
-    component_of = numbers.take(nodes).astype(np.int64)
-    numbers.take(nodes * nodes, np.dtype(np.uint8))
-    ends = numbers.take(2 * edges)
-    if (ends >= nodes).any() or (component_of >= nodes).any():
-        raise ValueError(f"it names a page that is not among its {nodes:,}")
-    if len(np.unique(component_of)) != components:
-        raise ValueError("its components are not as many as it says")
-    pairs = [(source, target) for source, target in ends.reshape(-1, 2).tolist()]
-    graph = EdgeSequence(name, nodes, tuple(pairs))
-    return SavedGraph(graph, np.minimum(distances, FAR).astype(np.uint16), component_of)
-
-
-def as_dimacs(graph: EdgeSequence) -> Iterator[str]:
-    """Yield the lines of the graph as DIMACS text: pages from 1, all edges of length 1."""
-    yield f"c {graph.name}"
-    yield f"p sp {graph.nodes} {len(graph.edges)}"
-    yield from (f"a {source + 1} {target + 1} 1" for source, target in graph.edges)

@@ -20,9 +20,9 @@ from scipy.sparse.csgraph import connected_components
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent
-from minicrawl.graph.dynamic import Levels, Merged
-from minicrawl.graph.matrices import CountedA2, Edge
+from minicrawl.graph.dynamic import CountedA2, Levels, UnionFind
 from minicrawl.graph.outline import Components, Connections, Outline, numbered, outline_of
+from minicrawl.graph.synthetic import Edge
 
 _BITS = 31
 _TARGET = (1 << _BITS) - 1
@@ -36,7 +36,7 @@ class GrowingGraph:
         self.nodes = 0
         self._distances = CountedA2(most)
         self._strong = Levels(most)
-        self._weak = Merged(most)
+        self._weak = UnionFind(most)
         self._edges = dict[Edge, None]()
         self._mutual = 0
 

@@ -6,33 +6,26 @@ count as pages of one host.
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from itertools import repeat
 from pathlib import Path
-from random import Random
-from typing import Protocol
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from minicrawl.errors import GraphFileError
 from minicrawl.graph import synthetic
 from minicrawl.graph.csr import Csr, NamedGraph
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.opic.estimate import shares
-from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan
-from minicrawl.opic.money import SMALL_EDGE, fixed_edge
-from minicrawl.opic.queues import CandidateHeap
-from minicrawl.opic.sibling_queue import ByGroup
-from minicrawl.opic.siblings import Siblings
 from minicrawl.ranks.compare import places
 from minicrawl.web import urls as sites
 from minicrawl.wording import counted
 
 Numbers = NDArray[np.int32]
+Floats = NDArray[np.float64]
 _FEWEST_PAGES = 2
 
 
@@ -100,245 +93,81 @@ def _numbered(names: list[str]) -> Numbers:
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int32)
 
 
-# ================================================================ strategies
+# ================================================================ spam
 #
-# Orders of reading: greedy by cash, and orders that ignore cash.
+# Spam farms beside the honest pages of a web, to see what an order spends on them.
 #
-# Protocol: pages are `born`; `take` leases a page; its plan is posted and passed to `settled`, or
-# the lease is returned by `put_back`. A strategy serves one pool, unread or read pages: pages to
-# discover and pages to refresh never compete.
+# Law: the importance of honest pages is that of the web without farms, and a page of a farm has
+# none. Honest pages keep their numbers and links. Pages of farms are numbered behind them.
 #
-# Orders here serve known webs as well. `discovery` has those of unknown webs only.
-
-
-class Strategy(Protocol):
-    """An order of reading."""
-
-    def born(self, pages: Sequence[int]) -> None:
-        """Add pages that have become known."""
-
-    def take(self) -> int | None:
-        """Lease the next page, or return None."""
-
-    def settled(self, plan: Plan) -> None:
-        """End the lease of the plan's page, if it has one, after the plan was posted."""
-
-    def put_back(self, page: int) -> None:
-        """End a lease without a plan: the page waits again."""
-
-
-class Greedy:
-    """CandidateHeap page first; of unread pages, the one that links gave most."""
-
-    def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
-        self._richest = CandidateHeap(ledger.key, ledger.flags, pool)
-
-    def born(self, pages: Sequence[int]) -> None:
-        self._richest.offer(pages)
-
-    def take(self) -> int | None:
-        return self._richest.take()
-
-    def settled(self, plan: Plan) -> None:
-        self._richest.offer(plan.links)
-        if plan.extras:
-            self._richest.offer([page for page, _ in plan.extras])
-        self._richest.release(plan.page)
-
-    def put_back(self, page: int) -> None:
-        self._richest.release(page)
-
-
-class Cycle:
-    """Pages in the order of discovery, round and round.
-
-    For unread pages this is breadth-first: ids are assigned in the order of discovery.
-    """
-
-    def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
-        self._flags = ledger.flags
-        self._pool = pool
-        self._next = 0
-        self._leased: set[int] = set()
-
-    def born(self, pages: Sequence[int]) -> None:
-        """The round will reach new pages: nothing to do."""
-
-    def take(self) -> int | None:
-        for start, end in ((self._next, len(self._flags)), (0, self._next)):
-            page = self._flags.find(self._pool, start, end)
-            while page in self._leased:
-                page = self._flags.find(self._pool, page + 1, end)
-            if page >= 0:
-                self._next = page + 1
-                self._leased.add(page)
-                return page
-        return None
-
-    def settled(self, plan: Plan) -> None:
-        self._leased.discard(plan.page)
-
-    def put_back(self, page: int) -> None:
-        self._leased.discard(page)
-
-
-class Lottery:
-    """A random page of the pool, with equal chances."""
-
-    def __init__(self, ledger: Ledger, rng: Random, pool: int = UNREAD) -> None:
-        self._flags = ledger.flags
-        self._rng = rng
-        self._pool = pool
-        self._waiting = array("I")
-        self._is_waiting = bytearray()
-
-    def born(self, pages: Sequence[int]) -> None:
-        self._is_waiting.extend(repeat(0, len(pages)))
-        for page in pages:
-            self._let_wait(page)
-
-    def take(self) -> int | None:
-        while self._waiting:
-            drawn = self._rng.randrange(len(self._waiting))
-            self._waiting[drawn], self._waiting[-1] = self._waiting[-1], self._waiting[drawn]
-            page = self._waiting.pop()
-            self._is_waiting[page] = 0
-            if self._flags[page] == self._pool:
-                return page
-        return None
-
-    def settled(self, plan: Plan) -> None:
-        self._let_wait(plan.page)
-
-    def put_back(self, page: int) -> None:
-        self._let_wait(page)
-
-    def _let_wait(self, page: int) -> None:
-        if self._flags[page] == self._pool and not self._is_waiting[page]:
-            self._is_waiting[page] = 1
-            self._waiting.append(page)
-
-
-OF_A_KNOWN_WEB: dict[str, Callable[[Ledger, int], Strategy]] = {
-    "random": lambda ledger, seed: Lottery(ledger, Random(seed), READ),
-    "cycle": lambda ledger, _seed: Cycle(ledger, READ),
-    "greedy": lambda ledger, _seed: Greedy(ledger, READ),
-}
-"""Orders in which the pages of a known web are read again and again."""
-
-
-# ================================================================ exploration
+# host        each page links to all pages of the farm
+# random      each page links to 20 pages of the farm, drawn uniformly
+# trap        each page links to five pages that nothing else links to, endlessly: there are more
+#             pages than any budget can discover
+# entrances   A farm is found by links from ten honest pages, guest books for example. These pages
+# and
+#             their targets in the farm are drawn uniformly. A trap is entered at its first page.
 #
-# A crawl of a web that the laboratory knows and the crawler does not.
+# A farm may use several hosts: its pages are dealt out to them in turn. All hosts form one site, or
+# each is a site of its own; then they are domains that link to each other.
 
-Floats = NDArray[np.float64]
+PAGES = 20_000
+ENTRANCES = 10
+_LINKS = 20
+_BRANCHES = 5
 
-
-class Exploration:
-    """The part of a web that a crawler has discovered.
-
-    `truth` is the importance of the web's pages. `links` may have more pages than the web's graph:
-    those of farms, behind the others. `pages` has the web's page for each id of the crawler, in the
-    order of discovery; `_ids` is the inverse, with -1 for an unknown page.
-    """
-
-    def __init__(
-        self,
-        web: Web,
-        links: Sequence[Sequence[int]],
-        truth: Floats,
-        small_edge: float = SMALL_EDGE,
-    ) -> None:
-        self.web = web
-        self.truth = truth
-        self.small_edge = small_edge
-        self.ledger = Ledger(small_edge=fixed_edge(small_edge))
-        self.pages = array("q")
-        self.seeds = range(0)
-        self._ids = array("q", [-1]) * len(links)
-        self._links = links
-
-    def start(self, seeds: Sequence[int], endowment: int) -> None:
-        """Make the seeds known, and endow them."""
-        self.seeds = self.discover(seeds)
-        self.ledger.endow(self.seeds, endowment)
-
-    def discover(self, pages: Sequence[int]) -> range:
-        """Make these pages of the web known, and return their ids."""
-        born = self.ledger.mint(len(pages))
-        self.pages.extend(pages)
-        for known, page in zip(born, pages, strict=True):
-            self._ids[page] = known
-        return born
-
-    def links_of(self, known: int) -> tuple[list[int], range]:
-        """Return the links of a page as ids, and the ids that are new."""
-        ids = self._ids
-        targets = self._links[self.pages[known]]
-        born = self.discover([page for page in targets if ids[page] < 0])
-        return [ids[page] for page in targets], born
-
-    def host_of(self, known: int) -> int:
-        return int(self.web.host[self.pages[known]])
-
-    def site_of(self, known: int) -> int:
-        return int(self.web.site[self.pages[known]])
+Links = list[Sequence[int]]
 
 
-# ================================================================ siblings
-#
-# The order by siblings in the laboratory, with the code of the crawl.
-#
-# Law: hosts and sites are those of the laboratory's web; if hosts are unknown, there is one.
+class FarmKind(StrEnum):
+    """Link structure of a farm."""
+
+    HOST = "host"
+    RANDOM = "random"
+    TRAP = "trap"
 
 
-class BySiblings:
-    """Order by siblings: pages of a host that one page introduced are judged together."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Farm:
+    """A farm on one or more hosts, which are one site or a site each."""
 
-    def __init__(self, crawl: Exploration) -> None:
-        self._crawl = crawl
-        self._host_of = array("I")
-        self._siblings = Siblings(crawl.ledger, self._host_of, _SitesOfWeb(crawl.web))
-        self._queue = ByGroup(self._siblings)
-        self._new = range(0)
-
-    def born(self, pages: Sequence[int]) -> None:
-        """Add new pages. The first are the seeds; others wait until their introducer is settled."""
-        if not pages:
-            return
-        self._host_of.extend(map(self._crawl.host_of, pages))
-        if self._new.stop:
-            self._new = range(pages[0], pages[-1] + 1)
-            return
-        self._new = range(len(pages), len(pages))
-        self._siblings.introduce(range(len(pages)))
-        self._siblings.vouch(pages)
-        self._queue.posted((), pages)
-
-    def take(self) -> int | None:
-        page = self._queue.take()
-        if page is not None:
-            self._queue.resume(self._host_of[page])
-        return page
-
-    def settled(self, plan: Plan) -> None:
-        self._siblings.end_turn(plan, self._new)
-        self._queue.posted((plan,), self._new)
-        self._new = range(self._new.stop, self._new.stop)
-
-    def put_back(self, page: int) -> None:
-        self._queue.release(page)
+    kind: FarmKind
+    hosts: int = 1
+    is_one_site: bool = True
+    pages: int = PAGES
+    """Number of pages. A trap has as many as a crawl of the honest web could discover."""
 
 
-class _SitesOfWeb:
-    """Sites of the hosts of a web."""
+def planted(web: Web, links: Links, farm: Farm, rng: Generator) -> tuple[Web, Links]:
+    """Return the web with the farm, and its links."""
+    first, honest = len(links), web.graph.nodes
+    own = _own_links(farm, first, honest, rng)
+    found = [*links, *own]
+    entered = 1 if farm.kind is FarmKind.TRAP else len(own)
+    for page in rng.choice(honest, size=min(ENTRANCES, honest), replace=False).tolist():
+        found[page] = [*found[page], first + int(rng.integers(entered))]
+    host = np.arange(len(own), dtype=np.int32) % farm.hosts
+    site = np.zeros_like(host) if farm.is_one_site else host
+    return Web(web.graph, _behind(web.host, host), _behind(web.site, site)), found
 
-    def __init__(self, web: Web) -> None:
-        self._sites = np.zeros(int(web.host.max(initial=0)) + 1, dtype=np.uint32)
-        self._sites[web.host] = web.site
 
-    def site(self, host: int) -> int:
-        return int(self._sites[host])
+def _own_links(farm: Farm, first: int, honest: int, rng: Generator) -> Links:
+    """Return the links of the farm's pages, the first of which has the number `first`."""
+    match farm.kind:
+        case FarmKind.HOST:
+            return [range(first, first + farm.pages)] * farm.pages
+        case FarmKind.RANDOM:
+            ends = rng.integers(first, first + farm.pages, size=(farm.pages, _LINKS))
+            return [sorted(set(row)) for row in ends.tolist()]
+        case FarmKind.TRAP:
+            starts = range(first + 1, first + 1 + _BRANCHES * honest, _BRANCHES)
+            branches: Links = [range(start, start + _BRANCHES) for start in starts]
+            leaves: Links = [()] * (_BRANCHES * honest + 1 - len(branches))
+            return branches + leaves
+
+
+def _behind(numbers: Numbers, more: Numbers) -> Numbers:
+    return np.append(numbers, more + numbers.max(initial=-1) + 1)
 
 
 # ================================================================ measure

@@ -48,7 +48,7 @@ from itertools import pairwise, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.adjacency import WeightedRows, by_counting, row_products
+from minicrawl.graph.csr import WeightedRows, by_counting, row_products
 from minicrawl.model import PageId
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import Ledger, Spending, visit, weighted_visit

@@ -31,9 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.adjacency import Adjacency, Vector, Weights
-from minicrawl.graph.csr import BuiltGraph, Csr
-from minicrawl.graph.distances import Balls, fronts, most_rounds
+from minicrawl.graph.csr import Adjacency, BuiltGraph, Csr, Vector, Weights
+from minicrawl.graph.distances import HyperLogLogCounters, fronts, most_rounds
 from minicrawl.opic.estimate import shares
 from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.hits import all_alike
@@ -93,7 +92,7 @@ def hyperball(
     farther away adds next to nothing.
     """
     check(graph.nodes, precision, memory_bytes)
-    balls = Balls(graph.reversed(), precision, rng)
+    balls = HyperLogLogCounters(graph.reversed(), precision, rng)
     sums, sizes, steps = np.zeros(graph.nodes), np.ones(graph.nodes), 0
     most, is_done = most_rounds(graph), False
     while steps < most:

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.adjacency import Adjacency, Vector, Weights
-from minicrawl.graph.csr import Csr, NamedGraph, with_links, with_nodes
+from minicrawl.graph.csr import Adjacency, Csr, NamedGraph, Vector, Weights, with_links, with_nodes
 from minicrawl.opic.estimate import shares
 from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.scores import FURTHEST, Floats, PowerMethod, Scores

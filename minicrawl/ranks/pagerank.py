@@ -35,8 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.adjacency import Adjacency, AdjacencyBlock, AnyFloats, Weights
-from minicrawl.graph.csr import Csr
+from minicrawl.graph.csr import Adjacency, AdjacencyBlock, AnyFloats, Csr, Weights
 from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.scores import FURTHEST, Floats, PowerMethod, Scores, rounding_floor, share_done
 

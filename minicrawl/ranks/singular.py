@@ -35,7 +35,7 @@ from math import asin, sin, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.adjacency import Adjacency, Vector
+from minicrawl.graph.csr import Adjacency, Vector
 from minicrawl.opic.estimate import shares
 from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.scores import FURTHEST, Floats, Scores, share_done

@@ -30,8 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.adjacency import Adjacency, Vector, Weights
-from minicrawl.graph.csr import Csr, links_between, with_pages
+from minicrawl.graph.csr import Adjacency, Csr, Vector, Weights, links_between, with_pages
 from minicrawl.graph.distances import linked_from
 from minicrawl.opic.estimate import shares
 from minicrawl.progress import Progress, part, unreported

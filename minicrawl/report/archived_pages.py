@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +21,7 @@ from minicrawl.errors import Damaged, TooSlow, UsageError
 from minicrawl.model import State
 from minicrawl.own_files import refuse_links
 from minicrawl.progress import Progress
-from minicrawl.report.selected_pages import Block, ExportRow, PageSelection, blocks, rows_of
+from minicrawl.report.selected_pages import Block, PageSelection, blocks, rows_of
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
@@ -315,6 +314,8 @@ def captures(
     Damaged versions are skipped and reported to `warn`. Resources that the pages need come last, if
     the crawl archived them.
     """
+    from minicrawl.archive.warc import capture_of
+
     has_requisites = bool(tables.settings(snapshot.connection).get("requisites"))
     with kept_pages(snapshot) as archive:
         requisites = KeptRequisites(archive)
@@ -328,10 +329,16 @@ def captures(
                         continue
                     if answer.kind is RecordKind.TEXT:
                         raise UsageError(_ONLY_TEXT.format(snapshot.path))
-                    yield _capture(row, answer)
+                    yield capture_of(
+                        answer,
+                        title=row.title,
+                        rank=row.rank,
+                        importance=row.importance,
+                        hops=row.depth,
+                    )
                     if has_requisites:
                         requisites.add_page(answer)
-        yield from map(_requisite, requisites.answers())
+        yield from map(capture_of, requisites.answers())
 
 
 def with_contents(
@@ -456,30 +463,6 @@ CONTENTS: dict[str, Callable[[PageVersion], str]] = {
     "links": _links,
 }
 """Content columns by name; lists have one item per line."""
-
-
-def _capture(row: ExportRow, answer: Answer) -> Capture:
-    return _requisite(answer)._replace(
-        title=row.title, rank=row.rank, importance=row.importance, hops=row.depth
-    )
-
-
-def _requisite(answer: Answer) -> Capture:
-    from minicrawl.archive.warc import Capture
-
-    return Capture(
-        url=answer.spelled or answer.url,
-        status=answer.status,
-        headers=answer.headers,
-        body=answer.body,
-        at=answer.at,
-        is_confirmed=answer.status == HTTPStatus.NOT_MODIFIED,
-        cut=answer.cut,
-        title="",
-        rank=0,
-        importance=0.0,
-        hops=0,
-    )
 
 
 def keys_of_best(snapshot: Snapshot, count: int) -> set[int]:

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.archive import reader as joining
 from minicrawl.archive import record, writer
-from minicrawl.archive.reader import ArchiveReader, JoinedArchive, verify
+from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.record import PLAIN, RecordKind, pack
 from minicrawl.archive.segments import FIRST, Segments, segment_of
-from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.archive.writer import ArchiveWriter, JoinedArchive
 from minicrawl.model import KeptAnswer
 from tests.archive.archives import NOON, answered, bodies, body, filled, kept, url
 
@@ -53,12 +52,12 @@ def kinds(folder: Path, end: int) -> list[RecordKind]:
 def test_what_archives_have_is_in_one_with_dictionaries_of_the_same_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(joining, "SEGMENT_BYTES", 260_000)
     monkeypatch.setattr(writer, "SEGMENT_BYTES", 130_000)
     ends = {
         name: (tmp_path / name, trained(tmp_path / name, range(begin, begin + MANY + 50)))
         for name, begin in (("a", 0), ("b", 1000))
     }
+    monkeypatch.setattr(writer, "SEGMENT_BYTES", 260_000)
     end = joined(tmp_path / "all", ends)
     assert segment_of(end) > 2
     wanted = {**read(*ends["a"]), **read(*ends["b"])}

@@ -50,7 +50,7 @@ values = ranked.scores.values
 )
 
 _IN_MEMORY = _CHILD.format(
-    imports="from minicrawl.graphfiles.reading import read\nfrom scipy.sparse import csr_array",
+    imports="from minicrawl.graphfiles import read\nfrom scipy.sparse import csr_array",
     ranking=f"""
 graph = read(path).graph
 nodes, out = graph.nodes, graph.out_degrees()

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.crawl.progress import DiscoveryRate, of_all
-from minicrawl.lab.convergence import true_importance
-from minicrawl.lab.order import draw_seeds
-from minicrawl.lab.webs import BySiblings, Exploration, Greedy, Strategy, Web, web_from_file
+from minicrawl.crawl.schedule.orders import ORDERS
+from minicrawl.lab.known_webs import true_importance
+from minicrawl.lab.reading_orders import OF_AN_UNKNOWN_WEB, Exploration, draw_seeds
+from minicrawl.lab.webs import Web, web_from_file
 from minicrawl.opic.convergence import FlowBuilder, Refinement
-from minicrawl.opic.ledger import READ, Spending, VirtualPage, visit
+from minicrawl.opic.ledger import READ, Spending, VirtualPage
 from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.opic.windows import WINDOWS
 from tests.bench.notes import head, row
@@ -51,22 +52,21 @@ class LabCrawl:
         self.read: list[int] = []
         self.mass = 0.0
         self._truth = truth
-        self._strategy: Strategy = BySiblings(self.crawl) if by_siblings else Greedy(self.ledger)
-        self._strategy.born(range(len(self.ledger)))
+        name = "siblings" if by_siblings else "opic"
+        self._queue = OF_AN_UNKNOWN_WEB[name](self.crawl, draw)
+        self._queue.load()
 
     def go_to(self, pages: int) -> bool:
         """Read until so many pages are read; False if no page is left."""
         while len(self.read) < pages:
-            page = self._strategy.take()
+            page = self._queue.take()
             if page is None:
                 return False
             self.read.append(page)
             self.mass += float(self._truth[self.crawl.pages[page]])
-            links, born = self.crawl.links_of(page)
-            self._strategy.born(born)
-            plan = visit(self.ledger, page, links)
-            self.ledger.post(plan)
-            self._strategy.settled(plan)
+            plan, new = self.crawl.read(page)
+            self._queue.posted((plan,), new)
+            self._queue.resume(self.crawl.urls.host_of[page])
         return True
 
     def deal_anew(self) -> None:
@@ -84,8 +84,8 @@ class LabCrawl:
         self.ledger.key[:] = array("q", atoms.tobytes())
         self.ledger.virtual_page = VirtualPage()
         self.ledger.virtual_page.remainder = self.ledger.missing()
-        self._strategy = Greedy(self.ledger)
-        self._strategy.born(range(len(self.ledger)))
+        self._queue = ORDERS["greedy"](self.crawl)
+        self._queue.load()
 
     def shares(self) -> tuple[float, float]:
         """The estimated importance of the pages that were read, and of those that wait."""

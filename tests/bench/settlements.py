@@ -16,7 +16,7 @@ from itertools import cycle
 import click
 import numpy as np
 
-from minicrawl.lab.webs import Greedy
+from minicrawl.lab.known_webs import RichestRead
 from minicrawl.opic.ledger import READ, Ledger, visit
 from minicrawl.opic.windows import Interpolation
 
@@ -30,8 +30,8 @@ class Bench:
     def __init__(self, pages: int) -> None:
         tracemalloc.start()
         self.ledger = Ledger(windows=[Interpolation(8)])
-        self.greedy = Greedy(self.ledger, READ)
-        self.greedy.born(self.ledger.mint(pages, pool=READ))
+        self.ledger.mint(pages, pool=READ)
+        self.greedy = RichestRead(self.ledger)
         self.bytes_a_page = tracemalloc.get_traced_memory()[0] / pages
         tracemalloc.stop()
         rng = np.random.default_rng(pages)
@@ -44,10 +44,9 @@ class Bench:
         began = time.perf_counter()
         for _ in range(count):
             page = greedy.take()
-            assert page is not None
             plan = visit(ledger, page, next(links))
             ledger.post(plan)
-            greedy.settled(plan)
+            greedy.posted(plan)
         return time.perf_counter() - began
 
     def memory(self, count: int) -> tuple[float, float]:

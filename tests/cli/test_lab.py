@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
+from minicrawl.lab.reading_orders import OF_AN_UNKNOWN_WEB
 from tests.stores import HandCrawl
 
 SMALL = ["--nodes", "300", "--seed", "3"]

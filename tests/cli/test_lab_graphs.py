@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.graph.dynamic import SUITE, pack, solved, unpack
+from minicrawl.graph.dynamic import solved
+from minicrawl.graph.synthetic import SUITE
+from minicrawl.graphfiles import pack, unpack
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -158,4 +160,4 @@ def test_a_damaged_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     file = tmp_path / "bad.g"
     file.write_bytes(b"minigraph\x01x\0\xff")
     assert main(["lab", "graphs", str(file)]) == 2
-    assert "ends too early" in capsys.readouterr().err
+    assert "truncated" in capsys.readouterr().err

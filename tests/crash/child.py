@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl import app
+from minicrawl.archive import warc as warc_files
 from minicrawl.cli import main
 from minicrawl.cli.crawl import command, session
 from minicrawl.crawl import loop
 from minicrawl.crawl.settle import committer
-from minicrawl.crawl.settle import keeping as warc_files
 from minicrawl.store import writer
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter

@@ -16,7 +16,7 @@ from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untype
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind, read_head
 from minicrawl.archive.segments import offset_of, segment_of
-from minicrawl.crawl.settle.keeping import WarcSeries
+from minicrawl.archive.warc import WarcSeries
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder

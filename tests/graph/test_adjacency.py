@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from minicrawl.graph import adjacency as module
-from minicrawl.graph.adjacency import Adjacency
+from minicrawl.graph import csr as module
+from minicrawl.graph.csr import Adjacency
 from tests.ranks.graphs import NODES, Pairs, dense, graph_of, random_graph, some_links, some_weights
 
 VECTOR = np.arange(1.0, NODES + 1)

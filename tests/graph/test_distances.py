@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.distances import UNREACHED, levels, linked_from
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from tests.graph.graphs import Link, graph_of, nodes_and_links
 
 # 0 -> 1 -> 2 -> 3, 0 -> 2, and 4 which links to 0 and is linked to by nobody

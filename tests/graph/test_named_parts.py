@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.csr import NamedGraph, with_nodes
-from minicrawl.graph.text import Ids
+from minicrawl.graph.text_formats import NumericNames
 from tests.graph.graphs import Link, graph_of, links_of
 
 NODES = 6
@@ -15,7 +15,7 @@ a_node = st.integers(0, NODES - 1)
 
 def named(links: list[Link], weights: list[float] | None = None) -> NamedGraph:
     weighed = None if weights is None else np.array(weights, dtype=np.float32)
-    return NamedGraph(graph_of(NODES, links), Ids(np.arange(NODES) * 10), weighed)
+    return NamedGraph(graph_of(NODES, links), NumericNames(np.arange(NODES) * 10), weighed)
 
 
 def part_of(graph: NamedGraph, *nodes: int) -> NamedGraph:

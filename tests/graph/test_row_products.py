@@ -5,13 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph.adjacency import (
-    AnyFloats,
-    RowProducts,
-    WeightedRows,
-    by_counting,
-    row_products,
-)
+from minicrawl.graph.csr import AnyFloats, RowProducts, WeightedRows, by_counting, row_products
 from tests.ranks.graphs import NODES, Pairs, dense, graph_of, some_links
 
 WAYS = [row_products(), by_counting()]

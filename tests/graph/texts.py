@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from minicrawl.graph.formats import DetectedFormat, parse
-from minicrawl.graph.text import LineBlock
+from minicrawl.graph.text_formats import DetectedFormat, LineBlock, parse
 
 PLACE = "graph.txt"
 

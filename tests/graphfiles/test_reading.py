@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.dynamic import SUITE, pack, solved
-from minicrawl.graphfiles.reading import ALWAYS_UNPACKED, MOST_SWELLING, blocks, read
+from minicrawl.graph.dynamic import solved
+from minicrawl.graph.synthetic import SUITE
+from minicrawl.graphfiles import ALWAYS_UNPACKED, MOST_SWELLING, blocks, pack, read
 
 TEXT = b"# a web\n10 20\n20 10\n20 30\n"
 
@@ -141,5 +142,5 @@ def test_a_graph_with_its_answers_is_read_by_its_beginning(file: Path, name: str
 
 def test_a_damaged_graph_with_its_answers_is_refused(file: Path) -> None:
     file.write_bytes(pack(solved(SUITE["sc1"]()))[:-3])
-    with pytest.raises(GraphFileError, match="not as long as"):
+    with pytest.raises(GraphFileError, match=r"expected .* 8 pages"):
         read(file)

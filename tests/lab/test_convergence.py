@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.convergence import Series, convergence, true_importance
-from minicrawl.lab.webs import OF_A_KNOWN_WEB, Model, synthetic_web
+from minicrawl.lab.known_webs import OF_A_KNOWN_WEB, Series, convergence, true_importance
+from minicrawl.lab.webs import Model, synthetic_web
 
 LAPS = (1, 2, 3, 5, 10)
 SEED = 35

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import StoreError
-from minicrawl.lab.judgements import (
+from minicrawl.lab.commands.judging import (
     JudgedSearch,
     Judgement,
     OrderMeasure,

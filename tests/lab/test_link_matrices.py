@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.convergence import LAZY, OFF_LINE, MatrixCash, matrix_convergence
-from minicrawl.lab.convergence import MATRIX_ORDERS as ORDERS
-from minicrawl.lab.webs import OF_A_KNOWN_WEB, Model, synthetic_web
+from minicrawl.lab.known_webs import LAZY, OF_A_KNOWN_WEB, OFF_LINE, MatrixCash, matrix_convergence
+from minicrawl.lab.known_webs import MATRIX_ORDERS as ORDERS
+from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.ranks.centrality import LinkMatrix
 from tests.ranks.graphs import Matrix, dense, random_graph
 

@@ -4,8 +4,18 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.order import ENTRANCES, Crawls, Farm, FarmKind, Links, order, planted
-from minicrawl.lab.webs import Model, Web, synthetic_web, without_hosts
+from minicrawl.lab.reading_orders import Crawls, order
+from minicrawl.lab.webs import (
+    ENTRANCES,
+    Farm,
+    FarmKind,
+    Links,
+    Model,
+    Web,
+    planted,
+    synthetic_web,
+    without_hosts,
+)
 from minicrawl.progress import unreported
 
 HONEST = 40

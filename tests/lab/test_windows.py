@@ -9,10 +9,18 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.lab import windows as lab_windows
-from minicrawl.lab.convergence import read, true_importance
-from minicrawl.lab.webs import EstimateErrors, Greedy, Model, synthetic_web
-from minicrawl.lab.windows import ChangingWeb, Point, Watching, WindowPolicy, windows
+from minicrawl.lab import known_webs as lab_windows
+from minicrawl.lab.known_webs import (
+    ChangingWeb,
+    RichestRead,
+    Watching,
+    WindowPoint,
+    WindowPolicy,
+    read,
+    true_importance,
+    windows,
+)
+from minicrawl.lab.webs import EstimateErrors, Model, synthetic_web
 from minicrawl.opic.estimate import Importance, Level, Sums, rising, shares
 from minicrawl.opic.ledger import READ, Ledger, restate
 from minicrawl.opic.money import one_more_link
@@ -41,7 +49,7 @@ SEEN_ELSEWHERE = {
     (VARIABLE_8, BUSY): 23.1,
 }
 SEED = 1
-Found = dict[tuple[WindowPolicy, float], Point]
+Found = dict[tuple[WindowPolicy, float], WindowPoint]
 
 
 def watched(
@@ -244,11 +252,10 @@ def test_a_page_whose_in_degree_doubles_rises_and_one_that_is_halved_falls() -> 
     graph = synthetic_web(Model.POWER_LAW, 1500, SEED).graph
     window = Interpolation(16)
     ledger = Ledger(windows=[window], small_edge=one_more_link)
-    greedy = Greedy(ledger, READ)
-    born = ledger.mint(graph.nodes, pool=READ)
+    ledger.mint(graph.nodes, pool=READ)
     before = shares(true_importance(graph))
     restate(ledger, before)
-    greedy.born(born)
+    greedy = RichestRead(ledger)
     web = ChangingWeb(graph, Random(SEED))
     read(ledger, greedy, web.links, 20 * graph.nodes)
     changed = np.argsort(-before)[::20]
@@ -267,7 +274,7 @@ def test_a_page_whose_in_degree_doubles_rises_and_one_that_is_halved_falls() -> 
 
 def test_a_point_as_json_says_what_it_is() -> None:
     errors = EstimateErrors(all=1, top10=2, weighted=3, rank=4, deviation=5, above_twice=6)
-    point = Point(policy=COMPRESSED, rate=0.1, errors=errors, measures_per_page=4)
+    point = WindowPoint(policy=COMPRESSED, rate=0.1, errors=errors, measures_per_page=4)
     document = point.as_json()
     assert (document["policy"], document["width"], document["measures"]) == ("variable", 16, 4)
     assert (document["rate"], document["deviation"], document["above_twice"]) == (0.1, 5, 6)

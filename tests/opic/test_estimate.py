@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.lab.webs import Cycle
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger, replay
 from minicrawl.opic.money import UNIT, fixed_edge
@@ -25,14 +24,8 @@ def links_of(pages: int) -> st.SearchStrategy[Links]:
 def read_round_and_round(links: Links, laps: int) -> tuple[Ledger, Static]:
     window = Static()
     ledger = Ledger(windows=[window], small_edge=fixed_edge(SMALL_EDGE))
-    cycle = Cycle(ledger, READ)
-    ledger.mint(len(links), pool=READ)
-    for _ in range(laps * len(links)):
-        page = cycle.take()
-        assert page is not None
-        plan = replay(ledger, page, links[page])
-        ledger.post(plan)
-        cycle.settled(plan)
+    for page in [*ledger.mint(len(links), pool=READ)] * laps:
+        ledger.post(replay(ledger, page, links[page]))
     return ledger, window
 
 

@@ -9,8 +9,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from minicrawl.lab.convergence import true_importance
-from minicrawl.lab.webs import Exploration, Greedy, Model, Web, synthetic_web
+from minicrawl.crawl.schedule.orders import ORDERS
+from minicrawl.lab.known_webs import true_importance
+from minicrawl.lab.reading_orders import Exploration, fetched
+from minicrawl.lab.webs import Model, Web, synthetic_web
 from minicrawl.opic.convergence import FlowBuilder, Refinement
 from minicrawl.opic.estimate import Importance, Level, Sums, shares
 from minicrawl.opic.ledger import READ, Ledger, Spending, visit
@@ -144,17 +146,10 @@ def crawled(web: Web, share: float, seed: int, endowment: int) -> Crawled:
     ledger.windows = [window]
     well_linked = [page for page, row in enumerate(links) if len(row) >= 5]
     crawl.start(Random(seed).sample(well_linked, 10), endowment)
-    order, flow = Greedy(ledger), FlowBuilder(ledger.small_edge)
-    order.born(range(len(ledger)))
-    for _ in range(int(share * web.graph.nodes)):
-        page = order.take()
-        assert page is not None
-        targets, born = crawl.links_of(page)
-        flow.spend(page, Spending(targets))
-        order.born(born)
-        plan = visit(ledger, page, targets)
-        ledger.post(plan)
-        order.settled(plan)
+    read_pages = fetched(crawl, ORDERS["greedy"](crawl), int(share * web.graph.nodes))
+    flow = FlowBuilder(ledger.small_edge)
+    for page in map(crawl.id_of, read_pages):
+        flow.spend(page, Spending(crawl.links_of(page)[0]))
     converged = Refinement(flow.flow(len(ledger)))
     for _ in converged.until(1e-8):
         """Another round."""

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr, NamedGraph
-from minicrawl.graphfiles.reading import Texts
+from minicrawl.graphfiles import Texts
 
 Pairs = list[tuple[int, int]]
 Matrix = NDArray[np.float64]

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from minicrawl.errors import UsageError
 from minicrawl.graph import distances as module
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.ranks.centrality import exact, hyperball, standard_error
 from tests.ranks.graphs import DEGENERATE, NODES, Pairs, graph_of, random_graph, some_links
 

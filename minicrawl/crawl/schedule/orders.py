@@ -14,15 +14,19 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, MutableSequence, Sequence
 from itertools import islice
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.config import Settings
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
 from minicrawl.opic.ledger import Ledger, Plan, Spending
 from minicrawl.opic.queues import ByHost, BySite, EligiblePages, ImportanceOfHosts, random_keys
+
+if TYPE_CHECKING:
+    from minicrawl.opic.siblings import Siblings
 
 
 class PageQueue(Protocol):
@@ -73,6 +77,32 @@ class PageQueue(Protocol):
         """
 
 
+class PageHosts(Protocol):
+    """Host of each page."""
+
+    host_of: array[int]
+
+
+class KnownPages(Protocol):
+    """Pages that a queue orders: those of the frontier, or of an experiment."""
+
+    ledger: Ledger
+
+    @property
+    def urls(self) -> PageHosts:
+        """Hosts of the pages."""
+
+    @property
+    def siblings(self) -> Siblings | None:
+        """What siblings have shown, if the order needs it."""
+
+    def __len__(self) -> int:
+        """Return the number of known pages."""
+
+    def in_state(self, *states: State) -> Iterable[NDArray[np.uint32]]:
+        """Yield the pages in these states, in blocks."""
+
+
 class PageOrder(Protocol):
     """Sort keys of all pages, extended by `grow`."""
 
@@ -116,7 +146,7 @@ class ByLot:
 class ByKey(ByHost):
     """Queue of an order with keys."""
 
-    def __init__(self, frontier: Frontier, order: PageOrder, *more: Any) -> None:
+    def __init__(self, frontier: KnownPages, order: PageOrder, *more: Any) -> None:
         """Set up; `more` holds further arguments of the base class."""
         columns = order.keys, frontier.ledger.flags, frontier.urls.host_of
         super().__init__(EligiblePages(*columns), *more)
@@ -168,7 +198,7 @@ class ByKeyAndSite(ByKey, BySite):
     """Queue of an order with keys, pages of the most important site first."""
 
 
-def _by_siblings(frontier: Frontier, importance: ImportanceOfHosts | None = None) -> PageQueue:
+def _by_siblings(frontier: KnownPages, importance: ImportanceOfHosts | None = None) -> PageQueue:
     from minicrawl.opic.sibling_queue import ByGroup  # a shard has another order
 
     if frontier.siblings is None:
@@ -183,11 +213,11 @@ KEYS: dict[str, Callable[[Ledger], PageOrder]] = {
 }
 
 
-def _by_key(keys: Callable[[Ledger], PageOrder]) -> Callable[[Frontier], PageQueue]:
+def _by_key(keys: Callable[[Ledger], PageOrder]) -> Callable[[KnownPages], PageQueue]:
     return lambda frontier: ByKey(frontier, keys(frontier.ledger))
 
 
-ORDERS: dict[str, Callable[[Frontier], PageQueue]] = {
+ORDERS: dict[str, Callable[[KnownPages], PageQueue]] = {
     "siblings": _by_siblings,
     **{name: _by_key(keys) for name, keys in KEYS.items()},
 }
@@ -209,7 +239,9 @@ def without_effect(settings: Settings, hosts: int) -> str | None:
     )
 
 
-def best_site_first(frontier: Frontier, strategy: str, importance: ImportanceOfHosts) -> PageQueue:
+def best_site_first(
+    frontier: KnownPages, strategy: str, importance: ImportanceOfHosts
+) -> PageQueue:
     """Return a queue by sites, the most important first, and by the strategy within a site."""
     if strategy not in KEYS:
         return _by_siblings(frontier, importance)

@@ -7,19 +7,19 @@ from minicrawl.cli import DeferredCommand, LazyGroup
 # name -> target to import, and summary in `minicrawl lab --help`
 COMMANDS = {
     "convergence": (
-        "minicrawl.lab.commands.order:convergence",
+        "minicrawl.lab.commands.experiments:convergence",
         "Measure how fast estimates approach true importance.",
     ),
     "windows": (
-        "minicrawl.lab.commands.order:windows",
+        "minicrawl.lab.commands.experiments:windows",
         "Compare measurement windows on a changing web.",
     ),
     "order": (
-        "minicrawl.lab.commands.order:order",
+        "minicrawl.lab.commands.experiments:order",
         "Compare orders of reading by importance found.",
     ),
     "cluster": (
-        "minicrawl.lab.commands.cluster:cluster",
+        "minicrawl.lab.commands.cluster_command:cluster",
         "Simulate a sharded crawl on many nodes.",
     ),
     "agree": (
@@ -43,11 +43,11 @@ COMMANDS = {
         "Rank by the eigenvector of a link matrix.",
     ),
     "graphs": (
-        "minicrawl.lab.commands.graphs:compare_graphs",
+        "minicrawl.lab.commands.graphs_command:compare_graphs",
         "Compare algorithms for growing graphs.",
     ),
     "figures": (
-        "minicrawl.lab.commands.cluster:figures",
+        "minicrawl.lab.commands.experiments:figures",
         "Draw all figures as PNG, each with its CSV.",
     ),
 }

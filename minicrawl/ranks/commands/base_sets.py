@@ -28,8 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.adjacency import Vector
-from minicrawl.graph.csr import Ids, NamedGraph
+from minicrawl.graph.csr import Ids, NamedGraph, Vector
 from minicrawl.opic.estimate import shares
 from minicrawl.ranks.hits import LINKING, ROOTS, BaseSet, base_set
 from minicrawl.ranks.scores import Scores

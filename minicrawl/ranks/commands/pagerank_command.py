@@ -20,11 +20,9 @@ from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import source_options
 from minicrawl.config.values import size
 from minicrawl.errors import UsageError
-from minicrawl.graph.adjacency import Vector
-from minicrawl.graph.csr import MOST_NODES, LinkArrays, NamedGraph
-from minicrawl.graph.formats import LinkStream
-from minicrawl.graph.text import Ids
-from minicrawl.graphfiles.reading import PIPE, Texts, blocks
+from minicrawl.graph.csr import MOST_NODES, LinkArrays, NamedGraph, Vector
+from minicrawl.graph.text_formats import LinkStream, NumericNames
+from minicrawl.graphfiles import PIPE, Texts, blocks
 from minicrawl.memory import mmap_large_arrays, resident_bytes
 from minicrawl.own_files import scratch
 from minicrawl.progress import Progress, part, unreported
@@ -187,7 +185,9 @@ def file_in_blocks(path: Path) -> Opened:
             pass
         names = first.names
         called = (
-            Ids(np.arange(names.start, names.stop)) if isinstance(names, range) else Texts(names)
+            NumericNames(np.arange(names.start, names.stop))
+            if isinstance(names, range)
+            else Texts(names)
         )
         return Streamed(called, links)
 

@@ -18,7 +18,7 @@ from minicrawl.cli.common.tables import show_json, show_list, show_table
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.graph.distances import UNREACHED, Extent
 from minicrawl.graph.outline import extent as extent_of
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.ranks.pagerank import pagerank
 from minicrawl.ranks.seeds import (
     Core,

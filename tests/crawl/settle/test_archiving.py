@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.archive.reader import TRAINED_AT, ArchiveReader
+from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.segments import FIRST, Segments, offset_of
+from minicrawl.archive.writer import TRAINED_AT
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Noted, Warned, nobody_listens
 from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive, open_keeping

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.archive import warc as warc_files
 from minicrawl.archive.record import PLAIN, RecordKind, pack, pack_redirect
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Warned, nobody_listens
-from minicrawl.crawl.settle import keeping as warc_files
 from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_keeping
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.model import FailureKind, KeptAnswer

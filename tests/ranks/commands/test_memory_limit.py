@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from minicrawl.errors import GraphFileError, UsageError
 from minicrawl.graph.csr import NamedGraph
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.ranks.blocks import MEGA, DiskTraffic, memory_plan
 from minicrawl.ranks.commands import pagerank_command as blocks
 from minicrawl.ranks.commands.pagerank_command import (

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph.adjacency import Vector
+from minicrawl.graph.csr import Vector
 from minicrawl.ranks.singular import Approximation, leading, length
 from tests.ranks.graphs import Matrix
 

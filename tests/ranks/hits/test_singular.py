@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from minicrawl.graph.adjacency import Adjacency
+from minicrawl.graph.csr import Adjacency
 from minicrawl.opic.estimate import shares
 from minicrawl.ranks.scores import share_done
 from minicrawl.ranks.singular import Pair, chord, pairs, scores, unit

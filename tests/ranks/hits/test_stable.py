@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.opic.estimate import shares
 from minicrawl.ranks.hits import MOST_DIMENSIONS, Hits, hits, randomised, subspace
 from minicrawl.ranks.scores import FURTHEST, Scores

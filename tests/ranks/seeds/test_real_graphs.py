@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import NamedGraph
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.ranks.seeds import (
     Core,
     CoreKind,

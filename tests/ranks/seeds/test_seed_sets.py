@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.ranks.seeds import CoreRule, SeedChoice, SeedSet, seed_set, transferred
 
 # Two hubs of two authorities, and a page inside the host of the first.

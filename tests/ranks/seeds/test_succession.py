@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from minicrawl.graph.csr import NamedGraph
-from minicrawl.graph.text import Ids
-from minicrawl.graphfiles.reading import Texts
+from minicrawl.graph.text_formats import NumericNames
+from minicrawl.graphfiles import Texts
 from minicrawl.ranks.seeds import SeedReplacement, most_similar, still_there
 from tests.graph.graphs import graph_of
 
@@ -32,8 +32,8 @@ def test_seeds_are_known_again_by_their_names() -> None:
 
 
 def test_ids_are_names_as_well() -> None:
-    old = NamedGraph(graph_of(2, []), Ids(np.array([10, 20])))
-    new = NamedGraph(graph_of(2, []), Ids(np.array([20, 30])))
+    old = NamedGraph(graph_of(2, []), NumericNames(np.array([10, 20])))
+    new = NamedGraph(graph_of(2, []), NumericNames(np.array([20, 30])))
     assert still_there(old, new, [0, 1]) == [
         SeedReplacement(seed="10", node=None),
         SeedReplacement(seed="20", node=0),

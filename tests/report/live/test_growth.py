@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
-from minicrawl.graph.matrices import Edge
 from minicrawl.graph.outline import Outline, extent, outline
+from minicrawl.graph.synthetic import Edge
 from minicrawl.model import CRAWLED, GRAPHS, KNOWN, State
 from minicrawl.report.sampling import LinkLog
 from minicrawl.report.store_graph import as_linked, opened
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from tests.graph.dynamic.test_growing import MOST, agrees_with_networkx, same
+from tests.graph.test_growing import MOST, agrees_with_networkx, same
 from tests.processes import PATIENCE_S
 from tests.stores import A, B, HandCrawl
 

@@ -1,5 +1,7 @@
 """Graph files, plain or gzipped, whatever their name; `-` is standard input.
 
+A file is text in one of the formats of `graph.text_formats`, or a graph with its answers (`.g`).
+
 Names of nodes take their own bytes and 8 more each, without an object for each (`Texts`). A gzipped
 file may give at most `MOST_SWELLING` bytes of text for each byte read, beyond the first
 `ALWAYS_UNPACKED`: text that expands further was made to exhaust the memory.
@@ -18,9 +20,10 @@ from typing import BinaryIO, Final, cast
 import numpy as np
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph import formats
 from minicrawl.graph.csr import Csr, NamedGraph, NodeHosts
-from minicrawl.graph.text import Ids, LineBlock
+from minicrawl.graph.distances import FAR
+from minicrawl.graph.synthetic import EdgeSequence, SavedGraph
+from minicrawl.graph.text_formats import LineBlock, NumericNames, parse
 from minicrawl.progress import Progress, unreported
 from minicrawl.web import urls
 
@@ -40,8 +43,8 @@ def read(path: Path, tell: Progress = unreported) -> NamedGraph:
     """Read a graph file: text, or a graph with its answers (`.g`), whose pages are numbered."""
     if (saved := _saved(path)) is not None:
         return saved
-    (graph, weights), ids, names = formats.parse(blocks(path, tell), str(path))
-    return NamedGraph(graph, Texts(names) if ids is None else Ids(ids), weights)
+    (graph, weights), ids, names = parse(blocks(path, tell), str(path))
+    return NamedGraph(graph, Texts(names) if ids is None else NumericNames(ids), weights)
 
 
 def blocks(path: Path, tell: Progress = unreported, at_once: int = _AT_ONCE) -> Iterator[LineBlock]:
@@ -54,23 +57,18 @@ def blocks(path: Path, tell: Progress = unreported, at_once: int = _AT_ONCE) -> 
                 tell(raw.tell() / size)
 
 
-_SAVED = b"minigraph"
-
-
 def _saved(path: Path) -> NamedGraph | None:
     with _opened(path) as raw:
-        data = raw.read() if _begins_with(raw, _SAVED) else b""
+        data = raw.read() if _begins_with(raw, MAGIC[:-1]) else b""
     if not data:
         return None
-    from minicrawl.graph.dynamic import unpack  # imports scipy, which takes 30 MB
-
     try:
         found = unpack(data).graph
     except ValueError as error:
         raise GraphFileError(f"{path}: {error}") from error
     ends = np.array(found.edges, dtype=np.int64).reshape(-1, 2)
     graph = Csr.from_edges(found.nodes, ends[:, 0], ends[:, 1])
-    return NamedGraph(graph, Ids(np.arange(found.nodes)))
+    return NamedGraph(graph, NumericNames(np.arange(found.nodes)))
 
 
 @contextmanager
@@ -193,3 +191,74 @@ class Texts:
 
 def _host(name: str) -> str:
     return urls.host(name).lower() if name.startswith(_SCHEMES) else name
+
+
+# ================================================================ graphs with answers
+#
+# Graphs with their distances and components in bytes (`.g`), and as DIMACS text.
+#
+# Unpacking returns what was packed, with edges in the order of insertion. A damaged file is refused
+# with a reason, and reads stop at its end.
+#
+# The file has `minigraph` and a version byte, the name with a NUL at its end, and then
+# little-endian u32 numbers: pages, edges, components; the distances page by page, with 2^32 - 1 for
+# no path; the component of each page; then a byte for each pair of pages, 1 for an edge; then the
+# edges as tail and head.
+
+MAGIC = b"minigraph\x01"
+_NO_PATH = 0xFFFFFFFF
+_U32 = np.dtype("<u4")
+
+
+def pack(saved: SavedGraph) -> bytes:
+    """Return the graph as bytes."""
+    graph = saved.graph
+    edges = np.array(graph.edges, dtype=_U32).reshape(-1, 2)
+    distances = saved.distances.astype(_U32)
+    distances[saved.distances == FAR] = _NO_PATH
+    is_edge = np.zeros((graph.nodes, graph.nodes), dtype=np.uint8)
+    is_edge[edges[:, 0], edges[:, 1]] = 1
+    sizes = np.array([graph.nodes, len(edges), len(np.unique(saved.components))], dtype=_U32)
+    parts = (sizes, distances, saved.components.astype(_U32), is_edge, edges)
+    name = graph.name.encode().replace(b"\0", b"")
+    return MAGIC + name + b"\0" + b"".join(part.tobytes() for part in parts)
+
+
+def unpack(data: bytes) -> SavedGraph:
+    """Return the graph in these bytes; ValueError if they hold none."""
+    if not data.startswith(MAGIC[:-1]):
+        raise ValueError("not a saved graph: no `minigraph` at the beginning")
+    if data[: len(MAGIC)] != MAGIC:
+        raise ValueError(
+            f"version {data[len(MAGIC) - 1]} of the format; only {MAGIC[-1]} is supported"
+        )
+    end = data.find(b"\0", len(MAGIC))
+    if end < 0 or len(data) < end + 1 + 3 * _U32.itemsize:
+        raise ValueError("truncated: the name or the sizes are incomplete")
+    nodes, edges, components = np.frombuffer(data, _U32, 3, end + 1).tolist()
+    place = end + 1 + 3 * _U32.itemsize
+    expected = 5 * nodes**2 + 4 * nodes + 8 * edges
+    if nodes > FAR or len(data) - place != expected:
+        raise ValueError(
+            f"{len(data) - place:,} bytes behind the sizes, expected {expected:,} for "
+            f"{nodes:,} pages (at most {FAR:,}) and {edges:,} edges"
+        )
+    numbers = np.frombuffer(data, _U32, nodes * (nodes + 1), place)
+    distances = numbers[: nodes * nodes].reshape(nodes, nodes)
+    component_of = numbers[nodes * nodes :].astype(np.int64)
+    ends = np.frombuffer(data, _U32, 2 * edges, len(data) - 8 * edges)
+    if (ends >= nodes).any() or (component_of >= nodes).any():
+        raise ValueError(f"a page number is not below {nodes:,}, the number of pages")
+    if (found := len(np.unique(component_of))) != components:
+        raise ValueError(f"{found:,} components, expected {components:,} by the sizes")
+    pairs = [(source, target) for source, target in ends.reshape(-1, 2).tolist()]
+    name = data[len(MAGIC) : end].decode(errors="replace")
+    graph = EdgeSequence(name, nodes, tuple(pairs))
+    return SavedGraph(graph, np.minimum(distances, FAR).astype(np.uint16), component_of)
+
+
+def as_dimacs(graph: EdgeSequence) -> Iterator[str]:
+    """Yield the lines of the graph as DIMACS text: pages from 1, all edges of length 1."""
+    yield f"c {graph.name}"
+    yield f"p sp {graph.nodes} {len(graph.edges)}"
+    yield from (f"a {source + 1} {target + 1} 1" for source, target in graph.edges)

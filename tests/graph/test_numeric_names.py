@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from minicrawl.graph.text import Ids
+from minicrawl.graph.text_formats import NumericNames
 
-IDS = Ids(np.array([3, 70, 900]))
+IDS = NumericNames(np.array([3, 70, 900]))
 
 
 def test_a_node_is_called_by_its_number() -> None:

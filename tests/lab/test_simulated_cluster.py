@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from minicrawl.cluster import channels as audit
+from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.cluster import (
+from minicrawl.lab.reading_orders import Crawls, Exploration, draw_seeds, fetched
+from minicrawl.lab.simulated_cluster import (
     BATCH_BYTES,
     SIMULATED_SHARDS,
     TRANSFER_BYTES,
@@ -21,8 +23,7 @@ from minicrawl.lab.cluster import (
     owners,
     traffic,
 )
-from minicrawl.lab.order import Crawls, PoliteCrawl, draw_seeds
-from minicrawl.lab.webs import Exploration, Greedy, Model, Web, synthetic_web, without_hosts
+from minicrawl.lab.webs import Model, Web, synthetic_web, without_hosts
 from minicrawl.opic.ledger import READ
 from tests.unmeasured import unmeasured
 
@@ -105,7 +106,7 @@ def test_one_node_with_one_shard_is_one_machine() -> None:
     settings = SimulatedNodes(nodes=1, shards=1, wait=0)
     together = ShardedCrawl(links, [0] * len(links), EDGE, settings)
     together.start(seeds, 0)
-    expected = PoliteCrawl(alone, Greedy(alone.ledger)).fetch(1000)
+    expected = fetched(alone, ORDERS["greedy"](alone), 1000)
     found = together.fetch(1000)
     assert len(set(found) & set(expected)) > 980  # of equals the one found first is read first
 

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from minicrawl.graph.csr import with_pages
 from minicrawl.graph.distances import linked_from
-from minicrawl.graph.dynamic import SUITE
 from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
-from minicrawl.graph.matrices import Edge
 from minicrawl.graph.outline import Outline, extent, outline
+from minicrawl.graph.synthetic import SUITE, Edge
 from tests.graph.graphs import graph_of, links_of, nodes_and_links
 from tests.real_graphs import graph_in
 

@@ -26,9 +26,17 @@ from minicrawl.cluster.assignment import (
     sketch,
 )
 from minicrawl.cluster.channels import Posting, Shard, Transfer, TransferBatch
-from minicrawl.lab.convergence import true_importance
-from minicrawl.lab.order import Crawls, DrawnMean, PoliteCrawl, draw_seeds, spread
-from minicrawl.lab.webs import Exploration, Greedy, Web
+from minicrawl.crawl.schedule.orders import ORDERS
+from minicrawl.lab.known_webs import true_importance
+from minicrawl.lab.reading_orders import (
+    Crawls,
+    DrawnMean,
+    Exploration,
+    draw_seeds,
+    fetched,
+    spread,
+)
+from minicrawl.lab.webs import Web
 from minicrawl.opic.ledger import FOREIGN, UNREAD, Books, Ledger, Spending, Step, StepKind
 from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.queues import CandidateHeap
@@ -537,7 +545,7 @@ class _Course:
     def _on_one_machine(self, web: Web, seeds: Sequence[int]) -> list[int]:
         crawl = Exploration(web, self._links, self._truth, self._crawls.small_edge)
         crawl.start(seeds, self._crawls.endowment)
-        return PoliteCrawl(crawl, Greedy(crawl.ledger)).fetch(max(self._budgets))
+        return fetched(crawl, ORDERS["greedy"](crawl), max(self._budgets))
 
     def _run(self, crawl: ShardedCrawl, alone: Sequence[int]) -> _Run:
         agreed = [self._agreement(alone[:end], crawl.fetched[:end]) for end in self._budgets]

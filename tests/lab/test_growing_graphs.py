@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.dynamic import ALGORITHMS, SUITE, AlgorithmKind, solved
-from minicrawl.graph.matrices import A1
-from minicrawl.lab.graphs import (
+from minicrawl.graph.dynamic import A1, ALGORITHMS, AlgorithmKind, solved
+from minicrawl.graph.synthetic import SUITE
+from minicrawl.lab.growing_graphs import (
     AlgorithmReport,
     TimedRun,
     TrialRules,

@@ -24,17 +24,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.dynamic import (
-    ALGORITHMS,
-    BLOCKS,
-    AlgorithmKind,
-    DynamicAlgorithm,
-    EdgeSequence,
-    SavedGraph,
-)
-from minicrawl.graph.formats import LinkStream
-from minicrawl.graph.matrices import FAR, Edge
-from minicrawl.graphfiles.reading import blocks
+from minicrawl.graph.distances import FAR
+from minicrawl.graph.dynamic import ALGORITHMS, BLOCKS, AlgorithmKind, DynamicAlgorithm
+from minicrawl.graph.synthetic import Edge, EdgeSequence, SavedGraph
+from minicrawl.graph.text_formats import LinkStream
+from minicrawl.graphfiles import blocks
 from minicrawl.own_files import replacing
 from minicrawl.report.formats import prepare, pyplot
 
@@ -50,7 +44,7 @@ from minicrawl.report.formats import prepare, pyplot
 _STATUS = Path("/proc/self/status")
 _PEAK, _NOW = "VmHWM:", "VmRSS:"
 _CLEAR, _CLEAR_PEAK = Path("/proc/self/clear_refs"), "5"
-_CHILD = "from minicrawl.lab.graphs import run_in_child; run_in_child()"
+_CHILD = "from minicrawl.lab.growing_graphs import run_in_child; run_in_child()"
 
 
 Batch = tuple[Edge, ...]

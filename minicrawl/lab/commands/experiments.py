@@ -1,7 +1,9 @@
-"""`minicrawl lab order`."""
+"""`minicrawl lab order`, `convergence`, `windows` and `figures`: experiments of the papers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,10 +12,9 @@ from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import progress
 from minicrawl.cli.common.tables import show_table
 from minicrawl.graph.csr import Csr
-from minicrawl.lab import convergence as convergence_lab
-from minicrawl.lab import order as lab
-from minicrawl.lab import windows as windows_lab
-from minicrawl.lab.commands.options import (
+from minicrawl.lab import known_webs as known
+from minicrawl.lab import reading_orders as lab
+from minicrawl.lab.commands.web_options import (
     DRAWS,
     LAPS,
     QUICK_DRAWS,
@@ -31,12 +32,23 @@ from minicrawl.lab.commands.options import (
     show,
     small_edge_option,
 )
-from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
-from minicrawl.lab.order import ENTRANCES, PAGES, Farm, FarmKind
-from minicrawl.lab.webs import OF_A_KNOWN_WEB, Model
+from minicrawl.lab.known_webs import (
+    OF_A_KNOWN_WEB,
+    RATES,
+    Series,
+    Watching,
+    WindowPoint,
+    WindowPolicy,
+)
+from minicrawl.lab.reading_orders import OF_AN_UNKNOWN_WEB, Crawls, Curve
+from minicrawl.lab.webs import ENTRANCES, PAGES, EstimateErrors, Farm, FarmKind, Model, Web
 from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.opic.windows import WINDOWS, WITHOUT_MEASURES, WITHOUT_WIDTH
+from minicrawl.progress import Progress, part
 from minicrawl.ranks.centrality import LinkMatrix
+from minicrawl.report.formats import Figure, PlotLine, prepare, write
+
+# ================================================================ order
 
 
 @click.command()
@@ -211,11 +223,11 @@ def convergence(
     pages / of the most important tenth.
     """
     graph = choice.web().graph
-    run = partial(convergence_lab.convergence, small_edge=small_edge)
+    run = partial(known.convergence, small_edge=small_edge)
     if matrix != LinkMatrix.WALK:
         if small_edge is not None:
             raise click.UsageError("--small-edge is a share of a walk: leave it out with --matrix")
-        run = partial(convergence_lab.matrix_convergence, matrix=LinkMatrix(matrix))
+        run = partial(known.matrix_convergence, matrix=LinkMatrix(matrix))
     with progress("convergence") as tell:
         series = run(
             graph,
@@ -227,7 +239,7 @@ def convergence(
     show(graph, series, as_json, _show_convergence)
 
 
-def _show_convergence(graph: Csr, series: Sequence[convergence_lab.Series]) -> None:
+def _show_convergence(graph: Csr, series: Sequence[known.Series]) -> None:
     laps = [lap for lap in SHOWN_LAPS if lap <= len(series[0].errors)]
     show_table(
         "Relative error in %, all pages / top 10 %, after so many laps",
@@ -321,7 +333,7 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     multiple=True,
     type=Number(0, 1),
     help="Share of the pages that change during a lap; repeatable.  "
-    f"[default: {', '.join(map(str, windows_lab.RATES))}]",
+    f"[default: {', '.join(map(str, known.RATES))}]",
 )
 @click.option(
     "--births",
@@ -350,14 +362,14 @@ def windows(
     percent, over the second half of the laps: of all pages / of the most important tenth. A
     measure is an amount of cash and its time.
     """
-    chosen = [windows_lab.WindowPolicy(name, own or width, most) for name, own, most in policies]
+    chosen = [known.WindowPolicy(name, own or width, most) for name, own, most in policies]
     graph = choice.web().graph
     with progress("windows") as tell:
-        points = windows_lab.windows(
+        points = known.windows(
             graph,
-            policies=chosen or windows_lab.POLICIES,
+            policies=chosen or known.POLICIES,
             rates=rates or choice.rates(),
-            watching=windows_lab.Watching(
+            watching=known.Watching(
                 laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
                 warm_up=warm_up,
                 births=births,
@@ -369,9 +381,9 @@ def windows(
     show(graph, points, as_json, _show_windows)
 
 
-def _show_windows(graph: Csr, points: Sequence[windows_lab.Point]) -> None:
+def _show_windows(graph: Csr, points: Sequence[WindowPoint]) -> None:
     rates = list(dict.fromkeys(point.rate for point in points))
-    rows: dict[str, list[windows_lab.Point]] = {}
+    rows: dict[str, list[WindowPoint]] = {}
     for point in points:
         rows.setdefault(str(point.policy), []).append(point)
     show_table(
@@ -383,3 +395,245 @@ def _show_windows(graph: Csr, points: Sequence[windows_lab.Point]) -> None:
         ),
         about(graph),
     )
+
+
+# ================================================================ figures
+#
+# Figures of the experiments as PNG, with their numbers as CSV.
+#
+# Law: a figure is written completely or not at all; a half-written one never replaces a good one.
+
+STEADY_RATE = 0.001
+"""Rate of change in figure 5: so low that only errors of measurement remain."""
+WINDOW_SIZES = (
+    WindowPolicy("variable", 4),
+    WindowPolicy("variable", 8),
+    WindowPolicy("variable", 16),
+    WindowPolicy("interpolation", 8),
+    WindowPolicy("interpolation", 16),
+)
+WINDOW_TYPES = (
+    WindowPolicy("static", 1),
+    WindowPolicy("fixed", 19),
+    WindowPolicy("improved-fixed", 9),
+    WindowPolicy("variable", 8),
+    WindowPolicy("interpolation", 8),
+    WindowPolicy("adaptive", 8),
+)
+WINDOW_WIDTHS = {
+    "fixed": (5, 9, 14, 19, 28),
+    "improved-fixed": (5, 9, 14, 19, 28),
+    "variable": (2, 4, 6, 8, 12, 16),
+    "interpolation": (8, 12, 16, 19),
+    "adaptive": (8, 16),
+}
+"""Widths in figure 5, each a point: measures stored against error."""
+_PERCENTS = tuple(percent / 100 for percent in range(1, 51))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentSize:
+    """Size of the experiments."""
+
+    laps: int
+    draws: int
+    seed: int
+    endowment: int
+    rates: Sequence[float] = RATES
+    warm_up: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureWebs:
+    """Webs of the experiments.
+
+    Estimates converge on `known`, windows watch `watched` while it changes, and the orders of
+    reading crawl `crawled`.
+    """
+
+    known: Csr
+    watched: Csr
+    crawled: Web
+
+
+def draw_all(
+    out: Path, webs: FigureWebs, settings: ExperimentSize, progress: Progress
+) -> list[Path]:
+    """Run all experiments, write the figures into the folder, and return the files."""
+    prepare(out)
+    return [path for figure in _figures(webs, settings, progress) for path in write(out, figure)]
+
+
+def _figures(webs: FigureWebs, settings: ExperimentSize, progress: Progress) -> Iterator[Figure]:
+    seed, laps = settings.seed, settings.laps
+    series = known.convergence(
+        webs.known,
+        strategies=list(OF_A_KNOWN_WEB),
+        laps=laps,
+        seed=seed,
+        progress=part(progress, 0, 0.1),
+    )
+    yield from _convergence_figures(series)
+    watching = Watching(laps=laps, warm_up=settings.warm_up, seed=seed)
+    yield from _window_figures(webs.watched, settings.rates, watching, part(progress, 0.1, 0.8))
+    crawls = Crawls(
+        draws=settings.draws, seed=seed, endowment=settings.endowment, fractions=_PERCENTS
+    )
+    curves = lab.order(
+        webs.crawled,
+        orders=list(OF_AN_UNKNOWN_WEB),
+        crawls=crawls,
+        progress=part(progress, 0.8, 1),
+    )
+    yield _order_figure(curves)
+
+
+def _convergence_figures(series: Sequence[Series]) -> Iterator[Figure]:
+    for number, pages, error in (
+        (2, "all pages", lambda lap: lap.all),
+        (3, "important pages", lambda lap: lap.top10),
+    ):
+        yield Figure(
+            name=f"figure-{number}-convergence-{pages.replace(' ', '-')}",
+            title=f"Convergence of OPIC (on {pages})",
+            x_label="reads / pages",
+            y_label="mean relative error, %",
+            lines=[_convergence_line(curve, error) for curve in series],
+            log_y=True,
+        )
+
+
+def _convergence_line(series: Series, error: Callable[[EstimateErrors], float]) -> PlotLine:
+    laps = range(1, len(series.errors) + 1)
+    return PlotLine(label=series.label, x=laps, y=[error(lap) for lap in series.errors])
+
+
+def _window_figures(
+    graph: Csr, rates: Sequence[float], watching: Watching, progress: Progress
+) -> Iterator[Figure]:
+    """Draw figures 4 and 6 from one run, and figure 5 from another.
+
+    Figure 5 has more windows, and one rate.
+    """
+    shown = list(dict.fromkeys((*WINDOW_SIZES, *WINDOW_TYPES)))
+    points = known.windows(
+        graph, policies=shown, rates=rates, watching=watching, progress=part(progress, 0, 0.8)
+    )
+    every = [WindowPolicy(name, width) for name in WINDOW_WIDTHS for width in WINDOW_WIDTHS[name]]
+    steady = known.windows(
+        graph,
+        policies=every,
+        rates=[STEADY_RATE],
+        watching=watching,
+        progress=part(progress, 0.8, 1),
+    )
+    yield _rate_figure(4, "size", points, WINDOW_SIZES)
+    yield _measures_figure(steady)
+    yield _rate_figure(6, "type", points, WINDOW_TYPES)
+    yield _rate_figure(6, "type", points, WINDOW_TYPES, is_of_top=True)
+
+
+def _rate_figure(
+    number: int,
+    what: str,
+    points: Sequence[WindowPoint],
+    policies: Sequence[WindowPolicy],
+    *,
+    is_of_top: bool = False,
+) -> Figure:
+    """Plot error against rate of change."""
+    pages = "important pages" if is_of_top else "all pages"
+    return Figure(
+        name=f"figure-{number}-window-{what}s" + ("-important-pages" if is_of_top else ""),
+        title=f"Influence of the window's {what} (on {pages})",
+        x_label="pages that change during a lap, %",
+        y_label="mean relative error, %",
+        lines=[_window_line(points, policy, is_of_top=is_of_top) for policy in policies],
+        log_x=True,
+        log_y=True,
+    )
+
+
+def _window_line(
+    points: Sequence[WindowPoint], policy: WindowPolicy, *, is_of_top: bool
+) -> PlotLine:
+    found = [point for point in points if point.policy == policy]
+    return PlotLine(
+        label=str(policy),
+        x=[100 * point.rate for point in found],
+        y=[point.errors.top10 if is_of_top else point.errors.all for point in found],
+    )
+
+
+def _measures_figure(points: Sequence[WindowPoint]) -> Figure:
+    """Plot error against stored measures, one line per kind of window."""
+    by_kind = {
+        name: [point for point in points if point.policy.name == name] for name in WINDOW_WIDTHS
+    }
+    return Figure(
+        name="figure-5-window-measures",
+        title=f"Measures stored for an error (on all pages, {100 * STEADY_RATE:g} % change a lap)",
+        x_label="measures stored per page",
+        y_label="mean relative error, %",
+        lines=[
+            PlotLine(
+                label=name,
+                x=[point.measures_per_page for point in found],
+                y=[point.errors.all for point in found],
+            )
+            for name, found in by_kind.items()
+        ],
+        log_y=True,
+    )
+
+
+def _order_figure(curves: Sequence[Curve]) -> Figure:
+    return Figure(
+        name="figure-7-order",
+        title="Importance gathered by a crawl",
+        x_label="pages fetched, % of all",
+        y_label="importance of the pages fetched, % of all",
+        lines=[
+            PlotLine(
+                label=curve.order,
+                x=[100 * share for share in curve.fractions],
+                y=[100 * mass for mass in curve.mass],
+                error=curve.found.error and [100 * error for error in curve.found.error],
+            )
+            for curve in curves
+        ],
+    )
+
+
+@click.command()
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Folder for the figures; created if missing.",
+)
+@on_a_web(Model.POWER_LAW)
+@laps_option
+@endowment_option
+def figures(choice: WebChoice, out: Path, laps: int | None, endowment: int | None) -> None:
+    """Draw all figures as PNG, with the numbers as CSV beside each.
+
+    Needs matplotlib: install minicrawl with the extra `lab`.
+    """
+    settings = ExperimentSize(
+        laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
+        draws=choice.otherwise(None, DRAWS, QUICK_DRAWS),
+        seed=choice.seed,
+        endowment=choice.endowment(endowment),
+        rates=choice.rates(),
+        warm_up=WARM_UP,
+    )
+    web = choice.web()
+    webs = FigureWebs(
+        known=web.graph, watched=choice.watched().graph, crawled=choice.with_hosts(web)
+    )
+    with progress("figures") as tell:
+        written = draw_all(out, webs, settings, tell)
+    for path in written:
+        click.echo(path)

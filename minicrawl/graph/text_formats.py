@@ -1,23 +1,22 @@
-"""Parsers for link graphs as text, a section for each family of formats.
+"""Parsers for link graphs as text, and detection of the format.
 
 lines     blocks of lines, weights and error messages, shared by all parsers
 edgelist  links between ids, or between names
 numbered  nodes first, then links between their numbers; DIMACS
-
-`formats` detects the format of a text and picks the parser.
+detection the format of a text by its first two significant lines
 """
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple, overload
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Final, NamedTuple, NoReturn, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.csr import MOST_NODES, LinkArrays, NodeHosts
-from minicrawl.graph.csr import Ids as IdArray
+from minicrawl.graph.csr import MOST_NODES, BuiltGraph, Ids, LinkArrays, LinkBuilder, NodeHosts
 
 # ================================================================ lines
 #
@@ -106,7 +105,7 @@ def quoted(text: bytes) -> str:
 # A list between ids has two integers a line, and a weight if the first line has one, in decimal
 # digits with spaces or tabs between and around them. Ids may be sparse: memory depends on the
 # number of ids, not on their size. The nodes of the graph are in the order of their ids, and the
-# decimal id is the name of a node (`Ids`).
+# decimal id is the name of a node (`NumericNames`).
 #
 # Names are URLs, hosts or titles, kept as written. The layout tells the separators:
 #
@@ -188,7 +187,7 @@ class IdList:
 # ---------------------------------------------------------------- ids as names
 
 
-class Ids:
+class NumericNames:
     """Names that are ascending numbers in decimal digits, one for each node."""
 
     def __init__(self, ids: NDArray[np.int64]) -> None:
@@ -289,7 +288,7 @@ class Numbering:
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {}
 
-    def of(self, names: Sequence[bytes]) -> IdArray:
+    def of(self, names: Sequence[bytes]) -> Ids:
         numbers = self._numbers
         return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
 
@@ -401,7 +400,7 @@ IS_DIMACS: Final = re.compile(rb"c(?: [^\t]*)?|p [^\t]*", re.DOTALL)
 """First line of a DIMACS list, which is not a line of names."""
 
 
-class Marks(NamedTuple):
+class LineSyntax(NamedTuple):
     """Patterns of node and link lines, and the number of the first node."""
 
     node: re.Pattern[bytes]
@@ -409,17 +408,17 @@ class Marks(NamedTuple):
     first: int
 
 
-def _marks(node: bytes, link: bytes, first: int) -> Marks:
+def _line_syntax(node: bytes, link: bytes, first: int) -> LineSyntax:
     """Return the patterns for lines that begin with these letters."""
-    return Marks(
+    return LineSyntax(
         re.compile(node + _NUMBER_NUMBERED + rb"\s+" + _NAME + rb"\s*", re.DOTALL),
         re.compile(link + _NUMBER_NUMBERED + rb"\s+" + _NUMBER_NUMBERED + rb"\s*"),
         first,
     )
 
 
-COUNTED: Final = _marks(rb"\s*", rb"\s*", 1)
-LETTERED: Final = _marks(rb"n\s+", rb"e\s+", 0)
+COUNTED: Final = _line_syntax(rb"\s*", rb"\s*", 1)
+LETTERED: Final = _line_syntax(rb"n\s+", rb"e\s+", 0)
 
 
 class NumberedList:
@@ -428,9 +427,11 @@ class NumberedList:
     `promised` has the announced numbers of nodes and links, if the list announces them.
     """
 
-    def __init__(self, marks: Marks, place: str, promised: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self, syntax: LineSyntax, place: str, promised: tuple[int, int] | None = None
+    ) -> None:
         self.names: list[bytes] = []
-        self._marks, self._place, self._promised = marks, place, promised
+        self._syntax, self._place, self._promised = syntax, place, promised
         self._links = 0
 
     def links(self, block: LineBlock) -> LinkArrays:
@@ -458,15 +459,15 @@ class NumberedList:
         return line.startswith(b"n")
 
     def _name(self, number: int, line: bytes) -> None:
-        due = len(self.names) + self._marks.first
-        found = self._marks.node.fullmatch(line)
+        due = len(self.names) + self._syntax.first
+        found = self._syntax.node.fullmatch(line)
         if not found or int(found[1]) != due:
             raise refusal(self._place, number, f"the name of node {due}", line)
         self.names.append(found[2])
 
     def _link(self, number: int, line: bytes) -> tuple[int, int]:
-        found = self._marks.link.fullmatch(line)
-        ends = [int(digits) - self._marks.first for digits in found.groups()] if found else [-1]
+        found = self._syntax.link.fullmatch(line)
+        ends = [int(digits) - self._syntax.first for digits in found.groups()] if found else [-1]
         if not all(0 <= end < len(self.names) for end in ends):
             raise refusal(self._place, number, "two numbers of nodes", line)
         self._links += 1
@@ -574,3 +575,100 @@ class DimacsList:
         if self._has_weights and weights([found[3]]) is None:
             raise refusal(self._place, number, A_WEIGHT, found[3])
         return found.groups()
+
+
+# ================================================================ detection
+#
+# The first two significant lines tell the format. Nodes named by ids are numbered in the order of
+# their ids, other nodes in order of appearance. A list without links is refused.
+
+_EXPECTED = "two page ids a line, or two names with a tab between"
+
+
+NodeNames = list[bytes] | range | None
+"""Names of the nodes, or a range of numbers as names, or None if links are between ids."""
+
+
+class GraphList(Protocol):
+    """Parser of one format; takes the blocks of a list in order."""
+
+    @property
+    def names(self) -> NodeNames:
+        """Names of the nodes in the links so far."""
+
+    def links(self, block: LineBlock) -> LinkArrays:
+        """Return the links in a block."""
+
+    def finish(self) -> None:
+        """Check that the list is complete, after the last block."""
+
+
+class DetectedFormat(NamedTuple):
+    """A graph and the names of its nodes: ids, or texts."""
+
+    graph: BuiltGraph
+    ids: Ids | None
+    names: list[bytes]
+
+
+def parse(blocks: Iterable[LineBlock], place: str) -> DetectedFormat:
+    """Read a list; error messages call it `place`, such as the name of its file."""
+    gathering, reading = LinkBuilder(), LinkStream(blocks, place)
+    for links in reading:
+        gathering.add(links)
+    if (names := reading.names) is None:
+        graph, ids = gathering.of_ids()
+        return DetectedFormat(graph, ids, [])
+    graph = gathering.among(len(names))
+    if isinstance(names, range):
+        return DetectedFormat(graph, np.arange(names.start, names.stop), [])
+    return DetectedFormat(graph, None, names)
+
+
+class LinkStream:
+    """The links of a list, block by block, for one pass.
+
+    The first significant block must hold the first two significant lines, if there are two.
+    """
+
+    def __init__(self, blocks: Iterable[LineBlock], place: str) -> None:
+        said = (rest for block in blocks if (rest := block.from_first_said()).text)
+        self._place = place
+        self._list, first = _list_for(next(said, None) or self._refuse_nothing(), place)
+        self._blocks = chain([first], said)
+
+    @property
+    def names(self) -> NodeNames:
+        """Names for the numbers in the links so far; None if these are ids."""
+        return self._list.names
+
+    def __iter__(self) -> Iterator[LinkArrays]:
+        found = 0
+        for block in self._blocks:
+            links = self._list.links(block)
+            found += len(links.sources)
+            yield links
+        self._list.finish()
+        if not found:
+            self._refuse_nothing()
+
+    def _refuse_nothing(self) -> NoReturn:
+        raise GraphFileError(f"{self._place}: no link in it; expected {_EXPECTED}")
+
+
+def _list_for(first: LineBlock, place: str) -> tuple[GraphList, LineBlock]:
+    """Return the parser for a list that begins like this, and the block it starts with."""
+    one, two, *_ = *(line for _, line in islice(first.said(), 2)), b""
+    if (counts := COUNTS.fullmatch(one)) and IS_NAMED.fullmatch(two):
+        promised = int(counts[1]), int(counts[2])
+        return NumberedList(COUNTED, place, promised), first.behind_first()
+    if IS_LETTERED.fullmatch(one):
+        return NumberedList(LETTERED, place), first
+    if IS_DIMACS.fullmatch(one):
+        return DimacsList(place), first
+    if IDS.fullmatch(one):
+        return IdList(one, place), first
+    layout, is_head = layout_of(one)
+    if layout is None:
+        raise refusal(place, first.before + 1, _EXPECTED, one)
+    return NameList(layout, place), first.behind_first() if is_head else first

@@ -16,8 +16,8 @@ from minicrawl.cli.common.tables import show_json
 from minicrawl.config.values import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.lab import webs
+from minicrawl.lab.known_webs import RATES
 from minicrawl.lab.webs import EstimateErrors, Model, Web
-from minicrawl.lab.windows import RATES
 from minicrawl.report.store_graph import crawled, opened
 from minicrawl.store.files import is_database
 from minicrawl.wording import counted

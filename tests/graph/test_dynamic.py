@@ -9,18 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from minicrawl.graph.distances import FAR
 from minicrawl.graph.dynamic import (
     ALGORITHMS,
-    SUITE,
     AlgorithmKind,
     DynamicAlgorithm,
     Levels,
-    Merged,
+    Tarjan,
+    UnionFind,
     algorithm,
-    random_edges,
-    staged,
 )
-from minicrawl.graph.matrices import FAR, Edge, Tarjan
+from minicrawl.graph.synthetic import SUITE, Edge, random_edges, staged
 
 SMALL = [*SUITE["sc1"]().edges], [*SUITE["sc2"]().edges], [*SUITE["sc3"]().edges]
 
@@ -123,7 +122,7 @@ def test_algorithms_have_names_and_numbers() -> None:
 
 
 def test_merging_counts_components() -> None:
-    merged = Merged(4)
+    merged = UnionFind(4)
     assert merged.merge(3, 1) == 1
     assert merged.merge(1, 3) == 1
     assert merged.count == 3

@@ -11,24 +11,14 @@ from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import progress
 from minicrawl.cli.common.tables import show_json, show_lines, show_table
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.dynamic import (
-    ALGORITHMS,
-    MAGIC,
-    SUITE,
-    AlgorithmKind,
-    DynamicAlgorithm,
-    EdgeSequence,
-    SavedGraph,
-    algorithm,
-    as_dimacs,
-    pack,
-    solved,
-    unpack,
-)
-from minicrawl.graph.matrices import FAR, MOST_PAGES
-from minicrawl.lab import graphs as lab
-from minicrawl.lab.commands.options import json_option
-from minicrawl.lab.graphs import draw_reports
+from minicrawl.graph.distances import FAR
+from minicrawl.graph.distances import FAR as MOST_PAGES
+from minicrawl.graph.dynamic import ALGORITHMS, AlgorithmKind, DynamicAlgorithm, algorithm, solved
+from minicrawl.graph.synthetic import SUITE, EdgeSequence, SavedGraph
+from minicrawl.graphfiles import MAGIC, as_dimacs, pack, unpack
+from minicrawl.lab import growing_graphs as lab
+from minicrawl.lab.commands.web_options import json_option
+from minicrawl.lab.growing_graphs import draw_reports
 from minicrawl.own_files import replacing
 from minicrawl.progress import Progress
 from minicrawl.wording import counted

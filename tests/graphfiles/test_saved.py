@@ -5,18 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.graph.dynamic import (
-    MAGIC,
-    SUITE,
-    EdgeSequence,
-    as_dimacs,
-    complete,
-    pack,
-    random_edges,
-    roads,
-    solved,
-    unpack,
-)
+from minicrawl.graph.dynamic import solved
+from minicrawl.graph.synthetic import SUITE, EdgeSequence, complete, random_edges, roads
+from minicrawl.graphfiles import MAGIC, as_dimacs, pack, unpack
 
 SMALL = solved(SUITE["sc3"]())
 
@@ -59,14 +50,17 @@ def test_damaged_bytes_are_refused_or_read_but_never_more(data: st.DataObject) -
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "does not begin"),
-        (b"minigraph\x02x\0", "version 2"),
-        (MAGIC + b"no end", "no end"),
-        (MAGIC + b"x\0" + b"\1\0", "ends too early"),
-        (pack(SMALL)[:-1], "not as long"),
-        (pack(SMALL) + b"\0", "not as long"),
-        (pack(SMALL)[:-4] + b"\x09\0\0\0", "not among its 4"),
-        (pack(SMALL).replace(b"\4\0\0\0\6\0\0\0\1", b"\4\0\0\0\6\0\0\0\2"), "not as many"),
+        (b"", "`minigraph`"),
+        (b"minigraph\x02x\0", "version 2 "),
+        (MAGIC + b"no end", "truncated"),
+        (MAGIC + b"x\0" + b"\1\0", "truncated"),
+        (pack(SMALL)[:-1], "4 pages"),
+        (pack(SMALL) + b"\0", "6 edges"),
+        (pack(SMALL)[:-4] + b"\x09\0\0\0", "not below 4"),
+        (
+            pack(SMALL).replace(b"\4\0\0\0\6\0\0\0\1", b"\4\0\0\0\6\0\0\0\2"),
+            "expected 2 by",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(data: bytes, reason: str) -> None:

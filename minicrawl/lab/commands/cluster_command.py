@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 import click
 
@@ -11,25 +10,18 @@ from minicrawl.cli.common.stores import progress
 from minicrawl.cli.common.tables import Sizes, show_table
 from minicrawl.cluster.channels import MOST_TRANSFERS
 from minicrawl.graph.csr import Csr
-from minicrawl.lab import cluster as lab
-from minicrawl.lab import figures as figures_lab
-from minicrawl.lab.cluster import HEADROOM, RealCrawl
-from minicrawl.lab.commands.options import DRAWS as DRAWS_options
-from minicrawl.lab.commands.options import (
-    LAPS,
-    QUICK_LAPS,
-    WARM_UP,
+from minicrawl.lab import simulated_cluster as lab
+from minicrawl.lab.commands.web_options import (
     WebChoice,
     about,
     endowment_option,
     json_option,
-    laps_option,
     on_a_web,
     show,
     small_edge_option,
 )
-from minicrawl.lab.commands.options import QUICK_DRAWS as QUICK_DRAWS_options
-from minicrawl.lab.order import Crawls
+from minicrawl.lab.reading_orders import Crawls
+from minicrawl.lab.simulated_cluster import HEADROOM, RealCrawl
 from minicrawl.lab.webs import Model
 from minicrawl.opic.money import SMALL_EDGE
 
@@ -200,42 +192,3 @@ def _name(point: lab.ClusterPoint) -> list[str]:
 
 def _percents(shares: Sequence[float]) -> list[str]:
     return [f"{100 * share:.1f}" for share in shares]
-
-
-# ================================================================ figures
-#
-# `minicrawl lab figures`.
-
-
-@click.command()
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    required=True,
-    help="Folder for the figures; created if missing.",
-)
-@on_a_web(Model.POWER_LAW)
-@laps_option
-@endowment_option
-def figures(choice: WebChoice, out: Path, laps: int | None, endowment: int | None) -> None:
-    """Draw all figures as PNG, with the numbers as CSV beside each.
-
-    Needs matplotlib: install minicrawl with the extra `lab`.
-    """
-    settings = figures_lab.ExperimentSize(
-        laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
-        draws=choice.otherwise(None, DRAWS_options, QUICK_DRAWS_options),
-        seed=choice.seed,
-        endowment=choice.endowment(endowment),
-        rates=choice.rates(),
-        warm_up=WARM_UP,
-    )
-    web = choice.web()
-    webs = figures_lab.FigureWebs(
-        known=web.graph, watched=choice.watched().graph, crawled=choice.with_hosts(web)
-    )
-    with progress("figures") as tell:
-        written = figures_lab.draw_all(out, webs, settings, tell)
-    for path in written:
-        click.echo(path)

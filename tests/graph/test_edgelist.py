@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.formats import DetectedFormat
-from minicrawl.graph.text import ID_LIMIT
+from minicrawl.graph.text_formats import ID_LIMIT, DetectedFormat
 from tests.graph.texts import parsed
 
 LARGEST = ID_LIMIT - 1
