@@ -133,7 +133,7 @@ class LinkAsker:
             case Response(status=status):
                 return CheckRow(url, State.FETCHED, status, "", at)
             case Moved(status=status):
-                detail = f"more than {MOST_REDIRECTS} redirects, or one to nowhere"
+                detail = f"more than {MOST_REDIRECTS} redirects, or one to no URL"
                 return CheckRow(url, State.BAD_REDIRECT, status, detail, at)
             case Refused(reason=reason, detail=detail, status=status):
                 return CheckRow(url, State.of(reason), status, detail, at)
@@ -358,7 +358,7 @@ def _answer(url: str, found: FetchResult | State) -> PageAnswer:
         case Failed(kind=kind, detail=detail, status=status):
             return PageAnswer(status, url, f"{kind}: {detail}" if detail else str(kind))
         case Moved(status=status):
-            return PageAnswer(status, url, "it is redirected again and again, or to nowhere")
+            return PageAnswer(status, url, "too many redirects, or one to no URL")
         case _:
             raise AssertionError("no request had a validator")
 
@@ -573,13 +573,13 @@ async def check_links(crawler: Crawler) -> None:
     asker = LinkAsker(crawler)
     if storing.requisites:
         kept = await _keep_requisites(context, asker)
-        tell(Noted(text=f"{counted(kept, 'file')} kept that pages need to be shown"))
+        tell(Noted(text=f"kept {counted(kept, 'page requisite')}"))
     if storing.check_external or storing.check_assets:
         external, assets = storing.check_external, storing.check_assets
         asked = await check(
             storing.store, asker, context.clock.today(), external=external, assets=assets
         )
-        tell(Noted(text=f"{counted(asked, 'link')} asked for that are not crawled"))
+        tell(Noted(text=f"checked {counted(asked, 'link')} outside the crawl"))
 
 
 async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:

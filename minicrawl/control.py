@@ -90,7 +90,7 @@ def request_of(line: bytes) -> ControlRequest:
         verb = Verb(message.get("verb", ""))
     except ValueError:
         known = ", ".join(Verb)
-        raise UsageError(f"no such request; there are {known}") from None
+        raise UsageError(f"unknown verb: give one of {known}") from None
     values, urls, hosts = (message.get(name) for name in ("values", "urls", "hosts"))
     if not isinstance(values, dict | None) or not isinstance(urls, list | None):
         raise UsageError("values must be an object, and urls a list")
@@ -174,7 +174,7 @@ def _without_reply(store: Path, error: OSError) -> StoreError:
         case FileNotFoundError() | ConnectionError() | NotADirectoryError():
             return NoCrawlError(f"no crawl of {store} is running: start one with `minicrawl crawl`")
         case PermissionError():
-            return StoreError(f"the crawl of {store} is another user's: only that user steers it")
+            return StoreError(f"the crawl of {store} belongs to another user")
         case TimeoutError():
             return StoreError(f"the crawl of {store} does not answer: try again in a moment")
     return StoreError(f"the crawl of {store} cannot be reached: {error.strerror or error}")

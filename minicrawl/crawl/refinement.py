@@ -132,14 +132,14 @@ def _check(path: Path, until: float, to: Path | None) -> None:
         if terms is None or not questions.hosts_known(connection):
             raise UsageError(f"{path} has no pages yet: run `minicrawl crawl` first")
     if not terms.links:
-        raise UsageError(f"{path} was crawled with --no-links: there is nothing to replay")
+        raise UsageError(f"{path} was crawled with --no-links: no stored links to replay")
     if terms.shards > 1:
         raise UsageError(
             f"{path} is shard {terms.shard} of {terms.shards}: its pages are linked from others, "
             "so gather all shards into one store first"
         )
     if to is not None and to.exists():
-        raise UsageError(f"{to} exists: --to writes a new store and never overwrites one")
+        raise UsageError(f"--to {to}: the file exists, and is not overwritten")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -493,7 +493,7 @@ class PathLimits:
         if (found := segments(target)) > most:
             return f"its path has {found:,} segments: more than {most:,}"
         if (found := most_repeats(target)) > repeats:
-            return f"a segment of its path is there {found:,} times: more than {repeats:,}"
+            return f"a segment of its path occurs {found:,} times: more than {repeats:,}"
         return None
 
 

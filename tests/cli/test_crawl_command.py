@@ -317,7 +317,7 @@ class TestFresh:
     ) -> None:
         assert main(["crawl", "seeds.txt", "--pages", "1", "-q", *of(server)]) == 0
         assert main(["crawl", "--fresh"]) == 2
-        assert capsys.readouterr().err.startswith("minicrawl: there is no seed to start from")
+        assert capsys.readouterr().err.startswith("minicrawl: no seeds")
         assert not list(Path("data").glob("crawl.db.*"))
 
     def test_what_is_no_store_is_left_alone(self, capsys: Captured) -> None:
@@ -415,7 +415,7 @@ class TestTheCrawlItself:
     def test_a_store_that_was_made_without_a_seed_still_wants_one(self) -> None:
         with closing(StoreWriter.open(Path("empty.db"))):
             pass
-        with pytest.raises(UsageError, match="there is no seed to start from"):
+        with pytest.raises(UsageError, match="no seeds"):
             Crawl([], Settings.of(store="empty.db")).run()
 
 
@@ -499,7 +499,7 @@ class TestTrouble:
             (["empty.txt"], "empty.txt: no URL to start from"),
             (["absent.txt"], "absent.txt: No such file or directory; a URL begins with https://"),
             (["data"], "data: Is a directory"),
-            ([], "there is no seed to start from: give a file of URLs, one per line"),
+            ([], "no seeds: give a URL, or a file of URLs, one per line"),
             (["http://["], "'http://[' is not a URL that can be crawled"),
             (["seeds.txt", "--store", "data"], "data is a directory, not a store"),
             (["seeds.txt", "--store", "/proc/no/crawl.db"], "/proc/no/crawl.db cannot be written"),

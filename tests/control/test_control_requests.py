@@ -27,8 +27,8 @@ def test_a_request_survives_its_line(request_made: ControlRequest) -> None:
 @pytest.mark.parametrize(
     ("message", "says"),
     [
-        ({"verb": "dance"}, "no such request"),
-        ({}, "no such request"),
+        ({"verb": "dance"}, "unknown verb"),
+        ({}, "unknown verb"),
         ({"verb": "set", "values": {"workers": "many"}}, "workers many"),
         ({"verb": "set", "values": {"workers": -1}}, "workers -1"),
         ({"verb": "set", "values": {"delay": "-1"}}, "delay -1"),

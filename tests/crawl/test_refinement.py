@@ -428,7 +428,7 @@ def test_of_what_was_broken_off_too_early_no_copy_is_made(tmp_path: Path) -> Non
 
 def test_a_store_without_links_is_refused(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db", StoreTerms(links=False))
-    with pytest.raises(UsageError, match="--no-links: there is nothing to replay"):
+    with pytest.raises(UsageError, match="--no-links"):
         refine(path)
 
 
@@ -444,7 +444,7 @@ def test_a_new_store_and_none_at_all_are_refused_and_none_is_made(tmp_path: Path
 
 def test_a_copy_overwrites_nothing(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
-    with pytest.raises(UsageError, match="never overwrites one"):
+    with pytest.raises(UsageError, match="--to"):
         refine(path, to=path)
 
 

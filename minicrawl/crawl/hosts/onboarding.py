@@ -465,8 +465,8 @@ class HostOnboarding:
         )
         wanted_s = rules.crawl_delay_s
         if wanted_s is not None and wanted_s > cap:
-            tell(Noted(text=f"{host_origin} asks for a Crawl-delay of {wanted_s:g} s: {cap:g}"))
+            tell(Noted(text=f"{host_origin}: Crawl-delay {wanted_s:g} s is capped at {cap:g} s"))
         if isinstance(answer, Response) and answer.cut:
             most = f"{MOST_ROBOTS_BYTES:,} bytes"
             why = most if answer.cut is FailureKind.TOO_LARGE else answer.cut
-            tell(Noted(text=f"{host_origin}/robots.txt is obeyed as far as it came: {why}"))
+            tell(Noted(text=f"{host_origin}/robots.txt was read in part only: {why}"))

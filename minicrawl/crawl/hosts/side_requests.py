@@ -180,7 +180,7 @@ class HostFiles:
             if target is None:
                 break
             url = target
-        return Failed(kind=FailureKind.BAD_REDIRECT, detail=f"{first} leads nowhere")
+        return Failed(kind=FailureKind.BAD_REDIRECT, detail=f"{first}: no end of its redirects")
 
     async def parse_robots_txt(self, host: int, response: Response) -> Rules | Failed:
         """Parse a robots.txt for our agent; a failure if it takes too long."""
@@ -222,7 +222,7 @@ class HostFiles:
 
         fetched = (await self._ask(url, fetch)).fetched
         if isinstance(fetched, Unchanged):
-            raise TypeError(f"{url} is unchanged, but the request named no version of it")
+            raise TypeError(f"{url}: 304 Not Modified for an unconditional request")
         return fetched
 
     async def _ask(
@@ -341,8 +341,8 @@ class SitemapQueue:
         if not named.waiting:
             del self._named[by]
             if named.has_more:
-                most = f"{counted(named.most, 'sitemap')}"
-                tell(Noted(text=f"{self._frontier.urls.origins[by]} has more than {most}"))
+                most = f"more than {counted(named.most, 'sitemap')}: others are not read"
+                tell(Noted(text=f"{self._frontier.urls.origins[by]} has {most}"))
 
     async def _refusal(self, by: int, url: str, tell: Listener) -> str | None:
         """Return why this sitemap is not requested, or None."""
@@ -435,5 +435,5 @@ def _by_origin(pages: Iterable[str]) -> dict[str, list[str]]:
 
 def _limit(answer: Response, listed: Sitemap) -> str:
     if answer.cut is not None:
-        return f"{answer.wire_bytes:,} bytes of a sitemap came, no more ({answer.cut})"
+        return f"only {answer.wire_bytes:,} bytes of the sitemap arrived ({answer.cut})"
     return listed.limit

@@ -230,7 +230,7 @@ _LONGEST_WHY = 200
 _VIEW = {"width": 1280, "height": 1600}
 
 
-_CRASHED, _GONE = "it ended its process of the browser", "the browser ended"
+_CRASHED, _GONE = "the page crashed its browser process", "the browser ended"
 
 
 class PageEnded(Exception):
@@ -367,8 +367,8 @@ class BrowserPage:
                 raise PageEnded(_GONE, may_pass=True)
             if memory > self._config.max_memory:
                 most = self._config.max_memory
-                raise PageEnded(f"it took more than {most:,} bytes")
-        return f"it was not over in {limit_s:g} s"
+                raise PageEnded(f"the browser used more than {most:,} bytes of memory")
+        return f"not finished after {limit_s:g} s"
 
     async def _dom(self, shown: Page, cut: str) -> RenderedDom:
         try:
@@ -636,7 +636,7 @@ def _why(error: BrowserError) -> str:
     if (ended := _ENDED.search(str(error))) is not None:
         code, by_signal = ended.groups()
         how = f"with exit code {code}" if code != "null" else f"by {by_signal}"
-        return f"it ended at once, {how}, and said nothing"
+        return f"it ended at once, {how}, without a message"
     lines = [line.strip(" -") for line in str(error).splitlines() if line.strip(" -═╔╗║╚╝")]
     told = [line for line in lines if "rror" in line]
     return (told or lines or ["no reason"])[0][:_LONGEST_REPORT]

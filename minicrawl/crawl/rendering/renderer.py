@@ -79,7 +79,7 @@ def find_browser(named: Path | None) -> str:
         raise UsageError(NO_PLAYWRIGHT)
     if named is not None:
         if not os.access(named, os.X_OK) or named.is_dir():
-            raise UsageError(f"--browser {named}: there is no such program")
+            raise UsageError(f"--browser {named}: not an executable file")
         return str(named.absolute())
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:

@@ -204,4 +204,4 @@ class _Reader:
 
 
 def _nothing_is_spent_twice(seq: int) -> Spending:
-    raise LookupError(f"every page is read once, so nobody asks for step {seq}")
+    raise LookupError(f"step {seq} was requested again, but an import reads each page once")

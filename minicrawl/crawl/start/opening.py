@@ -78,7 +78,7 @@ def refuse_contradictions(settings: Settings) -> None:
     if settings.scope.focus_only is not None and not settings.order.has_focus:
         raise UsageError("--focus-only needs a focus: add --focus, --focus-words or another one")
     if settings.storing.keep == "links" and not settings.storing.links:
-        raise UsageError("--keep links keeps what links say, and --no-links stores none")
+        raise UsageError("--keep links needs stored links: drop --no-links")
 
 
 def store_terms(settings: Settings) -> StoreTerms:
@@ -148,7 +148,7 @@ async def _introduce(recorder: Recorder, seeds: Iterator[ResolvedUrl], tell: Lis
 
 # ================================================================ opening
 
-NO_SEED = "there is no seed to start from: give a file of URLs, one per line"
+NO_SEED = "no seeds: give a URL, or a file of URLs, one per line"
 
 
 @asynccontextmanager

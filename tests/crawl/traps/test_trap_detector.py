@@ -62,7 +62,7 @@ def says(*links: str, title: str = "Nothing", words: str = "Nothing is on.") -> 
         (
             {"max_repeats": 2},
             "/xx/xx/xx",
-            "a segment of its path is there 3 times: more than 2",
+            "a segment of its path occurs 3 times: more than 2",
         ),
     ],
 )
