@@ -59,7 +59,7 @@ from minicrawl.store.writer import (
     url_columns,
 )
 from minicrawl.store.written_links import WrittenLinks
-from minicrawl.web.html.markup import BETWEEN_ENTRIES
+from minicrawl.web.references import BETWEEN_ENTRIES
 from minicrawl.web.urls import host as host_of_url
 from minicrawl.web.urls import site
 from minicrawl.wording import counted

@@ -33,7 +33,7 @@ from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, keep_ranks
 from minicrawl.store.reader import search_folder
 from minicrawl.store.records import DocumentRow, reporting_damage
-from minicrawl.web.headers import http_date
+from minicrawl.web.responses import http_date
 
 IMPORTANCE = "importance"
 """Name under which `opic` is displayed."""

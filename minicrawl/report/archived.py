@@ -39,14 +39,17 @@ from minicrawl.store.files import bytes_of
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import reporting_damage
 from minicrawl.store.written_links import WrittenLinks, written_bytes
-from minicrawl.web.documents import document as pdf
-from minicrawl.web.documents.document import PdfText, parse_document
-from minicrawl.web.documents.kinds import ALL, DocumentType, type_of
-from minicrawl.web.documents.writing import read_markdown
-from minicrawl.web.headers import parse_content_type
-from minicrawl.web.html.encoding import decode
-from minicrawl.web.html.page import headings, language
-from minicrawl.web.html.references import Reference, references, style_references
+from minicrawl.web.documents import (
+    PDF_MISSING,
+    PdfText,
+    can_read_pdf,
+    parse_document,
+    parse_pdf,
+    read_markdown,
+)
+from minicrawl.web.encoding import decode
+from minicrawl.web.references import Reference, headings, language, references, style_references
+from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
 from minicrawl.web.urls import canonical, resolve_links
 from minicrawl.wording import counted, iso
 
@@ -63,8 +66,8 @@ _CODE = "from minicrawl.report.archived import main; main()"
 
 def read_pdf(body: bytes, deadline_s: float = DEADLINE_S) -> PdfText:
     """Return the text of a PDF."""
-    if not pdf.is_readable():
-        raise UsageError(pdf.MISSING)
+    if not can_read_pdf():
+        raise UsageError(PDF_MISSING)
     try:
         done = subprocess.run(
             (sys.executable, "-c", _CODE),
@@ -85,7 +88,7 @@ def read_pdf(body: bytes, deadline_s: float = DEADLINE_S) -> PdfText:
 def main() -> None:
     """Run the process: read a PDF from standard input, and write its text as JSON."""
     limit_memory()
-    json.dump(pdf.read(sys.stdin.buffer.read()), sys.stdout)
+    json.dump(parse_pdf(sys.stdin.buffer.read()), sys.stdout)
 
 
 # ================================================================ stored

@@ -32,11 +32,10 @@ from minicrawl.store import questions, tables
 from minicrawl.store.derived import backlinks_of, backlinks_step, keep_backlinks, reading_beside
 from minicrawl.store.records import reporting_damage
 from minicrawl.store.written_links import WrittenLinks
-from minicrawl.web.documents.document import parse_document
-from minicrawl.web.documents.kinds import DocumentType
-from minicrawl.web.html.markup import parted, read_entry
-from minicrawl.web.html.page import ParseOptions
-from minicrawl.web.html.references import Reference, References, references
+from minicrawl.web.documents import parse_document
+from minicrawl.web.html_page import ParseOptions
+from minicrawl.web.references import Reference, References, parted, read_entry, references
+from minicrawl.web.responses import DocumentType
 from minicrawl.web.urls import resolve, split
 from minicrawl.wording import iso
 

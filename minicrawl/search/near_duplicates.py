@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.report.near_duplicates import NearDuplicates, Pages
-from minicrawl.web.shingles import ALIKE, PLACES, Hashes, Signatures, likeness
+from minicrawl.web.words import ALIKE, PLACES, Hashes, Signatures, likeness
 
 MAYBE_ALIKE = 0.58
 """Minimum similarity of signatures: the threshold less three standard errors."""

@@ -39,10 +39,10 @@ def check_types(scope: Scope) -> None:
     """Check that the packages for all document types are installed; raises `UsageError`."""
     if "pdf" not in scope.types:
         return
-    from minicrawl.web.documents import document as pdf
+    from minicrawl.web.documents import PDF_MISSING, can_read_pdf
 
-    if not pdf.is_readable():
-        raise UsageError(pdf.MISSING)
+    if not can_read_pdf():
+        raise UsageError(PDF_MISSING)
 
 
 async def check_reach(network: Network, tell: Listener, *, is_given: bool) -> None:

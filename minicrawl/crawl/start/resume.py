@@ -32,7 +32,7 @@ from minicrawl.store import tables
 from minicrawl.store.reader import reading, real_path
 from minicrawl.store.records import Batch, StoreTerms, reporting_damage
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.documents.kinds import NO_TYPE, WORDS, possible, types_of
+from minicrawl.web.responses import NO_TYPE, WORDS, possible, types_of
 from minicrawl.web.robots import ANSWER_VALID_S
 
 
