@@ -27,7 +27,6 @@ from minicrawl.crawl.events import (
 from minicrawl.crawl.fresh_ranks import LastConvergence, kept_fresh
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import Accept, Hooks, OnPage, StopRule
-from minicrawl.crawl.process_memory import RARE_CYCLE_SEARCH
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
 from minicrawl.crawl.settle.keeping import open_keeping
@@ -49,6 +48,7 @@ from minicrawl.crawl.workers.worker import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
 from minicrawl.fetch.resolver import trusted_among
+from minicrawl.memory import RARE_GARBAGE_COLLECTION
 from minicrawl.store import tables
 from minicrawl.store.files import set_aside
 from minicrawl.store.reader import archive_folder
@@ -204,7 +204,7 @@ class Crawl:
             shown = NotebookDisplay(self.progress).hear
             self.subscribe(shown)
         try:
-            with RARE_CYCLE_SEARCH.during_a_crawl():
+            with RARE_GARBAGE_COLLECTION.during_a_crawl():
                 began = time.monotonic()
                 reason = await self._run_from(self._seeds_at_hand())
                 if self._hooks.error is not None:

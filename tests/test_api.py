@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import minicrawl
-from minicrawl.crawl import process_memory
-from minicrawl.crawl.process_memory import CYCLES_AFTER
+from minicrawl import memory
 from minicrawl.demo.web import DemoServer, DemoWeb
+from minicrawl.memory import GC_THRESHOLDS
 
 MANUAL = Path(__file__).parents[1] / "docs" / "how-to" / "use-from-python.md"
 
@@ -40,7 +40,7 @@ def test_a_name_that_is_not_there_is_refused_as_usual() -> None:
 def test_a_crawl_leaves_the_process_of_its_caller_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_memory, "ctypes", None)  # to set malloc is for commands
+    monkeypatch.setattr(memory, "ctypes", None)  # to set malloc is for commands
     web = DemoWeb(100)
     before, during = gc.get_threshold(), set()
     with DemoServer(web) as server:
@@ -51,4 +51,4 @@ def test_a_crawl_leaves_the_process_of_its_caller_as_it_was(
         crawl.subscribe(lambda _event: during.add(gc.get_threshold()))
         crawl.run()
     assert gc.get_threshold() == before
-    assert during == {CYCLES_AFTER}
+    assert during == {GC_THRESHOLDS}

@@ -22,7 +22,7 @@ MATHEMATICS = (
     "opic.windows.measured",
     "ranks.centrality",
     "ranks.compare",
-    "ranks.power",
+    "ranks.scores",
     "ranks.hits",
     "ranks.pagerank",
     "ranks.trust",

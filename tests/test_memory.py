@@ -1,29 +1,133 @@
-"""A process that reads what strangers sent takes no more memory than it may."""
+"""Memory limits hold, large arrays and cycles are freed, and usage is measured."""
 
+import gc
+import os
 import subprocess
 import sys
+from pathlib import Path
 
-_CODE = """
-import resource
-from minicrawl.memory import limit_memory
+import pytest
+
+from minicrawl import memory
+from minicrawl.memory import GC_THRESHOLDS, RareGarbageCollection
+
+only_glibc = pytest.mark.skipif(sys.platform != "linux", reason="glibc alone needs it")
+
+
+def printed(program: str) -> list[str]:
+    """Run a program in a process of its own: others' memory would spoil the numbers."""
+    code = f"from minicrawl.memory import *\n{program}"
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+# ---------------------------------------------------------------- limit
+
+
+@pytest.mark.parametrize(("lower", "limit"), [("RLIM_INFINITY", 1 << 29), (1 << 28, 1 << 28)])
+def test_a_process_takes_no_more_than_its_limit_and_keeps_a_lower_one(
+    lower: object, limit: int
+) -> None:
+    lower = lower if isinstance(lower, int) else f"resource.{lower}"
+    program = f"""
 resource.setrlimit(resource.RLIMIT_AS, (int({lower}), resource.RLIM_INFINITY))
 limit_memory(1 << 29)
 print(resource.getrlimit(resource.RLIMIT_AS)[0])
 try:
     bytes(1 << 30)
 except MemoryError:
-    print("too much")
+    print("refused")
 """
+    assert printed(program) == [str(limit), "refused"]
 
 
-def limit_with(lower: str) -> list[str]:
-    command = (sys.executable, "-c", _CODE.format(lower=lower))
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
+# ---------------------------------------------------------------- allocator
 
 
-def test_a_process_takes_no_more_than_it_may() -> None:
-    assert limit_with("resource.RLIM_INFINITY")[:2] == [str(1 << 29), "too much"]
+@only_glibc
+def test_large_arrays_leave_no_holes() -> None:
+    program = """
+mmap_large_arrays()
+bytearray(b"1" * 30_000_000)  # glibc would take the next ones from the heap
+before = resident_bytes()
+arrays = [bytearray(b"1" * 1_000_000) for _ in range(50)]
+del arrays[:-1]
+print(resident_bytes() - before)
+"""
+    assert int(printed(program)[0]) < 5_000_000
 
 
-def test_a_lower_limit_of_the_system_stays() -> None:
-    assert limit_with("1 << 28")[:2] == [str(1 << 28), "too much"]
+@only_glibc
+def test_memory_of_one_page_is_used_by_the_next() -> None:
+    """Otherwise each page has a fault for each 4 KiB."""
+    program = """
+mmap_large_arrays()
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(100):
+        page = [bytes([1]) * 100_000 for _ in range(3)]
+        del page
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+faults()
+print(faults())
+"""
+    assert int(printed(program)[0]) < 1_000
+
+
+# ---------------------------------------------------------------- garbage collector
+
+
+def test_cycles_are_freed_without_a_search_among_loaded_objects() -> None:
+    program = """
+freeze_loaded_objects()
+before = len(gc.get_objects())
+for _ in range(500_000):
+    cycle = []
+    cycle.append(cycle)
+print(before, len(gc.get_objects()))
+"""
+    before, left = map(int, printed(program))
+    assert before < 100
+    assert left < 3_000
+
+
+def test_searches_are_rare_until_the_last_crawl_has_ended() -> None:
+    before, search = gc.get_threshold(), RareGarbageCollection()
+    with search.during_a_crawl():
+        with search.during_a_crawl():
+            assert gc.get_threshold() == GC_THRESHOLDS != before
+        assert gc.get_threshold() == GC_THRESHOLDS
+    assert gc.get_threshold() == before
+
+
+def test_a_crawl_that_fails_restores_the_search_for_cycles() -> None:
+    before = gc.get_threshold()
+    with pytest.raises(ZeroDivisionError), RareGarbageCollection().during_a_crawl():
+        _ = 1 / 0
+    assert gc.get_threshold() == before
+
+
+# ---------------------------------------------------------------- measures
+
+
+def test_resident_bytes_grow_by_the_size_of_an_array() -> None:
+    program = """
+before = resident_bytes()
+array = bytearray(b"1") * 50_000_000
+print(resident_bytes() - before)
+"""
+    assert 45_000_000 < int(printed(program)[0]) < 55_000_000
+
+
+def test_without_proc_the_peak_is_resident_and_descendants_use_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    now = memory.resident_bytes()
+    monkeypatch.setattr(memory, "_STATM", tmp_path / "absent")
+    monkeypatch.setattr(memory, "_PROC", tmp_path / "absent")
+    assert memory.resident_bytes() > 0.9 * now
+    assert memory.descendants(os.getpid()) == []
+    assert memory.resource_usage(os.getpid()) == (0, 0)
+    memory.kill_descendants(os.getpid())

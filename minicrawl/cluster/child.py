@@ -57,11 +57,11 @@ from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.parts import BY_NAME
 from minicrawl.control.requests import ControlRequest, Reply, Verb, ask
 from minicrawl.crawl.events import Event, Warned
-from minicrawl.crawl.process_memory import keep_large_arrays_apart
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
 from minicrawl.errors import MinicrawlError, NoRoom, StoreError
 from minicrawl.frontier.channels import ShardPlace
+from minicrawl.memory import mmap_large_arrays
 from minicrawl.store.reader import archive_folder
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 def main() -> None:
     """Run the child; its stdin is the socket of the channel to the node."""
     with connection_at_stdin() as connection:
-        keep_large_arrays_apart()
+        mmap_large_arrays()
         asyncio.run(_serve(connection))
 
 

@@ -10,7 +10,8 @@ parts           parts that the turns share; hooks of a Python program: a filter,
 schedule        chooses the next page
 turns           takes one page, or one host, through its turn
 hosts           decides when, and how, a host may be contacted
-traps           detects endless sets of pages
+trap_detector   detects endless sets of pages
+quotas          pages that hosts, sites and networks may have, by the cash that they earned
 workers         processes that fetch and parse
 rendering       browsers that run the scripts of pages
 settle          decides what a response means, and records what it changes
@@ -23,5 +24,4 @@ refinement      computes converged ranks beside the store
 fresh_ranks     decides when converged ranks are computed, during a crawl and at its end
 cookies         one cookie jar for all workers
 recorded        a crawl whose responses come from WARC files
-process_memory  memory of a long-running process
 """

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
-from minicrawl.crawl.hosts.fairness import RequestSlots
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.hosts.pacing import RequestSlots
 from minicrawl.crawl.hosts.politeness import hosts_of
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.progress import Progress
@@ -22,7 +22,7 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.crawl.start.resume import reopen
-from minicrawl.crawl.traps.detector import TrapDetector
+from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.crawl.turns.turn import SuspendedTurns
 from minicrawl.model import FetchResult, ParsedPage, Response
 from minicrawl.opic.ledger import Plan
@@ -30,7 +30,7 @@ from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess
 
 if TYPE_CHECKING:
-    from minicrawl.crawl.rendering.pool import PageRenderer
+    from minicrawl.crawl.rendering.renderer import PageRenderer
     from minicrawl.crawl.shards import Exchange
 
 

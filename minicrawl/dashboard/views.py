@@ -278,9 +278,9 @@ def _use_of(pid: int | None, *, is_tree: bool) -> Json:
         return {"cpu_s": None, "memory": None}
     cpu_s, memory = (int(fields[11]) + int(fields[12])) / _TICKS, int(pages) * _PAGE_BYTES
     if is_tree and pid is not None:
-        from minicrawl.crawl.rendering.browser import use
+        from minicrawl.memory import resource_usage
 
-        tree = use(pid)
+        tree = resource_usage(pid)
         cpu_s, memory = tree.cpu_s, memory + tree.memory
     return {"cpu_s": cpu_s, "memory": memory}
 

@@ -38,8 +38,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.adjacency import Adjacency, AdjacencyBlock, AnyFloats, Weights
 from minicrawl.graph.csr import Csr
 from minicrawl.progress import Progress, unreported
-from minicrawl.ranks.power import PowerMethod, rounding_floor
-from minicrawl.ranks.scores import FURTHEST, Floats, Scores, share_done
+from minicrawl.ranks.scores import FURTHEST, Floats, PowerMethod, Scores, rounding_floor, share_done
 
 # ================================================================ walk
 #

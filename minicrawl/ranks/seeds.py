@@ -17,7 +17,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.csr import Csr, NamedGraph, with_links, with_pages
+from minicrawl.graph.csr import Csr, NamedGraph, NodeHosts, with_links, with_pages
 from minicrawl.graph.distances import Nodes, fronts, levels, linked_from
 from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.hits import textbook
@@ -508,7 +508,7 @@ def _mean(sums: Sequence[_Sum]) -> DepthCoverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heir:
+class SeedReplacement:
     """Successor of a seed; `node` is in the newer graph, None if there is no successor."""
 
     seed: str
@@ -517,29 +517,29 @@ class Heir:
     """Number of shared links if another page replaces the seed."""
 
 
-def still_there(old: NamedGraph, new: NamedGraph, seeds: Sequence[int]) -> list[Heir]:
+def still_there(old: NamedGraph, new: NamedGraph, seeds: Sequence[int]) -> list[SeedReplacement]:
     """Look up the seeds in the newer graph by name."""
     names = old.names.of(seeds)
     found = new.names.find(names)
-    return [Heir(seed=name, node=node) for name, node in zip(names, found, strict=True)]
+    return [SeedReplacement(seed=name, node=node) for name, node in zip(names, found, strict=True)]
 
 
-def most_similar(old: NamedGraph, new: NamedGraph, seeds: Sequence[int]) -> list[Heir]:
+def most_similar(old: NamedGraph, new: NamedGraph, seeds: Sequence[int]) -> list[SeedReplacement]:
     """Look up the seeds by name, and replace vanished seeds by similar pages."""
-    heirs = still_there(old, new, seeds)
-    taken = [heir.node for heir in heirs if heir.node is not None]
-    if not (vanished := [place for place, heir in enumerate(heirs) if heir.node is None]):
-        return heirs
-    likeness = _Likeness(old, new, [seeds[place] for place in vanished])
+    found = still_there(old, new, seeds)
+    taken = [one.node for one in found if one.node is not None]
+    if not (vanished := [place for place, one in enumerate(found) if one.node is None]):
+        return found
+    similarity = _Similarity(old, new, [seeds[place] for place in vanished])
     for place in vanished:
-        if like := likeness.best(seeds[place], taken):
-            node, shared_links = like
-            heirs[place] = replace(heirs[place], node=node, shared_links=shared_links)
+        if best := similarity.best(seeds[place], taken):
+            node, shared_links = best
+            found[place] = replace(found[place], node=node, shared_links=shared_links)
             taken.append(node)
-    return heirs
+    return found
 
 
-class _Likeness:
+class _Similarity:
     """Similarity of nodes of a newer graph to some nodes of an old graph."""
 
     def __init__(self, old: NamedGraph, new: NamedGraph, nodes: Sequence[int]) -> None:
@@ -586,3 +586,70 @@ def _in_the_new(
     """Return the nodes of the same names, in one look-up, which may scan all names."""
     places = nodes.tolist()
     return dict(zip(places, new.names.find(old.names.of(places)), strict=True))
+
+
+# ================================================================ seed sets
+
+
+class SeedChoice(StrEnum):
+    """Page of a core that becomes its seed."""
+
+    HUB = "hub"
+    AUTHORITY = "authority"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SeedSet:
+    """Seeds and the cores that they were taken from, one from each; at least one."""
+
+    named: NamedGraph
+    between_hosts: Csr
+    """Links of the graph from one host to another; only these count for the cores."""
+    cores: Sequence[Core]
+    seeds: Sequence[int]
+    hosts: NodeHosts
+
+
+def seed_set(
+    named: NamedGraph,
+    count: int,
+    rule: CoreRule,
+    choice: SeedChoice,
+    tell: Progress = unreported,
+) -> SeedSet:
+    """Return `count` seeds, or as many as there are communities."""
+    hosts = named.names.hosts()
+    pruned = between_hosts(named.graph, hosts.of_node)
+    cores = extracted(pruned, count, rule, tell=tell)
+    if not named.graph.edges:
+        raise UsageError("the graph has no links: seeds are taken from communities of linked pages")
+    if not cores:
+        raise UsageError(
+            f"none of the {named.graph.edges:,} links leads from one host to another: "
+            "the communities that seeds are taken from are made of such links"
+        )
+    is_hub = choice is SeedChoice.HUB
+    seeds = [core.best_hub if is_hub else core.best_authority for core in cores]
+    return SeedSet(named=named, between_hosts=pruned, cores=cores, seeds=seeds, hosts=hosts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TransferredSeeds:
+    """Seeds in the graph to be crawled; in a newer graph some replace others."""
+
+    named: NamedGraph
+    seeds: Sequence[int]
+    replacements: Sequence[SeedReplacement] = ()
+
+
+def transferred(found: SeedSet, newer: NamedGraph, *, similar: bool) -> TransferredSeeds:
+    """Return the seeds in a newer graph; with `similar`, similar pages replace vanished seeds."""
+    look_up = most_similar if similar else still_there
+    replacements = look_up(found.named, newer, found.seeds)
+    nodes = [one.node for one in replacements if one.node is not None]
+    if not nodes:
+        raise UsageError(
+            f"none of the {len(replacements)} seeds is in the newer graph: is it of the same web?"
+        )
+    seeds = list(dict.fromkeys(nodes))
+    return TransferredSeeds(named=newer, seeds=seeds, replacements=replacements)

@@ -420,15 +420,15 @@ def _pdf_text(body: bytes) -> PageText:
     if not can_read_pdf():
         return PageText()
     found = parse_pdf(body)
-    return PageText(found.title, lines=_lines(found.lines))
+    return PageText(found.title, lines=_bounded_lines(found.lines))
 
 
 def _text_of(read: Callable[[str], Written], body: bytes, content_type: str | None) -> PageText:
     text, _ = decoded_text(body, content_type)
     found = read(text)
     lines = (" ".join(line.split()) for line in text.split("\n"))
-    return PageText(found.title, found.headings, _lines(filter(None, lines)))
+    return PageText(found.title, found.headings, _bounded_lines(filter(None, lines)))
 
 
-def _lines(lines: Iterable[str]) -> tuple[str, ...]:
+def _bounded_lines(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(line[:LONGEST_LINE] for line in islice(lines, MOST_LINES))

@@ -39,7 +39,7 @@ with open(scores, "wb") as file:
 """
 
 _IN_BLOCKS = _CHILD.format(
-    imports="from minicrawl.ranks import in_blocks as blocks",
+    imports="from minicrawl.ranks.commands import pagerank_command as blocks",
     ranking=f"""
 opened, limits = blocks.file_in_blocks(path), blocks.MemoryLimits(memory=memory)
 with blocks.pagerank_in_blocks(opened, limits, tolerance={_ERROR}) as ranked:

@@ -19,7 +19,7 @@ import numpy as np
 
 from minicrawl.errors import MinicrawlError
 from minicrawl.progress import unreported
-from minicrawl.ranks.by_name import RANKS
+from minicrawl.ranks.commands.named_ranks import RANKS
 from minicrawl.ranks.compare import compare
 from minicrawl.report.kept import convergence
 from minicrawl.report.snapshot import Snapshot

@@ -35,7 +35,6 @@ import numpy as np
 
 from minicrawl.app import SystemClock
 from minicrawl.config import Settings
-from minicrawl.crawl.process_memory import CYCLES_AFTER, keep_large_arrays_apart
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
@@ -44,8 +43,9 @@ from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.opening import plant
-from minicrawl.crawl.traps.detector import TrapDetector
+from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.frontier.checkpoint import load_frontier
+from minicrawl.memory import GC_THRESHOLDS, mmap_large_arrays
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.journal import StepKind
 from minicrawl.store.reader import connect
@@ -290,8 +290,8 @@ async def opened(path: Path, strategy: str = "greedy") -> AsyncIterator[Recorder
 
 async def go_on(path: Path, strategy: str) -> None:
     """Another process: until the first page is leased; then the crawl ends as it should."""
-    keep_large_arrays_apart()
-    gc.set_threshold(*CYCLES_AFTER)
+    mmap_large_arrays()
+    gc.set_threshold(*GC_THRESHOLDS)
     before, began = memory()[0], time.perf_counter()
     async with opened(path, strategy) as recorder:
         Bench(recorder).lease()
@@ -319,8 +319,8 @@ def resumed(path: Path, strategy: str) -> tuple[float, float, float]:
 
 async def measure(path: Path, stops: list[int], strategy: str) -> list[str]:
     """A row for each of the stops, those of runs that were broken off among them."""
-    keep_large_arrays_apart()
-    gc.set_threshold(*CYCLES_AFTER)
+    mmap_large_arrays()
+    gc.set_threshold(*GC_THRESHOLDS)
     before, kept = memory()[0], path.with_name(f"{path.name}-stages")
     with kept.open("a", encoding="utf-8") as stages:
         async with opened(path, strategy) as recorder:

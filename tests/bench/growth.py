@@ -36,12 +36,12 @@ from minicrawl.config import Settings
 from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.loop import Crawler
-from minicrawl.crawl.process_memory import CYCLES_AFTER, keep_large_arrays_apart
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.workers.parser import PageParser
+from minicrawl.memory import GC_THRESHOLDS, mmap_large_arrays
 from minicrawl.model import Failed, FailureKind, Request, Response
 from minicrawl.ports import Timed, Visit
 from minicrawl.web.html_page import ParseOptions
@@ -139,8 +139,8 @@ async def crawling(
 
 def be_a_crawl() -> None:
     """What the command does before it crawls."""
-    keep_large_arrays_apart()
-    gc.set_threshold(*CYCLES_AFTER)
+    mmap_large_arrays()
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
 # ---------------------------------------------------------------- more pages

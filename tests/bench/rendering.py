@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import click
 
-from minicrawl.crawl.rendering.browser import use
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.web import DemoServer
+from minicrawl.memory import resource_usage
 from minicrawl.store import tables
 from minicrawl.store.reader import connect
 from tests.bench.notes import circumstances, head, into_document, row, tell
@@ -182,7 +182,7 @@ def _crawl(mode: str, base: str, folder: Path, workers: int) -> Found:
     began, cpu_s, last_s = time.perf_counter(), 0.0, 0.0
     with subprocess.Popen((*command, "--site-pages", "none"), stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
-            now_s = use(process.pid).cpu_s
+            now_s = resource_usage(process.pid).cpu_s
             cpu_s += max(now_s - last_s, 0.0)
             last_s = now_s
             time.sleep(_LOOK_EVERY_S)

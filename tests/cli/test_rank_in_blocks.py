@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.ranks.commands import pagerank as command
+from minicrawl.ranks.commands import pagerank_command as command
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import kept_ranks, reading_beside
 from tests.stores import HandCrawl

@@ -17,7 +17,7 @@ from minicrawl.config import Focus
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl import progress
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled
-from minicrawl.crawl.hosts import fairness
+from minicrawl.crawl.hosts import politeness as fairness
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
 from minicrawl.crawl.settle import posting

@@ -143,7 +143,7 @@ def _no_host_is_expensive() -> Iterator[None]:
     interrupted: that is all in a crawl that depends on how fast the machine is.
     """
     with (
-        patch("minicrawl.crawl.hosts.fairness.FREE_S", inf),
+        patch("minicrawl.crawl.hosts.politeness.FREE_S", inf),
         patch("minicrawl.crawl.loop.LONGEST_LOOK_S", inf),
     ):
         yield

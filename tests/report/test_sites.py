@@ -9,7 +9,7 @@ from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier import importance
 from minicrawl.opic.money import UNIT
-from minicrawl.ranks.by_name import checked_name
+from minicrawl.ranks.commands.named_ranks import checked_name
 from minicrawl.report import changes as sites
 from minicrawl.report.changes import top_sites
 from minicrawl.report.flows import flows

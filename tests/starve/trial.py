@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from minicrawl import Crawl, Settings
-from minicrawl.crawl.process_memory import keep_large_arrays_apart
+from minicrawl.memory import mmap_large_arrays
 from tests.hostile.trial import Probe
 from tests.starve.attacks import ATTACKS
 from tests.starve.server import HEALTHY, WARM
@@ -99,7 +99,7 @@ def _serving(attack: str) -> Iterator[tuple["subprocess.Popen[str]", int]]:
 
 async def _measured(plan: dict[str, Any]) -> dict[str, Any]:
     """A little crawl goes first, so that what any crawl loads does not count."""
-    keep_large_arrays_apart()  # as in the command
+    mmap_large_arrays()  # as in the command
     settings = plan["settings"]
     warm = settings | {"for_": _WARM_S, "store": settings["store"] + "-warm", "delay": 0}
     await Crawl([f"http://{WARM}.test/"], Settings.of(**warm)).run_async()

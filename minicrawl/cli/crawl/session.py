@@ -48,10 +48,10 @@ from minicrawl.crawl.events import (
     Steered,
     Warned,
 )
-from minicrawl.crawl.process_memory import keep_large_arrays_apart
 from minicrawl.crawl.progress import Progress
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
+from minicrawl.memory import mmap_large_arrays
 from minicrawl.report.status import Status, mirrors, status
 from minicrawl.web.urls import readable
 from minicrawl.wording import as_duration, counted, rate
@@ -105,7 +105,7 @@ class Session:
 
     def run(self) -> None:
         """Crawl, then print the summary."""
-        keep_large_arrays_apart()
+        mmap_large_arrays()
         shown = display(self._state, lambda: self._console, quiet=self._options.quiet)
         with ExitStack() as stack:
             stack.callback(shown.close)

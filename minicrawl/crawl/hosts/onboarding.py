@@ -1,5 +1,26 @@
 """Onboarding: address, robots.txt and sitemaps of a host, before its first page.
 
+A page is requested only if its host is *known*: its address is found, the rules of its robots.txt
+are in memory and valid, and its sitemaps are read. A turn of a host that is not known does the next
+of these steps instead, and its page waits for a later turn.
+
+Example: b.example is new, and --delay is 1 s.
+
+    at 0 s   look-up of the name: 203.0.113.9
+    at 0 s   GET /robots.txt: 503. A strike: the host pauses for 1 s
+    at 1 s   GET /robots.txt: 200, with `Crawl-delay: 3` and `Sitemap: /s.xml`. Valid for a day
+    at 4 s   GET /s.xml: lists 20 pages, which become known
+    at 7 s   GET of the first page
+
+If robots.txt had answered 404, nothing would be forbidden. If it had failed with 503 each of the
+three times that `RETRY_POLICIES` allows, everything would be forbidden for an hour, and the store
+would say why. If the host had refused three connections, it would be *down*: for an hour its pages
+fail without a request, as they would fail with one.
+
+A robots.txt may redirect to another host, and a sitemap may lie there. Each of these requests waits
+for the host that it is sent to. So a turn of b.example may wait for c.example, with no request
+under way.
+
 Laws (RFC 9309): no page is requested before robots.txt was answered. A robots.txt that does not
 exist forbids nothing; one that cannot be fetched forbids everything. Sitemaps come before pages.
 

@@ -1,27 +1,41 @@
-"""Addresses: number of requests, time between requests, and order of the hosts that wait.
+"""Pacing: limits that hosts share. Addresses; pace of the whole crawl; request slots; fair locks.
+
+The first section is about addresses: number of requests, time between requests, and order of the
+hosts that wait for one.
 
 Laws: an address has at most `per_address` requests at once, and its own delay lies between the
 starts of two requests, whatever hosts they name. Where several crawls share an address, each has a
 part of both, and sends no request before it has one. Of the hosts that wait for an address, the one
 with the least rank is next; of equals, the one that has waited longest.
 
-Where there is a delay, the next host finds room alone for half of it: otherwise a host that is
-ready just now would overtake one that must be located first. No host is forgotten, even if the
-admitted one sends no request. Ranks go stale, as pages are given cash while their host waits: so
-after half of the waiting hosts were admitted one by one, all of them are, and those without room
-wait again with new ranks.
+Example: the delay is 0.5 s, and the hosts a, b and c are at one address. b has rank -5, c has -9,
+as its next page has more cash.
+
+    at 0.0 s    request to a. b and c find no room, and wait
+    at 0.5 s    c is admitted: until 0.75 it alone finds room
+    at 0.6 s    request to c, which had to wait for its own delay. Free again at 1.1
+    at 1.1 s    b is admitted
+
+If c had sent no request by 0.75, for example because its page was settled without one, b would have
+been admitted then. Without the quarter of a second for c alone, a host that becomes ready at that
+moment would overtake it again and again.
+
+No host is forgotten, even if the admitted one sends no request. Ranks go stale, as pages are given
+cash while their host waits: so after half of the waiting hosts were admitted one by one, all of
+them are, and those without room wait again with new ranks.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection
-from contextlib import suppress
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from ipaddress import ip_address
-from itertools import count
+from itertools import count, takewhile
 from math import inf
 from typing import Protocol
 
@@ -347,3 +361,195 @@ def closed_s(hours: tuple[int, int], hour: int, minute: int, second: int) -> flo
     if (at - begin) % _DAY_MIN < (end - begin) % _DAY_MIN:
         return 0.0
     return float((begin - at) % _DAY_MIN * _MIN_S - second)
+
+
+# ================================================================ request slots
+#
+# Request slots: limit which hosts may hold the requests that are under way at once.
+#
+# Laws: silent hosts hold at most their share of all slots, so that there is always room for hosts
+# that answer; a host is silent until its first response, and again after a request without one. A
+# slow request counts towards their share. When all slots are taken, too many of them by slow
+# requests, the oldest request is ended: its page is requested again, as one of a silent host. Pages
+# that wait to be parsed hold no slots; while very many do, strangers wait as well, but not hosts
+# whose pages are known.
+#
+# slow       under way for `SLOW_S`, to a host that answered before
+# stranger   host that no page has come from
+
+SLOW_S = 2.0
+MOST_WAITING = 2
+"""Limit of strangers and pages that wait to be parsed, per slot."""
+
+
+@dataclass(slots=True, eq=False)
+class RequestSlot:
+    """Slot of a request under way; `give_up` ends the request."""
+
+    began: float
+    is_silent: bool
+    is_strange: bool = False
+    give_up: Callable[[], object] | None = None
+    was_given_up: bool = False
+
+
+class RequestSlots:
+    """Slots that are taken; `resume` is called with a host that waited for one."""
+
+    def __init__(
+        self,
+        politeness: Politeness,
+        resume: Callable[[int], None],
+        idle: Callable[[], int] = lambda: 0,
+        waiting: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """Set up with two counts.
+
+        `idle` counts the slots whose holders wait for a host and send no request now, and `waiting`
+        the turns in which something waits to be parsed.
+        """
+        self._idle, self._to_be_read = idle, waiting
+        self.resize(politeness)
+        self._resume = resume
+        self._silent = self._strange = 0
+        self._others: dict[RequestSlot, None] = {}  # slots of other hosts, in order of start
+        self._waiting: dict[int, None] = {}
+
+    def resize(self, politeness: Politeness) -> None:
+        """Change the number of slots to that of these settings."""
+        self._most_strange = MOST_WAITING * politeness.concurrency
+        self._most_silent = max(1, int(politeness.concurrency * politeness.silent_share))
+
+    def has_room_for_silent(self) -> bool:
+        """Return whether one more silent host may be contacted."""
+        return self._silent - self._idle() < self._most_silent and self.has_room_for_strangers()
+
+    def has_room_for_strangers(self) -> bool:
+        """Return whether one more stranger may be contacted."""
+        waiting = self._to_be_read()
+        return not waiting or self._strange + waiting < self._most_strange
+
+    def wait(self, host: int) -> None:
+        """Let a silent host or a stranger wait until there is room for it."""
+        self._waiting[host] = None
+
+    def resume_one(self) -> bool:
+        """Resume a waiting host, if there is room. Return whether there was one.
+
+        The host may leave the slot unused.
+        """
+        if not (self._waiting and self.has_room_for_silent()):
+            return False
+        host = next(iter(self._waiting))
+        del self._waiting[host]
+        self._resume(host)
+        return True
+
+    def take(self, now: float, *, is_silent: bool, is_strange: bool = False) -> RequestSlot:
+        """Take a slot for a request that starts."""
+        slot = RequestSlot(now, is_silent, is_strange)
+        self._strange += is_strange
+        if is_silent:
+            self._silent += 1
+        else:
+            self._others[slot] = None
+        return slot
+
+    def leave(self, slot: RequestSlot) -> None:
+        """Give back the slot of a request that has ended."""
+        self._strange -= slot.is_strange
+        if slot.is_silent:
+            self._silent -= 1
+        else:
+            del self._others[slot]
+        if self._waiting and (slot.is_silent or slot.is_strange):
+            self.resume_one()
+
+    def has_too_many_slow(self, now: float) -> bool:
+        """Return whether slow requests and silent hosts together hold more than their share."""
+        slow = sum(1 for slot in self._slow(now) if slot.give_up is not None)
+        return slow > 0 and self._silent + slow > self._most_silent
+
+    def give_up_slowest(self, now: float) -> None:
+        """End the oldest request."""
+        for slot in self._slow(now):
+            if slot.give_up is not None:
+                slot.was_given_up = True
+                slot.give_up()
+                slot.give_up = None
+                return
+
+    def next_slow(self, now: float) -> float | None:
+        """Return the time when the next request becomes slow, or None."""
+        return next((s.began + SLOW_S for s in self._others if s.began + SLOW_S > now), None)
+
+    def _slow(self, now: float) -> Iterator[RequestSlot]:
+        return takewhile(lambda slot: slot.began + SLOW_S <= now, self._others)
+
+
+# ================================================================ fair lock
+
+
+_MOST_CHARGED = 1000
+
+
+class FairLock:
+    """Lock for one holder at a time: of the waiting hosts, the one that has cost least is next.
+
+    Hosts that were never charged share one account, so that endless new hosts cannot keep out known
+    ones.
+    """
+
+    def __init__(self) -> None:
+        self._strangers_s = 0.0
+        self._is_taken = False
+        self._waiting: dict[asyncio.Future[None], tuple[str, int]] = {}
+        self._numbers = count()
+        self._costs_s: OrderedDict[str, float] = OrderedDict()
+
+    @property
+    def is_taken(self) -> bool:
+        """True while the lock is held."""
+        return self._is_taken
+
+    @asynccontextmanager
+    async def held_for(self, host: str) -> AsyncIterator[None]:
+        """Wait for the lock, and hold it."""
+        if self._is_taken:
+            called = asyncio.get_running_loop().create_future()
+            self._waiting[called] = host, next(self._numbers)
+            try:
+                await called
+            except asyncio.CancelledError:
+                self._waiting.pop(called, None)
+                if (
+                    called.done() and not called.cancelled()
+                ):  # handed to us already: hand the lock on
+                    self._call_next()
+                raise
+        self._is_taken = True
+        try:
+            yield
+        finally:
+            self._call_next()
+
+    def charge(self, host: str, cost_s: float) -> None:
+        """Charge the host for its time with the lock."""
+        before_s = self._costs_s.pop(host, None)
+        self._strangers_s += cost_s if before_s is None else 0.0
+        self._costs_s[host] = (before_s or 0.0) + cost_s
+        if len(self._costs_s) > _MOST_CHARGED:
+            self._costs_s.popitem(last=False)
+
+    def _call_next(self) -> None:
+        """Hand the lock to the next waiting host, which holds it from this moment on."""
+        waiting = [called for called in self._waiting if not called.cancelled()]
+        self._is_taken = bool(waiting)
+        if waiting:
+            called = min(waiting, key=self._rank)
+            del self._waiting[called]
+            called.set_result(None)
+
+    def _rank(self, called: asyncio.Future[None]) -> tuple[float, int]:
+        host, number = self._waiting[called]
+        return self._costs_s.get(host, self._strangers_s), number

@@ -1,23 +1,41 @@
 """Politeness: decides when a host may be contacted, neither too early nor too often.
 
-Laws: a host has at most `per_host` requests at once. Between the end of one request and the start
-of the next lies our delay or the host's Crawl-delay (capped), whichever is longer. Pauses after
-trouble are those of `HostState`, limits of addresses those of `pacing`, and delays for the costs of
-a host those of `fairness`. A waiting host is resumed when all of them allow it.
+Four limits hold at the same time. A waiting host is resumed when all of them allow it:
+
+    delay     between two requests to one host name: ours, or its Crawl-delay (capped) if longer
+    pause     of one host, after a failure or because it asked for one (`HostState`)
+    cost      of a host name whose responses cost much more processor time than others (`costs`)
+    address   delay and number of requests of the address, whatever hosts it has (`pacing`)
+
+Example: --delay 1, --address-delay 0.5. The hosts a and b are at one address, and the robots.txt of
+a has `Crawl-delay: 3`.
+
+    at 0.0 s   request to a. The address is free again at 0.5
+    at 0.2 s   response of a: its next request begins at 3.2 or later
+    at 0.5 s   request to b, which waited for the address
+    at 0.7 s   response of b: 503. First strike: b pauses for 1 s. Its delay ends at 1.7, too
+    at 1.7 s   request to b: 503 at 1.8. Second strike: b pauses for 2 s, until 3.8
+    at 3.2 s   request to a. The address is free again at 3.7
+    at 3.8 s   request to b
+
+Delays run from the end of a request; while requests overlap (`per_host` above 1), also from the
+start of the last one. Nothing polls: a host that must wait is in the heap of wake times, in the
+queue of its address, or resumed by the end of one of its requests.
+
+Law: a host has at most `per_host` requests at once.
 
 side request  request for robots.txt or a sitemap; it precedes the host's own pages
 """
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
 
 from minicrawl.config import Politeness, Settings
-from minicrawl.crawl.hosts.fairness import FREE_UNASKED_S, CostDelays
 from minicrawl.crawl.hosts.pacing import (
     FIRST,
     AddressDelay,
@@ -203,6 +221,118 @@ class HostState:
     def trouble_at(self, now: float) -> State | None:
         """Return why the host is down, or None."""
         return self.trouble if now < self.down_until else None
+
+
+# ================================================================ costs
+#
+# Fairness: a host that costs more processor time than others waits longer.
+#
+# Laws: a request that costs no more than a few usual ones is free, and so is an occasional large
+# page. The average cost of a host beyond that delays its next request, so that all expensive hosts
+# together take about half of one processor. No host waits if it is the only one, if all cost the
+# same, or while no other host is due.
+#
+# cost       processor time spent on a host's bytes: decoding, parsing, robots.txt checks, settling
+# usual      cost of a request to a cheap host: a low quantile over the hosts contacted lately, so
+#            that the many hosts of an attacker do not make an attack look usual
+# free       a few times the usual cost
+# excess     cost of a request beyond the free cost
+
+
+SHARE = 0.5
+"""Share of one processor for all expensive hosts together."""
+WINDOW_S = 10.0
+"""Time for which a host counts as expensive after its last expensive request."""
+FREE_S = 0.002
+"""Least free cost: four times that of a 20 kB page."""
+MANY_TIMES = 4
+"""Free cost as a multiple of the usual one: the costs of a site's pages differ by as much."""
+QUANTILE = 0.2
+UNASKED = 1 / 10
+"""Free cost of a page that is settled without a request, relative to that of a request."""
+FREE_UNASKED_S = FREE_S * UNASKED
+"""Least free cost of a page that is settled without a request."""
+IDLE_S = 0.2
+"""Time without a due host for which an expensive host is released."""
+_MOST_HOSTS = 4096
+_UPDATE_EVERY_S = 1.0
+_WEIGHT = 0.3  # of the last request in the mean of a host
+
+
+class FairShare:
+    """Costs of the hosts contacted lately, by name."""
+
+    def __init__(self) -> None:
+        self._means: OrderedDict[str, float] = OrderedDict()
+        self._expensive: OrderedDict[str, float] = OrderedDict()
+        self._free_s = FREE_S
+        self._updated_at = 0.0
+
+    def pause_s(self, host: str, cost_s: float, now: float) -> float:
+        """Return the time that the host waits for the cost of a request."""
+        before_s = self._means.pop(host, cost_s)
+        self._means[host] = _WEIGHT * cost_s + (1 - _WEIGHT) * before_s
+        if len(self._means) > _MOST_HOSTS:
+            self._means.popitem(last=False)
+        if now - self._updated_at >= _UPDATE_EVERY_S:
+            self._update_free_cost(now)
+        if before_s <= self._free_s:
+            return 0.0
+        return self._pause_s(host, cost_s - self._free_s, now)
+
+    def pause_unasked_s(self, host: str, cost_s: float, now: float) -> float:
+        """Return the time that the host waits for a page that was settled without a request."""
+        return self._pause_s(host, cost_s - self._free_s * UNASKED, now)
+
+    def _pause_s(self, host: str, excess_s: float, now: float) -> float:
+        if excess_s <= 0 or len(self._means) == (host in self._means):
+            return 0.0
+        self._expensive[host] = now
+        self._expensive.move_to_end(host)
+        while next(iter(self._expensive.values())) < now - WINDOW_S:
+            self._expensive.popitem(last=False)
+        return excess_s * len(self._expensive) / SHARE
+
+    def _update_free_cost(self, now: float) -> None:
+        self._updated_at = now
+        means = sorted(self._means.values())
+        usual_s = means[int(QUANTILE * len(means))]
+        self._free_s = max(FREE_S, MANY_TIMES * usual_s)
+
+
+class CostDelays:
+    """Delays hosts for their costs, and ends a delay early when there is time."""
+
+    def __init__(self, longest_s: float) -> None:
+        self._longest_s = longest_s
+        self._fair_share = FairShare()
+        self._delayed: dict[str, NameState] = {}
+
+    def charge(self, host: NameState, cost_s: float, now: float) -> None:
+        """Charge the processor time of a request to the host."""
+        pause_s = self._fair_share.pause_s(host.name, cost_s, now)
+        if pause_s:
+            self._delay(host, pause_s, now)
+
+    def charge_unasked(self, host: NameState, cost_s: float, now: float) -> None:
+        """Charge the processor time of a page that was settled without a request."""
+        pause_s = self._fair_share.pause_unasked_s(host.name, cost_s, now)
+        if pause_s:
+            self._delay(host, pause_s, now)
+
+    def release_first(self, now: float, due: float | None) -> NameState | None:
+        """End one delay if no other host is due soon. Return its host."""
+        delayed = [host for host in self._delayed.values() if host.fair_at > now]
+        self._delayed = {host.name: host for host in delayed}
+        if not delayed or (due is not None and due < now + IDLE_S):
+            return None
+        first = min(delayed, key=lambda host: host.fair_at)
+        first.fair_at = now
+        return first
+
+    def _delay(self, host: NameState, pause_s: float, now: float) -> None:
+        host.fair_at = max(host.fair_at, now + min(pause_s, self._longest_s))
+        self._delayed[host.name] = host
 
 
 # ================================================================ politeness

@@ -16,7 +16,7 @@ from minicrawl.crawl.hosts.pacing import Rank
 from minicrawl.crawl.hosts.politeness import HostState
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.leases import Lease
-from minicrawl.crawl.traps.detector import Aside
+from minicrawl.crawl.trap_detector import SkipReason
 from minicrawl.crawl.turns.page_turns import HostTurns, PageTurns
 from minicrawl.crawl.turns.turn import (
     NOT_LOOKED_AT,
@@ -57,7 +57,7 @@ class AsidePages:
 
     # ------------------------------------------------------------ pages that are leased
 
-    def close(self, lease: Lease, aside: Aside, now: float, began: float) -> None:
+    def close(self, lease: Lease, aside: SkipReason, now: float, began: float) -> None:
         """End the turn with a reason. It began at a moment of `perf_counter`."""
         self._suspended.end(lease.page)
         if lease.again:
@@ -82,7 +82,7 @@ class AsidePages:
         if self._is_continuous:
             self._hosts[lease.host].pause_while_down()
 
-    def _close(self, page: PageId, url: str, aside: Aside) -> None:
+    def _close(self, page: PageId, url: str, aside: SkipReason) -> None:
         state, detail, original = aside
         if original is None:
             self._settler.close(page, state)
@@ -124,7 +124,7 @@ class AsidePages:
         pages = [(page, one.refusal) for one in self._trackers for page in one.give_up()]
         for page, state in pages:
             self._suspended.end(page)
-            self._close(page, self._recorder.pages.url_of(page), Aside(state))
+            self._close(page, self._recorder.pages.url_of(page), SkipReason(state))
         return bool(pages)
 
 
@@ -173,7 +173,7 @@ class Dispatcher:
         began = perf_counter()
         refusal = self._admission.refusal_of_page(lease)
         if refusal is not None:  # like most pages of other sites: their hosts stay unknown
-            self._aside.close(lease, Aside(refusal), now, began)
+            self._aside.close(lease, SkipReason(refusal), now, began)
             return None
         turn = self._suspended.turn_of(lease)
         decision = self._admission.decide(turn, now)
@@ -239,14 +239,14 @@ class Admission:
                 facts = self._facts(turn.host, now, is_known=is_known)
         return decide(refusal, is_too_far=is_too_far, host=facts)
 
-    def _refusal_of_host(self, turn: Turn, now: float, *, is_known: bool) -> Aside | None:
+    def _refusal_of_host(self, turn: Turn, now: float, *, is_known: bool) -> SkipReason | None:
         """Return why the page is not requested: a failing host, robots.txt, or a trap."""
         lease, host = turn.lease, turn.host
         trouble = self._hosts[host].trouble_at(now)
         if trouble is not None:
-            return Aside(trouble)
+            return SkipReason(trouble)
         if is_known and not self._onboarding.allow(host, turn.spelling or lease.url):
-            return Aside(State.ROBOTS)
+            return SkipReason(State.ROBOTS)
         return None if lease.again else self._traps.aside(turn.page, host, lease.url)
 
     def _facts(self, host: int, now: float, *, is_known: bool) -> HostFacts:

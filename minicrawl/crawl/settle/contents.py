@@ -17,8 +17,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.crawl.quotas import MARGIN, InboundCash
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.traps.quotas import MARGIN, ExternalCash
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import PageId, ParsedPage, Response, State
 from minicrawl.opic.journal import StepKind
@@ -167,10 +167,10 @@ Numbers = NDArray[np.int64]
 class Duplicates:
     """Chooses originals among duplicates, and watches copies that may overtake them."""
 
-    def __init__(self, frontier: Frontier, external_cash: ExternalCash, seeds: set[int]) -> None:
-        """Set up; `external_cash` knows what hosts and pages were given by other sites."""
-        self._frontier, self._external_cash, self._seeds = frontier, external_cash, seeds
-        self.gifts = CopyGifts(frontier, external_cash, self._is_copy)
+    def __init__(self, frontier: Frontier, inbound_cash: InboundCash, seeds: set[int]) -> None:
+        """Set up; `inbound_cash` knows what hosts and pages were given by other sites."""
+        self._frontier, self._external_cash, self._seeds = frontier, inbound_cash, seeds
+        self.gifts = CopyGifts(frontier, inbound_cash, self._is_copy)
         self._original_of: dict[int, int] = {}
         self._folded_onto: dict[int, int] = {}  # host of folded pages -> host of their originals
         self._decisions: dict[int, int] = {}
@@ -292,9 +292,9 @@ class CopyGifts:
     """Cash that links give to copies; the books credit it to the originals at once."""
 
     def __init__(
-        self, frontier: Frontier, external_cash: ExternalCash, is_copy: Callable[[int, int], bool]
+        self, frontier: Frontier, inbound_cash: InboundCash, is_copy: Callable[[int, int], bool]
     ) -> None:
-        self._frontier, self._external_cash, self._is_copy = frontier, external_cash, is_copy
+        self._frontier, self._external_cash, self._is_copy = frontier, inbound_cash, is_copy
 
     def to_copies(self, plan: Plan, links: Sequence[int]) -> list[tuple[int, int]]:
         """Return the amounts of a plan that links give to copies, and their deduction from the

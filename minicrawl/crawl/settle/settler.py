@@ -29,7 +29,7 @@ from minicrawl.crawl.settle.outcome import (
 )
 from minicrawl.crawl.settle.posting import CashShares, FocusTally, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.traps.detector import TrapDetector
+from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.model import Originals, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store.tables import Numbers

@@ -49,7 +49,7 @@ Attach = Callable[[Crawler], None]
 def check_browser(rendering: Rendering) -> None:
     """Check that the browser exists, before anything is written; raises `UsageError`."""
     if rendering.is_on:
-        from minicrawl.crawl.rendering.browser import find_browser
+        from minicrawl.crawl.rendering.renderer import find_browser
 
         find_browser(rendering.browser)
 
@@ -60,7 +60,7 @@ async def browsers_for(settings: Settings, recorder: Recorder) -> AsyncIterator[
     if not settings.rendering.is_on:
         yield _unrendered
         return
-    from minicrawl.crawl.rendering.pool import PageRenderer, open_render_pool
+    from minicrawl.crawl.rendering.renderer import PageRenderer, open_render_pool
 
     is_kept = recorder.keeping.archive is not None
     archive = archive_folder(settings.storing.store) if is_kept else None

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config.values import OFF
 from minicrawl.crawl.events import Asked, Delayed, Settled
-from minicrawl.crawl.hosts.fairness import FairLock, RequestSlot
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
-from minicrawl.crawl.hosts.pacing import Rank
+from minicrawl.crawl.hosts.pacing import FairLock, Rank, RequestSlot
 from minicrawl.crawl.hosts.politeness import resolve_targets
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.settle.outcome import Retry, TurnEnd, WasRead, decide_outcome, describe_outcome

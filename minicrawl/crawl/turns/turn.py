@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
-from minicrawl.crawl.hosts.fairness import RequestSlot
+from minicrawl.crawl.hosts.pacing import RequestSlot
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
-from minicrawl.crawl.traps.detector import Aside
+from minicrawl.crawl.trap_detector import SkipReason
 from minicrawl.frontier.urls import NO_PAGES, PagesByUrl
 from minicrawl.model import COORDINATOR, CrawlerId, PageId, ParsedPage
 
@@ -132,7 +132,7 @@ class Wait:
 class Close:
     """End the turn without a request."""
 
-    aside: Aside
+    aside: SkipReason
 
 
 Decision = Ask | LearnHost | Wait | Close
@@ -155,7 +155,7 @@ NOT_LOOKED_AT = HostFacts()
 """For a page that is refused or too far, whatever its host is like."""
 
 
-def decide(refusal: Aside | None, *, is_too_far: bool, host: HostFacts) -> Decision:
+def decide(refusal: SkipReason | None, *, is_too_far: bool, host: HostFacts) -> Decision:
     """Decide what to do with a leased page; the first reason that applies counts."""
     if refusal is not None:
         return Close(refusal)

@@ -16,7 +16,7 @@ from math import inf
 from time import perf_counter
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar
 
-from minicrawl.crawl.hosts.fairness import FairLock
+from minicrawl.crawl.hosts.pacing import FairLock
 from minicrawl.crawl.workers.parser_child import ParserCommand
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want

@@ -13,9 +13,8 @@ from enum import IntEnum
 from time import process_time
 from typing import Any
 
-from minicrawl.crawl.process_memory import keep_large_arrays_apart
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message, send_message
-from minicrawl.memory import limit_memory
+from minicrawl.memory import limit_memory, mmap_large_arrays
 
 
 class ParserCommand(IntEnum):
@@ -49,7 +48,7 @@ def _run(task: Callable[[bytes], Any], pieces: list[bytes]) -> tuple[Any, float]
 
 def main() -> None:
     """Run the child; stdin is the socket of the channel."""
-    keep_large_arrays_apart()
+    mmap_large_arrays()
     limit_memory()
     with connection_at_stdin() as connection:
         serve(connection)

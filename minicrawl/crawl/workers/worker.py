@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 
 from minicrawl.config import Access, Network, Politeness
 from minicrawl.config.values import AUTO
-from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_among_what_comes
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.crawl.workers.parser import PageParser, is_pdf
@@ -30,6 +29,7 @@ from minicrawl.crawl.workers.supervisor import PING, BlameMark, marked
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.opening import known
 from minicrawl.fetch.resolver import HostAndPort
+from minicrawl.memory import freeze_loaded_objects, mmap_large_arrays
 from minicrawl.model import Failed, FetchResult, ParsedPage, Refused, Request, Response, Want
 from minicrawl.ports import PageFetcher, Timed, Visit
 from minicrawl.web.html_page import ParseOptions, content_hash
@@ -385,7 +385,7 @@ def main() -> None:
     mark = BlameMark(int(sys.argv[1]))
     with connection_at_stdin() as connection:
         config = receive_message(connection)
-        keep_large_arrays_apart()
-        look_for_cycles_among_what_comes()
+        mmap_large_arrays()
+        freeze_loaded_objects()
         if config is not None:
             asyncio.run(serve(connection, config, mark))

@@ -23,7 +23,7 @@ COMMANDS = {
         "Simulate a sharded crawl on many nodes.",
     ),
     "agree": (
-        "minicrawl.lab.commands.ranks:agree",
+        "minicrawl.lab.commands.rank_quality:agree",
         "Measure how well a rank agrees with human grades.",
     ),
     "judge": (
@@ -35,11 +35,11 @@ COMMANDS = {
         "Compare an order of results on all judged searches.",
     ),
     "stability": (
-        "minicrawl.lab.commands.ranks:stability",
+        "minicrawl.lab.commands.rank_quality:stability",
         "Measure how a rank changes when pages are removed.",
     ),
     "eigenvector": (
-        "minicrawl.lab.commands.ranks:eigenvector",
+        "minicrawl.lab.commands.rank_quality:eigenvector",
         "Rank by the eigenvector of a link matrix.",
     ),
     "graphs": (

@@ -8,23 +8,26 @@ from minicrawl.cli import DeferredCommand, LazyGroup
 # name -> target to import, and summary in `minicrawl rank --help`
 COMMANDS = {
     "list": (
-        "minicrawl.ranks.commands.running:list_ranks",
+        "minicrawl.ranks.commands.named_ranks:list_ranks",
         "List saved ranks.",
     ),
-    "degree": ("minicrawl.ranks.commands.centrality:degree", "Rank by number of links."),
-    "pagerank": ("minicrawl.ranks.commands.pagerank:pagerank", "Rank by PageRank."),
+    "degree": ("minicrawl.ranks.commands.centrality_command:degree", "Rank by number of links."),
+    "pagerank": ("minicrawl.ranks.commands.pagerank_command:pagerank", "Rank by PageRank."),
     "trust": (
-        "minicrawl.ranks.commands.centrality:trust",
+        "minicrawl.ranks.commands.centrality_command:trust",
         "Rank by TrustRank, from trusted pages.",
     ),
-    "hits": ("minicrawl.ranks.commands.hits:hits", "Rank by HITS: hubs and authorities."),
+    "hits": ("minicrawl.ranks.commands.hits_command:hits", "Rank by HITS: hubs and authorities."),
     "communities": (
-        "minicrawl.ranks.commands.hits:communities",
+        "minicrawl.ranks.commands.hits_command:communities",
         "Find communities of hubs and authorities.",
     ),
-    "harmonic": ("minicrawl.ranks.commands.centrality:harmonic", "Rank by harmonic centrality."),
+    "harmonic": (
+        "minicrawl.ranks.commands.centrality_command:harmonic",
+        "Rank by harmonic centrality.",
+    ),
     "sites": (
-        "minicrawl.ranks.commands.centrality:sites",
+        "minicrawl.ranks.commands.centrality_command:sites",
         "Rank sites by PageRank of their links.",
     ),
 }
@@ -52,7 +55,7 @@ class AddedRank(DeferredCommand):
 
     def load(self) -> click.Command:
         """Make the command, with the options of all ranks."""
-        from minicrawl.ranks.commands.running import command_of_added_rank
+        from minicrawl.ranks.commands.rank_options import command_of_added_rank
 
         return command_of_added_rank(str(self.name))
 

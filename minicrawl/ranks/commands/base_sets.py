@@ -1,21 +1,48 @@
-"""Options of base sets: the ranking of some pages and their neighbourhood only.
+"""Ranking by a query: base sets, and link weights from the words of pages and links.
 
 A base set has roots, all pages that they link to, and some of the pages that link to them. The
-roots are named in a file, or found by words.
+roots are named in a file; or found by words: by the search index of a store, or without one in
+titles and URLs.
+
+Links of a base set may weigh more for the query:
+
+words       weight = 1 + n, with n as the number of query words, with repetitions, in the link and
+            in the 50 characters on either side (Chakrabarti et al., 1998). They are read from the
+            archive. Without a query, n is the focus of the crawl: the number of words in the link
+            that contain a word of --focus-words, or their similarity to those of --focus-similar,
+            times the strength of the rule, plus what --focus and --focus-type add.
+similarity  weight = mean similarity of the two pages to the query: the cosine of two sets of words,
+            those of the query and those of title and URL. A link between two pages without any
+            similarity is dropped.
 """
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any, NamedTuple
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 
+from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
-from minicrawl.graph.csr import NamedGraph
-from minicrawl.ranks.by_name import having, listed
+from minicrawl.graph.adjacency import Vector
+from minicrawl.graph.csr import Ids, NamedGraph
+from minicrawl.opic.estimate import shares
 from minicrawl.ranks.hits import LINKING, ROOTS, BaseSet, base_set
+from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.sites import with_marked_links
+from minicrawl.report.flows import links_in_focus
+from minicrawl.report.ranks import places_of_largest
+from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.source import Source
+from minicrawl.store import questions, tables
+from minicrawl.store.reader import search_folder
+from minicrawl.store.records import reporting_damage
+from minicrawl.web.words import words_of
 from minicrawl.wording import counted
 
 Command = Callable[..., Any]
@@ -35,11 +62,22 @@ class BaseSetChoice:
     def grown(self, source: Source, named: NamedGraph) -> BaseSet:
         """Return the base set in a graph of this source, and print its size."""
         if self.root is None:
-            nodes = having(source, self.query or "", self.roots)
+            nodes = found_by_query(source, self.query or "", self.roots)
         else:
-            nodes = _listed(named, self.root)
+            with click.open_file(self.root, encoding="utf-8-sig", errors="surrogateescape") as file:
+                roots = listed(named, file)
+            for name in roots.unknown[:_SHOWN_UNKNOWN]:
+                click.echo(f"not in the graph: {visible(name)}", err=True)
+            if (more := len(roots.unknown) - _SHOWN_UNKNOWN) > 0:
+                click.echo(f"not in the graph: {counted(more, 'more name')}", err=True)
+            nodes = roots.nodes
         base = base_set(named, nodes, self.linking)
-        _show_size(base.named, len(nodes))
+        graph = base.named.graph
+        click.echo(
+            f"base set: {counted(graph.nodes, 'node')} and {counted(graph.edges, 'link')}, "
+            f"from {counted(len(nodes), 'root')}",
+            err=True,
+        )
         return base
 
 
@@ -103,21 +141,193 @@ def base_set_options(command: Command) -> Command:
     return decorated
 
 
-def _listed(named: NamedGraph, root: str) -> list[int]:
-    """Return the listed nodes. Warn about names that are not in the graph."""
-    with click.open_file(root, encoding="utf-8-sig", errors="surrogateescape") as lines:
-        found = listed(named, lines)
-    for name in found.unknown[:_SHOWN_UNKNOWN]:
-        click.echo(f"not in the graph: {visible(name)}", err=True)
-    if (more := len(found.unknown) - _SHOWN_UNKNOWN) > 0:
-        click.echo(f"not in the graph: {counted(more, 'more name')}", err=True)
-    return found.nodes
+# ================================================================ root sets
 
 
-def _show_size(base: NamedGraph, roots: int) -> None:
-    graph = base.graph
-    click.echo(
-        f"base set: {counted(graph.nodes, 'node')} and {counted(graph.edges, 'link')}, "
-        f"from {counted(roots, 'root')}",
-        err=True,
+class Roots(NamedTuple):
+    """Nodes found in the graph, and listed names that it does not have."""
+
+    nodes: list[int]
+    unknown: list[str]
+
+
+def listed(named: NamedGraph, lines: Iterable[str]) -> Roots:
+    """Return the nodes that the lines name; `#` begins a comment line."""
+    texts = (line.strip() for line in lines)
+    names = list(dict.fromkeys(text for text in texts if text and not text.startswith("#")))
+    places = dict(zip(names, named.names.find(names), strict=True))
+    unknown = [name for name, node in places.items() if node is None]
+    nodes = [node for node in places.values() if node is not None]
+    if not nodes:
+        raise UsageError(
+            f"none of {counted(len(names), 'root')} is in the graph: name its nodes, one per line"
+        )
+    return Roots(nodes, unknown)
+
+
+def found_by_query(source: Source, words: str, count: int) -> list[int]:
+    """Return the best pages for a query by the search index.
+
+    Without an index, return the most important pages whose title or URL has all words.
+    """
+    if (seen := source.snapshot) is None:
+        raise UsageError("--query searches the pages of a store: use --root with --graph")
+    if (by_index := _found_by_index(seen, words, count)) is not None:
+        return by_index
+    with reporting_damage(seen.path):
+        found = questions.pages_with(seen.connection, words.split())
+    if not words.split() or not found:
+        raise UsageError(
+            f"no page has {words!r} in its title or URL: use fewer words, or run "
+            "`minicrawl index` to search the text of kept pages"
+        )
+    pages = np.array(found)
+    return [int(page) for page in pages[places_of_largest(seen.importance[pages], count)]]
+
+
+def _found_by_index(seen: Snapshot, words: str, count: int) -> list[int] | None:
+    """Return pages by their whole text; None without a usable index."""
+    if not search_folder(seen.path).is_dir():
+        return None
+    try:
+        from minicrawl.search.indexing import has_index, why_useless
+        from minicrawl.search.query import parse
+        from minicrawl.search.searching import Finder, SearchRequest
+    except ModuleNotFoundError:  # without the search, titles and URLs are looked at
+        return None
+
+    folder = search_folder(seen.path)
+    if not has_index(folder) or why_useless(folder, seen.connection):
+        return None
+    asked = SearchRequest(count=count, folds=False)
+    found = [one.entry.page for one in Finder(folder).find(parse(words), asked)]
+    known = [page for page in found if page < len(seen)]
+    if not known:
+        raise UsageError(f"no page in the index has {words!r}: use fewer words")
+    return known
+
+
+# ================================================================ similarity
+
+_PAGES_AT_ONCE = 10_000
+_WORD = re.compile(r"\w+")
+
+
+def similarity_to(source: Source, query: str, nodes: NDArray[np.int64]) -> Vector:
+    """Return the similarity of each of these pages of a store to the query, from 0 to 1."""
+    assert source.snapshot is not None, "a search found the pages in a store"
+    connection, wanted = source.snapshot.connection, _distinct_words(query)
+    found = []
+    for first in range(0, len(nodes), _PAGES_AT_ONCE):
+        pages = nodes[first : first + _PAGES_AT_ONCE].tolist()
+        titles = {row.page: row.title for row in questions.documents(connection, pages)}
+        urls = questions.locations(connection, pages).urls
+        for page, url in zip(pages, urls, strict=True):
+            words = _distinct_words(f"{url} {titles.get(page, '')}")
+            found.append(len(wanted & words) / sqrt(max(len(wanted) * len(words), 1)))
+    return np.array(found)
+
+
+def _distinct_words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
+
+
+def mixed_with_similarity(scores: Scores, similarity: Vector, part: float) -> Scores:
+    """Return (1 - part) * scores + part * similarity, both as shares."""
+    values = (1 - part) * scores.values + part * shares(similarity)
+    return replace(scores, values=values, error_bound=(1 - part) * scores.error_bound)
+
+
+def weighed_by_similarity(named: NamedGraph, similarity: Vector, query: str) -> NamedGraph:
+    """Return the graph with links weighted by the similarity of their ends to a query."""
+    graph = named.graph
+    weights = ((similarity[graph.sources()] + similarity[graph.targets]) / 2).astype(np.float32)
+    if not weights.any():
+        raise UsageError(f"no linked page has a word of {query!r} in its title or URL")
+    if named.weights is not None:
+        weights *= named.weights
+    return with_marked_links(replace(named, weights=weights), weights > 0)
+
+
+# ================================================================ words of links
+
+_NO_FOCUS = (
+    "no link has a word in focus: --words needs a crawl with --focus-words, or --query and kept "
+    "pages"
+)
+
+
+def has_kept_pages(source: Source) -> bool:
+    """Return True if the words of links can be read."""
+    seen = source.snapshot
+    return seen is not None and tables.archive_end(seen.connection) is not None
+
+
+def weighed_by_focus(source: Source, named: NamedGraph) -> NamedGraph:
+    """Return the graph with links weighted by the focus of the crawl."""
+    graph = named.graph
+    found = list(links_in_focus(_snapshot_of(source)))
+    links = np.concatenate(
+        [np.empty(0, dtype=np.int64), *(some.givers * graph.nodes + some.ends for some in found)]
     )
+    amounts = np.concatenate([np.empty(0), *(some.parts for some in found)])
+    return _weighed(named, links, amounts, _NO_FOCUS)
+
+
+def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGraph:
+    """Return the graph, a base set, with links weighted by the query words in and around them.
+
+    Of several links to one page the best counts.
+    """
+    from minicrawl.report.links import words_of_links  # 7 MB that PageRank in blocks lacks
+
+    seen, nodes = _snapshot_of(source), len(named.names)
+    urls, wanted = named.names.of(range(nodes)), set(words_of(query))
+    node_of = {url: node for node, url in enumerate(urls)}
+    counts: dict[int, int] = {}
+    for link in words_of_links(seen, urls):
+        words = sum(word in wanted for word in words_of(link.words))
+        target = _end(seen, source, node_of, link.target) if words else None
+        if target is not None:
+            key = link.source * nodes + target
+            counts[key] = max(words, counts.get(key, 0))
+    return _weighed(
+        named,
+        np.fromiter(counts, np.int64, len(counts)),
+        np.fromiter(counts.values(), np.float64, len(counts)),
+        f"no link of these pages has a word of {query!r} in or around it, in the pages kept",
+    )
+
+
+def _snapshot_of(source: Source) -> Snapshot:
+    if source.snapshot is None:
+        raise UsageError("--words needs a store: a graph file has no words")
+    return source.snapshot
+
+
+def _weighed(named: NamedGraph, links: Ids, amounts: Vector, why_none: str) -> NamedGraph:
+    """Add amounts to weights of 1; links that the graph lacks, as guards dropped them, are skipped.
+
+    A link is source * nodes + target.
+    """
+    graph = named.graph
+    keys = graph.sources().astype(np.int64) * graph.nodes + graph.targets
+    is_there = np.isin(links, keys)
+    weights = np.ones(graph.edges, dtype=np.float32)
+    np.add.at(weights, np.searchsorted(keys, links[is_there]), amounts[is_there])
+    if (weights == 1).all():
+        raise UsageError(why_none)
+    if named.weights is not None:
+        weights *= named.weights
+    return replace(named, weights=weights)
+
+
+def _end(seen: Snapshot, source: Source, node_of: dict[str, int], url: str) -> int | None:
+    """Return the node that a link to this URL leads to, after redirects."""
+    if url in node_of:
+        return node_of[url]
+    (page,) = source.names.find([url])
+    if page is None:
+        return None
+    (end,) = source.names.of([seen.frontier.books.stands_for(page)])
+    return node_of.get(end)

@@ -17,22 +17,30 @@ from minicrawl.cli.common.stores import json_option, progress, source_options
 from minicrawl.cli.common.tables import show_json, show_list, show_table
 from minicrawl.export.cells import visible
 from minicrawl.graph.csr import NamedGraph
-from minicrawl.graph.distances import UNREACHED
+from minicrawl.graph.distances import UNREACHED, Extent
+from minicrawl.graph.outline import extent as extent_of
 from minicrawl.graphfiles.reading import read
-from minicrawl.ranks import seed_sets as seedset
-from minicrawl.ranks.seed_sets import SeedSet, Sown, Trial
+from minicrawl.ranks.pagerank import pagerank
 from minicrawl.ranks.seeds import (
     Core,
     CoreDistances,
     CoreKind,
     CoreRule,
+    CrawlComparison,
     Depth,
     DepthCoverage,
     EqualPages,
-    Heir,
+    SeedChoice,
+    SeedReplacement,
+    SeedSet,
+    TransferredSeeds,
+    between_cores,
+    compared,
     distribution,
     in_short,
+    transferred,
 )
+from minicrawl.ranks.seeds import seed_set as seed_set_of
 from minicrawl.ranks.sites import sites_of
 from minicrawl.report.figures import Figure, PlotLine, prepare, write
 from minicrawl.report.source import Source
@@ -50,6 +58,15 @@ AFTER_HEADINGS = ("pages read", "PageRank from seeds", "from random pages", "± 
 _EXAMPLES = 5
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trial:
+    """Distances between cores and in the graph, and coverage of the crawls."""
+
+    between_cores: NDArray[np.int32]
+    extent: Extent
+    crawls: CrawlComparison
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """Input of the report."""
@@ -57,27 +74,28 @@ class Report:
     asked: int
     rule: CoreRule
     found: SeedSet
-    sown: Sown
+    in_crawl: TransferredSeeds
+    """Seeds in the graph to be crawled: a newer one, or that of the cores."""
     trial: Trial | None
 
 
 def show(report: Report) -> None:
     """Print the seeds to stdout, and everything else to stderr."""
-    found, sown = report.found, report.sown
+    found, in_crawl = report.found, report.in_crawl
     cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
     lines = (_core_line(number, *core) for number, core in enumerate(cores, start=1))
     show_list(CORE_HEADINGS, lines, texts=1, err=True)
     for remark in _remarks(report):
         click.echo(f"{PROGRAM}: {visible(remark)}", err=True)
     if report.trial is not None:
-        _show_trial(report.trial, len(sown.seeds))
-    for name in sown.named.names.of(sown.seeds):
+        _show_trial(report.trial, len(in_crawl.seeds))
+    for name in in_crawl.named.names.of(in_crawl.seeds):
         click.echo(visible(name))
 
 
 def document(report: Report) -> dict[str, object]:
     """Return the report as a JSON document."""
-    found, sown = report.found, report.sown
+    found, in_crawl = report.found, report.in_crawl
     cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
     return {
         "nodes": found.named.graph.nodes,
@@ -85,9 +103,9 @@ def document(report: Report) -> dict[str, object]:
         "links_between_hosts": found.cores[0].links_left,
         "asked": report.asked,
         "core": report.rule.kind.value,
-        "seeds": sown.named.names.of(sown.seeds),
+        "seeds": in_crawl.named.names.of(in_crawl.seeds),
         "cores": [_core_document(core, seed, found.named) for core, seed in cores],
-        "heirs": _heirs_document(sown) if sown.heirs else None,
+        "heirs": _replacements_document(in_crawl) if in_crawl.replacements else None,
         "evaluation": report.trial and _trial_document(report.trial),
     }
 
@@ -134,16 +152,16 @@ def _remarks(report: Report) -> Iterator[str]:
     if small:
         of_cores = f"{small:,} of {counted(len(cores), 'core')}"
         yield f"{of_cores} below {counted(rule.size, 'page')}: no other page fits"
-    heirs = report.sown.heirs
-    if heirs and all(heir.node is not None and heir.shared_links is None for heir in heirs):
-        yield f"{counted(len(heirs), 'seed is', 'seeds are')} in the newer graph"
-    for heir, name in _named_heirs(report.sown):
+    looked_up = report.in_crawl.replacements
+    if looked_up and all(one.node is not None and one.shared_links is None for one in looked_up):
+        yield f"{counted(len(looked_up), 'seed is', 'seeds are')} in the newer graph"
+    for one, name in _named_replacements(report.in_crawl):
         if name is None:
-            yield f"{heir.seed} is not in the newer graph"
-        elif heir.shared_links is not None:
+            yield f"{one.seed} is not in the newer graph"
+        elif one.shared_links is not None:
             yield (
-                f"{heir.seed} is not in the newer graph: {name} replaces it, with "
-                f"{counted(heir.shared_links, 'shared link')}"
+                f"{one.seed} is not in the newer graph: {name} replaces it, with "
+                f"{counted(one.shared_links, 'shared link')}"
             )
 
 
@@ -156,17 +174,17 @@ def _sites_of_seeds(found: SeedSet) -> str:
     return f"{seeds} on {on}{together}"
 
 
-def _named_heirs(sown: Sown) -> Iterator[tuple[Heir, str | None]]:
+def _named_replacements(in_crawl: TransferredSeeds) -> Iterator[tuple[SeedReplacement, str | None]]:
     """Return each seed with its replacement in the newer graph."""
-    nodes = [heir.node for heir in sown.heirs if heir.node is not None]
-    names = iter(sown.named.names.of(nodes))
-    return ((heir, None if heir.node is None else next(names)) for heir in sown.heirs)
+    nodes = [one.node for one in in_crawl.replacements if one.node is not None]
+    names = iter(in_crawl.named.names.of(nodes))
+    return ((one, None if one.node is None else next(names)) for one in in_crawl.replacements)
 
 
-def _heirs_document(sown: Sown) -> list[dict[str, object]]:
+def _replacements_document(in_crawl: TransferredSeeds) -> list[dict[str, object]]:
     return [
-        {"seed": heir.seed, "now": name, "shared_links": heir.shared_links}
-        for heir, name in _named_heirs(sown)
+        {"seed": one.seed, "now": name, "shared_links": one.shared_links}
+        for one, name in _named_replacements(in_crawl)
     ]
 
 
@@ -510,8 +528,8 @@ density_option = click.option(
 )
 take_option = click.option(
     "--take",
-    type=click.Choice([take.value for take in seedset.Take]),
-    default=seedset.Take.HUB.value,
+    type=click.Choice([choice.value for choice in SeedChoice]),
+    default=SeedChoice.HUB.value,
     show_default=True,
     help="Take the best hub or the best authority of a core as its seed.",
 )
@@ -636,21 +654,33 @@ def seed_set(
     """
     if figures:
         prepare(figures)
-    newer = _read_newer(new) if new else None
-    found = seedset.seed_set(source, count, rule, seedset.Take(take))
-    sown = seedset.sown_anew(found, newer, similar=similar) if newer else seedset.sown(found)
-    result = _evaluate(found, sown, trial) if trial else None
-    report = Report(asked=count, rule=rule, found=found, sown=sown, trial=result)
+    newer = None
+    if new:
+        with progress("newer graph") as tell:
+            newer = read(new, tell)
+    named = source.graph
+    with source.progress("cores") as tell:
+        found = seed_set_of(named, count, rule, SeedChoice(take), tell)
+    if newer is None:
+        in_crawl = TransferredSeeds(named=named, seeds=found.seeds)
+    else:
+        in_crawl = transferred(found, newer, similar=similar)
+    result = _tried(found, in_crawl, trial) if trial else None
+    report = Report(asked=count, rule=rule, found=found, in_crawl=in_crawl, trial=result)
     show_json(document(report)) if as_json else show(report)
     if figures:
         draw(figures, report)
 
 
-def _read_newer(file: Path) -> NamedGraph:
-    with progress("newer graph") as tell:
-        return read(file, tell)
-
-
-def _evaluate(found: seedset.SeedSet, sown: seedset.Sown, options: TrialOptions) -> seedset.Trial:
-    rng = np.random.default_rng(options.seed)
-    return seedset.trial(found, sown, draws=options.draws, dice=rng, progress=progress)
+def _tried(found: SeedSet, in_crawl: TransferredSeeds, options: TrialOptions) -> Trial:
+    """Evaluate the cores in the graph they were found in, and the seeds in the crawled graph."""
+    rng, graph = np.random.default_rng(options.seed), found.named.graph
+    with progress("distances") as tell:
+        extent = extent_of(graph, rng, tell)
+    with progress("distances of cores") as tell:
+        distances = between_cores(graph, found.cores, tell)
+    graph = in_crawl.named.graph
+    with progress("crawls") as tell:
+        importance = pagerank(graph).values
+        crawls = compared(graph, importance, in_crawl.seeds, rng, draws=options.draws, tell=tell)
+    return Trial(between_cores=distances, extent=extent, crawls=crawls)

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from minicrawl.crawl.hosts.fairness import FREE_S, MANY_TIMES, SHARE, WINDOW_S, FairLock, FairShare
+from minicrawl.crawl.hosts.pacing import FairLock
+from minicrawl.crawl.hosts.politeness import FREE_S, MANY_TIMES, SHARE, WINDOW_S, FairShare
 
 USUAL_S = 0.0005
 DEAR_S = 0.05

@@ -1,7 +1,7 @@
 """Which hosts may hold the requests that are under way."""
 
 from minicrawl.config import Politeness
-from minicrawl.crawl.hosts.fairness import SLOW_S, RequestSlots
+from minicrawl.crawl.hosts.pacing import SLOW_S, RequestSlots
 
 HOST, OTHER = 1, 2
 

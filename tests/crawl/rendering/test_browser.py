@@ -1,23 +1,21 @@
 """The browser opens no connection by itself, and its proxy is a port where nobody can listen."""
 
 import asyncio
-import os
 import socket
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
-from minicrawl.crawl.rendering import browser
-from minicrawl.crawl.rendering.browser import dead_end, find_browser, launch
+from minicrawl.crawl.rendering.browser_worker import launch, refusing_port
+from minicrawl.crawl.rendering.renderer import find_browser
 from tests.crawl.rendering.sites import needs_browser
 
 FORM = "<form action=/in><input name=email><input type=password name=p></form><p>Bonjour."
 MARKER = "http://marker.example/"
 
 
-def test_the_dead_end_is_a_port_of_ours_that_refuses_everybody() -> None:
-    with dead_end() as held:
+def test_the_refusing_port_is_a_port_of_ours_that_refuses_everybody() -> None:
+    with refusing_port() as held:
         place = held.getsockname()
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(place)
@@ -65,12 +63,3 @@ def test_a_browser_asks_for_nothing_by_itself() -> None:
 
     asyncio.run(play())
     assert set(asked) == {f"GET {MARKER} HTTP/1.1"}
-
-
-def test_without_proc_no_process_is_known_to_use_anything(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(browser, "_PROC", tmp_path / "nothing")
-    assert browser.descendants(os.getpid()) == []
-    assert browser.use(os.getpid()) == (0, 0)
-    browser.kill_descendants(os.getpid())

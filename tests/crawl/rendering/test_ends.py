@@ -12,9 +12,9 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.control.requests import ControlRequest, Verb, ask
-from minicrawl.crawl.rendering import browser
-from minicrawl.crawl.rendering.browser import descendants
+from minicrawl.crawl.rendering import renderer
 from minicrawl.demo.pages import DemoResponse
+from minicrawl.memory import descendants
 from tests.crawl.children import nothing_left_behind
 from tests.crawl.rendering.sites import (
     ScriptedWeb,
@@ -167,16 +167,16 @@ def test_of_a_browser_that_says_nothing_it_is_told_how_it_ended(
 def test_without_a_browser_there_is_a_clear_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
-    monkeypatch.setattr(browser, "find_spec", lambda _: object())
+    monkeypatch.setattr(renderer, "find_spec", lambda _: object())
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert browser.NO_BROWSER in refused("--render", "always")
+    assert renderer.NO_BROWSER in refused("--render", "always")
 
 
 def test_without_playwright_there_is_a_clear_line(
     monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
-    monkeypatch.setattr(browser, "find_spec", lambda _: None)
-    assert browser.NO_PLAYWRIGHT in refused("--render", "auto")
+    monkeypatch.setattr(renderer, "find_spec", lambda _: None)
+    assert renderer.NO_PLAYWRIGHT in refused("--render", "auto")
 
 
 def test_a_crawl_that_renders_nothing_imports_nothing_of_it(tmp_path: Path) -> None:

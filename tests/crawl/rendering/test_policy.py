@@ -2,8 +2,8 @@
 
 import pytest
 
-from minicrawl.crawl.rendering import browser as policy
-from minicrawl.crawl.rendering.browser import HOST_TRIES, TRIES, RenderPolicy, has_gained
+from minicrawl.crawl.rendering import renderer as policy
+from minicrawl.crawl.rendering.renderer import HOST_TRIES, TRIES, RenderPolicy, has_gained
 from minicrawl.model import NO_SCRIPTS, ParsedPage, Scripting, ScriptKind
 
 HOST, OTHER = "a.example", "b.example"

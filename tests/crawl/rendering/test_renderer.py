@@ -10,14 +10,14 @@ import pytest
 
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.progress import RenderingProgress
-from minicrawl.crawl.rendering.messages import (
+from minicrawl.crawl.rendering.render_messages import (
     NotRendered,
     PageToRender,
     Rendered,
     Resource,
     WantedResource,
 )
-from minicrawl.crawl.rendering.pool import Answer, PageRenderer
+from minicrawl.crawl.rendering.renderer import Answer, PageRenderer
 from minicrawl.crawl.workers.pool import Activity
 from minicrawl.model import FailureKind, ParsedPage, Request, Response, State, Want
 from tests.crawl import fakes

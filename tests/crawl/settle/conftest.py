@@ -13,7 +13,7 @@ from tests.crawl.fakes import keeping
 @pytest.fixture(autouse=True)
 def _no_host_is_expensive(monkeypatch: pytest.MonkeyPatch) -> None:
     """What hosts cost is real processor time, and would decide which page is next."""
-    monkeypatch.setattr("minicrawl.crawl.hosts.fairness.FREE_S", inf)
+    monkeypatch.setattr("minicrawl.crawl.hosts.politeness.FREE_S", inf)
     monkeypatch.setattr("minicrawl.crawl.hosts.politeness.FREE_UNASKED_S", inf)
 
 

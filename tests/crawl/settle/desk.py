@@ -9,7 +9,7 @@ from minicrawl.crawl.settle.outcome import NO_CHAIN, Outcome, RedirectChain, Red
 from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
-from minicrawl.crawl.traps.detector import TrapDetector
+from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.model import FailureKind, ParsedPage, Response, State
 from minicrawl.opic.ledger import Plan
 from tests.crawl.fakes import NOON

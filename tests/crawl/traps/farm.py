@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Sequence
 
 from minicrawl.config import Traps
-from minicrawl.crawl.traps.quotas import Quotas
+from minicrawl.crawl.quotas import Quotas
 from minicrawl.frontier.urls import SiteTable
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
@@ -33,4 +33,4 @@ def spend(quotas: Quotas, host: int, pages: int) -> None:
 def give(quotas: Quotas, host: int, links: Sequence[int], units: float) -> None:
     """A page of the host gives so much to each of these pages."""
     share = int(units * UNIT)
-    quotas.external_cash.add(host, [Plan(0, share * len(links), links, share, (), 0)])
+    quotas.inbound_cash.add(host, [Plan(0, share * len(links), links, share, (), 0)])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from minicrawl.crawl.traps import detector as module
-from minicrawl.crawl.traps.detector import (
+from minicrawl.crawl import trap_detector as module
+from minicrawl.crawl.trap_detector import (
     LONGEST_NAME,
     LONGEST_PLACE,
     MOST_OF_A_PLACE,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minicrawl.config import Traps
-from minicrawl.crawl.traps.quotas import A_HOST, MOST_A_PAGE, Quotas
+from minicrawl.crawl.quotas import A_HOST, MOST_A_PAGE, Quotas
 from minicrawl.frontier.urls import SiteTable
 from tests.crawl.traps.farm import BLOG, FARM_1, FARM_2, GOOD, PAGES, give, quotas_of, spend
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minicrawl.crawl.traps.quotas import SiteIndex, network_of
+from minicrawl.crawl.quotas import SiteIndex, network_of
 from minicrawl.frontier.urls import UNKNOWN, SiteTable
 
 ORIGINS = [

@@ -8,7 +8,7 @@ import pytest
 from minicrawl.crawl.events import Event
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
-from minicrawl.crawl.traps.detector import Aside
+from minicrawl.crawl.trap_detector import SkipReason
 from minicrawl.crawl.turns.turn import (
     Ask,
     Close,
@@ -27,17 +27,17 @@ A = "http://a.example"
 
 REFUSALS = (
     None,
-    Aside(State.SCOPE),
-    Aside(State.TRAP, "deep"),
-    Aside(State.TWIN, "", "http://a/"),
+    SkipReason(State.SCOPE),
+    SkipReason(State.TRAP, "deep"),
+    SkipReason(State.TWIN, "", "http://a/"),
 )
 FACTS = [HostFacts(*facts) for facts in product((False, True), repeat=len(HostFacts._fields))]
 
 
-def _by_table(refusal: Aside | None, host: HostFacts, *, is_too_far: bool) -> Decision:
+def _by_table(refusal: SkipReason | None, host: HostFacts, *, is_too_far: bool) -> Decision:
     """The first row whose condition holds."""
     table: list[tuple[bool, Decision]] = [
-        (refusal is not None, Close(refusal or Aside(State.UNREAD))),
+        (refusal is not None, Close(refusal or SkipReason(State.UNREAD))),
         (is_too_far, Wait(WaitsFor.SHORTER_WAY)),
         (host.is_onboarding, Wait(WaitsFor.ONBOARDING)),
         (not host.has_room, Wait(WaitsFor.ADDRESS)),
@@ -75,7 +75,7 @@ def test_a_host_is_learned_before_its_first_page() -> None:
 
 @pytest.mark.parametrize("host", FACTS)
 def test_a_page_that_is_refused_is_closed_whatever_its_host_does(host: HostFacts) -> None:
-    refusal = Aside(State.ROBOTS)
+    refusal = SkipReason(State.ROBOTS)
     assert decide(refusal, is_too_far=True, host=host) == Close(refusal)
 
 

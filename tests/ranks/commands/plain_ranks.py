@@ -8,8 +8,7 @@ import pytest
 
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress
-from minicrawl.ranks import comparing
-from minicrawl.ranks.by_name import RANKS
+from minicrawl.ranks.commands.named_ranks import BUILT_IN
 from minicrawl.ranks.scores import Scores
 from tests.stores import C, HandCrawl, filled_store
 
@@ -37,7 +36,8 @@ def store_with_ranks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(folder)
     monkeypatch.delenv("MINICRAWL_CONFIG", raising=False)
     monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
-    monkeypatch.setattr(comparing, "RANKS", {**RANKS, "by-number": by_number, "alike": alike})
+    monkeypatch.setitem(BUILT_IN, "by-number", by_number)
+    monkeypatch.setitem(BUILT_IN, "alike", alike)
     (folder / "web.txt").write_text("1 2\n1 3\n2 3\n4 3\n")
     return filled_store(folder / "crawl.db")
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import NamedGraph
-from minicrawl.ranks.hits import Guards, first_of_each, hits
+from minicrawl.ranks.hits import hits
+from minicrawl.ranks.sites import Guards, first_of_each
 from tests.ranks.graphs import Pairs, links_of, named, some_links
 
 # a.org has three pages, b.org and c.org one each.

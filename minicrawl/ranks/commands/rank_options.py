@@ -8,7 +8,6 @@ are saved and shown as RANK-NAME.
 import functools
 import inspect
 import itertools
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,10 +22,8 @@ from minicrawl.cli.common.stores import (
     json_option,
     percent,
     source_options,
-    store_option,
 )
 from minicrawl.cli.common.tables import (
-    short_time,
     show_json,
     show_list,
     show_long_json,
@@ -35,8 +32,7 @@ from minicrawl.cli.common.tables import (
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress
-from minicrawl.ranks.by_name import RANKS, checked_name, keep
-from minicrawl.ranks.hits import Guards
+from minicrawl.ranks.commands.named_ranks import RANKS, checked_name, keep
 from minicrawl.ranks.pagerank import (
     DAMPING,
     PRECISIONS,
@@ -46,95 +42,10 @@ from minicrawl.ranks.pagerank import (
     PageRankOptions,
 )
 from minicrawl.ranks.scores import Scores
-from minicrawl.report.kept import KeptRank, kept
+from minicrawl.ranks.sites import Guards
 from minicrawl.report.ranks import places_of_largest
 from minicrawl.report.source import Source, asked_for_weights, weighed
-from minicrawl.store.derived import drop_rank
-from minicrawl.store.reader import reading
-from minicrawl.store.tables import Connection
-from minicrawl.wording import counted, iso
-
-# ================================================================ listing
-#
-# `minicrawl rank list`: the ranks saved beside a store.
-
-HEADINGS = ("nodes", "links", "iterations", "error", "made at", "name", "options and state")
-NOTHING = "no ranks: make one with `minicrawl rank`"
-
-
-@click.command("list")
-@click.option(
-    "--remove",
-    "removed",
-    metavar="NAME",
-    multiple=True,
-    help="Delete this rank, then list the others. Repeatable.",
-)
-@json_option
-@store_option
-def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
-    """List saved ranks, their options, and whether they are up to date."""
-    with reading(store) as connection:
-        _remove(store, connection, removed)
-        found = kept(store, connection)
-    if as_json:
-        show_json([_document(one) for one in found])
-    elif found:
-        show_list(HEADINGS, map(_line, found), texts=2)
-    else:
-        click.echo(NOTHING)
-
-
-def _remove(store: Path, connection: Connection, names: Sequence[str]) -> None:
-    """Delete these ranks; if one is missing, delete none."""
-    known = {one.row.name for one in kept(store, connection)} if names else set()
-    if unknown := [name for name in names if name not in known]:
-        there = ", ".join(sorted(known)) or "none"
-        raise UsageError(f"no rank {unknown[0]} is kept; there are {there}")
-    for name in names:
-        drop_rank(store, connection, name)
-
-
-def _document(kept: KeptRank) -> dict[str, object]:
-    row = kept.row
-    return {
-        "name": row.name,
-        "options": json.loads(row.options),
-        "made_at": iso(row.made_at),
-        "nodes": row.nodes,
-        "edges": row.edges,
-        "iterations": row.iterations,
-        "error_bound": row.error_bound if math.isfinite(row.error_bound) else None,
-        "converged": row.converged,
-        "current": kept.is_current,
-        "unranked": kept.unranked,
-    }
-
-
-def _line(kept: KeptRank) -> tuple[str, ...]:
-    row = kept.row
-    return (
-        f"{row.nodes:,}",
-        f"{row.edges:,}",
-        f"{row.iterations:,}",
-        f"{row.error_bound:.1e}" if math.isfinite(row.error_bound) else "-",
-        short_time(iso(row.made_at)),
-        row.name,
-        "; ".join((*_options(json.loads(row.options)), *_caveats(kept))),
-    )
-
-
-def _options(options: dict[str, object]) -> list[str]:
-    return [f"{name} {value}" for name, value in options.items() if value not in (None, False)]
-
-
-def _caveats(kept: KeptRank) -> list[str]:
-    caveats = [] if kept.row.converged else ["not converged"]
-    if not kept.is_current:
-        pages = counted(kept.unranked, "page has", "pages have")
-        caveats.append(f"older than the store: {pages} no score")
-    return caveats
-
+from minicrawl.wording import counted
 
 # ================================================================ walk options
 #
@@ -347,7 +258,7 @@ def nodes_of(named: NamedGraph, names: Sequence[str], place: str) -> list[int]:
 
 # ================================================================ running
 
-HEADINGS_RUNNING = ("rank", "score", "node")
+HEADINGS = ("rank", "score", "node")
 MEGA = 1_000_000
 
 
@@ -447,13 +358,13 @@ def show_in_parts(
 ) -> None:
     """Show a rank whose `count` nodes arrive in blocks."""
     if as_json:
-        show_long_json(_document_running(shown), "scores", map(_best_documents, parts))
+        show_long_json(_document(shown), "scores", map(_best_documents, parts))
         return
     first = next(parts)
     widest = (f"{count:,}", percent(first[0][1]))
     places = itertools.count(1)
     lines = (_best_lines(places, part) for part in itertools.chain([first], parts))
-    show_long_list(HEADINGS_RUNNING, lines, widest=widest, texts=1)
+    show_long_list(HEADINGS, lines, widest=widest, texts=1)
     click.echo("; ".join(_caption(shown)))
 
 
@@ -471,11 +382,11 @@ def _shown(name: str, named: NamedGraph, scores: Scores, count: int) -> Shown:
 
 def _as_json(shown: list[Shown]) -> dict[str, object]:
     """Return the main rank, with the other ranks of the run in `others`."""
-    first, *others = map(_document_running, shown)
+    first, *others = map(_document, shown)
     return first | ({"others": others} if others else {})
 
 
-def _document_running(shown: Shown) -> dict[str, object]:
+def _document(shown: Shown) -> dict[str, object]:
     bound, estimated = shown.scores.error_bound, shown.scores.standard_error
     return {
         "rank": shown.name,
@@ -495,7 +406,7 @@ def _best_documents(best: list[tuple[str, float]]) -> list[object]:
 
 def _show(shown: list[Shown]) -> None:
     for one in shown:
-        show_list(HEADINGS_RUNNING, _best_lines(itertools.count(1), one.best), texts=1)
+        show_list(HEADINGS, _best_lines(itertools.count(1), one.best), texts=1)
         click.echo("; ".join(_caption(one)))
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.ranks.comparing import Label, read
+from minicrawl.lab.commands.rank_quality import GradedPage, read_grades
 
 
-def labels(text: str) -> list[Label]:
-    return read(text.splitlines(keepends=True), "labels.csv").of_pages
+def labels(text: str) -> list[GradedPage]:
+    return read_grades(text.splitlines(keepends=True), "labels.csv").of_pages
 
 
 def refusal(text: str) -> str:
@@ -21,14 +21,14 @@ def refusal(text: str) -> str:
 
 def test_a_line_is_a_page_and_its_grade() -> None:
     assert labels('http://a.example/,4\n\n"http://b.example/x,y", 1\r\n,\n') == [
-        Label("http://a.example/", (4,), 1),
-        Label("http://b.example/x,y", (1,), 3),
+        GradedPage("http://a.example/", (4,), 1),
+        GradedPage("http://b.example/x,y", (1,), 3),
     ]
 
 
 @pytest.mark.parametrize("head", ["url,grade", "URL, Grade", "name,grade", "url,ann", "Site,Ann"])
 def test_the_first_line_may_name_the_columns(head: str) -> None:
-    assert labels(f"{head}\na,1\n") == [Label("a", (1,), 2)]
+    assert labels(f"{head}\na,1\n") == [GradedPage("a", (1,), 2)]
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ def test_the_first_line_is_not_passed_over_for_a_bad_grade() -> None:
 
 
 def test_several_judges_have_a_column_each_and_may_leave_it_empty() -> None:
-    found = read(["url,anna,ben\n", "a,1,4\n", "b,,2\n"], "labels.csv")
+    found = read_grades(["url,anna,ben\n", "a,1,4\n", "b,,2\n"], "labels.csv")
     assert found.judges == ["anna", "ben"]
     assert [label.name for label in found.of_pages] == ["a", "b"]
     assert found.of_pages[0].grades == (1, 4)
     assert found.of_pages[1].grades[1] == 2
     assert np.isnan(found.of_pages[1].grades[0])
-    assert read(["a,1,4,3\n"], "labels.csv").judges == ["judge 1", "judge 2", "judge 3"]
+    assert read_grades(["a,1,4,3\n"], "labels.csv").judges == ["judge 1", "judge 2", "judge 3"]
 
 
 @pytest.mark.parametrize("bad", ["b,,", "b,1", "b,1,2,3", "b,1,5", ",1,2"])
@@ -81,4 +81,4 @@ def test_without_grades_it_is_refused(text: str) -> None:
 def test_what_is_no_text_is_refused() -> None:
     lines = TextIOWrapper(BytesIO(b"a,1\n\xff\xfe,2\n"), encoding="utf-8")
     with pytest.raises(UsageError, match=r"^labels\.csv is not UTF-8: "):
-        read(lines, "labels.csv")
+        read_grades(lines, "labels.csv")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minicrawl.config import Traps
-from minicrawl.crawl.traps.quotas import A_HOST, PAGES_A_UNIT, Quotas
+from minicrawl.crawl.quotas import A_HOST, PAGES_A_UNIT, Quotas
 from minicrawl.frontier.urls import SiteTable
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
@@ -28,15 +28,15 @@ def test_cash_from_other_shards_lets_a_host_have_more() -> None:
     quotas = quotas_of()
     spend(quotas, BLOG, 3)
     assert quotas.refusal(BLOG) is not None
-    quotas.external_cash.receive([BLOG], [UNIT])
+    quotas.inbound_cash.receive([BLOG], [UNIT])
     assert quotas.refusal(BLOG) is None
-    assert quotas.external_cash.outranks(BLOG, GOOD)
+    assert quotas.inbound_cash.outranks(BLOG, GOOD)
 
 
 def test_weighted_links_count_as_much_as_others() -> None:
     quotas = quotas_of()
     spend(quotas, BLOG, 3)
-    quotas.external_cash.add(GOOD, [Plan(0, UNIT, (), 0, [(BLOG, UNIT), (GOOD, UNIT)], 0)])
+    quotas.inbound_cash.add(GOOD, [Plan(0, UNIT, (), 0, [(BLOG, UNIT), (GOOD, UNIT)], 0)])
     assert quotas.refusal(BLOG) is None
     spend(quotas, GOOD, 3)
     assert quotas.refusal(GOOD) is not None
@@ -51,33 +51,33 @@ def test_hosts_of_one_site_earn_from_each_other_only_as_hosts() -> None:
 
 def test_a_host_outranks_another_by_what_it_earned_or_by_who_vouches_for_it() -> None:
     quotas = quotas_of()
-    assert quotas.external_cash.outranks(GOOD, BLOG)
+    assert quotas.inbound_cash.outranks(GOOD, BLOG)
     give(quotas, FARM_1, [BLOG], 1)
-    assert quotas.external_cash.outranks(BLOG, GOOD)
+    assert quotas.inbound_cash.outranks(BLOG, GOOD)
     quotas.vouch([GOOD])
-    assert quotas.external_cash.outranks(GOOD, BLOG)
+    assert quotas.inbound_cash.outranks(GOOD, BLOG)
 
 
 def test_of_hosts_of_different_sites_the_one_counts_more_that_other_sites_give_to() -> None:
     quotas = quotas_of()
     give(quotas, FARM_2, [1], 100)
     give(quotas, GOOD, [BLOG], 1)
-    assert quotas.external_cash.outranks(BLOG, FARM_1)
-    assert quotas.external_cash.overtakes(BLOG, FARM_1)
-    assert quotas.external_cash.outranks(FARM_1, FARM_2)
+    assert quotas.inbound_cash.outranks(BLOG, FARM_1)
+    assert quotas.inbound_cash.overtakes(BLOG, FARM_1)
+    assert quotas.inbound_cash.outranks(FARM_1, FARM_2)
 
 
 def test_who_came_out_as_the_lesser_one_must_be_given_more_by_a_margin() -> None:
     quotas = quotas_of()
     give(quotas, BLOG, [GOOD], 1)
     give(quotas, GOOD, [BLOG], 1.2)
-    assert quotas.external_cash.outranks(BLOG, GOOD)
-    assert not quotas.external_cash.overtakes(BLOG, GOOD)
+    assert quotas.inbound_cash.outranks(BLOG, GOOD)
+    assert not quotas.inbound_cash.overtakes(BLOG, GOOD)
     give(quotas, GOOD, [BLOG], 0.1)
-    assert quotas.external_cash.overtakes(BLOG, GOOD)
+    assert quotas.inbound_cash.overtakes(BLOG, GOOD)
     quotas.vouch([GOOD])
-    assert not quotas.external_cash.overtakes(BLOG, GOOD)
-    assert quotas.external_cash.overtakes(GOOD, BLOG)
+    assert not quotas.inbound_cash.overtakes(BLOG, GOOD)
+    assert quotas.inbound_cash.overtakes(GOOD, BLOG)
 
 
 def test_what_an_address_gives_is_from_strangers_and_no_list_is_needed_to_tell(
@@ -92,7 +92,7 @@ def test_what_an_address_gives_is_from_strangers_and_no_list_is_needed_to_tell(
     with monkeypatch.context() as patch:
         patch.setattr("minicrawl.frontier.urls.site", pytest.fail)
         give(quotas, 0, [1, 2], 3 / PAGES_A_UNIT)
-        given, to_hosts = quotas.external_cash.from_strangers(np.array((0, 1, 2)))
+        given, to_hosts = quotas.inbound_cash.from_strangers(np.array((0, 1, 2)))
     assert given.tolist() == to_hosts.tolist() == [0, given[1], given[1]]
     assert given[1] > 0
     quotas.spend(1)

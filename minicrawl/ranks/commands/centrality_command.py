@@ -13,9 +13,9 @@ from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks import centrality as ranks
 from minicrawl.ranks import trust as trust_ranks
-from minicrawl.ranks.by_name import TRUSTED, keep
 from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_options
-from minicrawl.ranks.commands.running import (
+from minicrawl.ranks.commands.named_ranks import TRUSTED, keep
+from minicrawl.ranks.commands.rank_options import (
     NAMES_FILE,
     as_option,
     damping_option,
@@ -29,10 +29,9 @@ from minicrawl.ranks.commands.running import (
     show_ranks,
     tolerance_option,
 )
-from minicrawl.ranks.hits import Guards
 from minicrawl.ranks.pagerank import PageRankOptions, pagerank
 from minicrawl.ranks.scores import Scores
-from minicrawl.ranks.sites import of_pages, site_graph, sites_of
+from minicrawl.ranks.sites import Guards, of_pages, site_graph, sites_of
 from minicrawl.report.changes import cash_of_sites
 from minicrawl.report.source import Source
 

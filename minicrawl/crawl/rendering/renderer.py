@@ -8,21 +8,23 @@ a browser accumulates memory. After `close` no process is left.
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import tempfile
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.config import Settings
 from minicrawl.config.values import AUTO
-from minicrawl.crawl.hosts.fairness import FairLock
+from minicrawl.crawl.hosts.pacing import FairLock
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import RenderingProgress
-from minicrawl.crawl.rendering.browser import RenderPolicy, find_browser, has_gained
-from minicrawl.crawl.rendering.messages import (
+from minicrawl.crawl.rendering.render_messages import (
     NotRendered,
     NotStarted,
     PageToRender,
@@ -49,17 +51,40 @@ from minicrawl.model import (
     ParsedPage,
     Request,
     Response,
+    Scripting,
+    ScriptKind,
 )
 
+NAMES = (
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+    *("chrome", "microsoft-edge", "brave-browser"),
+)
+"""Programs to look for, in this order."""
+NO_PLAYWRIGHT = "--render needs playwright: install minicrawl[render]"
+NO_BROWSER = "--render found no chromium: install one, or name it with --browser"
 MOST_PAGES = 200
 SILENCE_S = 20.0
 _END_S = 3.0
 _TIMES_ITS_LIMIT, _SPARE_S = 5, 30.0
 """Time after which the crawl ends a worker that should have ended its page long before."""
-_CODE = "from minicrawl.crawl.rendering.worker import main; main()"
+_CODE = "from minicrawl.crawl.rendering.browser_worker import main; main()"
 _ENDED = NotRendered("its browser ended", may_pass=True)
 
 Answer = Callable[[WantedResource], Awaitable[Resource]]
+
+
+def find_browser(named: Path | None) -> str:
+    """Return the path of the browser; raises `UsageError` without a browser or playwright."""
+    if find_spec("playwright") is None:
+        raise UsageError(NO_PLAYWRIGHT)
+    if named is not None:
+        if not os.access(named, os.X_OK) or named.is_dir():
+            raise UsageError(f"--browser {named}: there is no such program")
+        return str(named.absolute())
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        raise UsageError(NO_BROWSER)
+    return found
 
 
 class RenderSlot:
@@ -208,6 +233,69 @@ def config_of(settings: Settings, browser: str, folder: Path, archive: Path | No
         archive=archive if storing.warc is None else None,
         only_text=storing.keep == "text",
     )
+
+
+# ================================================================ policy
+#
+# Learns host by host, and template by template, whether pages gain links by rendering.
+#
+# Laws: a page without scripts is never rendered. A template without gain in a few tries is not
+# rendered again, and neither is a host whose pages never gained anything. The table is bounded;
+# what it forgets is learned again.
+#
+# template   pages of a host with the same scripts
+# gain       link that the page does not have without its scripts, or a redirect
+
+TRIES = {ScriptKind.SHELL: 3, ScriptKind.SOME: 2}
+"""Number of renderings of a template before it is judged."""
+WORTH = 0.2
+"""Least share of a template's pages that must gain."""
+HOST_TRIES = 12
+"""Number of renderings of a host without any gain before it is given up."""
+_MOST_KNOWN = 20_000
+
+
+@dataclass(slots=True)
+class _Record:
+    """Numbers of renderings and of gains."""
+
+    rendered: int = 0
+    gained: int = 0
+
+
+class RenderPolicy:
+    """Gains of hosts and of their templates."""
+
+    def __init__(self) -> None:
+        self._known = OrderedDict[tuple[str, int], _Record]()
+
+    def is_worth(self, host: str, scripting: Scripting) -> bool:
+        """Return whether to render a page with these scripts."""
+        if scripting.kind is ScriptKind.NONE:
+            return False
+        of_host = self._known.get((host, 0), _Record())
+        if not of_host.gained and of_host.rendered >= HOST_TRIES:
+            return False
+        known = self._known.get((host, scripting.signature), _Record())
+        is_tried = known.rendered >= TRIES[scripting.kind]
+        return not is_tried or known.gained >= WORTH * known.rendered
+
+    def learn(self, host: str, scripting: Scripting, *, has_gained: bool) -> None:
+        """Count the rendering of a page with these scripts."""
+        for key in {(host, 0), (host, scripting.signature)}:
+            known = self._known.pop(key, None) or _Record()
+            known.rendered += 1
+            known.gained += has_gained
+            self._known[key] = known
+        while len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+
+
+def has_gained(before: ParsedPage, after: ParsedPage) -> bool:
+    """Return whether rendering brought a new link or redirect."""
+    if after.refresh is not None and after.refresh != before.refresh:
+        return True
+    return not set(after.links) <= set(before.links)
 
 
 # ================================================================ renderer

@@ -4,12 +4,12 @@ Law: an option without effect is refused.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, Protocol
 
 import click
 import numpy as np
@@ -21,13 +21,36 @@ from minicrawl.cli.common.stores import source_options
 from minicrawl.config.values import size
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
-from minicrawl.graph.csr import MOST_NODES, NamedGraph
-from minicrawl.progress import Progress
+from minicrawl.export.drafts import scratch
+from minicrawl.graph.adjacency import Vector
+from minicrawl.graph.csr import MOST_NODES, LinkArrays, NamedGraph
+from minicrawl.graph.formats import LinkStream
+from minicrawl.graph.text import Ids
+from minicrawl.graphfiles.reading import PIPE, Texts, blocks
+from minicrawl.memory import mmap_large_arrays, resident_bytes
+from minicrawl.progress import Progress, part, unreported
+from minicrawl.ranks import blocks as in_files
 from minicrawl.ranks import pagerank as ranks
 from minicrawl.ranks import trust as variants
-from minicrawl.ranks.by_name import days_unchanged, joined, keep, likeness_to, texts_of
-from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_options
-from minicrawl.ranks.commands.running import (
+from minicrawl.ranks.blocks import (
+    LEAST_FREE,
+    MEGA,
+    BestOfBlocks,
+    BlockFiles,
+    DiskTraffic,
+    MemoryPlan,
+    NodeIds,
+    free_for,
+    memory_plan,
+)
+from minicrawl.ranks.commands.base_sets import (
+    BaseSetChoice,
+    base_set_options,
+    mixed_with_similarity,
+    similarity_to,
+)
+from minicrawl.ranks.commands.named_ranks import full_name, keep, rank_of
+from minicrawl.ranks.commands.rank_options import (
     NAMES_FILE,
     Shown,
     lines_of,
@@ -38,21 +61,193 @@ from minicrawl.ranks.commands.running import (
     refuse_idle_dangling,
     show_in_parts,
 )
-from minicrawl.ranks.comparing import full_name, rank_of
 from minicrawl.ranks.scores import Scores
+from minicrawl.report.flows import flows
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.source import Source
+from minicrawl.report.source import Source, Urls, check_links
+from minicrawl.store import questions, tables
 from minicrawl.store.derived import keep_topics
+from minicrawl.store.records import DocumentRow, reporting_damage
+from minicrawl.web.responses import http_date
 
-if TYPE_CHECKING:
-    from minicrawl.ranks.in_blocks import BlockRanks
+# ================================================================ within a memory limit
+#
+# PageRank of a graph that exceeds the memory, with all links on disk.
+#
+# The process, including interpreter and libraries, stays within the limit; a limit that is too
+# small is refused with the least one that works. Counted is the resident memory, but not what the
+# system caches of files. The best nodes come in batches, however many are requested. The scores as
+# a whole are a memory-mapped file: they are in memory only when a store saves them.
+#
+# A list of links between ids takes no memory for a node; names of nodes are kept in memory, as are
+# the columns of a store.
+
+_SMALL = 3 * MEGA  # memory for small objects during the run
+_RESERVE = 2 * _SMALL  # these, and what a first reading leaves behind
+_USUAL_FREE = 256 * MEGA
+_READ_ONCE, _READ_TWICE = 0.2, 0.4  # approximate shares of the whole work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryLimits:
+    """Memory limit of the process in bytes; the number of blocks follows from it by default."""
+
+    memory: int | None = None
+    blocks: int | None = None
+    temp: Path | None = None
+
+
+class NodeNames(Protocol):
+    """Names of nodes, looked up in batches."""
+
+    def __len__(self) -> int:
+        """Return the number of nodes."""
+
+    def of(self, nodes: Sequence[int]) -> list[str]:
+        """Return the names of these nodes, in this order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockRanks:
+    """Scores with the names of their nodes."""
+
+    scores: Scores
+    names: NodeNames
+    edges: int
+    blocks: int
+    best: Iterator[BestOfBlocks]
+    """The best nodes, in batches."""
+    traffic: DiskTraffic
+    """Disk traffic of the iterations, without laying out the blocks."""
+
+
+class Streamed(NamedTuple):
+    """A graph whose links can be streamed as often as needed."""
+
+    names: NodeNames
+    links: Callable[[Progress], Iterable[LinkArrays]]
+
+
+Opened = Callable[[MemoryPlan, Path, Progress], Streamed]
+"""Prepares a graph for streaming; its files on disk go to the folder."""
+
+
+@contextmanager
+def pagerank_in_blocks(
+    opened: Opened,
+    limits: MemoryLimits,
+    *,
+    damping: float = 0.85,
+    tolerance: float = 1e-8,
+    shown: int = 100,
+    tell: Progress = unreported,
+) -> Iterator[BlockRanks]:
+    """Yield PageRank as `ranks.blocks` computes it, and the `shown` best nodes.
+
+    The files exist until the context ends.
+    """
+    mmap_large_arrays()
+    with ExitStack() as files_there:
+        with _naming_folder(limits.temp):
+            folder = files_there.enter_context(scratch("blocks", limits.temp))
+            free = _free(limits, _RESERVE)
+            graph = opened(memory_plan(free), folder, part(tell, 0, _READ_ONCE))
+            memory = _memory_plan(limits, min(free, _free(limits, _SMALL)), len(graph.names))
+            files = BlockFiles(len(graph.names), memory, folder)
+            files.fill(graph.links(part(tell, _READ_ONCE, _READ_TWICE)))
+            laid_out = replace(files.traffic)
+            scores = in_files.pagerank(
+                files, damping=damping, tolerance=tolerance, tell=part(tell, _READ_TWICE, 1)
+            )
+        yield BlockRanks(
+            scores=scores,
+            names=graph.names,
+            edges=files.links.edges,
+            blocks=files.sizes.blocks,
+            best=in_files.best(files, shown),
+            traffic=files.traffic.since(laid_out),
+        )
+
+
+def file_in_blocks(path: Path) -> Opened:
+    """Return an opener for the graph in a file, which is read twice."""
+    if str(path) == PIPE:
+        raise UsageError(
+            "a graph in blocks is read twice, so it cannot come from a pipe: give a file"
+        )
+
+    def opened(memory: MemoryPlan, folder: Path, tell: Progress) -> Streamed:
+        def links(tell: Progress) -> LinkStream:
+            return LinkStream(blocks(path, tell, memory.text), str(path))
+
+        first = links(tell)
+        if first.names is None:
+            ids = NodeIds(_unweighted(first, path), memory, folder)
+            return Streamed(ids, lambda tell: map(ids.links, links(tell)))
+        for _ in _unweighted(first, path):
+            pass
+        names = first.names
+        called = (
+            Ids(np.arange(names.start, names.stop)) if isinstance(names, range) else Texts(names)
+        )
+        return Streamed(called, links)
+
+    return opened
+
+
+def store_in_blocks(seen: Snapshot) -> Opened:
+    """Return an opener for the links of a store."""
+    check_links(seen)
+    return lambda _memory, _folder, _tell: Streamed(
+        Urls(seen), lambda _tell: (LinkArrays(found.givers, found.ends) for found in flows(seen))
+    )
+
+
+def _unweighted(links: Iterable[LinkArrays], path: Path) -> Iterator[LinkArrays]:
+    for some in links:
+        if some.weights is not None:
+            raise UsageError(f"{path}: its links have weights, which blocks do not support")
+        yield some
+
+
+@contextmanager
+def _naming_folder(parent: Path | None) -> Iterator[None]:
+    """Add the name of the folder to errors about its files."""
+    try:
+        yield
+    except OSError as error:
+        place = parent or "the folder for temporary files"
+        raise UsageError(f"{place}: {error.strerror}; choose one with --temp") from error
+
+
+def _free(limits: MemoryLimits, reserve: int) -> int:
+    """Return how much more memory may be used."""
+    if limits.memory is None:
+        return _USUAL_FREE
+    free = limits.memory - resident_bytes() - reserve
+    if free < LEAST_FREE:
+        raise _too_little(limits.memory, LEAST_FREE)
+    return free
+
+
+def _memory_plan(limits: MemoryLimits, free: int, nodes: int) -> MemoryPlan:
+    count = limits.blocks
+    if count is None:
+        return memory_plan(free)
+    wanted = -(-nodes // count)
+    if limits.memory is not None and free_for(wanted) > free:
+        raise _too_little(limits.memory, free_for(wanted), f" in {count} blocks")
+    return memory_plan(free)._replace(block=wanted)
+
+
+def _too_little(memory: int, free: int, how: str = "") -> UsageError:
+    least = -(-(resident_bytes() + _RESERVE + free) // MEGA) + 1
+    return UsageError(f"{memory / MEGA:g} MB are too little for this graph{how}: {least} MB work")
 
 
 # ================================================================ in blocks
 #
-# PageRank in blocks: with --blocks or --memory, the links stay on disk.
-#
-# Law: an option that PageRank in blocks does not support is refused, never ignored.
+# The options --blocks and --memory. Law: an option that does not work with them is refused.
 
 Command = Callable[..., Any]
 
@@ -102,7 +297,7 @@ def or_in_blocks(command: Command) -> Command:
                 raise click.UsageError("--temp needs --blocks or --memory")
             return command(**options)
         _refuse_unsupported_options()
-        limits = {"blocks": blocks, "memory": memory, "temp": temp}
+        limits = MemoryLimits(memory=memory, blocks=blocks, temp=temp)
         return _run_in_blocks(limits=limits, **options)
 
     decorated: Command = either
@@ -121,7 +316,7 @@ def _refuse_unsupported_options() -> None:
 
 
 def _run_in_blocks(
-    *, store: Path | None, graph: Path | None, limits: Mapping[str, Any], **options: Any
+    *, store: Path | None, graph: Path | None, limits: MemoryLimits, **options: Any
 ) -> None:
     @source_options
     def run(
@@ -139,7 +334,12 @@ def _run_in_blocks(
         count = n or MOST_NODES
         with ExitStack() as files:
             with source.progress(name) as tell:
-                computed = _computed_in_blocks(source, graph, limits, tell, shown=count, **asked)
+                if graph is not None:
+                    opened = file_in_blocks(graph)
+                else:
+                    assert source.snapshot is not None, "without a graph file it is a store"
+                    opened = store_in_blocks(source.snapshot)
+                computed = pagerank_in_blocks(opened, limits, shown=count, tell=tell, **asked)
                 found = files.enter_context(computed)
             try:
                 keep(source, {name: found.scores}, found.edges, asked | {"blocks": found.blocks})
@@ -152,31 +352,12 @@ def _run_in_blocks(
     run(store=store, graph=graph, **options)
 
 
-def _parts_of_best(found: "BlockRanks") -> Iterator[list[tuple[str, float]]]:
+def _parts_of_best(found: BlockRanks) -> Iterator[list[tuple[str, float]]]:
     """Yield the best nodes by name, in blocks that take little memory as text."""
     for best in found.best:
         named = zip(found.names.of(best.nodes.tolist()), best.scores.tolist(), strict=True)
         while part := list(islice(named, _SHOWN_AT_ONCE)):
             yield part
-
-
-def _computed_in_blocks(
-    source: Source, graph: Path | None, limits: Mapping[str, Any], tell: Progress, **options: Any
-) -> AbstractContextManager["BlockRanks"]:
-    from minicrawl.ranks.in_blocks import (
-        MemoryLimits,
-        file_in_blocks,
-        pagerank_in_blocks,
-        store_in_blocks,
-    )
-
-    opened = file_in_blocks(graph) if graph else store_in_blocks(_snapshot(source))
-    return pagerank_in_blocks(opened, MemoryLimits(**limits), tell=tell, **options)
-
-
-def _snapshot(source: Source) -> Snapshot:
-    assert source.snapshot is not None, "without a graph file the source is a store"
-    return source.snapshot
 
 
 # ================================================================ pagerank
@@ -268,8 +449,8 @@ def pagerank(
     walked = _backwards(grown.named) if inverse else grown.named
     found = _ranked(source, walked, tell, **options)
     if similarity and base.query is not None:
-        likeness = likeness_to(source, base.query, grown.nodes)
-        found = _of_each(found, lambda scores: joined(scores, likeness, similarity))
+        alike = similarity_to(source, base.query, grown.nodes)
+        found = _of_each(found, lambda scores: mixed_with_similarity(scores, alike, similarity))
     return _of_each(found, lambda scores: grown.over_all(scores, named.graph.nodes))
 
 
@@ -435,3 +616,45 @@ def _parts(mix: str) -> dict[str, float]:
         return {name.strip(): float(number) for name, _, number in pairs}
     except ValueError as error:
         raise UsageError(f"--mix must be like news=0.3,sport=0.7, not {mix!a}") from error
+
+
+# ================================================================ facts of a store
+
+_DAY_S = 86_400
+
+
+def texts_of(source: Source, topics: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
+    """Return the words for each topic's nodes: their names, and in a store their titles."""
+    return {
+        topic: source.names.of(nodes) + _titles(source.snapshot, nodes)
+        for topic, nodes in topics.items()
+    }
+
+
+def _titles(seen: Snapshot | None, nodes: Sequence[int]) -> list[str]:
+    if seen is None:
+        return []
+    with reporting_damage(seen.path):
+        return [document.title for document in questions.documents(seen.connection, nodes)]
+
+
+def days_unchanged(source: Source) -> Vector:
+    """Return the days since each page's last change, as of the last reading; NaN if unread."""
+    if (seen := source.snapshot) is None:
+        raise UsageError("a graph file does not say when pages changed: use a store")
+    changed, newest = np.full(len(seen), np.nan), -np.inf
+    with reporting_damage(seen.path):
+        for document in tables.all_documents(seen.connection):
+            changed[document.page] = _changed_at(document)
+            newest = max(newest, document.last_at)
+    if np.isnan(changed).all():
+        raise UsageError("no page was read yet: nothing is known of when pages changed")
+    days: Vector = np.maximum(newest - changed, 0) / _DAY_S
+    return days
+
+
+def _changed_at(document: DocumentRow) -> float:
+    date = http_date(document.last_modified or "")
+    if date is not None and date.timestamp() <= document.last_at:
+        return date.timestamp()
+    return document.last_at if document.changes else document.first_at

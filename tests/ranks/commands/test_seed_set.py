@@ -14,7 +14,6 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.graph.outline import extent
-from minicrawl.ranks import seed_sets as seedset
 from minicrawl.ranks.commands import seed_set as figures
 from minicrawl.report.figures import Figure
 from minicrawl.web.urls import read_seeds
@@ -271,7 +270,7 @@ class TestEvaluation:
     def test_a_large_graph_is_measured_from_some_pages_and_this_is_told(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(seedset, "extent_of", partial(extent, most_work=0))
+        monkeypatch.setattr(figures, "extent_of", partial(extent, most_work=0))
         _, err = printed(capsys, "--evaluate")
         assert "measured from some pages" in " ".join(err).replace("  ", " ")
 

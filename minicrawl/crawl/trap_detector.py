@@ -18,15 +18,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.config import Traps as TrapLimits
+from minicrawl.crawl.quotas import Quotas
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.contents import Duplicates
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.traps.quotas import Quotas
 from minicrawl.model import PageId, ParsedPage, State
 from minicrawl.opic.ledger import Plan
 from minicrawl.web.html_page import title_bit, title_hash
@@ -69,6 +70,8 @@ MOST_SUSPECTS = 1 << 18
 _WORTH = 4
 _SEEN_BITS = 18
 _SUSPECTS = ""  # no URL has this shape
+_TITLE, _COMPARED, _TEXT, _GIST = range(4)
+"""Kinds of codes in `Seen`: numbers, since the hash of a string differs between processes."""
 
 Patience = dict[str, int]
 
@@ -131,16 +134,16 @@ class NoveltyTracker:
         if self._limit is None:
             return Novelty(first, first is None, False)
         title = title_hash(parsed.title)
-        had_title = self._seen.first(host, "title", title, page) is not None
+        had_title = self._seen.first(host, _TITLE, title, page) is not None
         if had_title:
             self._watch(host).titles |= title_bit(parsed.title)
         elif host not in self._hosts and first is None:
             return _NEW
         is_incomparable = had_title and (
-            not parsed.text or self._seen.first(host, "compared", title, page) is None
+            not parsed.text or self._seen.first(host, _COMPARED, title, page) is None
         )
-        same = self._seen.first(host, "text", parsed.text, page)
-        alike = self._seen.first(host, "gist", parsed.gist, page)
+        same = self._seen.first(host, _TEXT, parsed.text, page)
+        alike = self._seen.first(host, _GIST, parsed.gist, page)
         copy_of = same if first is None else first
         is_barren = copy_of is not None or alike is not None
         if not is_incomparable or is_barren:
@@ -208,7 +211,7 @@ class Seen:
         self._codes = np.zeros(1 << bits, dtype=np.int64).data
         self._pages = np.zeros(1 << bits, dtype=np.uint32).data
 
-    def first(self, host: int, kind: str, code: int, page: PageId) -> int | None:
+    def first(self, host: int, kind: int, code: int, page: PageId) -> int | None:
         """Return the page of the host that had this code before, or enter this one.
 
         The code 0 stands for no text, which is never repeated.
@@ -370,7 +373,7 @@ class UrlEquivalence:
     def _show(self, rule: EquivalenceRule, proof: str) -> None:
         proofs = self._proofs.setdefault(rule, set())
         if proofs is not None and not self._holds(rule):
-            code = hash(proof)
+            code = crc32(proof.encode())
             self._proofs_in_all += code not in proofs
             proofs.add(code)
         self._put(rule, proofs)
@@ -465,7 +468,7 @@ _GROWTH = 1.1
 _FEWEST = 100
 
 
-class Aside(NamedTuple):
+class SkipReason(NamedTuple):
     """End of a turn without a request; the page stands for the `original`, if there is one."""
 
     state: State
@@ -505,7 +508,7 @@ class TrapDetector:
         self._quotas = Quotas(limits, frontier.urls.sites, frontier.urls.host_of)
         self._novelty = NoveltyTracker(limits.barren_pages)
         self._equivalence = UrlEquivalence(limits.same_pages, self._differ)
-        self.copies = Duplicates(frontier, self._quotas.external_cash, self.seeds)
+        self.copies = Duplicates(frontier, self._quotas.inbound_cash, self.seeds)
         self._due = 0.0
         self._quotas.vouch(frontier.urls.host_of[page] for page in self.seeds)
 
@@ -515,22 +518,22 @@ class TrapDetector:
 
     def importance_of_sites(self, endowment: float) -> NDArray[np.float64]:
         """Return each host's importance of its site: gifts of others and the user's endowment."""
-        return self._quotas.external_cash.to_sites(endowment)
+        return self._quotas.inbound_cash.to_sites(endowment)
 
     # ------------------------------------------------------------ before a request
 
-    def aside(self, page: PageId, host: int, url: str) -> Aside | None:
+    def aside(self, page: PageId, host: int, url: str) -> SkipReason | None:
         """Return how the page's turn ends without a request; None if the page is requested."""
         if page in self.seeds or self.copies.is_compared(page):
             return None
         folded = self._equivalence.original(url)
         if folded is not None and self._may_stand_for(page, folded.url):
-            return Aside(State.TWIN, folded.reason, folded.url)
+            return SkipReason(State.TWIN, folded.reason, folded.url)
         why = self._path_limits.refusal(url) or self._novelty.refusal(page, host, url)
         if why is not None:
-            return Aside(State.TRAP, why)
+            return SkipReason(State.TRAP, why)
         why = self._quotas.refusal(host)
-        return None if why is None else Aside(State.ALLOWANCE, why)
+        return None if why is None else SkipReason(State.ALLOWANCE, why)
 
     def _may_stand_for(self, page: PageId, target: str) -> bool:
         """Return whether the target was read or waits, on a host that matters no less."""
@@ -540,8 +543,8 @@ class TrapDetector:
             self._frontier.urls.host_of[page],
             self._recorder.host_at(split(target)[0]),
         )
-        are_strangers = self._quotas.external_cash.are_strangers(host, of_target)
-        if are_strangers and self._quotas.external_cash.overtakes(host, of_target):
+        are_strangers = self._quotas.inbound_cash.are_strangers(host, of_target)
+        if are_strangers and self._quotas.inbound_cash.overtakes(host, of_target):
             return False
         other = self._frontier.urls.find(target)
         if other is None:
@@ -584,7 +587,7 @@ class TrapDetector:
         if other is not None:
             urls = url, self._recorder.pages.url_of(other)
             host_of = self._frontier.urls.host_of
-            outranks = self._quotas.external_cash.outranks(host_of[page], host_of[other])
+            outranks = self._quotas.inbound_cash.outranks(host_of[page], host_of[other])
             self._equivalence.saw_copy(*(reversed(urls) if outranks else urls))
         elif novelty.is_new:
             self._equivalence.saw_original(url)
@@ -608,14 +611,14 @@ class TrapDetector:
     def paid(self, page: PageId, plans: Sequence[Plan], links: Sequence[int]) -> None:
         """Count the cash that the page handed on along these links for the first time."""
         host = self._frontier.urls.host_of[page]
-        self._quotas.external_cash.add(host, plans)
+        self._quotas.inbound_cash.add(host, plans)
         for plan in plans:
             if plan.links is not links and (misled := self.copies.gifts.to_copies(plan, links)):
-                self._quotas.external_cash.add(host, [Plan(page, 0, (), 0, misled, 0)])
+                self._quotas.inbound_cash.add(host, [Plan(page, 0, (), 0, misled, 0)])
 
     def received(self, pages: Sequence[int], atoms: Sequence[int]) -> None:
         """Count the cash that pages of other shards, so of other sites, gave to these pages."""
-        self._quotas.external_cash.receive(pages, atoms)
+        self._quotas.inbound_cash.receive(pages, atoms)
 
     def located(self, host: int, address: str) -> None:
         """Note the address of a host: hosts at one address share a quota."""

@@ -15,20 +15,20 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks import hits as ranks
-from minicrawl.ranks.by_name import keep, likeness_to
-from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_options
-from minicrawl.ranks.commands.running import as_option, guard_options, rank_name, ranking
-from minicrawl.ranks.hits import (
-    Community,
-    Guards,
-    Sign,
-    by_deflation,
-    by_destroying,
-    randomised,
-    subspace,
+from minicrawl.ranks.commands.base_sets import (
+    BaseSetChoice,
+    base_set_options,
+    has_kept_pages,
+    similarity_to,
+    weighed_by_focus,
+    weighed_by_similarity,
+    weighed_by_words,
 )
-from minicrawl.ranks.link_words import has_kept_pages, weighed_by_likeness, worded, worded_by
+from minicrawl.ranks.commands.named_ranks import keep
+from minicrawl.ranks.commands.rank_options import as_option, guard_options, rank_name, ranking
+from minicrawl.ranks.hits import Community, Sign, by_deflation, by_destroying, randomised, subspace
 from minicrawl.ranks.scores import FURTHEST, Scores
+from minicrawl.ranks.sites import Guards
 from minicrawl.report.ranks import places_of_largest
 from minicrawl.report.source import Source
 from minicrawl.wording import counted
@@ -139,14 +139,14 @@ def hits(
         raise UsageError("--query with --root needs pages that were kept: crawl --keep pages")
     if likeness and (base is None or base.query is None):
         raise UsageError("--likeness needs --query: it is that of a page to the words")
-    weighted = worded(source, named) if words and asked is None else named
+    weighted = weighed_by_focus(source, named) if words and asked is None else named
     if base is None:
         return _both(variant, weighted, tell)
     grown = base.grown(source, weighted)
-    of_base = grown.named if asked is None else worded_by(source, grown.named, asked)
+    of_base = grown.named if asked is None else weighed_by_words(source, grown.named, asked)
     if likeness and base.query is not None:
-        alike = likeness_to(source, base.query, grown.nodes)
-        of_base = weighed_by_likeness(of_base, alike, base.query)
+        similarity = similarity_to(source, base.query, grown.nodes)
+        of_base = weighed_by_similarity(of_base, similarity, base.query)
     found = _both(variant, of_base, tell)
     return {name: grown.over_all(scores, named.graph.nodes) for name, scores in found.items()}
 

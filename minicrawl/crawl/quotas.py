@@ -1,7 +1,27 @@
 """Quotas: limit the pages of a host, a site and a network, by the cash that they have earned.
 
+An endless site costs pages, and a link farm makes up as many hosts and domains as it wants. What
+neither can make up is cash from pages of others. So each host, each site and each network has an
+account: a base of pages, and 5 more for each unit of cash that arrives from elsewhere.
+
+Example with --host-pages 1000 and --site-pages 1000. All cash that is named comes along links.
+
+    shop.example has one host. Its first page costs its site 10 + 1: a new host counts as 10 pages.
+    It reads 800 pages, each leading to 1 new page, and one page that leads to 300 new ones, which
+    counts as 10 (`MOST_A_PAGE`). Spent: 10 + 800 + 10 = 820 of 1,000.
+    Each further page spends 1 until 1,000 are spent. Then its pages end their turns with
+    `allowance`, and stay known and ranked.
+    news.example gives it 12 units: 60 more pages. They are requested with the next look.
+
+    farm.example has 300 hosts that give each other 10,000 units. As hosts they earn from each
+    other; their site earns nothing, and each new host costs it 10 pages. So after 90 hosts with a
+    page each (11 * 90 = 990), and 10 pages more, no page of farm.example is requested.
+    Were they 300 domains at one address, their sites would earn from each other, but not their
+    network: 1,000 pages together. Domains with addresses of their own do earn from each other here.
+    The order of reading holds such farms back (`opic.siblings.families`).
+
 Laws: a site with a seed has no limit. All others begin with the same number of pages, and earn more
-by cash from elsewhere (see `ExternalCash`). A page that leads to new pages of its host counts once
+by cash from elsewhere (see `InboundCash`). A page that leads to new pages of its host counts once
 for each, up to a limit: so a finite site costs little more than its pages, and an endless one soon
 stops. The pages of a site that an earlier run read count as earned; the new pages that they led to
 are not counted again.
@@ -148,9 +168,9 @@ def network_of(address: str) -> str | None:
     return str(found) if isinstance(found, IPv4Address) else site(f"[{found}]")
 
 
-# ================================================================ external cash
+# ================================================================ inbound cash
 #
-# External cash: what pages, hosts, sites and networks get from others, and what that earns.
+# Inbound cash: what pages, hosts, sites and networks get from others, and what that earns.
 #
 # Laws: an account has a base of pages, and `PAGES_A_UNIT` more for each unit of cash from
 # elsewhere.
@@ -250,7 +270,7 @@ _TABLE_BITS = 20
 Atoms = NDArray[np.int64]
 
 
-class ExternalCash:
+class InboundCash:
     """Counts the gifts of a crawl; `seeds` are the hosts of seeds."""
 
     def __init__(
@@ -445,8 +465,8 @@ class Quotas:
             QuotaAccounts(limits.site_pages),
             QuotaAccounts(limits.site_pages),
         )
-        self.external_cash = ExternalCash(sites, host_of, self._accounts, self._seeds)
-        self._site_index = self.external_cash.site_index
+        self.inbound_cash = InboundCash(sites, host_of, self._accounts, self._seeds)
+        self._site_index = self.inbound_cash.site_index
 
     def vouch(self, hosts: Iterable[int]) -> None:
         """Lift the limits of the sites of these hosts, which have seeds.
@@ -504,7 +524,7 @@ class Quotas:
         """Return why the host may have no more pages for now, or None."""
         if self._full_account(host) is None:
             return None
-        self.external_cash.count()
+        self.inbound_cash.count()
         full = self._full_account(host)
         return None if full is None else self._explain(host, *full)
 
@@ -522,7 +542,7 @@ class Quotas:
 
     def with_room(self, pages: NDArray[np.int64]) -> list[int]:
         """Return the pages that may be requested by now, the first ones of each host."""
-        self.external_cash.count()
+        self.inbound_cash.count()
         hosts, host_of_each = np.unique(
             np.frombuffer(self._host_of, dtype=np.uint32)[pages], return_inverse=True
         )

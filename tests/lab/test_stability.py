@@ -9,35 +9,29 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import NamedGraph
-from minicrawl.progress import Progress
-from minicrawl.ranks.centrality import degree
-from minicrawl.ranks.comparing import (
+from minicrawl.lab.commands.rank_quality import (
     BestNodes,
     Loss,
     Placed,
     Spread,
     Stability,
-    computed_anew,
-    stability,
+    stability_of,
 )
+from minicrawl.progress import Progress
+from minicrawl.ranks.centrality import degree
+from minicrawl.ranks.commands.named_ranks import RANKS, Rank
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.source import Source, opened
 
 
-def stability_of(path: Path, name: str, loss: Loss) -> Stability:
+def measured(path: Path, rank: Rank, loss: Loss) -> Stability:
     with opened(path, path) as source:
-        return of_source(source, name, loss)
+        return of_source(source, rank, loss)
 
 
-def of_source(source: Source, name: str, loss: Loss) -> Stability:
-    return stability(
-        source.graph,
-        computed_anew(name),
-        loss,
-        BestNodes([1], 3),
-        np.random.default_rng(1),
-        source.progress,
-    )
+def of_source(source: Source, rank: Rank, loss: Loss) -> Stability:
+    rng = np.random.default_rng(1)
+    return stability_of(source.graph, rank, loss, BestNodes([1], 3), rng, source.progress)
 
 
 @pytest.fixture
@@ -49,7 +43,7 @@ def ring(tmp_path: Path) -> Path:
 
 
 def test_it_is_the_rank_of_the_links_that_are_left(
-    ring: Path, monkeypatch: pytest.MonkeyPatch
+    ring: Path,
 ) -> None:
     seen: list[NamedGraph] = []
 
@@ -57,8 +51,7 @@ def test_it_is_the_rank_of_the_links_that_are_left(
         seen.append(named)
         return degree(named.graph)
 
-    monkeypatch.setattr("minicrawl.ranks.comparing.RANKS", {"watched": watched})
-    found = stability_of(ring, "watched", Loss(drop=0.3, times=4))
+    found = measured(ring, watched, Loss(drop=0.3, times=4))
     assert (found.nodes, found.edges, found.stay) == (10, 10, 7)
     whole, *parts = seen
     assert whole.graph.nodes == 10
@@ -71,7 +64,7 @@ def test_it_is_the_rank_of_the_links_that_are_left(
 
 
 def test_the_best_have_a_place_in_every_run_that_they_are_in(
-    ring: Path, monkeypatch: pytest.MonkeyPatch
+    ring: Path,
 ) -> None:
     """In the whole 0 is the best, then 3 and 6; in the parts the largest name is."""
     stayed: list[list[str]] = []
@@ -85,8 +78,7 @@ def test_the_best_have_a_place_in_every_run_that_they_are_in(
     def worth(name: int, *, is_whole: bool) -> float:
         return -float(name % 3) - name / 100 if is_whole else float(name)
 
-    monkeypatch.setattr("minicrawl.ranks.comparing.RANKS", {"by-name": by_name})
-    found = stability_of(ring, "by-name", Loss(drop=0.3, times=4))
+    found = measured(ring, by_name, Loss(drop=0.3, times=4))
     runs = [sorted(map(int, names), reverse=True) for names in stayed[1:]]
     assert found.best == tuple(
         Placed(
@@ -109,13 +101,13 @@ def test_it_is_told_how_far_it_has_come(ring: Path) -> None:
         yield told.append if label == "stability" else lambda _share: None
 
     with opened(ring, ring, progress) as source:
-        of_source(source, "degree", Loss(0.5, 3))
+        of_source(source, RANKS["degree"], Loss(0.5, 3))
     assert told[-1] == 1
     assert all(one < other for one, other in pairwise(told))
 
 
 def test_a_real_graph_keeps_most_of_its_order(shared_graph: Callable[[str], Path]) -> None:
-    found = stability_of(shared_graph("wiki-Vote.txt.gz"), "degree", Loss(0.3, 3))
+    found = measured(shared_graph("wiki-Vote.txt.gz"), RANKS["degree"], Loss(0.3, 3))
     assert found.stay == 7115 - 2134
     assert found.kendall.mean is not None
     assert found.kendall.least is not None
