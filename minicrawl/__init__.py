@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from minicrawl.crawl.parts import PageRead
     from minicrawl.crawl.progress import Progress
     from minicrawl.errors import MinicrawlError
-    from minicrawl.export.cells import ExportRow
     from minicrawl.model import State
+    from minicrawl.report.selected_pages import ExportRow
     from minicrawl.results import Store, StoredPage
 
 _HOMES = {
@@ -55,7 +55,7 @@ _HOMES = {
     "PageRead": "minicrawl.crawl.parts",
     "Progress": "minicrawl.crawl.progress",
     "MinicrawlError": "minicrawl.errors",
-    "ExportRow": "minicrawl.export.cells",
+    "ExportRow": "minicrawl.report.selected_pages",
     "Warned": "minicrawl.crawl.events",
     "State": "minicrawl.model",
 }

@@ -46,9 +46,9 @@ from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import LONG, WorkerPool, open_web_access, worker_count
 from minicrawl.crawl.workers.worker import WorkerConfig
 from minicrawl.errors import UsageError
-from minicrawl.export.drafts import scratch
 from minicrawl.fetch.resolver import trusted_among
 from minicrawl.memory import RARE_GARBAGE_COLLECTION
+from minicrawl.own_files import scratch
 from minicrawl.store import tables
 from minicrawl.store.files import set_aside
 from minicrawl.store.reader import archive_folder
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     import httpx
 
     from minicrawl.crawl.start.preview import Preview
-    from minicrawl.export.cells import ExportRow
+    from minicrawl.report.selected_pages import ExportRow
 
 
 _NOT_ALL_ASKED = "not all links were asked for that are not crawled: the next run goes on with them"
@@ -186,7 +186,7 @@ class Crawl:
 
     def pages(self, count: int = 0) -> Iterator[ExportRow]:
         """Yield the best `count` pages in the store, read or not; all pages if `count` is 0."""
-        from minicrawl.report.ranks import PageSelection, rows
+        from minicrawl.report.selected_pages import PageSelection, rows
         from minicrawl.report.snapshot import snapshot
 
         with snapshot(self.settings.storing.store) as seen:

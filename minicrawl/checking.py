@@ -35,7 +35,6 @@ from minicrawl.crawl.start.resume import terms_of
 from minicrawl.crawl.workers.pool import open_web_access
 from minicrawl.crawl.workers.worker import WorkerConfig
 from minicrawl.errors import Damaged, MinicrawlError
-from minicrawl.export.drafts import scratch
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.resolver import trusted_among
 from minicrawl.model import (
@@ -52,14 +51,13 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
+from minicrawl.own_files import scratch
 from minicrawl.ports import Clock, PageFetcher
-from minicrawl.report.archived import is_style, needed_by_style
-from minicrawl.report.link_graphs import urls
-from minicrawl.report.links import PageReferences
-from minicrawl.report.problems import link_counts
-from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.report.archived_pages import is_style, needed_by_style
+from minicrawl.report.page_links import PageReferences, link_counts
+from minicrawl.report.snapshot import Snapshot, snapshot, urls
 from minicrawl.store import tables
-from minicrawl.store.files import CheckRow, FindingRow, all_checks, keep_checks, keep_findings
+from minicrawl.store.derived import CheckRow, FindingRow, all_checks, keep_checks, keep_findings
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.encoding import decode

@@ -1,16 +1,30 @@
-"""The files of a store, which may come from somebody else.
+"""Files on disk: those of a store, opened safely, and those of the user, replaced at once.
 
-Law: a file beside a store, or in a folder beside it, is never a symbolic link, a hard link, a pipe
+Laws: a file beside a store, or in a folder beside it, is never a symbolic link, a hard link, a pipe
 or a device: opening a store reads and writes nothing elsewhere, and never blocks. The path of the
 store itself may be a symbolic link, because the user named it.
+
+A file that is replaced keeps its links, its mode and, if permitted, its owner. Leftovers of a
+command that was killed are removed by the next one that writes in the same folder; files that
+another command is writing are not.
+
+draft   a file or folder whose name ends in `.part`; its writer holds a lock on it, which ends with
+        the process
 """
 
+import fcntl
 import os
+import re
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
+from typing import BinaryIO
 
-from minicrawl.errors import UsageError
+from minicrawl.errors import MinicrawlError, UsageError
 
 
 def refuse_links(path: Path) -> Path:
@@ -58,3 +72,175 @@ def open_own(path: Path, flags: int) -> int:
         os.close(handle)
         refuse_links(path)
     return handle
+
+
+# ================================================================ drafts
+
+_END = ".part"
+_LONGEST = 50
+"""Characters of a file's name that its draft repeats, so that the draft's name is not too long."""
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file that replaces `path`, or the target of that link, when it is complete."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name a file")
+    if path.exists() and not path.is_file():
+        with path.open("wb") as device:  # a device is written to, never replaced
+            yield device
+        return
+    place = _end_of_links(path)
+    with _written(path), _draft(path, place) as (file, draft):
+        yield file
+        file.flush()
+        _keep_mode_and_owner(file.fileno(), place)
+        os.fsync(file.fileno())
+        draft.replace(place)
+
+
+@contextmanager
+def drafting(path: Path) -> Iterator[Path]:
+    """Yield a folder beside `path` for its draft. The folder is deleted in the end."""
+    folder = path.parent
+    with _refused(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, draft = _claimed_folder(folder, _beginning(path))
+    with _held_folder(handle, draft):
+        yield draft
+
+
+@contextmanager
+def scratch(label: str, parent: Path | None = None) -> Iterator[Path]:
+    """Yield a temporary folder, which is deleted in the end."""
+    folder = parent or Path(tempfile.gettempdir())
+    with _held_folder(*_claimed_folder(folder, f"minicrawl-{label}-")) as made:
+        yield made
+
+
+# ---------------------------------------------------------------- files
+
+
+def _end_of_links(path: Path) -> Path:
+    place = Path(os.path.realpath(path))
+    if place.is_symlink():  # realpath returns a link only if it cannot be resolved
+        raise UsageError(f"{path} is a symbolic link that leads in a circle")
+    return place
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """Name the file in the error if the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (ENOSPC, EDQUOT):
+            raise
+        raise MinicrawlError(f"{path} cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def _refused(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def _draft(path: Path, place: Path) -> Iterator[tuple[BinaryIO, Path]]:
+    with _refused(path):
+        handle, draft = _claimed_file(place.parent, _beginning(place))
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file, draft
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _keep_mode_and_owner(handle: int, place: Path) -> None:
+    try:
+        old = place.stat()
+    except FileNotFoundError:
+        os.fchmod(handle, _usual_mode())
+        return
+    with suppress(PermissionError):  # only root may change the owner
+        os.fchown(handle, old.st_uid, old.st_gid)
+    os.fchmod(handle, stat.S_IMODE(old.st_mode))
+
+
+def _usual_mode() -> int:
+    """Return the mode that a file gets from a plain `open`."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+# ---------------------------------------------------------------- drafts
+
+
+def _beginning(place: Path) -> str:
+    return f".{place.name[:_LONGEST]}-"
+
+
+def _claimed_file(folder: Path, beginning: str) -> tuple[int, Path]:
+    """Create and lock a new file."""
+    _remove_leftovers(folder, beginning)
+    while True:
+        handle, name = tempfile.mkstemp(prefix=beginning, suffix=_END, dir=folder)
+        if _is_claimed(handle, Path(name)):
+            return handle, Path(name)
+        os.close(handle)
+
+
+def _claimed_folder(folder: Path, beginning: str) -> tuple[int, Path]:
+    """Create and lock a new folder."""
+    _remove_leftovers(folder, beginning)
+    while True:
+        made = Path(tempfile.mkdtemp(prefix=beginning, suffix=_END, dir=folder))
+        with suppress(FileNotFoundError):
+            handle = os.open(made, os.O_RDONLY)
+            if _is_claimed(handle, made):
+                return handle, made
+            os.close(handle)
+
+
+def _is_claimed(handle: int, draft: Path) -> bool:
+    """Lock the draft. Return False if it was removed as a leftover before."""
+    with suppress(OSError):  # without file locks, leftovers are not removed either
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        return os.path.samestat(draft.stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def _held_folder(handle: int, draft: Path) -> Iterator[Path]:
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        os.close(handle)
+
+
+def _remove_leftovers(folder: Path, beginning: str) -> None:
+    """Remove drafts that nobody holds."""
+    form = re.compile(f"{re.escape(beginning)}[a-z0-9_]{{8}}{re.escape(_END)}")
+    for draft in folder.iterdir():
+        if form.fullmatch(draft.name):
+            with suppress(OSError):  # held by another user, or just removed
+                _remove_unless_held(draft)
+
+
+def _remove_unless_held(draft: Path) -> None:
+    handle = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            shutil.rmtree(draft)
+        else:
+            draft.unlink()
+    finally:
+        os.close(handle)

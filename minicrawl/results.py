@@ -19,18 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.config.parts import Storing
-from minicrawl.export.cells import COLUMNS, ExportRow
 from minicrawl.model import State
-from minicrawl.report import errors as reasons
-from minicrawl.report import links as linked
-from minicrawl.report import problems, ranks
-from minicrawl.report.archived import PageVersion, made_text, version
-from minicrawl.report.errors import ErrorQuery, ErrorReport, errors
-from minicrawl.report.kept import kept, scores
-from minicrawl.report.ranks import PageSelection, score_column
-from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.source import Source, opened
-from minicrawl.report.status import Status, status
+from minicrawl.report import page_links, selected_pages
+from minicrawl.report import page_links as linked
+from minicrawl.report import page_states as reasons
+from minicrawl.report.archived_pages import PageVersion, made_text, version
+from minicrawl.report.crawl_status import Status, status
+from minicrawl.report.page_states import ErrorQuery, ErrorReport, errors
+from minicrawl.report.selected_pages import COLUMNS, ExportRow, PageSelection, score_column
+from minicrawl.report.snapshot import Snapshot, saved_ranks, scores
+from minicrawl.report.store_graph import Source, opened
 from minicrawl.store.derived import OPIC
 
 if TYPE_CHECKING:
@@ -151,7 +149,7 @@ class Store(AbstractContextManager["Store"]):
     ) -> Iterator[ExportRow]:
         """Return the best pages by a rank; all pages if `count` is 0."""
         selection = PageSelection(count=count, by=by, host=host, states=frozenset(states))
-        return ranks.rows(self._seen, selection)
+        return selected_pages.rows(self._seen, selection)
 
     def page(self, url: str) -> StoredPage:
         """Return the page at a URL as it was fetched last, from a crawl that keeps pages."""
@@ -179,15 +177,15 @@ class Store(AbstractContextManager["Store"]):
         """Return the pages that link to a page, most important first."""
         return linked.backlinks(self._seen, url, count).pages
 
-    def broken_links(self, host: str | None = None) -> list[problems.BrokenLink]:
+    def broken_links(self, host: str | None = None) -> list[page_links.BrokenLink]:
         """Return the broken links."""
-        return problems.broken_links(self._seen, host)
+        return page_links.broken_links(self._seen, host)
 
     # ------------------------------------------------------------ ranks and the graph
 
     def ranks(self) -> list[str]:
         """Return the names of saved ranks; `opic` is the importance."""
-        return [OPIC, *(rank.row.name for rank in kept(self.path, self._seen.connection))]
+        return [OPIC, *(rank.row.name for rank in saved_ranks(self.path, self._seen.connection))]
 
     def rank(self, name: str = OPIC) -> NDArray[np.float64]:
         """Return the score of each page ID; NaN for pages without a score."""
@@ -204,7 +202,7 @@ class Store(AbstractContextManager["Store"]):
         """Return all pages as columns, most important first, with a column per extra rank."""
         names = (*COLUMNS, *map(score_column, others))
         table: dict[str, list[Any]] = {name: [] for name in names}
-        for block in ranks.blocks(self._seen, PageSelection(), others):
+        for block in selected_pages.blocks(self._seen, PageSelection(), others):
             for name in names:
                 table[name] += block[name]
         return table

@@ -1,5 +1,13 @@
-"""Numbers and times in sentences."""
+"""Text for people: numbers and times in sentences, and text of strangers made harmless.
 
+Laws: a spreadsheet's cell never begins like a formula, wherever a spreadsheet looks for one.
+Control characters, line breaks and bidirectional marks are replaced by their names, such as \\x1b.
+Plain text is not changed.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
@@ -24,3 +32,55 @@ def rate(per_second: float) -> str:
     """Format a rate, to two digits if small: 1,234/s, 12/s, 0.25/s."""
     figures = f"{per_second:,.0f}" if per_second >= 9.5 else f"{per_second:.2g}"  # noqa: PLR2004
     return f"{figures}/s"
+
+
+# ================================================================ text of strangers
+
+# Characters that Excel, LibreOffice and Google accept as the start of a formula, full-width and
+# small forms included, after any characters that they skip or strip.
+_FORMULA = "[\\s\ufeff\u200b-\u200d\u2060]*[=+\\-@\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20]"
+_BEGINS_SO = re.compile(_FORMULA)
+# Where the decimal separator is a comma, spreadsheets split the cells of a file at semicolons.
+_NEXT_BEGINS_SO = re.compile(f";(?={_FORMULA})")
+
+_LONGEST_PILE = 4
+"""Maximum combining marks per letter: no script needs more, and thousands cover nearby lines."""
+_PILE = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+    f"{{{_LONGEST_PILE},}}"
+)
+_JOINERS = "\u200c\u200d"  # Persian and emoji need these, and they do not move text
+
+
+def visible(text: str) -> str:
+    """Return the text with non-printing characters shown by name."""
+    if text.isascii() and text.isprintable():
+        return text
+    shown = "".join(c if c.isprintable() or c in _JOINERS else _name(c) for c in text)
+    return _PILE.sub(lambda pile: pile[0][:_LONGEST_PILE], shown)
+
+
+def _name(character: str) -> str:
+    """Return a space for any kind of space, otherwise the escape that Python uses."""
+    return " " if unicodedata.category(character) == "Zs" else ascii(character)[1:-1]
+
+
+def all_harmless(texts: Sequence[str]) -> Sequence[str]:
+    """Return the texts as cells.
+
+    Columns where all texts are plain, as in most, are checked at once.
+    """
+    text, starts = "".join(texts), "".join([text[:1] for text in texts])
+    if text.isascii() and text.isprintable() and starts.isalnum() and ";" not in text:
+        return texts
+    return list(map(harmless, texts))
+
+
+def harmless(text: str) -> str:
+    """Return the text as a spreadsheet cell."""
+    if not text or (
+        text[0].isalnum() and text.isascii() and text.isprintable() and ";" not in text
+    ):
+        return text
+    cell = visible(_NEXT_BEGINS_SO.sub(";'", text))
+    return f"'{cell}" if _BEGINS_SO.match(text) or text[0] in "\t\r" else cell

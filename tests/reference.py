@@ -26,10 +26,9 @@ from minicrawl.config.parts import SECTIONS, TABLE
 from minicrawl.config.setting import Setting, differs
 from minicrawl.control.requests import SUFFIX as CONTROL
 from minicrawl.crawl.cookies import SUFFIX as COOKIES
-from minicrawl.export.cells import PAGE_LINK_COLUMNS, ExportRow
-from minicrawl.export.drawings import DRAWINGS
-from minicrawl.export.formats import WRITERS
-from minicrawl.report.links import RAW_COLUMNS
+from minicrawl.report.formats import DRAWINGS, WRITERS
+from minicrawl.report.page_links import RAW_COLUMNS
+from minicrawl.report.selected_pages import PAGE_LINK_COLUMNS, ExportRow
 from minicrawl.store.derived import SUFFIX
 from minicrawl.store.reader import ARCHIVE, DASHBOARD, JUDGED, LOCK, SEARCH
 from tests.readme import command_tree, context_of

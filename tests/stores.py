@@ -7,9 +7,9 @@ from pathlib import Path
 
 from minicrawl.frontier.checkpoint import cut_checkpoint, load_frontier
 from minicrawl.frontier.importance import gathered
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.records import (
     CHANGED,

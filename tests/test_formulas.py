@@ -16,10 +16,8 @@ PLACES = sorted({place for row in ROWS for place in re.findall(r"`([\w.]+)`", ro
 # Modules of formulas that people would look for here; helpers of these are found from there.
 MATHEMATICS = (
     "opic.estimate",
-    "opic.importance",
-    "opic.refine",
-    "opic.windows.interpolation",
-    "opic.windows.measured",
+    "opic.convergence",
+    "opic.windows",
     "ranks.centrality",
     "ranks.compare",
     "ranks.scores",

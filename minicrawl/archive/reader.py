@@ -16,7 +16,6 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.archive.digest import EMPTY
 from minicrawl.archive.index import (
     ArchiveIndex,
     Found,
@@ -27,6 +26,7 @@ from minicrawl.archive.index import (
     short,
 )
 from minicrawl.archive.record import (
+    EMPTY,
     WITH_BODY,
     Answer,
     Codec,

@@ -1,18 +1,12 @@
-"""Records: one answer as bytes, each with its own checksum.
+"""Body digests: they identify equal bodies, so that each body is stored once.
 
-Laws: `read(pack(answer)) == answer`. A record names its dictionary by number, so records with and
-without a dictionary can be mixed. Reading a damaged record raises `Damaged`; it never returns a
-wrong answer.
+Laws: bodies with the same digest are the same body. Two bodies may share hash and length, by chance
+or by an attacker's design; they then get different numbers, and only comparing the bodies
+themselves decides which number applies.
 
-head      URL, status, headers and so on, as JSON
-body      the archived content: the decoded body, or its text
-digest    of the body; equal digests mean equal bodies
-key       64-bit hash of the URL
-revisit   a record without a body; its digest names the record that has the body
-
-layout    magic, checksum of all bytes that follow, kind, kind of digest, dictionary, length of the
-          payload, length of the head in it, key, time, digest; then the payload: head and body in
-          one zstd frame. The payload of a dictionary record is the dictionary itself.
+hash      the content hash that the crawl computes anyway; a second hash just for the archive would
+          add a fifth to the time that packing a body takes
+digest    the hash, the length and a number
 """
 
 from __future__ import annotations
@@ -21,13 +15,12 @@ import json
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from functools import lru_cache, partial
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from minicrawl.archive.digest import EMPTY, BodyHasher, DigestKind, digest_of, next_digest
 from minicrawl.errors import Damaged
 from minicrawl.model import FailureKind, Moved, Request, Response
 from minicrawl.web.encoding import decode
@@ -36,6 +29,72 @@ from minicrawl.web.responses import DocumentType, parse_content_type, type_of
 if TYPE_CHECKING:
     import zstandard
 
+# ================================================================ digest
+#
+# Body digests: they identify equal bodies, so that each body is stored once.
+#
+# Laws: bodies with the same digest are the same body. Two bodies may share hash and length, by
+# chance or by an attacker's design; they then get different numbers, and only comparing the bodies
+# themselves decides which number applies.
+#
+# hash      the content hash that the crawl computes anyway; a second hash just for the archive
+# would add a fifth to the time that packing a body takes digest    the hash, the length and a
+# number
+
+HASH_BYTES = 8
+_LENGTH_BYTES, _NUMBER_BYTES = 6, 2
+_NUMBER_OFFSET = HASH_BYTES + _LENGTH_BYTES
+DIGEST_BYTES = _NUMBER_OFFSET + _NUMBER_BYTES
+
+
+class DigestKind(IntEnum):
+    """Algorithm of a digest. The values are stored in archives and must not change."""
+
+    SHA256 = 0  # the first half of a SHA-256; only the oldest archives have it
+    CONTENT = 1
+
+
+def digest_of(body: bytes, content: int | None = None) -> bytes:
+    """Return the digest with number 0 of a body. `content` is its hash, if already known."""
+    if content is None:
+        code = blake2b(body, digest_size=HASH_BYTES).digest()
+    else:
+        code = content.to_bytes(HASH_BYTES, "little", signed=True)
+    return code + len(body).to_bytes(_LENGTH_BYTES + _NUMBER_BYTES, "little")
+
+
+EMPTY = digest_of(b"")
+"""Digest of the empty body."""
+
+
+def next_digest(digest: bytes) -> bytes:
+    """Return the digest with the next number, for another body with the same hash and length."""
+    number = int.from_bytes(digest[_NUMBER_OFFSET:], "little") + 1
+    return digest[:_NUMBER_OFFSET] + number.to_bytes(_NUMBER_BYTES, "little")
+
+
+class BodyHasher:
+    """Incremental hash of a body, for comparison with a digest of the given kind."""
+
+    def __init__(self, kind: int) -> None:
+        self._is_content = kind != DigestKind.SHA256
+        self._hash = blake2b(digest_size=HASH_BYTES) if self._is_content else sha256()
+        self._length = 0
+
+    def add(self, piece: bytes) -> None:
+        """Feed the next bytes of the body."""
+        self._hash.update(piece)
+        self._length += len(piece)
+
+    def has_made(self, digest: bytes) -> bool:
+        """Return True if `digest`, apart from its number, fits the bytes fed so far."""
+        code = self._hash.digest()
+        if not self._is_content:
+            return digest == code[:DIGEST_BYTES]
+        return digest[:_NUMBER_OFFSET] == code + self._length.to_bytes(_LENGTH_BYTES, "little")
+
+
+# ================================================================ record
 
 MAGIC = b"\x8fmp1"
 _LAYOUT = Struct("<4sIBBHIIqd16s")

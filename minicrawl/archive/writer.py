@@ -42,10 +42,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.archive.digest import EMPTY
 from minicrawl.archive.index import IndexRow, index_errors, short
 from minicrawl.archive.reader import TRAINED_AGAIN, TRAINED_AT, ArchiveReader, leave_spare, trained
 from minicrawl.archive.record import (
+    EMPTY,
     WITH_BODY,
     Header,
     RecordKind,

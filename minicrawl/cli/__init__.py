@@ -31,8 +31,8 @@ import click
 from minicrawl import plugins
 from minicrawl.cli.examples import GROUPS, epilog
 from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.export.cells import visible
 from minicrawl.version import __version__
+from minicrawl.wording import visible
 
 PROGRAM = "minicrawl"
 COMPLETION_VARIABLE = "_MINICRAWL_COMPLETE"

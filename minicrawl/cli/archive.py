@@ -15,11 +15,10 @@ from minicrawl.cli.common.options import given_options
 from minicrawl.cli.common.stores import json_option, own_store_option, store_with_pages_option
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.crawl.settle.keeping import prune_store
-from minicrawl.export.cells import visible
-from minicrawl.report.archived import folder_of, kept_pages, keys_of_best, lost_pages, moment
+from minicrawl.report.archived_pages import folder_of, kept_pages, keys_of_best, lost_pages, moment
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.reader import archive_folder, reading
-from minicrawl.wording import counted
+from minicrawl.wording import counted, visible
 
 folder_argument = click.argument(
     "folder",

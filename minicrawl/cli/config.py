@@ -6,7 +6,7 @@ from minicrawl.cli.common.options import CommandWithSettings, loaded_options
 from minicrawl.cli.common.tables import show_json
 from minicrawl.config import Loaded
 from minicrawl.config.settings import as_document, as_toml, told_ignored
-from minicrawl.export.cells import visible
+from minicrawl.wording import visible
 
 
 @click.command(cls=CommandWithSettings)

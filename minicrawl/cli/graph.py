@@ -9,7 +9,7 @@ from minicrawl.cli.common.stores import json_option, source_options
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.graph.outline import outline
 from minicrawl.model import KNOWN
-from minicrawl.report.source import Source, as_linked
+from minicrawl.report.store_graph import Source, as_linked
 
 _SEED = 1
 """Fixed, so that a graph is always measured from the same pages."""

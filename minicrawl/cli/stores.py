@@ -21,13 +21,12 @@ from minicrawl.cli.common.stores import json_option, own_store_option, progress
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.config import Loaded, Settings
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
-from minicrawl.wording import counted
+from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:
     from minicrawl.crawl.recorded import WarcImport
     from minicrawl.crawl.start.graph_import import Imported
-    from minicrawl.report.status import Status
+    from minicrawl.report.crawl_status import Status
 
 
 _OF_REQUESTS = ("warc", "check-external", "check-assets")
@@ -72,7 +71,7 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
 
 def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -> None:
     from minicrawl.crawl.recorded import import_warcs
-    from minicrawl.report.status import status
+    from minicrawl.report.crawl_status import status
 
     with progress("import") as tell:
         made = import_warcs(files, settings.with_values({"max-tries": 1}), _warn, tell)
@@ -125,7 +124,7 @@ def _refuse_options_of_pages() -> None:
 def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
     from minicrawl.crawl.start.graph_import import import_graph
     from minicrawl.graphfiles.reading import PIPE
-    from minicrawl.report.source import opened
+    from minicrawl.report.store_graph import opened
     from minicrawl.store.reader import refuse_to_overwrite
 
     refuse_to_overwrite(store)

@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.cluster.channels import BatchError
-from minicrawl.frontier.channels import MOST_SHARDS
 from minicrawl.opic.money import UNIT
+from minicrawl.opic.shard_channels import MOST_SHARDS
 
 _BYTES = 8
 
@@ -121,7 +121,7 @@ class AddressRecordError(ValueError):
     """A record that no shard writes."""
 
 
-def with_own(
+def with_own_part(
     parts: AddressParts, shard: int, generation: int, *, is_used: bool
 ) -> dict[int, AddressPart]:
     """Return the record as this shard leaves it.
@@ -143,7 +143,7 @@ def _own(parts: AddressParts, shard: int) -> int:
     return even if even <= free else has
 
 
-def who_looks(parts: AddressParts, shard: int) -> list[int]:
+def shards_to_notify(parts: AddressParts, shard: int) -> list[int]:
     """Return the other shards that would change their parts."""
     return sorted(
         other for other, has in parts.items() if other != shard and _own(parts, other) != has.part
@@ -211,7 +211,7 @@ def ahead_s(left: float, pace: float) -> float:
     return max(SHORTEST_S, left / (PARTS * pace))
 
 
-def granted_anew(
+def new_grants(
     budget: int,
     granted: Mapping[int, int],
     needs: Mapping[int, ShardNeed],
@@ -281,14 +281,14 @@ def _wanted(need: ShardNeed, soon_s: float) -> int:
 # lack      what a pot holds below its share
 
 
-class PotTold(NamedTuple):
+class PotFacts(NamedTuple):
     """A shard's pot and number of unread pages, as told to the others."""
 
     atoms: int
     unread: int
 
 
-def to_level(shard: int, told: Mapping[int, PotTold], least: int = 1) -> dict[int, int]:
+def levelling_transfers(shard: int, told: Mapping[int, PotFacts], least: int = 1) -> dict[int, int]:
     """Return what this shard's pot sends to each other pot: its part of what they lack.
 
     Sums below `least` are left out, since they are not worth a batch.
@@ -319,7 +319,7 @@ def to_level(shard: int, told: Mapping[int, PotTold], least: int = 1) -> dict[in
 _STEPS = 8
 """Bins per octave."""
 
-NO_LEVEL = 0
+NO_THRESHOLD = 0
 """Level that admits every page."""
 
 
@@ -331,10 +331,10 @@ def sketch(keys: NDArray[np.int64], most: int) -> Counter[int]:
     return Counter(dict(zip(bins[told].tolist(), counts[told].tolist(), strict=True)))
 
 
-def water_level(sketches: Iterable[Mapping[int, int]], pages: int) -> int:
+def cash_threshold(sketches: Iterable[Mapping[int, int]], pages: int) -> int:
     """Return the highest level, as a key, with at least `pages` pages above it.
 
-    If fewer pages wait, that is `NO_LEVEL`.
+    If fewer pages wait, that is `NO_THRESHOLD`.
     """
     waiting = Counter[int]()
     for one in sketches:
@@ -344,7 +344,7 @@ def water_level(sketches: Iterable[Mapping[int, int]], pages: int) -> int:
         above += waiting[place]
         if above >= pages:
             return _least_key(place)
-    return NO_LEVEL
+    return NO_THRESHOLD
 
 
 def _bins(keys: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -359,7 +359,7 @@ def _bins(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _least_key(place: int) -> int:
     """Return the least key of a bin. Bin 0 has none, so its level admits every page."""
-    return int(UNIT * 2 ** (place / _STEPS - _STEPS)) if place else NO_LEVEL
+    return int(UNIT * 2 ** (place / _STEPS - _STEPS)) if place else NO_THRESHOLD
 
 
 # ================================================================ facts
@@ -424,12 +424,12 @@ class ShardFacts(NamedTuple):
     """True if more hosts may be asked than the shard asks at a time."""
 
     @property
-    def pot_told(self) -> PotTold:
+    def pot_facts(self) -> PotFacts:
         """The part that levelling needs."""
-        return PotTold(self.pot, self.waiting)
+        return PotFacts(self.pot, self.waiting)
 
 
-def pages_above(told: Iterable[ShardFacts], within_s: float) -> int:
+def pages_to_admit(told: Iterable[ShardFacts], within_s: float) -> int:
     """Return the number of pages above the common level for the next `within_s` seconds."""
     least = min(HEADROOM, 1 + within_s / TELL_S)
     return ceil(

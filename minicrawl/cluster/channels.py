@@ -23,8 +23,8 @@ So the engine may lose, repeat, delay and reorder messages, and no atom is lost 
 Deduplication by the engine was refused: NATS before 2.10.5 can lose messages by it.
 
 Nothing here has a table of its own. The log has the SEND and RECEIVE steps, a batch is made again
-from its step, the ends of the channels are in `frontier.channels`, and the outbox follows from the
-ledger: a foreign page waits in it if it holds cash or has never been sent.
+from its step, the ends of the channels are in `opic.shard_channels`, and the outbox follows from
+the ledger: a foreign page waits in it if it holds cash or has never been sent.
 
 rhythm    how long a shard waits before it tells facts or sends cash
 batches   the wire format, which refuses what no shard makes
@@ -45,11 +45,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from minicrawl.frontier.channels import MOST_SHARDS, ChannelEnd, Channels
 from minicrawl.model import PageId
-from minicrawl.opic.journal import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger import FOREIGN, Ledger, Plan
+from minicrawl.opic.ledger import FOREIGN, Books, Ledger, Plan, Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
+from minicrawl.opic.shard_channels import MOST_SHARDS, ChannelEnd, Channels
 
 # ================================================================ rhythm
 #
@@ -67,7 +66,7 @@ QUICK_SHARDS = 16
 """Number of shards that may all use `QUICKEST_S`; with more shards each pair waits longer."""
 
 
-def rhythm_s(age_s: float, shards: int, longest_s: float) -> float:
+def exchange_interval_s(age_s: float, shards: int, longest_s: float) -> float:
     """Return the wait in a crawl of this age; `longest_s` is the wait in an old crawl."""
     quickest_s = QUICKEST_S * max(1.0, shards / QUICK_SHARDS) ** 2
     return min(longest_s, max(quickest_s, PART * age_s))

@@ -43,7 +43,7 @@ from minicrawl.cluster.engine import (
     Fenced,
     KeyTaken,
     KeyValues,
-    connected_anew,
+    connect_engine,
     import_engine,
     opened,
 )
@@ -60,8 +60,8 @@ from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
 from minicrawl.errors import MinicrawlError, NoRoom, StoreError
-from minicrawl.frontier.channels import ShardPlace
 from minicrawl.memory import mmap_large_arrays
+from minicrawl.opic.shard_channels import ShardPlace
 from minicrawl.store.reader import archive_folder
 
 if TYPE_CHECKING:
@@ -103,13 +103,13 @@ class EngineAddressRecords:
             lambda: self._set(_key(address), parts_as_bytes(parts), revision)
         )
 
-    async def point_out(self, address: str, shards: Sequence[int]) -> None:
+    async def notify(self, address: str, shards: Sequence[int]) -> None:
         """Put the address on the lists of these shards, for their present or next holders."""
         for shard in shards:
             while not await _until_answered(lambda: self._list(shard, address)):  # noqa: B023
                 pass  # somebody else has changed the list
 
-    async def pointed_out(self) -> AsyncIterator[str]:
+    async def notifications(self) -> AsyncIterator[str]:
         """Yield addresses from this shard's list, without end."""
         while True:
             try:
@@ -192,7 +192,7 @@ FRESH_S = 4.0
 """Age at which facts stop holding others back: their shard may be moving, or cut off."""
 
 
-async def told_entry(engine: ClusterEngine, shard: int, run: int) -> int:
+async def last_told_entry(engine: ClusterEngine, shard: int, run: int) -> int:
     """Return the last log entry that holders of the shard have told of, or 0.
 
     Facts of earlier runs are used if this run has none: entries are counted over all runs.
@@ -298,8 +298,8 @@ class EngineExchange:
 # Laws: it ends at once when its node does. It requests nothing before the node has said what the
 # shard may do. Its last message is how the crawl ended.
 
-STORE = "crawl.db"
-_AGAIN_S_PROCESS = 0.1
+STORE_NAME = "crawl.db"
+_ASK_AGAIN_S = 0.1
 _NODE_IS_GONE = 1
 _LEAST_FREE = 1 << 20
 """Free disk space in bytes, below which SQLite cannot write a batch."""
@@ -380,12 +380,12 @@ class ShardChild:
 
     async def _crawled(self, engine: ClusterEngine, job: ShardJob) -> ShardEnd:
         place = ShardPlace(job.shard, job.shards)
-        store = _fresh_folder(job) / STORE
+        store = _fresh_folder(job) / STORE_NAME
         self._exchange = exchange = EngineExchange(engine, place, job.run)
         exchange.until = self._until
         loaded = _settings(job, store)
         storing, tell = loaded.settings.storing, self._warnings.put_nowait
-        least = await told_entry(engine, job.shard, job.run)
+        least = await last_told_entry(engine, job.shard, job.run)
         async with _replicated(engine, job, storing, least, tell) as replica:
             records = EngineAddressRecords(engine, place, job.generation)
             setup = ShardSetup(place, exchange, replica, addresses=records)
@@ -460,7 +460,7 @@ class ShardChild:
     async def _set(self, crawl: Crawl, values: dict[str, object]) -> None:
         """Change settings of the crawl, retrying until it can be asked."""
         while await self._ask(ControlRequest(verb=Verb.SET, values=values)) is None:
-            await asyncio.sleep(_AGAIN_S_PROCESS)
+            await asyncio.sleep(_ASK_AGAIN_S)
 
     async def _ask(self, request: ControlRequest) -> Reply | None:
         """Return the crawl's reply, or None if it is not running or too busy."""
@@ -502,7 +502,7 @@ async def _replicated(
     taken = await take_over(engine, shard, store, least=least, tell=tell)
     if storing.keeps_answers:
         pages = await take_over_pages(engine, shard, archive_folder(store), tell)
-    connect = partial(connected_anew, job.access)
+    connect = partial(connect_engine, job.access)
     replica = await asyncio.to_thread(
         ShardReplica, shard, store, taken, connect, ReplicaLimits(), pages
     )

@@ -134,7 +134,7 @@ class ShardLogs(Protocol):
     async def remove_entries(self, shard: int, up_to: int) -> None:
         """Remove all entries up to and including `up_to`. The others keep their numbers."""
 
-    async def distrust(self, shard: int) -> None:
+    async def change_leader(self, shard: int) -> None:
         """Make another server lead, if there is one: confirmed entries are missing on this one."""
 
 
@@ -186,10 +186,10 @@ class KeyValues(Protocol):
 class BeatKeys(KeyValues, Protocol):
     """Keys with a leader of their own, for what nodes repeat every second."""
 
-    async def lead_apart(self) -> None:
+    async def separate_leaders(self) -> None:
         """Make a server lead the beats that does not lead the keys, if there are several."""
 
-    async def leave_server(self) -> None:
+    async def switch_server(self) -> None:
         """Connect to another server, if there are several.
 
         This server may be cut off from the others.
@@ -279,7 +279,7 @@ async def opened(access: ClusterAccess, *, makes: bool = True) -> AsyncIterator[
     as well, instead of being made.
     """
     try:
-        engine = await connected_anew(access, makes=makes)
+        engine = await connect_engine(access, makes=makes)
     except EngineError as error:
         raise UsageError(str(error)) from error
     try:
@@ -301,7 +301,7 @@ def import_engine() -> None:
         raise UsageError(_MISSING) from None
 
 
-async def connected_anew(access: ClusterAccess, *, makes: bool = True) -> ClusterEngine:
+async def connect_engine(access: ClusterAccess, *, makes: bool = True) -> ClusterEngine:
     """Open another connection to the engine. The caller closes it."""
     import_engine()
     from minicrawl.cluster.nats.connecting import connect

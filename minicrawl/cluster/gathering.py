@@ -52,12 +52,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cluster.child import told_entry
+from minicrawl.cluster.child import last_told_entry
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.kept_pages import drafted, fetch_archives, has_pages, join_archives
 from minicrawl.cluster.replica import find_end, restore
 from minicrawl.cluster.shard_stores import (
-    Ahead,
     GatheredTurn,
     Holdings,
     NumberedShards,
@@ -67,6 +66,7 @@ from minicrawl.cluster.shard_stores import (
     ShardStore,
     ShardTurns,
     Small,
+    UnmatchedBatches,
     blocks,
     counters_of_all,
     holdings,
@@ -88,18 +88,17 @@ from minicrawl.cluster.terms import (
 )
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.export.drafts import drafting, scratch
 from minicrawl.frontier.importance import gathered as gathered_importance
 from minicrawl.model import State
-from minicrawl.opic.journal import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger import READ, UNREAD, Ledger, Totals
+from minicrawl.opic.ledger import READ, UNREAD, Books, Ledger, Spending, Step, StepKind, Totals
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows.interpolation import TICK_BITS
+from minicrawl.opic.windows import TICK_BITS
+from minicrawl.own_files import drafting, scratch
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.report.snapshot import load
 from minicrawl.store import tables
-from minicrawl.store.blobs import pack
 from minicrawl.store.files import files_of
+from minicrawl.store.questions import endowments, is_begun
 from minicrawl.store.reader import (
     ARCHIVE,
     LOCK,
@@ -115,16 +114,8 @@ from minicrawl.store.records import (
     StoreTerms,
     reporting_damage,
 )
-from minicrawl.store.writer import (
-    PackedStep,
-    StoreWriter,
-    add_steps,
-    begin_draft,
-    end_draft,
-    endowments,
-    is_begun,
-    mark,
-)
+from minicrawl.store.stored_links import pack
+from minicrawl.store.writer import PackedStep, StoreWriter, add_steps, begin_draft, end_draft, mark
 from minicrawl.wording import counted
 
 # ================================================================ ledger
@@ -389,7 +380,7 @@ class Gathered:
     under_way: float
     circles: int
     """Circles of pages standing for each other that were broken."""
-    ahead: Sequence[Ahead]
+    ahead: Sequence[UnmatchedBatches]
 
     def as_json(self) -> dict[str, object]:
         """Return the report for JSON."""
@@ -604,7 +595,7 @@ async def _ends(engine: ClusterEngine, terms: TermsRecord) -> list[int]:
     run = await _run(engine)
 
     async def end(shard: int) -> int:
-        return await find_end(engine, shard, await told_entry(engine, shard, run))
+        return await find_end(engine, shard, await last_told_entry(engine, shard, run))
 
     return await asyncio.gather(*map(end, range(terms.shards)))
 

@@ -33,7 +33,7 @@ from minicrawl.cluster.engine import (
     ignore,
 )
 from minicrawl.errors import StoreError
-from minicrawl.export.drafts import scratch
+from minicrawl.own_files import scratch
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
@@ -117,8 +117,8 @@ class TakenPages(NamedTuple):
     """Number of the entry that took the shard over, the last one."""
 
 
-class LaidPages(NamedTuple):
-    """Result of `lay_pages`."""
+class RestoredPages(NamedTuple):
+    """Result of `restore_pages`."""
 
     end: int
     """Place behind the last byte."""
@@ -142,7 +142,7 @@ async def take_over_pages(
             taken = await engine.pages.append(shard, last, mark)
         except Fenced:
             continue  # the holder has just appended
-        if (await lay_pages(engine, shard, folder, tell=tell)).entry != taken:
+        if (await restore_pages(engine, shard, folder, tell=tell)).entry != taken:
             raise Fenced(f"shard {shard} was taken over by another node at the same time")
         return TakenPages(folder, taken)
     raise EngineUnavailable(
@@ -150,19 +150,19 @@ async def take_over_pages(
     )
 
 
-async def lay_pages(
+async def restore_pages(
     engine: ClusterEngine,
     shard: int,
     folder: Path,
     first: int = 1,
     until: int = FIRST,
     tell: Callable[[str], None] = ignore,
-) -> LaidPages:
+) -> RestoredPages:
     """Write the log from entry `first` on into segments in the folder.
 
     `until` is the place up to which the caller takes pages; `begins_in` depends on it.
     """
-    laying, number, begins_in = _Laying(folder), first - 1, first
+    laying, number, begins_in = _PageRestorer(folder), first - 1, first
     async with aclosing(engine.pages.entries(shard, first - 1)) as entries:
         async for number, content in entries:
             if not content:
@@ -180,10 +180,10 @@ async def lay_pages(
             await to_thread(laying.add, piece)
             if piece.place <= until:
                 begins_in = number
-    return LaidPages(laying.end or FIRST, number, begins_in)
+    return RestoredPages(laying.end or FIRST, number, begins_in)
 
 
-class _Laying:
+class _PageRestorer:
     """Writer that puts each piece where it belongs."""
 
     def __init__(self, folder: Path) -> None:
@@ -250,7 +250,7 @@ async def fetch_archives(
 async def _fetch(engine: ClusterEngine, archive: JoinedArchive, shard: int, end: int) -> None:
     source = archive.source(str(shard))
     with scratch("pages", archive.folder.parent) as folder:
-        laid = await lay_pages(engine, shard, folder, max(source.note, 1), end)
+        laid = await restore_pages(engine, shard, folder, max(source.note, 1), end)
         if laid.end < end:
             raise StoreError(
                 f"the pages of shard {shard} end at {shown(laid.end)} in the servers, and its "

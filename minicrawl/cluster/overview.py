@@ -14,10 +14,10 @@ from minicrawl.cluster import terms as records
 from minicrawl.cluster.assignment import (
     TELL_S,
     ShardFacts,
+    cash_threshold,
     facts_in,
     fetched_together,
-    pages_above,
-    water_level,
+    pages_to_admit,
 )
 from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.engine import Broadcast, ClusterEngine, KeyEntry
@@ -30,13 +30,13 @@ from minicrawl.cluster.terms import (
     STATE_KEY,
     TERMS_KEY,
     WORKERS_PREFIX,
-    Doing,
+    CrawlActivity,
+    DesiredValue,
     LeaseRecord,
     NodeRecord,
     RecordError,
     StateRecord,
     TermsRecord,
-    WishRecord,
     state_of,
 )
 from minicrawl.errors import UsageError
@@ -83,7 +83,7 @@ class ClusterStatus:
     @property
     def is_over(self) -> bool:
         """True if nothing is fetched unless somebody begins the crawl again."""
-        return self.doing in (Doing.STOPPED, Doing.ENDED)
+        return self.doing in (CrawlActivity.STOPPED, CrawlActivity.ENDED)
 
     def as_json(self) -> Json:
         """Return the status for JSON."""
@@ -131,7 +131,7 @@ class ClusterOverview:
         if kind == records.LEASE_PREFIX and name.isdecimal():
             self._leases[int(name)] = LeaseRecord.unpack(key, content)
         elif kind == records.WORKERS_PREFIX:
-            self._workers[name] = records.WishRecord.unpack(key, content).value
+            self._workers[name] = records.DesiredValue.unpack(key, content).value
         elif kind == records.TOLD_PREFIX:
             facts = facts_in(content)
             self.told[facts.shard] = facts
@@ -177,7 +177,8 @@ class ClusterOverview:
             pace=pace,
             waiting=sum(facts.waiting for facts in told),
             batches=max(0, sent - posted),
-            level=water_level([facts.sketch for facts in told], pages_above(told, TELL_S)) / UNIT,
+            level=cash_threshold([facts.sketch for facts in told], pages_to_admit(told, TELL_S))
+            / UNIT,
         )
 
     def _holders(self, live: frozenset[str]) -> Mapping[int, str]:
@@ -318,11 +319,11 @@ class ClusterWatch:
                 self._hear(told)
 
 
-# ================================================================ wishes
+# ================================================================ desired_config
 #
 # Requests of users to a running cluster, as keys that its nodes follow.
 #
-# Law: a wish for an absent node is refused with the names of the present ones.
+# Law: a request to an absent node is refused with the names of the present ones.
 
 MOST_WORKERS = 64
 
@@ -330,7 +331,7 @@ MOST_WORKERS = 64
 async def drain(engine: ClusterEngine, node: str) -> None:
     """Make the node give up all its shards and take no others."""
     await _check(engine, node)
-    await engine.put(f"{DRAIN_PREFIX}{node}", WishRecord(value=1).pack())
+    await engine.put(f"{DRAIN_PREFIX}{node}", DesiredValue(value=1).pack())
 
 
 async def undrain(engine: ClusterEngine, node: str) -> None:
@@ -342,8 +343,8 @@ async def undrain(engine: ClusterEngine, node: str) -> None:
 async def rebalance(engine: ClusterEngine) -> None:
     """Allow shards to move to new nodes at once."""
     found = await engine.get(REBALANCE_KEY)
-    before = WishRecord.unpack(REBALANCE_KEY, found.value).value if found and found.value else 0
-    await engine.put(REBALANCE_KEY, WishRecord(value=before + 1).pack())
+    before = DesiredValue.unpack(REBALANCE_KEY, found.value).value if found and found.value else 0
+    await engine.put(REBALANCE_KEY, DesiredValue(value=before + 1).pack())
 
 
 async def set_workers(engine: ClusterEngine, node: str, workers: int) -> None:
@@ -351,22 +352,22 @@ async def set_workers(engine: ClusterEngine, node: str, workers: int) -> None:
     await _check(engine, node)
     if not 0 <= workers <= MOST_WORKERS:
         raise UsageError(f"{workers} workers: must be a number from 0 to {MOST_WORKERS}")
-    await engine.put(f"{WORKERS_PREFIX}{node}", WishRecord(value=workers).pack())
+    await engine.put(f"{WORKERS_PREFIX}{node}", DesiredValue(value=workers).pack())
 
 
 async def pause(engine: ClusterEngine) -> StateRecord:
     """Pause the crawl: no shard begins a request."""
-    return await _change(engine, Doing.RUNNING, Doing.PAUSED)
+    return await _change(engine, CrawlActivity.RUNNING, CrawlActivity.PAUSED)
 
 
 async def resume(engine: ClusterEngine) -> StateRecord:
     """Resume a paused crawl."""
-    return await _change(engine, Doing.PAUSED, Doing.RUNNING)
+    return await _change(engine, CrawlActivity.PAUSED, CrawlActivity.RUNNING)
 
 
 async def stop(engine: ClusterEngine) -> StateRecord:
     """Stop the crawls of all shards cleanly. `crawl --cluster` continues them."""
-    return await _change(engine, None, Doing.STOPPED)
+    return await _change(engine, None, CrawlActivity.STOPPED)
 
 
 async def set_pages(engine: ClusterEngine, pages: int | None) -> None:
@@ -379,7 +380,9 @@ async def set_pages(engine: ClusterEngine, pages: int | None) -> None:
     await engine.update(TERMS_KEY, changed.pack(), found.revision)
 
 
-async def _change(engine: ClusterEngine, before: Doing | None, after: Doing) -> StateRecord:
+async def _change(
+    engine: ClusterEngine, before: CrawlActivity | None, after: CrawlActivity
+) -> StateRecord:
     state, revision = await state_of(engine)
     if state.is_over:
         raise UsageError(f"the crawl of this cluster has {state.doing}: crawl --cluster begins it")

@@ -338,7 +338,7 @@ async def restore(
             continue  # a newer snapshot has replaced entries of the log
         if until is None or restored.entry >= until:
             return restored
-        await engine.distrust(shard)
+        await engine.change_leader(shard)
     raise EngineUnavailable(f"the log of shard {shard} changes faster than it can be read")
 
 
@@ -379,7 +379,7 @@ async def find_end(engine: ClusterEngine, shard: int, least: int) -> int:
         last = (await engine.log_span(shard)).last
         if last >= least:
             return last
-        await engine.distrust(shard)
+        await engine.change_leader(shard)
     raise EngineUnavailable(
         f"the log of shard {shard} ends with entry {last}, and {least} were confirmed: the servers "
         "have lost some, or one that has them is down; it is tried again"

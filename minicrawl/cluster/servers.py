@@ -27,7 +27,7 @@ from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, EngineError
 from minicrawl.cluster.gathering import gather_cluster
 from minicrawl.cluster.nats.connecting import await_answer
 from minicrawl.cluster.nats.jetstream import NatsSettings
-from minicrawl.cluster.node.node import NodePlace, run_node
+from minicrawl.cluster.node.node import NodeConfig, run_node
 from minicrawl.cluster.node.supervisor import Tell
 from minicrawl.cluster.terms import settings_of_node, workers_of_node
 from minicrawl.config import Loaded
@@ -50,7 +50,7 @@ _FIRST_ADDRESS = 2
 """Last number of the first server's address, 127.0.0.2."""
 _END_S = 5.0
 _SYSTEM = "/usr/sbin:/usr/bin:/usr/local/bin"
-_LAST_WORDS = 3
+_LOG_TAIL_LINES = 3
 _STARTER = """\
 import ctypes, os, signal, sys
 PR_SET_PDEATHSIG = 1
@@ -159,10 +159,10 @@ class LocalServer:
         if self._process is not None:
             await self._process.wait()
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         """Return the end of the log as one line."""
         lines = (self._folder / f"{self.name}.log").read_text(errors="replace").splitlines()
-        return "; ".join(lines[-_LAST_WORDS:]) or f"{PROGRAM} wrote no line"
+        return "; ".join(lines[-_LOG_TAIL_LINES:]) or f"{PROGRAM} wrote no line"
 
     def send(self, what: signal.Signals) -> None:
         """Send the process a signal, such as SIGSTOP."""
@@ -228,7 +228,7 @@ async def _ready(server: LocalServer, settings_for: Callable[[str], NatsSettings
     ended.cancel()
     if not answering.done():
         answering.cancel()
-        raise EngineError(f"{PROGRAM} ended at once: {server.last_words()}")
+        raise EngineError(f"{PROGRAM} ended at once: {server.log_tail()}")
     answering.result()
 
 
@@ -263,8 +263,8 @@ def _free_place(held: ExitStack, number: int) -> tuple[str, int]:
 # Law: at its end nothing remains but the store of the pages found; after a kill -9 also the folder
 # of temporary files.
 
-SERVERS, NODES, SHARDS = 3, 4, 8
-STORE = Path("data/demo-cluster.db")
+DEMO_SERVERS, DEMO_NODES, DEMO_SHARDS = 3, 4, 8
+DEMO_STORE = Path("data/demo-cluster.db")
 """Store of all pages found."""
 
 
@@ -282,13 +282,13 @@ async def demo_cluster(loaded: Loaded, pages: int, tell: Tell) -> AsyncIterator[
     web, stopped = DemoWeb(pages), asyncio.Event()
     with TemporaryDirectory(prefix="minicrawl-cluster-") as folder, DemoServer(web) as server:
         settings = demo_settings(loaded, pages, server.address)
-        async with local_servers(Path(folder) / "servers", SERVERS) as servers:
+        async with local_servers(Path(folder) / "servers", DEMO_SERVERS) as servers:
             access = ClusterAccess(servers.url)
-            names = [f"demo-{number}" for number in range(1, NODES + 1)]
+            names = [f"demo-{number}" for number in range(1, DEMO_NODES + 1)]
             workers = workers_of_node(loaded)
             own = settings_of_node(settings)
             places = [
-                NodePlace(name=name, folder=Path(folder) / name, workers=workers) for name in names
+                NodeConfig(name=name, folder=Path(folder) / name, workers=workers) for name in names
             ]
             nodes = [
                 asyncio.create_task(run_node(access, one, own, _named(one.name, tell), stopped))
@@ -301,14 +301,14 @@ async def demo_cluster(loaded: Loaded, pages: int, tell: Tell) -> AsyncIterator[
                 await asyncio.gather(*nodes)
 
 
-async def keep_what_was_found(engine: ClusterEngine) -> None:
+async def save_demo_store(engine: ClusterEngine) -> None:
     """Gather all shards into one store, in place of an earlier demo's."""
-    for file in files_of(STORE):
+    for file in files_of(DEMO_STORE):
         if file.is_dir():
             shutil.rmtree(file)
         else:
             file.unlink()
-    await gather_cluster(engine, STORE)
+    await gather_cluster(engine, DEMO_STORE)
 
 
 def _named(name: str, tell: Tell) -> Tell:

@@ -28,15 +28,14 @@ from numpy.typing import NDArray
 
 from minicrawl.cluster.channels import Statement, faults, statement_of
 from minicrawl.errors import DamagedStore, StoreError, UsageError
-from minicrawl.frontier.channels import ChannelEnd, Channels, shard_of
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import READ_STATES, State
-from minicrawl.opic.journal import Spending, StepKind
-from minicrawl.opic.ledger import FOREIGN, READ, Totals
+from minicrawl.opic.ledger import FOREIGN, READ, Spending, StepKind, Totals
+from minicrawl.opic.shard_channels import ChannelEnd, Channels, shard_of
 from minicrawl.progress import Progress, part
 from minicrawl.report.snapshot import inlinks, last_spent, load
 from minicrawl.store import questions, tables
-from minicrawl.store.blobs import has_self_link, pack, pack_plain, unpack, unpack_plain
+from minicrawl.store.questions import UrlColumns, asked_at, fetch_rows, originals, url_columns
 from minicrawl.store.reader import reading
 from minicrawl.store.records import (
     Batch,
@@ -49,17 +48,16 @@ from minicrawl.store.records import (
     check_of,
     reporting_damage,
 )
-from minicrawl.store.writer import (
-    StoreWriter,
-    UrlColumns,
-    add_mirrors,
-    asked_at,
-    fetch_rows,
-    originals,
-    url_columns,
+from minicrawl.store.stored_links import (
+    WrittenLinks,
+    has_self_link,
+    pack,
+    pack_plain,
+    unpack,
+    unpack_plain,
 )
-from minicrawl.store.written_links import WrittenLinks
-from minicrawl.web.references import BETWEEN_ENTRIES
+from minicrawl.store.writer import StoreWriter, add_mirrors
+from minicrawl.web.html.markup import BETWEEN_ENTRIES
 from minicrawl.web.urls import host as host_of_url
 from minicrawl.web.urls import site
 from minicrawl.wording import counted
@@ -280,7 +278,7 @@ SentBatches = Mapping[int, SentChannel]
 """Channels by receiver."""
 
 
-class Ahead(NamedTuple):
+class UnmatchedBatches(NamedTuple):
     """Batches that a receiver has and this copy of the sender lacks."""
 
     sender: int
@@ -296,11 +294,11 @@ class Ahead(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LawFindings:
+class AuditReport:
     """Violations of the law, each a sentence, and copies that merely differ in age."""
 
     faults: Sequence[str]
-    ahead: Sequence[Ahead]
+    ahead: Sequence[UnmatchedBatches]
 
 
 def sent_batches(store: ShardStore) -> SentBatches:
@@ -313,7 +311,7 @@ def sent_batches(store: ShardStore) -> SentBatches:
     return channels
 
 
-def judged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> LawFindings:
+def judged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> AuditReport:
     """Check the law of all shards; `sent` is by sender."""
     ahead = list(_ahead(statements))
     then = [_at_the_moment_of_senders(one, ahead) for one in statements]
@@ -322,7 +320,7 @@ def judged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> 
         channel = sent.get(sender, {}).get(receiver)
         return channel.until(number) if channel else 0
 
-    return LawFindings(
+    return AuditReport(
         faults=[*_unlogged(statements, sent), *faults(then, sent_until)], ahead=ahead
     )
 
@@ -339,17 +337,17 @@ def under_way(
             yield tables.spending(store.connection, step)
 
 
-def _ahead(statements: Sequence[Statement]) -> Iterator[Ahead]:
+def _ahead(statements: Sequence[Statement]) -> Iterator[UnmatchedBatches]:
     ends = {(one.shard, to): end for one in statements for to, end in one.sent.items()}
     for one in statements:
         for sender, end in one.received.items():
             sent = ends.get((sender, one.shard), NOTHING)
             if end.number > sent.number:
                 more = end.number - sent.number
-                yield Ahead(sender, one.shard, more, end.atoms - sent.atoms)
+                yield UnmatchedBatches(sender, one.shard, more, end.atoms - sent.atoms)
 
 
-def _at_the_moment_of_senders(one: Statement, ahead: Sequence[Ahead]) -> Statement:
+def _at_the_moment_of_senders(one: Statement, ahead: Sequence[UnmatchedBatches]) -> Statement:
     """Return the statement without batches that are ahead."""
     received, held = dict(one.received), one.held
     for more in ahead:

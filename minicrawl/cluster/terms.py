@@ -24,7 +24,7 @@ from minicrawl.config import Loaded, Settings, load
 from minicrawl.config.parts import BY_NAME, TABLE
 from minicrawl.config.settings import as_text, from_store, harmless, plain, told_ignored
 from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.frontier.channels import MOST_SHARDS
+from minicrawl.opic.shard_channels import MOST_SHARDS
 from minicrawl.store import schema
 from minicrawl.version import __version__
 from minicrawl.web.urls import canonical_seed
@@ -135,7 +135,7 @@ class LeaseRecord(Record):
         return not self.session
 
 
-class Doing(StrEnum):
+class CrawlActivity(StrEnum):
     """Activity of the whole crawl."""
 
     RUNNING = "running"
@@ -155,7 +155,7 @@ class StateRecord(Record):
     @property
     def is_over(self) -> bool:
         """True if no shard is to be crawled."""
-        return self.doing in (Doing.STOPPED, Doing.ENDED)
+        return self.doing in (CrawlActivity.STOPPED, CrawlActivity.ENDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +168,8 @@ class GrantsRecord(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WishRecord(Record):
-    """Wish of a user for one node, or a count of wishes."""
+class DesiredValue(Record):
+    """ClusterRequest of a user for one node, or a count of desired_config."""
 
     value: int
 
@@ -196,7 +196,7 @@ class TermsRecord(Record):
 # ================================================================ terms
 
 NO_CRAWL = "this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL"
-SHARDS = 16
+DEFAULT_SHARDS = 16
 """Default number of shards."""
 FORMAT = 4
 """Version of the format of keys and logs. Nodes with different versions cannot work together."""
@@ -252,7 +252,7 @@ def settings_of_node(loaded: Loaded) -> dict[str, object]:
     }
 
 
-def settings_that_count(
+def effective_settings(
     terms: TermsRecord, own: Mapping[str, object]
 ) -> tuple[dict[str, object], str]:
     """Return the settings that a node obeys, and a line about ignored ones, which may be empty.
@@ -302,7 +302,7 @@ def _refuse_what_needs_one_machine(loaded: Loaded) -> None:
 # ---------------------------------------------------------------- the crawl
 
 
-async def begin_or_join(
+async def start_or_join(
     engine: ClusterEngine, loaded: Loaded, seeds: Iterable[str], shards: int | None = None
 ) -> TermsRecord:
     """Begin the crawl, or join it. A crawl that was stopped or has ended continues."""
@@ -310,7 +310,7 @@ async def begin_or_join(
     named = list(dict.fromkeys(_canonical(seeds)))
     found = await engine.get(TERMS_KEY)
     if found is None or found.value is None:
-        if (terms := await _begin(engine, wanted, named, shards or SHARDS)) is not None:
+        if (terms := await _begin(engine, wanted, named, shards or DEFAULT_SHARDS)) is not None:
             return terms
         found = await engine.get(TERMS_KEY)  # somebody was quicker
         assert found is not None
@@ -329,7 +329,7 @@ async def begin_or_join(
     if changed.pack() != found.value:
         await engine.update(TERMS_KEY, changed.pack(), found.revision)
     if state.is_over:
-        again = StateRecord(doing=Doing.RUNNING, run=state.run + 1, reason="")
+        again = StateRecord(doing=CrawlActivity.RUNNING, run=state.run + 1, reason="")
         await engine.update(STATE_KEY, again.pack(), revision)
     return changed
 
@@ -351,7 +351,7 @@ async def _begin(
         seeds=f"seeds-{identity}",
     )
     await _put_seeds(engine, terms.seeds, seeds)
-    state = StateRecord(doing=Doing.RUNNING, run=1, reason="")
+    state = StateRecord(doing=CrawlActivity.RUNNING, run=1, reason="")
     await _make(engine, STATE_KEY, state)
     free = LeaseRecord(node="", session="", generation=0)
     for shard in range(shards):  # so that nodes update leases, and do not race to create them
@@ -421,7 +421,7 @@ def refuse_other_version(terms: TermsRecord) -> None:
         )
 
 
-async def terms_when_begun(engine: ClusterEngine) -> TermsRecord:
+async def wait_for_terms(engine: ClusterEngine) -> TermsRecord:
     """Wait until somebody begins the crawl, and return its terms."""
     while True:
         found = await engine.get(TERMS_KEY)

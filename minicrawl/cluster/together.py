@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from minicrawl.cluster.assignment import (
     FEWEST,
-    NO_LEVEL,
+    NO_THRESHOLD,
     ShardFacts,
-    pages_above,
+    cash_threshold,
+    levelling_transfers,
+    pages_to_admit,
     sketch,
-    to_level,
-    water_level,
 )
-from minicrawl.cluster.channels import rhythm_s
+from minicrawl.cluster.channels import exchange_interval_s
 from minicrawl.cluster.traffic import (
     LocalShard,
     ShardAddresses,
@@ -33,10 +33,10 @@ from minicrawl.cluster.traffic import (
     key_queue,
 )
 from minicrawl.crawl.events import Reason
-from minicrawl.frontier.channels import ShardPlace
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import PageId, State
 from minicrawl.opic.money import UNIT
+from minicrawl.opic.shard_channels import ShardPlace
 
 if TYPE_CHECKING:
     from minicrawl.crawl.loop import Crawler
@@ -51,14 +51,14 @@ if TYPE_CHECKING:
 # that others have begun begins too, so nobody waits for a shard that moves, and it waits for
 # nobody.
 
-TOGETHER_S = 15.0
+START_TIMEOUT_S = 15.0
 """Time limit for shards to begin together: a node needs seconds to start all of its own."""
 
 
-class TogetherBeginning:
+class StartBarrier:
     """Start barrier, as one shard sees it. Times are of a monotonic clock."""
 
-    def __init__(self, place: ShardPlace, now: float, longest_s: float = TOGETHER_S) -> None:
+    def __init__(self, place: ShardPlace, now: float, longest_s: float = START_TIMEOUT_S) -> None:
         self._place, self._latest = place, now + longest_s
         self._began_at: float | None = None
 
@@ -72,10 +72,10 @@ class TogetherBeginning:
         if self._began_at is None and self._is_time(told, now):
             self._began_at = now
 
-    def rhythm_s(self, longest_s: float, now: float) -> float:
+    def exchange_interval_s(self, longest_s: float, now: float) -> float:
         """Return the wait before this shard tells facts or sends batches."""
         age_s = 0.0 if self._began_at is None else now - self._began_at
-        return rhythm_s(age_s, self._place.of, longest_s)
+        return exchange_interval_s(age_s, self._place.of, longest_s)
 
     def _is_time(self, told: Mapping[int, ShardFacts], now: float) -> bool:
         is_there = len(told) >= self._place.of or now >= self._latest
@@ -97,7 +97,7 @@ PagesSoon = Callable[[int, float], int]
 """(host, seconds) -> number of pages of the host that can be requested in that time."""
 
 
-class PageLevel:
+class AdmissionThreshold:
     """Cash level from the last facts, and this shard's sketch for the next one."""
 
     def __init__(
@@ -106,7 +106,7 @@ class PageLevel:
         """`leased` returns pages in progress, and pages that are read after all others."""
         self._frontier, self._leased, self._pages_soon = frontier, leased, pages_soon
         self._pages = FEWEST
-        self.key = NO_LEVEL
+        self.key = NO_THRESHOLD
         self.holds_back = False
         """True if the page judged last was held back."""
         self.has_choice = False
@@ -120,8 +120,8 @@ class PageLevel:
     def hear(self, told: Iterable[ShardFacts], within_s: float) -> None:
         """Compute the level for the next `within_s` seconds."""
         facts = list(told)
-        self._pages = pages_above(facts, within_s)
-        self.key = water_level([one.sketch for one in facts], self._pages)
+        self._pages = pages_to_admit(facts, within_s)
+        self.key = cash_threshold([one.sketch for one in facts], self._pages)
         self.holds_back = False
 
     def sketch(self, within_s: float, slots: int) -> Counter[int]:
@@ -176,25 +176,25 @@ class ShardCrawl:
     def __init__(self, crawler: Crawler, shard: LocalShard) -> None:
         self._crawler, self._context = crawler, crawler.context
         self._shard, self.exchange = shard, shard.setup.exchange
-        self._beginning = TogetherBeginning(shard.place, shard.began)
-        self.traffic = ShardTraffic(crawler.context, crawler.parts, shard, self._rhythm_s)
-        self._pace = ShardPace(shard.setup.tell_s)
+        self._beginning = StartBarrier(shard.place, shard.began)
+        self.traffic = ShardTraffic(crawler.context, crawler.parts, shard, self._interval_s)
+        self._pace = RequestRate(shard.setup.tell_s)
         self._is_empty = self._wants_pages = False
         self._addresses: ShardAddresses | None = None
         if (records := shard.setup.addresses) is not None:
             pacing = crawler.parts.hosts.addresses
             self._addresses = ShardAddresses(crawler.context, pacing, shard.place.number, records)
-        self.level: PageLevel | None = None
+        self.level: AdmissionThreshold | None = None
         order = crawler.context.settings.order
         if (order.strategy, order.order_by) == ("greedy", "page"):
             leases, queue = crawler.parts.leases, key_queue(crawler.parts)
             frontier = crawler.context.recorder.frontier
-            self.level = PageLevel(frontier, lambda: queue.leased, self._pages_soon)
+            self.level = AdmissionThreshold(frontier, lambda: queue.leased, self._pages_soon)
             leases.admits = self.level.admits
 
-    def _rhythm_s(self, usual_s: float) -> float:
+    def _interval_s(self, usual_s: float) -> float:
         """Return the wait now, where `usual_s` is the wait in an old crawl."""
-        return self._beginning.rhythm_s(usual_s, time.monotonic())
+        return self._beginning.exchange_interval_s(usual_s, time.monotonic())
 
     def _pages_soon(self, host: int, within_s: float) -> int:
         """Return the number of the host's pages that can be requested in this time.
@@ -264,7 +264,7 @@ class ShardCrawl:
         levelled_at, usual_s = 0.0, self._shard.setup.tell_s
         while True:
             began = time.monotonic()
-            within_s = self._rhythm_s(usual_s)
+            within_s = self._interval_s(usual_s)
             facts = self.facts(within_s)
             cost_s = time.monotonic() - began
             await self.exchange.tell(facts)
@@ -311,12 +311,12 @@ class ShardCrawl:
             self.level.hear(told.values(), within_s)
 
     def _level_pots(self, own: ShardFacts, told: Mapping[int, ShardFacts]) -> None:
-        pots = {shard: facts.pot_told for shard, facts in told.items()}
+        pots = {shard: facts.pot_facts for shard, facts in told.items()}
         least = max(UNIT, own.pot // _LEAST_SHARE)
-        self.traffic.to_level = to_level(own.shard, pots, least)
+        self.traffic.levelling_transfers = levelling_transfers(own.shard, pots, least)
 
 
-class ShardPace:
+class RequestRate:
     """Moving average of requests per second."""
 
     def __init__(self, over_s: float) -> None:

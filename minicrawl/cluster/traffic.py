@@ -32,8 +32,8 @@ from minicrawl.cluster.assignment import (
     AddressParts,
     AddressRecordError,
     ShardFacts,
-    who_looks,
-    with_own,
+    shards_to_notify,
+    with_own_part,
 )
 from minicrawl.cluster.channels import (
     Arrival,
@@ -53,11 +53,10 @@ from minicrawl.crawl.schedule.orders import ByKey
 from minicrawl.crawl.start import resume
 from minicrawl.crawl.start.opening import FIRST_SEEDS
 from minicrawl.errors import UsageError
-from minicrawl.frontier.channels import Channels, ShardPlace
-from minicrawl.frontier.urls import NO_PAGES, PagesByUrl
+from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
 from minicrawl.model import Originals, PageId, State
-from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.opic.ledger import Plan
+from minicrawl.opic.ledger import Plan, Spending, Step, StepKind
+from minicrawl.opic.shard_channels import Channels, ShardPlace
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl, canonical, host_of, origin, site
 
@@ -131,7 +130,7 @@ class ShardAddresses:
                     group.create_task(self._look_until_done(name))
 
     async def _hear(self) -> None:
-        async for name in self._records.pointed_out():
+        async for name in self._records.notifications():
             self._to_look.put_nowait(name)
 
     async def _look_again(self) -> None:
@@ -170,15 +169,15 @@ class ShardAddresses:
                 self._use(name, {})
                 return  # another process has the shard now
             is_used = self._is_used(name)
-            wanted = with_own(parts, self._number, generation, is_used=is_used)
+            wanted = with_own_part(parts, self._number, generation, is_used=is_used)
             if own is None and not is_used:
                 return
             await self._use_no_more_than(name, wanted)
             if await self._records.write(name, wanted, revision):
                 break
         self._use(name, wanted)
-        if others := who_looks(wanted, self._number):
-            await self._records.point_out(name, others)
+        if others := shards_to_notify(wanted, self._number):
+            await self._records.notify(name, others)
 
     async def _use_no_more_than(self, name: str, wanted: AddressParts) -> None:
         """Reduce our use before the record says so, since others may take the part at once then."""
@@ -260,10 +259,10 @@ class AddressRecords(Protocol):
     async def write(self, address: str, parts: AddressParts, revision: int) -> bool:
         """Change the record if this is its revision. Return False if it is not."""
 
-    async def point_out(self, address: str, shards: Sequence[int]) -> None:
+    async def notify(self, address: str, shards: Sequence[int]) -> None:
         """Make these shards examine the record, whichever process holds them by then."""
 
-    def pointed_out(self) -> AsyncIterator[str]:
+    def notifications(self) -> AsyncIterator[str]:
         """Yield the addresses that this shard must examine, without end."""
 
 
@@ -441,7 +440,7 @@ def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Se
         by_cash = loaded.settings.with_values({"strategy": "greedy"})
         loaded = replace(loaded, settings=by_cash)
     settings = loaded.settings
-    refuse_in_shards(settings)
+    refuse_single_machine_settings(settings)
     terms = replace(resume.terms_of(settings), shard=place.number, shards=place.of)
     store.agree(terms)
     resume.keep(store, loaded)
@@ -449,7 +448,7 @@ def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Se
     return replace(settings, storing=storing)
 
 
-def refuse_in_shards(settings: Settings) -> None:
+def refuse_single_machine_settings(settings: Settings) -> None:
     """Refuse settings that need a single machine."""
     order, budget = settings.order, settings.budget
     refused = {
@@ -498,15 +497,15 @@ class ShardTraffic:
         context: CrawlContext,
         parts: CrawlParts,
         shard: LocalShard,
-        rhythm_s: Callable[[float], float],
+        exchange_interval_s: Callable[[float], float],
     ) -> None:
-        """`rhythm_s` shortens a usual wait in a young crawl."""
-        self._context, self._parts, self._rhythm_s = context, parts, rhythm_s
+        """`exchange_interval_s` shortens a usual wait in a young crawl."""
+        self._context, self._parts, self._interval_s = context, parts, exchange_interval_s
         self._recorder, self._frontier = context.recorder, context.recorder.frontier
         self._shard, self._exchange = shard, shard.setup.exchange
         self._pending = asyncio.Queue[_Pending](MOST_PENDING)
         self._is_following = True  # batches of earlier runs are published first
-        self.to_level: dict[int, int] = {}
+        self.levelling_transfers: dict[int, int] = {}
         """Atoms that the pot has to send, by receiver."""
         shard.met_foreign = key_queue(parts).met_foreign
         for tracker in parts.trackers:
@@ -548,10 +547,10 @@ class ShardTraffic:
         usual_s = self._shard.setup.posting.wait_s
         while True:
             self.tell_of_shorter_ways()
-            wait_s = self._rhythm_s(usual_s)
+            wait_s = self._interval_s(usual_s)
             for receiver in {
                 *self._shard.core.outbox.due(time.monotonic(), wait_s),
-                *self.to_level,
+                *self.levelling_transfers,
             }:
                 await self._send_to(receiver)
             await asyncio.sleep(min(LOOK_S, wait_s / 2))
@@ -564,7 +563,7 @@ class ShardTraffic:
 
     async def _send_to(self, receiver: int) -> None:
         pot = max(0, self._frontier.ledger.virtual_page.pot)
-        of_pot = min(self.to_level.pop(receiver, 0), pot)
+        of_pot = min(self.levelling_transfers.pop(receiver, 0), pot)
         step = self._shard.core.sending(receiver, of_pot)
         if not step.spending.links and not of_pot:
             return

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from minicrawl.config import Traps
 from minicrawl.fetch.resolver import is_public
-from minicrawl.frontier.urls import UNKNOWN, Hosts, SiteTable
+from minicrawl.frontier.url_table import UNKNOWN, Hosts, SiteTable
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
 from minicrawl.web.urls import is_address, site

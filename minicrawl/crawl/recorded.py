@@ -41,7 +41,6 @@ from minicrawl.crawl.start.resume import terms_of
 from minicrawl.crawl.turns.page_turns import TurnFinisher, parsed_visit
 from minicrawl.crawl.workers.worker import Visitor, WorkerConfig, visiting
 from minicrawl.errors import Damaged, MinicrawlError, UsageError
-from minicrawl.export.drafts import drafting
 from minicrawl.fetch.warc import (
     MOST_HEAD_BYTES,
     RecordedAnswers,
@@ -63,6 +62,7 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
+from minicrawl.own_files import drafting
 from minicrawl.progress import Progress, unreported
 from minicrawl.store.reader import archive_folder, real_path, refuse_to_overwrite
 from minicrawl.store.writer import StoreWriter

@@ -25,9 +25,9 @@ from minicrawl.frontier.importance import (
     kept_beside,
     kept_importance,
 )
-from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.urls import sites_of
-from minicrawl.opic.refine import CashFlow, Refinement
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.url_table import sites_of
+from minicrawl.opic.convergence import CashFlow, Refinement
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, keep_ranks, rank_row, reading_beside

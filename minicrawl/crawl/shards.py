@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from minicrawl.frontier.urls import PagesByUrl
+from minicrawl.frontier.url_table import PagesByUrl
 from minicrawl.model import Originals
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from minicrawl.crawl.events import Reason
     from minicrawl.crawl.loop import Crawler
     from minicrawl.crawl.settle.recorder import Recorder
-    from minicrawl.opic.journal import Step
-    from minicrawl.opic.ledger import Plan
+    from minicrawl.opic.ledger import Plan, Step
     from minicrawl.store.writer import StoreReplica, StoreWriter
     from minicrawl.web.urls import ResolvedUrl
 

@@ -36,7 +36,7 @@ from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.start.opening import share_of_endowment
 from minicrawl.crawl.workers.pool import Activity, WorkerPool, WorkerProcess, worker_count
 from minicrawl.model import PageId
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.web.urls import ResolvedUrl, resolve_seed
 from minicrawl.wording import counted

@@ -20,19 +20,22 @@ from zlib import crc32
 from minicrawl.control.requests import MOST_HOSTS, ControlRequest, Verb, ask, request_of
 from minicrawl.dashboard.launching import Form, Launcher
 from minicrawl.errors import MinicrawlError, NoCrawlError, UsageError
-from minicrawl.export.cells import Block
 from minicrawl.model import CRAWLED, State
-from minicrawl.report import errors as reasons
-from minicrawl.report.errors import KINDS, ErrorQuery, errors
-from minicrawl.report.link_graphs import HostGraph, PageGraph
-from minicrawl.report.links import links
-from minicrawl.report.live import RequestHistory, busiest_hosts, latest
-from minicrawl.report.ranks import PageSelection, rows
-from minicrawl.report.sampling_process import shown_sample
+from minicrawl.report import page_states as reasons
+from minicrawl.report.crawl_status import (
+    RequestHistory,
+    Sample,
+    busiest_hosts,
+    latest,
+    samples,
+    shown_sample,
+    status,
+)
+from minicrawl.report.page_links import links
+from minicrawl.report.page_states import KINDS, ErrorQuery, errors
+from minicrawl.report.selected_pages import Block, HostGraph, PageGraph, PageSelection, rows
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.status import status
 from minicrawl.store import questions
-from minicrawl.store.samples import Sample, samples
 
 SHARE = 0.1
 MOMENT_S = 0.1

@@ -1,12 +1,10 @@
 """The frontier: all pages in memory, as a fold over the steps in the store.
 
-pages          the fold: ledger, state and last spending of each page; changes since the last
-               checkpoint
-channels       batches that a shard has sent to and received from others
-sibling_steps  state of the siblings order, as a fold over the same steps
-urls           URL, host and depth of each page; the seen-set (URL -> page id) in a few bytes per
-               page; the site of each host
-checkpoint     rows that a checkpoint writes; loading the last checkpoint and the steps after it,
-               and checking that they are consistent
-importance     importance as it is shown, and the gathered share of it
+page_table   the fold: ledger, state and last spending of each page; changes since the last
+             checkpoint
+url_table    URL, host and depth of each page; the seen-set (URL -> page id) in a few bytes per
+             page; the site of each host
+checkpoint   rows that a checkpoint writes; loading the last checkpoint and the steps after it, and
+             checking that they are consistent
+importance   importance as it is shown, and the gathered share of it
 """

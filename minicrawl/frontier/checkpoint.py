@@ -18,13 +18,13 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.frontier.pages import Cut, Frontier, Numbers
-from minicrawl.frontier.urls import UrlsOf, no_urls
+from minicrawl.frontier.page_table import Cut, Frontier, Numbers
+from minicrawl.frontier.url_table import UrlsOf, no_urls
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, State
-from minicrawl.opic.journal import Spending
-from minicrawl.opic.ledger import FOREIGN
+from minicrawl.opic.ledger import FOREIGN, Spending
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows.interpolation import Births, Past
+from minicrawl.opic.shard_channels import Channels
+from minicrawl.opic.windows import Births, Past
 from minicrawl.store import questions, tables
 from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow, StoreTerms
 
@@ -37,8 +37,8 @@ def cut_checkpoint(frontier: Frontier) -> Checkpoint:
     """Return the rows that changed since the last checkpoint, frozen as of now."""
     changes = frontier.take_changes()
     cut = changes.cut(frontier.ledger.key)
-    turned = Turned.of(frontier, changes.turned, changes.saved)
-    born = Born.of(frontier, changes.turned, changes.saved)
+    turned = UpdatedRows.of(frontier, changes.turned, changes.saved)
+    born = NewRows.of(frontier, changes.turned, changes.saved)
     frontier.spendings.cut(len(frontier))
     return Checkpoint(
         watermark=frontier.last_seq,
@@ -46,13 +46,9 @@ def cut_checkpoint(frontier: Frontier) -> Checkpoint:
         born=Rows(partial(born.rows, cut)),
         turned=Rows(partial(turned.rows, cut)),
         paid=Rows(partial(cut.paid, changes.saved, turned.pages)),
-        siblings=_shown(frontier),
+        siblings=None if frontier.siblings is None else frontier.siblings.state(),
         channels=None if frontier.channels is None else frontier.channels.as_rows(),
     )
-
-
-def _shown(frontier: Frontier) -> Mapping[str, bytes] | None:
-    return None if frontier.siblings is None else frontier.siblings.shown.state()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +86,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Born:
+class NewRows:
     """Pages that have no row yet. Most were never read, so only their birth is stored."""
 
     first: int
@@ -101,7 +97,7 @@ class Born:
     spent: Mapping[int, int]
 
     @classmethod
-    def of(cls, frontier: Frontier, pasts: Mapping[int, Past], first: int) -> Born:
+    def of(cls, frontier: Frontier, pasts: Mapping[int, Past], first: int) -> NewRows:
         """Return all pages from `first` on; `pasts` are those of pages that had a turn."""
         return cls(
             first=first,
@@ -145,7 +141,7 @@ class Born:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turned:
+class UpdatedRows:
     """Pages that had a turn. Mutable values are copied; others are looked up later."""
 
     pages: Numbers
@@ -155,7 +151,7 @@ class Turned:
     spent: Mapping[int, int]
 
     @classmethod
-    def of(cls, frontier: Frontier, pasts: Mapping[int, Past], saved: int) -> Turned:
+    def of(cls, frontier: Frontier, pasts: Mapping[int, Past], saved: int) -> UpdatedRows:
         """Return the pages that have a row, in ascending order."""
         pages = np.fromiter(pasts, dtype=np.int64, count=len(pasts))
         pages = np.sort(pages[pages < saved])
@@ -236,8 +232,6 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
     frontier.window.restore(pasts(), tables.measures(connection))
     frontier.ledger.restore(key, _flags(frontier), saved.totals)
     if (ends := tables.channels(connection)) is not None:
-        from minicrawl.frontier.channels import Channels
-
         frontier.channels = Channels.from_rows(ends)
     frontier.take_changes()  # none: all pages so far have a row
     frontier.spendings.cut(len(frontier))
@@ -264,19 +258,25 @@ def _flags(frontier: Frontier) -> bytearray:
 def _load_siblings(
     frontier: Frontier, connection: tables.Connection, spending_at: Callable[[int], Spending]
 ) -> None:
-    from minicrawl.frontier.sibling_steps import SiblingSteps  # deferred: few reports need it
+    """Load the state of the siblings order.
+
+    A store that was begun in another order has no state: its pages get no group, and its seeds are
+    trusted.
+    """
+    from minicrawl.opic.siblings import Siblings  # deferred: few reports need it
 
     if not frontier.urls.origins:
         frontier.urls.load_hosts(connection)
-    frontier.siblings = SiblingSteps(frontier.ledger, frontier.urls)
+    frontier.siblings = Siblings(frontier.ledger, frontier.urls.host_of, frontier.urls.sites)
     if state := tables.siblings(connection):
-        frontier.siblings.load(state, len(frontier))
+        frontier.siblings.restore(state, len(frontier))
     elif len(frontier):
         counts = tables.counters(connection)
         steps = [seq for seq in tables.endowed(counts) if seq <= frontier.last_seq]
         seeds = sorted(chain.from_iterable(spending_at(seq).links for seq in steps))
         targets = map(frontier.books.stands_for, seeds)
-        frontier.siblings.begin(len(frontier), [*dict.fromkeys((*seeds, *targets))])
+        frontier.siblings.vouch([*dict.fromkeys((*seeds, *targets))])
+        frontier.siblings.introduce(range(len(frontier)))
 
 
 def _check_births(frontier: Frontier, connection: tables.Connection) -> None:

@@ -28,14 +28,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import READ_STATES, READABLE, PageId
-from minicrawl.opic.estimate import completed, shares
-from minicrawl.opic.importance import Levels
-from minicrawl.opic.journal import Books, Spending, StepKind
-from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
+from minicrawl.opic.convergence import CashFlow, FlowBuilder, Refinement
+from minicrawl.opic.estimate import Levels, completed, shares
+from minicrawl.opic.ledger import Books, Spending, StepKind
 from minicrawl.store import questions, tables
-from minicrawl.store.blobs import unpack, unpack_plain
 from minicrawl.store.derived import (
     FLOWED,
     GATHERED,
@@ -49,6 +47,7 @@ from minicrawl.store.derived import (
     reading_beside,
 )
 from minicrawl.store.derived import gathered as gathered_by
+from minicrawl.store.stored_links import unpack, unpack_plain
 from minicrawl.store.tables import Connection
 
 UNTIL = 1e-6

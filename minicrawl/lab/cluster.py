@@ -18,17 +18,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.cluster import channels as audit
-from minicrawl.cluster.assignment import NO_LEVEL, PotTold, sketch, to_level, water_level
+from minicrawl.cluster.assignment import (
+    NO_THRESHOLD,
+    PotFacts,
+    cash_threshold,
+    levelling_transfers,
+    sketch,
+)
 from minicrawl.cluster.channels import Posting, Shard, Transfer, TransferBatch
-from minicrawl.frontier.channels import SHARDS, shard_of
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.order import Crawls, DrawnMean, PoliteCrawl, draw_seeds, spread
 from minicrawl.lab.webs import Exploration, Greedy, Web
-from minicrawl.opic.journal import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger import FOREIGN, UNREAD, Ledger
+from minicrawl.opic.ledger import FOREIGN, UNREAD, Books, Ledger, Spending, Step, StepKind
 from minicrawl.opic.money import fixed_edge
-from minicrawl.opic.schedule import Richest
+from minicrawl.opic.queues import CandidateHeap
+from minicrawl.opic.shard_channels import shard_of
 from minicrawl.progress import Progress, part
+
+SIMULATED_SHARDS = 64
+"""Least number of shards in simulations."""
 
 # ================================================================ traffic
 #
@@ -59,8 +67,8 @@ class RealCrawl:
 
     @property
     def shards(self) -> int:
-        """Number of shards: that of the nodes, but at least the default."""
-        return max(self.nodes, SHARDS)
+        """Number of shards: one for each node, but at least `SIMULATED_SHARDS`."""
+        return max(self.nodes, SIMULATED_SHARDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +177,7 @@ class CrawledShard:
         self._links = links
         self.ledger = Ledger(small_edge=fixed_edge(small_edge))
         self.shard = Shard(number, Books(self.ledger, lambda _page: _NOTHING), self.pages, posting)
-        self._richest = Richest(self.ledger.key, self.ledger.flags, UNREAD)
+        self._richest = CandidateHeap(self.ledger.key, self.ledger.flags, UNREAD)
 
     def seed(self, seeds: Sequence[int], units: int) -> None:
         """Make these pages of the web known, with an endowment to share."""
@@ -289,7 +297,7 @@ class ShardedCrawl:
         self._on_the_way: list[TransferBatch] = []
         self._sent: dict[tuple[int, int], list[int]] = {}
         self._to_level: list[dict[int, int]] = [{} for _ in self.shards]
-        self._level = NO_LEVEL
+        self._level = NO_THRESHOLD
         self.fetched: list[int] = []
         self.traffic = SimulatedTraffic()
 
@@ -360,19 +368,19 @@ class ShardedCrawl:
     def _tell(self) -> None:
         """Compute a new level, and the transfers between pots."""
         pots = {
-            number: PotTold(shard.ledger.virtual_page.pot, shard.ledger.unread)
+            number: PotFacts(shard.ledger.virtual_page.pot, shard.ledger.unread)
             for number, shard in enumerate(self.shards)
         }
-        self._to_level = [to_level(number, pots) for number in pots]
+        self._to_level = [levelling_transfers(number, pots) for number in pots]
         self._look()
         if headroom := self._settings.headroom:
             pages = headroom * self._settings.nodes * self._settings.tell
             sketches = [sketch(shard.waiting_keys(), pages) for shard in self.shards]
-            self._level = water_level(sketches, pages)
+            self._level = cash_threshold(sketches, pages)
 
     def _is_held_back(self) -> bool:
         """Return whether pages wait for a lower level."""
-        return self._level > NO_LEVEL and any(shard.ledger.unread for shard in self.shards)
+        return self._level > NO_THRESHOLD and any(shard.ledger.unread for shard in self.shards)
 
     # ------------------------------------------------------------ the law
 
@@ -424,7 +432,7 @@ class Staleness(NamedTuple):
         The number of nodes makes a tick as long as the interval of facts, where possible.
         """
         a_second = crawl.nodes * crawl.pace * web_pages / crawl.pages
-        nodes = min(crawl.nodes, SHARDS, max(FEWEST_NODES, round(TELL_S * a_second)))
+        nodes = min(crawl.nodes, SIMULATED_SHARDS, max(FEWEST_NODES, round(TELL_S * a_second)))
         return cls(nodes, nodes / a_second)
 
     def simulated(self, crawl: RealCrawl, headroom: int) -> SimulatedNodes:
@@ -434,7 +442,7 @@ class Staleness(NamedTuple):
         """
         return SimulatedNodes(
             nodes=self.nodes,
-            shards=SHARDS,
+            shards=SIMULATED_SHARDS,
             wait=round(crawl.wait_s / self.tick_s),
             tell=max(1, round(TELL_S / self.tick_s)),
             headroom=headroom,
@@ -501,7 +509,7 @@ class _Course:
 
     def __init__(self, web: Web, crawls: Crawls, sharding: Sharding) -> None:
         self._crawls, self._headroom = crawls, sharding.headroom
-        self._owner_of = owners(web, SHARDS, sharding.site_pages)
+        self._owner_of = owners(web, SIMULATED_SHARDS, sharding.site_pages)
         self._truth = true_importance(web.graph, crawls.small_edge)
         self._links = list(web.graph.adjacency())
         self._budgets = [int(share * len(self._links)) for share in crawls.fractions]

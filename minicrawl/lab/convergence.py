@@ -36,7 +36,7 @@ from minicrawl.lab.webs import OF_A_KNOWN_WEB, EstimateErrors, Strategy, errors
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger, replay
 from minicrawl.opic.money import UNIT, SmallEdge, fixed_edge, one_more_link
-from minicrawl.opic.windows.interpolation import Static
+from minicrawl.opic.windows import Static
 from minicrawl.progress import Progress, part
 from minicrawl.ranks.centrality import EigenvectorOptions, LinkMatrix, eigenvector, either_way
 from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, pagerank

@@ -23,7 +23,7 @@ from minicrawl.graph.adjacency import Weights
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.webs import BySiblings, Cycle, Exploration, Greedy, Lottery, Strategy
 from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan, replay
-from minicrawl.opic.schedule import Richest
+from minicrawl.opic.queues import CandidateHeap
 from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
 
 REPLAYS = 5
@@ -48,7 +48,7 @@ class BacklinkCount:
 
     def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
         self._links_to = array("q")
-        self._richest = Richest(self._links_to, ledger.flags, pool)
+        self._richest = CandidateHeap(self._links_to, ledger.flags, pool)
 
     def born(self, pages: Sequence[int]) -> None:
         self._links_to.extend(repeat(0, len(pages)))
@@ -112,7 +112,7 @@ class Oracle:
     def __init__(self, crawl: Exploration) -> None:
         self._crawl = crawl
         self._truth = array("q")
-        self._richest = Richest(self._truth, crawl.ledger.flags, UNREAD)
+        self._richest = CandidateHeap(self._truth, crawl.ledger.flags, UNREAD)
 
     def born(self, pages: Sequence[int]) -> None:
         truth = self._crawl.truth
@@ -221,7 +221,7 @@ class RecomputedPageRank:
 
 
 class CashAndChance:
-    """Richest page first, with cash multiplied by a little chance.
+    """CandidateHeap page first, with cash multiplied by a little chance.
 
     So pages with equal cash, mostly of one template, are not all read in a row.
     """
@@ -231,7 +231,7 @@ class CashAndChance:
         self._rng = rng
         self._factors = array("d")
         self._keys = array("q")
-        self._richest = Richest(self._keys, ledger.flags, UNREAD)
+        self._richest = CandidateHeap(self._keys, ledger.flags, UNREAD)
 
     def born(self, pages: Sequence[int]) -> None:
         self._factors.extend((1 - self._rng.random()) ** LUCK for _ in pages)

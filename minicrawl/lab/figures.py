@@ -14,7 +14,7 @@ from minicrawl.lab.order import Crawls, Curve, order
 from minicrawl.lab.webs import OF_A_KNOWN_WEB, EstimateErrors, Web
 from minicrawl.lab.windows import RATES, Point, Watching, WindowPolicy, windows
 from minicrawl.progress import Progress, part
-from minicrawl.report.figures import Figure, PlotLine, prepare, write
+from minicrawl.report.formats import Figure, PlotLine, prepare, write
 
 STEADY_RATE = 0.001
 """Rate of change in figure 5: so low that only errors of measurement remain."""

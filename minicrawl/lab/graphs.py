@@ -24,7 +24,6 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.export.drafts import replacing
 from minicrawl.graph.dynamic import (
     ALGORITHMS,
     BLOCKS,
@@ -36,7 +35,8 @@ from minicrawl.graph.dynamic import (
 from minicrawl.graph.formats import LinkStream
 from minicrawl.graph.matrices import FAR, Edge
 from minicrawl.graphfiles.reading import blocks
-from minicrawl.report.figures import prepare, pyplot
+from minicrawl.own_files import replacing
+from minicrawl.report.formats import prepare, pyplot
 
 # ================================================================ bench
 #

@@ -25,9 +25,9 @@ from minicrawl.graphfiles.reading import read
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan
 from minicrawl.opic.money import SMALL_EDGE, fixed_edge
-from minicrawl.opic.schedule import Richest
-from minicrawl.opic.siblings.groups import Siblings
-from minicrawl.opic.siblings.queue import ByGroup
+from minicrawl.opic.queues import CandidateHeap
+from minicrawl.opic.sibling_queue import ByGroup
+from minicrawl.opic.siblings import Siblings
 from minicrawl.ranks.compare import places
 from minicrawl.web import urls as sites
 from minicrawl.wording import counted
@@ -128,10 +128,10 @@ class Strategy(Protocol):
 
 
 class Greedy:
-    """Richest page first; of unread pages, the one that links gave most."""
+    """CandidateHeap page first; of unread pages, the one that links gave most."""
 
     def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
-        self._richest = Richest(ledger.key, ledger.flags, pool)
+        self._richest = CandidateHeap(ledger.key, ledger.flags, pool)
 
     def born(self, pages: Sequence[int]) -> None:
         self._richest.offer(pages)

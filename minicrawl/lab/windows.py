@@ -25,11 +25,9 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.convergence import edge_of, read, true_importance
 from minicrawl.lab.webs import EstimateErrors, Greedy, errors, mean
-from minicrawl.opic.estimate import Floats, shares
-from minicrawl.opic.importance import Importance
+from minicrawl.opic.estimate import Floats, Importance, shares
 from minicrawl.opic.ledger import READ, Ledger, restate
-from minicrawl.opic.windows import WINDOWS
-from minicrawl.opic.windows.interpolation import Window
+from minicrawl.opic.windows import WINDOWS, Window
 from minicrawl.progress import Progress, part
 
 RATES = (0.001, 0.01, 0.03, 0.1, 0.3)

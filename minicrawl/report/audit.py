@@ -11,28 +11,32 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.reader import verify as verify_archive
 from minicrawl.archive.record import key_of
 from minicrawl.errors import DamagedStore, MinicrawlError
-from minicrawl.frontier.channels import ShardPlace
 from minicrawl.frontier.checkpoint import contradictions, verify
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, State
-from minicrawl.opic.journal import StepKind
-from minicrawl.opic.ledger import READ
+from minicrawl.opic.ledger import READ, StepKind
+from minicrawl.opic.shard_channels import ShardPlace
 from minicrawl.progress import Progress
-from minicrawl.report.archived import lost_pages
-from minicrawl.report.changes import differences
-from minicrawl.report.snapshot import unproven
+from minicrawl.report.archived_pages import lost_pages
+from minicrawl.report.snapshot import (
+    inlinks,
+    last_spent,
+    unproven,
+)
 from minicrawl.store import questions, tables
-from minicrawl.store.blobs import unpack
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import NONSENSE, StoreTerms
+from minicrawl.store.stored_links import unpack, wrong_blocks
 from minicrawl.store.writer import merged_until
-from minicrawl.store.written_links import wrong_blocks
 from minicrawl.web.urls import host_of, site
 from minicrawl.wording import counted
 
@@ -291,3 +295,70 @@ def _has_links(connection: tables.Connection) -> bool:
 
 def _watermark(connection: tables.Connection) -> int:
     return int(tables.meta(connection, "watermark") or 0)
+
+
+# ================================================================ replay
+#
+# Replay of a store: compares its contents with its steps.
+#
+# Law: the same steps in the same order give the same frontier and the same ledger, to the atom. In
+# a store that was gathered from shards, the log has the turns of pages but not what moved their
+# cash.
+
+_STEPS_PER_REPORT = 1000  # steps between progress reports
+
+
+def differences(
+    connection: tables.Connection,
+    loaded: Frontier,
+    tell: Progress = lambda _share: None,
+    *,
+    has_cash: bool = True,
+) -> Iterator[str]:
+    """Yield a line for each page and total that differs between the store and its steps.
+
+    Pass `has_cash=False` for a gathered store, whose steps say nothing about cash.
+    """
+    replayed, last = Frontier(loaded.terms, partial(tables.spending, connection)), loaded.last_seq
+    try:
+        for row in tables.steps_after(connection, 0):
+            replayed.apply(row)
+            if not row.seq % _STEPS_PER_REPORT:
+                tell(min(row.seq / max(last, 1), 1.0))
+    except NONSENSE as error:
+        yield f"step {replayed.last_seq} cannot be replayed: {error}"
+        return
+    states = (np.array(one.state, dtype=np.int64) for one in (loaded, replayed))
+    yield from _column_differences("state", *states)
+    if has_cash:
+        yield from _cash_differences(loaded, replayed)
+    for name, one, other in (
+        ("inlinks", inlinks(connection, loaded), replayed.gained()),
+        ("spent", last_spent(connection, loaded), replayed.spendings.of_all(len(replayed))),
+    ):
+        yield from _column_differences(name, one, other)
+    if loaded.books.forwards != replayed.books.forwards:
+        yield "pages stand for other pages than by the steps"
+    if _channels(loaded) != _channels(replayed):
+        yield f"batches were {_channels(loaded)}, but {_channels(replayed)} by the steps"
+
+
+def _cash_differences(loaded: Frontier, replayed: Frontier) -> Iterator[str]:
+    keys = (np.array(one.ledger.key, dtype=np.int64) for one in (loaded, replayed))
+    yield from _column_differences("key", *keys)
+    for page in range(len(loaded)):
+        if loaded.window.past(page) != replayed.window.past(page):
+            yield f"page {page} has another history than by the steps"
+    if loaded.ledger.totals != replayed.ledger.totals:
+        yield f"the totals are {loaded.ledger.totals}, but {replayed.ledger.totals} by the steps"
+
+
+def _column_differences(name: str, loaded: NDArray[Any], replayed: NDArray[Any]) -> Iterator[str]:
+    for page in np.flatnonzero(loaded != replayed).tolist():
+        yield f"page {page} has {name} {loaded[page]}, but {replayed[page]} by the steps"
+
+
+def _channels(frontier: Frontier) -> list[tuple[object, ...]]:
+    """Return the state of the channels to other shards, as sortable rows."""
+    rows = {} if frontier.channels is None else frontier.channels.as_rows()
+    return [(name, *end) for name, ends in rows.items() for end in ends]

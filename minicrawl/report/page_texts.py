@@ -1,29 +1,117 @@
-"""Makes texts of archived pages, such as their main text, in a process that can be killed.
+"""Processes that parse foreign bytes for reports, and can be killed when they take too long.
 
-What texts there are, packages say (`plugins.TEXTS`): functions of markup and of its URL.
-
-Laws: a page that exceeds its deadline has no text, and no other page is affected: the process is
-killed, and the next page starts another. After many slow pages the deadline becomes short, and a
-site whose pages have cost far more than usual is read no further. So no number of such pages takes
-hours.
+killable  one such process, as its parent sees it, and its parent, as the process sees it
+texts     texts of archived pages that packages make, such as their main text
+pdf       the text of an archived PDF
 """
 
 from __future__ import annotations
 
 import gc
+import json
 import marshal
+import os
+import select
+import subprocess
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
+from multiprocessing.connection import Connection
 from typing import cast
 from urllib.parse import urlsplit
 
 from minicrawl import plugins
-from minicrawl.errors import MinicrawlError, TooSlow
-from minicrawl.report.killable import KillableProcess, Parent
+from minicrawl.errors import MinicrawlError, TooSlow, UsageError
+from minicrawl.memory import limit_memory
+from minicrawl.web.documents import document as pdf
+from minicrawl.web.documents.document import PdfText
 from minicrawl.web.urls import site
+
+# ================================================================ killable
+#
+# Parent and child exchange messages of bytes through two pipes. The child sends an empty message
+# when it is ready: starting has no deadline, since imports take as long as the disk does.
+
+_PATIENCE_S = 60.0
+_NICE = 5
+
+
+class KillableProcess:
+    """Python process that runs `code` with arguments, as its parent sees it."""
+
+    def __init__(self, code: str, arguments: Sequence[str]) -> None:
+        """Start the process, and wait until it is ready."""
+        self.child = subprocess.Popen(
+            (sys.executable, "-c", code, *arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+        )
+        assert self.child.stdin is not None, "it has a pipe"
+        assert self.child.stdout is not None, "it has a pipe"
+        self._asked = Connection(os.dup(self.child.stdin.fileno()), readable=False)
+        self._answers = Connection(os.dup(self.child.stdout.fileno()), writable=False)
+        # `Connection.poll` would make a poll object for each call, which is slower than reading.
+        self._waiting = select.poll()
+        self._waiting.register(self._answers, select.POLLIN)
+        self.answer(_PATIENCE_S)
+
+    def ask(self, message: bytes) -> None:
+        """Send a message. A process that has ended does not answer it."""
+        with suppress(BrokenPipeError):
+            self._asked.send_bytes(message)
+
+    def answer(self, within_s: float) -> bytes | None:
+        """Return the next message of the process, or None if it is late or has ended."""
+        if not self._waiting.poll(1000 * within_s):
+            return None
+        try:
+            return self._answers.recv_bytes()
+        except (EOFError, OSError):
+            return None
+
+    def end(self) -> None:
+        """Kill the process."""
+        self._asked.close()
+        self._answers.close()
+        self.child.kill()
+        with self.child:  # closes its pipes and reaps it
+            pass
+
+
+class Parent:
+    """The parent, as the process sees it."""
+
+    def __init__(self) -> None:
+        """Lower the priority and the memory limit of this process."""
+        os.nice(_NICE)
+        limit_memory()
+        self._asked = Connection(0, writable=False)
+        self._answers = Connection(1, readable=False)
+
+    def asked(self) -> bytes:
+        """Wait for a message. Raise EOFError when the parent has closed the pipe."""
+        return self._asked.recv_bytes()
+
+    def answer(self, message: bytes) -> None:
+        """Send a message. Raise BrokenPipeError when the parent has closed the pipe."""
+        self._answers.send_bytes(message)
+
+
+# ================================================================ texts
+#
+# Makes texts of archived pages, such as their main text.
+#
+# What texts there are, packages say (`plugins.TEXTS`): functions of markup and of its URL.
+#
+# Laws: a page that exceeds its deadline has no text, and no other page is affected: the process is
+# killed, and the next page starts another. After many slow pages the deadline becomes short, and
+# a site whose pages have cost far more than usual is read no further. So no number of such pages
+# takes hours.
 
 DEADLINE_S, SHORT_DEADLINE_S = 5.0, 1.0
 _MANY_SLOW = 20
@@ -117,3 +205,41 @@ def _maker(name: str) -> Callable[[str, str], str]:
     if point is None:
         raise MinicrawlError(f"no installed package makes the text {name!r} of a page")
     return cast(Callable[[str, str], str], point.load())
+
+
+# ================================================================ pdf apart
+#
+# Reads an archived PDF in a separate process, for commands that show archived pages.
+#
+# Law: a file that takes too long or too much memory, or crashes the process, has no text, but a
+# message that says why.
+
+PDF_DEADLINE_S = 10.0
+_PDF_CODE = "from minicrawl.report.page_texts import pdf_main; pdf_main()"
+
+
+def read_pdf(body: bytes, deadline_s: float = PDF_DEADLINE_S) -> PdfText:
+    """Return the text of a PDF."""
+    if not pdf.is_readable():
+        raise UsageError(pdf.MISSING)
+    try:
+        done = subprocess.run(
+            (sys.executable, "-c", _PDF_CODE),
+            input=body,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=deadline_s,
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        return PdfText(limit=f"it was not read in {deadline_s:g} s")
+    except subprocess.CalledProcessError:
+        return PdfText(limit="it ended the process that read it")
+    title, links, lines, limit = json.loads(done.stdout)
+    return PdfText(title, tuple(links), tuple(lines), limit)
+
+
+def pdf_main() -> None:
+    """Run the process: read a PDF from standard input, and write its text as JSON."""
+    limit_memory()
+    json.dump(pdf.read(sys.stdin.buffer.read()), sys.stdout)

@@ -1,39 +1,59 @@
 """Snapshot of a store, the basis of all reports.
 
 It loads only the columns of the pages, about 35 bytes per page; reports query the connection for
-everything else. An error about an unknown page suggests the most similar known ones.
+everything else.
+
+snapshot         a store as of one moment; pages by their URL
+near-duplicates  table that the search index writes and reports read
+saved ranks      the importance, and the ranks that are kept beside the store
+waiting          unread pages in their order
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from heapq import nlargest
-from itertools import islice, takewhile
+from itertools import islice, repeat, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
 from minicrawl.frontier.checkpoint import load_frontier, verify
 from minicrawl.frontier.importance import ShownImportance, shown_importance
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import READ_STATES, PageId, State
-from minicrawl.opic.order import lots
+from minicrawl.opic.estimate import rising
+from minicrawl.opic.money import UNIT
+from minicrawl.opic.queues import random_keys
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import RankRow
+from minicrawl.store.derived import (
+    OPIC,
+    OPIC_SITES,
+    RankRow,
+    kept_ranks,
+    rank_row,
+    rank_scores,
+    reading_beside,
+)
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.records import StoreTerms, reporting_damage
 from minicrawl.web.urls import Location, canonical_seed, host_of, location, split
+from minicrawl.wording import counted, visible
 
-if TYPE_CHECKING:
-    from minicrawl.report.near_duplicates import NearDuplicates
+Pages = NDArray[np.int64]
+Numbers = NDArray[np.int64]
 
 _NEAREST_SHOWN = 3
+_ROWS_AT_ONCE = 10_000
 _FEW = 1000
 """Number of pages beyond which the whole column is read."""
 
@@ -84,7 +104,7 @@ class Snapshot:
 
     def urgency(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the sort keys of these unread pages; the page with the largest comes first."""
-        from minicrawl.opic.siblings.groups import urgency
+        from minicrawl.opic.siblings import urgency
 
         if self.strategy == "breadth-first":
             return -pages.astype(np.float64)
@@ -93,7 +113,7 @@ class Snapshot:
         siblings = self.frontier.siblings
         if siblings is None:
             return self.keys[pages].astype(np.float64)
-        return urgency(siblings.shown, pages.astype(np.uint32))
+        return urgency(siblings, pages.astype(np.uint32))
 
     @cached_property
     def strategy(self) -> str:
@@ -103,7 +123,7 @@ class Snapshot:
 
     @cached_property
     def _lots(self) -> NDArray[np.float64]:
-        return np.fromiter(islice(lots(), len(self)), np.float64, len(self))
+        return np.fromiter(islice(random_keys(), len(self)), np.float64, len(self))
 
     @cached_property
     def inlinks(self) -> NDArray[np.int64]:
@@ -135,9 +155,8 @@ class Snapshot:
     @cached_property
     def near_duplicates(self) -> NearDuplicates:
         """Near-duplicates, according to the search index."""
-        from minicrawl.report.near_duplicates import NONE, kept
-
-        return kept(search_folder(self.path), tables.birth(self.connection)) or NONE
+        found = kept_near_duplicates(search_folder(self.path), tables.birth(self.connection))
+        return found or NO_NEAR_DUPLICATES
 
     def cash(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the cash of these pages, in units."""
@@ -238,3 +257,320 @@ def _nearest(snapshot: Snapshot, wanted: Location) -> str:
 def _common_prefix(one: str, other: str) -> int:
     """Return the length of the longest common prefix."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def refuse_without_links(snapshot: Snapshot) -> None:
+    """Raise UsageError if the store has no links."""
+    if not snapshot.frontier.terms.links:
+        raise UsageError(f"{snapshot.path} has no links: it was crawled with --no-links")
+
+
+def urls(snapshot: Snapshot, pages: Numbers) -> list[str]:
+    """Return the URLs of any number of pages."""
+    starts = range(0, len(pages), _ROWS_AT_ONCE)
+    blocks = (_places(snapshot, pages[start : start + _ROWS_AT_ONCE]) for start in starts)
+    return [url for block in blocks for url in block.urls]
+
+
+def _places(snapshot: Snapshot, pages: Numbers) -> questions.PageLocations:
+    with reporting_damage(snapshot.path):
+        return questions.locations(snapshot.connection, pages.tolist())
+
+
+# ================================================================ near-duplicates
+#
+# Table of near-duplicate pages, a file beside the search index that can be deleted at any time.
+# The search index writes it; reports read it. A store without an index has none.
+
+NEAR_DUPLICATES_FILE = "near-duplicates"
+_HEADER = struct.Struct("<8sIq")
+_MAGIC = b"likes 1\n"
+
+
+class NearDuplicates(NamedTuple):
+    """Pages of all groups in ascending order, with the original of each."""
+
+    pages: Pages
+    originals: Pages
+
+    def originals_of(self, pages: Pages) -> Pages:
+        """Return the original of each page, or -1 for a page without near-duplicates."""
+        places = np.searchsorted(self.pages, pages)
+        places[places == len(self.pages)] = 0
+        if not len(self.pages):
+            return np.full(len(pages), -1, np.int64)
+        return np.where(self.pages[places] == pages, self.originals[places], -1)
+
+    def others(self) -> Pages:
+        """Return the number of other pages in the group of each page."""
+        _, groups, sizes = np.unique(self.originals, return_inverse=True, return_counts=True)
+        return sizes[groups].astype(np.int64) - 1
+
+    def like(self, page: int) -> list[int]:
+        """Return the other pages of a page's group."""
+        (original,) = self.originals_of(np.array([page]))
+        group = self.pages[self.originals == original] if original >= 0 else self.pages[:0]
+        return [other for other in group.tolist() if other != page]
+
+    def first_of_groups(self, pages: Pages) -> NDArray[np.bool_]:
+        """Return, for each page, True if none before it is in its group."""
+        originals = self.originals_of(pages)
+        groups = np.where(originals < 0, -1 - np.arange(len(pages)), originals)
+        _, places = np.unique(groups, return_index=True)
+        firsts = np.zeros(len(pages), np.bool_)
+        firsts[places] = True
+        return firsts
+
+
+NO_NEAR_DUPLICATES = NearDuplicates(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def keep_near_duplicates(folder: Path, store: str, found: NearDuplicates) -> None:
+    """Write the table beside the index of the store with this identity."""
+    draft = folder / f"{NEAR_DUPLICATES_FILE}.draft"
+    header = _HEADER.pack(_MAGIC, crc32(store.encode()), len(found.pages))
+    draft.write_bytes(header + found.pages.tobytes() + found.originals.tobytes())
+    draft.rename(folder / NEAR_DUPLICATES_FILE)
+
+
+def kept_near_duplicates(folder: Path, store: str | None = None) -> NearDuplicates | None:
+    """Return the table beside the index, or None if it is missing, damaged or of another store."""
+    try:
+        content = (folder / NEAR_DUPLICATES_FILE).read_bytes()
+        magic, code, count = _HEADER.unpack_from(content)
+        numbers: Sequence[int] | Pages = np.frombuffer(content, np.int64, 2 * count, _HEADER.size)
+    except (FileNotFoundError, struct.error, ValueError):
+        return None
+    if magic != _MAGIC or (store is not None and code != crc32(store.encode())):
+        return None
+    pages = np.asarray(numbers)
+    return NearDuplicates(pages[:count], pages[count:])
+
+
+# ================================================================ saved ranks
+#
+# Ranks of a store: its importance, and the other ranks kept beside it.
+#
+# Law: a page that was found after a rank was computed has the score NaN.
+
+RISING = "rising"
+"""Name of a rank computed on demand: how much faster cash flows to a page now."""
+
+Floats = NDArray[np.float64]
+
+
+class SavedRank(NamedTuple):
+    """Rank, with its age."""
+
+    row: RankRow
+    unranked: int
+    """Number of pages found since."""
+    is_current: bool
+    """True if there were no steps since, so that all links are the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convergence:
+    """Accuracy and age of the converged importance."""
+
+    error_bound: float
+    """Error bound of the shares, summed over all pages known then."""
+    is_complete: bool
+    """True if the computation was completed."""
+    age_s: float
+    steps_since: int
+    pages_since: int
+    """Number of pages found since."""
+
+    def __str__(self) -> str:
+        kind = "converged" if self.is_complete else "broken off while converging"
+        told = f"{kind}, error at most {self.error_bound:.1e}, {_age(self.age_s)} old"
+        if not self.steps_since:
+            return told
+        since = f"{counted(self.steps_since, 'step')} and {counted(self.pages_since, 'page')} ago"
+        return f"{told}, {since}"
+
+
+ESTIMATED = "estimated; with stored links `minicrawl refine` makes it converge"
+
+
+def convergence(row: RankRow | None, known: int, last: int) -> Convergence | None:
+    """Return the convergence of the importance in `row`, or None without a row.
+
+    `known` and `last` are the store's current number of pages and last step.
+    """
+    if row is None:
+        return None
+    return Convergence(
+        error_bound=row.error_bound,
+        is_complete=row.converged,
+        age_s=max(0.0, time.time() - row.made_at),
+        steps_since=max(0, last - row.step),
+        pages_since=max(0, known - row.nodes),
+    )
+
+
+def convergence_of(seen: Snapshot) -> Convergence | None:
+    """Return the convergence of a snapshot's importance, or None if it is an estimate."""
+    return convergence(seen.converged, len(seen), seen.frontier.last_seq)
+
+
+def told(found: Convergence | None) -> str:
+    """Return the source of the importance, as text."""
+    return ESTIMATED if found is None else str(found)
+
+
+_UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
+
+
+def _age(seconds: float) -> str:
+    for name, length in _UNITS:
+        if seconds >= length:
+            return f"{int(seconds // length)} {name}"
+    return f"{int(seconds)} s"
+
+
+def saved_ranks(store: Path, connection: tables.Connection) -> list[SavedRank]:
+    """Return the ranks beside the store by name, except those of the crawl itself."""
+    known, last = questions.pages_known(connection), tables.last_step(connection)
+    with reading_beside(store, connection) as derived:
+        others = (row for row in kept_ranks(derived) if row.name not in (OPIC, OPIC_SITES))
+        return [SavedRank(row, known - row.nodes, row.step == last) for row in others]
+
+
+def scores(snapshot: Snapshot, name: str) -> Floats:
+    """Return the scores of all pages by this rank. Raises UsageError if there is no such rank."""
+    found = kept_scores(snapshot, name)
+    if found is None:
+        others = "".join(
+            f", {one.row.name}" for one in saved_ranks(snapshot.path, snapshot.connection)
+        )
+        raise UsageError(
+            f"{snapshot.path} has no rank {name}, only {OPIC}{others}: "
+            "make it with `minicrawl rank`"
+        )
+    return found
+
+
+def kept_scores(snapshot: Snapshot, name: str) -> Floats | None:
+    """Return the scores of all pages by this rank, or None if there is no such rank."""
+    if name == OPIC:
+        return snapshot.importance
+    if name == RISING:
+        return _rising(snapshot)
+    with reading_beside(snapshot.path, snapshot.connection) as derived:
+        if derived is None or rank_row(derived, name) is None:
+            return None
+        return rank_scores(derived, name, len(snapshot))
+
+
+def _rising(snapshot: Snapshot) -> Floats:
+    if snapshot.frontier.terms.window == "static":
+        raise UsageError(
+            f"{snapshot.path} has a static window, which does not know when cash flowed: "
+            "crawl with another --window to see which pages rise"
+        )
+    ledger, window = snapshot.frontier.ledger, snapshot.frontier.window
+    flow, away = window.flows(ledger.now, ledger.circulation)
+    flow[~snapshot.was_read] = np.nan
+    return rising(ledger.cash_of_all(), flow, away)
+
+
+def rank_of(values: NDArray[np.float64] | NDArray[np.int64], place: int) -> int:
+    """Return the rank of the value at this place. The largest value has rank 1."""
+    value = values[place]
+    return (
+        1 + int(np.count_nonzero(values > value)) + int(np.count_nonzero(values[:place] == value))
+    )
+
+
+def places_of_largest(values: NDArray[np.floating | np.int64], count: int) -> Pages:
+    """Return the places of the `count` largest values, in order. Avoids a full sort for few."""
+    if not 0 < count < len(values):
+        return np.argsort(-values, kind="stable")
+    least = np.partition(values, -count)[-count]
+    above, equal = np.flatnonzero(values > least), np.flatnonzero(values == least)
+    best = above[np.argsort(-values[above], kind="stable")]
+    return np.concatenate((best, equal[: count - len(best)]))
+
+
+# ================================================================ waiting
+#
+# Unread pages in the order in which they would be read if no host made the crawl wait.
+
+_PAGES_AT_ONCE = 20_000
+
+
+class WaitingPage(NamedTuple):
+    """Page in `frontier`."""
+
+    rank: int
+    url: str
+    key: float | None  # in units of cash; None in an order without cash
+    given: float
+    cash: float
+    depth: int
+    inlinks: int
+    host: str
+
+
+class QueuePosition(NamedTuple):
+    """Position of a page among all unread pages, and among those of its host; 1 is next."""
+
+    of_all: int
+    all_waiting: int
+    of_host: int
+    host_waiting: int
+
+
+def waiting(snapshot: Snapshot, count: int = 0) -> Iterator[WaitingPage]:
+    """Yield the unread pages that come first. `count` 0 is all."""
+    unread = np.flatnonzero(snapshot.states == State.UNREAD)
+    pages = unread[places_of_largest(snapshot.urgency(unread), count)]
+    for start in range(0, len(pages), _PAGES_AT_ONCE):
+        with reporting_damage(snapshot.path):
+            block = list(_block(snapshot, pages[start : start + _PAGES_AT_ONCE], start + 1))
+        yield from block
+
+
+def _block(snapshot: Snapshot, pages: NDArray[np.int64], rank: int) -> Iterator[WaitingPage]:
+    places = questions.locations(snapshot.connection, pages.tolist())
+    columns = (
+        range(rank, rank + len(pages)),
+        places.urls,
+        _keys(snapshot, pages),
+        _given(snapshot, pages).tolist(),
+        snapshot.cash(pages).tolist(),
+        places.depths,
+        snapshot.inlinks_of(pages).tolist(),
+        map(host_name, places.origins),
+    )
+    return map(WaitingPage._make, zip(*columns, strict=True))
+
+
+def _keys(snapshot: Snapshot, pages: NDArray[np.int64]) -> Iterable[float | None]:
+    if snapshot.strategy not in ("greedy", "siblings"):
+        return repeat(None, len(pages))
+    keys: list[float] = (snapshot.urgency(pages) / UNIT).tolist()
+    return keys
+
+
+def _given(snapshot: Snapshot, pages: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the units that unread pages received from links and endowments."""
+    return np.maximum(snapshot.keys[pages] / UNIT - 1, 0)
+
+
+def queue_position(snapshot: Snapshot, page: PageId) -> QueuePosition:
+    """Return the position of this unread page."""
+    unread = np.flatnonzero(snapshot.states == State.UNREAD)
+    on_host = unread[snapshot.host_of[unread] == snapshot.host_of[page]]
+    return QueuePosition(
+        of_all=_rank(snapshot, unread, page),
+        all_waiting=len(unread),
+        of_host=_rank(snapshot, on_host, page),
+        host_waiting=len(on_host),
+    )
+
+
+def _rank(snapshot: Snapshot, pages: NDArray[np.int64], page: PageId) -> int:
+    return rank_of(snapshot.urgency(pages), int(np.searchsorted(pages, page)))

@@ -23,13 +23,12 @@ from minicrawl.cli.common.stores import (
 )
 from minicrawl.cli.common.tables import share, show_json, show_paragraph
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.query import MOST_WORDS, Query, Snippet, parse
 from minicrawl.search.ranking import RankingWeights
 from minicrawl.search.searching import Finder, Result
 from minicrawl.store.reader import archive_folder, reading, search_folder
-from minicrawl.wording import counted
+from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:
     from minicrawl.search.searching import SearchRequest
@@ -71,8 +70,7 @@ class RankingChoice:
 
         If ranks of topics are mixed, their weights for the query `told` are printed.
         """
-        from minicrawl.report.kept import kept_scores, scores
-        from minicrawl.report.snapshot import snapshot
+        from minicrawl.report.snapshot import kept_scores, scores, snapshot
         from minicrawl.search.indexing import TopicMixture, is_by_topics
         from minicrawl.search.searching import Finder
 

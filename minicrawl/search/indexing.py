@@ -33,13 +33,18 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind
 from minicrawl.archive.segments import SEGMENT_BYTES, offset_of, segment_of
 from minicrawl.errors import MinicrawlError, NoRoom, StoreError, UsageError
-from minicrawl.frontier.urls import UrlTable
+from minicrawl.frontier.url_table import UrlTable
 from minicrawl.model import State
 from minicrawl.progress import Progress, part, unreported
-from minicrawl.report import near_duplicates
-from minicrawl.report.archived import StoredPart, kept_pages
-from minicrawl.report.kept import kept_scores
-from minicrawl.report.snapshot import Snapshot, host_name, snapshot
+from minicrawl.report.archived_pages import kept_pages
+from minicrawl.report.crawl_status import StoredPart
+from minicrawl.report.snapshot import (
+    NEAR_DUPLICATES_FILE,
+    Snapshot,
+    host_name,
+    kept_scores,
+    snapshot,
+)
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.notes import VERSION, AnchorRow, Entry, Notes, Watermark
 from minicrawl.search.page_text import PageReader, ReadPage, SiteLines, codes_of
@@ -141,7 +146,7 @@ def folder_errors(folder: Path) -> Iterator[None]:
 
 def clear_folder(folder: Path) -> None:
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
-    for file in (*folder.glob("notes.db*"), *folder.glob(f"{near_duplicates.FILE}*")):
+    for file in (*folder.glob("notes.db*"), *folder.glob(f"{NEAR_DUPLICATES_FILE}*")):
         file.unlink()
 
 

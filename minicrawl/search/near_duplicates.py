@@ -17,8 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.report.near_duplicates import NearDuplicates, Pages
-from minicrawl.web.words import ALIKE, PLACES, Hashes, Signatures, likeness
+from minicrawl.report.snapshot import NearDuplicates
+from minicrawl.web.shingles import ALIKE, PLACES, Hashes, Signatures, likeness
+
+Pages = NDArray[np.int64]
 
 MAYBE_ALIKE = 0.58
 """Minimum similarity of signatures: the threshold less three standard errors."""

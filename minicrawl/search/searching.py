@@ -21,8 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import NoRoom
-from minicrawl.report import near_duplicates
-from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.report.snapshot import (
+    NEAR_DUPLICATES_FILE,
+    NO_NEAR_DUPLICATES,
+    Snapshot,
+    keep_near_duplicates,
+    kept_near_duplicates,
+    snapshot,
+)
 from minicrawl.search.index import CANDIDATES, FOLDER, Hit, SearchIndex
 from minicrawl.search.near_duplicates import (
     SAMPLE,
@@ -109,7 +115,7 @@ class Finder:
         self._index = SearchIndex(folder / FOLDER)
         self._importance = _importance_in(folder)
         self._scores = scores
-        self._alike = near_duplicates.kept(folder) or near_duplicates.NONE
+        self._alike = kept_near_duplicates(folder) or NO_NEAR_DUPLICATES
         self._made = _made_at(folder)
 
     def __len__(self) -> int:
@@ -205,7 +211,7 @@ def _joined(found: Sequence[_Found], ranks: Floats, part: float) -> list[_Found]
 
 def _made_at(folder: Path) -> list[int]:
     """Return the modification times of the files that answers depend on; 0 for missing ones."""
-    files = (folder / FOLDER / "meta.json", folder / IMPORTANCE, folder / near_duplicates.FILE)
+    files = (folder / FOLDER / "meta.json", folder / IMPORTANCE, folder / NEAR_DUPLICATES_FILE)
     return [file.stat().st_mtime_ns if file.exists() else 0 for file in files]
 
 
@@ -287,11 +293,11 @@ def sort_out(
     folder: Path, store: str, index: SearchIndex, texts: TextNotes, host_of: Callable[[int], int]
 ) -> None:
     """Bring the table of near-duplicates up to date."""
-    if texts.is_sorted and near_duplicates.kept(folder, store) is not None:
+    if texts.is_sorted and kept_near_duplicates(folder, store) is not None:
         return
     signed = texts.signed()
     judge = _Judge(index, signed, host_of, texts.judged())
-    near_duplicates.keep(folder, store, found_among(signed, judge))
+    keep_near_duplicates(folder, store, found_among(signed, judge))
     texts.keep_judged(judge.judged)
 
 

@@ -1,8 +1,13 @@
-"""Derived data in a file beside the store: ranks, and an index of the links to each page.
+"""Derived data in a file beside the store.
 
-Topics are in the same file, and so are the samples of `samples`. The file, `crawl.db-ranks`, is not
-part of the store, because a crawl may be writing the store. It can be deleted at any time: the data
-can be computed again.
+The file, `crawl.db-ranks`, is not part of the store, because a crawl may be writing the store. It
+can be deleted at any time: the data can be computed again.
+
+ranks      scores of all pages by rank
+backlinks  index of the pages that link to a page
+topics     pages of topics that have a rank of their own
+checks     results of link checks
+samples    figures of a crawl over time
 
 Laws: every write is a transaction. Data of another store that had the same name is ignored, and
 deleted by the next write. A rank is replaced as a whole, and so is the index, which is as of one
@@ -13,12 +18,12 @@ the score NaN.
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from itertools import count, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +31,17 @@ from numpy.typing import NDArray
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.store import tables
-from minicrawl.store.reader import begin_snapshot, connect, file_beside, remove_log
-from minicrawl.store.records import DERIVED, NONSENSE, translating_derived_errors
+from minicrawl.store.reader import (
+    begin_snapshot,
+    connect,
+    file_beside,
+    remove_log,
+)
+from minicrawl.store.records import (
+    DERIVED,
+    NONSENSE,
+    translating_derived_errors,
+)
 from minicrawl.store.tables import Connection
 
 OPIC = "opic"
@@ -42,7 +56,7 @@ GATHERED = "gathered"
 READABLE_PAGES = "readable"
 """Option of `OPIC`: number of readable pages, whether read or not."""
 FLOWED = "flowed"
-"""Option of `OPIC`: mean flow through a page per iteration of `opic.refine`."""
+"""Option of `OPIC`: mean flow through a page per iteration of `opic.convergence`."""
 
 SUFFIX = "-ranks"
 
@@ -319,7 +333,7 @@ def _index_blocks(inlinks: Csr) -> Iterator[tuple[int, bytes, bytes]]:
 #
 # family   common name of the ranks of some topics: the rank of a topic is named NAME-TOPIC
 
-_SCHEMA = """
+_TOPICS = """
 CREATE TABLE IF NOT EXISTS topics (
     family TEXT NOT NULL, topic TEXT NOT NULL, pages BLOB NOT NULL,
     PRIMARY KEY (family, topic)
@@ -334,7 +348,7 @@ def keep_topics(
     store: Path, connection: Connection, family: str, topics: Mapping[str, Sequence[int]]
 ) -> None:
     """Replace the topics of this family."""
-    with writing_beside(store, connection, _SCHEMA) as derived:
+    with writing_beside(store, connection, _TOPICS) as derived:
         derived.execute("DELETE FROM topics WHERE family = ?", (family,))
         rows = ((family, topic, np.array(some).tobytes()) for topic, some in topics.items())
         derived.executemany("INSERT INTO topics VALUES (?, ?, ?)", rows)
@@ -350,3 +364,127 @@ def kept_topics(store: Path, connection: Connection) -> dict[str, Topics]:
         for family, topic, blob in rows:
             found.setdefault(family, {})[topic] = np.frombuffer(blob, np.int64).tolist()
     return found
+
+
+# ================================================================ checks
+#
+# Results of link checks, kept beside the store because they can be obtained again.
+#
+# check    a URL that was requested once, although it is not crawled
+# finding  a page that refers to a missing target to which no crawled link leads
+
+_CHECKS = """
+CREATE TABLE IF NOT EXISTS checks (
+    url TEXT PRIMARY KEY, state INTEGER NOT NULL, status INTEGER, detail TEXT NOT NULL,
+    at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS findings (
+    source INTEGER NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL
+)
+"""
+
+
+class CheckRow(NamedTuple):
+    """Result of one URL. `state` is the value of a `State`."""
+
+    url: str
+    state: int
+    status: int | None
+    detail: str
+    at: float
+
+
+class FindingRow(NamedTuple):
+    """Reference of a page to an asset or a missing anchor, as `kind` says."""
+
+    source: int
+    target: str
+    kind: str
+    text: str
+
+
+def keep_checks(store: Path, connection: Connection, rows: Iterable[CheckRow]) -> None:
+    """Add or replace the results of these URLs."""
+    with writing_beside(store, connection, _CHECKS) as derived:
+        derived.executemany("INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def keep_findings(store: Path, connection: Connection, rows: Iterable[FindingRow]) -> None:
+    """Replace all findings."""
+    with writing_beside(store, connection, _CHECKS) as derived:
+        derived.execute("DELETE FROM findings")
+        derived.executemany("INSERT INTO findings VALUES (?, ?, ?, ?)", rows)
+
+
+def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
+    """Return all results, by URL."""
+    with reading_beside(store, connection) as derived:
+        if derived is None or not has_table(derived, "checks"):
+            return []
+        return list(map(CheckRow._make, derived.execute("SELECT * FROM checks ORDER BY url")))
+
+
+def all_findings(store: Path, connection: Connection) -> list[FindingRow]:
+    """Return all findings, by page."""
+    with reading_beside(store, connection) as derived:
+        if derived is None or not has_table(derived, "findings"):
+            return []
+        rows = derived.execute("SELECT * FROM findings ORDER BY source, target")
+        return list(map(FindingRow._make, rows))
+
+
+# ================================================================ samples
+#
+# Samples of a crawl's figures over time.
+#
+# Law: samples are appended every few seconds and never changed. Beyond `MOST_SAMPLES`, every other
+# one of the older half is deleted: a long crawl keeps its whole curve, and the latest hours in
+# full.
+
+MOST_SAMPLES = 4096
+Sample = TypeVar("Sample")
+_SAMPLES = """
+CREATE TABLE IF NOT EXISTS samples (
+    id INTEGER PRIMARY KEY,
+    at REAL NOT NULL,
+    figures TEXT NOT NULL       -- as JSON
+)
+"""
+
+
+def append_sample(
+    store: Path,
+    connection: Connection,
+    at: float,
+    figures: Mapping[str, Any],
+    most: int = MOST_SAMPLES,
+) -> None:
+    """Append a sample, and thin out the older ones if there are more than `most`."""
+    with writing_beside(store, connection, _SAMPLES) as derived:
+        derived.execute("INSERT INTO samples VALUES (NULL, ?, ?)", (at, json.dumps(figures)))
+        (count,) = derived.execute("SELECT count(*) FROM samples").fetchone()
+        if count > most:
+            derived.execute(
+                "DELETE FROM samples WHERE id IN (SELECT id FROM "
+                "(SELECT id, row_number() OVER (ORDER BY id) AS place FROM samples) "
+                "WHERE place <= ? AND place % 2 = 0)",
+                (most // 2,),
+            )
+
+
+def kept_samples(
+    store: Path,
+    connection: Connection,
+    make: Callable[[dict[str, Any]], Sample],
+    since: float = 0,
+    last: int | None = None,
+) -> list[Sample]:
+    """Return what `make` makes of the samples after this time, or of the `last` ones, in order."""
+    with reading_beside(store, connection) as derived:
+        if derived is None or not has_table(derived, "samples"):
+            return []
+        rows = derived.execute(
+            "SELECT figures FROM samples WHERE at > ? ORDER BY id DESC LIMIT ?",
+            (since, -1 if last is None else last),
+        ).fetchall()
+        return [make(json.loads(figures)) for (figures,) in reversed(rows)]

@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from errno import EXDEV
 from itertools import chain, count
@@ -20,10 +20,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.errors import DamagedStore, MinicrawlError, StoreError, UsageError
-from minicrawl.store.derived import has_table, reading_beside, writing_beside
 from minicrawl.store.reader import DASHBOARD, LOCK, LOG, file_beside, real_path
 from minicrawl.store.records import translating_sqlite_errors
-from minicrawl.store.tables import Connection
 from minicrawl.store.writer import locked
 
 _BESIDE = ("-*", ".log*")
@@ -264,70 +262,3 @@ def fold(path: Path) -> None:
         busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
         raise DamagedStore(f"{path} is read by somebody while it is restored")
-
-
-# ================================================================ checks
-#
-# Results of link checks, kept beside the store because they can be obtained again.
-#
-# check    a URL that was requested once, although it is not crawled
-# finding  a page that refers to a missing target to which no crawled link leads
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS checks (
-    url TEXT PRIMARY KEY, state INTEGER NOT NULL, status INTEGER, detail TEXT NOT NULL,
-    at REAL NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS findings (
-    source INTEGER NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL
-)
-"""
-
-
-class CheckRow(NamedTuple):
-    """Result of one URL. `state` is the value of a `State`."""
-
-    url: str
-    state: int
-    status: int | None
-    detail: str
-    at: float
-
-
-class FindingRow(NamedTuple):
-    """Reference of a page to an asset or a missing anchor, as `kind` says."""
-
-    source: int
-    target: str
-    kind: str
-    text: str
-
-
-def keep_checks(store: Path, connection: Connection, rows: Iterable[CheckRow]) -> None:
-    """Add or replace the results of these URLs."""
-    with writing_beside(store, connection, _SCHEMA) as derived:
-        derived.executemany("INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?)", rows)
-
-
-def keep_findings(store: Path, connection: Connection, rows: Iterable[FindingRow]) -> None:
-    """Replace all findings."""
-    with writing_beside(store, connection, _SCHEMA) as derived:
-        derived.execute("DELETE FROM findings")
-        derived.executemany("INSERT INTO findings VALUES (?, ?, ?, ?)", rows)
-
-
-def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
-    """Return all results, by URL."""
-    with reading_beside(store, connection) as derived:
-        if derived is None or not has_table(derived, "checks"):
-            return []
-        return list(map(CheckRow._make, derived.execute("SELECT * FROM checks ORDER BY url")))
-
-
-def all_findings(store: Path, connection: Connection) -> list[FindingRow]:
-    """Return all findings, by page."""
-    with reading_beside(store, connection) as derived:
-        if derived is None or not has_table(derived, "findings"):
-            return []
-        rows = derived.execute("SELECT * FROM findings ORDER BY source, target")
-        return list(map(FindingRow._make, rows))

@@ -8,19 +8,30 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import chain, compress
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId
-from minicrawl.opic.journal import StepKind
-from minicrawl.store.blobs import is_plain, unpack
-from minicrawl.store.records import CHANGED, NOT_ASKED, DocumentRow, FetchRow
-from minicrawl.store.tables import Connection
+from minicrawl.opic.ledger import StepKind
+from minicrawl.store.reader import connect
+from minicrawl.store.records import (
+    CHANGED,
+    NOT_ASKED,
+    DocumentRow,
+    FetchRow,
+    translating_sqlite_errors,
+)
+from minicrawl.store.schema import check_version
+from minicrawl.store.stored_links import is_plain, unpack
+from minicrawl.store.tables import Connection, terms
 
 _SPENDINGS_AT_ONCE = 2_000
+_ROWS_AT_ONCE = 10_000
 
 
 class PageLocations(NamedTuple):
@@ -484,3 +495,65 @@ def requests(
     )
     pages, times, octets = np.array(rows.fetchall(), dtype=np.float64).reshape(-1, 3).T
     return pages.astype(np.int64), np.maximum.accumulate(times), octets.astype(np.int64)
+
+
+# ================================================================ merging
+#
+# Rows of stores that are merged into one, in blocks, so that memory does not grow with a store.
+
+
+class UrlColumns(NamedTuple):
+    """Consecutive URLs as columns."""
+
+    hosts: Sequence[int]
+    paths: Sequence[str]
+    depths: Sequence[int]
+
+
+# ---------------------------------------------------------------- reading
+
+
+def is_begun(path: Path) -> bool:
+    """Return True if a crawl has begun in this file. A store that was just created has no terms."""
+    with translating_sqlite_errors(path), closing(connect(path)) as connection:
+        return check_version(connection, str(path)) > 0 and terms(connection) is not None
+
+
+def url_columns(connection: Connection) -> Iterator[UrlColumns]:
+    """Yield all URLs in blocks, in the order of the ids."""
+    cursor = connection.execute("SELECT host, path, depth FROM urls ORDER BY id")
+    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+        yield UrlColumns(*zip(*rows, strict=True))
+
+
+def fetch_rows(connection: Connection) -> Iterator[FetchRow]:
+    """Yield all requests, oldest first."""
+    cursor = connection.execute(
+        "SELECT page, at, outcome, status, wire_bytes, elapsed_s, detail FROM fetches ORDER BY id"
+    )
+    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+        yield from map(FetchRow._make, rows)
+
+
+def asked_at(connection: Connection, pages: int) -> NDArray[np.float64]:
+    """Return the time of each page's last request, or 0."""
+    found = np.zeros(pages)
+    cursor = connection.execute("SELECT page, at FROM fetches ORDER BY id")
+    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+        asked, times = zip(*rows, strict=True)
+        found[list(asked)] = times  # the last request for a page wins
+    return found
+
+
+def originals(connection: Connection) -> Iterator[tuple[int, str]]:
+    """Return the pages whose URL was written differently, with that URL."""
+    return connection.execute("SELECT page, url FROM originals ORDER BY page")
+
+
+def endowments(connection: Connection) -> Iterator[tuple[Sequence[int], int]]:
+    """Return the seeds of each endowment, with its units."""
+    cursor = connection.execute(
+        "SELECT spending, amount FROM steps WHERE kind = ? AND spending IS NOT NULL ORDER BY seq",
+        (StepKind.ENDOWED,),
+    )
+    return ((unpack(blob).links, units) for blob, units in cursor)

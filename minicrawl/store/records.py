@@ -15,8 +15,7 @@ from zlib import crc32
 
 from minicrawl.errors import DamagedStore, NoRoom, StoreError
 from minicrawl.model import KeptAnswer, PageId
-from minicrawl.opic.journal import Step
-from minicrawl.opic.ledger import Totals
+from minicrawl.opic.ledger import Step, Totals
 from minicrawl.opic.money import SMALL_EDGE
 
 

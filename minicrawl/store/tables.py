@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId, State
-from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.opic.ledger import Totals
-from minicrawl.store.blobs import unpack
+from minicrawl.opic.ledger import Spending, Step, StepKind, Totals
 from minicrawl.store.records import (
     ChannelEnds,
     DocumentRow,
@@ -24,6 +22,7 @@ from minicrawl.store.records import (
     StepRow,
     StoreTerms,
 )
+from minicrawl.store.stored_links import unpack
 from minicrawl.wording import counted
 
 Connection = sqlite3.Connection

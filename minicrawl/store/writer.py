@@ -1,4 +1,27 @@
-"""The only connection that writes.
+"""The only connection that writes: the lock of a store, its batches and its checkpoints.
+
+A store is a log with a checkpoint. The log is the table `steps`: every change of the ledger, one
+row each, only ever appended. The checkpoint is the table `frontier`, one row a page, and the
+watermark W in `meta`, the last step that these rows include. Who opens a store loads the rows and
+applies the steps after W to them. Two kinds of transactions keep that true:
+
+    commit      append steps, URLs, requests and documents, and replace the counters
+    checkpoint  write the rows of the pages that changed since the last checkpoint, and W
+
+Page 7 has 300 atoms at step 900. Step 920 adds 40 to them:
+
+    event                             last step   W     row of page 7   a reader adds up
+    checkpoint                        900         900   300             300
+    commit of steps 901 to 950        950         900   300             300 + 40
+    killed during the checkpoint      950         900   300             300 + 40
+    checkpoint                        950         950   340             340
+
+SQLite rolls a transaction back that was cut off, so each line is either all there or not at all: a
+kill loses the steps that were not committed, and the pages of these are requested again. A commit
+appends at the end of a few tables and is quick; a checkpoint writes rows all over the largest one.
+Hence commits are frequent and checkpoints rare. Refused: a checkpoint in each commit, which costs a
+page of the database for each page of the web that a step pays. In-links are written as increments,
+so that a page that was only paid needs no row in memory.
 
 Laws: a batch is written as a whole or not at all, and a committed batch survives a power failure
 (`synchronous=FULL`). A store has one writer; a second one is refused. Committed rows never change,
@@ -7,9 +30,11 @@ except those of the checkpoint, which can be recomputed from the steps.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import sqlite3
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
@@ -17,28 +42,203 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from minicrawl.errors import NoRoom, StoreError, UsageError
-from minicrawl.opic.journal import StepKind
+from minicrawl.opic.ledger import StepKind
+from minicrawl.own_files import open_own, refuse_links
 from minicrawl.store import tables
-from minicrawl.store.blobs import pack, unpack
-from minicrawl.store.lock import StoreLock
-from minicrawl.store.reader import LOG, connect, file_beside, reading, real_path
+from minicrawl.store.reader import (
+    LOCK,
+    LOG,
+    file_beside,
+    reading,
+    real_path,
+    refuse_links_beside,
+)
 from minicrawl.store.records import (
     MAY_DIFFER,
     Batch,
     Checkpoint,
-    FetchRow,
     StepRow,
     StoreTerms,
     reporting_damage,
     translating_sqlite_errors,
 )
-from minicrawl.store.schema import check_version, prepare
-from minicrawl.store.tables import Connection, meta, terms
-from minicrawl.store.written_links import Pieces
+from minicrawl.store.schema import prepare
+from minicrawl.store.stored_links import Pieces, pack
+from minicrawl.store.tables import Connection, meta
+
+# ================================================================ lock
+#
+# One writer for a file, by whatever name it is reached.
+#
+# A path is only a name: it can be a link, and another file can take it. So two things are locked,
+# the lock file beside the store and the database itself, and the writer checks before each
+# transaction that the path still leads to the file (the inode) that it locked. Crawl A writes
+# crawl.db, which is inode 41; then:
+#
+#     event                            crawl.db-lock    inode 41   crawl B on that path
+#     A starts                         locked by A      locked     refused: the lock file is locked
+#     rm crawl.db-lock                 -                locked     locks a new lock file, and is
+#                                                                  refused at inode 41
+#     ln crawl.db other.db             locked by A      locked     refused at inode 41 by that name
+#     mv copy.db crawl.db (inode 57)   locked by A      locked     refused: the lock file is locked.
+#                                                                  A finds 57 instead of 41 at its
+#                                                                  path, and writes nothing more
+#     kill -9 A                        there, unlocked  unlocked   starts
+#
+# The kernel unlocks when a process ends, so that no crash leaves a lock behind. Readers take a lock
+# file that is locked for a running crawl; versions before this one lock nothing else. The database
+# is locked at a byte that SQLite does not use, so readers are not blocked.
+#
+# A trap of POSIX: closing any handle of a file releases all locks of this process on it, those of
+# SQLite included. So the handle of a released database stays open until nothing else in this
+# process has the file open.
+
+_FREE_BYTE = 1 << 62
+_HANDLES = Path("/proc/self/fd")
+_kept: list[int] = []
+"""Handles of databases that are no longer locked, but that this process still has open otherwise.
+"""
+
+
+class StoreLock:
+    """Lock of a store, held from its creation until `release`."""
+
+    def __init__(self, path: Path) -> None:
+        if path.is_dir():
+            raise UsageError(f"{path} is a directory, not a store")
+        self._path, self._place = path, real_path(path)
+        if self._place.exists() and not os.access(self._place, os.W_OK):
+            raise UsageError(f"{path} is read-only")
+        refuse_links_beside(path)
+        self._files: list[_LockFile] = []
+        with self._errors():
+            self._place.parent.mkdir(parents=True, exist_ok=True)
+            self._files.append(_LockFile(file_beside(path, LOCK)))
+            try:
+                self._database = _locked_database(self._place)
+            except BaseException:
+                self._files[0].release()
+                raise
+
+    def hold_folder(self, folder: Path) -> None:
+        """Also lock the archive of the store, until `release`."""
+        file = folder / LOCK.removeprefix("-")
+        if file not in (one.file for one in self._files):
+            with self._errors():
+                folder.mkdir(parents=True, exist_ok=True)
+                self._files.append(_LockFile(file))
+
+    def renew(self) -> bool:
+        """Recreate deleted lock files. Return False if another process may be writing."""
+        return _is_at(self._place, self._database) and all(one.renew() for one in self._files)
+
+    def check(self) -> None:
+        """Raise StoreError unless the lock is held."""
+        if not self.renew():
+            raise StoreError(
+                f"{self._path} was moved or replaced, or another crawl writes it: this crawl "
+                "writes nothing more; everything committed before is safe"
+            )
+
+    def release(self) -> None:
+        """Release all locks. The connection must be closed before."""
+        fcntl.fcntl(self._database, fcntl.F_OFD_SETLK, _byte(fcntl.F_UNLCK))
+        _close_unless_used(self._database)
+        for one in self._files:
+            one.release()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except BlockingIOError as error:
+            raise StoreError(
+                f"{self._path} is in use by another crawl: wait for it, or stop it"
+            ) from error
+        except OSError as error:
+            raise UsageError(f"{self._path} cannot be written: {error.strerror}") from error
+
+
+class _LockFile:
+    """File that exists to be locked."""
+
+    def __init__(self, file: Path) -> None:
+        """Lock the file. Raises BlockingIOError if another process holds it."""
+        self.file = file
+        while True:
+            self._handle = open_own(file, os.O_RDWR | os.O_CREAT)
+            try:
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(self._handle)
+                raise
+            if _is_at(file, self._handle):
+                return
+            os.close(self._handle)  # its previous owner has just removed it
+
+    def renew(self) -> bool:
+        """Lock the file again if it was removed. Return False if another process holds it."""
+        if _is_at(self.file, self._handle):
+            return True
+        try:
+            again = _LockFile(self.file)
+        except (OSError, UsageError):
+            return False
+        os.close(self._handle)
+        self._handle = again._handle
+        return True
+
+    def release(self) -> None:
+        """Remove the file, then release it. A file that remains is from a writer that crashed."""
+        with suppress(OSError):
+            if _is_at(self.file, self._handle):
+                self.file.unlink()
+        os.close(self._handle)
+
+
+def _locked_database(place: Path) -> int:
+    refuse_links(place)
+    handle = open_own(place, os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, _byte(fcntl.F_WRLCK))
+    except OSError:
+        _close_unless_used(handle)
+        raise
+    return handle
+
+
+def _byte(kind: int) -> bytes:
+    """Return the kernel's structure for a lock of a single byte."""
+    return struct.pack("hhqqi4x", kind, os.SEEK_SET, _FREE_BYTE, 1, 0)
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    """Return True if the open file is the one at this path."""
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(handle))
+    except OSError:
+        return False
+
+
+def _close_unless_used(handle: int) -> None:
+    """Close this handle and the kept ones, except those whose file is open elsewhere in here."""
+    _kept.append(handle)
+    used = list(_other_files())
+    for one in tuple(_kept):
+        if not any(os.path.samestat(os.fstat(one), other) for other in used):
+            _kept.remove(one)
+            os.close(one)
+
+
+def _other_files() -> Iterator[os.stat_result]:
+    """Yield the open files of this process, except kept handles."""
+    handles = [int(one.name) for one in _HANDLES.iterdir()] if _HANDLES.is_dir() else []
+    for number in handles:
+        if number not in _kept:
+            with suppress(OSError):  # the handle of the listing itself is closed by now
+                yield os.fstat(number)
+
 
 # ================================================================ replica
 #
@@ -396,8 +596,6 @@ def _for_rows(sql: str, rows: int) -> str:
 MERGED = "merged"
 """Name in the table meta: last step that was copied from other logs."""
 
-_ROWS_AT_ONCE = 10_000
-
 
 class PackedStep(NamedTuple):
     """Row of the log, with the spending encoded."""
@@ -411,66 +609,9 @@ class PackedStep(NamedTuple):
     spending: bytes | None
 
 
-class UrlColumns(NamedTuple):
-    """Consecutive URLs as columns."""
-
-    hosts: Sequence[int]
-    paths: Sequence[str]
-    depths: Sequence[int]
-
-
 def merged_until(connection: Connection) -> int:
     """Return the last step that was copied from other stores; 0 in a store that was crawled."""
     return int(meta(connection, MERGED) or 0)
-
-
-# ---------------------------------------------------------------- reading
-
-
-def is_begun(path: Path) -> bool:
-    """Return True if a crawl has begun in this file. A store that was just created has no terms."""
-    with translating_sqlite_errors(path), closing(connect(path)) as connection:
-        return check_version(connection, str(path)) > 0 and terms(connection) is not None
-
-
-def url_columns(connection: Connection) -> Iterator[UrlColumns]:
-    """Yield all URLs in blocks, in the order of the ids."""
-    cursor = connection.execute("SELECT host, path, depth FROM urls ORDER BY id")
-    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        yield UrlColumns(*zip(*rows, strict=True))
-
-
-def fetch_rows(connection: Connection) -> Iterator[FetchRow]:
-    """Yield all requests, oldest first."""
-    cursor = connection.execute(
-        "SELECT page, at, outcome, status, wire_bytes, elapsed_s, detail FROM fetches ORDER BY id"
-    )
-    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        yield from map(FetchRow._make, rows)
-
-
-def asked_at(connection: Connection, pages: int) -> NDArray[np.float64]:
-    """Return the time of each page's last request, or 0."""
-    found = np.zeros(pages)
-    cursor = connection.execute("SELECT page, at FROM fetches ORDER BY id")
-    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        asked, times = zip(*rows, strict=True)
-        found[list(asked)] = times  # the last request for a page wins
-    return found
-
-
-def originals(connection: Connection) -> Iterator[tuple[int, str]]:
-    """Return the pages whose URL was written differently, with that URL."""
-    return connection.execute("SELECT page, url FROM originals ORDER BY page")
-
-
-def endowments(connection: Connection) -> Iterator[tuple[Sequence[int], int]]:
-    """Return the seeds of each endowment, with its units."""
-    cursor = connection.execute(
-        "SELECT spending, amount FROM steps WHERE kind = ? AND spending IS NOT NULL ORDER BY seq",
-        (StepKind.ENDOWED,),
-    )
-    return ((unpack(blob).links, units) for blob, units in cursor)
 
 
 # ---------------------------------------------------------------- writing

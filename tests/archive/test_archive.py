@@ -11,10 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.archive import record, segments, writer
-from minicrawl.archive.digest import HASH_BYTES, DigestKind
 from minicrawl.archive.index import NAME, delete_index
 from minicrawl.archive.reader import ArchiveReader, verify
-from minicrawl.archive.record import Header, RecordKind, key_of, seal, spare_path
+from minicrawl.archive.record import (
+    HASH_BYTES,
+    DigestKind,
+    Header,
+    RecordKind,
+    key_of,
+    seal,
+    spare_path,
+)
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.errors import Damaged

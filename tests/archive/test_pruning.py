@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl.archive import segments, writer
-from minicrawl.archive.digest import digest_of
 from minicrawl.archive.index import delete_index
 from minicrawl.archive.reader import ArchiveReader, verify
-from minicrawl.archive.record import key_of
+from minicrawl.archive.record import digest_of, key_of
 from minicrawl.archive.segments import FIRST, Segments
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.errors import UsageError

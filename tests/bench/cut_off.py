@@ -20,10 +20,9 @@ from minicrawl.crawl.progress import DiscoveryRate, of_all
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.order import draw_seeds
 from minicrawl.lab.webs import BySiblings, Exploration, Greedy, Strategy, Web, web_from_file
-from minicrawl.opic.journal import Spending
-from minicrawl.opic.ledger import READ, VirtualPage, visit
+from minicrawl.opic.convergence import FlowBuilder, Refinement
+from minicrawl.opic.ledger import READ, Spending, VirtualPage, visit
 from minicrawl.opic.money import SMALL_EDGE
-from minicrawl.opic.refine import FlowBuilder, Refinement
 from minicrawl.opic.windows import WINDOWS
 from tests.bench.notes import head, row
 from tests.shared import find

@@ -21,10 +21,9 @@ from minicrawl.errors import MinicrawlError
 from minicrawl.progress import unreported
 from minicrawl.ranks.commands.named_ranks import RANKS
 from minicrawl.ranks.compare import compare
-from minicrawl.report.kept import convergence
-from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.source import opened
-from minicrawl.report.status import status
+from minicrawl.report.crawl_status import status
+from minicrawl.report.snapshot import Snapshot, convergence
+from minicrawl.report.store_graph import opened
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.real.nginx import SITES, serving
 

@@ -47,7 +47,7 @@ from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.frontier.checkpoint import load_frontier
 from minicrawl.memory import GC_THRESHOLDS, mmap_large_arrays
 from minicrawl.model import ParsedPage, Response
-from minicrawl.opic.journal import StepKind
+from minicrawl.opic.ledger import StepKind
 from minicrawl.store.reader import connect
 from minicrawl.store.records import FetchRow, StoreTerms
 from minicrawl.store.writer import StoreWriter

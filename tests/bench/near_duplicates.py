@@ -19,7 +19,7 @@ import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from minicrawl.report.near_duplicates import NONE, NearDuplicates, kept
+from minicrawl.report.snapshot import NO_NEAR_DUPLICATES, NearDuplicates, kept_near_duplicates
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.near_duplicates import (
     FEW,
@@ -163,7 +163,7 @@ def main(store: Path | None, into: Path | None) -> None:
         folder.chmod(0o755)
         corpus = crawled(store or folder / "crawl.db", 0, folder)
         bring_up_to_date(corpus.store)
-        found = kept(search_folder(corpus.store)) or NONE
+        found = kept_near_duplicates(search_folder(corpus.store)) or NO_NEAR_DUPLICATES
         entries = list(read_entries(corpus.store))
         texts = texts_of(entries)
         lines = [f"{circumstances()} A signature takes {_cost(entries)} ms a page.", ""]

@@ -18,7 +18,7 @@ import numpy as np
 
 from minicrawl.lab.webs import Greedy
 from minicrawl.opic.ledger import READ, Ledger, visit
-from minicrawl.opic.windows.interpolation import Interpolation
+from minicrawl.opic.windows import Interpolation
 
 LINKS = 10
 DISTINCT = 200_000

@@ -32,9 +32,8 @@ from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent, estimated
 from minicrawl.graph.growing import GrowingInBatches
 from minicrawl.graph.outline import estimate
+from minicrawl.report.crawl_status import EVERY_S, status
 from minicrawl.report.sampling import OLDEST_S as OLDEST
-from minicrawl.report.sampling_process import EVERY_S
-from minicrawl.report.status import status
 from tests.bench.notes import circumstances, head, into_document, kept, row, tell
 
 LEAST_PACE = 0.95

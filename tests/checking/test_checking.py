@@ -17,10 +17,10 @@ from minicrawl.crawl.events import Event, Noted
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.model import FailureKind, State
-from minicrawl.report import problems
-from minicrawl.report.links import with_texts
+from minicrawl.report import page_links
+from minicrawl.report.page_links import with_texts
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.files import CheckRow, all_checks
+from minicrawl.store.derived import CheckRow, all_checks
 from tests.crawl.fakes import NOON, Answer, FakeWeb, Scene, crawl, failed, moved, text
 from tests.crawl.fakes import html as page
 
@@ -73,7 +73,7 @@ def checks(path: Path) -> dict[str, CheckRow]:
 
 def broken(path: Path) -> set[tuple[str, str, str]]:
     with snapshot(path) as seen:
-        found = with_texts(seen, problems.broken_links(seen))
+        found = with_texts(seen, page_links.broken_links(seen))
     return {(link.target, link.state, link.text) for link in found}
 
 

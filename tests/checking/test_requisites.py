@@ -16,7 +16,7 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
-from minicrawl.report import problems
+from minicrawl.report import page_links
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
@@ -108,7 +108,7 @@ class TestKeeping:
 
     def test_what_is_not_there_is_broken(self, path: Path) -> None:
         with snapshot(path) as seen:
-            found = {(link.target, link.state) for link in problems.broken_links(seen)}
+            found = {(link.target, link.state) for link in page_links.broken_links(seen)}
         assert found == {
             (f"{HOST}/lost.png", "not-found"),
             ("http://10.0.0.1/inside.png", "address"),

@@ -17,7 +17,7 @@ from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.commands.crawling import as_line
 from minicrawl.cluster.commands.nodes import as_ranges, cells_of, facts_of
 from minicrawl.cluster.overview import ClusterStatus, NodeRow
-from minicrawl.cluster.together import ShardPace
+from minicrawl.cluster.together import RequestRate
 from tests.cluster.engines import needs_server
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 
@@ -203,7 +203,7 @@ def test_less_than_a_page_a_second_is_a_pace() -> None:
 
 
 def test_a_shard_tells_less_than_a_page_a_second() -> None:
-    pace = ShardPace(5.0)
+    pace = RequestRate(5.0)
     assert pace.now(0, 10.0) == 0
     told = ShardFacts(1, pace=pace.now(1, 15.0))
     assert facts_in(as_bytes(told)).pace == 0.2

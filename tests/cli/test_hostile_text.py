@@ -16,9 +16,8 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.cli.crawl.logs import FORMS
 from minicrawl.crawl.events import Noted
-from minicrawl.export.cells import ExportRow
 from minicrawl.model import Failed, FailureKind, Refusal, Refused, State
-from minicrawl.report.ranks import PageSelection, rows
+from minicrawl.report.selected_pages import ExportRow, PageSelection, rows
 from minicrawl.report.snapshot import snapshot
 from tests.crawl.fakes import NOON, Answer, Run, crawl, html, moved
 

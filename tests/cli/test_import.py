@@ -13,7 +13,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.model import State
-from minicrawl.report.archived import version
+from minicrawl.report.archived_pages import version
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store.reader import archive_folder

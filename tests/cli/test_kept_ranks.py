@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.export.cells import COLUMNS
-from minicrawl.report.kept import RISING, scores
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report.selected_pages import COLUMNS
+from minicrawl.report.snapshot import RISING, scores, snapshot
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 

@@ -16,13 +16,12 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.crawl.refinement import refine
-from minicrawl.export.cells import COLUMNS
 from minicrawl.model import State
-from minicrawl.report.kept import ESTIMATED
+from minicrawl.report.crawl_status import Basis, Status, keep_sample
 from minicrawl.report.sampling import sampled_now
-from minicrawl.report.status import Status
+from minicrawl.report.selected_pages import COLUMNS
+from minicrawl.report.snapshot import ESTIMATED
 from minicrawl.store.reader import reading
-from minicrawl.store.samples import Basis, keep_sample
 from tests.stores import DEEP, GONE, A, B, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]
@@ -270,7 +269,7 @@ class TestStatus:
     def test_the_graph_of_many_pages_is_looked_at_for_who_asks(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, store: Path
     ) -> None:
-        monkeypatch.setattr("minicrawl.report.sampling_process.MOST_AT_ONCE", 5)
+        monkeypatch.setattr("minicrawl.report.crawl_status.MOST_AT_ONCE", 5)
         assert as_json(capsys, "status")[0]["graph"] is None
         assert "graph of" not in printed(capsys, "status")
         (found,) = as_json(capsys, "status", "--graph")
@@ -292,7 +291,7 @@ class TestStatus:
             keep_sample(store, connection, stale)
         (found,) = as_json(capsys, "status")
         assert found["graph"]["outline"]["nodes"] == found["graph"]["crawled"] == 2
-        monkeypatch.setattr("minicrawl.report.sampling_process.MOST_AT_ONCE", 5)
+        monkeypatch.setattr("minicrawl.report.crawl_status.MOST_AT_ONCE", 5)
         (found,) = as_json(capsys, "status")
         assert found["graph"]["crawled"] == 1, "of too many pages the last sample is shown"
         assert "1 crawled" in printed(capsys, "status")

@@ -233,7 +233,7 @@ class FakeLogs(_Part):
                 del log.contents[:gone]
                 log.first += gone
 
-    async def distrust(self, shard: int) -> None:
+    async def change_leader(self, shard: int) -> None:
         async with self._call():
             self.servers.forgot.pop(shard, 0)
 
@@ -360,11 +360,11 @@ class FakeBeats(FakeKeys):
     left = 0
     """How often it has gone to another server."""
 
-    async def lead_apart(self) -> None:
+    async def separate_leaders(self) -> None:
         async with self._call():
             pass
 
-    async def leave_server(self) -> None:
+    async def switch_server(self) -> None:
         self.left += 1
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from minicrawl.cluster.channels import Arrival, BatchError, Shard, Transfer, TransferBatch, judge
-from minicrawl.frontier.channels import Channels, shard_of
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
+from minicrawl.opic.shard_channels import Channels, shard_of
 from minicrawl.store.records import StepRow, StoreTerms
 from minicrawl.web.urls import host, site
 from tests.stores import HandCrawl

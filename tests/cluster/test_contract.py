@@ -108,7 +108,7 @@ def test_only_who_knows_the_end_of_a_log_appends(run: Callable[[Test], None]) ->
             await one.append(SHARD, 0, b"mine")
         with pytest.raises(EngineUnavailable):  # whoever answers has lost entries
             await one.append(SHARD, 5, b"mine")
-        await one.distrust(SHARD)
+        await one.change_leader(SHARD)
         assert await entries(one) == [LogEntry(1, b"one"), LogEntry(2, b"two")]
 
     run(test)
@@ -344,7 +344,7 @@ def test_a_value_may_have_the_largest_size(run: Callable[[Test], None]) -> None:
 def test_beats_are_keys_of_their_own(run: Callable[[Test], None]) -> None:
     async def test(connect: Connect) -> None:
         engine, other = await connect(), await connect()
-        await engine.beats.lead_apart()
+        await engine.beats.separate_leaders()
         await engine.put("node.a", b"key")
         await engine.beats.put("node.a", b"beat")
         assert [entry.value for entry in await other.keys()] == [b"key"]

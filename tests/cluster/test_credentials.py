@@ -20,7 +20,7 @@ from minicrawl.cluster.engine import ClusterAccess, EngineError, opened
 from minicrawl.cluster.nats.connecting import connect, connected
 from minicrawl.cluster.nats.jetstream import NatsSettings
 from minicrawl.cluster.servers import local_servers
-from minicrawl.cluster.terms import begin_or_join
+from minicrawl.cluster.terms import start_or_join
 from minicrawl.config import Loaded, Settings
 from minicrawl.errors import UsageError
 from tests.cluster.engines import needs_server
@@ -223,7 +223,7 @@ def test_no_password_is_in_a_store_a_log_or_the_list_of_processes(tmp_path: Path
             url = url_of(servers.url)
             seeds = ["http://127.0.0.1:9/"]
             async with opened(ClusterAccess(url)) as engine:
-                await begin_or_join(engine, Loaded.of(Settings.of(cluster=url)), seeds, 1)
+                await start_or_join(engine, Loaded.of(Settings.of(cluster=url)), seeds, 1)
                 with node_of_environment(url, tmp_path / "node") as node:
                     told = f"{records.TOLD_PREFIX}1."
                     while not await engine.keys(told):

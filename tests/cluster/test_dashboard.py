@@ -15,7 +15,7 @@ import pytest
 
 from minicrawl.cluster.engine import ClusterAccess, opened
 from minicrawl.cluster.servers import local_servers
-from minicrawl.cluster.terms import begin_or_join
+from minicrawl.cluster.terms import start_or_join
 from minicrawl.demo.web import DemoServer
 from tests.cluster.engines import needs_server
 from tests.cluster.node_process import nodes
@@ -50,7 +50,7 @@ def cluster(folder: Path) -> Iterator[str]:
             engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
             seeds = [f"http://s{site}.example/1" for site in range(SITES)]
             loaded = settings(server.address)
-            await begin_or_join(engine, loaded, seeds, SHARDS)
+            await start_or_join(engine, loaded, seeds, SHARDS)
             await stack.enter_async_context(nodes(dict.fromkeys("ab", servers.url), folder, loaded))
             answers.put(servers.url)
             await asyncio.to_thread(ending.wait)
@@ -118,7 +118,7 @@ def steer_nodes(page: "Page", url: str) -> None:
     slider = page.get_by_label("Worker processes for each shard of b")
     slider.fill("2")
     slider.dispatch_event("change")
-    wait_until(lambda: workers_of(url, "b") == 2, "nobody wishes for workers")
+    wait_until(lambda: workers_of(url, "b") == 2, "nobody desired_config for workers")
     page.get_by_role("button", name="Drain: a", exact=True).click()
     drained = page.locator("tr[data-node=a]")
     expect(drained).to_contain_text("none", timeout=PATIENCE_MS)

@@ -9,7 +9,12 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
-from minicrawl.cluster.commands.crawling import ClusterViews, GatheredStore, LiveCluster, Wish
+from minicrawl.cluster.commands.crawling import (
+    ClusterRequest,
+    ClusterViews,
+    GatheredStore,
+    LiveCluster,
+)
 from minicrawl.cluster.gathering import KeptStore
 from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.cluster.terms import (
@@ -17,7 +22,7 @@ from minicrawl.cluster.terms import (
     NODE_PREFIX,
     STATE_KEY,
     TERMS_KEY,
-    Doing,
+    CrawlActivity,
     NodeRecord,
     StateRecord,
     TermsRecord,
@@ -50,13 +55,13 @@ class LiveFake:
     def status(self) -> ClusterStatus:
         return asyncio.run(overview(self.engine))
 
-    def do(self, wish: Wish[T]) -> T:
-        return asyncio.run(wish(self.engine))
+    def do(self, request: ClusterRequest[T]) -> T:
+        return asyncio.run(request(self.engine))
 
-    def begin(self, wish: Wish[T]) -> "Future[T]":
+    def begin(self, request: ClusterRequest[T]) -> "Future[T]":
         done: Future[T] = Future()
         try:
-            done.set_result(asyncio.run(wish(self.engine)))
+            done.set_result(asyncio.run(request(self.engine)))
         except MinicrawlError as error:
             done.set_exception(error)
         return done
@@ -80,7 +85,7 @@ def views(live: LiveFake, tmp_path: Path) -> ClusterViews:
 def begun(live: LiveFake) -> LiveFake:
     async def begin() -> None:
         await live.engine.create(TERMS_KEY, TERMS.pack())
-        state = StateRecord(doing=Doing.RUNNING, run=1, reason="")
+        state = StateRecord(doing=CrawlActivity.RUNNING, run=1, reason="")
         await live.engine.create(STATE_KEY, state.pack())
         await live.engine.create(f"{NODE_PREFIX}east", NODE.pack())
 
@@ -108,9 +113,9 @@ def test_the_nodes_are_there_before_anything_is_gathered(views: ClusterViews) ->
 
 def test_the_crawl_of_all_nodes_is_steered(views: ClusterViews, begun: LiveFake) -> None:
     views.control({"verb": "pause"})
-    assert StateRecord.unpack(STATE_KEY, begun.key(STATE_KEY)).doing == Doing.PAUSED
+    assert StateRecord.unpack(STATE_KEY, begun.key(STATE_KEY)).doing == CrawlActivity.PAUSED
     views.control({"verb": "resume"})
-    assert StateRecord.unpack(STATE_KEY, begun.key(STATE_KEY)).doing == Doing.RUNNING
+    assert StateRecord.unpack(STATE_KEY, begun.key(STATE_KEY)).doing == CrawlActivity.RUNNING
     views.control({"verb": "set", "values": {"pages": "12"}})
     assert TermsRecord.unpack(TERMS_KEY, begun.key(TERMS_KEY)).settings["pages"] == 12
     views.control({"verb": "workers", "node": "east", "workers": 2})
@@ -120,7 +125,7 @@ def test_the_crawl_of_all_nodes_is_steered(views: ClusterViews, begun: LiveFake)
     views.control({"verb": "drain", "node": "east", "undo": True})
     assert not begun.key("drain.east")
     views.control({"verb": "stop"})
-    assert StateRecord.unpack(STATE_KEY, begun.key(STATE_KEY)).doing == Doing.STOPPED
+    assert StateRecord.unpack(STATE_KEY, begun.key(STATE_KEY)).doing == CrawlActivity.STOPPED
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from threading import Event, Thread
 
 import pytest
 
-from minicrawl.cluster import overview as wishes
+from minicrawl.cluster import overview as desired_config
 from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
 from minicrawl.cluster.gathering import gather_cluster
 from minicrawl.cluster.servers import local_servers
-from minicrawl.cluster.terms import begin_or_join
+from minicrawl.cluster.terms import start_or_join
 from minicrawl.config import Loaded, Settings
 from minicrawl.demo.pages import DemoResponse, refused
 from minicrawl.demo.web import DemoServer
@@ -134,7 +134,7 @@ def test_nodes_are_killed_paused_cut_off_and_drained_and_nothing_is_lost(tmp_pat
             engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
             seeds = [f"http://s{site}.example/1" for site in range(SITES)]
             loaded = settings(server.address)
-            await begin_or_join(engine, loaded, seeds, SHARDS)
+            await start_or_join(engine, loaded, seeds, SHARDS)
             (relay,) = await stack.enter_async_context(relays([servers.servers[0].address]))
             host, port = relay.place
             urls = dict.fromkeys("ab", servers.url) | {"c": f"nats://{host}:{port}"}
@@ -195,5 +195,5 @@ async def upset(engine: ClusterEngine, started: dict[str, NodeProcess], relay: R
         "a node that was cut off does not go on",
     )
     assert "the cluster answers again; fenced off from shards" in started["c"].said
-    await wishes.drain(engine, "c")
+    await desired_config.drain(engine, "c")
     await until(engine, lambda now: not shards_of(now, "c"), "a drained node keeps its shards")

@@ -15,13 +15,13 @@ from minicrawl.cluster.gathering import Gathered, gather
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.importance import cash_flow
 from minicrawl.model import State
+from minicrawl.opic.convergence import Refinement
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.refine import Refinement
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import tables
 from minicrawl.store.records import HostRow, StoreTerms, WrittenRow, check_of
-from minicrawl.store.written_links import WrittenLinks
+from minicrawl.store.stored_links import WrittenLinks
 from tests.cluster.hand_shards import HandCluster
 from tests.stores import HandCrawl
 

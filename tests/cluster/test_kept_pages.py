@@ -22,8 +22,8 @@ from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailab
 from minicrawl.cluster.kept_pages import (
     ArchivePiece,
     PieceKind,
-    lay_pages,
     pack_piece,
+    restore_pages,
     take_over_pages,
     unpack_piece,
 )
@@ -81,7 +81,7 @@ def restored(servers: FakeServers, folder: Path) -> dict[str, list[bytes]]:
     """What another machine finds: the pages that the store counts, all of them whole."""
     path, engine = folder / "crawl.db", FakeEngine(servers)
     asyncio.run(restore(engine, SHARD, path))
-    asyncio.run(lay_pages(engine, SHARD, archive_folder(path)))
+    asyncio.run(restore_pages(engine, SHARD, archive_folder(path)))
     with reading(path) as connection:
         end = tables.archive_end(connection)
     with closing(ArchiveReader(archive_folder(path), end)) as reader:
@@ -209,7 +209,7 @@ def pieces(*found: ArchivePiece) -> FakeServers:
 
 
 def laid(servers: FakeServers, folder: Path) -> bytes:
-    asyncio.run(lay_pages(FakeEngine(servers), SHARD, folder))
+    asyncio.run(restore_pages(FakeEngine(servers), SHARD, folder))
     return b"".join(
         segments.Segments(folder).path(n).read_bytes() for n in segments.Segments(folder).numbers()
     )
@@ -227,7 +227,7 @@ def test_an_empty_entry_is_skipped_and_told(tmp_path: Path) -> None:
     servers = pieces(more(FIRST, b"abc"), more(FIRST + 3, b"def"))
     servers.pages[SHARD].contents.insert(1, b"")
     told: list[str] = []
-    asyncio.run(lay_pages(FakeEngine(servers), SHARD, tmp_path, tell=told.append))
+    asyncio.run(restore_pages(FakeEngine(servers), SHARD, tmp_path, tell=told.append))
     assert segments.Segments(tmp_path).path(1).read_bytes().endswith(b"abcdef")
     assert len(told) == 1
     assert "entry 2 of" in told[0]

@@ -13,14 +13,14 @@ import pytest
 from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
 from minicrawl.cluster.gathering import gather_cluster, kept_store
 from minicrawl.cluster.servers import local_servers
-from minicrawl.cluster.terms import begin_or_join
+from minicrawl.cluster.terms import start_or_join
 from minicrawl.config import Loaded, load
 from minicrawl.demo.web import DemoServer
 from minicrawl.model import State
-from minicrawl.report.archived import kept_pages, version
+from minicrawl.report.archived_pages import kept_pages, version
 from minicrawl.report.audit import audit
+from minicrawl.report.crawl_status import status
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.status import status
 from minicrawl.results import Store
 from tests.cluster.engines import needs_server
 from tests.cluster.node_process import PATIENCE_S, nodes, shards_of, until
@@ -101,7 +101,7 @@ def test_a_node_is_lost_with_its_disk_and_each_page_is_there(tmp_path: Path) -> 
             engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
             seeds = [f"http://s{site}.example/1" for site in range(SITES)]
             loaded = settings(server.address)
-            await begin_or_join(engine, loaded, seeds, SHARDS)
+            await start_or_join(engine, loaded, seeds, SHARDS)
             await lose_a_node(engine, servers.url, web, tmp_path, loaded)
             await gather_cluster(engine, tmp_path / "all.db")
             grown = await kept_store(engine, tmp_path / "kept", pages=True)

@@ -339,7 +339,7 @@ def test_a_server_that_is_not_believed_leads_no_more(tmp_path: Path) -> None:
             first = await engine.append(SHARD, 0, b"one")
             stream = await engine._streams.log(SHARD, LogKind.STORE)
             before = await engine._streams.leader(stream)
-            await engine.distrust(SHARD)
+            await engine.change_leader(SHARD)
             while await engine._streams.leader(stream) in (None, before):
                 await asyncio.sleep(0.1)
             assert await engine.append(SHARD, first, b"two") == first + 1
@@ -420,7 +420,7 @@ def test_beats_are_answered_while_servers_choose_who_leads_the_keys(tmp_path: Pa
             streams = engine._streams
             leaders = [""]
             while len(set(leaders) - {""}) < 2:
-                await engine.beats.lead_apart()
+                await engine.beats.separate_leaders()
                 leaders = [await leader(streams, one) for one in (streams.keys, streams.beats)]
             (led,) = (one for one in servers.servers if one.name == leaders[0])
             await led.end(signal.SIGKILL)

@@ -16,7 +16,7 @@ LONG_S = 90
 
 def server_of(engine: NatsEngine) -> str:
     """The URL of the server that it is connected to."""
-    found = engine._asking.client.connected_url
+    found = engine._jetstream.client.connected_url
     assert found is not None
     return found.geturl()
 
@@ -33,7 +33,7 @@ async def cut_off(folder: Path) -> None:
                 assert server_of(engine) != at
             assert await engine.append(SHARD, 2, b"after") == 3
             at = server_of(engine)
-            await engine.beats.leave_server()
+            await engine.beats.switch_server()
             assert await engine.append(SHARD, 2, b"after") == 3
             assert server_of(engine) != at
             assert [one.content async for one in engine.entries(SHARD)] == [

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cluster import overview as wishes
+from minicrawl.cluster import overview as desired_config
 from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
 from minicrawl.cluster.servers import local_servers
-from minicrawl.cluster.terms import begin_or_join
+from minicrawl.cluster.terms import start_or_join
 from minicrawl.config import Loaded, Settings
 from minicrawl.demo.pages import DemoResponse, refused
 from minicrawl.demo.web import DemoServer
-from minicrawl.frontier.channels import shard_of
+from minicrawl.opic.shard_channels import shard_of
 from tests.cluster.engines import needs_server
 from tests.cluster.node_process import PATIENCE_S, NodeProcess, nodes, shards_of, until
 from tests.cluster.test_end_to_end import Lateness, run
@@ -94,7 +94,7 @@ def test_servers_see_no_more_of_a_cluster_than_of_one_machine(tmp_path: Path) ->
             engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
             seeds = [f"http://s{site}.example/1" for site in range(SITES)]
             loaded = settings(server.address)
-            await begin_or_join(engine, loaded, seeds, SHARDS)
+            await start_or_join(engine, loaded, seeds, SHARDS)
             urls = dict.fromkeys("abc", servers.url)
             started = await stack.enter_async_context(nodes(urls, tmp_path, loaded))
             await upset(engine, started, web)
@@ -141,7 +141,7 @@ async def upset(engine: ClusterEngine, started: dict[str, NodeProcess], web: Pol
     moved, killed = shard_of(MOVED[0], SHARDS), shard_of(LOST[0], SHARDS)
     assert {shard_of(host, SHARDS) for host in MOVED} == {moved}
     await pause(web, MOVED)
-    await wishes.drain(engine, name := await holder_of(engine, moved))
+    await desired_config.drain(engine, name := await holder_of(engine, moved))
     await until(
         engine,
         lambda now: not now.unheld and not shards_of(now, name),

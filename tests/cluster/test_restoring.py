@@ -13,7 +13,7 @@ from minicrawl.cluster.gathering import gather_cluster, kept_store
 from minicrawl.cluster.replica import store_snapshot
 from minicrawl.cluster.terms import FORMAT, STATE_KEY, TERMS_KEY, StateRecord, TermsRecord
 from minicrawl.errors import UsageError
-from minicrawl.frontier.channels import ShardPlace
+from minicrawl.opic.shard_channels import ShardPlace
 from minicrawl.report.audit import audit
 from minicrawl.store import schema
 from minicrawl.store.reader import search_folder

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cluster import overview as wishes
+from minicrawl.cluster import overview as desired_config
 from minicrawl.cluster import terms as cluster_terms
 from minicrawl.cluster.node import node as running
 from minicrawl.cluster.node.node import check_disk
 from minicrawl.cluster.terms import (
     FORMAT,
     TERMS_KEY,
-    Doing,
+    CrawlActivity,
     TermsRecord,
-    begin_or_join,
     seeds_of,
+    start_or_join,
     state_of,
-    terms_when_begun,
+    wait_for_terms,
 )
 from minicrawl.config import Loaded, Settings, load
 from minicrawl.errors import UsageError
@@ -47,25 +47,25 @@ def refused(match: str, loaded: Loaded, seeds: list[str], shards: int | None = N
     """Whoever comes second with these is refused, and nothing is changed."""
 
     async def work(engine: FakeEngine) -> None:
-        first = await begin_or_join(engine, given(pages=10), SEEDS, 8)
+        first = await start_or_join(engine, given(pages=10), SEEDS, 8)
         before = dict(engine.servers.values)
         with pytest.raises(UsageError, match=match) as error:
-            await begin_or_join(engine, loaded, seeds, shards)
+            await start_or_join(engine, loaded, seeds, shards)
         assert error.value.exit_code == 2
         assert "\n" not in str(error.value)
         assert engine.servers.values == before
-        assert await terms_when_begun(engine) == first
+        assert await wait_for_terms(engine) == first
 
     tried(work)
 
 
 def test_who_comes_first_begins_and_all_others_join() -> None:
     async def work(engine: FakeEngine) -> None:
-        first = await begin_or_join(engine, given(pages=10), SEEDS, 8)
+        first = await start_or_join(engine, given(pages=10), SEEDS, 8)
         assert (first.shards, first.settings) == (8, {**USUAL, "pages": 10})
         assert await seeds_of(engine, first.seeds) == SEEDS
-        assert await begin_or_join(engine, given(), [], None) == first
-        assert await begin_or_join(engine, given(pages=10), SEEDS, 8) == first
+        assert await start_or_join(engine, given(), [], None) == first
+        assert await start_or_join(engine, given(pages=10), SEEDS, 8) == first
         assert (await state_of(engine))[0].run == 1
 
     tried(work)
@@ -74,7 +74,7 @@ def test_who_comes_first_begins_and_all_others_join() -> None:
 def test_a_cluster_without_a_crawl_needs_seeds() -> None:
     async def work(engine: FakeEngine) -> None:
         with pytest.raises(UsageError, match="no crawl yet: give SEEDS"):
-            await begin_or_join(engine, given(), [])
+            await start_or_join(engine, given(), [])
         assert engine.servers.values == {}
 
     tried(work)
@@ -94,8 +94,8 @@ def test_other_settings_are_refused_while_it_runs() -> None:
 
 def test_the_budget_may_change_while_it_runs() -> None:
     async def work(engine: FakeEngine) -> None:
-        await begin_or_join(engine, given(pages=10), SEEDS)
-        again = await begin_or_join(engine, given(pages=20), [])
+        await start_or_join(engine, given(pages=10), SEEDS)
+        again = await start_or_join(engine, given(pages=20), [])
         assert again.settings == {**USUAL, "pages": 20}
 
     tried(work)
@@ -103,13 +103,13 @@ def test_the_budget_may_change_while_it_runs() -> None:
 
 def test_a_crawl_that_was_stopped_goes_on_with_other_settings_and_more_seeds() -> None:
     async def work(engine: FakeEngine) -> None:
-        await begin_or_join(engine, given(), SEEDS)
-        await wishes.stop(engine)
-        again = await begin_or_join(engine, given(delay=7), ["http://c.example/"])
+        await start_or_join(engine, given(), SEEDS)
+        await desired_config.stop(engine)
+        again = await start_or_join(engine, given(delay=7), ["http://c.example/"])
         assert again.settings == {**USUAL, "delay": 7}
         assert await seeds_of(engine, again.seeds) == [*SEEDS, "http://c.example/"]
         state, _ = await state_of(engine)
-        assert (state.doing, state.run) == (Doing.RUNNING, 2)
+        assert (state.doing, state.run) == (CrawlActivity.RUNNING, 2)
 
     tried(work)
 
@@ -119,28 +119,28 @@ def test_a_node_of_another_version_is_refused_and_told_what_to_do(
     format_: int, schema: int
 ) -> None:
     async def work(engine: FakeEngine) -> None:
-        terms = await begin_or_join(engine, given(), SEEDS)
+        terms = await start_or_join(engine, given(), SEEDS)
         other = replace(terms, version="9.9", format=format_, schema=schema)
         await engine.put(TERMS_KEY, other.pack())
         with pytest.raises(UsageError, match=r"one of minicrawl 9\.9 .* install the same version"):
-            await terms_when_begun(engine)
+            await wait_for_terms(engine)
         with pytest.raises(UsageError, match="install the same version"):
-            await begin_or_join(engine, given(), [])
+            await start_or_join(engine, given(), [])
 
     tried(work)
 
 
 def test_a_stopped_crawl_of_an_older_version_goes_on() -> None:
     async def work(engine: FakeEngine) -> None:
-        begun = await begin_or_join(engine, given(), SEEDS)
+        begun = await start_or_join(engine, given(), SEEDS)
         older = replace(begun, version="0.1", schema=VERSION - 1, settings={"pages": 5})
         await engine.put(TERMS_KEY, older.pack())
         with pytest.raises(UsageError, match=r"one of minicrawl 0\.1 "):
-            await begin_or_join(engine, given(), [])
-        await wishes.stop(engine)
-        again = await begin_or_join(engine, given(), [])
+            await start_or_join(engine, given(), [])
+        await desired_config.stop(engine)
+        again = await start_or_join(engine, given(), [])
         assert again == replace(begun, settings={**USUAL, "pages": 5})
-        assert await terms_when_begun(engine) == again
+        assert await wait_for_terms(engine) == again
 
     tried(work)
 
@@ -156,7 +156,7 @@ def test_a_stopped_crawl_of_an_older_version_goes_on() -> None:
 def test_what_only_one_machine_can_keep_is_refused(settings: dict[str, object]) -> None:
     async def work(engine: FakeEngine) -> None:
         with pytest.raises(UsageError, match="for a crawl on one machine"):
-            await begin_or_join(engine, given(**settings), SEEDS)
+            await start_or_join(engine, given(**settings), SEEDS)
         assert engine.servers.values == {}
 
     tried(work)
@@ -171,9 +171,9 @@ def test_secrets_and_what_belongs_to_a_machine_are_not_in_the_engine() -> None:
 @pytest.mark.parametrize(("settings", "keep"), [({}, "none"), ({"keep": "pages"}, "pages")])
 def test_pages_are_kept_where_that_is_given(settings: dict[str, object], keep: str) -> None:
     async def work(engine: FakeEngine) -> None:
-        begun = await begin_or_join(engine, given(**settings), SEEDS)
+        begun = await start_or_join(engine, given(**settings), SEEDS)
         assert begun.settings["keep"] == keep
-        assert await begin_or_join(engine, given(), SEEDS) == begun
+        assert await start_or_join(engine, given(), SEEDS) == begun
 
     tried(work)
 
@@ -196,25 +196,25 @@ def test_a_disk_without_room_for_a_shard_is_refused(
         check_disk(tmp_path)
 
 
-def test_wishes_for_a_node_that_is_not_there_name_those_that_are() -> None:
+def test_a_request_to_an_absent_node_names_the_present_ones() -> None:
     async def work(engine: FakeEngine) -> None:
         await engine.put("node.east", b"{}")
         with pytest.raises(UsageError, match=r"no node named west .* there are: east"):
-            await wishes.drain(engine, "west")
+            await desired_config.drain(engine, "west")
 
     tried(work)
 
 
 def test_a_crawl_that_is_over_cannot_be_paused() -> None:
     async def work(engine: FakeEngine) -> None:
-        await begin_or_join(engine, given(), SEEDS)
-        await wishes.pause(engine)
-        assert (await state_of(engine))[0].doing == Doing.PAUSED
-        await wishes.resume(engine)
-        assert (await state_of(engine))[0].doing == Doing.RUNNING
-        await wishes.stop(engine)
+        await start_or_join(engine, given(), SEEDS)
+        await desired_config.pause(engine)
+        assert (await state_of(engine))[0].doing == CrawlActivity.PAUSED
+        await desired_config.resume(engine)
+        assert (await state_of(engine))[0].doing == CrawlActivity.RUNNING
+        await desired_config.stop(engine)
         with pytest.raises(UsageError, match="has stopped"):
-            await wishes.pause(engine)
+            await desired_config.pause(engine)
 
     tried(work)
 
@@ -245,7 +245,7 @@ HARM = {
 
 async def poisoned(engine: FakeEngine, settings: dict[str, object]) -> TermsRecord:
     """The terms as somebody who may write to the servers leaves them."""
-    terms = await begin_or_join(engine, given(pages=10), SEEDS)
+    terms = await start_or_join(engine, given(pages=10), SEEDS)
     return replace(terms, settings={**terms.settings, **settings})
 
 
@@ -253,7 +253,7 @@ async def poisoned(engine: FakeEngine, settings: dict[str, object]) -> TermsReco
 def test_what_does_harm_to_a_node_counts_only_if_the_node_is_given_it(name: str) -> None:
     async def work(engine: FakeEngine) -> None:
         terms = await poisoned(engine, {name: HARM[name]})
-        counting, line = cluster_terms.settings_that_count(terms, {})
+        counting, line = cluster_terms.effective_settings(terms, {})
         assert counting == {**USUAL, "pages": 10}
         assert "\n" not in line
         assert name in line
@@ -266,7 +266,7 @@ def test_a_node_that_is_given_the_same_obeys_the_terms() -> None:
         shared = {"robots": False, "delay": 0.1, "resolve": ["*=127.0.0.1:80"]}
         terms = await poisoned(engine, shared)
         own = cluster_terms.settings_of_node(given(**shared))
-        assert cluster_terms.settings_that_count(terms, own) == (dict(terms.settings), "")
+        assert cluster_terms.effective_settings(terms, own) == (dict(terms.settings), "")
 
     tried(work)
 
@@ -275,7 +275,7 @@ def test_terms_that_are_stricter_than_a_node_count() -> None:
     async def work(engine: FakeEngine) -> None:
         terms = await poisoned(engine, {"robots": True, "delay": 0.5})
         own = cluster_terms.settings_of_node(given(robots=False, delay=0.1))
-        counting, line = cluster_terms.settings_that_count(terms, own)
+        counting, line = cluster_terms.effective_settings(terms, own)
         assert (counting["robots"], counting["delay"], line) == (True, 0.5, "")
 
     tried(work)
@@ -284,7 +284,7 @@ def test_terms_that_are_stricter_than_a_node_count() -> None:
 def test_a_setting_that_is_gone_is_ignored_and_named() -> None:
     async def work(engine: FakeEngine) -> None:
         terms = await poisoned(engine, {"max-delay": 90, "min-delay": 0.5})
-        counting, line = cluster_terms.settings_that_count(terms, {})
+        counting, line = cluster_terms.effective_settings(terms, {})
         assert counting == {**USUAL, "pages": 10}
         assert "max-delay: " in line
         assert "min-delay" not in line
@@ -296,6 +296,6 @@ def test_terms_that_no_version_writes_are_refused_in_one_line() -> None:
     async def work(engine: FakeEngine) -> None:
         terms = await poisoned(engine, {"planets": 9})
         with pytest.raises(UsageError, match="planets: no such setting"):
-            cluster_terms.settings_that_count(terms, {})
+            cluster_terms.effective_settings(terms, {})
 
     tried(work)

@@ -9,13 +9,13 @@ from minicrawl.cluster.terms import (
     STATE_KEY,
     TERMS_KEY,
     TOLD_PREFIX,
-    Doing,
+    CrawlActivity,
     StateRecord,
     TermsRecord,
 )
-from minicrawl.cluster.together import PageLevel
-from minicrawl.frontier.pages import Frontier
-from minicrawl.opic.journal import Spending
+from minicrawl.cluster.together import AdmissionThreshold
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.opic.ledger import Spending
 from minicrawl.opic.money import UNIT
 from minicrawl.store.records import StoreTerms
 from tests.cluster.fake_engine import FakeEngine
@@ -38,7 +38,7 @@ def test_what_ended_shards_told_counts_whenever_the_run_becomes_known() -> None:
         watch = ClusterWatch(engine)
         watch.begin()
         await asyncio.sleep(0.05)  # what was told is heard, most likely
-        ended = StateRecord(doing=Doing.ENDED, run=RUN, reason="budget")
+        ended = StateRecord(doing=CrawlActivity.ENDED, run=RUN, reason="budget")
         await engine.put(TERMS_KEY, TERMS.pack())
         await engine.put(STATE_KEY, ended.pack())
         while watch._seen.terms is None or watch.status().fetched < 200:
@@ -52,12 +52,12 @@ def test_what_ended_shards_told_counts_whenever_the_run_becomes_known() -> None:
 def test_the_level_is_the_one_that_shards_apply() -> None:
     """Each shard counts for whole pages: two of 16.2 a second are worth 34."""
     facts = [ShardFacts(0, pace=16.2, sketch={70: 67}), ShardFacts(1, pace=16.2, sketch={60: 9})]
-    level = PageLevel(Frontier(StoreTerms(), lambda _: Spending(())), tuple, lambda *_: 1)
+    level = AdmissionThreshold(Frontier(StoreTerms(), lambda _: Spending(())), tuple, lambda *_: 1)
     level.hear(facts, TELL_S)
     seen = ClusterOverview()
     for entry in (
         KeyEntry(TERMS_KEY, TERMS.pack(), 0),
-        KeyEntry(STATE_KEY, StateRecord(doing=Doing.RUNNING, run=RUN, reason="").pack(), 0),
+        KeyEntry(STATE_KEY, StateRecord(doing=CrawlActivity.RUNNING, run=RUN, reason="").pack(), 0),
         *(KeyEntry(f"{TOLD_PREFIX}{RUN}.{one.shard}", as_bytes(one), 0) for one in facts),
     ):
         seen.hear(entry)

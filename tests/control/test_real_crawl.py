@@ -6,7 +6,7 @@ from minicrawl.control.requests import ControlRequest, Verb, ask, socket_path
 from minicrawl.errors import MinicrawlError
 from minicrawl.model import FailureKind
 from minicrawl.report.audit import audit
-from minicrawl.report.status import status
+from minicrawl.report.crawl_status import status
 from tests.dashboard.servers import crawl_of_demo, wait_until
 from tests.processes import PATIENCE_S
 

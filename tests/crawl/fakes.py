@@ -24,7 +24,7 @@ from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.workers.parser import PageParser
 from minicrawl.crawl.workers.worker import Visitor, WorkerConfig
 from minicrawl.frontier.checkpoint import load_frontier
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import (
     Failed,
     FailureKind,

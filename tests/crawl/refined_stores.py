@@ -6,10 +6,10 @@ from pathlib import Path
 from random import Random
 
 from minicrawl.frontier.checkpoint import cut_checkpoint, load_frontier
-from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.urls import UrlsOf
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.url_table import UrlsOf
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StepRow, StoreTerms

@@ -11,7 +11,7 @@ from minicrawl.app import Crawl
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
-from minicrawl.report.archived import version
+from minicrawl.report.archived_pages import version
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.query import parse

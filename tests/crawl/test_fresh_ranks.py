@@ -29,7 +29,7 @@ from minicrawl.crawl.refinement import refine
 from minicrawl.errors import DamagedStore, StoreError
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.report.audit import audit
-from minicrawl.report.status import status
+from minicrawl.report.crawl_status import status
 from minicrawl.store.derived import OPIC, OPIC_SITES, beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import keeping

@@ -36,7 +36,7 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.opic.journal import StepKind, terms
+from minicrawl.opic.ledger import StepKind, terms
 from minicrawl.opic.money import PARTS, UNIT
 from minicrawl.ports import Timed
 from minicrawl.report.audit import audit

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.frontier.checkpoint import load_frontier
-from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.sibling_steps import SiblingSteps
-from minicrawl.opic.siblings.groups import Siblings
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.opic.siblings import Siblings
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
@@ -18,7 +17,7 @@ from tests.crawl.test_loop import reach, tangle
 
 def shown(frontier: Frontier) -> Siblings:
     assert frontier.siblings is not None
-    return frontier.siblings.shown
+    return frontier.siblings
 
 
 def both(path: Path) -> tuple[Siblings, Siblings]:
@@ -29,7 +28,7 @@ def both(path: Path) -> tuple[Siblings, Siblings]:
         loaded = load_frontier(connection, terms, spending_at, siblings=True)
         folded = Frontier(terms, spending_at)
         folded.urls.load_hosts(connection)
-        folded.siblings = SiblingSteps(folded.ledger, folded.urls)
+        folded.siblings = Siblings(folded.ledger, folded.urls.host_of, folded.urls.sites)
         for row in tables.steps_after(connection, 0):
             folded.apply(row)
     return shown(loaded), shown(folded)

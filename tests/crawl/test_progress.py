@@ -9,7 +9,7 @@ from minicrawl.crawl.events import Event
 from minicrawl.crawl.progress import ImportanceLimit, Progress, ProgressMeter
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import FailureKind, Response
-from minicrawl.opic.importance import Level
+from minicrawl.opic.estimate import Level
 from minicrawl.web.urls import ResolvedUrl
 from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, in_time, keeping, web_of
 

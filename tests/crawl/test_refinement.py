@@ -19,14 +19,13 @@ from minicrawl.frontier import importance
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.model import READ_STATES, READABLE, State
 from minicrawl.opic.estimate import shares
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import in_parts
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.progress import unreported
-from minicrawl.report.changes import differences
-from minicrawl.report.kept import convergence_of
-from minicrawl.report.snapshot import snapshot
-from minicrawl.report.status import status
+from minicrawl.report.audit import differences
+from minicrawl.report.crawl_status import status
+from minicrawl.report.snapshot import convergence_of, snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StepRow, StoreTerms

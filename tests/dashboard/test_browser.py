@@ -15,7 +15,7 @@ import pytest
 from minicrawl.control.requests import ControlRequest, Verb, ask
 from minicrawl.errors import MinicrawlError
 from minicrawl.model import State
-from minicrawl.report.status import status
+from minicrawl.report.crawl_status import status
 from tests.dashboard.browsers import Watched, browser, playwright, watch
 from tests.dashboard.servers import (
     PATIENCE_MS,

@@ -16,11 +16,15 @@ from minicrawl.dashboard import views
 from minicrawl.dashboard.views import MOST_POINTS, GraphFigures, SharedView, Views, made
 from minicrawl.errors import MinicrawlError
 from minicrawl.model import CRAWLED
-from minicrawl.report.live import MOST_SPANS, RequestHistory
+from minicrawl.report.crawl_status import (
+    MOST_SPANS,
+    RequestHistory,
+    Sample,
+    keep_sample,
+    shown_sample,
+)
 from minicrawl.report.sampling import sampled_now
-from minicrawl.report.sampling_process import shown_sample
 from minicrawl.store.reader import reading
-from minicrawl.store.samples import Sample, keep_sample
 from tests.crawl.fakes import in_time
 from tests.stores import HandCrawl, filled_store
 

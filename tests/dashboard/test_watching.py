@@ -14,9 +14,9 @@ from urllib.parse import quote
 import pytest
 
 from minicrawl.model import State
+from minicrawl.report.crawl_status import keep_sample
 from minicrawl.report.sampling import sampled_now
 from minicrawl.store.reader import reading
-from minicrawl.store.samples import keep_sample
 from tests.dashboard.browsers import Watched, browser, playwright, watch
 from tests.dashboard.servers import PATIENCE_MS, crawl_of_demo, dashboard_of, needs_chromium
 from tests.stores import HandCrawl, filled_store

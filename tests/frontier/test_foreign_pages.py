@@ -12,16 +12,15 @@ from hypothesis import strategies as st
 
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import UsageError
-from minicrawl.frontier.channels import ChannelEnd, Channels, ShardPlace
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.opic.ledger import FOREIGN
+from minicrawl.opic.ledger import FOREIGN, Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
+from minicrawl.opic.shard_channels import ChannelEnd, Channels, ShardPlace
 from minicrawl.report.audit import audit
-from minicrawl.report.ranks import PageSelection, rows
+from minicrawl.report.crawl_status import status
+from minicrawl.report.selected_pages import PageSelection, rows
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.status import status
 from minicrawl.store.records import StoreTerms
 from minicrawl.web.urls import host, site
 from tests.stores import HandCrawl

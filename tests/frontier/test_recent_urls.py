@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.frontier import urls as url_index
-from minicrawl.frontier.urls import RecentUrls
+from minicrawl.frontier import url_table as url_index
+from minicrawl.frontier.url_table import RecentUrls
 
 HERE, THERE = "http://a.example", "http://b.example"
 A, B, C, D = (f"{HERE}/of-{name}/" for name in "abcd")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.frontier import urls as url_index
-from minicrawl.frontier.urls import OriginOf, UrlIndex
+from minicrawl.frontier import url_table as url_index
+from minicrawl.frontier.url_table import OriginOf, UrlIndex
 from minicrawl.web.urls import origin
 
 A, B, C = (f"http://{name}.example/" for name in "abc")

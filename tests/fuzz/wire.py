@@ -19,16 +19,16 @@ from minicrawl.cluster.assignment import (
     AddressRecordError,
     ShardFacts,
     as_bytes,
+    cash_threshold,
     facts_in,
     fetched_together,
     has_ended,
-    pages_above,
+    levelling_transfers,
+    pages_to_admit,
     parts_as_bytes,
     parts_in,
-    to_level,
-    water_level,
-    who_looks,
-    with_own,
+    shards_to_notify,
+    with_own_part,
 )
 from minicrawl.cluster.channels import (
     MOST_TRANSFERS,
@@ -142,8 +142,10 @@ def read_facts(body: bytes, random: Random) -> None:
     except BatchError:
         return
     told = {facts.shard: facts, 0: ShardFacts(0, pot=5, waiting=2)}
-    np.int64(water_level([one.sketch for one in told.values()], pages_above(told.values(), TELL_S)))
-    sent = to_level(0, {shard: one.pot_told for shard, one in told.items()})
+    np.int64(
+        cash_threshold([one.sketch for one in told.values()], pages_to_admit(told.values(), TELL_S))
+    )
+    sent = levelling_transfers(0, {shard: one.pot_facts for shard, one in told.items()})
     assert 0 <= sum(sent.values()) <= 5
     assert has_ended(told, SHARDS) is False
     assert fetched_together(told) >= 0
@@ -155,9 +157,9 @@ def read_parts(body: bytes, random: Random) -> None:
         parts = parts_in(_hostile(SHARED, body, random), SHARDS)
     except AddressRecordError:
         return
-    after = with_own(parts, 1, 4, is_used=True)
+    after = with_own_part(parts, 1, 4, is_used=True)
     assert sum(one.part for one in after.values()) <= WHOLE
-    assert set(who_looks(after, 1)) <= set(range(SHARDS))
+    assert set(shards_to_notify(after, 1)) <= set(range(SHARDS))
 
 
 def read_list(body: bytes, random: Random) -> None:
@@ -177,8 +179,8 @@ RECORDS: dict[str, Record] = {
     "lease.1": records.LeaseRecord(node="a", session="s", generation=2),
     records.STATE_KEY: records.StateRecord(doing="running", run=1, reason=""),
     records.GRANTS_KEY: records.GrantsRecord(entry=1, granted={"1": 20}, generations={"1": 2}),
-    records.REBALANCE_KEY: records.WishRecord(value=1),
-    "workers.a": records.WishRecord(value=2),
+    records.REBALANCE_KEY: records.DesiredValue(value=1),
+    "workers.a": records.DesiredValue(value=2),
     records.TERMS_KEY: _TERMS,
 }
 

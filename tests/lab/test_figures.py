@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from minicrawl.errors import UsageError
 from minicrawl.lab.figures import WINDOW_WIDTHS, ExperimentSize, FigureWebs, draw_all
 from minicrawl.lab.webs import Model, synthetic_web
-from minicrawl.report.figures import Figure, PlotLine, write
+from minicrawl.report.formats import Figure, PlotLine, write
 
 TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1,), warm_up=1)
 

@@ -302,7 +302,7 @@ class TestAgree:
     def test_the_links_of_a_store_are_not_loaded_for_a_rank_that_is_kept(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("minicrawl.report.source.flows", None)
+        monkeypatch.setattr("minicrawl.report.store_graph.flows", None)
         Path("labels.csv").write_text(f"{A},4\n{B},1\n")
         assert as_json(capsys, "agree", "opic", "labels.csv")["judged"] == 2
 

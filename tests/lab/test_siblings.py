@@ -8,7 +8,7 @@ import pytest
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.order import PoliteCrawl
 from minicrawl.lab.webs import BySiblings, Exploration, Web, without_hosts
-from minicrawl.opic.siblings import families
+from minicrawl.opic import families
 
 HONEST, FARM = 600, 400
 

@@ -21,7 +21,7 @@ from minicrawl.progress import Progress
 from minicrawl.ranks.centrality import degree
 from minicrawl.ranks.commands.named_ranks import RANKS, Rank
 from minicrawl.ranks.scores import Scores
-from minicrawl.report.source import Source, opened
+from minicrawl.report.store_graph import Source, opened
 
 
 def measured(path: Path, rank: Rank, loss: Loss) -> Stability:

@@ -13,12 +13,10 @@ from minicrawl.lab import windows as lab_windows
 from minicrawl.lab.convergence import read, true_importance
 from minicrawl.lab.webs import EstimateErrors, Greedy, Model, synthetic_web
 from minicrawl.lab.windows import ChangingWeb, Point, Watching, WindowPolicy, windows
-from minicrawl.opic.estimate import rising, shares
-from minicrawl.opic.importance import Importance, Level, Sums
+from minicrawl.opic.estimate import Importance, Level, Sums, rising, shares
 from minicrawl.opic.ledger import READ, Ledger, restate
 from minicrawl.opic.money import one_more_link
-from minicrawl.opic.windows import WINDOWS
-from minicrawl.opic.windows.interpolation import Interpolation
+from minicrawl.opic.windows import WINDOWS, Interpolation
 from tests.unmeasured import unmeasured
 
 VARIABLE_4, VARIABLE_8, VARIABLE_16 = (WindowPolicy("variable", width) for width in (4, 8, 16))

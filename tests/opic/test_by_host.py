@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from minicrawl.opic.order import FEWEST, LARGE, ByHost, EligiblePages
+from minicrawl.opic.queues import FEWEST, LARGE, ByHost, EligiblePages
 
 
 class World:

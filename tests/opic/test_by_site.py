@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from minicrawl.opic.order import BySite, EligiblePages
+from minicrawl.opic.queues import BySite, EligiblePages
 
 
 class Sites:

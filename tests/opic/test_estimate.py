@@ -7,7 +7,7 @@ from minicrawl.lab.webs import Cycle
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger, replay
 from minicrawl.opic.money import UNIT, fixed_edge
-from minicrawl.opic.windows.interpolation import Static
+from minicrawl.opic.windows import Static
 from tests.ranks.graphs import Matrix, fixpoint, graph_of, through_virtual_page
 
 Links = list[list[int]]

@@ -11,14 +11,11 @@ from scipy.stats import spearmanr
 
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.webs import Exploration, Greedy, Model, Web, synthetic_web
-from minicrawl.opic.estimate import interpolated, shares
-from minicrawl.opic.importance import Importance, Level, Sums
-from minicrawl.opic.journal import Spending
-from minicrawl.opic.ledger import READ, Ledger, visit
+from minicrawl.opic.convergence import FlowBuilder, Refinement
+from minicrawl.opic.estimate import Importance, Level, Sums, shares
+from minicrawl.opic.ledger import READ, Ledger, Spending, visit
 from minicrawl.opic.money import SMALL_EDGE, UNIT, fixed_edge
-from minicrawl.opic.refine import FlowBuilder, Refinement
-from minicrawl.opic.windows import WINDOWS
-from minicrawl.opic.windows.interpolation import Interpolation, Static
+from minicrawl.opic.windows import WINDOWS, Interpolation, Static, interpolated
 
 Floats = NDArray[np.float64]
 

@@ -6,10 +6,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from minicrawl.opic.journal import Books, Spending, Step, StepKind, terms
-from minicrawl.opic.ledger import Ledger, Plan
+from minicrawl.opic.ledger import Books, Ledger, Plan, Spending, Step, StepKind, terms
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
-from minicrawl.opic.windows.interpolation import Interpolation, Static
+from minicrawl.opic.windows import Interpolation, Static
 
 
 def some_books(

@@ -23,8 +23,7 @@ from minicrawl.opic.ledger import (
     weighted_visit,
 )
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
-from minicrawl.opic.windows import WINDOWS
-from minicrawl.opic.windows.interpolation import Static, Window
+from minicrawl.opic.windows import WINDOWS, Static, Window
 
 
 def units(ledger: Ledger) -> list[float]:

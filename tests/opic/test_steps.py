@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.opic.journal import Spending, focus_granted
 from minicrawl.opic.ledger import (
     READ,
     Ledger,
     Plan,
+    Spending,
     dead_end,
+    focus_granted,
     forward,
     loan,
     replay,

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from minicrawl.opic.journal import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger import FOREIGN, UNREAD, Ledger
+from minicrawl.opic.ledger import FOREIGN, UNREAD, Books, Ledger, Spending, Step, StepKind
 from minicrawl.opic.money import UNIT, fixed_edge
-from minicrawl.opic.schedule import Richest
+from minicrawl.opic.queues import CandidateHeap
 
 
 def some_books(own: int = 2, foreign: int = 1) -> Books:
@@ -50,7 +49,7 @@ def test_a_foreign_page_holds_what_links_give_it_and_gets_no_dividend() -> None:
 
 def test_a_foreign_page_is_in_no_queue_and_has_no_turn() -> None:
     ledger = some_books(own=1).ledger
-    richest = Richest(ledger.key, ledger.flags, UNREAD)
+    richest = CandidateHeap(ledger.key, ledger.flags, UNREAD)
     richest.offer(range(2))
     assert [richest.take(), richest.take()] == [0, None]
     with pytest.raises(ValueError, match="page 1 is of another shard"):

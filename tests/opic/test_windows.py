@@ -6,8 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows import WINDOWS
-from minicrawl.opic.windows.interpolation import Interpolation, Static, Window
+from minicrawl.opic.windows import WINDOWS, Interpolation, Static, Window
 
 TICKS = UNIT >> 16
 """In a unit of cash."""

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.opic.windows import WINDOWS
-from minicrawl.report.audit import Audit, audit
-from minicrawl.report.changes import differences
+from minicrawl.report.audit import Audit, audit, differences
 from minicrawl.store.records import StoreTerms
 from tests.stores import MOVED, A, B, HandCrawl, filled_store
 
@@ -43,7 +42,7 @@ def test_every_window_passes(tmp_path: Path, window: str, measures: int | None) 
 
 
 def test_how_much_is_done_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minicrawl.report.changes._STEPS_PER_REPORT", 1)
+    monkeypatch.setattr("minicrawl.report.audit._STEPS_PER_REPORT", 1)
     told: list[float] = []
     audit(filled_store(tmp_path / "crawl.db"), told.append)
     assert told == sorted(told)

@@ -14,7 +14,7 @@ from minicrawl import Crawl, Settings
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
 from minicrawl.model import State
-from minicrawl.report.changes import changes
+from minicrawl.report.page_states import changes
 from minicrawl.report.snapshot import snapshot
 from tests.stores import NOON, HandCrawl
 

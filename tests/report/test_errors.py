@@ -7,7 +7,14 @@ import pytest
 from minicrawl.config.parts import TABLE
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import FailureKind, Refusal, State
-from minicrawl.report.errors import KINDS, ErrorQuery, ErrorReport, FailedPage, FailingHost, errors
+from minicrawl.report.page_states import (
+    KINDS,
+    ErrorQuery,
+    ErrorReport,
+    FailedPage,
+    FailingHost,
+    errors,
+)
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
 from tests.stores import DEEP, GONE, NOON, A, B, C, HandCrawl

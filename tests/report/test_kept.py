@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.report.kept import kept, kept_scores, scores
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report.snapshot import kept_scores, saved_ranks, scores, snapshot
 from minicrawl.store.derived import RankRow, keep_ranks
 from minicrawl.store.reader import reading
 from tests.stores import A, B, C, HandCrawl
@@ -34,7 +33,9 @@ def go_on(store: Path, *links: str) -> None:
 
 def state(store: Path) -> list[tuple[str, int, bool]]:
     with reading(store) as connection:
-        return [(one.row.name, one.unranked, one.is_current) for one in kept(store, connection)]
+        return [
+            (one.row.name, one.unranked, one.is_current) for one in saved_ranks(store, connection)
+        ]
 
 
 def test_a_rank_is_current_until_a_step_is_taken(store: Path) -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl.model import State
-from minicrawl.report.problems import duplicates
+from minicrawl.report.crawl_status import Mirror, mirrors
+from minicrawl.report.page_links import duplicates
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.status import Mirror, mirrors
 from tests.stores import A, HandCrawl
 
 

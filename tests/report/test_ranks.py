@@ -10,9 +10,8 @@ from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import State
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows import WINDOWS
-from minicrawl.report.kept import RISING, scores
-from minicrawl.report.ranks import PageSelection, places_of_largest, rank_of, rows, top
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report.selected_pages import PageSelection, rows, top
+from minicrawl.report.snapshot import RISING, places_of_largest, rank_of, scores, snapshot
 from minicrawl.store import tables
 from minicrawl.store.records import StoreTerms
 from minicrawl.wording import iso

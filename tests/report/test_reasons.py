@@ -5,9 +5,8 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.model import FailureKind, Refusal, State
-from minicrawl.report.changes import QueuePosition
-from minicrawl.report.errors import Explanation, Fetch, explain
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report.page_states import Explanation, Fetch, explain
+from minicrawl.report.snapshot import QueuePosition, snapshot
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow, StoreTerms
 from minicrawl.web.robots import Rules
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store

@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.export.site_report import HostNode, SiteReport, write_site_report
 from minicrawl.model import State
 from minicrawl.progress import unreported
-from minicrawl.report.site_report import site_report
+from minicrawl.report.site_report import HostNode, SiteReport, site_report, write_site_report
 from minicrawl.report.snapshot import snapshot
 from tests.stores import NOON, HandCrawl, filled_store
 

@@ -10,11 +10,9 @@ from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier import importance
 from minicrawl.opic.money import UNIT
 from minicrawl.ranks.commands.named_ranks import checked_name
-from minicrawl.report import changes as sites
-from minicrawl.report.changes import top_sites
-from minicrawl.report.flows import flows
-from minicrawl.report.kept import kept
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report import store_graph as sites
+from minicrawl.report.snapshot import saved_ranks, snapshot
+from minicrawl.report.store_graph import flows, top_sites
 from minicrawl.store.derived import OPIC_SITES
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
@@ -222,6 +220,6 @@ class TestSitesThatAreKept:
     def test_they_are_no_rank_that_somebody_made(self, crawl: HandCrawl) -> None:
         refine(crawl.path)
         with reading(crawl.path) as connection:
-            assert kept(crawl.path, connection) == []
+            assert saved_ranks(crawl.path, connection) == []
         with pytest.raises(UsageError, match="opic-sites is a rank of the crawl itself"):
             checked_name(OPIC_SITES)

@@ -8,9 +8,8 @@ import pytest
 
 from minicrawl.errors import StoreError
 from minicrawl.model import State
-from minicrawl.report.kept import convergence_of
-from minicrawl.report.snapshot import snapshot
-from minicrawl.report.status import Status, status
+from minicrawl.report.crawl_status import Status, status
+from minicrawl.report.snapshot import convergence_of, snapshot
 from minicrawl.store import tables
 from minicrawl.store.files import move
 from minicrawl.store.records import Batch

@@ -5,8 +5,7 @@ import pytest
 
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.opic.money import UNIT
-from minicrawl.report.changes import QueuePosition, queue_position, waiting
-from minicrawl.report.snapshot import page_of, snapshot
+from minicrawl.report.snapshot import QueuePosition, page_of, queue_position, snapshot, waiting
 from minicrawl.store import tables
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 

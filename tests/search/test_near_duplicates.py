@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.report.near_duplicates import FILE, NONE, NearDuplicates, keep, kept
+from minicrawl.report.snapshot import (
+    NEAR_DUPLICATES_FILE,
+    NO_NEAR_DUPLICATES,
+    NearDuplicates,
+    keep_near_duplicates,
+    kept_near_duplicates,
+)
 from minicrawl.search.near_duplicates import (
     ReadText,
     SignedPages,
@@ -175,18 +181,18 @@ def test_the_table_tells_originals_groups_and_firsts() -> None:
         False,
     ]
     assert table.others().tolist() == [1, 1, 1, 1]
-    assert NONE.originals_of(np.array([3])).tolist() == [-1]
+    assert NO_NEAR_DUPLICATES.originals_of(np.array([3])).tolist() == [-1]
 
 
 def test_the_table_is_read_as_it_was_written_and_only_for_its_store(tmp_path: Path) -> None:
-    assert kept(tmp_path) is None
-    keep(tmp_path, "this", NearDuplicates(np.array([1, 4]), np.array([1, 1])))
-    found = kept(tmp_path, "this")
+    assert kept_near_duplicates(tmp_path) is None
+    keep_near_duplicates(tmp_path, "this", NearDuplicates(np.array([1, 4]), np.array([1, 1])))
+    found = kept_near_duplicates(tmp_path, "this")
     assert found is not None
     assert (found.pages.tolist(), found.originals.tolist()) == ([1, 4], [1, 1])
-    assert kept(tmp_path, "other") is None
-    file = tmp_path / FILE
+    assert kept_near_duplicates(tmp_path, "other") is None
+    file = tmp_path / NEAR_DUPLICATES_FILE
     content = file.read_bytes()
     for damaged in (b"", content[:10], content[:-3], b"\0" * len(content)):
         file.write_bytes(damaged)
-        assert kept(tmp_path, "this") is None
+        assert kept_near_duplicates(tmp_path, "this") is None

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.opic.journal import Spending
-from minicrawl.store.blobs import (
+from minicrawl.opic.ledger import Spending
+from minicrawl.store.stored_links import (
     has_self_link,
     is_plain,
     pack,

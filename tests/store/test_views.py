@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending
-from minicrawl.store.blobs import pack
+from minicrawl.opic.ledger import Spending
+from minicrawl.store.stored_links import pack
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
-from minicrawl.opic.journal import Step, StepKind
+from minicrawl.opic.ledger import Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, HostRow, StepRow, StoreTerms, UrlRow

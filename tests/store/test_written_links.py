@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.store import written_links
+from minicrawl.store import stored_links
 from minicrawl.store.records import Batch, WrittenRow, check_of
+from minicrawl.store.stored_links import WrittenLinks, written_bytes, wrong_blocks
 from minicrawl.store.writer import StoreWriter
-from minicrawl.store.written_links import WrittenLinks, written_bytes, wrong_blocks
 
 
 @pytest.fixture
@@ -61,25 +61,25 @@ def test_a_page_whose_links_are_others_now_says_nothing(store: StoreWriter) -> N
 
 
 def test_pieces_are_joined_when_there_are_many_and_when_a_crawl_ends(store: StoreWriter) -> None:
-    for page in range(written_links.MOST_PIECES):
+    for page in range(stored_links.MOST_PIECES):
         written(store, (page, f"p{page}"))
-    assert rows(store) == [(0, 1)] * written_links.MOST_PIECES
+    assert rows(store) == [(0, 1)] * stored_links.MOST_PIECES
     written(store, (99, "p99"))
-    assert rows(store) == [(0, written_links.MOST_PIECES + 1)]
+    assert rows(store) == [(0, stored_links.MOST_PIECES + 1)]
     written(store, (100, "p100"))
     store.compact()
-    assert rows(store) == [(0, written_links.MOST_PIECES + 2)]
+    assert rows(store) == [(0, stored_links.MOST_PIECES + 2)]
     assert [text(store, page) for page in (0, 99, 100)] == ["p0", "p99", "p100"]
 
 
 def test_a_block_is_closed_when_it_is_large(
     store: StoreWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(written_links, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(stored_links, "BLOCK_BYTES", 100)
     for page in range(6):
         written(store, (page, f"{page}" * 40))
     assert rows(store) == [(1, 3), (1, 3)]
-    monkeypatch.setattr(written_links, "MOST_PAGES", 2)
+    monkeypatch.setattr(stored_links, "MOST_PAGES", 2)
     written(store, (8, "x"), (9, "y"))
     assert rows(store)[-1] == (1, 2)
     assert [text(store, page) for page in (5, 9)] == ["5" * 40, "y"]
@@ -98,7 +98,7 @@ def test_the_next_run_goes_on_with_the_pieces(tmp_path: Path) -> None:
 def test_a_commit_that_failed_is_done_again(
     store: StoreWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(written_links, "BLOCK_BYTES", 10)
+    monkeypatch.setattr(stored_links, "BLOCK_BYTES", 10)
     written(store, (1, "one"))
     bad = Batch(
         written=[WrittenRow(2, check_of([2]), b"two, which fills it")], counters={"x": object()}

@@ -11,8 +11,7 @@ from minicrawl import Store, plugins
 from minicrawl.cli import main
 from minicrawl.errors import MinicrawlError, TooSlow
 from minicrawl.report import page_texts
-from minicrawl.report.killable import KillableProcess
-from minicrawl.report.page_texts import PageTexts
+from minicrawl.report.page_texts import KillableProcess, PageTexts
 from tests.text.stores import URLS, store_of
 
 Captured = pytest.CaptureFixture[str]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.report.audit import audit
-from minicrawl.report.errors import explain
+from minicrawl.report.page_states import explain
 from minicrawl.report.snapshot import snapshot
 from tests.traps.crawl import LEAST_HEALTHY, MOST_TRAPPED, Outcome, crawl
 from tests.traps.web import KINDS

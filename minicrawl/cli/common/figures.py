@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from minicrawl.graph.outline import DegreeDistribution, Outline
 from minicrawl.model import CRAWLED
-from minicrawl.store.samples import Sample
+from minicrawl.report.crawl_status import Sample
 from minicrawl.wording import counted
 
 

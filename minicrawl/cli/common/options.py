@@ -22,8 +22,8 @@ from minicrawl.config import values as kinds
 from minicrawl.config.parts import BY_NAME, SECTIONS, TABLE
 from minicrawl.config.setting import PREFIX, Setting
 from minicrawl.config.settings import told_ignored, unknown_variables
-from minicrawl.export.cells import visible
 from minicrawl.model import GRAPHS
+from minicrawl.wording import visible
 
 DEFAULT_FILE = Path("minicrawl.toml")
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"

@@ -24,9 +24,8 @@ from minicrawl.config import values as quantities
 from minicrawl.config.parts import BY_NAME, DEMO_STORE
 from minicrawl.config.settings import DEFAULT
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
-from minicrawl.report.kept import convergence_of, kept, told
-from minicrawl.report.ranks import PageSelection
-from minicrawl.report.snapshot import Snapshot
+from minicrawl.report.selected_pages import PageSelection
+from minicrawl.report.snapshot import Snapshot, convergence_of, saved_ranks, told
 from minicrawl.store.reader import search_folder
 from minicrawl.store.records import translating_sqlite_errors
 from minicrawl.wording import counted
@@ -271,7 +270,7 @@ def refuse_without_near_duplicates(seen: Snapshot) -> None:
 
 def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
     """Warn about ranks that are older than some pages."""
-    for rank in kept(seen.path, seen.connection) if names else ():
+    for rank in saved_ranks(seen.path, seen.connection) if names else ():
         if rank.row.name in names and rank.unranked:
             pages = counted(rank.unranked, "page has", "pages have")
             click.echo(f"{pages} no score by {rank.row.name}: found after it was made", err=True)
@@ -307,7 +306,7 @@ def source_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_source(store: Path, graph: Path | None, **rest: Any) -> Any:
-        from minicrawl.report.source import opened
+        from minicrawl.report.store_graph import opened
 
         context = click.get_current_context()
         if graph and context.get_parameter_source("store") is ParameterSource.COMMANDLINE:
@@ -332,7 +331,7 @@ class Moment(click.ParamType[float]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        from minicrawl.report.archived import moment
+        from minicrawl.report.archived_pages import moment
 
         is_number = quantities.finite_number(value) is not None
         ago_s = None if is_number else quantities.seconds(value)

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from minicrawl.export.cells import visible
 from minicrawl.web.urls import readable
+from minicrawl.wording import visible
 
 Command = Callable[..., Any]
 

@@ -28,15 +28,13 @@ from minicrawl.app import Crawl
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Delayed, Event, Reason, Settled, Steered
 from minicrawl.crawl.progress import Progress, RenderingProgress, most_pages
-from minicrawl.export.cells import visible
-from minicrawl.wording import as_duration, counted, rate
+from minicrawl.wording import as_duration, counted, rate, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from minicrawl.cli.crawl.session import RunOptions
-    from minicrawl.report.sampling_process import SamplingProcess
-    from minicrawl.store.samples import Sample
+    from minicrawl.report.crawl_status import Sample, SamplingProcess
 
 
 LINE_EVERY_S = 30.0
@@ -531,7 +529,7 @@ class GraphKey:
     def show(self) -> None:
         """Show the figures, and start sampling."""
         if self._sampling is None:
-            from minicrawl.report.sampling_process import sampling_beside
+            from minicrawl.report.crawl_status import sampling_beside
 
             beside = sampling_beside(self._store, self._graph_of)
             self._sampling = self._process.enter_context(beside)

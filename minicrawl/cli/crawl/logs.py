@@ -29,9 +29,8 @@ from minicrawl.crawl.events import (
 )
 from minicrawl.crawl.progress import Progress
 from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.export.cells import visible
 from minicrawl.model import COORDINATOR, CrawlerId
-from minicrawl.wording import iso
+from minicrawl.wording import iso, visible
 
 ROTATED_AT = 10_000_000
 """Size at which a log is rotated, in bytes."""

@@ -14,9 +14,8 @@ from rich.text import Text
 
 from minicrawl.cli.crawl.live import RICHEST, DisplayState, as_traffic
 from minicrawl.crawl.progress import Progress
-from minicrawl.export.cells import visible
 from minicrawl.web.urls import readable
-from minicrawl.wording import counted
+from minicrawl.wording import counted, visible
 
 PANEL_EVERY_S = 0.25
 _LABEL, _LEFT, _CASH = 12, 34, 12

@@ -16,9 +16,8 @@ import click
 from minicrawl.cli import PROGRAM
 from minicrawl.config.values import hidden_login
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
 from minicrawl.web.urls import canonical_seed, host_of, read_seeds
-from minicrawl.wording import counted
+from minicrawl.wording import counted, visible
 
 STDIN = "-"
 SHOWN_COMPLAINTS = 10

@@ -50,11 +50,10 @@ from minicrawl.crawl.events import (
 )
 from minicrawl.crawl.progress import Progress
 from minicrawl.errors import Interrupted
-from minicrawl.export.cells import visible
 from minicrawl.memory import mmap_large_arrays
-from minicrawl.report.status import Status, mirrors, status
+from minicrawl.report.crawl_status import Status, mirrors, status
 from minicrawl.web.urls import readable
-from minicrawl.wording import as_duration, counted, rate
+from minicrawl.wording import as_duration, counted, rate, visible
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import click
 
+from minicrawl.archive.warc import Capture, write_wacz, write_warc
 from minicrawl.cli.common.made_texts import refuse_without_text
 from minicrawl.cli.common.options import graph_of_option
 from minicrawl.cli.common.stores import (
@@ -26,10 +27,12 @@ from minicrawl.cli.common.stores import (
 from minicrawl.cli.common.tables import show_json
 from minicrawl.config.values import size
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import COLUMNS, Block, visible
-from minicrawl.export.drafts import replacing
-from minicrawl.export.drawings import DRAWINGS
-from minicrawl.export.formats import (
+from minicrawl.model import CRAWLED, KNOWN
+from minicrawl.own_files import replacing
+from minicrawl.progress import Progress
+from minicrawl.report.archived_pages import captures, with_contents
+from minicrawl.report.formats import (
+    DRAWINGS,
     FORMATS,
     WEB_ARCHIVES,
     WRITERS,
@@ -37,18 +40,20 @@ from minicrawl.export.formats import (
     format_of,
     write_parquet,
 )
-from minicrawl.export.warc import Capture, write_wacz, write_warc
-from minicrawl.model import CRAWLED, KNOWN
-from minicrawl.progress import Progress
-from minicrawl.report.archived import captures, with_contents
-from minicrawl.report.kept import convergence_of, told
-from minicrawl.report.link_graphs import HostGraph, PageGraph
-from minicrawl.report.links import RAW_COLUMNS, all_links
-from minicrawl.report.ranks import PageSelection, blocks, score_column
-from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.report.source import unseen
+from minicrawl.report.page_links import RAW_COLUMNS, all_links
+from minicrawl.report.selected_pages import (
+    COLUMNS,
+    Block,
+    HostGraph,
+    PageGraph,
+    PageSelection,
+    blocks,
+    score_column,
+)
+from minicrawl.report.snapshot import Snapshot, convergence_of, snapshot, told
+from minicrawl.report.store_graph import unseen
 from minicrawl.store.derived import OPIC
-from minicrawl.wording import counted
+from minicrawl.wording import counted, visible
 
 STDOUT = Path("-")
 RAW = "raw"

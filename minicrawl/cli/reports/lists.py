@@ -21,14 +21,13 @@ from minicrawl.cli.common.stores import (
     units,
 )
 from minicrawl.cli.common.tables import short_time, show_json, show_list
-from minicrawl.export.cells import COLUMNS, Block
-from minicrawl.export.drafts import replacing
-from minicrawl.export.formats import write_csv
 from minicrawl.model import State
-from minicrawl.report import changes as changed
-from minicrawl.report import problems
-from minicrawl.report.links import with_texts
-from minicrawl.report.ranks import LIST_COLUMNS, PageSelection, sorted_rows
+from minicrawl.own_files import replacing
+from minicrawl.report import page_links
+from minicrawl.report import page_states as changed
+from minicrawl.report.formats import write_csv
+from minicrawl.report.page_links import with_texts
+from minicrawl.report.selected_pages import COLUMNS, LIST_COLUMNS, Block, PageSelection, sorted_rows
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.wording import counted
 
@@ -225,7 +224,7 @@ def changes(seen: Snapshot, host: str | None, since: float | None) -> Rows:
     return changed.changes(seen, since, host)
 
 
-@_listing(problems.BrokenLink, with_texts)
+@_listing(page_links.BrokenLink, with_texts)
 def broken(seen: Snapshot, host: str | None) -> Rows:
     """List broken links, most linked target first.
 
@@ -234,10 +233,10 @@ def broken(seen: Snapshot, host: str | None) -> Rows:
     with `crawl --keep links` or --keep pages.
     """
     with progress("links") as tell:
-        return problems.broken_links(seen, host, tell)
+        return page_links.broken_links(seen, host, tell)
 
 
-@_listing(problems.Redirect)
+@_listing(page_links.Redirect)
 def redirects(seen: Snapshot, host: str | None) -> Rows:
     """List redirects and their final targets, most linked first.
 
@@ -245,27 +244,27 @@ def redirects(seen: Snapshot, host: str | None) -> Rows:
     other redirects on the way. A loop, or a redirect to nowhere, has no target.
     """
     with progress("links") as tell:
-        return problems.redirects(seen, host, tell)
+        return page_links.redirects(seen, host, tell)
 
 
-@_listing(problems.Orphan)
+@_listing(page_links.Orphan)
 def orphans(seen: Snapshot, host: str | None) -> Rows:
     """List pages that no page links to, most important first.
 
     They were found in another way, such as in a sitemap. Seeds are left out.
     """
     with progress("links") as tell:
-        return problems.orphans(seen, host, tell)
+        return page_links.orphans(seen, host, tell)
 
 
-@_listing(problems.Duplicate)
+@_listing(page_links.Duplicate)
 def duplicates(seen: Snapshot, host: str | None) -> Rows:
     """List duplicate pages, largest group first.
 
     A duplicate names another page as canonical (canonical), has the same content (alias), or has a
     URL of a form that led to the same page before (twin).
     """
-    return problems.duplicates(seen, host)
+    return page_links.duplicates(seen, host)
 
 
 # ---------------------------------------------------------------- all of it in one file
@@ -281,8 +280,7 @@ def report(file: Path, store: Path) -> None:
     missing or repeated titles. It also shows the most important pages, the number of links per
     page, and a graph of the hosts. The file is self-contained.
     """
-    from minicrawl.export.site_report import write_site_report
-    from minicrawl.report.site_report import site_report
+    from minicrawl.report.site_report import site_report, write_site_report
 
     with snapshot(store) as seen, progress("links") as tell:
         found = site_report(seen, time.time(), tell)

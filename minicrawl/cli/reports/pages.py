@@ -18,16 +18,21 @@ from minicrawl.cli.common.stores import (
 )
 from minicrawl.cli.common.tables import short_time, show_facts, show_json, show_list
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
-from minicrawl.report import archived as pages
-from minicrawl.report import errors as reasons
-from minicrawl.report.archived import PageVersion
-from minicrawl.report.kept import told
-from minicrawl.report.links import RAW_COLUMNS, Linked, LinkedPage, WrittenLink, links_of, links_to
-from minicrawl.report.links import backlinks as find_backlinks
-from minicrawl.report.links import links as find_links
-from minicrawl.report.snapshot import snapshot
-from minicrawl.wording import iso
+from minicrawl.report import archived_pages as pages
+from minicrawl.report import page_states as reasons
+from minicrawl.report.archived_pages import PageVersion
+from minicrawl.report.page_links import (
+    RAW_COLUMNS,
+    Linked,
+    LinkedPage,
+    WrittenLink,
+    links_of,
+    links_to,
+)
+from minicrawl.report.page_links import backlinks as find_backlinks
+from minicrawl.report.page_links import links as find_links
+from minicrawl.report.snapshot import snapshot, told
+from minicrawl.wording import iso, visible
 
 
 @click.command()

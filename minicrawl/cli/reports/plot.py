@@ -8,10 +8,10 @@ import click
 from minicrawl.cli.common.options import graph_of_option
 from minicrawl.cli.common.stores import progress, store_option
 from minicrawl.model import CRAWLED, KNOWN
-from minicrawl.report.figures import MOST_HOSTS, HostLinks, draw_crawl, pyplot
-from minicrawl.report.link_graphs import HostGraph
-from minicrawl.report.ranks import PageSelection
+from minicrawl.report.formats import pyplot
 from minicrawl.report.sampling import history
+from minicrawl.report.selected_pages import HostGraph, PageSelection
+from minicrawl.report.site_report import MOST_HOSTS, HostLinks, draw_crawl
 from minicrawl.report.snapshot import snapshot
 from minicrawl.wording import counted
 

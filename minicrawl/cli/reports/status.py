@@ -20,13 +20,11 @@ from minicrawl.cli.common.stores import (
 from minicrawl.cli.common.tables import short_time, show_facts, show_json, show_list
 from minicrawl.control.requests import ControlRequest, Verb, ask
 from minicrawl.errors import MinicrawlError
-from minicrawl.export.cells import visible
 from minicrawl.model import CRAWLED, State
-from minicrawl.report import status as report
-from minicrawl.report.archived import StoredPart, stored_parts
+from minicrawl.report import crawl_status as report
 from minicrawl.report.audit import audit
-from minicrawl.report.changes import WaitingPage, waiting
-from minicrawl.report.errors import (
+from minicrawl.report.crawl_status import StoredPart, mirrors, shown_sample, stored_parts
+from minicrawl.report.page_states import (
     KINDS,
     ErrorKind,
     ErrorQuery,
@@ -34,12 +32,9 @@ from minicrawl.report.errors import (
     FailedPage,
     FailingHost,
 )
-from minicrawl.report.errors import errors as find_errors
-from minicrawl.report.kept import told
-from minicrawl.report.sampling_process import shown_sample
-from minicrawl.report.snapshot import snapshot
-from minicrawl.report.status import mirrors
-from minicrawl.wording import as_duration, counted, rate
+from minicrawl.report.page_states import errors as find_errors
+from minicrawl.report.snapshot import WaitingPage, snapshot, told, waiting
+from minicrawl.wording import as_duration, counted, rate, visible
 
 KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
 HOST_HEADINGS = ("pages", "mostly", "host", "last detail")

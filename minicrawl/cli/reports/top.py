@@ -17,11 +17,10 @@ from minicrawl.cli.common.stores import (
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json, show_list
-from minicrawl.report.changes import RankedSite, top_sites
-from minicrawl.report.kept import RISING
-from minicrawl.report.ranks import PageSelection, RankedPage
-from minicrawl.report.ranks import top as top_pages
-from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.report.selected_pages import PageSelection, RankedPage
+from minicrawl.report.selected_pages import top as top_pages
+from minicrawl.report.snapshot import RISING, Snapshot, snapshot
+from minicrawl.report.store_graph import RankedSite, top_sites
 from minicrawl.store.derived import OPIC
 
 PAGE_HEADINGS = ("rank", "importance", "in-links", "depth", "found", "status", "url", "title")

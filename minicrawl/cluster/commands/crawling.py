@@ -19,7 +19,7 @@ import click
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.common.tables import show_json
 from minicrawl.cli.crawl.session import NotFetched
-from minicrawl.cluster import overview as wishes
+from minicrawl.cluster import overview as desired_config
 from minicrawl.cluster.commands.nodes import FOLDER, facts_of, folder_of
 from minicrawl.cluster.engine import (
     ClusterAccess,
@@ -27,14 +27,14 @@ from minicrawl.cluster.engine import (
     EngineError,
     EngineThread,
     access_of,
-    connected_anew,
+    connect_engine,
     opened,
 )
 from minicrawl.cluster.gathering import KeptStore, in_use, kept_store
-from minicrawl.cluster.node.node import NodePlace, run_node, usual_name
+from minicrawl.cluster.node.node import NodeConfig, default_node_name, run_node
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
-from minicrawl.cluster.servers import SHARDS, STORE, demo_cluster, keep_what_was_found
-from minicrawl.cluster.terms import begin_or_join, settings_of_node, state_of, workers_of_node
+from minicrawl.cluster.servers import DEMO_SHARDS, DEMO_STORE, demo_cluster, save_demo_store
+from minicrawl.cluster.terms import settings_of_node, start_or_join, state_of, workers_of_node
 from minicrawl.config import Cluster, Loaded
 from minicrawl.config.parts import BY_NAME
 from minicrawl.config.settings import Given
@@ -43,9 +43,8 @@ from minicrawl.dashboard.launching import Form
 from minicrawl.dashboard.serving import Place, serve_views
 from minicrawl.dashboard.views import SHARE, Json, Views
 from minicrawl.errors import Interrupted, MinicrawlError, UsageError
-from minicrawl.export.cells import visible
-from minicrawl.report.status import status
-from minicrawl.wording import as_duration, counted, rate
+from minicrawl.report.crawl_status import status
+from minicrawl.wording import as_duration, counted, rate, visible
 
 DEMO = "demo"
 LINE_EVERY_S = 10.0
@@ -85,7 +84,7 @@ async def _crawled(run: ClusterRun, shown: ClusterDisplay) -> ClusterStatus:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
     async with _cluster(run, shown) as where, opened(where.access) as engine:
-        await begin_or_join(engine, where.loaded, where.seeds, where.shards)
+        await start_or_join(engine, where.loaded, where.seeds, where.shards)
         state, _ = await state_of(engine)
         watching = asyncio.ensure_future(ClusterWatch(engine).until_over(state.run, shown.show))
         waiting = asyncio.ensure_future(interrupted.wait())
@@ -104,13 +103,15 @@ async def _crawled(run: ClusterRun, shown: ClusterDisplay) -> ClusterStatus:
         if waiting.done() and not watching.done():
             raise Interrupted(_how_to_go_on(run))
         if where.is_demo:
-            await keep_what_was_found(engine)
+            await save_demo_store(engine)
         return watching.result()
 
 
 def _next_commands(loaded: Loaded) -> str:
     url = loaded.settings.cluster.url or ""
-    where = f"--store {STORE}" if url == DEMO else f"--cluster {shlex.quote(without_login(url))}"
+    where = (
+        f"--store {DEMO_STORE}" if url == DEMO else f"--cluster {shlex.quote(without_login(url))}"
+    )
     commands = (f"  {PROGRAM} {name} {where}" for name in ("top --n 20", "status", "check"))
     return "\n".join(("", "next steps", *commands))
 
@@ -146,7 +147,7 @@ async def _cluster(run: ClusterRun, shown: ClusterDisplay) -> AsyncIterator[Craw
         return
     async with demo_cluster(run.loaded, run.demo_pages, shown.say) as (access, loaded, seeds):
         shown.say(f"watch it with: {PROGRAM} cluster status --cluster {access.url}")
-        yield CrawlPlace(access, loaded, seeds, run.shards or SHARDS, is_demo=True)
+        yield CrawlPlace(access, loaded, seeds, run.shards or DEMO_SHARDS, is_demo=True)
 
 
 async def _be_a_node(where: CrawlPlace, leaving: asyncio.Event, shown: ClusterDisplay) -> None:
@@ -155,7 +156,7 @@ async def _be_a_node(where: CrawlPlace, leaving: asyncio.Event, shown: ClusterDi
         await leaving.wait()
         return
     workers = workers_of_node(where.loaded)
-    place = NodePlace(name=usual_name(), folder=FOLDER, workers=workers)
+    place = NodeConfig(name=default_node_name(), folder=FOLDER, workers=workers)
     own = settings_of_node(where.loaded)
     await run_node(where.access, place, own, shown.say, leaving)
 
@@ -227,7 +228,7 @@ def _parts(found: ClusterStatus) -> Iterator[str]:
 # ================================================================ live cluster
 
 T = TypeVar("T")
-Wish = Callable[[ClusterEngine], Coroutine[Any, Any, T]]
+ClusterRequest = Callable[[ClusterEngine], Coroutine[Any, Any, T]]
 
 
 class LiveCluster:
@@ -235,7 +236,7 @@ class LiveCluster:
 
     def __init__(self, access: ClusterAccess) -> None:
         try:
-            self._thread = EngineThread(partial(connected_anew, access))
+            self._thread = EngineThread(partial(connect_engine, access))
         except EngineError as error:  # a wrong value, as in all other commands
             raise UsageError(str(error)) from error
         self._watch = ClusterWatch(self._thread.engine)
@@ -245,13 +246,13 @@ class LiveCluster:
         """Return the present status. Raises UsageError if the cluster has no crawl."""
         return self._thread.run(self._status())
 
-    def do(self, wish: Wish[T]) -> T:
-        """Run `wish` with the engine, and return its result."""
-        return self.begin(wish).result()
+    def do(self, request: ClusterRequest[T]) -> T:
+        """Run `request` with the engine, and return its result."""
+        return self.begin(request).result()
 
-    def begin(self, wish: Wish[T]) -> Future[T]:
-        """Start `wish` with the engine, without waiting."""
-        return self._thread.begin(wish(self._thread.engine))
+    def begin(self, request: ClusterRequest[T]) -> Future[T]:
+        """Start `request` with the engine, without waiting."""
+        return self._thread.begin(request(self._thread.engine))
 
     def close(self) -> None:
         """Stop following the cluster."""
@@ -274,11 +275,11 @@ class LiveCluster:
 
 GATHERED_EVERY_S = 10.0
 _BEGIN = "a crawl of a cluster is begun with: minicrawl crawl SEEDS --cluster URL"
-_WISHES: dict[str, Wish[object]] = {
-    "pause": wishes.pause,
-    "resume": wishes.resume,
-    "stop": wishes.stop,
-    "rebalance": wishes.rebalance,
+_REQUESTS: dict[str, ClusterRequest[object]] = {
+    "pause": desired_config.pause,
+    "resume": desired_config.resume,
+    "stop": desired_config.stop,
+    "rebalance": desired_config.rebalance,
 }
 
 
@@ -335,29 +336,31 @@ class ClusterViews(Views):
         raise MinicrawlError(_BEGIN)
 
     def control(self, wanted: Json) -> Json:
-        """Send a wish to all nodes or to one."""
-        self._live_cluster.do(_wish_of(wanted))
+        """Send a request to all nodes, or to one."""
+        self._live_cluster.do(_request_of(wanted))
         return {"ok": True}
 
 
-def _wish_of(wanted: Json) -> Wish[object]:
+def _request_of(wanted: Json) -> ClusterRequest[object]:
     verb, node = str(wanted.get("verb")), str(wanted.get("node"))
-    if verb in _WISHES:
-        return _WISHES[verb]
+    if verb in _REQUESTS:
+        return _REQUESTS[verb]
     if verb == "set":
         values = wanted.get("values")
         if not isinstance(values, dict) or values.keys() != {"pages"}:
             raise UsageError("only the pages of a cluster can be set")
         pages = Given(values["pages"], "pages", " ").read_as(BY_NAME["pages"])
         assert pages is None or isinstance(pages, int)
-        return partial(wishes.set_pages, pages=pages)
+        return partial(desired_config.set_pages, pages=pages)
     if verb == "workers":
         workers = wanted.get("workers")
         if not isinstance(workers, int):
             raise UsageError(f"{workers!r} workers: must be a number")
-        return partial(wishes.set_workers, node=node, workers=workers)
+        return partial(desired_config.set_workers, node=node, workers=workers)
     if verb == "drain":
-        return partial(wishes.undrain if wanted.get("undo") else wishes.drain, node=node)
+        return partial(
+            desired_config.undrain if wanted.get("undo") else desired_config.drain, node=node
+        )
     raise UsageError(f"no such request: {verb}")
 
 

@@ -17,7 +17,7 @@ from minicrawl.cli import PROGRAM
 from minicrawl.cli.common.options import CommandWithSettings, loaded_options, settings_options
 from minicrawl.cli.common.stores import json_option, progress
 from minicrawl.cli.common.tables import show_facts, show_json, show_list
-from minicrawl.cluster import overview as wishes
+from minicrawl.cluster import overview as desired_config
 from minicrawl.cluster.engine import ClusterEngine, access_of, opened
 from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.config import Cluster, Loaded, Settings
@@ -25,9 +25,8 @@ from minicrawl.config.parts import BY_NAME
 from minicrawl.config.settings import Given
 from minicrawl.control.requests import ControlRequest, Verb
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
 from minicrawl.opic.money import UNIT
-from minicrawl.wording import counted, rate
+from minicrawl.wording import counted, rate, visible
 
 if TYPE_CHECKING:
     from minicrawl.cluster.overview import NodeRow
@@ -90,11 +89,11 @@ def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None
     the shards of a killed node are taken over by the others.
     """
     from minicrawl.cluster.engine import access_of
-    from minicrawl.cluster.node.node import NodePlace, run_node, usual_name
+    from minicrawl.cluster.node.node import NodeConfig, default_node_name, run_node
     from minicrawl.cluster.terms import settings_of_node, workers_of_node
 
-    place = NodePlace(
-        name=_checked(name or usual_name()),
+    place = NodeConfig(
+        name=_checked(name or default_node_name()),
         folder=folder,
         most_shards=most_shards or 1 << 16,
         workers=workers_of_node(loaded),
@@ -158,12 +157,12 @@ def set_(
     The command returns at once. Once a drained node holds no shard (`minicrawl cluster status`), it
     can be stopped without pausing the crawl.
     """
-    from minicrawl.cluster import overview as wishes
+    from minicrawl.cluster import overview as desired_config
 
     if rebalance:
         if node is not None or workers is not None or drain is not None:
             raise UsageError("--rebalance is for all nodes: leave out NODE, --workers and --drain")
-        with_engine(settings.cluster, wishes.rebalance)
+        with_engine(settings.cluster, desired_config.rebalance)
         click.echo("the shards are shared out evenly", err=True)
         return
     if node is None or (workers is None and drain is None):
@@ -171,9 +170,9 @@ def set_(
 
     async def change(engine: ClusterEngine) -> None:
         if workers is not None:
-            await wishes.set_workers(engine, node, workers)
+            await desired_config.set_workers(engine, node, workers)
         if drain is not None:
-            await (wishes.drain if drain else wishes.undrain)(engine, node)
+            await (desired_config.drain if drain else desired_config.undrain)(engine, node)
 
     with_engine(settings.cluster, change)
     if workers is not None:
@@ -249,10 +248,10 @@ def cells_of(row: "NodeRow") -> list[str]:
 #
 # `minicrawl control --cluster`: pause, resume or stop all nodes, or change the page budget.
 
-_WISHES: dict[Verb, Callable[[ClusterEngine], Awaitable[object]]] = {
-    Verb.PAUSE: wishes.pause,
-    Verb.RESUME: wishes.resume,
-    Verb.STOP: wishes.stop,
+_REQUESTS: dict[Verb, Callable[[ClusterEngine], Awaitable[object]]] = {
+    Verb.PAUSE: desired_config.pause,
+    Verb.RESUME: desired_config.resume,
+    Verb.STOP: desired_config.stop,
 }
 _INSTEAD = {
     "workers": "minicrawl cluster set NODE --workers N changes those of a node",
@@ -276,12 +275,12 @@ def steer(cluster: Cluster, action: str, request: ControlRequest, *, as_json: bo
 
 
 async def _do(engine: ClusterEngine, action: str, request: ControlRequest) -> None:
-    if (wish := _WISHES.get(request.verb)) is not None:
-        await wish(engine)
+    if (change := _REQUESTS.get(request.verb)) is not None:
+        await change(engine)
     elif action == "pages":
         pages = Given((request.values or {})["pages"], "pages", " ").read_as(BY_NAME["pages"])
         assert pages is None or isinstance(pages, int)
-        await wishes.set_pages(engine, pages)
+        await desired_config.set_pages(engine, pages)
     elif request.verb is not Verb.SHOW:
         raise UsageError(f"control {action} --cluster: {_INSTEAD.get(action, _OTHERWISE)}")
 

@@ -19,7 +19,12 @@ from nats.aio.client import Client
 from nats.errors import AuthorizationError, Error
 
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable
-from minicrawl.cluster.nats.jetstream import Asking, NatsSettings, Streams, without_password
+from minicrawl.cluster.nats.jetstream import (
+    JetStreamClient,
+    NatsSettings,
+    Streams,
+    without_password,
+)
 from minicrawl.cluster.nats.storage import (
     NatsBatches,
     NatsBeats,
@@ -161,9 +166,9 @@ _MOST_ERRORS = 10
 class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
     """The engine of one crawl, with all its parts."""
 
-    def __init__(self, asking: Asking, streams: Streams) -> None:
-        super().__init__(asking, streams)
-        self.beats = NatsBeats(asking, streams)
+    def __init__(self, jetstream: JetStreamClient, streams: Streams) -> None:
+        super().__init__(jetstream, streams)
+        self.beats = NatsBeats(jetstream, streams)
 
     async def leader_of_keys(self) -> str | None:
         """Return the server that leads the keys, or None if there is only one."""
@@ -171,12 +176,12 @@ class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
 
     @property
     def pages(self) -> NatsPages:
-        return NatsPages(self._asking, self._streams)
+        return NatsPages(self._jetstream, self._streams)
 
     async def close(self) -> None:
         """Close the connection. Inboxes and watches end."""
         with suppress(Error):
-            await self._asking.client.close()
+            await self._jetstream.client.close()
 
 
 @asynccontextmanager
@@ -195,10 +200,10 @@ async def await_answer(settings: NatsSettings) -> None:
     end = loop.time() + settings.patience_s
     while True:
         client = client_for(settings)
-        asking = Asking(client, settings)
+        jetstream = JetStreamClient(client, settings)
         try:
-            await _let_in(client, asking, settings)
-            await asking.api("STREAM.NAMES")
+            await _let_in(client, jetstream, settings)
+            await jetstream.api("STREAM.NAMES")
         except EngineUnavailable:
             if loop.time() > end:
                 raise
@@ -215,33 +220,33 @@ async def connect(settings: NatsSettings, *, makes: bool = True) -> NatsEngine:
     With `makes` false nothing is created, and a crawl that is absent is refused.
     """
     client = client_for(settings)
-    asking = Asking(client, settings)
-    await _let_in(client, asking, settings)
-    streams = Streams(asking, settings)
+    jetstream = JetStreamClient(client, settings)
+    await _let_in(client, jetstream, settings)
+    streams = Streams(jetstream, settings)
     try:
         _check_version(client, settings)
         await (streams.open_common() if makes else streams.check_common())
     except BaseException:
         await client.close()
         raise
-    return NatsEngine(asking, streams)
+    return NatsEngine(jetstream, streams)
 
 
-async def _let_in(client: Client, asking: Asking, settings: NatsSettings) -> None:
+async def _let_in(client: Client, jetstream: JetStreamClient, settings: NatsSettings) -> None:
     """Wait for a server to accept us, within a time limit."""
     errors, is_refused = list[Exception](), asyncio.Event()
 
     async def note(error: Exception) -> None:
         text = str(error)
         if _FORBIDDEN in text.lower():
-            asking.denied = text.removeprefix("nats: ")
+            jetstream.denied = text.removeprefix("nats: ")
         del errors[:-_MOST_ERRORS]
         errors.append(error)
         if _is_hopeless(error):
             is_refused.set()
 
     async def ask_again() -> None:
-        asking.disconnected()
+        jetstream.disconnected()
 
     options = {
         "error_cb": note,

@@ -105,7 +105,7 @@ def _check(url: str) -> None:
         raise UsageError(f"{shown!r} is no server: write nats://HOST:4222 or tls://HOST:4222")
 
 
-# ================================================================ asking
+# ================================================================ jetstream
 
 T = TypeVar("T")
 
@@ -154,7 +154,7 @@ class JetStreamRefusal(EngineError):
         self.code, self.error_code = code, error_code
 
 
-class Asking:
+class JetStreamClient:
     """Requests over one connection."""
 
     def __init__(self, client: Client, settings: NatsSettings) -> None:
@@ -248,13 +248,13 @@ class Asking:
             return
         self._silent_since = since = self._silent_since or asked_at
         if asyncio.get_running_loop().time() - since >= _SILENT_S:
-            await self.leave_server()
+            await self.switch_server()
 
     @property
     def _has_others(self) -> bool:
         return self.client.is_connected and len(self.client.servers) > 1
 
-    async def leave_server(self) -> None:
+    async def switch_server(self) -> None:
         """Go to another server, if there is one."""
         if self._has_others:
             self._silent_since = None
@@ -364,8 +364,8 @@ class Bucket(NamedTuple):
 class Streams:
     """Names of a crawl's streams. Logs are created on first use."""
 
-    def __init__(self, asking: Asking, settings: NatsSettings) -> None:
-        self.asking = asking
+    def __init__(self, jetstream: JetStreamClient, settings: NatsSettings) -> None:
+        self.jetstream = jetstream
         self.bucket = settings.bucket
         self.keys = Bucket(self.bucket)
         self.beats = Bucket(f"minicrawl_beats-{settings.name}")
@@ -421,7 +421,7 @@ class Streams:
     async def check_common(self) -> None:
         """Refuse a crawl that does not exist."""
         try:
-            await self.asking.api(f"STREAM.INFO.{self.batches}")
+            await self.jetstream.api(f"STREAM.INFO.{self.batches}")
         except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise
@@ -430,7 +430,7 @@ class Streams:
                 "minicrawl crawl SEEDS --cluster URL"
             ) from None
 
-    async def lead_apart(self) -> None:
+    async def separate_leaders(self) -> None:
         """Make different servers lead the keys and the beats, if there are several."""
         with suppress(JetStreamRefusal):  # no other server can lead now
             leader = await self.leader(self.keys.stream)
@@ -439,9 +439,9 @@ class Streams:
 
     async def step_down(self, stream: str) -> None:
         """Make another server lead the stream, if one has it."""
-        answer = await self.asking.api(f"STREAM.INFO.{stream}")
+        answer = await self.jetstream.api(f"STREAM.INFO.{stream}")
         if (answer.get("cluster") or {}).get("replicas"):
-            await self.asking.api(f"STREAM.LEADER.STEPDOWN.{stream}")
+            await self.jetstream.api(f"STREAM.LEADER.STEPDOWN.{stream}")
 
     async def log(self, shard: int, kind: LogKind) -> str:
         """Return the stream of a log, and create it unless it exists."""
@@ -466,7 +466,7 @@ class Streams:
 
     async def _is_there(self, name: str) -> bool:
         try:
-            await self.asking.api(f"STREAM.INFO.{name}")
+            await self.jetstream.api(f"STREAM.INFO.{name}")
         except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise
@@ -475,7 +475,7 @@ class Streams:
 
     async def leader(self, stream: str) -> str | None:
         """Return the leader of the stream; None without one, or with a single server."""
-        answer = await self.asking.api(f"STREAM.INFO.{stream}")
+        answer = await self.jetstream.api(f"STREAM.INFO.{stream}")
         found: str | None = (answer.get("cluster") or {}).get("leader")
         return found
 
@@ -491,7 +491,7 @@ class Streams:
 
     async def _create_copies(self, config: dict[str, Any], copies: int) -> None:
         name = config["name"]
-        await self.asking.api(f"STREAM.CREATE.{name}", config | {"num_replicas": copies})
+        await self.jetstream.api(f"STREAM.CREATE.{name}", config | {"num_replicas": copies})
 
 
 # ================================================================ parts
@@ -502,5 +502,5 @@ class Streams:
 class NatsPart:
     """A part of the engine, with a connection and the streams of one crawl."""
 
-    def __init__(self, asking: Asking, streams: Streams) -> None:
-        self._asking, self._streams = asking, streams
+    def __init__(self, jetstream: JetStreamClient, streams: Streams) -> None:
+        self._jetstream, self._streams = jetstream, streams

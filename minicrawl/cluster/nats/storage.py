@@ -49,8 +49,8 @@ from minicrawl.cluster.nats.jetstream import (
     NOT_UNIQUE,
     STATUS,
     WRONG_SEQUENCE,
-    Asking,
     Bucket,
+    JetStreamClient,
     JetStreamRefusal,
     LogKind,
     NatsPart,
@@ -88,7 +88,7 @@ class NatsLogs(NatsPart):
 
     async def log_span(self, shard: int) -> LogSpan:
         """Return the first and last number of the log."""
-        answer = await self._asking.api(f"STREAM.INFO.{await self._stream(shard)}")
+        answer = await self._jetstream.api(f"STREAM.INFO.{await self._stream(shard)}")
         state = answer["state"]
         last = int(state["last_seq"])
         return LogSpan(int(state["first_seq"]) if state["messages"] else last + 1, last)
@@ -110,7 +110,7 @@ class NatsLogs(NatsPart):
     async def _sent(self, shard: int, content: bytes, headers: dict[str, str]) -> int:
         name, subject = await self._stream(shard), self._streams.log_subject(shard, self._kind)
         try:
-            return await self._asking.store(subject, content, headers, name)
+            return await self._jetstream.store(subject, content, headers, name)
         except JetStreamRefusal as refusal:
             if refusal.error_code == WRONG_SEQUENCE:
                 raise _RefusedError from None
@@ -126,7 +126,7 @@ class NatsLogs(NatsPart):
         first, last = await self.log_span(shard)
         end = last + 1 if number is None else number
         if end <= after:
-            await self.distrust(shard)
+            await self.change_leader(shard)
             raise EngineUnavailable(f"the server that leads the log of shard {shard} lost a part")
         if after < first - 1:
             raise Fenced(f"shard {shard} was taken over by another node")
@@ -158,9 +158,9 @@ class NatsLogs(NatsPart):
     async def remove_entries(self, shard: int, up_to: int) -> None:
         """Remove all entries up to and including `up_to`. The others keep their numbers."""
         name = await self._stream(shard)
-        await self._asking.api(f"STREAM.PURGE.{name}", {"seq": up_to + 1})
+        await self._jetstream.api(f"STREAM.PURGE.{name}", {"seq": up_to + 1})
 
-    async def distrust(self, shard: int) -> None:
+    async def change_leader(self, shard: int) -> None:
         """Make another server lead the log, if there is one, and wait for a moment."""
         with suppress(JetStreamRefusal):  # no other server can lead now
             await self._streams.step_down(await self._stream(shard))
@@ -183,7 +183,7 @@ class NatsLogs(NatsPart):
         """Return a message from the leader, or None if it was removed."""
         name = await self._stream(shard)
         try:
-            answer = await self._asking.api(f"STREAM.MSG.GET.{name}", {"seq": number})
+            answer = await self._jetstream.api(f"STREAM.MSG.GET.{name}", {"seq": number})
         except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise
@@ -285,7 +285,7 @@ class NatsKeys(NatsPart):
 
         now = asyncio.get_running_loop().time
         looks_at = now() + _LOOKS_EVERY_S
-        changes = await self._asking.client.subscribe(self._subjects(prefix), cb=wake)
+        changes = await self._jetstream.client.subscribe(self._subjects(prefix), cb=wake)
         try:
             async for entry in self._behind(seen, prefix):
                 seen = entry.revision
@@ -328,7 +328,7 @@ class NatsKeys(NatsPart):
 
     async def _find(self, request: dict[str, Any]) -> KeyEntry | None:
         try:
-            answer = await self._asking.api(f"STREAM.MSG.GET.{self._bucket.stream}", request)
+            answer = await self._jetstream.api(f"STREAM.MSG.GET.{self._bucket.stream}", request)
         except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise EngineError(str(refusal)) from None
@@ -353,7 +353,7 @@ class NatsKeys(NatsPart):
         if len(value) > MOST_VALUE_BYTES:
             raise ValueError(f"{key}: {len(value):,} bytes are more than a value may have")
         try:
-            return await self._asking.store(self._bucket.subject(key), value, headers)
+            return await self._jetstream.store(self._bucket.subject(key), value, headers)
         except JetStreamRefusal as refusal:
             if refusal.error_code != WRONG_SEQUENCE:
                 raise EngineError(str(refusal)) from None
@@ -367,16 +367,16 @@ class NatsBeats(NatsKeys):
     def _bucket(self) -> Bucket:
         return self._streams.beats
 
-    async def lead_apart(self) -> None:
+    async def separate_leaders(self) -> None:
         """Make a server lead the beats that does not lead the keys, if there are several."""
-        await self._streams.lead_apart()
+        await self._streams.separate_leaders()
 
-    async def leave_server(self) -> None:
+    async def switch_server(self) -> None:
         """Connect to another server, if there are several.
 
         This server may be cut off from the others.
         """
-        await self._asking.leave_server()
+        await self._jetstream.switch_server()
 
 
 async def _soon(changed: asyncio.Event) -> None:
@@ -412,7 +412,7 @@ class NatsObjects(NatsPart):
         digest, size, chunks = sha256(), 0, 0
         async for piece in _pieces(file):
             number = {"Nats-Msg-Id": f"{unique}-{chunks}"}
-            await self._asking.store(self._chunks(unique), piece, number, self._streams.objects)
+            await self._jetstream.store(self._chunks(unique), piece, number, self._streams.objects)
             digest.update(piece)
             size, chunks = size + len(piece), chunks + 1
         await self._describe(
@@ -477,13 +477,13 @@ class NatsObjects(NatsPart):
 
     async def _describe(self, name: str, description: dict[str, Any]) -> None:
         content = json.dumps(description).encode()
-        await self._asking.store(self._subject(name), content, {"Nats-Rollup": _ROLLUP})
+        await self._jetstream.store(self._subject(name), content, {"Nats-Rollup": _ROLLUP})
 
     async def _next(self, number: int, subject: str) -> dict[str, Any] | None:
         """Return the next message of a subject from the leader, or None."""
         request = {"seq": number, "next_by_subj": subject}
         try:
-            answer = await self._asking.api(f"STREAM.MSG.GET.{self._streams.objects}", request)
+            answer = await self._jetstream.api(f"STREAM.MSG.GET.{self._streams.objects}", request)
         except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise EngineError(str(refusal)) from None
@@ -492,7 +492,7 @@ class NatsObjects(NatsPart):
         return message
 
     async def _purge(self, subject: str) -> None:
-        await self._asking.api(f"STREAM.PURGE.{self._streams.objects}", {"filter": subject})
+        await self._jetstream.api(f"STREAM.PURGE.{self._streams.objects}", {"filter": subject})
 
     def _subject(self, name: str) -> str:
         coded = base64.urlsafe_b64encode(name.encode()).decode()
@@ -571,8 +571,8 @@ class NatsDelivery:
 class NatsBatches(NatsPart):
     """The batches."""
 
-    def __init__(self, asking: Asking, streams: Streams) -> None:
-        super().__init__(asking, streams)
+    def __init__(self, jetstream: JetStreamClient, streams: Streams) -> None:
+        super().__init__(jetstream, streams)
         self._in_turn: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def publish(self, batch: TransferBatch) -> None:
@@ -580,12 +580,12 @@ class NatsBatches(NatsPart):
         subject = self._streams.batch_subject(batch.sender, batch.receiver)
         content = zstandard.ZstdCompressor(level=_LEVEL).compress(pack(batch))
         async with self._in_turn[subject]:
-            await self._asking.store(subject, content, stream=self._streams.batches)
+            await self._jetstream.store(subject, content, stream=self._streams.batches)
 
     async def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
         """Yield deliveries for the shard, for ever. Unacknowledged ones come again."""
         consumer = await self._take_over(shard)
-        client = self._asking.client
+        client = self._jetstream.client
         came = asyncio.Queue[Msg]()
         coming = await client.subscribe(client.new_inbox(), cb=came.put)
         try:
@@ -602,7 +602,7 @@ class NatsBatches(NatsPart):
         """Yield the messages that come soon; none means only that time has passed."""
         request = json.dumps({"batch": _AT_ONCE_BATCHES, "expires": int(_WAITS_S * _NS)}).encode()
         subject = f"{API}CONSUMER.MSG.NEXT.{self._streams.batches}.{consumer}"
-        await self._asking.client.publish(subject, request, reply=address)
+        await self._jetstream.client.publish(subject, request, reply=address)
         for _ in range(_AT_ONCE_BATCHES):
             try:
                 async with asyncio.timeout(2 * _WAITS_S):  # `wait_for` may swallow a cancellation
@@ -622,7 +622,7 @@ class NatsBatches(NatsPart):
     async def _check(self, consumer: str) -> None:
         """Raise Fenced if the consumer was removed, and else wait for a moment."""
         try:
-            await self._asking.api(f"CONSUMER.INFO.{self._streams.batches}.{consumer}")
+            await self._jetstream.api(f"CONSUMER.INFO.{self._streams.batches}.{consumer}")
         except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise EngineError(str(refusal)) from None
@@ -636,7 +636,7 @@ class NatsBatches(NatsPart):
             for old in await self._consumers(f"inbox-{shard}-"):
                 await self._remove(old)
             try:
-                await self._asking.api(
+                await self._jetstream.api(
                     f"CONSUMER.DURABLE.CREATE.{stream}.{mine}",
                     {"stream_name": stream, "config": self._config(mine, shard)},
                 )
@@ -660,7 +660,7 @@ class NatsBatches(NatsPart):
     async def _consumers(self, prefix: str) -> list[str]:
         found: list[str] = []
         while True:
-            answer = await self._asking.api(
+            answer = await self._jetstream.api(
                 f"CONSUMER.NAMES.{self._streams.batches}", {"offset": len(found)}
             )
             page = answer.get("consumers") or []
@@ -670,7 +670,7 @@ class NatsBatches(NatsPart):
 
     async def _remove(self, consumer: str) -> None:
         try:
-            await self._asking.api(f"CONSUMER.DELETE.{self._streams.batches}.{consumer}")
+            await self._jetstream.api(f"CONSUMER.DELETE.{self._streams.batches}.{consumer}")
         except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise EngineError(str(refusal)) from None
@@ -691,13 +691,15 @@ class NatsBroadcasts(NatsPart):
         """Send a message to all present listeners."""
         if len(content) > MOST_VALUE_BYTES:
             raise ValueError(f"{topic}: {len(content):,} bytes are more than a broadcast may have")
-        if self._asking.client.is_connected:
+        if self._jetstream.client.is_connected:
             with suppress(Error):  # the connection has just been lost
-                await self._asking.client.publish(self._streams.broadcast_subject(topic), content)
+                await self._jetstream.client.publish(
+                    self._streams.broadcast_subject(topic), content
+                )
 
     async def broadcasts(self, prefix: str) -> AsyncGenerator[Broadcast, None]:
         """Yield messages with this prefix from now on, for ever."""
-        client, came = self._asking.client, asyncio.Queue[Msg]()
+        client, came = self._jetstream.client, asyncio.Queue[Msg]()
         subjects = self._streams.broadcast_subject(f"{prefix}>")
         before = len(self._streams.broadcast_subject(""))
         coming = await client.subscribe(subjects, cb=came.put)

@@ -42,8 +42,8 @@ from typing import NamedTuple
 from minicrawl.cluster.assignment import (
     ShardNeed,
     assignment,
-    granted_anew,
     is_short,
+    new_grants,
 )
 from minicrawl.cluster.engine import (
     Broadcast,
@@ -167,7 +167,7 @@ class ClusterView:
         else:
             self.leases[shard] = SeenLease(record, revision)
 
-    def excuse(self, now: float) -> None:
+    def renew_all(self, now: float) -> None:
         """Renew all nodes, after a while in which none could be heard."""
         self.nodes = {name: seen._replace(heard_at=now) for name, seen in self.nodes.items()}
 
@@ -511,7 +511,7 @@ class SharedBudget:
             return
         known = self._known
         granted = {int(shard): pages for shard, pages in known.granted.items()}
-        anew = granted_anew(
+        anew = new_grants(
             budget,
             granted,
             {shard: needs[shard] for shard in leases if shard in needs},

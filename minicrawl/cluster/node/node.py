@@ -29,7 +29,7 @@ from minicrawl.cluster.assignment import (
     fetched_together,
     has_ended,
 )
-from minicrawl.cluster.channels import BatchError, rhythm_s
+from minicrawl.cluster.channels import BatchError, exchange_interval_s
 from minicrawl.cluster.engine import (
     Broadcast,
     ClusterAccess,
@@ -58,11 +58,11 @@ from minicrawl.cluster.node.leases import (
     plan,
 )
 from minicrawl.cluster.node.supervisor import (
-    HeldShards,
     ShardEnd,
     ShardJob,
     ShardOrders,
     ShardProcess,
+    ShardSupervisor,
     Start,
     Tell,
     WarmChildren,
@@ -75,15 +75,15 @@ from minicrawl.cluster.terms import (
     TOLD_PREFIX,
     WORKERS_PREFIX,
     BeatRecord,
-    Doing,
+    CrawlActivity,
+    DesiredValue,
     LeaseRecord,
     NodeRecord,
     RecordError,
     StateRecord,
     TermsRecord,
-    WishRecord,
-    settings_that_count,
-    terms_when_begun,
+    effective_settings,
+    wait_for_terms,
 )
 from minicrawl.errors import UsageError
 from minicrawl.version import __version__
@@ -104,7 +104,7 @@ class CrawlState:
         """`workers` is the number of each shard on this node, until a user sets another."""
         self._engine, self.shards, self._usual_workers = engine, terms.shards, workers
         self.hear_terms(terms)
-        self.state = StateRecord(doing=Doing.RUNNING, run=0, reason="")
+        self.state = StateRecord(doing=CrawlActivity.RUNNING, run=0, reason="")
         self.told: dict[int, ShardFacts] = {}
         self.rebalances = 0
         self._state_revision = 0
@@ -127,7 +127,7 @@ class CrawlState:
         elif key == GRANTS_KEY:
             self._grants.hear(entry)
         elif key == REBALANCE_KEY:
-            self.rebalances = WishRecord.unpack(key, content).value
+            self.rebalances = DesiredValue.unpack(key, content).value
         elif key.startswith(TOLD_PREFIX):
             self.hear_facts(key, content)
 
@@ -153,7 +153,7 @@ class CrawlState:
         if entry.value is None:
             self._workers.pop(node, None)
         else:
-            self._workers[node] = WishRecord.unpack(entry.key, entry.value).value
+            self._workers[node] = DesiredValue.unpack(entry.key, entry.value).value
 
     def hear_facts(self, key: str, content: bytes) -> None:
         """Take in the facts of a shard."""
@@ -170,7 +170,7 @@ class CrawlState:
     def orders(self, shard: int, generation: int, node: str) -> ShardOrders:
         """Return orders for the crawl of a shard that the node holds in this generation."""
         pages = None if self.budget is None else self._grants.granted(shard, generation)
-        is_paused = self.state.doing == Doing.PAUSED or pages == 0
+        is_paused = self.state.doing == CrawlActivity.PAUSED or pages == 0
         return ShardOrders(paused=is_paused, pages=pages, workers=self.workers_of(node))
 
     def workers_of(self, node: str) -> int:
@@ -187,9 +187,9 @@ class CrawlState:
     async def end_if_over(self) -> None:
         """Announce that the crawl is over, if it is and nobody has announced it."""
         if (reason := self.end) and not self.state.is_over:
-            await self.change(Doing.ENDED, reason)
+            await self.change(CrawlActivity.ENDED, reason)
 
-    async def change(self, doing: Doing, reason: str = "") -> None:
+    async def change(self, doing: CrawlActivity, reason: str = "") -> None:
         """Announce a new state of the crawl."""
         state = StateRecord(doing=doing, run=self.state.run, reason=reason)
         try:
@@ -251,7 +251,7 @@ _APART_S = 5.0
 """Interval at which a node checks that different servers lead the keys and the beats."""
 
 
-class NodeHearing:
+class ClusterWatcher:
     """Follower of everything that a node has to know."""
 
     def __init__(
@@ -277,7 +277,7 @@ class NodeHearing:
         yield follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat)
         yield listen(self._engine, records.TOLD_PREFIX, self._hear_facts)
         yield self._look_at_kept_facts()
-        yield self._lead_apart()
+        yield self._separate_leaders()
 
     def _hear_facts(self, said: Broadcast) -> None:
         self._state.hear_facts(said.topic, said.content)
@@ -341,7 +341,7 @@ class NodeHearing:
             case _:
                 self._state.hear(entry)
 
-    async def _lead_apart(self) -> None:
+    async def _separate_leaders(self) -> None:
         """Keep one server from leading both places, for ever.
 
         Only the first live node by name does this, for all nodes.
@@ -350,7 +350,7 @@ class NodeHearing:
             await asyncio.sleep(_APART_S)
             if self._presence.name == min(self._view.live(self._now()), default=""):
                 with suppress(EngineError):  # the next round may succeed
-                    await self._engine.beats.lead_apart()
+                    await self._engine.beats.separate_leaders()
 
 
 # ================================================================ node
@@ -367,7 +367,7 @@ class NodeParts(NamedTuple):
     presence: NodePresence
     state: CrawlState
     view: ClusterView
-    held: HeldShards
+    held: ShardSupervisor
 
 
 class Node:
@@ -381,7 +381,7 @@ class Node:
         self._rebalances = 0
         self._is_cut_off = False
         self._is_leaving = False
-        self.hearing = NodeHearing(engine, parts.presence, parts.state, parts.view, tell, now)
+        self.hearing = ClusterWatcher(engine, parts.presence, parts.state, parts.view, tell, now)
 
     def leave(self) -> None:
         """Begin to give up all shards and end."""
@@ -421,7 +421,7 @@ class Node:
         their grants get more.
         """
         ends_at, state = self._now() + _LONGEST_S, self.parts.state
-        pause_s = rhythm_s(0, state.shards, BEAT_S)
+        pause_s = exchange_interval_s(0, state.shards, BEAT_S)
         self.hearing.knows_more.clear()
         knowing = asyncio.create_task(self.hearing.knows_more.wait())
         until = {beating, knowing}
@@ -451,7 +451,7 @@ class Node:
         if not await presence.beat(presence.record):
             self._do_without_engine()
             if not presence.refusal:  # two servers lead the two places, and neither answers
-                await self._engine.beats.leave_server()
+                await self._engine.beats.switch_server()
             return
         self.parts.view.hear_node(presence.name, presence.record, self._now())
         if self._is_cut_off or away_s > HOLD_S:
@@ -494,7 +494,7 @@ class Node:
         except (EngineUnavailable, TimeoutError):
             self._is_cut_off = True
             return
-        view.excuse(self._now())
+        view.renew_all(self._now())
         lost = [one for one in held.numbers if not view.is_mine(one, *self.parts.presence.me)]
         await held.drop(lost)
         why = "the cluster answers again" if self._is_cut_off else f"stood still for {away_s:.0f} s"
@@ -576,7 +576,7 @@ _SOON_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodePlace:
+class NodeConfig:
     """Name of a node, and the folder of its shards."""
 
     name: str
@@ -585,7 +585,7 @@ class NodePlace:
     workers: int = 0  # per shard, until a user sets another number
 
 
-def usual_name() -> str:
+def default_node_name() -> str:
     """Return the machine's name, reduced to the characters that keys allow."""
     name = platform.node().partition(".")[0]
     return "".join(sign if sign.isalnum() else "-" for sign in name)[:32] or "node"
@@ -593,7 +593,7 @@ def usual_name() -> str:
 
 async def run_node(
     access: ClusterAccess,
-    place: NodePlace,
+    place: NodeConfig,
     own_settings: Mapping[str, object],
     tell: Tell,
     stopped: asyncio.Event,
@@ -616,7 +616,7 @@ async def run_node(
 
 
 def node_of(
-    engine: ClusterEngine, state: CrawlState, place: NodePlace, start: Start, tell: Tell
+    engine: ClusterEngine, state: CrawlState, place: NodeConfig, start: Start, tell: Tell
 ) -> Node:
     """Return a node made of connected parts."""
     record = NodeRecord(
@@ -631,7 +631,7 @@ def node_of(
     )
     presence = NodePresence(engine, engine.beats, place.name, record, lease_clock)
     view = ClusterView(state.shards)
-    held = HeldShards(engine, view, presence.me, start, tell)
+    held = ShardSupervisor(engine, view, presence.me, start, tell)
     return Node(engine, NodeParts(presence, state, view, held), tell, lease_clock)
 
 
@@ -641,7 +641,7 @@ class ShardCrawls:
     def __init__(
         self,
         access: ClusterAccess,
-        place: NodePlace,
+        place: NodeConfig,
         own_settings: Mapping[str, object],
         state: CrawlState,
         tell: Tell,
@@ -655,7 +655,7 @@ class ShardCrawls:
         """Start the crawl of a shard, in a process of its own."""
         state, terms = self._state.state, self._state.terms
         workers = self._state.workers_of(self._place.name)
-        settings, ignored = settings_that_count(terms, self._own_settings)
+        settings, ignored = effective_settings(terms, self._own_settings)
         if ignored not in ("", self._told):
             self._tell(ignored)
             self._told = ignored
@@ -681,7 +681,7 @@ async def _terms_or_stop(
     engine: ClusterEngine, stopped: asyncio.Event, tell: Tell
 ) -> TermsRecord | None:
     """Wait for a crawl and return its terms, or None if the node is stopped first."""
-    begun = asyncio.ensure_future(terms_when_begun(engine))
+    begun = asyncio.ensure_future(wait_for_terms(engine))
     ended = asyncio.ensure_future(stopped.wait())
     try:
         done, _ = await asyncio.wait((begun,), timeout=_SOON_S)

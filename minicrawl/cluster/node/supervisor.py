@@ -252,7 +252,7 @@ class HeldShard:
     again_at: float = 0.0
 
 
-class HeldShards:
+class ShardSupervisor:
     """The held shards of one node."""
 
     def __init__(

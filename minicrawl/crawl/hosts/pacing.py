@@ -394,7 +394,7 @@ class RequestSlot:
 
 
 class RequestSlots:
-    """Slots that are taken; `resume` is called with a host that waited for one."""
+    """CompactHashMap that are taken; `resume` is called with a host that waited for one."""
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ from minicrawl.crawl.schedule.orders import ORDERS, best_site_first
 from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import PageId
-from minicrawl.opic.order import ImportanceOfHosts
+from minicrawl.opic.queues import ImportanceOfHosts
 from minicrawl.ports import Clock
 
 _PATIENCE_S = 0.25

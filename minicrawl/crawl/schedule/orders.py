@@ -19,11 +19,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from minicrawl.config import Settings
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
-from minicrawl.opic.journal import Spending
-from minicrawl.opic.ledger import Ledger, Plan
-from minicrawl.opic.order import ByHost, BySite, EligiblePages, ImportanceOfHosts, lots
+from minicrawl.opic.ledger import Ledger, Plan, Spending
+from minicrawl.opic.queues import ByHost, BySite, EligiblePages, ImportanceOfHosts, random_keys
 
 
 class PageQueue(Protocol):
@@ -108,7 +107,7 @@ class ByLot:
 
     def __init__(self, ledger: Ledger) -> None:
         self.keys = array("q")
-        self._lots = lots()
+        self._lots = random_keys()
 
     def grow(self, pages: range) -> None:
         self.keys.extend(islice(self._lots, len(pages)))
@@ -170,11 +169,11 @@ class ByKeyAndSite(ByKey, BySite):
 
 
 def _by_siblings(frontier: Frontier, importance: ImportanceOfHosts | None = None) -> PageQueue:
-    from minicrawl.opic.siblings.queue import ByGroup  # a shard has another order
+    from minicrawl.opic.sibling_queue import ByGroup  # a shard has another order
 
     if frontier.siblings is None:
         raise ValueError("the frontier was loaded without what siblings have shown")
-    return ByGroup(frontier.siblings.shown, importance)
+    return ByGroup(frontier.siblings, importance)
 
 
 KEYS: dict[str, Callable[[Ledger], PageOrder]] = {

@@ -40,9 +40,9 @@ from minicrawl.crawl.settle.keeping import ArchivingStore
 from minicrawl.errors import NoRoom
 from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.importance import gathered
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import KeptAnswer
-from minicrawl.opic.journal import Spending, StepKind
+from minicrawl.opic.ledger import Spending, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import begin_snapshot, end_snapshot
 from minicrawl.store.records import Batch, DocumentRow, StepRow, UrlRow, WrittenRow

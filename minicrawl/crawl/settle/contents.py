@@ -17,17 +17,16 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.compact_map import CompactHashMap
 from minicrawl.crawl.quotas import MARGIN, InboundCash
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import PageId, ParsedPage, Response, State
-from minicrawl.opic.journal import StepKind
-from minicrawl.opic.ledger import Plan
+from minicrawl.opic.ledger import Plan, StepKind
 from minicrawl.opic.money import UNIT
-from minicrawl.slots import Slots
-from minicrawl.store.blobs import is_plain, unpack, unpack_plain
 from minicrawl.store.questions import Spendings
 from minicrawl.store.records import DocumentRow
+from minicrawl.store.stored_links import is_plain, unpack, unpack_plain
 from minicrawl.store.tables import Numbers as AnyNumbers
 
 _MASK = (1 << 64) - 1
@@ -41,7 +40,7 @@ class ContentIndex:
         """Set up; of the waiting pages, only the `reopened` ones may have a document."""
         self._recorder, self._frontier = recorder, recorder.frontier
         self._reopened = reopened
-        self._slots = Slots()
+        self._slots = CompactHashMap()
 
     def __len__(self) -> int:
         return len(self._slots)

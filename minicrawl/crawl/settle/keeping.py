@@ -30,11 +30,11 @@ from minicrawl.archive.segments import (
     sync,
     write_at,
 )
+from minicrawl.archive.warc import QUICK, Capture, Original, WarcWriter, payload_digest
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.errors import NoRoom, UsageError
-from minicrawl.export.warc import QUICK, Capture, Original, WarcWriter, payload_digest
 from minicrawl.model import KeptAnswer
 from minicrawl.own_files import refuse_links
 from minicrawl.store import tables
@@ -44,7 +44,7 @@ from minicrawl.store.writer import StoreWriter
 
 if TYPE_CHECKING:
     from minicrawl.archive.writer import PruneRules, Pruning
-    from minicrawl.store.lock import StoreLock
+    from minicrawl.store.writer import StoreLock
 
 
 class Keeping(NamedTuple):

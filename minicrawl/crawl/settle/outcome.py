@@ -15,7 +15,7 @@ from itertools import islice
 from typing import NamedTuple, assert_never
 
 from minicrawl.config import Network
-from minicrawl.frontier.urls import PagesByUrl
+from minicrawl.frontier.url_table import PagesByUrl
 from minicrawl.model import (
     Failed,
     FailureKind,

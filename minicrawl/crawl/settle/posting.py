@@ -23,13 +23,12 @@ from typing import NamedTuple
 from minicrawl.config import Focus, Order
 from minicrawl.crawl.schedule.orders import DistanceTracker, PageQueue
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.urls import NO_PAGES, Meeting, PagesByUrl
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
 from minicrawl.model import Originals, PageId, ParsedPage, State
-from minicrawl.opic.journal import Spending, Step, StepKind, focus_granted
-from minicrawl.opic.ledger import READ, Ledger, Plan
+from minicrawl.opic.ledger import READ, Ledger, Plan, Spending, Step, StepKind, focus_granted
 from minicrawl.opic.money import PARTS, UNIT
-from minicrawl.opic.schedule import Richest
+from minicrawl.opic.queues import CandidateHeap
 from minicrawl.web.urls import host, site
 
 _LEADS_ON = frozenset((StepKind.VISIT, StepKind.FORWARD))
@@ -190,7 +189,7 @@ class ReplayScheduler:
         self._a_fetch = a_fetch
         self._allowed = 0
         ledger = frontier.ledger
-        self._richest = Richest(ledger.key, ledger.flags, READ)
+        self._richest = CandidateHeap(ledger.key, ledger.flags, READ)
 
     def fetched(self) -> None:
         """Count a fetch, which allows more replays."""

@@ -27,10 +27,9 @@ from minicrawl.crawl.settle.stored import (
 )
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.frontier.importance import CurrentShares
-from minicrawl.frontier.urls import NO_PAGES, Meeting, PagesByUrl
+from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
 from minicrawl.model import KeptAnswer, Originals, PageId, State
-from minicrawl.opic.journal import Step, StepKind, terms
-from minicrawl.opic.ledger import Plan
+from minicrawl.opic.ledger import Plan, Step, StepKind, terms
 from minicrawl.opic.money import FOCUS_SHARE, in_parts
 from minicrawl.store import tables
 from minicrawl.store.records import DocumentRow, FetchRow, HostRow, StepRow, WrittenRow, check_of

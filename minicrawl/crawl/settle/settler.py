@@ -31,7 +31,7 @@ from minicrawl.crawl.settle.posting import CashShares, FocusTally, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.model import Originals, PageId, State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store.tables import Numbers
 
 MOST_REDIRECTS = 10

@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.crawl.settle.committer import Counters, UncommittedRows
-from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.urls import UrlsOf
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.url_table import UrlsOf
 from minicrawl.model import PageId, State
-from minicrawl.opic.journal import Spending, Step
+from minicrawl.opic.ledger import Spending, Step
 from minicrawl.store import questions, tables
 from minicrawl.store.questions import Spendings
 from minicrawl.store.reader import connect

@@ -18,14 +18,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.export.cells import visible
-from minicrawl.export.drafts import drafting
 from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.importance import gathered
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.graph.csr import Csr, NamedGraph
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
+from minicrawl.own_files import drafting
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import tables
 from minicrawl.store.reader import real_path, refuse_to_overwrite
@@ -41,6 +40,7 @@ from minicrawl.store.records import (
 )
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import Location, location
+from minicrawl.wording import visible
 
 TERMS = StoreTerms(strip_marks=False, imported=True)
 

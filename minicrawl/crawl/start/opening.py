@@ -23,7 +23,7 @@ from minicrawl.crawl.start import resume
 from minicrawl.crawl.start.preview import check_types
 from minicrawl.errors import UsageError
 from minicrawl.frontier.checkpoint import contradictions, load_frontier, verify
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.ports import Clock, WebAccess
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, connect

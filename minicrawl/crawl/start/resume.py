@@ -27,7 +27,7 @@ from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.errors import UsageError
 from minicrawl.model import PASSING, READ_STATES, PageId, State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading, real_path
 from minicrawl.store.records import Batch, StoreTerms, reporting_damage

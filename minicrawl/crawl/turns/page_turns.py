@@ -26,7 +26,7 @@ from minicrawl.crawl.settle.outcome import Retry, TurnEnd, WasRead, decide_outco
 from minicrawl.crawl.settle.posting import PageIntroducer, are_many
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.crawl.workers.parser import to_disk
-from minicrawl.frontier.urls import UrlTable
+from minicrawl.frontier.url_table import UrlTable
 from minicrawl.model import (
     Failed,
     FailureKind,

@@ -21,7 +21,7 @@ from minicrawl.crawl.hosts.pacing import RequestSlot
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
 from minicrawl.crawl.trap_detector import SkipReason
-from minicrawl.frontier.urls import NO_PAGES, PagesByUrl
+from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
 from minicrawl.model import COORDINATOR, CrawlerId, PageId, ParsedPage
 
 # ---------------------------------------------------------------- the turn

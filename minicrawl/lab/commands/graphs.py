@@ -11,7 +11,6 @@ from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import progress
 from minicrawl.cli.common.tables import show_json, show_lines, show_table
 from minicrawl.errors import GraphFileError
-from minicrawl.export.drafts import replacing
 from minicrawl.graph.dynamic import (
     ALGORITHMS,
     MAGIC,
@@ -30,6 +29,7 @@ from minicrawl.graph.matrices import FAR, MOST_PAGES
 from minicrawl.lab import graphs as lab
 from minicrawl.lab.commands.options import json_option
 from minicrawl.lab.graphs import draw_reports
+from minicrawl.own_files import replacing
 from minicrawl.progress import Progress
 from minicrawl.wording import counted
 

@@ -22,7 +22,6 @@ from minicrawl.cli.common.options import Command, Number
 from minicrawl.cli.common.stores import json_option, store_with_pages_option
 from minicrawl.cli.common.tables import NONE, show_facts, show_json, show_list
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
 from minicrawl.lab.judgements import (
     SHOWN,
     JudgedSearch,
@@ -52,7 +51,7 @@ from minicrawl.search.query import parse
 from minicrawl.search.ranking import RankingWeights
 from minicrawl.search.searching import Finder, Result
 from minicrawl.web.urls import canonical_seed
-from minicrawl.wording import counted
+from minicrawl.wording import counted, visible
 
 # ================================================================ weights
 #

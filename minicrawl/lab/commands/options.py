@@ -18,7 +18,7 @@ from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.lab import webs
 from minicrawl.lab.webs import EstimateErrors, Model, Web
 from minicrawl.lab.windows import RATES
-from minicrawl.report.source import crawled, opened
+from minicrawl.report.store_graph import crawled, opened
 from minicrawl.store.files import is_database
 from minicrawl.wording import counted
 

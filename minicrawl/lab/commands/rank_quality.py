@@ -31,7 +31,6 @@ from minicrawl.cli.common.tables import (
     sizes_option,
 )
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
 from minicrawl.graph.csr import Mask, NamedGraph, with_nodes
 from minicrawl.progress import Progress
 from minicrawl.progress import part as part_of
@@ -54,10 +53,10 @@ from minicrawl.ranks.compare import compare as compare_ranks
 from minicrawl.ranks.hits import TOLERANCE, Hits
 from minicrawl.ranks.scores import Floats, Scores
 from minicrawl.ranks.sites import SiteNames, sites_of
-from minicrawl.report.source import ProgressFactory, Source
+from minicrawl.report.store_graph import ProgressFactory, Source
 from minicrawl.web import urls
 from minicrawl.web.urls import site
-from minicrawl.wording import counted
+from minicrawl.wording import counted, visible
 
 # ================================================================ grades
 #

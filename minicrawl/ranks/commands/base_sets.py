@@ -28,22 +28,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
 from minicrawl.graph.adjacency import Vector
 from minicrawl.graph.csr import Ids, NamedGraph
 from minicrawl.opic.estimate import shares
 from minicrawl.ranks.hits import LINKING, ROOTS, BaseSet, base_set
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.sites import with_marked_links
-from minicrawl.report.flows import links_in_focus
-from minicrawl.report.ranks import places_of_largest
-from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.source import Source
+from minicrawl.report.snapshot import Snapshot, places_of_largest
+from minicrawl.report.store_graph import Source, links_in_focus
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import search_folder
 from minicrawl.store.records import reporting_damage
 from minicrawl.web.words import words_of
-from minicrawl.wording import counted
+from minicrawl.wording import counted, visible
 
 Command = Callable[..., Any]
 
@@ -279,7 +276,7 @@ def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGrap
 
     Of several links to one page the best counts.
     """
-    from minicrawl.report.links import words_of_links  # 7 MB that PageRank in blocks lacks
+    from minicrawl.report.archived_pages import words_of_links
 
     seen, nodes = _snapshot_of(source), len(named.names)
     urls, wanted = named.names.of(range(nodes)), set(words_of(query))

@@ -32,8 +32,7 @@ from minicrawl.ranks.commands.rank_options import (
 from minicrawl.ranks.pagerank import PageRankOptions, pagerank
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.sites import Guards, of_pages, site_graph, sites_of
-from minicrawl.report.changes import cash_of_sites
-from minicrawl.report.source import Source
+from minicrawl.report.store_graph import Source, cash_of_sites
 
 
 @click.command()

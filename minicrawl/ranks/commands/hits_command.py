@@ -29,8 +29,8 @@ from minicrawl.ranks.commands.rank_options import as_option, guard_options, rank
 from minicrawl.ranks.hits import Community, Sign, by_deflation, by_destroying, randomised, subspace
 from minicrawl.ranks.scores import FURTHEST, Scores
 from minicrawl.ranks.sites import Guards
-from minicrawl.report.ranks import places_of_largest
-from minicrawl.report.source import Source
+from minicrawl.report.snapshot import places_of_largest
+from minicrawl.report.store_graph import Source
 from minicrawl.wording import counted
 
 _SEED = 1

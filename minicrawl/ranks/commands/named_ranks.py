@@ -45,8 +45,15 @@ from minicrawl.ranks.pagerank import pagerank
 from minicrawl.ranks.scores import Floats, Scores
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of
 from minicrawl.ranks.trust import chosen_seeds, inverse_pagerank, trust
-from minicrawl.report.kept import RISING, KeptRank, convergence_of, kept, kept_scores, told
-from minicrawl.report.source import Source
+from minicrawl.report.snapshot import (
+    RISING,
+    SavedRank,
+    convergence_of,
+    kept_scores,
+    saved_ranks,
+    told,
+)
+from minicrawl.report.store_graph import Source
 from minicrawl.store import tables
 from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, drop_rank, keep_ranks
 from minicrawl.store.reader import reading
@@ -186,7 +193,7 @@ def _converged(source: Source) -> dict[str, bool]:
     """Return the ranks of the store, with True if converged; opic reports its own convergence."""
     if (seen := source.snapshot) is None:
         return {}
-    rows = (one.row for one in kept(seen.path, seen.connection))
+    rows = (one.row for one in saved_ranks(seen.path, seen.connection))
     return {OPIC: True} | {row.name: row.converged for row in rows}
 
 
@@ -216,7 +223,7 @@ def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
     """List saved ranks, their options, and whether they are up to date."""
     with reading(store) as connection:
         _remove(store, connection, removed)
-        found = kept(store, connection)
+        found = saved_ranks(store, connection)
     if as_json:
         show_json([_rank_document(one) for one in found])
     elif found:
@@ -227,7 +234,7 @@ def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
 
 def _remove(store: Path, connection: Connection, names: Sequence[str]) -> None:
     """Delete these ranks; if one is missing, delete none."""
-    known = {one.row.name for one in kept(store, connection)} if names else set()
+    known = {one.row.name for one in saved_ranks(store, connection)} if names else set()
     if unknown := [name for name in names if name not in known]:
         saved = ", ".join(sorted(known)) or "none"
         raise UsageError(f"rank {unknown[0]!r} is not saved; saved: {saved}")
@@ -235,7 +242,7 @@ def _remove(store: Path, connection: Connection, names: Sequence[str]) -> None:
         drop_rank(store, connection, name)
 
 
-def _rank_document(kept: KeptRank) -> dict[str, object]:
+def _rank_document(kept: SavedRank) -> dict[str, object]:
     row = kept.row
     return {
         "name": row.name,
@@ -251,7 +258,7 @@ def _rank_document(kept: KeptRank) -> dict[str, object]:
     }
 
 
-def _rank_line(kept: KeptRank) -> tuple[str, ...]:
+def _rank_line(kept: SavedRank) -> tuple[str, ...]:
     row = kept.row
     options = json.loads(row.options).items()
     notes = [f"{name} {value}" for name, value in options if value not in (None, False)]

@@ -20,14 +20,13 @@ from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import source_options
 from minicrawl.config.values import size
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
-from minicrawl.export.drafts import scratch
 from minicrawl.graph.adjacency import Vector
 from minicrawl.graph.csr import MOST_NODES, LinkArrays, NamedGraph
 from minicrawl.graph.formats import LinkStream
 from minicrawl.graph.text import Ids
 from minicrawl.graphfiles.reading import PIPE, Texts, blocks
 from minicrawl.memory import mmap_large_arrays, resident_bytes
+from minicrawl.own_files import scratch
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.ranks import blocks as in_files
 from minicrawl.ranks import pagerank as ranks
@@ -62,13 +61,13 @@ from minicrawl.ranks.commands.rank_options import (
     show_in_parts,
 )
 from minicrawl.ranks.scores import Scores
-from minicrawl.report.flows import flows
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.source import Source, Urls, check_links
+from minicrawl.report.store_graph import Source, Urls, check_links, flows
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import keep_topics
 from minicrawl.store.records import DocumentRow, reporting_damage
-from minicrawl.web.responses import http_date
+from minicrawl.web.headers import http_date
+from minicrawl.wording import visible
 
 # ================================================================ within a memory limit
 #

@@ -43,8 +43,8 @@ from minicrawl.ranks.pagerank import (
 )
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.sites import Guards
-from minicrawl.report.ranks import places_of_largest
-from minicrawl.report.source import Source, asked_for_weights, weighed
+from minicrawl.report.snapshot import places_of_largest
+from minicrawl.report.store_graph import Source, asked_for_weights, weighed
 from minicrawl.wording import counted
 
 # ================================================================ walk options

@@ -15,7 +15,6 @@ from minicrawl.cli import PROGRAM
 from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import json_option, progress, source_options
 from minicrawl.cli.common.tables import show_json, show_list, show_table
-from minicrawl.export.cells import visible
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.graph.distances import UNREACHED, Extent
 from minicrawl.graph.outline import extent as extent_of
@@ -42,9 +41,9 @@ from minicrawl.ranks.seeds import (
 )
 from minicrawl.ranks.seeds import seed_set as seed_set_of
 from minicrawl.ranks.sites import sites_of
-from minicrawl.report.figures import Figure, PlotLine, prepare, write
-from minicrawl.report.source import Source
-from minicrawl.wording import counted
+from minicrawl.report.formats import Figure, PlotLine, prepare, write
+from minicrawl.report.store_graph import Source
+from minicrawl.wording import counted, visible
 
 # ================================================================ report
 #

@@ -15,14 +15,14 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from minicrawl.cluster import overview as wishes
+from minicrawl.cluster import overview as desired_config
 from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
 from minicrawl.cluster.replica import store_snapshot, take_over
 from minicrawl.cluster.servers import local_servers
-from minicrawl.cluster.terms import begin_or_join
+from minicrawl.cluster.terms import start_or_join
 from minicrawl.demo.pages import DemoResponse, refused
 from minicrawl.demo.web import DemoServer
-from minicrawl.frontier.channels import ShardPlace
+from minicrawl.opic.shard_channels import ShardPlace
 from minicrawl.store.records import StoreTerms
 from minicrawl.web.urls import site
 from tests.bench.cluster.nodes import (
@@ -121,7 +121,7 @@ async def _moved(folder: Path, store: Path, number: int) -> tuple[list[Move], in
         servers = await stack.enter_async_context(local_servers(folder / "servers", SERVERS))
         engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
         loaded = crawl_settings(server.address, DELAY_S)
-        await begin_or_join(engine, loaded, [f"{alone}/"], SHARDS)
+        await start_or_join(engine, loaded, [f"{alone}/"], SHARDS)
         taken = await take_over(engine, MOVED, folder / "empty.db")
         await store_snapshot(engine, MOVED, store, taken.entry)
         started = await stack.enter_async_context(nodes(servers.url, folder, NODES))
@@ -152,7 +152,7 @@ async def _move(engine: ClusterEngine, web: AskedWeb) -> Move:
     now = await until(engine, lambda found: not found.unheld, "a shard is held by nobody")
     holder = next(one.name for one in now.nodes if MOVED in one.shards)
     began = time.monotonic()
-    await wishes.drain(engine, holder)
+    await desired_config.drain(engine, holder)
     await until(
         engine,
         lambda found: not found.unheld and not shards_of(found, holder),
@@ -161,6 +161,6 @@ async def _move(engine: ClusterEngine, web: AskedWeb) -> Move:
     await _some_requests(web)
     asked = web.asked[bisect(web.asked, began) - 1 :]
     last, first = max(pairwise(asked), key=lambda pair: pair[1] - pair[0])
-    await wishes.undrain(engine, holder)
+    await desired_config.undrain(engine, holder)
     await _shared_out(engine, web)
     return Move(last - began, first - last)

@@ -14,10 +14,10 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from urllib.request import ProxyHandler, build_opener
 
-from minicrawl.cluster import overview as wishes
+from minicrawl.cluster import overview as desired_config
 from minicrawl.cluster.engine import ClusterAccess, opened
 from minicrawl.cluster.servers import LocalServers, local_servers
-from minicrawl.cluster.terms import begin_or_join
+from minicrawl.cluster.terms import start_or_join
 from tests.bench.cluster.nodes import BenchNode, crawl_settings, nodes, settled
 from tests.bench.cluster.served import HostsServed, served_hosts
 from tests.bench.manuals import cpu_s_of
@@ -98,16 +98,16 @@ async def _measured(
         local_servers(folder / "servers", scene.servers, more=more) as servers,
         opened(ClusterAccess(servers.url)) as engine,
     ):
-        await begin_or_join(
+        await start_or_join(
             engine, crawl_settings(web.address, 0), web.seeds, scene.shards or scene.nodes
         )
-        await wishes.pause(engine)
+        await desired_config.pause(engine)
         async with nodes(servers.url, folder, scene.nodes) as started:
             await settled(engine, started)
             await asyncio.sleep(times.age_s)
             for node in started:
                 node.group.hold(cores)
-            await wishes.resume(engine)
+            await desired_config.resume(engine)
             while web.pages() < FIRST_PAGES * scene.nodes:
                 await asyncio.sleep(_POLL_S)
             began, before = _now(), _moment(web, started, servers, port)

@@ -80,7 +80,7 @@ def test_whatever_may_take_long_has_a_bar(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr("minicrawl.cli.common.stores.QUIET_S", -1.0)
-    monkeypatch.setattr("minicrawl.report.changes._STEPS_PER_REPORT", 1)
+    monkeypatch.setattr("minicrawl.report.audit._STEPS_PER_REPORT", 1)
     assert main(command) == 0
     assert "%" in capsys.readouterr().err
 

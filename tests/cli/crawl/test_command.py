@@ -26,8 +26,7 @@ from minicrawl.demo.web import DemoServer, DemoWeb
 from minicrawl.errors import UsageError
 from minicrawl.model import State
 from minicrawl.report.audit import audit
-from minicrawl.report.status import status
-from minicrawl.store.samples import latest_sample
+from minicrawl.report.crawl_status import latest_sample, status
 from minicrawl.store.writer import StoreWriter
 from tests.cli.imports import HEAVY, packages_imported_by
 from tests.processes import PATIENCE_S, killed_on_failure
@@ -441,7 +440,7 @@ class TestDemo:
                 super().__init__(*arguments, **options)
                 started.append(self)
 
-        monkeypatch.setattr("minicrawl.report.sampling_process.Popen", Noted)
+        monkeypatch.setattr("minicrawl.report.crawl_status.Popen", Noted)
         assert main(["crawl", "--demo", "--demo-pages", "100", "--graph-stats"]) == 0
         (sampler,) = started
         assert sampler.returncode == 0

@@ -11,8 +11,8 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.errors import Interrupted
-from minicrawl.opic.refine import Refinement
-from minicrawl.report.status import status
+from minicrawl.opic.convergence import Refinement
+from minicrawl.report.crawl_status import status
 from tests.cli.damages import DAMAGES, whole_store
 from tests.crawl.refined_stores import a_store, frontier_of
 

@@ -9,15 +9,9 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.graph.outline import DegreeDistribution
-from minicrawl.report.figures import (
-    MOST_HOSTS,
-    HostLinks,
-    crawl_picture,
-    curves,
-    draw_crawl,
-    pyplot,
-)
+from minicrawl.report.formats import pyplot
 from minicrawl.report.sampling import remade
+from minicrawl.report.site_report import MOST_HOSTS, HostLinks, crawl_picture, curves, draw_crawl
 from tests.stores import HandCrawl
 
 Captured = pytest.CaptureFixture[str]

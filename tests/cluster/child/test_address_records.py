@@ -18,7 +18,7 @@ from minicrawl.cluster.traffic import ShardAddresses
 from minicrawl.config import Politeness
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.hosts.pacing import FIRST, AddressPacing, address_delay
-from minicrawl.frontier.channels import ShardPlace
+from minicrawl.opic.shard_channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 SHARDS, MOST, PACE_S = 4, 8, 0.1

@@ -6,8 +6,8 @@ import pytest
 
 from minicrawl.cluster.assignment import ShardFacts, as_bytes, facts_in
 from minicrawl.cluster.channels import BatchError
-from minicrawl.cluster.child import FRESH_S, EngineExchange, told_entry
-from minicrawl.frontier.channels import ShardPlace
+from minicrawl.cluster.child import FRESH_S, EngineExchange, last_told_entry
+from minicrawl.opic.shard_channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 RUN = 1
@@ -78,12 +78,12 @@ def test_the_last_entry_that_was_told_of_is_known_to_the_next_holder() -> None:
     async def work() -> None:
         servers, place = FakeServers(), ShardPlace(0, 2)
         engine = FakeEngine(servers)
-        assert await told_entry(engine, 0, RUN) == 0
+        assert await last_told_entry(engine, 0, RUN) == 0
         await EngineExchange(engine, place, RUN).tell(ShardFacts(0, entry=7))
-        assert await told_entry(engine, 0, RUN) == 7
-        assert await told_entry(engine, 0, RUN + 2) == 7
+        assert await last_told_entry(engine, 0, RUN) == 7
+        assert await last_told_entry(engine, 0, RUN + 2) == 7
         await engine.put("told.1.0", b"no facts")
-        assert await told_entry(engine, 0, RUN) == 0
+        assert await last_told_entry(engine, 0, RUN) == 0
 
     asyncio.run(asyncio.wait_for(work(), 60))
 

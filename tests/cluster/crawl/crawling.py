@@ -15,10 +15,10 @@ from minicrawl.cluster.traffic import ShardSetup
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Reason
 from minicrawl.demo.web import DemoServer
-from minicrawl.frontier.channels import Channels, ShardPlace
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import StepKind
+from minicrawl.opic.ledger import StepKind
+from minicrawl.opic.shard_channels import Channels, ShardPlace
 from minicrawl.report.snapshot import unproven
 from minicrawl.store import tables
 from minicrawl.store.reader import reading

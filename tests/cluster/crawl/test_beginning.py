@@ -4,17 +4,17 @@ import asyncio
 from pathlib import Path
 
 from minicrawl.cluster.assignment import ShardFacts
-from minicrawl.cluster.together import TOGETHER_S, ShardPace, TogetherBeginning
+from minicrawl.cluster.together import START_TIMEOUT_S, RequestRate, StartBarrier
 from minicrawl.demo.web import DemoServer
-from minicrawl.frontier.channels import ShardPlace
+from minicrawl.opic.shard_channels import ShardPlace
 from tests.cluster.crawl.crawling import ShardedCrawl
 from tests.cluster.crawl.web import LittleWeb
 
 ALL = {shard: ShardFacts(shard) for shard in range(3)}
 
 
-def a_beginning() -> TogetherBeginning:
-    return TogetherBeginning(ShardPlace(0, len(ALL)), 100.0)
+def a_beginning() -> StartBarrier:
+    return StartBarrier(ShardPlace(0, len(ALL)), 100.0)
 
 
 def test_shards_begin_when_all_are_there() -> None:
@@ -27,9 +27,9 @@ def test_shards_begin_when_all_are_there() -> None:
 
 def test_nobody_waits_for_ever_for_a_shard_that_does_not_come() -> None:
     beginning = a_beginning()
-    beginning.hear({0: ALL[0]}, 99.9 + TOGETHER_S)
+    beginning.hear({0: ALL[0]}, 99.9 + START_TIMEOUT_S)
     assert not beginning.has_begun
-    beginning.hear({0: ALL[0]}, 100 + TOGETHER_S)
+    beginning.hear({0: ALL[0]}, 100 + START_TIMEOUT_S)
     assert beginning.has_begun
 
 
@@ -41,14 +41,14 @@ def test_a_shard_begins_when_others_have_begun() -> None:
 
 def test_shards_talk_quickly_while_the_crawl_is_young() -> None:
     beginning = a_beginning()
-    before = beginning.rhythm_s(1.0, 101)
+    before = beginning.exchange_interval_s(1.0, 101)
     beginning.hear(ALL, 110)
-    young, older, old = (beginning.rhythm_s(1.0, 110 + age_s) for age_s in (1, 30, 1000))
+    young, older, old = (beginning.exchange_interval_s(1.0, 110 + age_s) for age_s in (1, 30, 1000))
     assert before == young < older < old == 1.0
 
 
 def test_the_pace_is_that_of_the_last_time() -> None:
-    pace = ShardPace(2.0)
+    pace = RequestRate(2.0)
     assert pace.now(0, 10.0) == 0
     assert pace.now(5, 10.5) == 10
     assert pace.now(20, 12.0) == 10

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Sequence
 
-from minicrawl.cluster.assignment import FEWEST, HEADROOM, NO_LEVEL, ShardFacts
-from minicrawl.cluster.together import PageLevel
-from minicrawl.frontier.pages import Frontier
+from minicrawl.cluster.assignment import FEWEST, HEADROOM, NO_THRESHOLD, ShardFacts
+from minicrawl.cluster.together import AdmissionThreshold
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
 from minicrawl.store.records import StepRow, StoreTerms
 
@@ -25,9 +25,11 @@ def a_frontier(units: Sequence[int], hosts: int = 1) -> Frontier:
 
 def level_of(
     units: Sequence[int], a_host: int = 10, hosts: int = 1, leased: Collection[int] = ()
-) -> PageLevel:
+) -> AdmissionThreshold:
     """Of pages with so many units, `a_host` of each host can be asked for soon."""
-    return PageLevel(a_frontier(units, hosts), lambda: leased, lambda _host, _within_s: a_host)
+    return AdmissionThreshold(
+        a_frontier(units, hosts), lambda: leased, lambda _host, _within_s: a_host
+    )
 
 
 def told(keys: dict[int, int], pace: int = 0, *, has_choice: bool = False) -> ShardFacts:
@@ -37,7 +39,7 @@ def told(keys: dict[int, int], pace: int = 0, *, has_choice: bool = False) -> Sh
 def test_without_facts_every_page_may_be_read() -> None:
     level = level_of([1, 5], a_host=10)
     level.hear([], 1)
-    assert level.key == NO_LEVEL
+    assert level.key == NO_THRESHOLD
     assert level.admits(0)
     assert not level.holds_back
 
@@ -59,7 +61,7 @@ def test_quick_shards_have_more_pages_above_the_level() -> None:
     level = level_of([1], a_host=10)
     rich = level_of([32] * HEADROOM * FEWEST, a_host=1000).sketch(1, slots=64)
     level.hear([told(rich, pace=FEWEST + 1)], 1)
-    assert level.key == NO_LEVEL
+    assert level.key == NO_THRESHOLD
 
 
 def test_a_host_counts_with_the_pages_that_can_be_asked_for() -> None:
@@ -90,7 +92,9 @@ def test_pages_that_nobody_may_take_hold_up_nobody() -> None:
 
 def test_hosts_that_must_wait_hold_up_nobody() -> None:
     soon = {0: 0, 1: 3, 2: 1}
-    level = PageLevel(a_frontier([8] * 30, hosts=3), tuple, lambda host, _within_s: soon[host])
+    level = AdmissionThreshold(
+        a_frontier([8] * 30, hosts=3), tuple, lambda host, _within_s: soon[host]
+    )
     assert sum(level.sketch(1, slots=64).values()) == 4
 
 
@@ -98,7 +102,7 @@ def test_in_less_time_fewer_pages_are_above_the_level() -> None:
     keys = level_of([64, 32, 16, 8], hosts=4, a_host=1).sketch(1, slots=64)
     level = level_of([1])
     level.hear([told(keys)], 1)
-    assert level.key == NO_LEVEL
+    assert level.key == NO_THRESHOLD
     level.hear([told(keys)], 0.05)
     assert level.key == 32 * UNIT
 
@@ -115,4 +119,4 @@ def test_a_shard_that_must_choose_has_less_headroom_in_a_young_crawl() -> None:
     level.hear([told(keys, has_choice=True)], 0.1)
     assert level.key == 16 * UNIT  # 2 pages can be read, and 10 % more are above
     level.hear([told(keys, has_choice=True)], 1)
-    assert level.key == NO_LEVEL
+    assert level.key == NO_THRESHOLD

@@ -16,9 +16,9 @@ from minicrawl.config import load
 from minicrawl.crawl.events import Event, Reason, Warned
 from minicrawl.demo.web import DemoServer, DemoWeb
 from minicrawl.errors import UsageError
-from minicrawl.frontier.channels import ShardPlace
 from minicrawl.model import State
-from minicrawl.opic.journal import StepKind
+from minicrawl.opic.ledger import StepKind
+from minicrawl.opic.shard_channels import ShardPlace
 from minicrawl.report.audit import audit
 from minicrawl.store.writer import StoreWriter
 from tests.cluster.crawl.crawling import (

@@ -10,7 +10,7 @@ from minicrawl.cluster.assignment import (
     SHORTEST_S,
     ShardNeed,
     ahead_s,
-    granted_anew,
+    new_grants,
 )
 
 NEEDS = st.dictionaries(
@@ -21,30 +21,30 @@ GRANTED = st.dictionaries(st.integers(0, 7), st.integers(0, 60))
 
 
 def test_a_shard_with_pages_that_wait_gets_some() -> None:
-    assert granted_anew(1000, {}, {0: ShardNeed(0, 500, 0)}, 4) == {0: LEAST}
+    assert new_grants(1000, {}, {0: ShardNeed(0, 500, 0)}, 4) == {0: LEAST}
 
 
 def test_a_fast_shard_gets_what_it_reads_until_it_is_asked_again() -> None:
-    assert granted_anew(9000, {0: 10}, {0: ShardNeed(10, 5000, 50)}, 4) == {0: 610}
+    assert new_grants(9000, {0: 10}, {0: ShardNeed(10, 5000, 50)}, 4) == {0: 610}
 
 
 def test_a_shard_has_pages_for_longer_than_servers_take_to_choose_a_leader() -> None:
     pace, servers_take_s = 5, 9
-    granted = granted_anew(9000, {}, {0: ShardNeed(0, 500, pace)}, 4)
+    granted = new_grants(9000, {}, {0: ShardNeed(0, 500, pace)}, 4)
     assert granted[0] > pace * servers_take_s
 
 
 def test_a_shard_gets_no_more_than_waits_there() -> None:
-    assert granted_anew(1000, {}, {0: ShardNeed(0, 2, 50)}, 4) == {0: 2}
+    assert new_grants(1000, {}, {0: ShardNeed(0, 2, 50)}, 4) == {0: 2}
 
 
 def test_a_shard_without_pages_gives_back_what_it_has_not_spent() -> None:
-    assert granted_anew(20, {0: 12}, {0: ShardNeed(4, 0, 0)}, 4) == {0: 4}
+    assert new_grants(20, {0: 12}, {0: ShardNeed(4, 0, 0)}, 4) == {0: 4}
 
 
 def test_the_last_pages_are_given_out_one_by_one() -> None:
     needs = {0: ShardNeed(9, 50, 9), 1: ShardNeed(8, 70, 9)}
-    assert granted_anew(20, {0: 9, 1: 8}, needs, 4) == {0: 10, 1: 9}
+    assert new_grants(20, {0: 9, 1: 8}, needs, 4) == {0: 10, 1: 9}
 
 
 def test_towards_the_end_less_is_ahead_so_that_others_come_in() -> None:
@@ -53,12 +53,12 @@ def test_towards_the_end_less_is_ahead_so_that_others_come_in() -> None:
     assert ahead_s(0, 100) == SHORTEST_S
     assert ahead_s(0, 0) == AHEAD_S
     need = {0: ShardNeed(40, 500, 40)}
-    assert granted_anew(10_000, {0: 40}, need, 8, pace=160) == {0: 520}
-    assert granted_anew(680, {0: 40}, need, 8, pace=160) == {0: 80}
+    assert new_grants(10_000, {0: 40}, need, 8, pace=160) == {0: 520}
+    assert new_grants(680, {0: 40}, need, 8, pace=160) == {0: 80}
 
 
 def test_nothing_is_given_out_when_the_budget_is_granted() -> None:
-    assert granted_anew(17, {0: 9, 1: 8}, {0: ShardNeed(9, 50, 9)}, 2) == {}
+    assert new_grants(17, {0: 9, 1: 8}, {0: ShardNeed(9, 50, 9)}, 2) == {}
 
 
 def test_a_shard_gives_back_what_others_want_and_it_does_not_read_soon() -> None:
@@ -66,16 +66,16 @@ def test_a_shard_gives_back_what_others_want_and_it_does_not_read_soon() -> None
     wants = ShardNeed(8, 70, 9)
     for slow in (reads_nothing, reads_slowly):
         granted = {0: 9, 1: 8}
-        assert granted_anew(17, granted, {0: slow, 1: wants}, 2, is_wanted=True) == {0: 4}
-        assert granted_anew(17, granted, {0: slow, 1: wants}, 2) == {}
-    assert granted_anew(15, {0: 7, 1: 8}, {0: reads_slowly, 1: wants}, 2, is_wanted=True) == {}
+        assert new_grants(17, granted, {0: slow, 1: wants}, 2, is_wanted=True) == {0: 4}
+        assert new_grants(17, granted, {0: slow, 1: wants}, 2) == {}
+    assert new_grants(15, {0: 7, 1: 8}, {0: reads_slowly, 1: wants}, 2, is_wanted=True) == {}
 
 
 @given(st.integers(0, 200), GRANTED, NEEDS, st.booleans())
 def test_no_more_is_granted_than_the_budget(
     budget: int, granted: dict[int, int], needs: dict[int, ShardNeed], is_wanted: bool
 ) -> None:
-    after = granted | granted_anew(budget, granted, needs, 8, is_wanted=is_wanted)
+    after = granted | new_grants(budget, granted, needs, 8, is_wanted=is_wanted)
     assert sum(after.values()) <= max(budget, sum(granted.values()))
     for shard, need in needs.items():
         assert after.get(shard, 0) >= min(granted.get(shard, 0), need.spent)

@@ -136,7 +136,7 @@ def test_a_key_that_is_gone_frees_its_shard() -> None:
 def test_who_heard_nobody_for_a_while_excuses_all() -> None:
     seen = view("a", "b", held="bbbb")
     seen.hear_node("a", record("a", 2), 60)
-    seen.excuse(60)
+    seen.renew_all(60)
     assert plan(seen, me("a"), (), 60 + LEASE_S - 1).take == []
 
 

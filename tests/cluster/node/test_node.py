@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from minicrawl.cluster import overview as wishes
+from minicrawl.cluster import overview as desired_config
 from minicrawl.cluster.assignment import ShardFacts, as_bytes
 from minicrawl.cluster.engine import KeyEntry, KeyTaken
 from minicrawl.cluster.node.leases import HOLD_S, LEASE_S, YOUNG_S, ClusterView, NodePresence
 from minicrawl.cluster.node.node import CrawlState, Node, NodeParts
-from minicrawl.cluster.node.supervisor import HeldShards, ShardEnd, ShardOrders
+from minicrawl.cluster.node.supervisor import ShardEnd, ShardOrders, ShardSupervisor
 from minicrawl.cluster.terms import (
     STATE_KEY,
-    Doing,
+    CrawlActivity,
     LeaseRecord,
     NodeRecord,
     StateRecord,
@@ -80,7 +80,7 @@ class TriedNode:
         self.state = CrawlState(self.engine, TERMS, WORKERS)
         self.state.hear(KeyEntry(STATE_KEY, RUNNING.pack(), 1))
         view = ClusterView(SHARDS)
-        held = HeldShards(self.engine, view, self.presence.me, self._start, self.said.append)
+        held = ShardSupervisor(self.engine, view, self.presence.me, self._start, self.said.append)
         parts = NodeParts(self.presence, self.state, view, held)
         self.node = Node(self.engine, parts, self.said.append, now)
         self.held = held
@@ -108,7 +108,7 @@ class TriedNode:
 TERMS = TermsRecord(
     id="1", format=1, schema=1, version="1", shards=SHARDS, settings={}, seeds="seeds"
 )
-RUNNING = StateRecord(doing=Doing.RUNNING, run=1, reason="")
+RUNNING = StateRecord(doing=CrawlActivity.RUNNING, run=1, reason="")
 
 
 class Cluster:
@@ -355,12 +355,12 @@ def test_a_beat_whose_answer_is_lost_costs_nothing(fault: Fault) -> None:
 def test_a_drained_node_ends_its_crawls_cleanly_and_others_take_them() -> None:
     async def work(cluster: Cluster) -> None:
         a, b = await _with_two(cluster)
-        await wishes.drain(a.engine, "a")
+        await desired_config.drain(a.engine, "a")
         await cluster.pass_time(3, a, b)
         assert not a.held.running
         assert sorted(b.held.running) == [0, 1, 2, 3]
         assert {crawl.end for crawl in a.crawls.values()} == {ShardEnd(reason="stopped")}
-        await wishes.undrain(a.engine, "a")
+        await desired_config.undrain(a.engine, "a")
         await cluster.pass_time(3, a, b)
         assert len(a.held.running) == 2
 
@@ -377,7 +377,7 @@ def test_the_workers_of_a_node_are_its_own_until_somebody_wishes_for_others() ->
 
         assert workers() == [{WORKERS}, {WORKERS}]
         for wanted in (3, 0):
-            await wishes.set_workers(b.engine, "a", wanted)
+            await desired_config.set_workers(b.engine, "a", wanted)
             await cluster.pass_time(2, a, b)
             assert workers() == [{wanted}, {WORKERS}]
 
@@ -525,7 +525,7 @@ def test_the_crawl_ends_when_nothing_is_left_in_any_shard() -> None:
         for shard in range(SHARDS):
             await a.engine.put(f"told.1.{shard}", as_bytes(ShardFacts(shard, is_idle=True)))
         await cluster.pass_time(3, a)
-        assert a.state.state.doing == Doing.ENDED
+        assert a.state.state.doing == CrawlActivity.ENDED
         assert a.state.state.reason == "nothing left to fetch"
         assert not a.held.running
 

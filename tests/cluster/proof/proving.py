@@ -18,8 +18,8 @@ from random import Random
 from typing import NamedTuple
 
 from minicrawl.cluster.engine import ClusterAccess, opened
-from minicrawl.cluster.terms import begin_or_join
-from minicrawl.frontier.channels import ShardPlace
+from minicrawl.cluster.terms import start_or_join
+from minicrawl.opic.shard_channels import ShardPlace
 from minicrawl.web.urls import site
 from tests.cluster.node_process import NodeProcess, nodes, until
 from tests.cluster.proof.judging import Judgement, Pauses, Upset, judge, pauses
@@ -120,7 +120,7 @@ class Prover:
         async with AsyncExitStack() as stack:
             engine = await stack.enter_async_context(opened(ClusterAccess(servers.url, name)))
             loaded = self._web.settings(self._plan.pages, self._plan.delay_s)
-            await begin_or_join(engine, loaded, self._web.seeds, SHARDS)
+            await start_or_join(engine, loaded, self._web.seeds, SHARDS)
             urls = {node: f"{servers.url_of(node)}/{name}" for node in ADDRESSES}
             own = {node: ("--bind-address", address) for node, address in ADDRESSES.items()}
             started = await stack.enter_async_context(nodes(urls, place, loaded, own))

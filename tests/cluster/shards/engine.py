@@ -21,10 +21,9 @@ from minicrawl.cluster.channels import (
     pack,
     unpack,
 )
-from minicrawl.frontier.channels import shard_of
-from minicrawl.opic.journal import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger import Ledger
+from minicrawl.opic.ledger import Books, Ledger, Spending, Step, StepKind
 from minicrawl.opic.money import fixed_edge
+from minicrawl.opic.shard_channels import shard_of
 
 
 class EngineDown(Exception):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from minicrawl.cluster.assignment import (
     MOST_FACTS_BYTES,
-    PotTold,
+    PotFacts,
     ShardFacts,
     as_bytes,
     facts_in,
@@ -16,7 +16,7 @@ from minicrawl.cluster.assignment import (
     has_ended,
 )
 from minicrawl.cluster.channels import BatchError
-from minicrawl.frontier.channels import MOST_SHARDS
+from minicrawl.opic.shard_channels import MOST_SHARDS
 
 COUNTS = st.integers(0, 1 << 62)
 TABLES = st.dictionaries(st.integers(0, 400), COUNTS, max_size=8)
@@ -28,7 +28,7 @@ NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 9)
 @given(st.builds(ShardFacts, *NUMBERS, TABLES, TABLES, TABLES, *[st.booleans()] * 3))
 def test_facts_are_what_their_bytes_say(facts: ShardFacts) -> None:
     assert facts_in(as_bytes(facts)) == facts
-    assert facts.pot_told == PotTold(facts.pot, facts.waiting)
+    assert facts.pot_facts == PotFacts(facts.pot, facts.waiting)
 
 
 @pytest.mark.parametrize(

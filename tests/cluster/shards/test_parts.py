@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.cluster.assignment import NO_LEVEL, PotTold, sketch, to_level, water_level
+from minicrawl.cluster.assignment import (
+    NO_THRESHOLD,
+    PotFacts,
+    cash_threshold,
+    levelling_transfers,
+    sketch,
+)
 from minicrawl.cluster.channels import (
     MOST_BYTES,
     MOST_HOPS,
@@ -26,9 +32,9 @@ from minicrawl.cluster.channels import (
     under_way,
     unpack,
 )
-from minicrawl.frontier.channels import SHARDS, ChannelEnd, Channels, ShardPlace, shard_of
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
+from minicrawl.opic.shard_channels import ChannelEnd, Channels, ShardPlace, shard_of
 from tests.cluster.shards.engine import FakeEngine, KeptShard
 
 # ---------------------------------------------------------------- owners
@@ -36,7 +42,7 @@ from tests.cluster.shards.engine import FakeEngine, KeptShard
 
 def test_the_shard_of_a_site_never_changes() -> None:
     """These are in stores: another answer would make one page two."""
-    assert [shard_of(site) for site in ("example.org", "debian.org", "localhost", "")] == [
+    assert [shard_of(site, 64) for site in ("example.org", "debian.org", "localhost", "")] == [
         *(9, 54, 4, 57),
     ]
     assert [shard_of("example.org", shards) for shards in (1, 3, 1000)] == [0, 0, 143]
@@ -44,8 +50,8 @@ def test_the_shard_of_a_site_never_changes() -> None:
 
 
 def test_sites_are_spread_evenly() -> None:
-    counts = Counter(shard_of(f"site{number}.example") for number in range(64_000))
-    assert len(counts) == SHARDS
+    counts = Counter(shard_of(f"site{number}.example", 64) for number in range(64_000))
+    assert len(counts) == 64
     assert 850 < min(counts.values()) <= max(counts.values()) < 1150
 
 
@@ -298,25 +304,25 @@ def test_the_audit_says_what_is_wrong(one: Statement, other: Statement, why: str
 
 
 def test_a_pot_gives_what_it_holds_above_its_share_to_those_that_lack_it() -> None:
-    pots = {0: PotTold(90, 10), 1: PotTold(0, 10), 2: PotTold(30, 20)}
-    assert to_level(0, pots) == {1: 30, 2: 30}
-    assert to_level(1, pots) == to_level(2, pots) == {}
-    assert to_level(0, pots, least=31) == {}
+    pots = {0: PotFacts(90, 10), 1: PotFacts(0, 10), 2: PotFacts(30, 20)}
+    assert levelling_transfers(0, pots) == {1: 30, 2: 30}
+    assert levelling_transfers(1, pots) == levelling_transfers(2, pots) == {}
+    assert levelling_transfers(0, pots, least=31) == {}
 
 
 def test_level_pots_and_those_of_nobody_send_nothing() -> None:
-    assert to_level(0, {0: PotTold(5, 1), 1: PotTold(5, 1)}) == {}
-    assert to_level(0, {0: PotTold(5, 0), 1: PotTold(5, 0)}) == {}
+    assert levelling_transfers(0, {0: PotFacts(5, 1), 1: PotFacts(5, 1)}) == {}
+    assert levelling_transfers(0, {0: PotFacts(5, 0), 1: PotFacts(5, 0)}) == {}
 
 
 @given(st.dictionaries(st.integers(0, 9), st.tuples(st.integers(-50, 1 << 60), st.integers(0, 99))))
 def test_no_pot_gives_more_than_it_holds_and_no_share_is_exceeded(
     pots: dict[int, tuple[int, int]],
 ) -> None:
-    known = {shard: PotTold(*pot) for shard, pot in pots.items()}
+    known = {shard: PotFacts(*pot) for shard, pot in pots.items()}
     after = {shard: max(0, pot.atoms) for shard, pot in known.items()}
     for shard in known:
-        for other, atoms in to_level(shard, known).items():
+        for other, atoms in levelling_transfers(shard, known).items():
             assert atoms > 0
             after[shard] -= atoms
             after[other] += atoms
@@ -334,14 +340,14 @@ def test_no_pot_gives_more_than_it_holds_and_no_share_is_exceeded(
 def test_so_many_pages_are_above_the_level() -> None:
     ones, fours = np.full(10, UNIT), np.full(5, 4 * UNIT)
     sketches = [sketch(np.concatenate((ones, fours)), 100), sketch(fours, 100)]
-    assert water_level(sketches, 1) == water_level(sketches, 10) == 4 * UNIT
-    assert water_level(sketches, 11) == UNIT
-    assert water_level(sketches, 21) == water_level([], 1) == NO_LEVEL
+    assert cash_threshold(sketches, 1) == cash_threshold(sketches, 10) == 4 * UNIT
+    assert cash_threshold(sketches, 11) == UNIT
+    assert cash_threshold(sketches, 21) == cash_threshold([], 1) == NO_THRESHOLD
 
 
 @given(st.lists(st.integers(0, 1 << 50), min_size=1), st.integers(1, 20))
 def test_the_level_leaves_enough_and_hardly_more(keys: list[int], pages: int) -> None:
-    level = water_level([sketch(np.array(keys), len(keys))], pages)
+    level = cash_threshold([sketch(np.array(keys), len(keys))], pages)
     above = [key for key in keys if key >= level]
     assert len(above) >= min(pages, len(keys))
     if len(keys) >= pages and level:
@@ -352,5 +358,5 @@ def test_the_level_leaves_enough_and_hardly_more(keys: list[int], pages: int) ->
 def test_a_sketch_is_of_the_richest_pages_alone() -> None:
     keys = np.array([UNIT << place for place in range(10)])
     assert sum(sketch(keys, 3).values()) == 3
-    assert water_level([sketch(keys, 3)], 3) == UNIT << 7
+    assert cash_threshold([sketch(keys, 3)], 3) == UNIT << 7
     assert sketch(keys[:0], 3) == Counter()

@@ -3,17 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.cluster.channels import PART, QUICK_SHARDS, QUICKEST_S, rhythm_s
+from minicrawl.cluster.channels import PART, QUICK_SHARDS, QUICKEST_S, exchange_interval_s
 
 AGES = st.floats(0, 1e6)
 SHARDS = st.integers(1, 10_000)
 
 
 def test_what_is_not_known_yet_is_a_small_part_of_the_crawl() -> None:
-    assert rhythm_s(0, 8, 1.0) == QUICKEST_S
-    assert rhythm_s(20, 8, 1.0) == 20 * PART
-    assert rhythm_s(1000, 8, 1.0) == 1.0
-    assert rhythm_s(0, 8, 0.05) == 0.05
+    assert exchange_interval_s(0, 8, 1.0) == QUICKEST_S
+    assert exchange_interval_s(20, 8, 1.0) == 20 * PART
+    assert exchange_interval_s(1000, 8, 1.0) == 1.0
+    assert exchange_interval_s(0, 8, 0.05) == 0.05
 
 
 @given(AGES, AGES, SHARDS)
@@ -21,7 +21,9 @@ def test_the_rhythm_slows_down_and_ends_at_the_usual_one(
     age_s: float, another_s: float, shards: int
 ) -> None:
     younger, older = sorted((age_s, another_s))
-    assert rhythm_s(younger, shards, 1.0) <= rhythm_s(older, shards, 1.0) <= 1.0
+    assert (
+        exchange_interval_s(younger, shards, 1.0) <= exchange_interval_s(older, shards, 1.0) <= 1.0
+    )
 
 
 @given(AGES, SHARDS)
@@ -29,5 +31,5 @@ def test_all_shards_send_no_more_than_so_many_messages_or_the_usual_ones(
     age_s: float, shards: int
 ) -> None:
     most = QUICK_SHARDS**2 / QUICKEST_S
-    messages = shards**2 / rhythm_s(age_s, shards, 1.0)
+    messages = shards**2 / exchange_interval_s(age_s, shards, 1.0)
     assert messages <= max(most * (1 + 1e-9), shards**2)

@@ -7,7 +7,7 @@ HOST, OTHER = 1, 2
 
 
 class Room:
-    """Slots, and which hosts were resumed as there is one."""
+    """CompactHashMap, and which hosts were resumed as there is one."""
 
     def __init__(self, concurrency: int, share: float = 0.5, idle: int = 0) -> None:
         self.resumed: list[int] = []

@@ -15,7 +15,7 @@ from minicrawl.crawl.rendering.renderer import find_browser
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import ExportRow
+from minicrawl.report.selected_pages import ExportRow
 from tests.limits import settings_of
 
 

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl.schedule.orders import DepthTracker
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store.records import StepRow, StoreTerms
 from tests.crawl.fakes import crawl, frontier_of, html, moved, web_of
 

@@ -12,7 +12,7 @@ from minicrawl.config import Focus, Settings
 from minicrawl.crawl.events import Noted
 from minicrawl.errors import UsageError
 from minicrawl.model import State
-from minicrawl.report.errors import explain
+from minicrawl.report.page_states import explain
 from minicrawl.report.snapshot import snapshot
 from tests.crawl.fakes import Answer, crawl, html, moved, web_of
 from tests.crawl.test_loop import tangle

@@ -5,8 +5,7 @@ import pytest
 from minicrawl import config
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.schedule.orders import ORDERS, ByAge, ByCash, ByLot
-from minicrawl.opic.journal import Step, StepKind
-from minicrawl.opic.ledger import Ledger, visit
+from minicrawl.opic.ledger import Ledger, Step, StepKind, visit
 from tests.crawl.fakes import keeping
 
 

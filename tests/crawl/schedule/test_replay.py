@@ -1,10 +1,9 @@
 from typing import cast
 
 from minicrawl.crawl.settle.posting import AT_ONCE, GROWN, ReplayScheduler, StepPoster
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.opic.ledger import Plan
+from minicrawl.opic.ledger import Plan, Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
 from minicrawl.store.records import StepRow, StoreTerms
 

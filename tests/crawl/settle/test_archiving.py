@@ -12,7 +12,7 @@ from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Noted, Warned, nobody_listens
 from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive, open_keeping
 from minicrawl.errors import NoRoom
-from minicrawl.report.status import status
+from minicrawl.report.crawl_status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch

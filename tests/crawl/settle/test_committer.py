@@ -9,8 +9,8 @@ from minicrawl.crawl.settle import committer
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.errors import StoreError
-from minicrawl.opic.journal import Spending
-from minicrawl.report.status import status
+from minicrawl.opic.ledger import Spending
+from minicrawl.report.crawl_status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StoreTerms

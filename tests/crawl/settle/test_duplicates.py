@@ -11,8 +11,8 @@ from minicrawl.crawl.settle import contents as module
 from minicrawl.crawl.settle.contents import MOST_DECISIONS
 from minicrawl.model import State
 from minicrawl.report.audit import audit
-from minicrawl.report.errors import explain
-from minicrawl.report.links import backlinks
+from minicrawl.report.page_links import backlinks
+from minicrawl.report.page_states import explain
 from minicrawl.report.snapshot import snapshot
 from tests.crawl.fakes import Answer, Run, crawl, html
 from tests.crawl.settle.desk import Desk

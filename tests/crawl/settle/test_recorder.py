@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.opic.journal import Step, StepKind
+from minicrawl.opic.ledger import Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import FetchRow

@@ -7,8 +7,7 @@ import pytest
 from minicrawl.config import Focus, Order
 from minicrawl.crawl.settle.posting import CashShares
 from minicrawl.model import ParsedPage
-from minicrawl.opic.journal import Spending
-from minicrawl.opic.ledger import Ledger, weighted_visit
+from minicrawl.opic.ledger import Ledger, Spending, weighted_visit
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
 
 PAGE = "http://www.a.example/page"

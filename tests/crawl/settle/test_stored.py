@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store.records import HostRow
 from minicrawl.web.robots import Rules
 from tests.crawl.fakes import in_time, keeping

@@ -13,8 +13,8 @@ import pytest
 from minicrawl.crawl import events
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.stored import UrlLookup
-from minicrawl.frontier import urls as url_index
-from minicrawl.frontier.urls import RecentUrls
+from minicrawl.frontier import url_table as url_index
+from minicrawl.frontier.url_table import RecentUrls
 from minicrawl.store import tables
 from tests.crawl.fakes import FakeWeb, Scene, crawl, in_time, keeping, web_of
 from tests.crawl.settle.recording import A, B, bear

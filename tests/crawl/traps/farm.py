@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from minicrawl.config import Traps
 from minicrawl.crawl.quotas import Quotas
-from minicrawl.frontier.urls import SiteTable
+from minicrawl.frontier.url_table import SiteTable
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
 

@@ -7,7 +7,7 @@ import pytest
 
 from minicrawl.config import Traps
 from minicrawl.crawl.quotas import A_HOST, PAGES_A_UNIT, Quotas
-from minicrawl.frontier.urls import SiteTable
+from minicrawl.frontier.url_table import SiteTable
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
 from tests.crawl.traps.farm import BLOG, FARM_1, FARM_2, GOOD, give, quotas_of, spend
@@ -90,7 +90,7 @@ def test_what_an_address_gives_is_from_strangers_and_no_list_is_needed_to_tell(
         array("I", [0, 1, 2]),
     )
     with monkeypatch.context() as patch:
-        patch.setattr("minicrawl.frontier.urls.site", pytest.fail)
+        patch.setattr("minicrawl.frontier.url_table.site", pytest.fail)
         give(quotas, 0, [1, 2], 3 / PAGES_A_UNIT)
         given, to_hosts = quotas.inbound_cash.from_strangers(np.array((0, 1, 2)))
     assert given.tolist() == to_hosts.tolist() == [0, given[1], given[1]]

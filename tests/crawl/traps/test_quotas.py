@@ -7,7 +7,7 @@ import pytest
 
 from minicrawl.config import Traps
 from minicrawl.crawl.quotas import A_HOST, MOST_A_PAGE, Quotas
-from minicrawl.frontier.urls import SiteTable
+from minicrawl.frontier.url_table import SiteTable
 from tests.crawl.traps.farm import BLOG, FARM_1, FARM_2, GOOD, PAGES, give, quotas_of, spend
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minicrawl.crawl.quotas import SiteIndex, network_of
-from minicrawl.frontier.urls import UNKNOWN, SiteTable
+from minicrawl.frontier.url_table import UNKNOWN, SiteTable
 
 ORIGINS = [
     "http://www.good.example",

@@ -8,7 +8,7 @@ from minicrawl.crawl.events import Event, Settled
 from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
 from minicrawl.crawl.turns import page_turns as large_pages
 from minicrawl.crawl.turns.page_turns import A_HOST, LITTLE, URLS_A_SECOND, Growth
-from minicrawl.frontier.urls import UrlTable
+from minicrawl.frontier.url_table import UrlTable
 from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, html
 
 A, B, C, D = (f"http://{name}.test" for name in "abcd")

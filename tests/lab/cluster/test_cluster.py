@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from minicrawl.cluster import channels as audit
-from minicrawl.frontier.channels import SHARDS
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.cluster import (
     BATCH_BYTES,
+    SIMULATED_SHARDS,
     TRANSFER_BYTES,
     ClusterPoint,
     RealCrawl,
@@ -136,7 +136,7 @@ def real(nodes: int, wait_s: float = 1, pages: int = 10**9) -> RealCrawl:
 def test_a_tick_is_as_large_a_part_of_the_web_as_of_the_crawl() -> None:
     """1,000 nodes read 100,000 pages a second, a ten-thousandth: of 100,000 pages that is 10."""
     assert Staleness.of(real(1000), 100_000) == Staleness(10, 1.0)
-    assert Staleness.of(real(10_000), 100_000).nodes == SHARDS
+    assert Staleness.of(real(10_000), 100_000).nodes == SIMULATED_SHARDS
     assert Staleness.of(real(10), 100_000) == Staleness(8, 80.0)
     assert Staleness.of(real(2), 100_000).nodes == 2
     settings = Staleness.of(real(1000, wait_s=60), 100_000).simulated(real(1000, wait_s=60), 8)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.report.kept import ESTIMATED
+from minicrawl.report.snapshot import ESTIMATED
 from minicrawl.store.derived import beside
 from tests.ranks.commands.plain_ranks import go_on, store_with_ranks
 from tests.stores import A, HandCrawl

@@ -25,7 +25,7 @@ from minicrawl.ranks.commands.pagerank_command import (
     store_in_blocks,
 )
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.source import opened
+from minicrawl.report.store_graph import opened
 from tests.stores import filled_store
 from tests.unmeasured import without_measuring
 

@@ -15,7 +15,7 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.graph.outline import extent
 from minicrawl.ranks.commands import seed_set as figures
-from minicrawl.report.figures import Figure
+from minicrawl.report.formats import Figure
 from minicrawl.web.urls import read_seeds
 from tests.stores import HandCrawl
 

@@ -14,11 +14,11 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import NamedGraph, NodeHosts
 from minicrawl.model import State
 from minicrawl.report.audit import audit
-from minicrawl.report.errors import explain
-from minicrawl.report.ranks import PageSelection, rows
+from minicrawl.report.crawl_status import status
+from minicrawl.report.page_states import explain
+from minicrawl.report.selected_pages import PageSelection, rows
 from minicrawl.report.snapshot import page_of, snapshot
-from minicrawl.report.source import opened
-from minicrawl.report.status import status
+from minicrawl.report.store_graph import opened
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.graph.graphs import Link, graph_of, links_of, nodes_and_links

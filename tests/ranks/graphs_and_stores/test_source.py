@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.progress import Progress
-from minicrawl.report.source import Source, opened
+from minicrawl.report.store_graph import Source, opened
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 

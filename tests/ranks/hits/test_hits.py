@@ -14,7 +14,7 @@ from minicrawl.graph.csr import Csr
 from minicrawl.opic.estimate import shares
 from minicrawl.ranks.hits import Hits, hits, textbook
 from minicrawl.ranks.singular import unit
-from minicrawl.report.source import opened
+from minicrawl.report.store_graph import opened
 from tests.ranks.graphs import (
     DEGENERATE,
     NODES,

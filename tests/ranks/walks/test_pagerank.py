@@ -16,7 +16,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, pagerank
 from minicrawl.ranks.trust import inverse_pagerank
-from minicrawl.report.source import opened
+from minicrawl.report.store_graph import opened
 from tests.ranks.graphs import (
     DEGENERATE,
     NODES,

@@ -9,11 +9,11 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.report import links as report
-from minicrawl.report.flows import flows
-from minicrawl.report.links import Linked, LinkedPage, backlinks, links
+from minicrawl.opic.ledger import Spending, Step, StepKind
+from minicrawl.report import page_links as report
+from minicrawl.report.page_links import Linked, LinkedPage, backlinks, links
 from minicrawl.report.snapshot import snapshot
+from minicrawl.report.store_graph import flows
 from minicrawl.store.derived import backlinks_step, beside, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms

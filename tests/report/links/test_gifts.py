@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from minicrawl.progress import unreported
-from minicrawl.report import links as gifts
-from minicrawl.report.links import gifts_to, history_of
+from minicrawl.report import store_graph as gifts
 from minicrawl.report.snapshot import page_of, snapshot
+from minicrawl.report.store_graph import gifts_to, history_of
 from tests.stores import A, B, HandCrawl, filled_store
 
 GIVERS = [f"http://a.example/{number}" for number in range(9)]

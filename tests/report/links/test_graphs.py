@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import Block
 from minicrawl.model import State
 from minicrawl.opic.money import PARTS
-from minicrawl.report import link_graphs as graphs
-from minicrawl.report.link_graphs import HostGraph, PageGraph
-from minicrawl.report.ranks import PageSelection
+from minicrawl.report import selected_pages as graphs
+from minicrawl.report.selected_pages import Block, HostGraph, PageGraph, PageSelection
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import RankRow, keep_ranks
 from minicrawl.store.records import StoreTerms

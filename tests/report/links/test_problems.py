@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.model import State
-from minicrawl.report.problems import (
+from minicrawl.report.page_links import (
     BrokenLink,
     Duplicate,
     Redirect,
@@ -17,7 +17,7 @@ from minicrawl.report.problems import (
     orphans,
     redirects,
 )
-from minicrawl.report.ranks import PageSelection, sorted_rows
+from minicrawl.report.selected_pages import PageSelection, sorted_rows
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store.records import StoreTerms
 from tests.stores import HandCrawl

@@ -11,10 +11,10 @@ from minicrawl import Crawl, Settings
 from minicrawl.cli import main
 from minicrawl.config import load
 from minicrawl.errors import UsageError
-from minicrawl.report import problems
+from minicrawl.report import page_links
 from minicrawl.report.audit import audit
-from minicrawl.report.links import all_links, links_of, links_to, with_texts
-from minicrawl.report.ranks import PageSelection
+from minicrawl.report.page_links import all_links, links_of, links_to, with_texts
+from minicrawl.report.selected_pages import PageSelection
 from minicrawl.report.snapshot import snapshot
 
 HOST = "http://a.example"
@@ -91,7 +91,7 @@ def test_links_to_a_page_are_told_from_those_to_its_redirects(kept: Path) -> Non
 def test_without_kept_pages_there_are_the_links_alone(bare: Path) -> None:
     with snapshot(bare) as seen:
         found = links_to(seen, B)
-        assert with_texts(seen, problems.broken_links(seen))[0].text == ""
+        assert with_texts(seen, page_links.broken_links(seen))[0].text == ""
     assert {(link.target, link.end) for link in found} == {(OLD, B), (B, "")}
     assert {(link.text, link.rel, link.written) for link in found} == {("", "", "")}
 
@@ -100,7 +100,7 @@ def test_links_may_be_kept_without_their_pages(said: Path, capsys: Captured) -> 
     with snapshot(said) as seen:
         home = {(link.written, link.text, link.target, link.end) for link in links_of(seen, HOME)}
         above, *_ = (link for link in links_of(seen, B) if link.target == HOME)
-        broken = with_texts(seen, problems.broken_links(seen))
+        broken = with_texts(seen, page_links.broken_links(seen))
         (block,) = all_links(seen, PageSelection())
     assert home == {
         ("old", "Moved page", OLD, B),
@@ -153,7 +153,7 @@ def test_all_links_are_those_of_all_pages(kept: Path) -> None:
 
 def test_a_broken_link_says_what_it_said_also_behind_a_redirect(kept: Path) -> None:
     with snapshot(kept) as seen:
-        found = with_texts(seen, problems.broken_links(seen))
+        found = with_texts(seen, page_links.broken_links(seen))
     assert {(link.source, link.text) for link in found} == {(HOME, "Lost"), (B, "to what is gone")}
 
 

@@ -12,8 +12,8 @@ from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
 from minicrawl.graph.matrices import Edge
 from minicrawl.graph.outline import Outline, extent, outline
 from minicrawl.model import CRAWLED, GRAPHS, KNOWN, State
-from minicrawl.report.live import LinkLog
-from minicrawl.report.source import as_linked, opened
+from minicrawl.report.sampling import LinkLog
+from minicrawl.report.store_graph import as_linked, opened
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.graph.dynamic.test_growing import MOST, agrees_with_networkx, same

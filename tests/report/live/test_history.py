@@ -8,9 +8,9 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.model import KNOWN, State
+from minicrawl.report.crawl_status import Sample, keep_sample
 from minicrawl.report.sampling import FEWEST, history, remade, sampled_now
 from minicrawl.store.reader import reading
-from minicrawl.store.samples import Sample, keep_sample
 from tests.stores import NOON, HandCrawl
 
 PAGES = [f"http://{'ab'[number % 2]}.example/{number}" for number in range(12)]

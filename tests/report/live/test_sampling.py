@@ -17,12 +17,10 @@ from minicrawl.graph.distances import Extent
 from minicrawl.graph.outline import Outline, outline
 from minicrawl.model import CRAWLED, KNOWN, State
 from minicrawl.report import sampling
-from minicrawl.report.live import LinkLog
-from minicrawl.report.sampling import LiveGraph, Sampler, sampled_now
-from minicrawl.report.sampling_process import COMMAND, EVERY_S
+from minicrawl.report.crawl_status import COMMAND, EVERY_S, Basis, latest_sample, samples
+from minicrawl.report.sampling import LinkLog, LiveGraph, Sampler, sampled_now
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
-from minicrawl.store.samples import Basis, latest_sample, samples
 from minicrawl.store.tables import last_step
 from tests.graph.graphs import graph_of
 from tests.stores import HandCrawl
@@ -282,6 +280,6 @@ def test_a_store_without_links_has_no_graph(tmp_path: Path) -> None:
 
 
 def test_who_is_watched_does_not_import_what_computes_the_figures() -> None:
-    code = "import sys, minicrawl.report.sampling_process; print('scipy' in sys.modules)"
+    code = "import sys, minicrawl.report.crawl_status; print('scipy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"

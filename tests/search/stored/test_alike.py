@@ -13,9 +13,8 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.report import near_duplicates
-from minicrawl.report.snapshot import snapshot
-from minicrawl.report.status import mirrors
+from minicrawl.report.crawl_status import mirrors
+from minicrawl.report.snapshot import NEAR_DUPLICATES_FILE, snapshot
 from minicrawl.search import searching as alike
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.near_duplicates import ReadText, are_alike
@@ -157,7 +156,7 @@ def test_pairs_are_judged_again_only_when_they_have_changed(
 
 def test_without_its_table_it_is_made_again(store: Path) -> None:
     before = likes(store)
-    (search_folder(store) / near_duplicates.FILE).unlink()
+    (search_folder(store) / NEAR_DUPLICATES_FILE).unlink()
     assert likes(store) == {}
     bring_up_to_date(store)
     assert likes(store) == before
@@ -166,13 +165,12 @@ def test_without_its_table_it_is_made_again(store: Path) -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from minicrawl.search import indexing
-from minicrawl.report import near_duplicates
+from minicrawl.search import indexing, searching
 from minicrawl.search.near_duplicates import ReadText, are_alike
 from minicrawl.search.notes import TextNotes
 die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[2] == "before the table":
-    near_duplicates.keep = die
+    searching.keep_near_duplicates = die
 else:
     TextNotes.keep_judged = die
 indexing.bring_up_to_date(Path(sys.argv[1]))

@@ -94,9 +94,8 @@ def test_the_process_ends_with_its_input(tmp_path: Path) -> None:
 _RUN = """
 import os, signal, sys
 from pathlib import Path
-from minicrawl.search import indexing
+from minicrawl.search import indexing, searching
 from minicrawl.search.indexing import IndexFollower
-from minicrawl.report import near_duplicates
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.notes import Notes, TextNotes
 indexing.ROUND = 1
@@ -111,7 +110,7 @@ def counting(method):
     return counted
 for owner, name in ((SearchIndex, "replace"), (SearchIndex, "commit"), (Notes, "begin"),
                     (Notes, "commit"), (Notes, "mark_fresh"), (TextNotes, "sign"),
-                    (TextNotes, "keep_judged"), (near_duplicates, "keep")):
+                    (TextNotes, "keep_judged"), (searching, "keep_near_duplicates")):
     setattr(owner, name, counting(getattr(owner, name)))
 next(IndexFollower(Path(sys.argv[1])).pauses())
 """

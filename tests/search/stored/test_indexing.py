@@ -17,7 +17,7 @@ from minicrawl.archive.index import scan
 from minicrawl.cli import main
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import State
-from minicrawl.report.archived import kept_pages
+from minicrawl.report.archived_pages import kept_pages
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search import page_text
 from minicrawl.search.index import SearchIndex
@@ -191,7 +191,7 @@ def test_without_the_pages_nothing_is_indexed_and_the_index_still_answers(store:
 _RUN = """
 import os, signal, sys
 from pathlib import Path
-from minicrawl.report.archived import kept_pages
+from minicrawl.report.archived_pages import kept_pages
 from minicrawl.search import indexing
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.notes import Notes

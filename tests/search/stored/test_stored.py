@@ -9,7 +9,7 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.report.archived import stored_parts
+from minicrawl.report.crawl_status import stored_parts
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.store.reader import search_folder
 from tests.search.stored.stores import PAGES, read_into

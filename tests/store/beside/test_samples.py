@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.outline import outline
-from minicrawl.store import samples as store_samples
-from minicrawl.store.derived import beside
+from minicrawl.report.crawl_status import (
+    Basis,
+    Sample,
+    fresh_sample,
+    keep_sample,
+    latest_sample,
+    samples,
+)
+from minicrawl.store.derived import MOST_SAMPLES, beside
 from minicrawl.store.reader import reading
-from minicrawl.store.samples import Basis, Sample, fresh_sample, keep_sample, latest_sample, samples
 from minicrawl.store.tables import last_step
 from tests.graph.graphs import graph_of
 from tests.stores import A, B, HandCrawl
@@ -47,9 +53,9 @@ def store(tmp_path: Path) -> Path:
     return path
 
 
-def keep(store: Path, sample: Sample) -> None:
+def keep(store: Path, sample: Sample, most: int = MOST_SAMPLES) -> None:
     with reading(store) as connection:
-        keep_sample(store, connection, sample)
+        keep_sample(store, connection, sample, most)
 
 
 def test_what_is_kept_comes_back_equal(store: Path) -> None:
@@ -91,12 +97,9 @@ def test_rates_are_over_all_runs() -> None:
     assert (found["total"], found["basis"], found["outline"]["nodes"]) == (253, "exact", 3)
 
 
-def test_a_long_crawl_keeps_the_whole_of_its_curves(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store_samples, "MOST", 8)
+def test_a_long_crawl_keeps_the_whole_of_its_curves(store: Path) -> None:
     for number in range(40):
-        keep(store, replace(SAMPLE, at=float(number + 1)))
+        keep(store, replace(SAMPLE, at=float(number + 1)), most=8)
         assert len(samples(store)) <= 8
     kept = [sample.at for sample in samples(store)]
     assert kept[0] == 1

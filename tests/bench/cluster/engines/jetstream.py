@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Self
 
-from minicrawl.cluster.engine import ClusterAccess, connected_anew
+from minicrawl.cluster.engine import ClusterAccess, connect_engine
 from minicrawl.cluster.nats.connecting import await_answer
 from minicrawl.cluster.nats.jetstream import NatsSettings
 from minicrawl.cluster.servers import LocalServers, local_servers
@@ -54,7 +54,7 @@ class JetStream:
 class _JetStreamClient:
     def __init__(self, url: str, log: int) -> None:
         self._runner, self._log = asyncio.Runner(), log
-        self._engine = self._runner.run(connected_anew(ClusterAccess(url)))
+        self._engine = self._runner.run(connect_engine(ClusterAccess(url)))
         self._revision = 0
 
     def append(self, number: int, content: bytes) -> None:

@@ -1,0 +1,395 @@
+"""Frontier: all pages in memory, that is the ledger, and the state of each page, in flat arrays.
+
+Law: the frontier is a fold over the steps. A crawl that resumes after a crash loads the last
+checkpoint, and applies the steps after it with the same code that applied them first.
+
+spending   distribution of a page's cash; it also says where the page's links are
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import repeat
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl import plugins
+from minicrawl.errors import UsageError
+from minicrawl.frontier.url_table import UrlsOf, UrlTable, no_urls
+from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
+from minicrawl.opic.estimate import Importance, Level, shares
+from minicrawl.opic.ledger import Books, Ledger, Plan, Spending, Step, StepKind
+from minicrawl.opic.money import PARTS, fixed_edge
+from minicrawl.opic.shard_channels import Channels
+from minicrawl.opic.windows import WINDOWS, Past, Window
+from minicrawl.plugins import Registry
+from minicrawl.store import tables
+from minicrawl.store.records import PaidRow, StepRow, StoreTerms
+
+if TYPE_CHECKING:
+    from minicrawl.opic.siblings import Siblings
+
+
+# ================================================================ changes
+#
+# Changes since the last checkpoint, which the store does not know yet.
+#
+# Laws: values that a checkpoint needs as of one moment are copied at that moment, and sorted later
+# by the store's thread, so that the crawl hardly stalls. Each checkpoint is stored before the next
+# is made.
+#
+# born      pages that have no row yet
+# turned    pages that had a turn: anything in their row may have changed. Their pasts are noted
+#           with each change, because looking them all up at once would stall the crawl
+# paid      pages of which only cash and in-links changed; most pages
+# gained    in-links of a page since its row was written
+
+Numbers = NDArray[np.int64]
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+class Changes:
+    """Collector of the pages whose rows changed."""
+
+    def __init__(self, saved: int = 0) -> None:
+        """`saved` is the number of pages that have a row."""
+        self.saved = saved
+        self.turned: dict[int, Past] = {}
+        self._linked, self._unlinked, self._paid = array("I"), array("I"), array("I")
+
+    def __len__(self) -> int:
+        """Return the approximate number of changed rows."""
+        pages = len(self._linked) + len(self._unlinked) + len(self._paid)
+        return pages + len(self.turned)
+
+    def turn(self, page: PageId, past: Past) -> None:
+        """Note that the page had a turn, and its new past."""
+        self.turned[page] = past
+
+    def link(self, pages: Iterable[int]) -> None:
+        """Note that these pages received a link and cash."""
+        self._linked.extend(pages)
+
+    def unlink(self, pages: Iterable[int]) -> None:
+        """Note that these pages lost a link."""
+        self._unlinked.extend(pages)
+
+    def pay(self, pages: Iterable[int]) -> None:
+        """Note that these pages received cash."""
+        self._paid.extend(pages)
+
+    def cut(self, keys: array[int]) -> Cut:
+        """Return a copy of the pages that gained links or cash, with their current cash."""
+        columns = [np.array(ids) for ids in (self._linked, self._unlinked, self._paid)]
+        pages = np.concatenate(columns)
+        gained = np.repeat(np.array([1, -1, 0], dtype=np.int8), list(map(len, columns)))
+        return Cut(pages, gained, np.frombuffer(keys, dtype=np.int64)[pages])
+
+
+class Cut:
+    """Pages, possibly repeated, with the in-links gained each time."""
+
+    def __init__(self, pages: NDArray[np.uint32], gained: NDArray[np.int8], keys: Numbers) -> None:
+        self._raw = pages, gained, keys
+
+    @cached_property
+    def _once(self) -> tuple[Numbers, Numbers, Numbers]:
+        """Distinct pages in ascending order, with their in-links gained and their keys."""
+        pages, gained, keys = self._raw
+        order = np.argsort(pages, kind="stable")
+        pages = pages[order]
+        firsts = np.flatnonzero(np.diff(pages, prepend=-1, append=-1)[:-1])
+        sums = np.add.reduceat(gained[order], firsts, dtype=np.int64) if len(firsts) else firsts
+        return pages[firsts].astype(np.int64), sums, keys[order[firsts]]
+
+    def gained(self, pages: Numbers) -> Numbers:
+        """Return the number of in-links that each of these pages gained."""
+        mine, gains, _ = self._once
+        if not len(mine):
+            return np.zeros(len(pages), dtype=np.int64)
+        places = np.minimum(np.searchsorted(mine, pages), len(mine) - 1)
+        return np.where(mine[places] == pages, gains[places], 0)
+
+    def paid(self, saved: int, turned: Numbers) -> Iterator[PaidRow]:
+        """Yield the rows of pages that were paid, but neither born nor turned."""
+        pages, gained, keys = self._once
+        stay = (pages < saved) & ~np.isin(pages, turned, assume_unique=True)
+        for start in range(0, len(stay), _ROWS_AT_ONCE):
+            block = slice(start, start + _ROWS_AT_ONCE)
+            columns = (keys, gained, pages)
+            values = (column[block][stay[block]].tolist() for column in columns)
+            yield from zip(*values, strict=True)
+
+
+class LastSpendings:
+    """Map from page to the step by which it last gave cash to links, or 0.
+
+    The store has the steps as of the last checkpoint; newer ones are in memory.
+    """
+
+    def __init__(
+        self, spending_at: Callable[[int], Spending], saved_step: Callable[[int], int]
+    ) -> None:
+        """`spending_at` reads the spending of a step, `saved_step` the last checkpoint."""
+        self.rows = 0  # number of pages in the checkpoint
+        self._spending_at = spending_at
+        self._saved_step = saved_step
+        self._young: dict[int, int] = {}
+        self._old: dict[int, int] = {}
+
+    def __getitem__(self, page: PageId) -> int:
+        step = self._young.get(page)
+        if step is None:
+            step = self._old.get(page)
+        if step is None:
+            step = self._saved_step(page) if page < self.rows else 0
+        return step
+
+    def __setitem__(self, page: PageId, step: int) -> None:
+        self._young[page] = step
+
+    def of(self, page: PageId) -> Spending:
+        """Return the last spending of the page."""
+        step = self[page]
+        return self._spending_at(step) if step else Spending(())
+
+    @property
+    def newest(self) -> Mapping[int, int]:
+        """Steps that are in no checkpoint yet. After `cut` this mapping no longer changes."""
+        return self._young
+
+    def cut(self, pages: int) -> None:
+        """Mark the newest steps as part of a checkpoint of `pages` pages."""
+        self._young, self._old = {}, self._young
+        self.rows = pages
+
+    def of_all(self, pages: int, saved: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+        """Return the steps of the first `pages` pages; `saved` are those in their rows."""
+        found = np.zeros(pages, dtype=np.uint32)
+        if saved is not None:
+            found[: len(saved)] = saved
+        for newer in (self._old, self._young):
+            found[list(newer)] = list(newer.values())
+        return found
+
+
+# ================================================================ pages
+
+_PAGES_AT_ONCE = 1 << 15
+_STATES_AT_ONCE = 1 << 21
+_PAY = frozenset((StepKind.ENDOWED, StepKind.GRANT))
+_TRADE = frozenset((StepKind.FOREIGN, StepKind.SEND, StepKind.RECEIVE))
+_TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
+
+
+def _never_saved(_page: int) -> int:
+    """Return 0: an empty store has no spending."""
+    return 0
+
+
+_WINDOWS = Registry(plugins.WINDOWS, WINDOWS)
+
+
+def _window_of(terms: StoreTerms) -> Window:
+    try:
+        make = _WINDOWS[terms.window]
+    except KeyError:
+        raise UsageError(
+            f"the window {terms.window!r} of the store is of a package that is not installed"
+        ) from None
+    return make(terms.width, terms.measures)
+
+
+class Frontier:
+    """Pages and books of a crawl. `apply` is the fold."""
+
+    def __init__(
+        self,
+        terms: StoreTerms,
+        spending_at: Callable[[int], Spending],
+        urls_of: UrlsOf = no_urls,
+        saved_step: Callable[[int], int] = _never_saved,
+    ) -> None:
+        """The arguments are queries to the store.
+
+        They return the spending of a step, the URLs of pages, and the step of a page's last
+        spending as of the last checkpoint.
+        """
+        self.terms = terms
+        window = _window_of(terms)
+        self.ledger = Ledger(windows=[window], small_edge=fixed_edge(terms.small_edge))
+        self.spendings = LastSpendings(spending_at, saved_step)
+        self.books = Books(self.ledger, self.spendings.of)
+        self.estimate = Importance(self.ledger, stands_for=self.books.stands_for)
+        self.urls = UrlTable(urls_of)
+        self.siblings: Siblings | None = None
+        """State of the siblings order, if the crawl uses it."""
+        self.channels: Channels | None = None
+        """Channels to other shards; None as long as they are unused."""
+        self.state = bytearray()
+        self.counts = Counter[int]()  # number of pages by state
+        self.last_seq = 0
+        self._changes = Changes()
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    @property
+    def window(self) -> Window:
+        """Window that accumulates the histories."""
+        return self.ledger.windows[0]
+
+    @property
+    def small_edge(self) -> float:
+        """Current share of a page's cash that goes to all pages equally."""
+        return self.ledger.edge / PARTS if self.ledger.edge else self.terms.small_edge
+
+    # ------------------------------------------------------------ steps
+
+    def apply(self, row: StepRow) -> list[Plan]:
+        """Apply one more step. Return the plans that were posted."""
+        seq, state, step = row
+        self.last_seq = seq
+        waited = step.kind in _TURNS and self.state[step.page] == State.UNREAD
+        if step.born:
+            self._bear(step.born)
+        if step.kind in _TURNS:
+            self._end_turn(seq, state, step)
+        elif step.kind is StepKind.REOPEN:
+            for page in step.spending.links:
+                self._reopen(page)
+        elif step.kind in _PAY:
+            self._changes.pay(step.spending.links)
+        elif step.kind in _TRADE:
+            self._trade(step)
+        plans = self.books.apply(step)
+        self._note_pasts(step, plans)
+        if self.siblings is not None:
+            self.siblings.apply(step, state, plans, waited=waited)
+        return plans
+
+    def _note_pasts(self, step: Step, plans: list[Plan]) -> None:
+        for plan in plans:
+            self._note(plan, step)
+        if step.kind is StepKind.PRESUME:
+            for page in step.spending.links:
+                self._changes.turn(page, self.window.past(page))
+
+    def _trade(self, step: Step) -> None:
+        """Apply a step about foreign pages, or about cash sent to or received from other shards."""
+        if self.channels is None:
+            self.channels = Channels()
+        self.channels.apply(step)
+        pages = step.spending.links
+        if step.kind is StepKind.FOREIGN:
+            for page in pages:  # none has a row yet: they were born by the last step
+                self._change_state(page, State.FOREIGN)
+        else:
+            self._changes.pay(map(self.books.stands_for, pages))
+
+    def _note(self, plan: Plan, step: Step) -> None:
+        """Note the rows changed by the plan; the page's own links are noted already."""
+        self._changes.turn(plan.page, self.window.past(plan.page))
+        if plan.links is not step.spending.links or not self.terms.links:
+            self._changes.pay(plan.links)
+        if plan.extras:
+            self._changes.pay([page for page, _ in plan.extras])
+
+    def _bear(self, count: int) -> None:
+        self.state.extend(repeat(State.UNREAD, count))
+        self.counts[State.UNREAD] += count
+
+    def _end_turn(self, seq: int, state: int, step: Step) -> None:
+        page, links = step.page, step.spending.links
+        if self.terms.links:
+            if self.state[page] != State.UNREAD:  # an unread page has no links: skip the lookup
+                self._changes.unlink(self.spendings.of(page).links)
+            self._changes.link(links)
+        keeps = self.terms.links or step.kind is StepKind.FORWARD
+        self.spendings[page] = seq if keeps and any(step.spending) else 0
+        self._change_state(page, state)
+
+    def _reopen(self, page: PageId) -> None:
+        """Make the page unread; it no longer stands for another page."""
+        if self.state[page] in STANDS_FOR_ANOTHER:
+            if self.terms.links:
+                self._changes.unlink(self.spendings.of(page).links)
+            self.spendings[page] = 0
+        self._change_state(page, State.UNREAD)
+        self._changes.turn(page, self.window.past(page))
+
+    def _change_state(self, page: PageId, state: int) -> None:
+        self.counts[self.state[page]] -= 1
+        self.counts[state] += 1
+        self.state[page] = state
+
+    # ------------------------------------------------------------ all pages
+
+    def importance(self) -> NDArray[np.float64]:
+        """Return each page's share of the importance of all known pages."""
+        found = np.empty(len(self))
+        level = self.estimate.level(self.estimate.sums())
+        for first in range(0, len(self), _PAGES_AT_ONCE):
+            end = min(first + _PAGES_AT_ONCE, len(self))
+            found[first:end] = self.importance_of(level, first, end)
+        return shares(found)
+
+    def importance_of(self, level: Level | None, first: int, end: int) -> NDArray[np.float64]:
+        """Return the importance of a range of pages, up to a common factor.
+
+        Without a level, it is the cash that flowed.
+        """
+        if level is None:
+            ledger, cash = self.ledger, self.ledger.cash_of_all(first, end)
+            found = self.window.importance(cash, ledger.now, ledger.circulation, first)
+        else:
+            found = self.estimate.of(level, first, end)
+        if self.counts[State.FOREIGN]:
+            found[self.states()[first:end] == State.FOREIGN] = 0
+        return found
+
+    def tally(self) -> dict[str, object]:
+        """Return the counts for `status`.
+
+        They are stored with each commit, so that nobody recounts.
+        """
+        states = {str(int(state)): pages for state, pages in self.counts.items() if pages}
+        return {
+            tables.STATES: states,
+            tables.RECORDED: self.ledger.recorded,
+            tables.MINTED: self.ledger.minted,
+            tables.STEPS: self.last_seq,
+        }
+
+    def states(self) -> NDArray[np.uint8]:
+        """Return the state of every page, as a view: release it before pages are born."""
+        return np.frombuffer(self.state, dtype=np.uint8)
+
+    def in_state(self, *states: State) -> Iterator[NDArray[np.uint32]]:
+        """Yield the pages in these states, in blocks."""
+        for first in range(0, len(self), _STATES_AT_ONCE):
+            block = self.states()[first : first + _STATES_AT_ONCE]
+            yield (first + np.flatnonzero(np.isin(block, states))).astype(np.uint32)
+
+    # ------------------------------------------------------------ since the last checkpoint
+
+    @property
+    def changes(self) -> int:
+        """Approximate number of rows that a checkpoint would write."""
+        return len(self) - self._changes.saved + len(self._changes)
+
+    def gained(self, pages: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Return the in-links that these pages, or all, gained since their rows were written."""
+        asked = np.arange(len(self)) if pages is None else pages
+        return self._changes.cut(self.ledger.key).gained(asked)
+
+    def take_changes(self) -> Changes:
+        """Return the changes collected so far, and start over."""
+        changes, self._changes = self._changes, Changes(len(self))
+        return changes

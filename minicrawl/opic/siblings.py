@@ -1,0 +1,581 @@
+"""Groups of siblings: pages of one host that one page introduced, in flat arrays.
+
+A group is identified by its first possible member and its host, and groups are sorted by both. So
+two binary searches find the group of a page, and two vectorised ones find those of many pages.
+
+lone    page that was introduced as the only one of its host. It belongs to no group and takes a bit
+        instead of a record: most pages of a broad crawl are lone.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from math import inf, log1p
+from operator import mul
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.model import PageId, State
+from minicrawl.opic.families import NOBODY, FamilyBudgets, Means, PostedGifts, Sites
+from minicrawl.opic.ledger import Ledger, Plan, Step, StepKind
+from minicrawl.opic.money import PARTS
+
+MOST_MEMBERS = 1000
+"""Most pages that are scanned for the best member of a group."""
+MANY = 255
+NOVELTIES = 254  # even, so that a half is one of the values
+NO_GROUP = -1
+"""Stands for the group of a lone page."""
+
+_COLUMNS = ("at", "host", "turns", "revealed")
+_HALF, _HOST = 32, (1 << 32) - 1
+_HOST_BITS, _FIRST_BITS = np.uint64(_HOST), np.uint64(_HOST << _HALF)
+
+Pages = NDArray[np.uint32]
+Numbers = NDArray[np.int64]
+
+
+class Groups:
+    """The groups, sorted by their first possible member and then by host."""
+
+    __slots__ = ("_lone", "at", "host", "members", "novelty", "revealed", "turns")
+
+    def __init__(self) -> None:
+        self.at, self.host = array("Q"), array("I")
+        """`at` packs the first possible member (high half) and the host (low half)."""
+        self.members, self.novelty = bytearray(), bytearray()
+        """`members` counts the members, with 255 for more."""
+        self.turns, self.revealed = array("I"), array("f")
+        self._lone = bytearray()
+        """One bit for each page."""
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def add(self, first: PageId, hosts: array[int], novelty: float) -> list[int]:
+        """Group pages that became known together, from id `first` on; `hosts` has the host of each.
+
+        Return the hosts of the new pages, each once in a block of `MOST_MEMBERS`.
+        """
+        self._lone += bytes((first + len(hosts) + 7 >> 3) - len(self._lone))
+        if len(hosts) == 1:  # as in most calls
+            self._lone[first >> 3] |= 1 << (first & 7)
+            return [hosts[0]]
+        found: list[int] = []
+        for start in range(0, len(hosts), MOST_MEMBERS):
+            own = hosts[start : start + MOST_MEMBERS]
+            members = _members(own)
+            if 1 in members.values():
+                _mark_lone(self._lone, first + start, own, members)
+            in_order = sorted(members)
+            self._add(first + start, in_order, members, novelty)
+            found += in_order
+        return found
+
+    def _add(
+        self, first: PageId, hosts: Iterable[int], members: Mapping[int, int], novelty: float
+    ) -> None:
+        for host in hosts:
+            if members[host] > 1:
+                self.at.append(first << _HALF | host)
+                self.host.append(host)
+                self.members.append(min(members[host], MANY))
+                self.novelty.append(round(novelty * NOVELTIES))
+                self.turns.append(0)
+                self.revealed.append(0.0)
+
+    def state(self) -> dict[str, bytes]:
+        """Return the columns by name."""
+        return {name: getattr(self, name).tobytes() for name in _COLUMNS} | {
+            "members": bytes(self.members),
+            "novelty": bytes(self.novelty),
+            "lone": bytes(self._lone),
+        }
+
+    def restore(self, state: Mapping[str, bytes]) -> None:
+        """Continue from saved columns."""
+        for name in _COLUMNS:
+            getattr(self, name).frombytes(state[name])
+        self.members += state["members"]
+        self.novelty += state["novelty"]
+        self._lone += state["lone"]
+
+    def judged(self) -> Numbers:
+        """Return the groups of which a member had its turn; other groups keep their factors."""
+        return np.flatnonzero(np.frombuffer(self.turns, dtype=np.uint32))
+
+    def count_turn(self, group: int, revealed: float) -> None:
+        """Count a member's turn and what it revealed."""
+        self.turns[group] += 1
+        self.revealed[group] += revealed
+
+    def is_lone(self, page: PageId) -> bool:
+        """Return True if the page has no siblings."""
+        return self._lone[page >> 3] >> (page & 7) & 1 == 1
+
+    def lone_among(self, pages: range) -> list[PageId]:
+        """Return the pages without siblings among these."""
+        bits = self._lone
+        return [page for page in pages if bits[page >> 3] >> (page & 7) & 1]
+
+    def are_lone(self, pages: Pages) -> NDArray[np.bool_]:
+        """Vectorised `is_lone`."""
+        bits = np.frombuffer(self._lone, dtype=np.uint8)[pages >> 3]
+        found: NDArray[np.bool_] = (bits >> (pages & 7).astype(np.uint8) & 1).astype(np.bool_)
+        return found
+
+    def of(self, pages: Pages, hosts: Pages) -> Numbers:
+        """Return the groups of these pages, which are on these hosts."""
+        found = np.full(len(pages), NO_GROUP)
+        (judged,) = (~self.are_lone(pages)).nonzero()
+        if len(judged):
+            found[judged] = self._search(pages[judged], hosts[judged])
+        return found
+
+    def _search(self, pages: Pages, hosts: Pages) -> Numbers:
+        at = np.frombuffer(self.at, dtype=np.uint64)
+        found = at.searchsorted(pages.astype(np.uint64) << _HALF | _HOST_BITS, side="right") - 1
+        (wrong,) = (np.frombuffer(self.host, dtype=np.uint32)[found] != hosts).nonzero()
+        if len(wrong):
+            found[wrong] = at.searchsorted(at[found[wrong]] & _FIRST_BITS | hosts[wrong])
+        return found
+
+    def of_one(self, page: PageId, host: int) -> int:
+        if self.is_lone(page):
+            return NO_GROUP
+        last = bisect_right(self.at, page << _HALF | _HOST) - 1
+        if self.host[last] == host:
+            return last
+        return bisect_left(self.at, self.at[last] & ~_HOST | host, 0, last + 1)
+
+    def few_members(self, group: int, host_of: array[int]) -> Sequence[PageId]:
+        """Return the members of a group with fewer than `MANY`; a range if they are consecutive."""
+        host, page = self.host[group], (self.at[group] >> _HALF) - 1
+        end = page + 1 + self.members[group]
+        if host_of[page + 1 : end].count(host) == self.members[group]:  # as in most groups
+            return range(page + 1, end)
+        found = []
+        for _ in range(self.members[group]):
+            page = host_of.index(host, page + 1)
+            found.append(page)
+        return found
+
+    def span(self, group: int, pages: int) -> tuple[int, int]:
+        """Return the range of pages that contains the members, among other pages."""
+        at = self.at[group]
+        first, after = at >> _HALF, bisect_right(self.at, at | _HOST, group)
+        end = self.at[after] >> _HALF if after < len(self.at) else pages
+        return first, min(end, first + MOST_MEMBERS)
+
+    def until(self, group: int, pages: int) -> int:
+        """Return where to stop so that the groups from `group` on span about `pages` pages."""
+        end = (self.at[group] >> _HALF) + pages << _HALF
+        return max(group + 1, bisect_left(self.at, end, group))
+
+
+def _members(hosts: array[int]) -> Mapping[int, int]:
+    """Count the pages of each host. Most pages introduce pages of a single host."""
+    count, host = len(hosts), hosts[0]
+    if hosts.count(host) == count:
+        return {host: count}
+    found: dict[int, int] = {}
+    for host in hosts:
+        found[host] = found.get(host, 0) + 1
+    return found
+
+
+def _mark_lone(
+    lone: bytearray, first: PageId, hosts: array[int], members: Mapping[int, int]
+) -> None:
+    for page in [page for page, host in enumerate(hosts, first) if members[host] == 1]:
+        lone[page >> 3] |= 1 << (page & 7)
+
+
+class OrderChanges:
+    """Changes of the order that a queue has not yet taken over."""
+
+    __slots__ = ("hosts", "of_all")
+
+    def __init__(self) -> None:
+        self.hosts: set[int] = set()
+        """Hosts whose multiplier has grown."""
+        self.of_all = False
+        """True if the means have moved."""
+
+    def __bool__(self) -> bool:
+        return self.of_all or bool(self.hosts)
+
+
+# ================================================================ shown
+#
+# What siblings have revealed: pages first seen on the same page mostly share a template and a
+# worth.
+#
+# This is an order and no ledger: cash is read, never moved. The statistics are a fold over the
+# posted plans, so the same steps in the same order give bit-identical values. Sums over all pages,
+# or over all pages of a site, take effect in *rounds* (see `families`), so that a step changes the
+# factors of a few groups only.
+#
+# group     pages of one host that one page introduced, at most a thousand. Pages that no link
+#           introduced form a group for each host and step. A page that would be the only member is
+#           lone: it has no siblings and no group.
+# u         number of pages of its own host that a page introduced when it was read. Pages of other
+#           hosts do not count: they may be out of scope, and a page that lists them says little
+#           about its siblings
+# F, S      turns of a group's members, and the sum of ln(1 + u) over them
+# novelty   new links / links of the introducing page; unknown for a page without ordinary links
+#
+# The section `values` below turns these into the worth of a page.
+
+UNKNOWN_NOVELTY = 0.5
+"""A half: neither raises nor lowers a factor."""
+
+_NOT_ASKED = frozenset(
+    (
+        State.TWIN,
+        State.ROBOTS,
+        State.SCOPE,
+        State.DEPTH,
+        State.HOST_BUDGET,
+        State.FOCUS,
+        State.ADDRESS,
+        State.TRAP,
+        State.ALLOWANCE,
+    )
+)
+"""States of pages that were closed without a request."""
+
+_MOST_POSTED = 1024
+"""Number of plans that are buffered before their gifts are counted, to bound memory."""
+
+
+class Siblings:
+    """The groups of all pages, and what their members have revealed."""
+
+    def __init__(self, ledger: Ledger, host_of: array[int], sites: Sites) -> None:
+        self.groups = Groups()
+        self.known = 0
+        """Number of pages that were introduced."""
+        self.means = Means()
+        self.budgets = FamilyBudgets(sites)
+        self.host_of = host_of
+        self.ledger = ledger
+        self.changes: OrderChanges | None = None
+        """Changes for the attached queue, or None without a queue."""
+        self.seeds: set[int] = set()
+        self._foretold: dict[int, list[range]] = {}
+        self._posted = PostedGifts()
+
+    # ------------------------------------------------------------ the fold
+
+    def apply(self, step: Step, state: int, plans: Sequence[Plan], *, waited: bool) -> None:
+        """Apply one more step with its plans. `waited`: its page was waiting.
+
+        A turn counts for its group if the page was waiting and its host was asked. A page that is
+        closed without a request says nothing about its siblings; neither does a page that is read
+        again, whose links count only as cash.
+        """
+        known = len(self.ledger.key)
+        new = range(known - step.born, known)
+        match step.kind:
+            case StepKind.VISIT | StepKind.FORWARD | StepKind.DEAD_END:
+                if state == State.MOVED and step.page in self.seeds:
+                    self.vouch(step.spending.links)
+                if waited and state not in _NOT_ASKED:
+                    self.end_turn(plans[0], new, leads_on=step.kind is not StepKind.FORWARD)
+                    return
+                if new:
+                    self.introduce(new, UNKNOWN_NOVELTY, step.page)
+                self.spend_again(plans[0])
+            case StepKind.REPLAY:
+                for plan in plans:
+                    self.spend_again(plan)
+            case StepKind.ENDOWED:
+                self.vouch(step.spending.links)
+            case StepKind.BORN if step.amount:
+                self.introduce(new, min(step.born / step.amount, 1.0), step.page)
+                self.foretell(step.page, new)
+            case StepKind.BORN if new:
+                self.introduce(new)
+
+    def introduce(
+        self, pages: range, novelty: float = UNKNOWN_NOVELTY, by: PageId | None = None
+    ) -> None:
+        """Register newborn pages, introduced by the links of page `by` or by none."""
+        self.known = pages.stop
+        hosts = self.host_of[pages.start : pages.stop]
+        found = self.groups.add(pages.start, hosts, novelty)
+        self.budgets.introduce(found, NOBODY if by is None else self.host_of[by])
+
+    def foretell(self, page: PageId, pages: range) -> None:
+        """Register pages that `page` introduces before its turn ends."""
+        self._foretold.setdefault(page, []).append(pages)
+
+    def end_turn(self, plan: Plan, new: range, *, leads_on: bool = True) -> None:
+        """Count the first turn of a page, which spent its cash by `plan` and introduced `new`
+        pages.
+
+        `leads_on` tells that the plan has the page's own links. It is False for a redirect, whose
+        plan leads to the target.
+        """
+        host = self.host_of[plan.page]
+        told = self._foretold.pop(plan.page, ()) if self._foretold else ()
+        revealed, own = len(new), self._of_host(host, new)
+        for pages in told:
+            revealed += len(pages)
+            own += self._of_host(host, pages)
+        if new:
+            links = len(plan.links) + len(plan.extras)
+            is_known = leads_on and links
+            novelty = min(revealed / links, 1.0) if is_known else UNKNOWN_NOVELTY
+            self.introduce(new, novelty, plan.page)
+        self.spend_again(plan)
+        shown = log1p(own)
+        if (group := self.groups.of_one(plan.page, host)) != NO_GROUP:
+            self.groups.count_turn(group, shown)
+        if self.means.count(shown) and self.changes is not None:
+            self.changes.of_all = True
+        if self.budgets.read(host, self.means.turns):
+            self._look_at_budgets()
+
+    def _of_host(self, host: int, pages: range) -> int:
+        return self.host_of[pages.start : pages.stop].count(host)
+
+    def spend_again(self, plan: Plan) -> None:
+        """Register the gifts of a page that spent its cash. They matter for families only."""
+        if self.budgets.has_families:
+            self._posted.post(plan)
+            if len(self._posted) >= _MOST_POSTED:
+                self.count_gifts()
+
+    def vouch(self, pages: Sequence[PageId]) -> None:
+        """Exempt pages that the user named, and pages that redirect to them, from budgets."""
+        self.seeds.update(pages)
+        self._note_hosts(self.budgets.vouch([self.host_of[page] for page in pages]))
+
+    def group_of(self, page: PageId) -> int:
+        """Return the group of a page, `NO_GROUP` if it is lone."""
+        return self.groups.of_one(page, self.host_of[page])
+
+    # ------------------------------------------------------------ budgets
+
+    def _look_at_budgets(self) -> None:
+        self.count_gifts()
+        ended = self.budgets.look()
+        self._note_hosts(self.budgets.hosts([one for one, is_more in ended.items() if is_more]))
+
+    def count_gifts(self) -> None:
+        """Credit the posted gifts to families."""
+        posted, self._posted = self._posted, PostedGifts()
+        if len(posted):
+            host_of = np.frombuffer(self.host_of, dtype=np.uint32)
+            self.budgets.incomes.earn(*posted.between_hosts(host_of))
+
+    def _note_hosts(self, hosts: Iterable[int]) -> None:
+        if self.changes is not None:
+            self.changes.hosts.update(hosts)
+
+    # ------------------------------------------------------------ what a checkpoint has
+
+    def state(self) -> dict[str, bytes]:
+        """Return the state by name."""
+        self.count_gifts()
+        foretold = [
+            (page, pages.start, pages.stop)
+            for page, told in self._foretold.items()
+            for pages in told
+        ]
+        return {
+            "foretold": array("I", chain.from_iterable(foretold)).tobytes(),
+            "seeds": array("I", sorted(self.seeds)).tobytes(),
+            **self.groups.state(),
+            **self.means.state(),
+            **self.budgets.state(),
+        }
+
+    def restore(self, state: Mapping[str, bytes], pages: int) -> None:
+        """Continue from a saved state with `pages` pages; nothing was introduced before."""
+        self.known = pages
+        numbers = array("I", state["foretold"])
+        for page, start, stop in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
+            self.foretell(page, range(start, stop))
+        self.seeds.update(array("I", state["seeds"]))
+        # Older stores have no lone pages: pages without siblings are groups of one there.
+        nobody = bytes(pages + 7 >> 3)
+        self.groups.restore({"lone": nobody, **state})
+        self.means.restore(state)
+        self.budgets.restore(state)
+
+
+# ================================================================ values
+#
+# The sibling order: pages by factor * worth.
+#
+# No state is kept here: values are computed from what siblings revealed. The scalar and vectorised
+# versions agree to the bit, because the hash of a page uses the last 16 bits of its id, the powers
+# of hashes are in a table, and factors are rounded to 65,536ths.
+#
+# worth     key * hash^-.03 of a page
+# factor    ((3 m + S) / ((3 + F) m))^(.2 r) * exp(.1 (novelty of the introducing page - .5)) of a
+#           group; F, S and novelty as in `shown`, m is the mean of S for a turn over all pages, and
+#           r the relevance. It is 1 for a lone page. A family budget limits both
+
+Floats = NDArray[np.float64]
+
+PRIOR = 3
+"""Number of average turns that a group starts with."""
+REVEALED, NOVELTY, CHANCE = 0.2, 0.1, -0.03
+"""Exponents; that of what was revealed is multiplied by the relevance."""
+
+_HASHED = (1 << 16) - 1
+
+
+def _lifts() -> Floats:
+    """Return hash^-.03 for all 16-bit numbers, the same in every run."""
+    mixed = np.arange(_HASHED + 1, dtype=np.uint32) * np.uint32(0x9E3779B1)
+    mixed ^= mixed >> 16
+    mixed *= np.uint32(0x85EBCA6B)
+    found: Floats = np.power(((mixed >> 16) + 1.0) / (_HASHED + 1), CHANCE)
+    return found
+
+
+_LIFTS = _lifts()
+_LIFT: list[float] = [*_LIFTS.tolist(), *_LIFTS[:MOST_MEMBERS].tolist()]
+"""Repeats its beginning, so that the members of any group are one slice."""
+MOST_LIFT = max(_LIFT)
+_NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(NOVELTIES + 1) / NOVELTIES - 0.5))
+_NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
+
+
+# ---------------------------------------------------------------- worth
+
+
+def worth_of(siblings: Siblings, page: PageId) -> float:
+    return siblings.ledger.key[page] * _LIFT[page & _HASHED]
+
+
+def best_of(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]:
+    """Return the best of a few pages with its worth; ties go to the first."""
+    keys, most, found = siblings.ledger.key, -inf, pages[0]
+    for page in pages:
+        own = keys[page] * _LIFT[page & _HASHED]
+        if own > most:
+            most, found = own, page
+    return most, found
+
+
+def best_in_a_row(siblings: Siblings, pages: range) -> tuple[float, PageId]:
+    """Return the best of consecutive pages with its worth; at most `MOST_MEMBERS` pages."""
+    first = pages.start & _HASHED
+    found = list(
+        map(mul, siblings.ledger.key[pages.start : pages.stop], _LIFT[first : first + len(pages)])
+    )
+    most = max(found)
+    return most, pages.start + found.index(most)
+
+
+def worths_of(siblings: Siblings, pages: Pages) -> Floats:
+    """Vectorised `worth`."""
+    keys = np.frombuffer(siblings.ledger.key, dtype=np.int64)[pages]
+    found: Floats = keys * _LIFTS[pages & _HASHED]
+    return found
+
+
+# ---------------------------------------------------------------- factor
+
+
+def factor_of(siblings: Siblings, group: int) -> float:
+    """Return the factor of a group, in 65,536ths."""
+    of, means = siblings.groups, siblings.means
+    weight = of.turns[group] + PRIOR
+    found = _NOVELTY_FACTOR[of.novelty[group]]
+    if means.mean_revealed:
+        found *= ((PRIOR + of.revealed[group] / means.mean_revealed) / weight) ** (
+            REVEALED * means.relevance
+        )
+    return _in_parts(siblings.budgets.hold_back(of.host[group], found))
+
+
+def factors_of(siblings: Siblings, groups: Numbers) -> Floats:
+    """Vectorised `factor`."""
+    of, means = siblings.groups, siblings.means
+    weight = np.frombuffer(of.turns, dtype=np.uint32)[groups] + float(PRIOR)
+    found = _NOVELTY_FACTORS[np.frombuffer(of.novelty, dtype=np.uint8)[groups]]
+    if means.mean_revealed:
+        revealed = np.frombuffer(of.revealed, dtype=np.float32)[groups].astype(np.float64)
+        found *= ((PRIOR + revealed / means.mean_revealed) / weight) ** (REVEALED * means.relevance)
+    hosts = np.frombuffer(of.host, dtype=np.uint32)[groups]
+    found = siblings.budgets.hold_back_many(hosts, found)
+    parts: Floats = np.rint(found * PARTS)
+    return parts
+
+
+def lone_factor(siblings: Siblings, host: int) -> float:
+    """Return the factor of the lone pages of a host."""
+    return _in_parts(siblings.budgets.hold_back(host, 1.0))
+
+
+def lone_factors(siblings: Siblings, hosts: Pages) -> Floats:
+    """Vectorised `lone_factor`."""
+    parts: Floats = np.rint(siblings.budgets.hold_back_many(hosts, np.ones(len(hosts))) * PARTS)
+    return parts
+
+
+def _in_parts(factor: float) -> float:
+    return float(round(factor * PARTS))
+
+
+# ---------------------------------------------------------------- both
+
+_SCALE = 2.0**-12
+"""Keys are in 16ths of atoms, factors in 65,536ths."""
+_MOST = 2.0**62
+
+
+def key_of(factor: float, worth: float) -> int:
+    """Return the key of a page, or of a group from its best member."""
+    return int(min(factor * worth * _SCALE, _MOST))
+
+
+def keys_of(factors: Floats | float, worths: Floats) -> Numbers:
+    """Vectorised `key_of`."""
+    found: Numbers = np.minimum(factors * worths * _SCALE, _MOST).astype(np.int64)
+    return found
+
+
+def page_key(siblings: Siblings, page: PageId) -> int:
+    """Return the sort key of a page: its cash times the sibling factor, in 1/16 atom."""
+    group = siblings.group_of(page)
+    if group == NO_GROUP:
+        return lone_key(siblings, page)
+    return key_of(factor_of(siblings, group), worth_of(siblings, page))
+
+
+def lone_key(siblings: Siblings, page: PageId) -> int:
+    """Return the sort key of a page that is known to be lone."""
+    if not siblings.budgets.rounds:  # then all lone pages have factor 1
+        own = siblings.ledger.key[page] * _LIFT[page & _HASHED]
+        return int(min(own * (PARTS * _SCALE), _MOST))
+    return key_of(lone_factor(siblings, siblings.host_of[page]), worth_of(siblings, page))
+
+
+def lone_keys(siblings: Siblings, pages: Pages) -> Numbers:
+    """Vectorised `lone_key`."""
+    found = worths_of(siblings, pages)
+    if not siblings.budgets.rounds:
+        return keys_of(PARTS, found)
+    hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
+    return keys_of(lone_factors(siblings, hosts), found)
+
+
+def urgency(siblings: Siblings, pages: Pages) -> Floats:
+    """Return factor * worth of these pages, in atoms: the page with the most comes first."""
+    hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
+    groups, found = siblings.groups.of(pages, hosts), lone_factors(siblings, hosts)
+    (judged,) = (groups != NO_GROUP).nonzero()
+    found[judged] = factors_of(siblings, groups[judged])
+    return found * worths_of(siblings, pages) / PARTS

@@ -1,0 +1,541 @@
+"""File formats by suffix, and the writers of CSV, TSV, JSONL and Parquet.
+
+CSV and TSV are for spreadsheets. Their cells are escaped, so a cell may differ from the page's text
+by a leading apostrophe or an escape. JSONL is for programs, and exact.
+
+Parquet files are written by DuckDB, and exact like JSONL. A row group is in memory as a whole, so
+it is limited in bytes. DuckDB checks that limit only between the chunks that it reads, and a chunk
+of a table is 2,048 rows, however large. So each block first becomes a small file, whose chunks are
+no larger than the file, and the files are then joined. DuckDB writes only to a path, so the result
+is made in a temporary folder and copied.
+"""
+
+import csv
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import TextIOWrapper
+from itertools import count
+from pathlib import Path
+from types import ModuleType
+from typing import Any, BinaryIO
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from minicrawl import plugins
+from minicrawl.errors import UsageError
+from minicrawl.own_files import replacing, scratch
+from minicrawl.plugins import Registry
+from minicrawl.report.selected_pages import COLUMNS, LINK_COLUMNS, Block, Drawing
+from minicrawl.wording import all_harmless, visible
+
+# ================================================================ rows
+
+ROW_GROUP_BYTES = 32 << 20
+_LEAST_MEMORY = 256 << 20
+_MEMORY_OF_GROUP = 8
+"""Memory limit in row groups: several copies exist while one is compressed."""
+_TYPES = {
+    "rank": "BIGINT",
+    "importance": "DOUBLE",
+    "cash": "DOUBLE",
+    "history": "DOUBLE",
+    "inlinks": "BIGINT",
+    "status": "SMALLINT",
+    "depth": "SMALLINT",
+    "first_fetched": "TIMESTAMPTZ",
+    "last_fetched": "TIMESTAMPTZ",
+    "weight": "BIGINT",
+}
+"""SQL types; the other columns of COLUMNS and LINK_COLUMNS are text."""
+_COPY = """
+COPY (FROM read_parquet(?) UNION ALL BY NAME SELECT NULL AS "{}" WHERE random() > 1)
+TO ? (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE_BYTES {})
+"""
+"""Query that joins the files.
+
+The second SELECT never returns a row. It makes every column nullable; otherwise that would depend
+on the rows, and files could not be joined.
+"""
+
+
+def write_parquet(
+    blocks: Iterable[Block],
+    file: BinaryIO,
+    columns: Sequence[str] = COLUMNS,
+    row_group_bytes: int = ROW_GROUP_BYTES,
+) -> None:
+    """Write Parquet, block by block; times are timestamps in UTC."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise UsageError(
+            "Parquet needs the package duckdb: install minicrawl[parquet], or export .csv"
+        ) from error
+    memory = max(_LEAST_MEMORY, _MEMORY_OF_GROUP * row_group_bytes)
+    typed = ", ".join(f'CAST("{name}" AS {_type(name)}) AS "{name}"' for name in columns)
+    none = ", ".join(f'NULL AS "{name}"' for name in columns)
+    with scratch("parquet") as folder:
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": f"{memory >> 20}MiB",
+            "threads": 1,  # more threads would shuffle the rows
+            "preserve_insertion_order": False,  # otherwise row groups would have no limit in bytes
+            "temp_directory": str(folder),
+        }
+        with duckdb.connect(config=config) as database:
+            parts = [str(folder / "0.parquet")]
+            empty = f"SELECT {typed} FROM (SELECT {none}) WHERE false"
+            database.execute(f"COPY ({empty}) TO ? (FORMAT parquet)", parts)
+            for block in blocks:
+                parts.append(str(folder / f"{len(parts)}.parquet"))
+                database.register("block", _as_arrays(block))
+                part = f"COPY (SELECT {typed} FROM block) TO ? (FORMAT parquet)"
+                database.execute(part, parts[-1:])
+            target = folder / "pages.parquet"
+            copy = _COPY.format(columns[0], row_group_bytes)
+            database.execute(copy, [parts, str(target)])
+        with target.open("rb") as made:
+            shutil.copyfileobj(made, file)
+
+
+CONTENTS = ("text", "html", "headings", "lang", "links")
+"""Columns of page content, for JSONL and Parquet."""
+
+
+def content_columns() -> tuple[str, ...]:
+    """Return `CONTENTS`, and the texts that packages add."""
+    return (*CONTENTS, *plugins.entry_points(plugins.TEXTS))
+
+
+RAW_TEXTS = ("end", "rel", "written")
+"""Columns that only files of links as written have."""
+
+
+def _type(name: str) -> str:
+    """Return the SQL type of a column; unknown columns are scores."""
+    if name in RAW_TEXTS or name in content_columns():
+        return "VARCHAR"
+    return _TYPES.get(name, "VARCHAR") if name in (*COLUMNS, *LINK_COLUMNS) else "DOUBLE"
+
+
+def _as_arrays(block: Block) -> dict[str, np.ndarray]:
+    return {name: np.array(values, dtype=_numpy_type(name)) for name, values in block.items()}
+
+
+def _numpy_type(name: str) -> type:
+    """Return the numpy type of a column; nullable ones are objects."""
+    if _TYPES.get(name) == "DOUBLE":
+        return np.float64
+    return np.int64 if name in {"rank", "inlinks", "depth", "weight"} else object
+
+
+_STRANGE = frozenset(
+    (
+        *("url", "host", "title", "source", "target", "original", "end", "through", "stands_for"),
+        *("text", "rel", "written", "like"),
+    )
+)
+"""Columns with text from web pages."""
+
+
+def write_csv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
+    """Write CSV by RFC 4180, but with Unix line ends."""
+    _write_cells(blocks, file, columns, ",")
+
+
+def write_tsv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
+    """Write TSV. No cell contains a tab."""
+    _write_cells(blocks, file, columns, "\t")
+
+
+def write_jsonl(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
+    """Write one JSON object per line, in ASCII without control characters."""
+    line = "{" + ", ".join(f'"{name}": %s' for name in columns) + "}\n"
+    for block in blocks:
+        values = map(_as_json, block.values())
+        lines = "".join(map(line.__mod__, zip(*values, strict=True)))
+        file.write(lines.replace("\x7f", r"\u007f").encode("ascii"))
+
+
+def _as_json(values: Sequence[Any]) -> list[str]:
+    """Return each value as JSON.
+
+    The list is encoded at once and split at line breaks, for speed.
+    """
+    encode = json.JSONEncoder(allow_nan=False, separators=("\n", ": ")).encode
+    return encode(values)[1:-1].split("\n") if values else []
+
+
+def _write_cells(
+    blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str], delimiter: str
+) -> None:
+    file.write(f"{delimiter.join(columns)}\n".encode())
+    for block in blocks:
+        cells = (
+            _quoted(all_harmless(values), delimiter) if name in _STRANGE else _cells(values)
+            for name, values in block.items()
+        )
+        lines = map(delimiter.join, zip(*cells, strict=True))
+        file.write("".join([f"{line}\n" for line in lines]).encode())
+
+
+def _cells(values: Sequence[Any]) -> Iterable[str]:
+    """Return the values as text; None is an empty cell."""
+    if None in values:
+        return ["" if value is None else str(value) for value in values]
+    return map(str, values)
+
+
+def _quoted(cells: Sequence[str], delimiter: str) -> Sequence[str]:
+    """Quote the cells that need it.
+
+    Escaped cells have no line break, so only the delimiter and quotes matter.
+    """
+    text = "".join(cells)
+    if delimiter not in text and '"' not in text:
+        return cells
+    return [_quote(cell) if delimiter in cell or '"' in cell else cell for cell in cells]
+
+
+def _quote(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"'
+
+
+Writer = Callable[[Iterable[Block], BinaryIO, Sequence[str]], None]
+"""Function that writes blocks with these columns."""
+
+ROW_WRITERS: dict[str, Writer] = {
+    "csv": write_csv,
+    "tsv": write_tsv,
+    "jsonl": write_jsonl,
+    "parquet": write_parquet,
+}
+"""Built-in writers by file suffix."""
+
+WRITERS = Registry(plugins.EXPORTERS, ROW_WRITERS)
+"""Built-in writers, and those of installed packages."""
+
+
+# ================================================================ drawings
+#
+# Graphs as files for visualization and analysis: GraphML, GEXF and DOT.
+#
+# Laws: nodes and links are written in blocks, and none is kept in memory. Untrusted text affects
+# neither the file's structure nor its readers: characters that XML forbids, and other non-printing
+# ones, are written by name, such as \\x1b. A link without a weight has weight 1.
+
+DrawingWriter = Callable[[Drawing, BinaryIO], None]
+
+_GRAPH_TYPES = {float: "double", int: "long", str: "string"}
+
+
+def write_graphml(drawing: Drawing, file: BinaryIO) -> None:
+    """Write GraphML, for networkx, igraph, yEd and Cytoscape."""
+    columns = {"label": str, **drawing.attributes}
+    keys = [_graphml_key("node", name, kind) for name, kind in columns.items()]
+    _write(
+        file,
+        '<?xml version="1.0" encoding="UTF-8"?>\n',
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n',
+        *keys,
+        _graphml_key("edge", "weight", int),
+        '<graph edgedefault="directed">\n',
+    )
+    for block in drawing.nodes:
+        attributes = zip(*(_graphml_value(name, block[name]) for name in columns), strict=True)
+        nodes = zip(block["id"], attributes, strict=True)
+        _write(file, *(f'<node id="{node}">{"".join(texts)}</node>\n' for node, texts in nodes))
+    for block in drawing.links:
+        _write(file, *map(_graphml_link, *_ends(block)))
+    _write(file, "</graph>\n</graphml>\n")
+
+
+def write_gexf(drawing: Drawing, file: BinaryIO) -> None:
+    """Write GEXF 1.3, for Gephi."""
+    _write(
+        file,
+        '<?xml version="1.0" encoding="UTF-8"?>\n',
+        '<gexf xmlns="http://gexf.net/1.3" version="1.3">\n',
+        '<graph defaultedgetype="directed" mode="static">\n',
+        '<attributes class="node" mode="static">\n',
+        *(
+            f'<attribute id="{_xml(name)}" title="{_xml(name)}" type="{_GRAPH_TYPES[kind]}"/>\n'
+            for name, kind in drawing.attributes.items()
+        ),
+        "</attributes>\n<nodes>\n",
+    )
+    for block in drawing.nodes:
+        _write(file, *_gexf_nodes(block, list(drawing.attributes)))
+    _write(file, "</nodes>\n<edges>\n")
+    numbers = count()
+    for block in drawing.links:
+        _write(file, *map(_gexf_link, numbers, *_ends(block)))
+    _write(file, "</edges>\n</graph>\n</gexf>\n")
+
+
+def write_dot(drawing: Drawing, file: BinaryIO) -> None:
+    """Write DOT, for Graphviz."""
+    _write(file, "digraph web {\n")
+    for block in drawing.nodes:
+        _write(file, *_dot_nodes(block, ["label", *drawing.attributes]))
+    for block in drawing.links:
+        _write(file, *map(_dot_link, *_ends(block)))
+    _write(file, "}\n")
+
+
+DRAWINGS: dict[str, DrawingWriter] = {
+    "graphml": write_graphml,
+    "gexf": write_gexf,
+    "dot": write_dot,
+}
+"""Writers by file suffix."""
+
+
+def _write(file: BinaryIO, *lines: str) -> None:
+    file.write("".join(lines).encode())
+
+
+def _ends(block: Block) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+    return block["source"], block["target"], block["weight"]
+
+
+def _xml(value: object) -> str:
+    return escape(visible(str(value)), {'"': "&quot;"})
+
+
+# ---------------------------------------------------------------- GraphML
+
+
+def _graphml_key(of: str, name: str, kind: type) -> str:
+    attributes = f'attr.name="{_xml(name)}" attr.type="{_GRAPH_TYPES[kind]}"'
+    return f'<key id="{_xml(name)}" for="{of}" {attributes}/>\n'
+
+
+def _graphml_value(name: str, values: Sequence[Any]) -> Iterator[str]:
+    opening = f'<data key="{_xml(name)}">'
+    return ("" if value is None else f"{opening}{_xml(value)}</data>" for value in values)
+
+
+def _graphml_link(source: int, target: int, weight: int) -> str:
+    attributes = "" if weight == 1 else f'<data key="weight">{weight}</data>'
+    return f'<edge source="{source}" target="{target}">{attributes}</edge>\n'
+
+
+# ---------------------------------------------------------------- GEXF
+
+
+def _gexf_nodes(block: Block, attributes: Sequence[str]) -> Iterator[str]:
+    columns = [_gexf_value(name, block[name]) for name in attributes]
+    for node, label, *cells in zip(block["id"], block["label"], *columns, strict=True):
+        values = f"<attvalues>{''.join(cells)}</attvalues>"
+        yield f'<node id="{node}" label="{_xml(label)}">{values}</node>\n'
+
+
+def _gexf_value(name: str, values: Sequence[Any]) -> Iterator[str]:
+    opening = f'<attvalue for="{_xml(name)}" value="'
+    return ("" if value is None else f'{opening}{_xml(value)}"/>' for value in values)
+
+
+def _gexf_link(number: int, source: int, target: int, weight: int) -> str:
+    attributes = "" if weight == 1 else f' weight="{weight}"'
+    return f'<edge id="{number}" source="{source}" target="{target}"{attributes}/>\n'
+
+
+# ---------------------------------------------------------------- DOT
+
+
+def _dot_nodes(block: Block, attributes: Sequence[str]) -> Iterator[str]:
+    columns = [_dot_value(name, block[name]) for name in attributes]
+    for node, *cells in zip(block["id"], *columns, strict=True):
+        yield f"{node} [{', '.join(filter(None, cells))}];\n"
+
+
+def _dot_value(name: str, values: Sequence[Any]) -> Iterator[str]:
+    opening = f"{_dot_text(name)}="
+    return ("" if value is None else f"{opening}{_dot_text(value)}" for value in values)
+
+
+def _dot_text(value: object) -> str:
+    """Return a quoted string. Backslashes are escaped, as DOT labels interpret them."""
+    text = visible(str(value)).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+def _dot_link(source: int, target: int, weight: int) -> str:
+    attributes = "" if weight == 1 else f" [weight={weight}]"
+    return f"{source} -> {target}{attributes};\n"
+
+
+# ================================================================ figures
+#
+# Figures as PNG, with their numbers as CSV.
+#
+# Laws: a figure is written atomically, so that an incomplete one never replaces a good one. Unknown
+# values are not drawn.
+
+_FEW_DECADES = (2, 0.5)
+"""Axes of at most this many decades have labels between the powers of ten, too."""
+
+
+_MARKED = 10
+"""Maximum points of a line with markers."""
+
+
+_COLOURS = 10
+"""Number of colours; after that they repeat, with dashed lines."""
+
+
+_MARKERS = "ox+s"
+"""Markers that do not hide each other where points of two lines coincide."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlotLine:
+    """One curve. `error` has the standard errors of y, if there are several draws."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    error: Sequence[float] | None = None
+    names: Sequence[str] = ()
+    """On a map: the name of each point, or one label for the middle of the line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """Content of a figure."""
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    lines: Sequence[PlotLine]
+    log_x: bool = False
+    log_y: bool = False
+    points: bool = False
+    """Draw points only, without lines."""
+    is_map: bool = False
+    """Draw a map: the first line is points with names, the others connect two of them."""
+
+
+def write(out: Path, figure: Figure) -> tuple[Path, Path]:
+    """Write the numbers and the picture of a figure into a folder. Return both files."""
+    numbers, picture = out / f"{figure.name}.csv", out / f"{figure.name}.png"
+    with replacing(numbers) as file:
+        _write_csv(file, figure)
+    plot = pyplot()
+    canvas, axes = plot.subplots(figsize=(8, 5.5), layout="constrained")
+    if figure.is_map:
+        _draw_map(axes, figure)
+    else:
+        draw(plot, axes, figure)
+    with replacing(picture) as file:
+        canvas.savefig(file, format="png", dpi=120)
+    plot.close(canvas)
+    return numbers, picture
+
+
+def pyplot() -> ModuleType:
+    """Return matplotlib's pyplot. Raises UsageError if it is not installed.
+
+    Call this before computing anything, so that a missing package costs no time.
+    """
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise UsageError("figures need matplotlib: pip install 'minicrawl[lab]'") from error
+    mpl.use("agg")
+    from matplotlib import pyplot as found
+
+    return found
+
+
+def prepare(out: Path) -> None:
+    """Create the folder.
+
+    Raises UsageError for what cannot be drawn, before anything is computed.
+    """
+    pyplot()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {out} for the figures: {error}") from error
+    if not os.access(out, os.W_OK):
+        raise UsageError(f"cannot write figures into {out}: permission denied")
+
+
+def _write_csv(file: BinaryIO, figure: Figure) -> None:
+    text = TextIOWrapper(file, encoding="utf-8", newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    has_errors = any(line.error for line in figure.lines)
+    rows.writerow(["line", figure.x_label, figure.y_label, *(["standard error"] * has_errors)])
+    for line in figure.lines:
+        columns = (line.x, line.y, *([line.error] if line.error else []))
+        rows.writerows((line.label, *row) for row in zip(*columns, strict=True))
+    text.detach()
+
+
+def draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
+    """Draw the figure into these axes."""
+    for number, line in enumerate(figure.lines):
+        (drawn,) = axes.plot(line.x, line.y, label=line.label, **_style(figure, number))
+        if line.error:
+            ends = [(y - error, y + error) for y, error in zip(line.y, line.error, strict=True)]
+            band = {"color": drawn.get_color(), "alpha": 0.2, "linewidth": 0}
+            axes.fill_between(line.x, *zip(*ends, strict=True), **band)
+    axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
+    axes.set_xscale("log" if figure.log_x else "linear")
+    axes.set_yscale("log" if figure.log_y else "linear")
+    for axis, is_log in ((axes.xaxis, figure.log_x), (axes.yaxis, figure.log_y)):
+        if is_log:
+            axis.set_major_formatter(plot.FuncFormatter(lambda value, _place: f"{value:g}"))
+            axis.set_minor_formatter(plot.LogFormatter(minor_thresholds=_FEW_DECADES))
+    if not figure.log_x and all(isinstance(x, int) for line in figure.lines for x in line.x):
+        axes.xaxis.set_major_locator(plot.MaxNLocator(integer=True))
+    axes.grid(visible=True, which="both", alpha=0.3)
+    axes.legend()
+
+
+def _draw_map(axes: Any, figure: Figure) -> None:
+    places, *joining = figure.lines
+    for line in joining:
+        axes.plot(line.x, line.y, color="0.6", zorder=1)
+        middle = (sum(line.x) / len(line.x), sum(line.y) / len(line.y))
+        axes.annotate(line.names[0], middle, fontsize="small", backgroundcolor="white")
+    axes.scatter(places.x, places.y, s=300, zorder=2)
+    for name, x, y in zip(places.names, places.x, places.y, strict=True):
+        axes.annotate(name, (x, y), ha="center", va="center", color="white", zorder=3)
+    axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
+    axes.set_aspect("equal", adjustable="datalim")
+
+
+def _style(figure: Figure, number: int) -> dict[str, Any]:
+    if figure.points:
+        return {"marker": _MARKERS[number % len(_MARKERS)], "fillstyle": "none", "linestyle": ""}
+    return {
+        "marker": "." if len(figure.lines[number].x) <= _MARKED else None,
+        "linestyle": "-" if number < _COLOURS else "--",
+    }
+
+
+# ================================================================ names
+
+WEB_ARCHIVES = ("warc.gz", "wacz")
+"""Formats of pages with their content."""
+
+FORMATS = (*ROW_WRITERS, *DRAWINGS, *WEB_ARCHIVES)
+"""Built-in formats: rows, drawings of graphs, web archives."""
+
+
+def format_of(path: Path, name: str | None = None) -> str:
+    """Return the format of this name, or that of the file's suffix."""
+    ending = path.suffix.removeprefix(".").lower()
+    in_full = "".join(path.suffixes[-2:]).removeprefix(".").lower()
+    suffix = name or (in_full if in_full in WEB_ARCHIVES else ending)
+    if suffix not in FORMATS and suffix not in WRITERS:
+        known = ", ".join(f".{known}" for known in dict.fromkeys((*FORMATS, *WRITERS)))
+        raise UsageError(f"{path}: unknown format; use one of {known}, or --format")
+    return suffix

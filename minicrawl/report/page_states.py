@@ -1,0 +1,613 @@
+"""States of pages: failures by kind, changes since a time, and why a page has its rank.
+
+errors   pages that failed or were refused: by kind, by host and one by one
+reasons  reasons for the rank and state of one page
+changes  pages that are new, changed or gone
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from heapq import nlargest
+from itertools import islice
+from math import isnan
+from typing import NamedTuple
+
+import numpy as np
+
+from minicrawl.errors import Damaged
+from minicrawl.model import READ_STATES, FailureKind, PageId, State
+from minicrawl.progress import Progress
+from minicrawl.report.selected_pages import Pages, hosts_named, pages_of_host
+from minicrawl.report.snapshot import (
+    LABELS,
+    Convergence,
+    QueuePosition,
+    Snapshot,
+    convergence_of,
+    page_of,
+    places_of_largest,
+    queue_position,
+    rank_of,
+    saved_ranks,
+    scores,
+)
+from minicrawl.report.store_graph import CashGifts, CashSoFar, gifts_to, history_of
+from minicrawl.store import questions, tables
+from minicrawl.store.reader import archive_folder
+from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow, reporting_damage
+from minicrawl.wording import counted, iso
+
+# ================================================================ errors
+#
+# Pages that failed or were refused: by kind, by host and one by one.
+#
+# Law: the detail of a page is that of its last request with the page's outcome. A page without a
+# request has the detail of its host.
+#
+# failure    a page whose requests failed, or that was not requested because its host was down
+# refusal    a page that minicrawl did not want; refusals are counted, and listed only if their kind
+#            is named
+
+_PAGES_AT_ONCE = 10_000
+
+
+class KindHelp(NamedTuple):
+    """Meaning of a kind of failure, with advice."""
+
+    means: str
+    helps: str
+
+
+_LATER = "run the crawl again after an hour"
+
+KINDS = {
+    State.DNS: KindHelp("the host name has no address", f"check the spelling, or {_LATER}"),
+    State.CONNECT: KindHelp("the host does not accept connections", _LATER),
+    State.PROXY: KindHelp("the proxy is down or refuses", "see the detail, mend the proxy"),
+    State.TLS: KindHelp("bad certificate or handshake", "see the detail"),
+    State.TIMEOUT: KindHelp("no complete response in time", f"a longer --timeout, or {_LATER}"),
+    State.RESET: KindHelp(
+        "the connection ended before the response", f"a longer --delay, or {_LATER}"
+    ),
+    State.PROTOCOL: KindHelp("the response is not HTTP", "see the detail"),
+    State.ENCODING: KindHelp("the body cannot be decoded", "only the server's owner can fix it"),
+    State.TOO_LARGE: KindHelp("far too large", "see the detail"),
+    State.CROWDED: KindHelp("too many large bodies at once", "a smaller --concurrency"),
+    State.THROTTLED: KindHelp("429: too many requests", f"a longer --delay, or {_LATER}"),
+    State.SERVER_ERROR: KindHelp("5xx: the server has a problem", _LATER),
+    State.NOT_FOUND: KindHelp("404, 410: there is no such page", "nothing: old links are normal"),
+    State.CLIENT_ERROR: KindHelp("any other 4xx, such as 403", "set --contact; --auth for 401"),
+    State.BAD_STATUS: KindHelp(
+        "a status that makes no sense here", "only the server's owner can fix it"
+    ),
+    State.BAD_REDIRECT: KindHelp("a redirect to nowhere, or too many", "see the detail"),
+    State.INTERRUPTED: KindHelp(
+        "minicrawl ended the request for another one", "nothing: it is retried"
+    ),
+    State.LOST: KindHelp("the worker process ended", "check that there is enough memory"),
+    State.ROBOTS: KindHelp("robots.txt forbids it or is not available", "the owner may change it"),
+    State.SCOPE: KindHelp("outside the scope", "a wider --scope or --allow, a narrower --deny"),
+    State.DEPTH: KindHelp("too many links away from the seeds", "a larger --max-depth"),
+    State.HOST_BUDGET: KindHelp(
+        "its host has reached --per-host-pages", "a larger --per-host-pages"
+    ),
+    State.FOCUS: KindHelp("too many links away from pages in focus", "a larger --focus-only"),
+    State.ADDRESS: KindHelp("the address is not public", "--allow-private, if it is yours"),
+    State.TYPE: KindHelp("of a type that is not read", "--types, if its links matter"),
+    State.TRAP: KindHelp("probably a trap: endless similar pages", "the detail has the limit"),
+    State.ALLOWANCE: KindHelp("its host or site has used up its quota", "the detail has the limit"),
+}
+"""Failures, then refusals."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorQuery:
+    """Selection of pages to report. Without kinds, all failures; `count` 0 is all."""
+
+    kinds: frozenset[State] = frozenset()
+    host: str | None = None
+    count: int = 0
+
+
+class ErrorKind(NamedTuple):
+    """Pages and requests of one kind; the share is that of all requests."""
+
+    kind: str
+    pages: int
+    requests: int
+    share: float
+    means: str
+    helps: str
+
+
+class FailingHost(NamedTuple):
+    """Host with its most frequent kind and its last detail."""
+
+    host: str
+    pages: int
+    kind: str
+    detail: str
+
+
+class FailedPage(NamedTuple):
+    """Failed page. `at` is None if it was not requested."""
+
+    url: str
+    kind: str
+    status: int | None
+    detail: str
+    at: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorReport:
+    """Report: most frequent kinds and hosts first, latest pages first."""
+
+    kinds: list[ErrorKind]
+    hosts: list[FailingHost]
+    pages: list[FailedPage]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the report as a JSON document."""
+        return {
+            "kinds": [kind._asdict() for kind in self.kinds],
+            "hosts": [host._asdict() for host in self.hosts],
+            "pages": [page._asdict() for page in self.pages],
+        }
+
+
+def errors(snapshot: Snapshot, query: ErrorQuery) -> ErrorReport:
+    """Return a report on the failures in this store."""
+    with reporting_damage(snapshot.path):
+        pages = pages_of_host(snapshot, query.host)
+        shown = query.kinds or frozenset(state for state in KINDS if state.is_failure)
+        failed = pages[np.isin(snapshot.states[pages], list(shown))]
+        return ErrorReport(
+            kinds=list(_kinds(snapshot, pages, query)),
+            hosts=list(_hosts(snapshot, failed, query.count)),
+            pages=list(_one_by_one(snapshot, failed, query.count)),
+        )
+
+
+def _kinds(snapshot: Snapshot, pages: Pages, query: ErrorQuery) -> Iterator[ErrorKind]:
+    """Yield failures, then refusals, most frequent first."""
+    hosts = None if query.host is None else hosts_named(snapshot, query.host)
+    requests = questions.outcomes(snapshot.connection, hosts)
+    counts = np.bincount(snapshot.states[pages], minlength=max(State) + 1).tolist()
+    total = sum(requests.values())
+    kinds = query.kinds or KINDS
+    for state in sorted(kinds, key=lambda state: (not state.is_failure, -counts[state], state)):
+        asked = requests.get(state.outcome, 0)
+        if counts[state] or asked:
+            share = asked / total if asked else 0.0
+            yield ErrorKind(state.label, counts[state], asked, share, *KINDS[state])
+
+
+def _hosts(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailingHost]:
+    """Yield the hosts with most of these pages."""
+    hosts = snapshot.host_of[pages]
+    order = np.argsort(hosts, kind="stable")
+    found, starts, counts = np.unique(hosts[order], return_index=True, return_counts=True)
+    worst = np.argsort(-counts, kind="stable")[: count or None]
+    details = _last_details(snapshot, pages, set(found[worst].tolist()))
+    states = snapshot.states[pages][order]
+    for place in worst.tolist():
+        host, start = int(found[place]), starts[place]
+        usual = int(np.bincount(states[start : start + counts[place]]).argmax())
+        yield FailingHost(
+            snapshot.origins[host],
+            int(counts[place]),
+            LABELS[usual],
+            details.get(host) or _trouble(snapshot, host),
+        )
+
+
+def _last_details(snapshot: Snapshot, pages: Pages, hosts: set[int]) -> dict[int, str]:
+    """Return status and detail of the last of these requests, by host."""
+    details: dict[int, str] = {}
+    for row in _last_requests(snapshot, pages):
+        host = int(snapshot.host_of[row.page])
+        if host in hosts:
+            details.setdefault(host, f"{row.status or ''} {row.detail}".strip())
+            if len(details) == len(hosts):
+                break
+    return details
+
+
+def _one_by_one(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailedPage]:
+    """Yield the requested pages, latest first, then the others, newest first."""
+    rows = {row.page: row for row in islice(_last_requests(snapshot, pages), count or None)}
+    unasked = np.setdiff1d(pages, list(rows))[::-1]
+    shown = [*rows, *unasked.tolist()][: count or None]
+    for start in range(0, len(shown), _PAGES_AT_ONCE):
+        block = shown[start : start + _PAGES_AT_ONCE]
+        for page, url in zip(
+            block, questions.locations(snapshot.connection, block).urls, strict=True
+        ):
+            yield _failed_page(snapshot, page, url, rows.get(page))
+
+
+def _failed_page(snapshot: Snapshot, page: PageId, url: str, row: FetchRow | None) -> FailedPage:
+    kind = LABELS[int(snapshot.states[page])]
+    if row is None:
+        return FailedPage(url, kind, None, _trouble(snapshot, int(snapshot.host_of[page])), None)
+    return FailedPage(url, kind, row.status, row.detail, iso(row.at))
+
+
+def _last_requests(snapshot: Snapshot, pages: Pages) -> Iterator[FetchRow]:
+    """Yield the last request of each page with the page's outcome, latest first."""
+    states, waiting = snapshot.states.tobytes(), np.zeros(len(snapshot), dtype=np.bool_)
+    waiting[pages] = True
+    awaited = bytearray(waiting.tobytes())
+    outcomes = {state.value: state.outcome for state in KINDS}
+    for row in questions.failed_requests(snapshot.connection):
+        if awaited[row.page] and row.outcome in (outcomes[states[row.page]], NOT_ASKED):
+            awaited[row.page] = False
+            yield row
+
+
+def _trouble(snapshot: Snapshot, host: int) -> str:
+    """Return the last problem of a host, or ""."""
+    row = tables.host(snapshot.connection, host)
+    return "" if row is None else row.trouble or ""
+
+
+# ================================================================ reasons
+#
+# Reasons for the rank and state of a page: its cash, where that came from, and what it waits for.
+
+_SOURCES_SHOWN = 10
+_FETCHES_SHOWN = 5
+_ALIKE_SHOWN = 10
+
+_ENDED = {
+    State.FETCHED: "it was read",
+    State.ROBOTS: "the robots.txt of its host forbids it, or is not available",
+    State.SCOPE: "it is outside the scope of the crawl, so it is ranked but not fetched",
+    State.DEPTH: "it is more than --max-depth links away from the seeds",
+    State.HOST_BUDGET: "its host has reached --per-host-pages",
+    State.FOCUS: "it is not in focus, and more than --focus-only links away from the seeds "
+    "and from pages in focus",
+    State.ADDRESS: "its address is not public",
+    State.TYPE: "it is of a type that is not read (--types)",
+    State.TRAP: "it is probably part of a trap: endless similar pages",
+    State.ALLOWANCE: "its host or its site has used up its quota",
+    State.MOVED: "it redirects to",
+    State.CANONICAL: "its canonical URL is",
+    State.ALIAS: "it has the same content as",
+    State.FOREIGN: "it is a page of another shard of the crawl, which reads it",
+    State.TWIN: "it was not requested, because by its URL it is the same as",
+} | {State.of(kind): f"its requests failed: {kind.value}" for kind in FailureKind}
+
+
+class CashSource(NamedTuple):
+    """Page that gave cash to another: units given, and share of all cash received."""
+
+    url: str
+    amount: float
+    share: float
+
+
+class Fetch(NamedTuple):
+    """One request for the page."""
+
+    at: str
+    outcome: str
+    status: int | None
+    detail: str
+
+
+class RankScore(NamedTuple):
+    """Score and rank of the page by one rank; None if the page was found later."""
+
+    name: str
+    score: float | None
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Everything that the store knows about a page."""
+
+    url: str
+    original: str | None
+    state: str
+    rank: int
+    importance: float
+    convergence: Convergence | None
+    cash: float
+    history: float
+    depth: int
+    inlinks: int
+    title: str
+    status: int | None
+    first_fetched: str | None
+    last_fetched: str | None
+    stands_for: str | None
+    near_duplicates: list[str]
+    """URLs of near-duplicates, the one found first at the beginning."""
+    place: QueuePosition | None
+    ranks: list[RankScore]
+    reasons: list[str]
+    fetches: list[Fetch]
+    givers: list[CashSource]
+    received: list[CashSoFar]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the explanation as a JSON document."""
+        return asdict(self) | {
+            "place": self.place and self.place._asdict(),
+            "ranks": [score._asdict() for score in self.ranks],
+            "fetches": [fetch._asdict() for fetch in self.fetches],
+            "givers": [giver._asdict() for giver in self.givers],
+            "received": [moment._asdict() for moment in self.received],
+        }
+
+
+def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None) -> Explanation:
+    """Return an explanation of the page that the user named."""
+    page = page_of(snapshot, text)
+    (found_url,), _, (depth,) = questions.locations(snapshot.connection, [page])
+    document = tables.document(snapshot.connection, page)
+    alone = np.array([page])
+    state = State(snapshot.frontier.state[page])
+    target = snapshot.frontier.books.stands_for(page)
+    position = queue_position(snapshot, page) if state is State.UNREAD else None
+    gifts = gifts_to(snapshot, page, tell)
+    return Explanation(
+        url=found_url,
+        original=tables.original(snapshot.connection, page),
+        state=state.label,
+        rank=rank_of(snapshot.importance, page),
+        importance=float(snapshot.importance[page]),
+        convergence=convergence_of(snapshot),
+        cash=float(snapshot.cash(alone)[0]),
+        history=float(snapshot.histories(alone)[0]),
+        depth=depth,
+        inlinks=int(snapshot.inlinks_of(alone)[0]),
+        title=document.title if document else "",
+        status=document.status or None if document else None,
+        first_fetched=iso(document.first_at) if document else None,
+        last_fetched=iso(document.last_at) if document else None,
+        stands_for=None if target == page else snapshot.url(target),
+        near_duplicates=_near_duplicates(snapshot, page),
+        place=position,
+        ranks=_rank_scores(snapshot, page),
+        reasons=_reasons(snapshot, page, state, position),
+        fetches=[_fetch(row) for row in _last_fetches(snapshot, page)],
+        givers=_cash_sources(snapshot, gifts),
+        received=history_of(snapshot, gifts),
+    )
+
+
+def _near_duplicates(snapshot: Snapshot, page: PageId) -> list[str]:
+    alike = snapshot.near_duplicates.like(page)[:_ALIKE_SHOWN]
+    return [snapshot.url(other) for other in alike]
+
+
+def _rank_scores(snapshot: Snapshot, page: PageId) -> list[RankScore]:
+    names = [one.row.name for one in saved_ranks(snapshot.path, snapshot.connection)]
+    return [_rank_score(snapshot, name, page) for name in names]
+
+
+def _rank_score(snapshot: Snapshot, name: str, page: PageId) -> RankScore:
+    values = scores(snapshot, name)
+    if isnan(values[page]):
+        return RankScore(name, None, None)
+    return RankScore(name, float(values[page]), rank_of(values, page))
+
+
+def _fetch(row: FetchRow) -> Fetch:
+    return Fetch(iso(row.at), row.outcome, row.status, row.detail)
+
+
+def _last_fetches(snapshot: Snapshot, page: PageId) -> list[FetchRow]:
+    return tables.last_fetches(snapshot.connection, page, _FETCHES_SHOWN)
+
+
+# ---------------------------------------------------------------- reasons
+
+
+def _reasons(
+    snapshot: Snapshot, page: PageId, state: State, position: QueuePosition | None
+) -> list[str]:
+    if position is not None and snapshot.frontier.terms.imported:
+        return ["it has no links in the imported graph"]
+    if position is not None:
+        return _reasons_to_wait(snapshot, page, position)
+    reasons = [*_ended(snapshot, page, state), *_why_not_requested(snapshot, page)]
+    host = _host(snapshot, page)
+    if host.trouble and not state.was_read and not _last_fetches(snapshot, page):
+        reasons.append(f"the problem of its host was: {host.trouble}")
+    if state is State.ROBOTS and host.robots_until is not None:
+        until = iso(host.robots_until)
+        reasons.append(f"a crawl that runs after {until} asks for robots.txt again")
+    return reasons
+
+
+def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:
+    end = snapshot.frontier.books.stands_for(page)
+    if end != page:
+        return [f"{_ENDED[state]} {snapshot.url(end)}, which gets its links"]
+    from minicrawl.web.scope import may_be_html
+
+    url = snapshot.url(page)
+    if state is State.TYPE and not may_be_html(url) and not _was_requested(snapshot, page):
+        ending = url.partition("?")[0].rpartition(".")[2]
+        return [f"its URL ends in .{ending}, so it is no page and was not requested"]
+    return [_ENDED[state]]
+
+
+def _was_requested(snapshot: Snapshot, page: PageId) -> bool:
+    """Return True if its last request got a response: seeds are requested whatever their suffix."""
+    last = tables.last_fetches(snapshot.connection, page, 1)
+    return any(row.status is not None for row in last)
+
+
+def _why_not_requested(snapshot: Snapshot, page: PageId) -> list[str]:
+    """Return why the crawl skipped the page, if that was its last decision."""
+    last = tables.last_fetches(snapshot.connection, page, 1)
+    return [row.detail for row in last if row.outcome == NOT_ASKED]
+
+
+_ORDERED = {
+    "greedy": ("with more cash", "has the most cash"),
+    "siblings": ("with more to expect", "has the most to expect"),
+    "breadth-first": ("that were found before it", "was found first"),
+    "random": ("that were drawn before it", "was drawn first"),
+}
+"""Phrases by strategy: for the pages ahead, and for the first page."""
+
+
+def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) -> list[str]:
+    ahead, ahead_on_host = position.of_all - 1, position.of_host - 1
+    before, first = _ORDERED[snapshot.strategy]
+    reasons = [
+        f"it waits for {counted(ahead, 'page')} {before}, {ahead_on_host:,} on its host"
+        if ahead
+        else f"it {first} of all unread pages"
+    ]
+    host = _host(snapshot, page)
+    if host.wait_until is not None:
+        reasons.append(f"its host asked for a pause until {iso(host.wait_until)}")
+    from minicrawl.web.robots import Rules
+
+    rules = None if host.robots is None else Rules.from_text(host.robots)
+    if rules is None:
+        reasons.append("the robots.txt of its host was not requested yet")
+    elif not rules.allows(snapshot.url(page)):
+        reasons.append("the robots.txt of its host forbids it, so it will not be requested")
+    elif rules.crawl_delay_s is not None:
+        reasons.append(f"its host asks for a delay of {rules.crawl_delay_s:g} s")
+    return reasons
+
+
+def _host(snapshot: Snapshot, page: PageId) -> HostRow:
+    number = int(snapshot.host_of[page])
+    return tables.host(snapshot.connection, number) or HostRow(number, "")
+
+
+def _cash_sources(snapshot: Snapshot, gifts: CashGifts) -> list[CashSource]:
+    """Return the pages that gave most, by their last spendings."""
+    total = float(gifts.units.sum())
+    amounts = zip(gifts.givers.tolist(), gifts.units.tolist(), strict=True)
+    largest = nlargest(_SOURCES_SHOWN, amounts, key=lambda gift: gift[1])
+    return [
+        CashSource(snapshot.url(giver), amount, amount / total)
+        for giver, amount in largest
+        if amount
+    ]
+
+
+# ================================================================ changes
+#
+# Pages that are new, changed or gone since a given time.
+#
+# new      read for the first time since then changed  read before, and different when read again:
+# the text differs from that of the last version before. A new session id, comment or attribute does
+# not change the text. If the archive lacks one of the versions, any different byte counts, and
+# words are not counted moved    read before, now a redirect gone     read before, now nonexistent
+# failed   read before, now failing refused  read before, now forbidden
+#
+# Law: a page has one row, for its current state. A page whose failed request will be retried counts
+# as unchanged.
+
+NEW, CHANGED = "new", "changed"
+_MOVED, _GONE, _FAILED, _REFUSED = "moved", "gone", "failed", "refused"
+
+
+class Change(NamedTuple):
+    """Changed page."""
+
+    importance: float
+    what: str
+    at: str
+    status: int | None
+    old_words: int | None
+    new_words: int | None
+    url: str
+    title: str
+
+
+def changes(
+    snapshot: Snapshot, since: float | None = None, host: str | None = None
+) -> list[Change]:
+    """Return the changes since a time, or since the last run began; most important pages first."""
+    if since is None:
+        since = tables.last_run(snapshot.connection)
+    found = _found(snapshot, since)
+    texts = dict(_text_changes(snapshot, found, since))
+    found = {page: told for page, told in found.items() if texts.get(page) is not SAME}
+    chosen = np.array(sorted(found), dtype=np.int64)
+    if host is not None:
+        chosen = chosen[np.isin(snapshot.host_of[chosen], hosts_named(snapshot, host))]
+    chosen = chosen[places_of_largest(snapshot.importance[chosen], 0)]
+    return list(_rows(snapshot, chosen.tolist(), found, texts))
+
+
+Words = tuple[int, int] | None
+SAME: Words = (-1, -1)
+"""Value of a page whose text has not changed."""
+
+
+def _text_changes(
+    snapshot: Snapshot, found: Mapping[int, tuple[str, float]], since: float
+) -> Iterator[tuple[int, Words]]:
+    """Yield the words before and now of each changed page with both versions in the archive."""
+    changed = [page for page, (what, _) in found.items() if what == CHANGED]
+    has_pages = tables.archive_end(snapshot.connection) is not None
+    if not changed or not has_pages or not archive_folder(snapshot.path).is_dir():
+        return
+    from minicrawl.report.archived_pages import kept_pages, texts_around
+
+    with kept_pages(snapshot) as archive:
+        for page in changed:
+            with suppress(Damaged):  # `minicrawl check` reports it
+                texts = texts_around(archive, snapshot.url(page), since)
+                yield page, None if texts is None else _words(*texts)
+
+
+def _words(before: str, now: str) -> Words:
+    old, new = before.split(), now.split()
+    return SAME if old == new else (len(old), len(new))
+
+
+def _found(snapshot: Snapshot, since: float) -> dict[int, tuple[str, float]]:
+    """Return what happened to each page, and when."""
+    connection, states = snapshot.connection, snapshot.states
+    found = {page: (CHANGED, at) for page, at in questions.changes(connection, since)}
+    found |= {page: (NEW, at) for page, at in questions.pages_read_since(connection, since)}
+    is_there = (State.UNREAD, *READ_STATES)
+    read = np.array(questions.pages_read_ever(connection), dtype=np.int64)
+    lost = read[~np.isin(states[read], is_there)].tolist()
+    for page, at in zip(lost, questions.ends(connection, lost), strict=True):
+        is_new = found.pop(page, ("", 0.0))[0] == NEW  # it appeared and disappeared since then
+        if at is not None and at >= since and not is_new:
+            found[page] = _end_of(State(int(states[page]))), at
+    return found
+
+
+def _end_of(state: State) -> str:
+    if state in (State.MOVED, State.TWIN):
+        return _MOVED
+    if state is State.NOT_FOUND:
+        return _GONE
+    return _FAILED if state.is_failure else _REFUSED
+
+
+def _rows(
+    snapshot: Snapshot,
+    pages: list[int],
+    found: Mapping[int, tuple[str, float]],
+    texts: Mapping[int, Words],
+) -> Iterator[Change]:
+    connection = snapshot.connection
+    titles = {row.page: row.title for row in questions.documents(connection, pages)}
+    urls = questions.locations(connection, pages).urls
+    statuses = questions.last_statuses(connection, pages)
+    shares = snapshot.importance[pages].tolist()
+    for page, share, url, status in zip(pages, shares, urls, statuses, strict=True):
+        what, at = found[page]
+        old, new = texts.get(page) or (None, None)
+        yield Change(share, what, iso(at), status, old, new, url, titles[page])

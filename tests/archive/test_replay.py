@@ -1,0 +1,92 @@
+"""Web archives of a real crawl: other programs read every record, and a replay has all pages."""
+
+import os
+from contextlib import closing
+from http import HTTPStatus
+from pathlib import Path
+
+import pytest
+
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import RecordKind
+from minicrawl.cli import main
+from tests.archive.replaying import body, replayed
+
+STORE = "data/demo.db"
+PAGES = "80"
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a crawl of the demo, and its pages in all forms."""
+    folder = tmp_path_factory.mktemp("crawled")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        crawl = ["crawl", "--demo", "--pages", PAGES, "--keep", "pages", "--warc", "warcs"]
+        assert main([*crawl, "--workers", "0", "--quiet"]) == 0
+        for name in ("site.warc.gz", "site.wacz"):
+            assert main(["export", name, "--noindex", "--store", STORE]) == 0
+    finally:
+        os.chdir(before)
+    (file,) = (folder / "warcs").glob("*.warc.gz")
+    file.rename(folder / "live.warc.gz")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def kept(crawled: Path) -> dict[str, bytes]:
+    """The bodies of all pages, by URL."""
+    found: dict[str, bytes] = {}
+    with closing(ArchiveReader(crawled / f"{STORE}-pages")) as archive:
+        for row in archive.index.rows(archive.end):
+            if row.kind != RecordKind.DICTIONARY:
+                answer = archive.answer(row.place)
+                if answer.status == HTTPStatus.OK:
+                    found[answer.spelled or answer.url] = answer.body
+    assert len(found) >= int(PAGES) // 2
+    return found
+
+
+@pytest.mark.parametrize("name", ["live.warc.gz", "site.warc.gz"])
+def test_warcio_finds_nothing_wrong(
+    crawled: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cli = pytest.importorskip("warcio.cli")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["check", "-v", str(crawled / name)])
+    told = capsys.readouterr().out
+    assert (ended.value.code or 0) == 0, told
+    assert "digest pass" in told
+    assert "fail" not in told
+
+
+@pytest.mark.parametrize("name", ["live.warc.gz", "site.warc.gz"])
+def test_fastwarc_finds_every_page_with_its_digests(
+    crawled: Path, name: str, kept: dict[str, bytes]
+) -> None:
+    warc = pytest.importorskip("fastwarc.warc")
+    bodies: dict[str, bytes] = {}
+    digests: dict[str, bytes] = {}
+    with (crawled / name).open("rb") as stream:
+        for record in warc.ArchiveIterator(stream, parse_http=False):
+            assert record.verify_block_digest(), record.headers
+    with (crawled / name).open("rb") as stream:
+        for record in warc.ArchiveIterator(stream):
+            kind = record.record_type
+            if kind not in (warc.response, warc.revisit):
+                continue
+            url, digest = record.headers["WARC-Target-URI"], record.headers["WARC-Payload-Digest"]
+            if kind == warc.response:
+                digests[digest] = record.reader.read()
+            if record.http_headers.status_code == HTTPStatus.OK:
+                bodies[url] = digests[digest]
+    assert bodies == kept
+
+
+@pytest.mark.parametrize("name", ["live.warc.gz", "site.warc.gz", "site.wacz"])
+def test_a_replay_has_the_same_pages(
+    crawled: Path, name: str, kept: dict[str, bytes], tmp_path: Path
+) -> None:
+    with replayed(tmp_path, crawled / name) as origin:
+        assert {url: body(origin, url) for url in kept} == kept

@@ -1,0 +1,139 @@
+"""Web archives: other programs read what was kept, and every digest is right."""
+
+import io
+import json
+from hashlib import sha256
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from minicrawl.archive.warc import Capture, WarcWriter, cdxj, surt, write_wacz, write_warc
+
+NOON = 1_700_000_000.0
+NAME = "site.warc.gz"
+
+
+def capture(path: str = "", body: bytes = b"<p>page", **rest: object) -> Capture:
+    known: dict[str, object] = {
+        "url": f"https://www.a.example:8443/{path}",
+        "status": 200,
+        "headers": {"content-type": "text/html", "content-encoding": "br", "x-odd": "a\r\nb: c"},
+        "body": body,
+        "at": NOON,
+        "is_confirmed": False,
+        "cut": "",
+        "title": "A",
+        "rank": 1,
+        "importance": 0.25,
+        "hops": 2,
+    }
+    return Capture(**known | rest)  # type: ignore[arg-type]
+
+
+CAPTURES = (
+    capture(),
+    capture("two?b=1", b"<p>two", rank=2),
+    capture("copy", rank=3),
+    capture("two?b=1", b"<p>two", status=304, is_confirmed=True, at=NOON + 60, rank=2),
+    capture("old", b"", status=301, headers={"location": "/two?b=1"}, rank=4),
+    capture("gone", b"", status=299, headers={}, cut="timeout", rank=5),
+)
+
+
+@pytest.fixture
+def written() -> bytes:
+    file = io.BytesIO()
+    write_warc(CAPTURES, file, NAME, NOON)
+    return file.getvalue()
+
+
+def test_warcio_finds_every_record_and_no_wrong_digest(written: bytes) -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    records = archiveiterator.ArchiveIterator(io.BytesIO(written), check_digests="raise")
+    kinds: list[str] = []
+    bodies: list[bytes] = []
+    for record in records:
+        kinds.append(record.rec_type)
+        content = record.content_stream().read()
+        if record.rec_type == "response":
+            bodies.append(content)
+            assert record.http_headers.get_header("content-encoding") is None
+    answers = ["response", "response", "revisit", "revisit", "response", "response"]
+    each = [kind for answer in answers for kind in (answer, "request", "metadata")]
+    assert kinds == ["warcinfo", *each]
+    assert bodies == [b"<p>page", b"<p>two", b"", b""]
+
+
+def test_a_revisit_names_the_answer_that_has_its_body(written: bytes) -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    records = archiveiterator.ArchiveIterator(io.BytesIO(written))
+    first, second = (r.rec_headers for r in records if r.rec_type == "revisit")
+    assert first.get_header("WARC-Refers-To-Target-URI") == CAPTURES[0].url
+    assert first.get_header("WARC-Profile").endswith("identical-payload-digest")
+    assert second.get_header("WARC-Refers-To-Date") == "2023-11-14T22:13:20Z"
+    assert second.get_header("WARC-Profile").endswith("server-not-modified")
+
+
+def test_a_header_cannot_write_another_one(written: bytes) -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    records = archiveiterator.ArchiveIterator(io.BytesIO(written))
+    headers = next(r.http_headers for r in records if r.rec_type == "response")
+    assert headers.get_header("x-odd") == "a b: c"
+    assert headers.get_header("b") is None
+
+
+def test_metadata_tell_importance_rank_and_hops(written: bytes) -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    records = archiveiterator.ArchiveIterator(io.BytesIO(written))
+    known = next(r.content_stream().read() for r in records if r.rec_type == "metadata")
+    assert known == b"importance: 0.25\r\nrank: 1\r\nhops: 2\r\n"
+
+
+def test_the_index_leads_to_each_answer() -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    file = io.BytesIO()
+    lines = list(WarcWriter(file, NAME).write(CAPTURES, NOON))
+    for line in cdxj(lines, NAME):
+        fields = json.loads(line.split(" ", 2)[2])
+        file.seek(int(fields["offset"]))
+        piece = io.BytesIO(file.read(int(fields["length"])))
+        (record,) = archiveiterator.ArchiveIterator(piece)
+        assert record.rec_headers.get_header("WARC-Target-URI") == fields["url"]
+        assert (record.rec_type == "revisit") == (fields["mime"] == "warc/revisit")
+
+
+@pytest.mark.parametrize(
+    ("url", "sorted_as"),
+    [
+        ("https://www.Example.org/A?q=B", "org,example)/a?q=b"),
+        ("http://a.example:8080", "example,a:8080)/"),
+        ("http://www2.a.example/B/", "example,a)/b"),
+        ("http://a.example/?y=1&x=2&x&X=", "example,a)/?x&x=&x=2&y=1"),
+        ("http://127.0.0.1:81/x", "1,0,0,127:81)/x"),
+        ("http://[2001:db8::1]/x", "2001:db8::1)/x"),
+    ],
+)
+def test_urls_are_sorted_by_host_from_its_end(url: str, sorted_as: str) -> None:
+    assert surt(url) == sorted_as
+
+
+def test_a_wacz_has_the_pages_by_rank_and_the_digest_of_each_file(tmp_path: Path) -> None:
+    place = tmp_path / "site.wacz"
+    with place.open("wb") as file:
+        write_wacz(CAPTURES, file, NOON)
+    with ZipFile(place) as package:
+        manifest = json.loads(package.read("datapackage.json"))
+        for one in manifest["resources"]:
+            content = package.read(one["path"])
+            assert one["hash"] == f"sha256:{sha256(content).hexdigest()}"
+            assert one["bytes"] == len(content)
+        told = json.loads(package.read("datapackage-digest.json"))
+        digest = sha256(package.read("datapackage.json")).hexdigest()
+        assert told["hash"] == f"sha256:{digest}"
+        head, *pages = map(json.loads, package.read("pages/pages.jsonl").splitlines())
+        lines = package.read("indexes/index.cdx").decode().splitlines()
+    assert head["format"] == "json-pages-1.0"
+    assert [page["rank"] for page in pages] == [1, 2, 3, 4, 5]
+    assert lines == sorted(lines)
+    assert len(lines) == len(CAPTURES)

@@ -1,0 +1,50 @@
+"""Requests to the servers, when the connection is lost."""
+
+import asyncio
+import time
+from typing import cast
+
+from nats.aio.client import Client
+
+from minicrawl.cluster.engine import EngineUnavailable
+from minicrawl.cluster.nats.jetstream import JetStreamClient, NatsSettings
+
+
+class SilentClient:
+    """Nobody answers."""
+
+    is_connected, is_closed, servers = True, False, ()
+
+    async def request(self, *_: object, **__: object) -> None:
+        await asyncio.Event().wait()
+
+
+def test_a_request_that_has_just_run_out_of_time_breaks_no_reconnection() -> None:
+    async def work() -> list[BaseException]:
+        settings = NatsSettings(url="nats://nowhere", patience_s=0.1)
+        jetstream, failed = (
+            JetStreamClient(cast(Client, SilentClient()), settings),
+            list[BaseException](),
+        )
+
+        def disconnect() -> None:
+            try:
+                jetstream.disconnected()
+            except RuntimeError as error:
+                failed.append(error)
+
+        request = asyncio.create_task(jetstream.api("INFO"))
+        await asyncio.sleep(0)
+        (wait,) = jetstream._waits
+        due = wait.when()
+        assert due is not None
+        loop = asyncio.get_running_loop()
+        loop.call_at(due + 0.01, disconnect)
+        time.sleep(due - loop.time() + 0.05)  # the loop stands still, so both are due at once
+        try:
+            await request
+        except EngineUnavailable:
+            return failed
+        raise AssertionError("nobody has answered")
+
+    assert asyncio.run(asyncio.wait_for(work(), 60)) == []

@@ -1,0 +1,260 @@
+"""The frontier is a fold over the steps: what is loaded is what was there."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicrawl.frontier import checkpoint
+from minicrawl.frontier.checkpoint import cut_checkpoint
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.model import STANDS_FOR_ANOTHER, State
+from minicrawl.opic.windows import WINDOWS
+from minicrawl.report.snapshot import inlinks as links_known
+from minicrawl.store.records import StoreTerms
+from tests.stores import MOVED, A, B, C, HandCrawl
+
+SITES = [f"http://{host}.example/{path}" for host in "abc" for path in "12345"]
+
+
+def inlinks(crawl: HandCrawl) -> list[int]:
+    return list(map(int, links_known(crawl.store.connection, crawl.frontier)))
+
+
+def assert_same(loaded: Frontier, live: Frontier, *, index: bool = True) -> None:
+    for name in ("state", "counts", "last_seq"):
+        assert getattr(loaded, name) == getattr(live, name), name
+    pages = range(len(live))
+    assert [*map(loaded.spendings.__getitem__, pages)] == [*map(live.spendings.__getitem__, pages)]
+    assert loaded.ledger.key == live.ledger.key
+    assert loaded.ledger.flags == live.ledger.flags
+    assert loaded.ledger.totals == live.ledger.totals
+    assert loaded.books.forwards == live.books.forwards
+    assert [*map(loaded.window.past, pages)] == [*map(live.window.past, pages)]
+    np.testing.assert_array_equal(loaded.importance(), live.importance())
+    if index:
+        assert loaded.urls.host_of == live.urls.host_of
+        assert loaded.urls.depth == live.urls.depth
+        assert loaded.urls.origins == live.urls.origins
+        assert [loaded.urls.find(url) for url in SITES] == [live.urls.find(url) for url in SITES]
+
+
+class TestSteps:
+    def test_a_page_that_was_read_has_its_state_and_its_links_count(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B])
+            crawl.read(A, [B, C])
+            frontier = crawl.frontier
+            assert list(frontier.state) == [State.FETCHED, State.UNREAD, State.UNREAD]
+            assert inlinks(crawl) == [0, 1, 1]
+            assert frontier.spendings.of(0).links == [1, 2]
+            assert frontier.spendings.of(1).links == ()
+
+    def test_a_page_read_again_takes_its_old_links_back(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B])
+            crawl.read(A, [B, C])
+            crawl.read(A, [B])
+            assert inlinks(crawl) == [0, 1, 0]
+            crawl.ended(A, State.NOT_FOUND)
+            assert inlinks(crawl) == [0, 0, 0]
+            assert crawl.frontier.state[0] == State.NOT_FOUND
+
+    def test_a_page_that_moved_stands_for_its_target_until_it_is_read(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, MOVED])
+            crawl.moved(MOVED, A)
+            assert crawl.frontier.books.stands_for(1) == 0
+            crawl.checkpoint()
+            assert crawl.loaded().books.stands_for(1) == 0
+            crawl.read(MOVED, [A])
+            assert crawl.frontier.books.stands_for(1) == 1
+
+    @pytest.mark.parametrize("damage", ["DELETE FROM steps", "UPDATE steps SET spending = NULL"])
+    def test_a_store_that_does_not_know_where_a_page_moved_is_refused(
+        self, tmp_path: Path, damage: str
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, MOVED])
+            crawl.moved(MOVED, A)
+            crawl.checkpoint()
+            crawl.store.connection.execute(damage)
+            with pytest.raises(ValueError, match="1 of 1 pages lack their steps"):
+                crawl.loaded()
+
+    def test_importance_is_a_share_of_all_pages_known(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B])
+            crawl.read(A, [B, C])
+            assert crawl.frontier.importance().sum() == pytest.approx(1)
+
+    def test_a_store_without_links_knows_no_links_but_those_of_redirects(
+        self, tmp_path: Path
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(links=False))) as crawl:
+            crawl.seeds([A, MOVED])
+            crawl.read(A, [B, MOVED])
+            crawl.moved(MOVED, B)
+            assert inlinks(crawl) == [0, 0, 0]
+            assert crawl.frontier.spendings.of(0).links == ()
+            assert crawl.frontier.spendings.of(1).links == [2]
+
+
+class TestCheckpoints:
+    def test_a_checkpoint_holds_the_rows_that_changed_and_no_others(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B, C])
+            crawl.checkpoint()
+            assert crawl.frontier.changes == 0
+            crawl.read(B, [C])
+            crawl.read(A, [C, MOVED])
+            keys = crawl.frontier.ledger.key[:]
+            saved = cut_checkpoint(crawl.frontier)
+            crawl.read(C, [A, B])
+            assert [(row.id, row.inlinks) for row in saved.born] == [(3, 1)]
+            assert [(row.id, row.state, row.inlinks) for row in saved.turned] == [
+                (0, State.FETCHED, 0),
+                (1, State.FETCHED, 0),
+            ]
+            assert list(saved.paid) == [(keys[2], 2, 2)]
+
+    def test_the_rows_of_a_checkpoint_may_be_had_again(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds(SITES[:4])
+            crawl.checkpoint()
+            crawl.read(SITES[0], [SITES[1], SITES[5]])
+            saved = cut_checkpoint(crawl.frontier)
+            crawl.read(SITES[1], SITES[5:9])
+            once = [list(rows) for rows in (saved.born, saved.turned, saved.paid)]
+            assert [list(rows) for rows in (saved.born, saved.turned, saved.paid)] == once
+            assert all(once)
+
+    def test_the_rows_of_a_checkpoint_are_the_same_in_blocks_of_any_size(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds(SITES[:4])
+            crawl.checkpoint()
+            crawl.read(SITES[0], [SITES[1], *SITES[5:9]])
+            crawl.read(SITES[6], [SITES[7]])
+            saved = cut_checkpoint(crawl.frontier)
+            whole = [list(rows) for rows in (saved.born, saved.turned, saved.paid)]
+            monkeypatch.setattr(checkpoint, "_ROWS_AT_ONCE", 3)
+            assert [list(rows) for rows in (saved.born, saved.turned, saved.paid)] == whole
+            assert len(whole[0]) == 4
+
+    def test_a_page_that_was_loaded_is_found_without_delay(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B])
+            crawl.commit()
+            loaded = crawl.loaded()
+            monkeypatch.delattr("minicrawl.compact_map._SmallMap.insert_pending")
+            assert (loaded.urls.find(B), loaded.urls.find(C)) == (1, None)
+
+    @pytest.mark.parametrize("measures", [None, 2])
+    @pytest.mark.parametrize("window", WINDOWS)
+    def test_every_window_is_loaded_as_it_was(
+        self, tmp_path: Path, window: str, measures: int | None
+    ) -> None:
+        terms = StoreTerms(window=window, width=3, measures=measures)
+        with closing(HandCrawl(tmp_path / "crawl.db", terms)) as crawl:
+            crawl.seeds(SITES[:3], endowment=10)
+            for turn, url in enumerate(SITES[:3] * 3):
+                crawl.read(url, [SITES[(turn + 1) % 5], SITES[(turn * 2) % 9]])
+                if turn == 4:
+                    crawl.checkpoint()
+            crawl.commit()
+            assert_same(crawl.loaded(), crawl.frontier)
+            crawl.checkpoint()
+            assert_same(crawl.loaded(), crawl.frontier)
+
+
+# ---------------------------------------------------------------- any history
+
+PLACES = st.sampled_from(SITES)
+TERMS = st.builds(
+    StoreTerms, window=st.sampled_from(sorted(WINDOWS)), width=st.just(2.0), links=st.booleans()
+)
+
+
+def read_by_weight(crawl: HandCrawl, url: str, others: list[str]) -> None:
+    targets = {*others} - {url}
+    crawl.read(url, targets, weights=range(len(targets)))
+
+
+def move(crawl: HandCrawl, url: str, others: list[str], amount: int = 0) -> None:
+    target = crawl.frontier.urls.find(others[0])
+    if others[0] == url:  # a cycle of redirects is a dead end
+        return
+    if target is None or crawl.frontier.books.stands_for(target) != crawl.page(url):
+        crawl.moved(url, others[0], amount=amount)
+
+
+def hand_over(crawl: HandCrawl, url: str, others: list[str]) -> None:
+    if crawl.frontier.ledger.is_read(crawl.page(url)):
+        move(crawl, url, others, amount=1)
+
+
+def replay_all(crawl: HandCrawl, _url: str, _others: list[str]) -> None:
+    ledger = crawl.frontier.ledger
+    crawl.replay([page for page in range(len(crawl.frontier)) if ledger.is_read(page)])
+
+
+def reopen(crawl: HandCrawl, url: str, _others: list[str]) -> None:
+    page = crawl.page(url)
+    if crawl.frontier.state[page] in STANDS_FOR_ANOTHER:
+        crawl.reopen([page])
+
+
+HAPPENINGS: dict[str, Callable[[HandCrawl, str, list[str]], object]] = {
+    "read": HandCrawl.read,
+    "read by weight": read_by_weight,
+    "moved": move,
+    "failed": lambda crawl, url, _others: crawl.ended(url, State.DNS),
+    "replayed": replay_all,
+    "reopened": reopen,
+    "handed over": hand_over,
+    "committed": lambda crawl, _url, _others: crawl.commit(),
+    "saved": lambda crawl, _url, _others: crawl.checkpoint(),
+}
+EVENTS = st.tuples(
+    st.sampled_from(sorted(HAPPENINGS)), PLACES, st.lists(PLACES, min_size=1, max_size=6)
+)
+
+
+def counted_inlinks(crawl: HandCrawl) -> list[int]:
+    pages = range(len(crawl.frontier))
+    if not crawl.terms.links:
+        return [0 for _ in pages]
+    found = Counter(link for page in pages for link in crawl.frontier.spendings.of(page).links)
+    return [found[page] for page in pages]
+
+
+@settings(max_examples=20)
+@given(TERMS, st.lists(EVENTS, max_size=25))
+def test_what_is_loaded_is_what_was_there_whatever_happened(
+    terms: StoreTerms, events: list[tuple[str, str, list[str]]]
+) -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(HandCrawl(Path(folder, "crawl.db"), terms)) as crawl,
+    ):
+        crawl.seeds(SITES[:2], endowment=5)
+        for event, url, others in events:
+            if crawl.frontier.urls.find(url) is not None:
+                HAPPENINGS[event](crawl, url, others)
+            assert crawl.frontier.ledger.missing() == 0
+            assert inlinks(crawl) == counted_inlinks(crawl)
+        crawl.commit()
+        assert_same(crawl.loaded(), crawl.frontier)
+        assert_same(crawl.loaded(index=False), crawl.frontier, index=False)
+        crawl.checkpoint()
+        assert_same(crawl.loaded(), crawl.frontier)

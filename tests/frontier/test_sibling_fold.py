@@ -1,0 +1,145 @@
+"""What siblings have shown is a fold over the steps, and a checkpoint spares it."""
+
+from contextlib import closing
+from functools import partial
+from math import log
+from pathlib import Path
+
+import pytest
+
+from minicrawl.frontier.checkpoint import load_frontier
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.model import State
+from minicrawl.opic.ledger import Step, StepKind
+from minicrawl.opic.siblings import Siblings
+from minicrawl.store import tables
+from tests.stores import A, B, HandCrawl
+
+ONE, TWO, THREE = f"{A}1", f"{A}2", f"{A}3"
+FAR, FARTHER = "http://far.example/", "http://www.far.example/"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+def judged(path: Path) -> HandCrawl:
+    """A crawl in the order by siblings."""
+    crawl = HandCrawl(path)
+    frontier = crawl.frontier
+    frontier.siblings = Siblings(frontier.ledger, frontier.urls.host_of, frontier.urls.sites)
+    return crawl
+
+
+def shown(frontier: Frontier) -> Siblings:
+    """With all gifts counted."""
+    assert frontier.siblings is not None
+    frontier.siblings.count_gifts()
+    return frontier.siblings
+
+
+def loaded(crawl: HandCrawl) -> Siblings:
+    """As a run that goes on would find it."""
+    connection = crawl.store.connection
+    spending_at = partial(tables.spending, connection)
+    return shown(load_frontier(connection, crawl.terms, spending_at, siblings=True))
+
+
+def begin(crawl: HandCrawl) -> None:
+    crawl.seeds([A], endowment=10)
+    crawl.read(A, [ONE, TWO, FAR])
+    crawl.read(ONE, [TWO, THREE])
+    crawl.moved(TWO, FARTHER)
+
+
+def go_on(crawl: HandCrawl) -> None:
+    crawl.ended(THREE, State.ROBOTS)
+    crawl.ended(FAR, State.NOT_FOUND)
+    crawl.replay([crawl.page(ONE)])
+    crawl.reopen([crawl.page(FAR)])
+    crawl.read(FAR, [A, B])
+
+
+def test_a_run_that_goes_on_knows_what_the_last_one_knew(path: Path) -> None:
+    with closing(judged(path)) as crawl:
+        begin(crawl)
+        crawl.checkpoint()
+        assert loaded(crawl).state() == shown(crawl.frontier).state()
+        go_on(crawl)
+        crawl.commit()
+        assert loaded(crawl).state() == shown(crawl.frontier).state()
+
+
+def test_without_a_checkpoint_it_is_folded_from_the_log(path: Path) -> None:
+    with closing(judged(path)) as crawl:
+        begin(crawl)
+        go_on(crawl)
+        crawl.commit()
+        assert loaded(crawl).state() == shown(crawl.frontier).state()
+
+
+def test_turns_count_and_pages_closed_without_a_request_do_not(path: Path) -> None:
+    with closing(judged(path)) as crawl:
+        begin(crawl)
+        go_on(crawl)
+        found = shown(crawl.frontier)
+        own = found.group_of(crawl.page(ONE))
+        assert found.groups.turns[own] == 2  # ONE and TWO
+        assert found.groups.revealed[own] == pytest.approx(log(2))
+        assert found.means.turns == 5  # and A, and FAR twice, but not THREE
+
+
+def test_hosts_of_one_site_have_one_income(path: Path) -> None:
+    with closing(judged(path)) as crawl:
+        begin(crawl)
+        crawl.read(A, [FAR, FARTHER])
+        budgets = shown(crawl.frontier).budgets
+        far, farther = (crawl.frontier.urls.host_of[crawl.page(url)] for url in (FAR, FARTHER))
+        assert far != farther
+        assert budgets.family_of[far] == budgets.family_of[farther] == far
+        budgets.look()
+        first = budgets.incomes.of[far]
+        assert first > 0
+        crawl.read(FARTHER, [FAR])
+        shown(crawl.frontier).budgets.look()
+        assert budgets.incomes.of[far] == first
+
+
+def test_a_page_that_a_seed_redirects_to_is_vouched_for(path: Path) -> None:
+    with closing(judged(path)) as crawl:
+        crawl.seeds([A], endowment=10)
+        crawl.read(A, [FAR, B])
+        crawl.reopen([crawl.page(A)])
+        crawl.moved(A, FAR)
+        far, other = (crawl.frontier.urls.host_of[crawl.page(url)] for url in (FAR, B))
+        assert shown(crawl.frontier).budgets.hosts([other]) == [other]
+        assert shown(crawl.frontier).budgets.hosts([far]) == []
+        assert shown(crawl.frontier).seeds == {0, 1}
+
+
+def test_pages_that_a_long_page_makes_known_before_its_turn_ends_are_its_own(path: Path) -> None:
+    with closing(judged(path)) as crawl:
+        crawl.seeds([A])
+        meeting = crawl.frontier.urls.meet([ONE, TWO], 1)
+        crawl.batch.urls += meeting.urls
+        crawl._do(Step(StepKind.BORN, crawl.page(A), 2, amount=4))
+        for keep in (crawl.commit, crawl.checkpoint):
+            keep()
+            assert loaded(crawl).state() == shown(crawl.frontier).state()
+        crawl.read(A, [ONE, TWO])
+        found = shown(crawl.frontier)
+        assert found.means.revealed == pytest.approx(log(3))
+        assert list(found.groups.novelty) == [127]
+
+
+def test_a_store_begun_in_another_order_begins_to_learn(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
+        begin(crawl)
+        crawl.checkpoint()
+        found = loaded(crawl)
+        assert found.known == len(crawl.frontier)
+        assert set(found.groups.turns) == {0}
+        go_on(crawl)
+        crawl.commit()
+        assert loaded(crawl).means.turns == 2

@@ -1,0 +1,201 @@
+"""Budgets of families, computed by hand."""
+
+import numpy as np
+import pytest
+
+from minicrawl.opic import families
+from minicrawl.opic import families as rounds
+from minicrawl.opic.families import (
+    FREE_AT_FIRST,
+    FREE_READS,
+    HOLD_BACK,
+    LOOK_EVERY,
+    NOBODY,
+    PASSED_ON,
+    PATIENCE,
+    READS_A_UNIT,
+    TURNS_A_READ,
+    FamilyBudgets,
+)
+from tests.opic.sibling_worlds import SitesByHost
+
+SEED, FARM, SUBDOMAIN, MADE, OTHER = range(5)
+SITES = [SEED, FARM, FARM, MADE, OTHER]
+
+
+@pytest.fixture(autouse=True)
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds end at once."""
+    monkeypatch.setattr(rounds, "AT_ONCE", 1)
+
+
+@pytest.fixture
+def budgets() -> FamilyBudgets:
+    """The seed leads to a farm and another site; the farm leads to a site that it made."""
+    made = FamilyBudgets(SitesByHost(SITES))
+    introduce(made, {SEED: NOBODY})
+    assert made.vouch([SEED]) == [SEED]
+    introduce(made, {FARM: SEED, MADE: FARM, OTHER: SEED})
+    introduce(made, {SUBDOMAIN: SEED, MADE: OTHER})
+    return made
+
+
+def introduce(budgets: FamilyBudgets, by: dict[int, int]) -> None:
+    for host, giver in by.items():
+        budgets.introduce([host], giver)
+
+
+def earn(budgets: FamilyBudgets, taker: int, giver: int, *units: float) -> list[int]:
+    takers, givers = (np.full(len(units), host, dtype=np.uint32) for host in (taker, giver))
+    budgets.incomes.earn(takers, givers, np.array(units))
+    return list(budgets.look())
+
+
+def read(budgets: FamilyBudgets, host: int, turns: int = 1) -> list[int]:
+    return list(budgets.look()) if budgets.read(host, turns) else []
+
+
+def spend(budgets: FamilyBudgets, host: int) -> list[int]:
+    """As many turns as are free, and one more."""
+    return [ended for _ in range(FREE_AT_FIRST + 1) for ended in read(budgets, host)]
+
+
+def test_a_family_is_what_a_site_has_led_to(budgets: FamilyBudgets) -> None:
+    assert list(budgets.family_of[1:]) == [FARM, FARM, FARM, OTHER]
+    assert budgets.hosts([FARM]) == [FARM, SUBDOMAIN, MADE]
+
+
+def test_a_host_of_a_site_with_a_seed_that_is_found_later_is_of_no_family() -> None:
+    made = FamilyBudgets(SitesByHost(SITES))
+    introduce(made, {FARM: NOBODY})
+    assert made.vouch([FARM]) == [FARM]
+    introduce(made, {SUBDOMAIN: FARM, OTHER: FARM})
+    assert (made.hosts([SUBDOMAIN]), made.hosts([OTHER])) == ([], [OTHER])
+
+
+def test_what_was_known_before_there_was_any_seed_is_of_no_family() -> None:
+    made = FamilyBudgets(SitesByHost(SITES))
+    introduce(made, {FARM: NOBODY, OTHER: FARM})
+    assert (made.has_families, made.hosts([FARM, OTHER])) == (False, [])
+    assert made.vouch([SEED]) == []
+    introduce(made, {SEED: NOBODY, MADE: OTHER})
+    assert (made.has_families, made.hosts([FARM, OTHER, MADE])) == (True, [MADE])
+    assert made.vouch([MADE]) == [SEED, MADE]
+    assert not made.has_families
+
+
+def test_a_host_without_a_page_is_not_known() -> None:
+    known = FamilyBudgets(SitesByHost(SITES))
+    introduce(known, {MADE: NOBODY})
+    assert [known.knows(host) for host in range(5)] == [False, False, False, True, False]
+
+
+def test_a_family_is_held_back_when_its_budget_is_spent(budgets: FamilyBudgets) -> None:
+    assert budgets.hold_back(FARM, 2.0) == 2.0
+    assert spend(budgets, MADE) == [FARM]
+    held = (FREE_AT_FIRST / (FREE_AT_FIRST + 1)) ** HOLD_BACK
+    assert budgets.hold_back(SUBDOMAIN, 2.0) == pytest.approx(held)
+    assert budgets.hold_back(SUBDOMAIN, 0.5) == pytest.approx(held / 2)
+    assert budgets.hold_back(OTHER, 2.0) == budgets.hold_back(SEED, 2.0) == 2.0
+    every, factors = np.arange(5, dtype=np.uint32), np.array([2.0, 0.5, 2.0, 2.0, 2.0])
+    one_by_one = [budgets.hold_back(*one) for one in zip(range(5), factors.tolist(), strict=True)]
+    assert budgets.hold_back_many(every, factors).tolist() == one_by_one
+
+
+def test_a_round_ends_when_reads_have_grown_by_a_thirty_second(budgets: FamilyBudgets) -> None:
+    reads = [turn for turn in range(1, 100) if read(budgets, FARM)]
+    assert reads[:30] == list(range(11, 34)) + list(range(35, 48, 2))
+
+
+def test_rounds_end_together(budgets: FamilyBudgets, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "AT_ONCE", 32)
+    turns = [(turn, (FARM, OTHER)[turn % 2]) for turn in range(1, 33)]
+    looks = [budgets.look() for turn, host in turns if budgets.read(host, turn)]
+    assert looks == [{FARM: False, OTHER: False}]
+
+
+def test_a_round_that_has_not_ended_yet_is_saved(
+    budgets: FamilyBudgets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spend(budgets, FARM)
+    monkeypatch.setattr(rounds, "AT_ONCE", 32)
+    assert not budgets.read(FARM, 33)
+    again = FamilyBudgets(SitesByHost(SITES))
+    again.restore(budgets.state())
+    assert again.look() == budgets.look() == {FARM: False}
+
+
+def test_a_budget_grows_with_all_turns_up_to_a_limit(budgets: FamilyBudgets) -> None:
+    spend(budgets, FARM)
+    read(budgets, FARM, TURNS_A_READ)
+    assert budgets.rounds[FARM].budget == FREE_AT_FIRST + 1
+    read(budgets, FARM, 1000 * TURNS_A_READ)
+    assert budgets.rounds[FARM].budget == FREE_READS
+
+
+def test_a_family_earns_from_others_only(budgets: FamilyBudgets) -> None:
+    assert spend(budgets, FARM) == [FARM]
+    assert earn(budgets, SUBDOMAIN, MADE, 5.0) == []
+    assert budgets.held(FARM) < 1
+    assert earn(budgets, MADE, SEED, 0.25, 0.75) == [FARM]
+    assert budgets.held(FARM) == 1
+    assert budgets.rounds[FARM].budget == FREE_AT_FIRST + READS_A_UNIT
+    assert budgets.hold_back(FARM, 2.0) == 2.0
+
+
+def test_what_a_family_gives_counts_up_to_half_of_its_income(budgets: FamilyBudgets) -> None:
+    assert earn(budgets, OTHER, FARM, 5.0) == []
+    assert budgets.incomes.of[OTHER] == 0
+    earn(budgets, FARM, SEED, 4.0)
+    earn(budgets, OTHER, MADE, 0.5, 0.5)
+    assert budgets.incomes.of[OTHER] == 1.0
+    earn(budgets, OTHER, MADE, 2.0, 6.0)
+    assert budgets.incomes.of[OTHER] == 4.0 * PASSED_ON
+
+
+def test_incomes_are_looked_at_after_so_many_turns(budgets: FamilyBudgets) -> None:
+    turns = range(1, 2 * PATIENCE * LOOK_EVERY)
+    assert [turn for turn in turns if budgets.read(SEED, turn)] == [PATIENCE * LOOK_EVERY]
+    spend(budgets, FARM)
+    turns = range(1, 2 * LOOK_EVERY)
+    assert [turn for turn in turns if budgets.read(SEED, turn)] == [LOOK_EVERY]
+
+
+def test_a_site_that_the_user_named_has_no_budget(budgets: FamilyBudgets) -> None:
+    spend(budgets, FARM)
+    assert budgets.vouch([SUBDOMAIN]) == [SEED, FARM, SUBDOMAIN]
+    assert budgets.vouch([FARM]) == []
+    assert budgets.hold_back(FARM, 2.0) == 2.0
+    assert budgets.hold_back(MADE, 2.0) < 1
+    assert not any(read(budgets, FARM) for _ in range(2 * FREE_AT_FIRST))
+    introduce(budgets, {FARM: OTHER})
+    assert budgets.hosts([OTHER]) == [OTHER]
+
+
+def test_what_was_saved_goes_on(budgets: FamilyBudgets) -> None:
+    spend(budgets, FARM)
+    earn(budgets, FARM, SEED, 4.0)
+    earn(budgets, OTHER, FARM, 1.0)
+    taker, giver = np.array([[OTHER], [SEED]], dtype=np.uint32)
+    budgets.incomes.earn(taker, giver, np.array([3.0]))
+    again = FamilyBudgets(SitesByHost(SITES))
+    again.restore(budgets.state())
+    assert again.state() == budgets.state()
+    assert again.hold_back(MADE, 2.0) == budgets.hold_back(MADE, 2.0)
+    assert again.look() == budgets.look()
+    assert again.state() == budgets.state()
+
+
+def test_gifts_that_wait_for_long_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a crawl that reads known pages again and again, no round ends."""
+    family_of, sums = np.array([0, 1, *[families._SEEDED] * 2], dtype=np.uint32), []
+    for most, kept in ((1 << 16, 2000), (10, 10 + 2 * 16)):
+        monkeypatch.setattr(families, "MANY_GIFTS", most)
+        incomes, rng = families.FamilyIncomes(), np.random.default_rng(1)
+        incomes.grow(4)
+        for _ in range(1000):
+            takers, givers = rng.integers(0, 4, (2, 2), dtype=np.uint32)
+            incomes.earn(takers, givers, rng.random(2))
+        assert len(incomes.columns()["takers"]) <= kept
+        sums.append((incomes.add_up(family_of), incomes.of.tolist()))
+    assert sums[0] == sums[1]

@@ -1,0 +1,369 @@
+"""The order by siblings takes the page that a search through all pages by the formulas would."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from minicrawl.opic import families
+from minicrawl.opic import families as rounds
+from minicrawl.opic import sibling_queue as by_group
+from minicrawl.opic import sibling_queue as members
+from minicrawl.opic import sibling_queue as waiting
+from minicrawl.opic.sibling_queue import ByGroup
+from minicrawl.opic.siblings import Siblings
+from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
+
+HOSTS = 5
+SITES = (0, 1, 1, 3, 4)
+EXACT = 1 - 1e-3
+"""Factors are counted in 65,536ths, which is coarse for sites past their budget."""
+
+
+@pytest.fixture(autouse=True)
+def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their budgets are soon spent, and what is revealed of late counts soon."""
+    monkeypatch.setattr(families, "FREE_AT_FIRST", 2)
+    monkeypatch.setattr(families, "FREE_READS", 4)
+    monkeypatch.setattr(families, "TURNS_A_READ", 20)
+    monkeypatch.setattr(families, "READS_A_UNIT", 2)
+    monkeypatch.setattr(families, "LOOK_EVERY", 4)
+    monkeypatch.setattr(families, "PATIENCE", 2)
+    monkeypatch.setattr(rounds, "FEWEST_TURNS", 10)
+
+
+def drawn_hosts(rng: Random, most: int) -> list[int]:
+    """Some alone of their host, some with siblings."""
+    hosts = rng.sample(range(HOSTS), 2)
+    return [rng.choice(hosts) for _ in range(rng.randrange(most))]
+
+
+def live(world: SiblingWorld, rng: Random, page: int) -> None:
+    """Something happens to a leased page."""
+    known = range(len(world.ledger))
+    links = rng.sample(known, min(len(known), rng.randrange(12)))
+    match rng.randrange(10):
+        case 0:
+            world.put_back(page)
+        case 1:
+            world.refuse(page)
+        case 2 if (target := rng.choice(known)) != page:
+            world.redirect(page, target)
+        case 3:
+            told = world.foretold(page, drawn_hosts(rng, 5), 10)
+            world.visit(page, [*links, *told])
+        case _:
+            world.visit(page, links, drawn_hosts(rng, 6))
+
+
+def disturb(world: SiblingWorld, rng: Random) -> None:
+    """Something happens beside the turns."""
+    read = [page for page, flag in enumerate(world.ledger.flags) if flag]
+    match rng.randrange(12):
+        case 0:
+            world.pause(rng.randrange(HOSTS))
+        case 1:
+            world.birth(drawn_hosts(rng, 4))
+        case 2 if read:
+            world.reopen(rng.choice(read))
+        case 3 if read:
+            world.replay(rng.choice(read), rng.sample(range(len(world.ledger)), 3))
+        case 4 if world.leased:
+            world.put_back(rng.choice(sorted(world.leased)))
+
+
+@pytest.mark.parametrize("few_members", [0, 16])
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 1 << 30))
+@example(seed=742131333)  # a page is refused and waits again
+def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(members, "_FEW_MEMBERS", few_members)
+        patch.setattr(members, "_RANKED", 2)
+        patch.setattr(members, "_MOST_RANKED", 3)
+        patch.setattr(members, "_MOST_LISTS", 3)
+        patch.setattr(by_group, "PART_AT_FIRST", 4 if few_members else 1000)
+        patch.setattr(waiting, "_LARGE", 64 if few_members else 2)
+        check_the_order(Random(seed))
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 1 << 30))
+def test_many_groups_that_become_known_together_are_taken_in_their_order(seed: int) -> None:
+    rng, hosts = Random(seed), range(12)
+    world = SiblingWorld(hosts)
+    (first,) = world.birth([0])
+    world.vouch(first)
+    world.visit(first, [], [rng.choice(hosts) for _ in range(60)])
+    taken: list[float] = []
+    while (page := world.take()) is not None:
+        taken.append(world.truth.value(page))
+        world.resume(world.host_of[page])
+    assert len(taken) == 60
+    assert all(one >= other * EXACT for one, other in pairwise(taken))
+
+
+def test_a_page_that_waits_again_and_is_on_lease_stays_there() -> None:
+    world = SiblingWorld(SITES)
+    world.birth([0] * 40)
+    for _ in range(32):
+        page = world.take()
+        assert page is not None
+        world.visit(page, [0])
+        world.resume(0)
+    world.pause(0)
+    (alone,) = world.birth([1])
+    assert world.take() == alone
+    world.refuse(alone)
+    world.reopen(alone)
+    world.resume(1)
+    assert world.take() == alone
+    world.resume(1)
+    world.queue.look()
+    assert world.take() is None
+    world.put_back(alone)
+    assert world.take() == alone
+
+
+def test_a_large_group_gives_its_members_in_the_order_of_their_worth_while_they_grow() -> None:
+    world, rng = SiblingWorld((0,)), Random(1)
+    world.birth([0] * 200)
+    for _ in range(200):
+        world.queue.look()
+        best, page = world.best(), world.take()
+        assert page is not None
+        assert world.truth.value(page) >= best * EXACT
+        if rng.random() < 0.1:
+            world.put_back(page)
+        else:
+            world.visit(page, rng.sample(range(200), 30))
+        world.resume(0)
+
+
+def test_a_page_that_was_endowed_moves_up_unless_it_is_on_lease() -> None:
+    world = SiblingWorld((0, 1))
+    world.birth([0] * 30)
+    first = world.take()
+    assert first is not None
+    last = min(range(30), key=world.truth.value)
+    world.ledger.endow([first, last], 100)
+    world.queue.posted((), paid=(first, last))
+    world.resume(0)
+    assert world.take() == last
+    world.resume(0)
+    world.put_back(first)
+    assert world.take() == first
+
+
+def test_a_lone_page_that_was_given_cash_is_not_missing_until_that_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(by_group, "PART_AT_FIRST", 1)
+    world = SiblingWorld((0, 1))
+    for _ in range(30):
+        world.birth([0])
+    world.birth([1] * 40)
+    for page in range(30, 50):
+        world.visit(page, [page])
+    world.pause(1)
+    world.queue.look()
+    best = world.take()
+    assert best is not None
+    world.put_back(best)
+    world.resume(0)
+    world.visit(51, [best])
+    assert world.take() == best
+
+
+def test_of_a_large_crawl_more_plans_are_looked_at_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rounds, "AT_ONCE", 1)
+    monkeypatch.setattr(rounds, "PART_AT_ONCE", 20)
+    monkeypatch.setattr(by_group, "PART_AT_FIRST", 1)
+    world = SiblingWorld((0,))
+    looks: list[int] = []
+    world.birth([0] * 300)
+    world.vouch(0)
+    monkeypatch.setattr(families, "PATIENCE", 1000)
+    monkeypatch.setattr(by_group.ByGroup, "look", _noted(by_group.ByGroup.look, looks))
+    for page in range(199):
+        world.visit(page, [page])
+    gaps = np.diff(looks)
+    assert (gaps[1], gaps[-1]) == (1, 9)
+
+
+def _noted(look: Callable[[ByGroup], None], looks: list[int]) -> Callable[[ByGroup], None]:
+    def noted(queue: ByGroup) -> None:
+        looks.append(queue._siblings.means.turns)
+        look(queue)
+
+    return noted
+
+
+def check_the_order(rng: Random) -> None:
+    """Each page that is taken is worth as much as any that may be taken."""
+    world = SiblingWorld(SITES)
+    world.begin(range(HOSTS), 20)
+    for _ in range(60):
+        world.queue.look()
+        best = world.best()
+        page = world.take()
+        if page is None:
+            assert best == 0
+        else:
+            assert world.truth.value(page) >= best * EXACT
+            assert world.queue.key(page) == pytest.approx(16 * world.truth.value(page), rel=1e-3)
+        for one in sorted(world.leased):
+            if rng.random() < 0.7:
+                live(world, rng, one)
+        disturb(world, rng)
+        for host in sorted(world.paused):
+            if rng.random() < 0.8:
+                world.resume(host)
+    assert world.ledger.missing() == 0
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 1 << 30))
+def test_a_queue_that_is_loaded_goes_on_where_another_one_was(seed: int) -> None:
+    rng = Random(seed)
+    world = SiblingWorld(SITES)
+    world.begin(range(HOSTS))
+    world.foretold(0, [1, 2], 4)
+    world.vouch(3)
+    for _ in range(30):
+        page = world.take()
+        if page is not None:
+            live(world, rng, page)
+        for host in range(HOSTS):
+            world.resume(host)
+    for page in sorted(world.leased):
+        world.put_back(page)
+    restored = Siblings(world.ledger, world.host_of, SitesByHost(SITES))
+    restored.restore(world.siblings.state(), len(world.ledger))
+    assert restored.state() == world.siblings.state()
+    world.queue.look()
+    again = ByGroup(restored)
+    again.load()
+    while (page := world.take()) is not None:
+        assert again.take() == page
+        world.resume(world.host_of[page])
+        again.resume(world.host_of[page])
+    assert again.take() is None
+
+
+def test_a_host_that_is_paused_is_passed_over() -> None:
+    world = SiblingWorld((0, 1))
+    world.birth([0, 1])
+    assert world.queue.is_ready(0)
+    world.pause(0)
+    assert not world.queue.is_ready(0)
+    assert (world.take(), world.take()) == (1, None)
+    world.resume(0)
+    assert world.take() == 0
+
+
+def test_a_group_whose_members_are_all_on_lease_waits_until_one_is_put_back() -> None:
+    world = SiblingWorld((0,))
+    world.birth([0, 0])
+    one = world.take()
+    world.resume(0)
+    other = world.take()
+    world.resume(0)
+    assert {one, other} == {0, 1}
+    assert world.take() is None
+    world.put_back(1)
+    assert world.take() == 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1 << 30))
+def test_by_sites_the_best_page_of_the_one_that_matters_most_is_taken(seed: int) -> None:
+    importance, rng = np.array([2.0, 3.0, 3.0, 9.0, 1.0]), Random(seed)
+    world = SiblingWorld(SITES, lambda: importance)
+    world.begin(list(range(HOSTS)) * 4, 20)
+    for _ in range(60):
+        world.queue.look()
+        pages = world.candidates()
+        most = max((importance[world.host_of[page]] for page in pages), default=0)
+        of_best_site = [page for page in pages if importance[world.host_of[page]] == most]
+        page = world.take()
+        if page is None:
+            assert not pages
+        else:
+            assert page in of_best_site
+            assert world.queue.key(page) == max(map(world.queue.key, of_best_site))
+        for one in sorted(world.leased):
+            if rng.random() < 0.7:
+                live(world, rng, one)
+        for host in sorted(world.paused):
+            if rng.random() < 0.8:
+                world.resume(host)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1 << 30))
+def test_every_page_of_a_ready_host_is_taken_in_the_end(seed: int) -> None:
+    rng = Random(seed)
+    world = SiblingWorld(SITES)
+    world.begin(range(HOSTS), 20)
+    turns = 0
+    while (page := world.take()) is not None:
+        turns += 1
+        world.visit(page, [page], drawn_hosts(rng, 3) if turns < 200 else ())
+        world.resume(world.host_of[page])
+    assert not world.candidates()
+    assert turns == len(world.ledger)
+
+
+def test_where_hosts_are_many_only_large_ones_keep_candidates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting, "_MANY_HOSTS", 3)
+    few, many = SiblingWorld(range(9)), SiblingWorld(range(9))
+    for _ in range(30):
+        few.birth([0])
+        many.birth([0])
+    many.birth([1, 2, 3])
+    for world in (few, many):
+        world.take()
+        world.resume(0)
+    assert len(few.queue._queue.hosts) > 10 > len(many.queue._queue.hosts)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 1 << 30))
+def test_when_gifts_are_counted_changes_nothing_of_what_they_come_to(seed: int) -> None:
+    rng, world = Random(seed), SiblingWorld(SITES)
+    at_once = Siblings(world.ledger, world.host_of, SitesByHost(SITES))
+    within: list[str] = []
+    for name in ("introduce", "foretell", "end_turn", "vouch", "spend_again"):
+        _tell_both(world.siblings, at_once, name, within)
+    world.begin(range(HOSTS), 20)
+    for _ in range(40):
+        if (page := world.take()) is not None:
+            live(world, rng, page)
+        disturb(world, rng)
+        for host in sorted(world.paused):
+            world.resume(host)
+    assert world.siblings.state() == at_once.state()
+
+
+def _tell_both(late: Siblings, at_once: Siblings, name: str, within: list[str]) -> None:
+    """What the one is told, the other one is told as well, and counts it at once."""
+    tell, tell_too = getattr(late, name), getattr(at_once, name)
+
+    def both(*arguments: object, **more: object) -> None:
+        within.append(name)
+        tell(*arguments, **more)
+        within.pop()
+        if not within:  # what it tells itself, the other one tells itself too
+            tell_too(*arguments, **more)
+            at_once.count_gifts()
+
+    setattr(late, name, both)

@@ -1,0 +1,202 @@
+"""What siblings have shown, computed by hand."""
+
+from array import array
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from minicrawl.opic import siblings as shown
+from minicrawl.opic import siblings as values
+from minicrawl.opic.ledger import Ledger, Plan, visit, weighted_visit
+from minicrawl.opic.money import PARTS, UNIT
+from minicrawl.opic.siblings import NO_GROUP, Groups, Siblings, urgency, worths_of
+from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
+
+
+def world(*hosts: int) -> SiblingWorld:
+    made = SiblingWorld(range(3))
+    made.birth(hosts)
+    return made
+
+
+def grouped(*hosts: int) -> Groups:
+    groups = Groups()
+    assert groups.add(0, array("I", hosts), 0.5) == sorted(set(hosts))
+    return groups
+
+
+def factor(of: SiblingWorld, page: int) -> float:
+    group = of.siblings.groups.of_one(page, of.host_of[page])
+    one = values.factor_of(of.siblings, group)
+    assert one == values.factors_of(of.siblings, np.array([group]))[0]
+    return one / PARTS
+
+
+def test_a_group_is_the_pages_of_one_host_that_became_known_together() -> None:
+    groups = grouped(3, 1, 3, 1)
+    groups.add(4, array("I", (1, 1)), 0.5)
+    assert list(groups.host) == [1, 3, 1]
+    pages, hosts = np.array([range(6), (3, 1, 3, 1, 1, 1)], dtype=np.uint32)
+    assert groups.of(pages, hosts).tolist() == [1, 0, 1, 0, 2, 2]
+    assert list(map(groups.of_one, pages.tolist(), hosts.tolist())) == [1, 0, 1, 0, 2, 2]
+    assert [groups.span(group, 6) for group in range(3)] == [(0, 4), (0, 4), (4, 6)]
+
+
+def test_a_page_that_is_the_only_one_of_its_host_is_of_no_group() -> None:
+    groups = grouped(3, 1, 3)
+    groups.add(3, array("I", (1,)), 0.5)
+    groups.add(4, array("I", (3,)), 0.5)
+    assert list(groups.host) == [3]
+    pages, hosts = np.array([range(5), (3, 1, 3, 1, 3)], dtype=np.uint32)
+    assert groups.of(pages, hosts).tolist() == [0, NO_GROUP, 0, NO_GROUP, NO_GROUP]
+    assert list(map(groups.of_one, pages.tolist(), hosts.tolist())) == [0, -1, 0, -1, -1]
+    assert groups.few_members(0, array("I", hosts.tolist())) == [0, 2]
+
+
+def test_a_lone_page_is_worth_what_it_holds() -> None:
+    made = world(0, 1, 0)
+    made.visit(0, [1], [0, 0])
+    assert made.siblings.groups.is_lone(1)
+    alone = np.array([1], dtype=np.uint32)
+    assert urgency(made.siblings, alone)[0] == worths_of(made.siblings, alone)[0]
+    assert values.page_key(made.siblings, 1) == values.lone_keys(made.siblings, alone)[0]
+
+
+def test_what_was_kept_by_a_program_that_knew_no_lone_pages_goes_on() -> None:
+    made, again = world(0, 0, 1), Siblings(Ledger(), array("I", [0, 0, 1]), SitesByHost(range(3)))
+    state = made.siblings.state()
+    del state["lone"]
+    again.restore(state, 3)
+    assert not any(map(again.groups.is_lone, range(3)))
+
+
+def test_a_group_has_a_thousand_members_at_most() -> None:
+    groups = world(*[0] * 2002).siblings.groups
+    assert [groups.span(group, 2002)[0] for group in range(3)] == [0, 1000, 2000]
+
+
+def test_groups_are_looked_at_by_so_many_pages() -> None:
+    groups = world(*[0] * 5000).siblings.groups
+    assert [groups.until(0, pages) for pages in (1, 1000, 2500, 9000)] == [1, 1, 3, 5]
+
+
+def test_siblings_of_a_page_that_revealed_more_are_worth_more() -> None:
+    made = world(0, 1, 0, 1)
+    made.visit(0, [], [0, 0, 0])
+    made.visit(1, [], [])
+    mean = log(4) / 2
+    assert factor(made, 2) == pytest.approx(((3 * mean + log(4)) / (4 * mean)) ** 0.2, abs=1e-4)
+    assert factor(made, 3) == pytest.approx((3 / 4) ** 0.2, abs=1e-4)
+
+
+def test_pages_of_other_hosts_that_a_page_reveals_say_nothing_of_its_siblings() -> None:
+    made = world(0, 0)
+    made.visit(0, [], [1, 1])
+    assert made.siblings.groups.revealed[0] == 0
+    assert factor(made, 1) == pytest.approx(1, abs=1e-4)
+
+
+def test_pages_that_a_page_with_many_new_links_made_known_are_worth_more() -> None:
+    made = world(0, 0, 0)
+    half_new, _ = made.visit(0, [1, 2], [0, 0])
+    assert factor(made, half_new) == pytest.approx(1, abs=1e-4)
+    all_new, _ = made.visit(1, [], [1, 1])
+    group = made.siblings.groups.of_one(all_new, 1)
+    assert made.siblings.groups.novelty[group] == 254
+    assert factor(made, all_new) == pytest.approx(exp(0.05), abs=1e-4)
+
+
+def visit_share(cash: int, links: int) -> int:
+    return (cash - (cash * round(0.15 * PARTS) >> 16)) // links
+
+
+def test_a_page_that_the_user_named_is_known_where_no_queue_has_to_hear_of_it() -> None:
+    ledger = Ledger()
+    siblings = Siblings(ledger, array("I", [0, 0]), SitesByHost([0]))
+    ledger.mint(2)
+    siblings.introduce(range(2))
+    siblings.vouch([1])
+    assert siblings.changes is None
+    assert siblings.seeds == {1}
+    assert siblings.budgets.vouch([0]) == []  # it is vouched for already
+
+
+def test_pages_that_were_foretold_count_when_the_turn_ends() -> None:
+    made = world(0, 0)
+    new = made.foretold(0, [0, 0, 1, 1], 6)
+    made.visit(0, list(new))
+    groups = made.siblings.groups
+    assert groups.revealed[groups.of_one(0, 0)] == pytest.approx(log(3))
+
+
+def test_a_page_read_again_gives_cash_and_says_nothing_of_its_siblings() -> None:
+    made = world(0, 1)
+    made.visit(0, [1])
+    before = list(made.siblings.groups.turns)
+    made.replay(0, [1])
+    assert list(made.siblings.groups.turns) == before
+
+
+def test_it_is_an_order_and_moves_no_cash() -> None:
+    made = world(0, 1)
+    plan = visit(made.ledger, 0, [1])
+    assert plan == Plan(0, UNIT, [1], visit_share(UNIT, 1), (), UNIT - visit_share(UNIT, 1))
+    made.visit(0, [1], [1])
+    assert made.ledger.missing() == 0
+
+
+def test_one_and_many_are_worth_the_same() -> None:
+    made = world(*[0] * 300)
+    pages = np.arange(300, dtype=np.uint32)
+    assert worths_of(made.siblings, pages).tolist() == [
+        values.worth_of(made.siblings, page) for page in range(300)
+    ]
+    assert urgency(made.siblings, pages).tolist() == worths_of(made.siblings, pages).tolist()
+
+
+def test_what_older_programs_kept_of_means_is_read() -> None:
+    """They kept sums of links before those of what was revealed."""
+    made, again = world(0, 0), Siblings(Ledger(), array("I", [0, 0]), SitesByHost(range(3)))
+    made.visit(0, [], [0, 0])
+    state = made.siblings.state()
+    again.restore({**state, "means": array("d", [7, 3.5]).tobytes() + state["means"]}, 4)
+    assert again.state() == state
+
+
+def two_families() -> Siblings:
+    """Host 0 has a seed; 1 and 2 have none."""
+    siblings = Siblings(Ledger(), array("I", [0, 1, 2]), SitesByHost(range(3)))
+    siblings.ledger.mint(3)
+    siblings.vouch([0])
+    siblings.introduce(range(3))
+    return siblings
+
+
+def test_gifts_by_weight_count_by_weight() -> None:
+    siblings = two_families()
+    plan = weighted_visit(siblings.ledger, 0, [1, 2], [3, 1])
+    siblings.ledger.post(plan)
+    siblings.end_turn(plan, range(3, 3))
+    units = array("d", siblings.state()["units"])
+    assert units[0] == pytest.approx(3 * units[1], rel=1e-6)
+
+
+def test_gifts_that_nobody_asks_for_are_counted_before_they_take_much_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shown, "_MOST_POSTED", 3)
+    siblings = two_families()
+    for page in range(3):
+        plan = visit(siblings.ledger, page, [0])
+        siblings.ledger.post(plan)
+        siblings.end_turn(plan, range(3, 3))
+        assert len(siblings.budgets.incomes.columns()["units"]) == (2 if page == 2 else 0)
+
+
+def test_gifts_are_not_kept_where_all_sites_have_a_seed() -> None:
+    made = world(0, 1)
+    made.vouch(0)
+    made.vouch(1)
+    made.visit(0, [1])
+    assert not array("d", made.siblings.state()["units"])

@@ -1,0 +1,163 @@
+"""A graph that was written is read back as it was, by those for whom it was written."""
+
+import io
+import re
+from collections.abc import Callable, Sequence
+
+import networkx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.report.formats import DrawingWriter as Writer
+from minicrawl.report.formats import write_dot, write_gexf, write_graphml
+from minicrawl.report.selected_pages import Block, Drawing
+from minicrawl.wording import visible
+
+Node = tuple[str, float | None, int, str]
+Link = tuple[int, int, int]
+
+NODES: list[Node] = [
+    ('https://a.example/?q="1"&r=<2>', 0.75, 3, "fetched"),
+    ("=evil\\N \x00\x1b[2J\ufffe\u202e", None, 0, "unread"),
+    ("Ünïcödé", 1e-300, 1, "fetched"),
+]
+LINKS: list[Link] = [(0, 1, 1), (1, 2, 7), (0, 2, 1)]
+
+_DOT_TEXT = r'"((?:[^"\\]|\\.)*)"'
+
+
+def drawing_of(nodes: Sequence[Node], links: Sequence[Link]) -> Drawing:
+    """In two blocks each."""
+    attributes = {"importance": float, "pages": int, "state": str}
+    numbered = [(number, *node) for number, node in enumerate(nodes)]
+    return Drawing(
+        attributes,
+        iter(
+            [
+                columns(numbered[:1], "id", "label", *attributes),
+                columns(numbered[1:], "id", "label", *attributes),
+            ]
+        ),
+        iter(
+            [
+                columns(links[:2], "source", "target", "weight"),
+                columns(links[2:], "source", "target", "weight"),
+            ]
+        ),
+    )
+
+
+def columns(rows: Sequence[tuple[object, ...]], *names: str) -> Block:
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def written(write: Writer, nodes: Sequence[Node], links: Sequence[Link]) -> bytes:
+    file = io.BytesIO()
+    write(drawing_of(nodes, links), file)
+    return file.getvalue()
+
+
+def read_dot(text: bytes) -> networkx.DiGraph:
+    """As far as it is needed: one statement a line, ids are numbers."""
+    graph = networkx.DiGraph()
+    lines = text.decode().split("\n")
+    assert lines[0] == "digraph web {"
+    assert lines[-2:] == ["}", ""]
+    for line in lines[1:-2]:
+        if link := re.fullmatch(r"(\d+) -> (\d+)(?: \[weight=(\d+)\])?;", line):
+            weight = {"weight": int(link[3])} if link[3] else {}
+            graph.add_edge(link[1], link[2], **weight)
+            continue
+        node = re.fullmatch(
+            rf"(\d+) \[({_DOT_TEXT}={_DOT_TEXT}(?:, {_DOT_TEXT}={_DOT_TEXT})*)\];", line
+        )
+        assert node, line
+        told = {key: plain(value) for key, value in re.findall(f"{_DOT_TEXT}={_DOT_TEXT}", node[2])}
+        numbers: dict[str, Callable[[str], object]] = {"importance": float, "pages": int}
+        graph.add_node(node[1], **{key: numbers.get(key, str)(text) for key, text in told.items()})
+    return graph
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
+
+
+READERS: dict[Writer, Callable[[bytes], networkx.DiGraph]] = {
+    write_graphml: networkx.parse_graphml,
+    write_gexf: lambda text: networkx.read_gexf(io.BytesIO(text), version="1.3"),
+    write_dot: read_dot,
+}
+
+every_format = pytest.mark.parametrize("write", READERS)
+
+
+def expected(nodes: Sequence[Node], links: Sequence[Link]) -> networkx.DiGraph:
+    graph = networkx.DiGraph()
+    for number, (label, importance, pages, state) in enumerate(nodes):
+        told: dict[str, object] = {"label": visible(label), "pages": pages, "state": state}
+        graph.add_node(
+            str(number), **told | ({} if importance is None else {"importance": importance})
+        )
+    for source, target, weight in links:
+        graph.add_edge(str(source), str(target), **({} if weight == 1 else {"weight": weight}))
+    return graph
+
+
+def alike(one: networkx.DiGraph, other: networkx.DiGraph) -> None:
+    assert one.is_directed()
+    assert dict(one.nodes(data=True)) == dict(other.nodes(data=True))
+    assert links_of(one) == links_of(other)
+
+
+def links_of(graph: networkx.DiGraph) -> list[tuple[str, str, float]]:
+    return sorted(graph.edges.data("weight", default=1))
+
+
+@every_format
+def test_all_that_was_written_is_read_back(write: Writer) -> None:
+    alike(READERS[write](written(write, NODES, LINKS)), expected(NODES, LINKS))
+
+
+@every_format
+def test_a_graph_of_nothing_is_one(write: Writer) -> None:
+    alike(READERS[write](written(write, [], [])), networkx.DiGraph())
+
+
+@every_format
+@given(
+    st.lists(
+        st.tuples(
+            st.text(max_size=20),
+            st.none() | st.floats(0, 1),
+            st.integers(0, 1 << 40),
+            st.text(max_size=5),
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    st.data(),
+)
+def test_no_text_breaks_out_of_its_place(
+    write: Writer, nodes: list[Node], data: st.DataObject
+) -> None:
+    ends = st.integers(0, len(nodes) - 1)
+    some = st.tuples(ends, ends, st.integers(1, 1 << 40))
+    links = data.draw(st.lists(some, max_size=6, unique_by=lambda link: link[:2]))
+    nodes = [
+        (label, importance, pages, visible(state)) for label, importance, pages, state in nodes
+    ]
+    alike(_trimmed(READERS[write](written(write, nodes, links))), _trimmed(expected(nodes, links)))
+
+
+def _trimmed(graph: networkx.DiGraph) -> networkx.DiGraph:
+    """The readers of networkx do not tell an empty text from none."""
+    for _, told in graph.nodes(data=True):
+        for key in [key for key, value in told.items() if value in ("", None)]:
+            del told[key]
+    return graph
+
+
+def test_text_in_dot_is_quoted_once_and_shown_as_it_is() -> None:
+    text = written(write_dot, [('a"b\\c', None, 0, "x")], [])
+    assert text.decode().splitlines()[1] == (r'0 ["label"="a\"b\\c", "pages"="0", "state"="x"];')

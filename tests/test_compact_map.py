@@ -1,0 +1,135 @@
+"""A map of numbers answers as a dictionary of lists does, however many there are."""
+
+from random import Random
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.compact_map import CompactHashMap, DenseRows
+
+LAST = (1 << 64) - 1
+CODES = st.one_of(st.integers(0, 40), st.integers(LAST - 40, LAST), st.integers(0, LAST))
+NUMBERS = st.integers(0, (1 << 32) - 2)
+
+
+def numbers(*values: int) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
+    return np.array(values, dtype=np.uint32)
+
+
+@given(st.lists(st.tuples(CODES, NUMBERS), max_size=300), st.lists(CODES), st.booleans())
+def test_it_answers_as_a_dictionary_of_lists_does(
+    entries: list[tuple[int, int]], others: list[int], at_once: bool
+) -> None:
+    slots, truth = CompactHashMap(), dict[int, list[int]]()
+    for code, number in entries:
+        truth.setdefault(code, []).append(number)
+        if not at_once:
+            slots.put(code, number)
+    if at_once:
+        codes = np.array([code for code, _ in entries], dtype=np.uint64)
+        slots.put_all(codes, numbers(*(number for _, number in entries)))
+    assert len(slots) == len(entries)
+    for code in [*truth, *others]:
+        alike = [n for c, found in truth.items() if looks_like(c, code) for n in found]
+        assert sorted(slots.matches(code)) == sorted(alike)
+        assert set(truth.get(code, ())) <= set(slots.matches(code))
+
+
+@given(st.lists(st.tuples(CODES, NUMBERS), max_size=300), st.randoms(use_true_random=False))
+def test_what_is_dropped_is_gone_and_all_else_is_found(
+    entries: list[tuple[int, int]], chance: Random
+) -> None:
+    slots = CompactHashMap()
+    codes = np.array([code for code, _ in entries], dtype=np.uint64)
+    slots.put_all(codes, numbers(*(number for _, number in entries)))
+    mixed = chance.sample(entries, len(entries))
+    gone = chance.randint(0, len(entries))
+    for code, number in mixed[:gone]:
+        slots.drop(code, number)
+    kept = mixed[gone:]
+    assert len(slots) == len(kept)
+    for code, _ in entries:
+        alike = [number for other, number in kept if looks_like(other, code)]
+        assert sorted(slots.matches(code)) == sorted(alike)
+
+
+CLUSTERS = st.builds(lambda home, near: (home << 27) + near, st.integers(0, 30), st.integers(0, 9))
+
+
+@given(st.lists(st.tuples(st.booleans(), CLUSTERS, st.integers(0, 3)), max_size=400))
+def test_who_comes_between_others_moves_them_and_who_goes_lets_them_back(
+    turns: list[tuple[bool, int, int]],
+) -> None:
+    slots, truth = CompactHashMap(), set[tuple[int, int]]()
+    for comes, code, number in turns:
+        if (code, number) not in truth and comes:
+            slots.put(code, number)
+            truth.add((code, number))
+        elif not comes:
+            slots.drop(code, number)
+            truth.discard((code, number))
+    assert len(slots) == len(truth)
+    for _, code, _ in turns:
+        assert slots.matches(code) == sorted(n for other, n in truth if other == code)
+
+
+def test_who_is_at_home_stays_when_others_move_up() -> None:
+    slots = CompactHashMap()
+    neighbours = [(5 << 27, 1), ((5 << 27) + 1, 2), (7 << 27, 3)]  # at home in slots 5, 5 and 7
+    for code, number in neighbours:
+        slots.put(code, number)
+    slots.drop(*neighbours[0])
+    assert [slots.matches(code) for code, _ in neighbours] == [[], [2], [3]]
+
+
+def test_to_drop_what_is_not_there_changes_nothing() -> None:
+    slots = CompactHashMap()
+    slots.put(7, 1)
+    slots.drop(7, 2)
+    slots.drop(8, 1)
+    assert (slots.matches(7), len(slots)) == ([1], 1)
+
+
+def test_numbers_that_come_and_go_take_no_more_room() -> None:
+    slots = CompactHashMap()
+    for number in range(10_000):
+        slots.put(number, number)
+        slots.drop(number, number)
+    slots.put(7, 7)
+    assert (slots.matches(7), len(slots)) == ([7], 1)
+
+
+def looks_like(one: int, other: int) -> bool:
+    return one >> 56 == other >> 56 and one & 0xFFFFFFFF == other & 0xFFFFFFFF
+
+
+def test_it_grows_and_forgets_nothing() -> None:
+    codes = np.random.default_rng(0).integers(0, LAST, 60_000, dtype=np.uint64)
+    slots = CompactHashMap()
+    slots.put_all(codes[:20_000], np.arange(20_000, dtype=np.uint32))
+    slots.put_all(codes[20_000:40_000], np.arange(20_000, 40_000, dtype=np.uint32))
+    for number, code in enumerate(codes[40_000:].tolist(), 40_000):
+        slots.put(code, number)
+    slots.put_all(codes[:0], numbers())
+    slots.put(7, 60_000)
+    assert len(slots) == 60_001
+    assert all(number in slots.matches(code) for number, code in enumerate(codes.tolist()))
+
+
+def test_many_under_one_code_are_all_found() -> None:
+    slots = CompactHashMap()
+    for number in range(1000):
+        slots.put(LAST, number)
+    assert slots.matches(LAST) == list(range(1000))
+    assert slots.matches(LAST - 1) == []
+
+
+def test_rows_are_given_in_the_order_of_the_asking() -> None:
+    rows = DenseRows()
+    assert [rows.add(page) for page in (7, 3, 90_000)] == [0, 1, 2]
+    rows.add_all(numbers(4, 5))
+    assert [rows.get(page) for page in (7, 3, 90_000, 4, 5)] == [0, 1, 2, 3, 4]
+    assert rows.get(8) is None
+    assert len(rows) == 5
+    assert rows.pages.tolist() == [7, 3, 90_000, 4, 5]

@@ -1,0 +1,207 @@
+"""A file is there whole or not at all, and stays what it was but for its content."""
+
+import fcntl
+import os
+import subprocess
+import sys
+from errno import EACCES, ENOSPC
+from pathlib import Path
+
+import pytest
+
+from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.own_files import drafting, replacing, scratch
+
+DRAFT = ".ranks.csv-abcd1234.part"
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from minicrawl.own_files import replacing, scratch
+with replacing(Path("ranks.csv")) as file, scratch("test", Path(".")):
+    file.write(b"half")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "ranks.csv"
+    path.write_bytes(b"old")
+    return path
+
+
+def write(path: Path, body: bytes = b"new") -> None:
+    with replacing(path) as file:
+        file.write(body)
+
+
+class TestWhatStays:
+    @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
+    def test_the_mode(self, path: Path, mode: int) -> None:
+        path.chmod(mode)
+        write(path)
+        assert path.stat().st_mode & 0o7777 == mode
+        assert path.read_bytes() == b"new"
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+    def test_the_owner(self, path: Path) -> None:
+        os.chown(path, 12345, 54321)
+        write(path)
+        assert (path.stat().st_uid, path.stat().st_gid) == (12345, 54321)
+
+    def test_the_mode_where_the_owner_cannot_be_kept(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: int) -> None:
+            raise PermissionError
+
+        monkeypatch.setattr(os, "fchown", refuse)
+        path.chmod(0o640)
+        write(path)
+        assert path.stat().st_mode & 0o7777 == 0o640
+
+    def test_a_link_leads_to_the_new_content_and_the_draft_is_beside_that(
+        self, path: Path, tmp_path: Path
+    ) -> None:
+        folder = tmp_path / "here"
+        folder.mkdir()
+        link, second = folder / "link.csv", folder / "second.csv"
+        link.symlink_to(Path("..", path.name))
+        second.symlink_to(link.name)
+        with replacing(second) as file:
+            file.write(b"new")
+            assert len(list(tmp_path.iterdir())) == 3
+            assert len(list(folder.iterdir())) == 2
+        assert (link.is_symlink(), second.is_symlink()) == (True, True)
+        assert path.read_bytes() == b"new"
+
+    def test_a_link_to_nothing_leads_to_a_file_then(self, tmp_path: Path) -> None:
+        link = tmp_path / "link.csv"
+        link.symlink_to("ranks.csv")
+        write(link)
+        assert link.is_symlink()
+        assert (tmp_path / "ranks.csv").read_bytes() == b"new"
+
+    def test_a_link_that_leads_in_a_circle_is_refused_and_stays(self, tmp_path: Path) -> None:
+        link = tmp_path / "ranks.csv"
+        link.symlink_to(link.name)
+        with pytest.raises(UsageError, match=r"ranks\.csv is a symbolic link that leads in a"):
+            write(link)
+        assert link.is_symlink()
+
+
+class TestLeftovers:
+    def test_a_killed_command_leaves_drafts_and_the_next_one_removes_them(
+        self, path: Path, tmp_path: Path
+    ) -> None:
+        done = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, check=False)
+        assert done.returncode < 0
+        assert len([left for left in tmp_path.iterdir() if left.suffix == ".part"]) == 2
+        assert path.read_bytes() == b"old"
+        write(path)
+        with scratch("test", tmp_path):
+            pass
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_what_somebody_is_writing_stays(self, path: Path, tmp_path: Path) -> None:
+        with replacing(path) as file, scratch("test", tmp_path) as folder:
+            (folder / "numbers").touch()
+            write(path, b"in between")
+            with scratch("test", tmp_path) as other:
+                assert other != folder
+            assert (folder / "numbers").exists()
+            file.write(b"last")
+        assert path.read_bytes() == b"last"
+        assert list(tmp_path.iterdir()) == [path]
+
+    @pytest.mark.parametrize(
+        "name", [".ranks.csv-abcd1234", ".other.csv-abcd1234.part", ".ranks.csv-ABCD1234.part"]
+    )
+    def test_what_is_no_draft_of_this_file_stays(self, path: Path, name: str) -> None:
+        path.with_name(name).touch()
+        write(path)
+        assert path.with_name(name).exists()
+
+    def test_a_draft_that_cannot_be_taken_away_hinders_nobody(self, path: Path) -> None:
+        path.with_name(DRAFT).symlink_to("elsewhere")
+        write(path)
+        assert path.read_bytes() == b"new"
+        assert path.with_name(DRAFT).is_symlink()
+
+    @pytest.mark.parametrize("kind", ["file", "folder"])
+    def test_a_draft_that_was_taken_for_a_leftover_is_made_anew(
+        self, kind: str, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lock, taken = fcntl.flock, list[Path]()
+
+        def take_first(handle: int, how: int) -> None:
+            if not taken:
+                (draft,) = (one for one in tmp_path.iterdir() if one.suffix == ".part")
+                taken.append(draft)
+                draft.rmdir() if draft.is_dir() else draft.unlink()
+            lock(handle, how)
+
+        monkeypatch.setattr(fcntl, "flock", take_first)
+        if kind == "file":
+            write(path)
+            assert path.read_bytes() == b"new"
+        else:
+            with scratch("test", tmp_path) as folder:
+                assert folder.is_dir()
+        assert len(taken) == 1
+
+    def test_a_folder_that_vanishes_before_it_is_opened_is_made_anew(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        opened, vanished = os.open, list[Path]()
+
+        def open_or_not(made: Path, flags: int) -> int:
+            if not vanished:
+                vanished.append(made)
+                made.rmdir()
+            return opened(made, flags)
+
+        monkeypatch.setattr("minicrawl.own_files.os.open", open_or_not)
+        with scratch("test", tmp_path) as folder:
+            assert folder not in vanished
+
+
+class TestFolders:
+    def test_a_draft_goes_with_all_that_is_left_in_it(self, tmp_path: Path) -> None:
+        path = tmp_path / "new" / "crawl.db"
+        with drafting(path) as folder:
+            assert folder.parent == path.parent
+            (folder / "left").touch()
+            (folder / "made").touch()
+            (folder / "made").rename(path)
+        assert list(path.parent.iterdir()) == [path]
+
+    def test_a_file_in_the_place_of_a_folder_is_one_line(self, path: Path) -> None:
+        with (
+            pytest.raises(UsageError, match=r"crawl\.db cannot be written: File exists"),
+            drafting(path / "crawl.db"),
+        ):
+            pass
+
+
+class TestTrouble:
+    @pytest.mark.parametrize(
+        ("code", "kind", "said"),
+        [
+            (ENOSPC, MinicrawlError, r"ranks\.csv cannot be written: No space"),
+            (EACCES, PermissionError, "Permission"),
+        ],
+    )
+    def test_a_full_disk_is_told_with_the_name_of_the_file_and_no_other_trouble_is(
+        self, path: Path, code: int, kind: type[Exception], said: str
+    ) -> None:
+        with pytest.raises(kind, match=said), replacing(path):
+            raise OSError(code, os.strerror(code))
+        assert path.read_bytes() == b"old"
+        assert list(path.parent.iterdir()) == [path]
+
+    def test_a_long_name_has_a_draft(self, tmp_path: Path) -> None:
+        path = tmp_path / ("x" * 251 + ".csv")
+        write(path)
+        assert path.read_bytes() == b"new"
