@@ -59,12 +59,12 @@ from minicrawl.store import tables
 from minicrawl.store.derived import CheckRow, FindingRow, all_checks, keep_checks, keep_findings
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.headers import parse_content_type
-from minicrawl.web.html.encoding import decode
-from minicrawl.web.html.page import parse_page, plain_text
-from minicrawl.web.shingles import ALIKE, shingles
+from minicrawl.web.encoding import decode
+from minicrawl.web.html_page import parse_page
+from minicrawl.web.references import plain_text
+from minicrawl.web.responses import parse_content_type
 from minicrawl.web.urls import ResolvedUrl, canonical, host, origin, site
-from minicrawl.web.words import words_of
+from minicrawl.web.words import ALIKE, shingles, words_of
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:

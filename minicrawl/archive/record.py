@@ -23,9 +23,8 @@ from zlib import crc32
 
 from minicrawl.errors import Damaged
 from minicrawl.model import FailureKind, Moved, Request, Response
-from minicrawl.web.documents.kinds import DocumentType, type_of
-from minicrawl.web.headers import parse_content_type
-from minicrawl.web.html.encoding import decode
+from minicrawl.web.encoding import decode
+from minicrawl.web.responses import DocumentType, parse_content_type, type_of
 
 if TYPE_CHECKING:
     import zstandard
@@ -495,7 +494,7 @@ def pack_file(url: str, came: object) -> bytes | None:
 
 def text_of(body: bytes, content_type: str | None) -> str:
     """Return the text of a page."""
-    from minicrawl.web.html.page import plain_text  # deferred: most crawls archive whole pages
+    from minicrawl.web.references import plain_text  # deferred: most crawls archive whole pages
 
     _, charset = parse_content_type(content_type)
     markup, _ = decode(body, charset)

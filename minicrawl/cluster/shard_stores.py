@@ -57,7 +57,7 @@ from minicrawl.store.stored_links import (
     unpack_plain,
 )
 from minicrawl.store.writer import StoreWriter, add_mirrors
-from minicrawl.web.html.markup import BETWEEN_ENTRIES
+from minicrawl.web.references import BETWEEN_ENTRIES
 from minicrawl.web.urls import host as host_of_url
 from minicrawl.web.urls import site
 from minicrawl.wording import counted

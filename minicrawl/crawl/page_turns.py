@@ -52,7 +52,7 @@ from minicrawl.model import (
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Timed, Visit
 from minicrawl.store.records import FetchRow
-from minicrawl.web.documents.kinds import FROM_SEEDS, types_of
+from minicrawl.web.responses import FROM_SEEDS, types_of
 
 if TYPE_CHECKING:
     from minicrawl.crawl.parts import CrawlContext, CrawlParts

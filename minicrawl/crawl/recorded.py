@@ -65,7 +65,7 @@ from minicrawl.own_files import drafting
 from minicrawl.progress import Progress, unreported
 from minicrawl.store.reader import archive_folder, real_path, refuse_to_overwrite
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.documents.kinds import types_of
+from minicrawl.web.responses import types_of
 from minicrawl.web.scope import may_be_html
 from minicrawl.web.urls import ResolvedUrl, resolve
 

@@ -30,7 +30,8 @@ from minicrawl.crawl.settle.contents import Duplicates
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import PageId, ParsedPage, State
 from minicrawl.opic.ledger import Plan
-from minicrawl.web.traps import (
+from minicrawl.web.html_page import title_bit, title_hash
+from minicrawl.web.urls import (
     MOST_PARAMETERS,
     most_repeats,
     parameter_values,
@@ -38,12 +39,10 @@ from minicrawl.web.traps import (
     program,
     segments,
     shape,
-    title_bit,
-    title_hash,
+    split,
     with_sorted_parameters,
     without_parameter,
 )
-from minicrawl.web.urls import split
 
 # ================================================================ novelty
 #

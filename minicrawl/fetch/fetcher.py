@@ -56,8 +56,7 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.web.documents.kinds import NO_TYPE, DocumentType, is_wanted, type_of
-from minicrawl.web.headers import parse_content_type
+from minicrawl.web.responses import NO_TYPE, DocumentType, is_wanted, parse_content_type, type_of
 
 if TYPE_CHECKING:
     import httpx

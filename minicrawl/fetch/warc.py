@@ -29,7 +29,7 @@ from minicrawl.fetch.http1 import BLANK_LINE, ByChunks, Head, has_word, read_hea
 from minicrawl.fetch.transport import Fault, failure
 from minicrawl.model import Failed, FailureKind, FetchResult, Request
 from minicrawl.progress import Progress, unreported
-from minicrawl.web.headers import is_html
+from minicrawl.web.responses import is_html
 from minicrawl.wording import counted
 
 # ================================================================ files

@@ -25,10 +25,9 @@ from minicrawl.report.selected_pages import Block, PageSelection, blocks, rows_o
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
-from minicrawl.web.documents.kinds import ALL, DocumentType, type_of
-from minicrawl.web.headers import parse_content_type
-from minicrawl.web.html.encoding import decode
-from minicrawl.web.html.references import Reference, references, style_references
+from minicrawl.web.encoding import decode
+from minicrawl.web.references import Reference, references, style_references
+from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
 from minicrawl.web.urls import canonical, resolve_links
 from minicrawl.wording import counted, iso
 
@@ -429,7 +428,7 @@ def _content(name: str, page: PageVersion | None) -> str | None:
 
 def _links(page: PageVersion) -> str:
     from minicrawl.report.page_texts import read_pdf
-    from minicrawl.web.documents.document import parse_document
+    from minicrawl.web.documents import parse_document
 
     answer = page.answer
     if page.document is DocumentType.PDF:
@@ -438,8 +437,8 @@ def _links(page: PageVersion) -> str:
 
 
 def _headings(page: PageVersion) -> str:
-    from minicrawl.web.documents.writing import read_markdown
-    from minicrawl.web.html.page import headings
+    from minicrawl.web.documents import read_markdown
+    from minicrawl.web.references import headings
 
     match page.document:
         case DocumentType.HTML:
@@ -450,7 +449,7 @@ def _headings(page: PageVersion) -> str:
 
 
 def _language(page: PageVersion) -> str:
-    from minicrawl.web.html.page import language
+    from minicrawl.web.references import language
 
     return language(page.markup) if page.document is DocumentType.HTML else ""
 
@@ -528,8 +527,8 @@ def words_of_links(snapshot: Snapshot, urls: Sequence[str]) -> Iterator[LinkWord
     """Yield all links of these pages; nothing if pages are not archived."""
     if tables.archive_end(snapshot.connection) is None:
         return
-    from minicrawl.web.documents.document import parse_document
-    from minicrawl.web.html.page import ParseOptions
+    from minicrawl.web.documents import parse_document
+    from minicrawl.web.html_page import ParseOptions
 
     options = ParseOptions(with_words=True, strip_marks=snapshot.frontier.terms.strip_marks)
     with kept_pages(snapshot) as archive:

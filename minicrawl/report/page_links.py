@@ -56,7 +56,7 @@ from minicrawl.store.derived import (
 )
 from minicrawl.store.records import reporting_damage
 from minicrawl.store.stored_links import WrittenLinks
-from minicrawl.web.html.references import Reference, References, references
+from minicrawl.web.references import Reference, References, references
 from minicrawl.web.urls import resolve, split
 
 if TYPE_CHECKING:
@@ -494,7 +494,7 @@ class StoredReferences:
             entry = self._of(link.giver).get(link.taker)
         if entry is None:
             return []
-        from minicrawl.web.html.markup import read_entry
+        from minicrawl.web.references import read_entry
 
         found = read_entry(entry, link.source, link.target)
         return [Reference(found.written, found.text, found.rel, "a")]
@@ -505,7 +505,7 @@ class StoredReferences:
         told = self._written.of(page, links)
         if told is None:
             return {}
-        from minicrawl.web.html.markup import parted
+        from minicrawl.web.references import parted
 
         return dict(zip(links, parted(told.decode("utf-8", "replace")), strict=True))
 

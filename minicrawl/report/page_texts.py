@@ -25,8 +25,7 @@ from urllib.parse import urlsplit
 from minicrawl import plugins
 from minicrawl.errors import MinicrawlError, TooSlow, UsageError
 from minicrawl.memory import limit_memory
-from minicrawl.web.documents import document as pdf
-from minicrawl.web.documents.document import PdfText
+from minicrawl.web.documents import PDF_MISSING, PdfText, can_read_pdf, parse_pdf
 from minicrawl.web.urls import site
 
 # ================================================================ killable
@@ -220,8 +219,8 @@ _PDF_CODE = "from minicrawl.report.page_texts import pdf_main; pdf_main()"
 
 def read_pdf(body: bytes, deadline_s: float = PDF_DEADLINE_S) -> PdfText:
     """Return the text of a PDF."""
-    if not pdf.is_readable():
-        raise UsageError(pdf.MISSING)
+    if not can_read_pdf():
+        raise UsageError(PDF_MISSING)
     try:
         done = subprocess.run(
             (sys.executable, "-c", _PDF_CODE),
@@ -242,4 +241,4 @@ def read_pdf(body: bytes, deadline_s: float = PDF_DEADLINE_S) -> PdfText:
 def pdf_main() -> None:
     """Run the process: read a PDF from standard input, and write its text as JSON."""
     limit_memory()
-    json.dump(pdf.read(sys.stdin.buffer.read()), sys.stdout)
+    json.dump(parse_pdf(sys.stdin.buffer.read()), sys.stdout)

@@ -55,9 +55,8 @@ from minicrawl.store.derived import kept_topics
 from minicrawl.store.files import bytes_of
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.records import translating_derived_errors
-from minicrawl.web.shingles import signature
 from minicrawl.web.urls import site
-from minicrawl.web.words import indexed, parts_by_counts, words_of
+from minicrawl.web.words import indexed, parts_by_counts, signature, words_of
 
 # ================================================================ index folder
 #

@@ -27,9 +27,8 @@ import numpy as np
 
 from minicrawl.search.near_duplicates import SignedPages
 from minicrawl.search.page_text import SiteLines
-from minicrawl.web.shingles import PLACES
 from minicrawl.web.urls import host
-from minicrawl.web.words import comparable, whole, words_of
+from minicrawl.web.words import PLACES, comparable, whole, words_of
 
 NAME = "notes.db"
 VERSION = 5

@@ -19,7 +19,7 @@ from operator import not_
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from minicrawl.web.html.page import headings, language, plain_text
+from minicrawl.web.references import headings, language, plain_text
 from minicrawl.web.urls import canonical
 
 if TYPE_CHECKING:
@@ -38,12 +38,16 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
 from minicrawl.report.page_texts import KillableProcess, Parent
-from minicrawl.web.documents import document as pdf
-from minicrawl.web.documents.document import decoded_text
-from minicrawl.web.documents.kinds import ALL, DocumentType, type_of
-from minicrawl.web.documents.writing import Written, read_markdown, read_text
-from minicrawl.web.headers import parse_content_type
-from minicrawl.web.html.encoding import decode
+from minicrawl.web.documents import (
+    Written,
+    can_read_pdf,
+    decoded_text,
+    parse_pdf,
+    read_markdown,
+    read_text,
+)
+from minicrawl.web.encoding import decode
+from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
 from minicrawl.web.urls import site
 
 MOST_LINES, LONGEST_LINE = 50_000, 100_000
@@ -413,9 +417,9 @@ def _text(answer: Answer, *, is_simple: bool) -> PageText:
 
 def _pdf_text(body: bytes) -> PageText:
     """Return the text of the whole file: a PDF's table of contents is at its end."""
-    if not pdf.is_readable():
+    if not can_read_pdf():
         return PageText()
-    found = pdf.read(body)
+    found = parse_pdf(body)
     return PageText(found.title, lines=_bounded_lines(found.lines))
 
 

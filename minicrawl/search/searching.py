@@ -43,7 +43,7 @@ from minicrawl.search.query import Query, Snippet, snippet
 from minicrawl.search.ranking import RankingWeights, Score, Sought, judged
 from minicrawl.store.derived import OPIC, RankRow, rank_row, reading_beside
 from minicrawl.store.reader import reading
-from minicrawl.web.shingles import Hashes, shingles
+from minicrawl.web.words import Hashes, shingles
 from minicrawl.wording import iso
 
 IMPORTANCE = "importance"

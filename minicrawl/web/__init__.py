@@ -1,15 +1,17 @@
-"""Parsers for the formats of the web: URLs, HTML, encodings, headers, robots.txt, sitemaps.
+"""Parsers for the formats of the web: URLs, HTML, headers, robots.txt, sitemaps, cookies.
 
-urls      parsing, resolution and canonical form of URLs; readable internationalised hosts; sites
-scope     which URLs may be fetched, by the user's rules
-traps     signs of crawler traps in URLs and texts
-headers   parsers of response headers
-html      encoding, tags, links and text of a page
-robots    robots.txt: its rules, and the rule that matches a path
-sitemaps  sitemaps and feeds
-cookies   cookies and the cookie jar
-words     the words of a text, normalised for comparison
-shingles  signatures of texts (MinHash), to find near-duplicates
+urls        parsing, resolution and canonical form of URLs; hosts and sites; shapes of URLs
+scope       which URLs may be fetched, by the user's rules
+responses   response headers, types of documents, and the price of parsing a body
+encoding    from the bytes of a page to its text
+markup      the relevant tags of a page and their content: title, links, robots directives
+html_page   from a response to a parsed page
+references  text and links of a page as written, for reports and search
+documents   documents that are not HTML: plain text, Markdown, feeds, PDF
+sitemaps    sitemaps and feeds
+robots      robots.txt: its rules, and the rule that matches a path
+cookie_jar  cookies, and the jar that keeps them
+words       the words of a text; signatures of texts, to find near-duplicates
 
 Everything here is pure: no I/O, no clock.
 """

@@ -16,8 +16,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from minicrawl.model import Originals
-from minicrawl.web.html.encoding import codec, sniff
-from minicrawl.web.html.tokens import attributes
+from minicrawl.web.encoding import codec, sniff
+from minicrawl.web.markup import attributes
 from minicrawl.web.urls import LONGEST, MOST_CHARS, resolve_links
 
 # ================================================================ limits
@@ -51,7 +51,7 @@ class JsonFeed(NamedTuple):
     urls: list[str]
 
 
-def read(text: str, most_urls: int) -> JsonFeed:
+def read_json_feed(text: str, most_urls: int) -> JsonFeed:
     """Parse a feed up to its first `most_urls` URLs."""
     feed = _Feed()
     urls = list[str]()
@@ -280,7 +280,7 @@ def _read_xml(content: bytes) -> _FoundUrls:
 
 
 def _read_json(content: bytes) -> _FoundUrls:
-    urls = read(content.decode(errors="replace"), MAX_URLS).urls
+    urls = read_json_feed(content.decode(errors="replace"), MAX_URLS).urls
     limit = _too_many() if len(urls) >= MAX_URLS else ""
     return _FoundUrls([url for url in urls if not _UNREADABLE.search(url)], (), limit)
 

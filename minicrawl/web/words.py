@@ -19,31 +19,28 @@ from itertools import chain, groupby
 from math import exp, log
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 LONGEST = 64
 """Longest word in characters; longer ones are split, in pages and in queries."""
-
 
 _RUNS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
     "\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 )
 
-
 _FIRST_OF_RUNS = "\u0e00"
-
 
 # Vowel signs of Indic scripts are not letters for Python, but parts of words.
 _SIGNS_IN_WORDS = "\u0900-\u0963\u0971-\u0dff\u0f18-\u0fbc"
-
 
 _EMOJI = (
     "\u203c\u2049\u2122\u2194-\u2199\u21a9\u21aa\u231a-\u23ff\u25aa-\u25fe\u2600-\u27bf\u2934\u2935"
     "\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 )
 
-
 _RUN = re.compile(rf"[{_RUNS}]+|[^{_RUNS}]+")
-
 
 _ACCENTS = (
     "\u0300-\u0305\u0307-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640"
@@ -51,13 +48,10 @@ _ACCENTS = (
     "\ufe00-\ufe0f\ufeff"
 )
 
-
 _BREVE = "\u0306"
-
 
 # The breve stays on Cyrillic letters, where it makes a different letter.
 _ACCENT = re.compile(f"(?<![\u0438\u0443]){_BREVE}|[{_ACCENTS}]")
-
 
 # A table takes half the time of a regular expression for words.
 _ASCII_WORDS = bytes(
@@ -65,18 +59,14 @@ _ASCII_WORDS = bytes(
     for sign in map(chr, range(256))
 )
 
-
 # Without these characters, most English lines are pure ASCII, which takes half the time.
 _PUNCTUATION = re.compile(
     "[\xa0-\xa9\xab\xac\xae-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7\u2000-\u200a\u2010-\u2029\u202f-\u203b]+"
 )
 
-
 _WORD = re.compile(rf"[^\W_][\w{_SIGNS_IN_WORDS}{_RUNS}{_ACCENTS}{_BREVE}]*+|[{_RUNS}]+|[{_EMOJI}]")
 
-
 _SURROGATES = re.compile("[\ud800-\udfff]")
-
 
 # Letters without a Unicode decomposition that people also write without the diacritic.
 _PLAIN = str.maketrans(
@@ -213,3 +203,129 @@ def parts_by_counts(counts: Mapping[str, Counter[str]], wanted: Iterable[str]) -
     ]
     likely = [exp(one - max(logs)) for one in logs]
     return {topic: one / sum(likely) for topic, one in zip(counts, likely, strict=True)}
+
+
+# ================================================================ signatures
+#
+# Signatures of texts (MinHash): the similarity of two signatures estimates that of the texts.
+#
+# The share of places in which two signatures agree estimates the share of shingles that the texts
+# have in common (Jaccard's coefficient J). A signature depends on the words of a text alone, and is
+# the same on every machine.
+#
+# shingle         three consecutive words, as a 32-bit hash
+# place           the least shingle in one of 128 random orders; 8 bits of it are kept
+# standard error  of an estimate: sqrt(J (1 - J) / 128), at most .044
+
+PLACES = 128
+
+LONGEST_SIGNED = 200_000
+"""Number of characters of a text that count."""
+
+_WORDS_OF_SHINGLE = 3
+
+_AT_ONCE = 2048
+"""Number of shingles processed together: the table of their orders is a megabyte and fits the
+cache.
+"""
+
+_BY_CHANCE = 1 / 256
+
+Hashes = NDArray[np.uint32]
+
+Signatures = NDArray[np.uint8]
+
+_random = np.random.RandomState(128)  # its numbers are the same in every version of numpy
+
+_FACTORS = _random.randint(0, 1 << 32, (PLACES, 1), dtype=np.uint32) | np.uint32(1)
+
+_OFFSETS = _random.randint(0, 1 << 32, (PLACES, 1), dtype=np.uint32)
+
+_FACTOR, _INVERSE = 0x9E3779B97F4A7C15, 0xF1DE83E19937733D
+"""Inverse to each other modulo 2^64."""
+
+_MIXERS = np.array((0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93), np.uint64)
+
+
+def _letters() -> NDArray[np.uint64]:
+    """Return the value of each byte in the hash of a word; 0 for bytes between words."""
+    found = np.arange(256, dtype=np.uint64)
+    ascii_letters = [chr(byte).isalnum() for byte in range(128)]
+    found[:128][~np.array(ascii_letters)] = 0
+    found[ord("A") : ord("Z") + 1] += np.uint64(32)
+    return found
+
+
+def _powers(first: int, factor: int) -> NDArray[np.uint64]:
+    """Return first * factor^k for each position k of a text."""
+    factors = np.full(LONGEST_SIGNED, factor, np.uint64)
+    factors[0] = first
+    return np.cumprod(factors)
+
+
+_LETTERS = _letters()
+
+_POWERS, _SHIFTS = _powers(_FACTOR, _FACTOR), _powers(1, _INVERSE)
+
+
+def signature(text: str, words: str = "") -> bytes | None:
+    """Return the signature of a text; None if it has no shingle.
+
+    `words` may hold the indexed words of the whole text, if the caller has them: finding them is
+    most of the work.
+    """
+    found = shingles(text, words)
+    return _least(found).tobytes() if len(found) else None
+
+
+def shingles(text: str, words: str = "") -> Hashes:
+    """Return the distinct shingles of a text, in ascending order."""
+    are_of_all, signed = len(text) <= LONGEST_SIGNED, text[:LONGEST_SIGNED]
+    if not signed.isascii():
+        signed = words if words and are_of_all else indexed(signed)
+    hashes = _hashes_of_words(signed)
+    if len(hashes) < _WORDS_OF_SHINGLE:
+        return np.empty(0, np.uint32)
+    mixed = hashes[:-2] * _MIXERS[0] + hashes[1:-1] * _MIXERS[1] + hashes[2:] * _MIXERS[2]
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= _MIXERS[0]
+    found = np.sort((mixed >> np.uint64(32)).astype(np.uint32))
+    # np.unique takes ten times as long for so few.
+    return found[np.concatenate(([True], found[1:] != found[:-1]))]
+
+
+def likeness(ones: Signatures, others: Signatures) -> NDArray[np.float64]:
+    """Return the estimated similarity of the texts of these signatures, row by row."""
+    agreeing = np.count_nonzero(ones == others, axis=1) / PLACES
+    shares: NDArray[np.float64] = (agreeing - _BY_CHANCE) / (1 - _BY_CHANCE)
+    return np.maximum(shares, 0.0)
+
+
+def _hashes_of_words(text: str) -> NDArray[np.uint64]:
+    """Return a hash of each word, in order: the sum of its letters times powers by position."""
+    letters = _LETTERS.take(np.frombuffer(text.encode()[:LONGEST_SIGNED], np.uint8))
+    is_letter = letters != 0
+    is_begin = is_letter.copy()
+    is_begin[1:] &= ~is_letter[:-1]
+    begins = np.flatnonzero(is_begin)
+    if not len(begins):
+        return np.empty(0, np.uint64)
+    # Powers by position in the text are faster than by position in the word; the inverse power of
+    # the word's start converts one into the other.
+    letters *= _POWERS[: len(letters)]
+    hashes: NDArray[np.uint64] = np.add.reduceat(letters, begins) * _SHIFTS[begins]
+    return hashes ^ (hashes >> np.uint64(32))
+
+
+def _least(found: Hashes) -> Signatures:
+    """Return 8 bits of the least shingle in each order."""
+    least = np.full(PLACES, np.iinfo(np.uint32).max, np.uint32)
+    for start in range(0, len(found), _AT_ONCE):
+        ordered = _FACTORS * found[start : start + _AT_ONCE]
+        ordered += _OFFSETS  # in place: a second table would cost more than all the rest
+        np.minimum(least, ordered.min(axis=1), out=least)
+    return (least * np.uint32(0x9E3779B1) >> np.uint32(24)).astype(np.uint8)
+
+
+ALIKE = 0.7
+"""Share of common shingles from which texts count as near-duplicates."""

@@ -21,7 +21,7 @@ from minicrawl.archive.record import (
 from minicrawl.archive.segments import FIRST, Segments, offset_of
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.model import KeptAnswer
-from minicrawl.web.html.page import content_hash
+from minicrawl.web.html_page import content_hash
 from tests.archive.archives import NOON, bodies, kept, url
 
 BODIES = [f"page {number}".encode() for number in range(4)]

@@ -44,7 +44,7 @@ from minicrawl.crawl.workers.parser import PageParser
 from minicrawl.memory import GC_THRESHOLDS, mmap_large_arrays
 from minicrawl.model import Failed, FailureKind, Request, Response
 from minicrawl.ports import Timed, Visit
-from minicrawl.web.html.page import ParseOptions
+from minicrawl.web.html_page import ParseOptions
 from minicrawl.web.robots import ALLOW_ALL, Rules
 from minicrawl.web.urls import ResolvedUrl
 from tests.bench.endless import EndlessWeb

@@ -32,8 +32,7 @@ from minicrawl.search.near_duplicates import (
 )
 from minicrawl.search.notes import Entry
 from minicrawl.store.reader import search_folder
-from minicrawl.web.shingles import ALIKE, PLACES, Hashes, shingles, signature
-from minicrawl.web.words import words_of
+from minicrawl.web.words import ALIKE, PLACES, Hashes, shingles, signature, words_of
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.bench.search import crawled, read_entries
 

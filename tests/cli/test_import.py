@@ -19,7 +19,7 @@ from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store.reader import archive_folder
 from tests.fetch.warc.files import HTML, PACKED, http, record, response
 from tests.processes import killed_on_failure
-from tests.web.documents.pdfs import pdf, words
+from tests.web.pdfs import pdf, words
 
 Captured = pytest.CaptureFixture[str]
 SITE = "http://a.example/"

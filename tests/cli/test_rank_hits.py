@@ -19,8 +19,8 @@ from minicrawl.opic.money import PARTS
 from minicrawl.search.commands import bring_index_up_to_date
 from minicrawl.store.derived import beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
-from minicrawl.web.html.markup import scan
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html_page import ParseOptions, parse_page
+from minicrawl.web.markup import scan
 from tests.archive.archives import HEADERS
 from tests.search.stored.stores import read_into
 from tests.stores import DEEP, A, B, C, HandCrawl, filled_store

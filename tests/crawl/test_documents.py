@@ -17,10 +17,10 @@ from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, SearchRequest
 from minicrawl.store.reader import reading, search_folder
-from minicrawl.web.documents import document as reader
+from minicrawl.web import documents as reader
 from tests.crawl.fakes import links_of, states_of
 from tests.limits import settings_of
-from tests.web.documents.pdfs import BOMB, pdf, words
+from tests.web.pdfs import BOMB, pdf, words
 
 A, B = "http://a.example", "http://b.example"
 PROSE = "Some words that make this document one that says something. " * 6

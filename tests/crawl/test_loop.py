@@ -44,7 +44,7 @@ from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.html.markup import MOST_LINKS
+from minicrawl.web.markup import MOST_LINKS
 from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.fakes import (
     NOON,

@@ -15,13 +15,18 @@ from random import Random
 from typing import NamedTuple
 
 from minicrawl.crawl.workers.parser import ENOUGH_S, LARGE
-from minicrawl.web import prices
 from minicrawl.web import robots as rules
 from minicrawl.web import sitemaps as sitemap
-from minicrawl.web.documents.document import parse_document
-from minicrawl.web.documents.kinds import DocumentType, types_of
-from minicrawl.web.html.markup import TooDear
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.documents import parse_document
+from minicrawl.web.html_page import ParseOptions, parse_page
+from minicrawl.web.markup import TooDear
+from minicrawl.web.responses import (
+    DocumentType,
+    document_price_s,
+    list_price_s,
+    robots_price_s,
+    types_of,
+)
 
 URL = "http://a.example/d/s"
 _KEPT, _CHANGED = 12, 0.7
@@ -129,7 +134,7 @@ def _writing(kind: DocumentType, media_type: str, fragments: tuple[str, ...]) ->
     types = types_of([kind.name.lower() if kind.name else ""])
     return Priced(
         lambda body: parse_document(body, URL, {"content-type": media_type}, types=types),
-        lambda body: prices.document_s(body, kind),
+        lambda body: document_price_s(body, kind),
         (*fragments, *_HOSTS, *_URLS, *_SPACE),
     )
 
@@ -137,7 +142,7 @@ def _writing(kind: DocumentType, media_type: str, fragments: tuple[str, ...]) ->
 def _list(fragments: tuple[str, ...], head: str) -> Priced:
     return Priced(
         lambda body: sitemap.parse(body, URL),
-        prices.list_s,
+        list_price_s,
         (*fragments, *fragments, *_HOSTS, *_URLS, *_SPACE),
         head,
     )
@@ -155,7 +160,7 @@ PRICED: Mapping[str, Priced] = {
     "json feed": _list(_JSON, '{"version":"https://jsonfeed.org/version/1","items":['),
     "lines": _list((), "http://a.example/\n"),
     "robots.txt": Priced(
-        lambda body: rules.parse(body, "minicrawl"), prices.robots_s, (*_RULES, *_URLS, *_SPACE)
+        lambda body: rules.parse(body, "minicrawl"), robots_price_s, (*_RULES, *_URLS, *_SPACE)
     ),
 }
 

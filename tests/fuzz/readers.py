@@ -11,15 +11,12 @@ from random import Random
 from minicrawl.fetch.decoding import Decoder, UnknownCoding, codings
 from minicrawl.fetch.http1 import ByChunks, ResponseParser, content_length, read_head
 from minicrawl.fetch.transport import Fault
-from minicrawl.web import headers, urls
+from minicrawl.web import encoding, html_page, markup, responses, urls
 from minicrawl.web import robots as rules
 from minicrawl.web import sitemaps as sitemap
-from minicrawl.web.documents.document import parse_document
-from minicrawl.web.documents.kinds import ALL, is_wanted, may_be_wanted, type_of
-from minicrawl.web.headers import LONGEST_WAIT_S
-from minicrawl.web.html import encoding, markup
-from minicrawl.web.html import page as thin
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.documents import parse_document
+from minicrawl.web.html_page import ParseOptions, parse_page
+from minicrawl.web.responses import ALL, LONGEST_WAIT_S, is_wanted, may_be_wanted, type_of
 from minicrawl.web.robots import Rules
 from tests.fuzz.wire import WIRE_READERS
 
@@ -98,7 +95,7 @@ def scan(body: bytes, random: Random) -> None:
     text = _text(body, random)
     page = markup.scan(text, max_links=MAX_LINKS, xhtml=random.random() < 0.5)
     assert len(page.links) <= MAX_LINKS
-    assert thin.is_thin(text, page.title) in (True, False)
+    assert html_page.is_thin(text, page.title) in (True, False)
 
 
 def parse_robots(body: bytes, random: Random) -> None:
@@ -124,14 +121,14 @@ def parse_sitemap(body: bytes, random: Random) -> None:
 
 def read_headers(body: bytes, random: Random) -> None:
     value = _text(body, random)
-    essence, charset = headers.parse_content_type(value)
+    essence, charset = responses.parse_content_type(value)
     assert essence == essence.lower()
     assert charset is None or isinstance(charset, str)
-    assert headers.is_html(random.choice((value, None, "text/xml")), body) in (True, False, None)
-    wait_s = headers.retry_after_s(value, NOW)
+    assert responses.is_html(random.choice((value, None, "text/xml")), body) in (True, False, None)
+    wait_s = responses.retry_after_s(value, NOW)
     assert wait_s is None or 0 <= wait_s <= LONGEST_WAIT_S
-    assert headers.parse_robots_tag(value, "minicrawl").noindex in (True, False)
-    assert isinstance(headers.link_canonical(value), str | None)
+    assert responses.parse_robots_tag(value, "minicrawl").noindex in (True, False)
+    assert isinstance(responses.link_canonical(value), str | None)
     markup.meta_refresh(value)
 
 

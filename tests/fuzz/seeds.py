@@ -11,7 +11,7 @@ import brotli  # type: ignore[import-untyped]  # it comes without types
 import zstandard
 
 from tests.shared import Absent, find
-from tests.web.documents.pdfs import pdf, stream, words
+from tests.web.pdfs import pdf, stream, words
 
 _MOST_BYTES = 8 * 1024  # of a file; what mutates is small, so that there can be much of it
 _REAL_ROBOTS = 200

@@ -26,7 +26,7 @@ from tests.crawl.rendering.sites import why_no_browser
 from tests.readme import ROOT, blocks
 from tests.real.daemons import free_port, needs, program, running
 from tests.real.nginx import MIME_TYPES
-from tests.web.documents.pdfs import pdf, words
+from tests.web.pdfs import pdf, words
 
 GUIDES = (
     *("crawl-through-a-proxy", "log-in", "crawl-a-private-site", "crawl-slowly"),

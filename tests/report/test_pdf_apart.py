@@ -4,16 +4,16 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.report.page_texts import read_pdf
-from minicrawl.web.documents import document as reader
-from minicrawl.web.documents.document import PdfText
-from tests.web.documents.pdfs import BOMB, pdf, words
+from minicrawl.web import documents as reader
+from minicrawl.web.documents import PdfText
+from tests.web.pdfs import BOMB, pdf, words
 
 FOR_EVER_S = 250.0
 
 
 def test_what_a_file_says_is_what_its_reader_says() -> None:
     file = pdf(words("One", "Two"), title="\u00fc", links=["/a"])
-    assert read_pdf(file) == reader.read(file) == PdfText("\u00fc", ("/a",), ("One", "Two"))
+    assert read_pdf(file) == reader.parse_pdf(file) == PdfText("\u00fc", ("/a",), ("One", "Two"))
 
 
 def test_a_file_that_ends_its_process_says_nothing_and_why() -> None:

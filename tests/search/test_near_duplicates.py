@@ -23,8 +23,15 @@ from minicrawl.search.near_duplicates import (
     found_among,
     jaccard,
 )
-from minicrawl.web.shingles import ALIKE, LONGEST_SIGNED, PLACES, likeness, shingles, signature
-from minicrawl.web.words import indexed
+from minicrawl.web.words import (
+    ALIKE,
+    LONGEST_SIGNED,
+    PLACES,
+    indexed,
+    likeness,
+    shingles,
+    signature,
+)
 
 WORDS = [f"word{number}" for number in range(3_000)]
 

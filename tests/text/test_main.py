@@ -17,7 +17,7 @@ pytest.importorskip("selectolax")
 from minicrawl.errors import UsageError
 from minicrawl.text.main import main_boxes, main_text, preorder
 from minicrawl.text.markdown import markdown
-from minicrawl.web.html.encoding import decode
+from minicrawl.web.encoding import decode
 from tests.linear_time import TIMES, expect_linear
 from tests.shared import Absent, find
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.headers import (
+from minicrawl.web.responses import (
     LONGEST_WAIT_S,
     RobotsTag,
     is_html,

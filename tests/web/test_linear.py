@@ -9,12 +9,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from minicrawl.web import headers, urls
+from minicrawl.web import encoding, html_page, markup, responses, urls
 from minicrawl.web import robots as rules
 from minicrawl.web import sitemaps as sitemap
-from minicrawl.web.html import encoding, markup, tokens
-from minicrawl.web.html import page as thin
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html_page import ParseOptions, parse_page
 from minicrawl.web.robots import Rules
 from tests import linear_time
 from tests.linear_time import TIMES, expect_linear
@@ -218,29 +216,29 @@ WORST: dict[str, tuple[Reader, int, list[Input]]] = {
     ),
     "html": (scan, 30_000, MARKUP),
     "xhtml": (scan_xhtml, 30_000, MARKUP),
-    "thin": (lambda text: thin.is_thin(text, ""), 60_000, MARKUP),
+    "thin": (lambda text: html_page.is_thin(text, ""), 60_000, MARKUP),
     "attributes": (
-        tokens.attributes,
+        markup.attributes,
         30_000,
         [*HEADER, *((" ", it) for it in ("a", "a=", "a='b'"))],
     ),
     "href": (
-        tokens.href,
+        markup.href,
         60_000,
         [*HEADER, *(("", it) for it in ("href", "a=href ", "href href"))],
     ),
-    "references": (tokens.unescaped, 60_000, MARKUP[20:31]),
-    "values": (tokens.decoded, 60_000, MARKUP[20:31]),
+    "references": (markup.unescaped, 60_000, MARKUP[20:31]),
+    "values": (markup.decoded, 60_000, MARKUP[20:31]),
     "refresh": (
         markup.meta_refresh,
         60_000,
         [*HEADER, ("1;", "url="), ("1;url=", " "), ("", "1;")],
     ),
-    "type": (headers.parse_content_type, 60_000, HEADER),
-    "is html": (lambda text: headers.is_html("", as_bytes(text)), 60_000, MARKUP),
-    "wait": (lambda text: headers.retry_after_s(text, NOW), 60_000, HEADER),
-    "robots tag": (lambda text: headers.parse_robots_tag(text, "minicrawl"), 60_000, HEADER),
-    "link header": (headers.link_canonical, 60_000, HEADER),
+    "type": (responses.parse_content_type, 60_000, HEADER),
+    "is html": (lambda text: responses.is_html("", as_bytes(text)), 60_000, MARKUP),
+    "wait": (lambda text: responses.retry_after_s(text, NOW), 60_000, HEADER),
+    "robots tag": (lambda text: responses.parse_robots_tag(text, "minicrawl"), 60_000, HEADER),
+    "link header": (responses.link_canonical, 60_000, HEADER),
     "headers": (read_headers, 60_000, HEADER),
     "url": (link_to, 60_000, ADDRESSES),
     "urls": (many_links, 60_000, [(a, b + " ") for a, b in ADDRESSES]),

@@ -4,10 +4,9 @@ from math import inf
 
 import pytest
 
-from minicrawl.web import prices
-from minicrawl.web.documents.kinds import DocumentType
-from minicrawl.web.html.markup import TooDear
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html_page import ParseOptions, parse_page
+from minicrawl.web.markup import TooDear
+from minicrawl.web.responses import DocumentType, document_price_s, list_price_s, robots_price_s
 
 ENOUGH_S = 0.010
 SIZE = 127 * 1024
@@ -37,43 +36,43 @@ def page(links: int) -> bytes:
     ],
 )
 def test_lists_full_of_marks_are_dear(body: bytes) -> None:
-    assert prices.list_s(body) > ENOUGH_S
+    assert list_price_s(body) > ENOUGH_S
 
 
 def test_lists_as_sites_have_them_are_cheap() -> None:
     entry = b"<url><loc>http://a.example/page</loc><lastmod>2026-01-01</lastmod></url>"
-    assert prices.list_s(filled(entry, b"<urlset>", size=8 * 1024)) < ENOUGH_S
+    assert list_price_s(filled(entry, b"<urlset>", size=8 * 1024)) < ENOUGH_S
     feed = b'{"id":"1","url":"http://a.example/1","content_text":"' + PROSE * 5 + b'"},'
-    assert prices.list_s(filled(feed, b'{"items":[', size=32 * 1024)) < ENOUGH_S
+    assert list_price_s(filled(feed, b'{"items":[', size=32 * 1024)) < ENOUGH_S
 
 
 @pytest.mark.parametrize("piece", [b"\n", b"[", b"](", b"[](x)", b"http://a.example "])
 def test_markdown_full_of_marks_is_dear_and_prose_is_cheap(piece: bytes) -> None:
-    assert prices.document_s(filled(piece), DocumentType.MARKDOWN) > ENOUGH_S
+    assert document_price_s(filled(piece), DocumentType.MARKDOWN) > ENOUGH_S
     prose = filled(PROSE, size=48 * 1024)
-    assert prices.document_s(prose, DocumentType.MARKDOWN) < ENOUGH_S
+    assert document_price_s(prose, DocumentType.MARKDOWN) < ENOUGH_S
 
 
 def test_the_price_of_a_document_is_that_of_its_type() -> None:
     body = filled(b"a word and ", size=20_000)
-    cheapest = prices.document_s(body, None)
-    assert 0 < cheapest == prices.document_s(body, DocumentType.HTML) < ENOUGH_S
-    assert prices.document_s(body, DocumentType.TEXT) > cheapest
-    assert prices.document_s(body, DocumentType.SITEMAP) == prices.list_s(body)
-    assert prices.document_s(body, DocumentType.PDF) == inf
+    cheapest = document_price_s(body, None)
+    assert 0 < cheapest == document_price_s(body, DocumentType.HTML) < ENOUGH_S
+    assert document_price_s(body, DocumentType.TEXT) > cheapest
+    assert document_price_s(body, DocumentType.SITEMAP) == list_price_s(body)
+    assert document_price_s(body, DocumentType.PDF) == inf
 
 
 def test_utf_16_and_characters_that_become_many_in_a_host_cost_more() -> None:
     text = "http://a.example/ " * 100
-    plain = prices.document_s(text.encode(), DocumentType.TEXT)
-    assert prices.document_s(text.encode("utf-16"), DocumentType.TEXT) > plain
+    plain = document_price_s(text.encode(), DocumentType.TEXT)
+    assert document_price_s(text.encode("utf-16"), DocumentType.TEXT) > plain
     grown = text.replace("a.example", "\ufdfa" * 9).encode()
-    assert prices.document_s(grown, DocumentType.TEXT) > 1.5 * plain
+    assert document_price_s(grown, DocumentType.TEXT) > 1.5 * plain
 
 
 def test_rules_full_of_lines_are_dear_and_usual_ones_cheap() -> None:
-    assert prices.robots_s(filled(b"Disallow: /a*b\n", size=64 * 1024)) > ENOUGH_S
-    assert prices.robots_s(b"User-agent: *\n" + b"Disallow: /private/\n" * 100) < ENOUGH_S
+    assert robots_price_s(filled(b"Disallow: /a*b\n", size=64 * 1024)) > ENOUGH_S
+    assert robots_price_s(b"User-agent: *\n" + b"Disallow: /private/\n" * 100) < ENOUGH_S
 
 
 @pytest.mark.parametrize(

@@ -6,19 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.traps import (
+from minicrawl.web.html_page import TextHashes, text_hashes, title_bit, title_hash
+from minicrawl.web.urls import (
     MOST_PARAMETERS,
     MOST_SEGMENTS,
-    TextHashes,
     most_repeats,
     parameter_values,
     parameters,
     program,
     segments,
     shape,
-    text_hashes,
-    title_bit,
-    title_hash,
     with_sorted_parameters,
     without_parameter,
 )

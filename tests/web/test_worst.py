@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.web import sitemaps as sitemap
-from minicrawl.web.documents.document import parse_document
-from minicrawl.web.documents.kinds import types_of
-from minicrawl.web.html.encoding import decode
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.documents import parse_document
+from minicrawl.web.encoding import decode
+from minicrawl.web.html_page import ParseOptions, parse_page
+from minicrawl.web.responses import types_of
 from minicrawl.web.robots import MOST_ROBOTS_BYTES, Rules, parse
 from minicrawl.web.sitemaps import MAX_URLS
 

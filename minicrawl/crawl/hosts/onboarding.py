@@ -52,7 +52,7 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Request, Response, State
 from minicrawl.ports import Clock, PageFetcher, WebAccess
 from minicrawl.store.records import HostRow
-from minicrawl.web.headers import LONGEST_WAIT_S
+from minicrawl.web.responses import LONGEST_WAIT_S
 from minicrawl.web.robots import ALLOW_ALL, FORBID_ALL, MOST_ROBOTS_BYTES, Rules, decision_for
 from minicrawl.web.urls import origin
 

@@ -61,7 +61,7 @@ from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.memory import kill_descendants, resource_usage
 from minicrawl.model import ParsedPage, Response
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html_page import ParseOptions, parse_page
 from minicrawl.web.urls import canonical, origin, resolve
 
 if TYPE_CHECKING:

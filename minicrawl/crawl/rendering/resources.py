@@ -26,7 +26,7 @@ from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import are_bytes_spent
 from minicrawl.crawl.rendering.render_messages import Resource, WantedResource
 from minicrawl.model import Failed, FetchResult, Moved, Request, Response, State, Want
-from minicrawl.web.html.markup import TRACKERS
+from minicrawl.web.html_page import TRACKERS
 from minicrawl.web.urls import LONGEST, canonical, origin
 
 # ================================================================ resource cache

@@ -13,7 +13,7 @@ from minicrawl.crawl.settle.posting import is_in_focus
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import PageId, State
 from minicrawl.opic.ledger import Spending
-from minicrawl.web.documents.kinds import FROM_SEEDS, may_be_wanted, types_of, unwanted_endings
+from minicrawl.web.responses import FROM_SEEDS, may_be_wanted, types_of, unwanted_endings
 from minicrawl.web.scope import PROGRAMS, ScopeRules, folders
 
 NO_ENDINGS: frozenset[str] = frozenset()

@@ -28,7 +28,7 @@ from minicrawl.model import (
     Unchanged,
 )
 from minicrawl.store.records import CHANGED
-from minicrawl.web.headers import retry_after_s
+from minicrawl.web.responses import retry_after_s
 from minicrawl.web.urls import ResolvedUrl, resolve
 
 _MOST_SENT = 1000

@@ -34,7 +34,7 @@ from minicrawl.opic.money import FOCUS_SHARE, in_parts
 from minicrawl.store import tables
 from minicrawl.store.records import DocumentRow, FetchRow, HostRow, StepRow, WrittenRow, check_of
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.html.markup import joined
+from minicrawl.web.references import joined
 
 if TYPE_CHECKING:
     from minicrawl.crawl.shards import Membership

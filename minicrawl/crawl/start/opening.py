@@ -31,7 +31,7 @@ from minicrawl.store import tables
 from minicrawl.store.reader import connect, reading, real_path
 from minicrawl.store.records import Batch, StoreTerms, reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, StoreWriter
-from minicrawl.web.documents.kinds import NO_TYPE, WORDS, possible, types_of
+from minicrawl.web.responses import NO_TYPE, WORDS, possible, types_of
 from minicrawl.web.robots import ANSWER_VALID_S
 from minicrawl.web.urls import ResolvedUrl
 

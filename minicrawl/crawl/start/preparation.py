@@ -41,7 +41,7 @@ from minicrawl.model import (
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, Timed, Visit, WebAccess
 from minicrawl.store.reader import archive_folder, file_beside
-from minicrawl.web.cookies import BadLine, CookieJar, read_cookies, write_cookies
+from minicrawl.web.cookie_jar import BadLine, CookieJar, read_cookies, write_cookies
 from minicrawl.web.robots import Rules
 from minicrawl.web.urls import ResolvedUrl, host, resolve_seed
 
@@ -289,10 +289,10 @@ def check_types(scope: Scope) -> None:
     """Check that the packages for all document types are installed; raises `UsageError`."""
     if "pdf" not in scope.types:
         return
-    from minicrawl.web.documents import document as pdf
+    from minicrawl.web.documents import PDF_MISSING, can_read_pdf
 
-    if not pdf.is_readable():
-        raise UsageError(pdf.MISSING)
+    if not can_read_pdf():
+        raise UsageError(PDF_MISSING)
 
 
 async def check_reach(network: Network, tell: Listener, *, is_given: bool) -> None:

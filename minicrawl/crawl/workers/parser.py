@@ -21,10 +21,18 @@ from minicrawl.crawl.workers.parser_child import ParserCommand
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
-from minicrawl.web import prices
-from minicrawl.web.documents.kinds import HTML, PDF, SNIFFED, DocumentType, type_of
-from minicrawl.web.html.markup import TooDear
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html_page import ParseOptions, parse_page
+from minicrawl.web.markup import TooDear
+from minicrawl.web.responses import (
+    HTML,
+    PDF,
+    SNIFFED,
+    DocumentType,
+    document_price_s,
+    list_price_s,
+    robots_price_s,
+    type_of,
+)
 from minicrawl.web.urls import host
 
 if TYPE_CHECKING:
@@ -128,8 +136,9 @@ class ParserProcess:
 # crawl. Expensive bodies wait on disk, not in memory. The host whose bodies have cost least so far
 # is next; hosts that were never charged share one account.
 #
-# dear   expensive: a body that is large, or takes more than `ENOUGH_S` by its price (`web.prices`)
-#        or by what the scan of HTML finds (`web.html.markup`): it is parsed in a child process
+# dear   expensive: a body that is large, or takes more than `ENOUGH_S` by its price
+#        (`web.responses`) or by what the scan of HTML finds (`web.markup`): it is parsed in a child
+#        process
 #
 # The child is a plain process. A process pool was refused: it would import the user's own script
 # once more, and crawl again if that script has no guard against it.
@@ -201,9 +210,9 @@ class PageParser:
         if len(body) > LARGE:
             price_s = inf
         elif request.want is Want.SITEMAP:
-            price_s = prices.list_s(body)
+            price_s = list_price_s(body)
         else:
-            price_s = prices.document_s(body, _kind(response, request))
+            price_s = document_price_s(body, _kind(response, request))
         return price_s > self._enough_s
 
     def _task(self, response: Response, request: Request, content: int | None) -> Task:
@@ -245,7 +254,7 @@ class PageParser:
     async def _parse_rules(
         self, task: Callable[[bytes], Rules], body: bytes, url: str
     ) -> Timed[Rules | Failed]:
-        if prices.robots_s(body) > self._enough_s:
+        if robots_price_s(body) > self._enough_s:
             return await self.parse_in_child(task, BytesIO(body), url)
         result, cost_s = await self.parse_here(task, body, url)
         assert result is not None
@@ -292,7 +301,7 @@ def _kind(response: Response, request: Request) -> DocumentType | None:
 
 
 def _document_parser(types: int) -> Callable[..., ParsedPage]:
-    from minicrawl.web.documents.document import parse_document  # most crawls read HTML alone
+    from minicrawl.web.documents import parse_document  # most crawls read HTML alone
 
     return partial(parse_document, types=types)
 

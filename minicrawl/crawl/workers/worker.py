@@ -32,8 +32,8 @@ from minicrawl.fetch.resolver import HostAndPort
 from minicrawl.memory import freeze_loaded_objects, mmap_large_arrays
 from minicrawl.model import Failed, FetchResult, ParsedPage, Refused, Request, Response, Want
 from minicrawl.ports import PageFetcher, Timed, Visit
-from minicrawl.web.documents.kinds import DocumentType, media_types, types_of
-from minicrawl.web.html.page import ParseOptions, content_hash
+from minicrawl.web.html_page import ParseOptions, content_hash
+from minicrawl.web.responses import DocumentType, media_types, types_of
 
 if TYPE_CHECKING:
     import httpx

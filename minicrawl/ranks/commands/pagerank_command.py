@@ -64,7 +64,7 @@ from minicrawl.report.store_graph import Source, Urls, check_links, flows
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import keep_topics
 from minicrawl.store.records import DocumentRow, reporting_damage
-from minicrawl.web.headers import http_date
+from minicrawl.web.responses import http_date
 from minicrawl.wording import visible
 
 # ================================================================ within a memory limit

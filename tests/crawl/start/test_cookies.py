@@ -16,7 +16,7 @@ from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.model import Request, Response
 from minicrawl.report.crawl_status import status
-from minicrawl.web.cookies import HEADER, CookieJar
+from minicrawl.web.cookie_jar import HEADER, CookieJar
 from tests.crawl.fakes import FakeClock, FakeWeb
 
 PAGES = 40

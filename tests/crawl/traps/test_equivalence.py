@@ -10,7 +10,7 @@ from minicrawl.crawl.trap_detector import (
     Folded,
     UrlEquivalence,
 )
-from minicrawl.web.traps import MOST_PARAMETERS
+from minicrawl.web.urls import MOST_PARAMETERS
 from tests.linear_time import TIMES, expect_linear
 
 A, B = "http://a.example", "http://b.example"

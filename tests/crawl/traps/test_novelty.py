@@ -7,7 +7,7 @@ import pytest
 from minicrawl.crawl import trap_detector as module
 from minicrawl.crawl.trap_detector import Novelty, NoveltyTracker
 from minicrawl.model import ParsedPage
-from minicrawl.web.traps import title_bit
+from minicrawl.web.html_page import title_bit
 
 HOST, OTHER = 1, 2
 LIMIT = 5

@@ -14,7 +14,7 @@ from minicrawl.crawl.workers.parser import ENOUGH_S, PageParser, ParserLost, Par
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.web import robots as rules
-from minicrawl.web.html.page import ParseOptions
+from minicrawl.web.html_page import ParseOptions
 from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.children import has_child
 from tests.crawl.fakes import html, text

@@ -11,7 +11,7 @@ from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive
 from minicrawl.store import tables
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.html.page import parse_page
+from minicrawl.web.html_page import parse_page
 from tests.archive.archives import HEADERS, kept
 from tests.stores import HandCrawl
 

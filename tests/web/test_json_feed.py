@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.web.sitemaps import MAX_URLS, JsonFeed, parse, read
+from minicrawl.web.sitemaps import MAX_URLS, JsonFeed, parse, read_json_feed
 from tests.linear_time import TIMES, expect_linear
 
 A = "https://a.example"
@@ -30,18 +30,18 @@ URLS = [f"{A}/1", "https://b.example/2", f"{A}/3", f"{A}/4"]
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_its_entries_are_its_urls_and_nothing_else(indent: int | None) -> None:
-    assert read(json.dumps(FEED, indent=indent), 99) == JsonFeed("Tom & Ann", URLS)
+    assert read_json_feed(json.dumps(FEED, indent=indent), 99) == JsonFeed("Tom & Ann", URLS)
 
 
 def test_no_more_urls_are_read_than_are_wanted() -> None:
-    assert read(json.dumps(FEED), 2).urls == URLS[:2]
+    assert read_json_feed(json.dumps(FEED), 2).urls == URLS[:2]
 
 
 def test_of_a_feed_that_breaks_off_what_came_is_read() -> None:
     text = json.dumps(FEED)
     known = 0
     for end in range(len(text)):
-        urls = read(text[:end], 99).urls
+        urls = read_json_feed(text[:end], 99).urls
         assert urls == URLS[: len(urls)] or urls[:-1] == URLS[: len(urls) - 1]
         assert len(urls) >= known
         known = len(urls)
@@ -69,12 +69,15 @@ def test_of_a_feed_that_breaks_off_what_came_is_read() -> None:
     ],
 )
 def test_no_url_is_guessed(text: str, urls: list[str]) -> None:
-    assert read(text, 99).urls == urls
+    assert read_json_feed(text, 99).urls == urls
 
 
 def test_a_title_of_something_else_is_not_that_of_the_feed() -> None:
     assert (
-        read('{"author": {"title": "x"}, "items": [{"title": "y"}], "title": "z"}', 9).title == "z"
+        read_json_feed(
+            '{"author": {"title": "x"}, "items": [{"title": "y"}], "title": "z"}', 9
+        ).title
+        == "z"
     )
 
 
@@ -94,4 +97,4 @@ def test_it_is_read_as_sitemaps_are() -> None:
 )
 def test_the_time_grows_with_the_input(unit: str) -> None:
     few, many = unit * 20_000, unit * (20_000 * TIMES)
-    expect_linear(lambda: read('{"' + few, 99), lambda: read('{"' + many, 99))
+    expect_linear(lambda: read_json_feed('{"' + few, 99), lambda: read_json_feed('{"' + many, 99))

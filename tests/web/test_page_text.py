@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.web.html.page import headings, language, plain_text
+from minicrawl.web.references import headings, language, plain_text
 from tests.linear_time import TIMES, expect_linear
 
 PAGE = """<html><head><title>Shelf</title><style>p { color: red }</style></head>

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.cookies import LONGEST_LIFE_S, Cookie, parse_cookie
+from minicrawl.web.cookie_jar import LONGEST_LIFE_S, Cookie, parse_cookie
 from tests.linear_time import expect_linear
 
 NOW = 1_000_000.0

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from minicrawl.web.documents import document as reader
-from tests.web.documents.pdfs import pdf, pdf_of, words
+from minicrawl.web import documents as reader
+from tests.web.pdfs import pdf, pdf_of, words
 
 
 def test_a_file_has_a_title_lines_and_links() -> None:
-    found = reader.read(
+    found = reader.parse_pdf(
         pdf(words("First line", "see http://a.example/text"), title="The title", links=["/area"])
     )
     assert found.title == "The title"
@@ -20,32 +20,32 @@ def test_a_file_has_a_title_lines_and_links() -> None:
 
 
 def test_without_a_title_the_first_line_is_one() -> None:
-    assert reader.read(pdf(words("First line"), words("Second page"))).title == "First line"
+    assert reader.parse_pdf(pdf(words("First line"), words("Second page"))).title == "First line"
 
 
 def test_a_mail_address_and_other_actions_are_no_links() -> None:
     script = b"<</Type/Annot/Subtype/Link/Rect[0 0 9 9]/A<</S/JavaScript/JS(app.alert(1))>>>>"
-    found = reader.read(pdf(words("a@a.example"), annotations=script))
+    found = reader.parse_pdf(pdf(words("a@a.example"), annotations=script))
     assert found.links == ()
 
 
 def test_a_link_that_is_too_long_is_left_out() -> None:
-    found = reader.read(pdf(words("a"), links=[f"http://a.example/{'a' * 9000}", "/b"]))
+    found = reader.parse_pdf(pdf(words("a"), links=[f"http://a.example/{'a' * 9000}", "/b"]))
     assert found.links == ("/b",)
 
 
 @pytest.mark.parametrize("body", [b"", b"%PDF-1.7", b"%PDF-1.7" + b"<<" * 1000, b"\xff" * 100])
 def test_a_file_that_cannot_be_read_says_why_and_nothing_else(body: bytes) -> None:
-    found = reader.read(body)
+    found = reader.parse_pdf(body)
     assert found == reader.PdfText(limit=found.limit)
     assert found.limit.startswith("the PDF cannot be read: ")
 
 
 def test_pages_that_are_broken_are_left_out() -> None:
     whole = pdf(words("one"))
-    found = reader.read(whole.replace(b"/Kids[4 0 R]/Count 1", b"/Kids[4 0 R]/Count 9"))
+    found = reader.parse_pdf(whole.replace(b"/Kids[4 0 R]/Count 1", b"/Kids[4 0 R]/Count 9"))
     assert found.lines == ("one",)
-    broken = reader.read(
+    broken = reader.parse_pdf(
         pdf_of([b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[9 0 R]/Count 1>>"])
     )
     assert broken.lines == ()
@@ -54,9 +54,9 @@ def test_pages_that_are_broken_are_left_out() -> None:
 def test_what_is_read_of_a_file_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     file = pdf(words("one"), words("two"), words("three"))
     monkeypatch.setattr(reader, "MOST_PAGES", 2)
-    assert reader.read(file)[2:] == (("one", "two"), "only 2 pages of a PDF are read")
+    assert reader.parse_pdf(file)[2:] == (("one", "two"), "only 2 pages of a PDF are read")
     monkeypatch.setattr(reader, "MOST_CHARS", 3)
-    assert reader.read(file)[2:] == (("one",), "only 3 characters of a PDF are read")
+    assert reader.parse_pdf(file)[2:] == (("one",), "only 3 characters of a PDF are read")
 
 
 def test_pages_that_cannot_be_opened_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,32 +67,32 @@ def test_pages_that_cannot_be_opened_are_told_of(monkeypatch: pytest.MonkeyPatch
 
     file = pdf(words("one"))
     monkeypatch.setattr(pypdfium2.PdfPage, "get_textpage", refuse)
-    assert reader.read(file).limit == "not all pages of the PDF can be read"
+    assert reader.parse_pdf(file).limit == "not all pages of the PDF can be read"
     monkeypatch.setattr(pypdfium2.PdfDocument, "__getitem__", refuse)
-    assert reader.read(file).limit == "not all pages of the PDF can be read"
+    assert reader.parse_pdf(file).limit == "not all pages of the PDF can be read"
 
 
 def test_a_text_whose_urls_cannot_be_had_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     from pypdfium2 import raw
 
     monkeypatch.setattr(raw, "FPDFLink_LoadWebLinks", lambda _: None)
-    assert reader.read(pdf(words("http://a.example/"))).links == ()
+    assert reader.parse_pdf(pdf(words("http://a.example/"))).links == ()
 
 
 def test_a_page_may_say_nothing() -> None:
-    assert reader.read(pdf(b"")) == reader.PdfText()
+    assert reader.parse_pdf(pdf(b"")) == reader.PdfText()
 
 
 def test_no_page_has_links_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "_MOST_LINKS_OF_A_PAGE", 2)
     links = [f"/{number}" for number in range(9)]
-    assert reader.read(pdf(words("a"), links=links)).links == ("/0", "/1")
+    assert reader.parse_pdf(pdf(words("a"), links=links)).links == ("/0", "/1")
 
 
 def test_whether_the_package_is_there_is_known_without_loading_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert reader.is_readable()
+    assert reader.can_read_pdf()
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
     monkeypatch.setattr(reader, "find_spec", lambda _: None)
-    assert not reader.is_readable()
+    assert not reader.can_read_pdf()

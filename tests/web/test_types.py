@@ -4,11 +4,11 @@ import gzip
 
 import pytest
 
-from minicrawl.web.documents import kinds
-from minicrawl.web.documents.kinds import (
+from minicrawl.web.responses import (
     ALL,
     FROM_SEEDS,
     HTML,
+    WORDS,
     DocumentType,
     is_wanted,
     may_be_wanted,
@@ -30,7 +30,7 @@ XHTML = b'<?xml version="1.0"?><html xmlns="x">'
 def test_names_are_types() -> None:
     assert types_of(["html"]) == HTML
     assert types_of(["pdf", "feed", "pdf"]) == PDF | FEED
-    assert types_of(kinds.WORDS) == ALL
+    assert types_of(WORDS) == ALL
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import re
 from functools import cache
 from itertools import islice
 
-from minicrawl.web.html.tokens import ATTRIBUTES, attributes
+from minicrawl.web.markup import ATTRIBUTES, attributes
 
 FALLBACK = "windows-1252"
 UTF_8 = "utf-8"

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web import cookies as jars
-from minicrawl.web.cookies import PER_SITE, SITE_BYTES, Cookie, CookieJar
+from minicrawl.web import cookie_jar as jars
+from minicrawl.web.cookie_jar import PER_SITE, SITE_BYTES, Cookie, CookieJar
 from tests.linear_time import expect_linear
 
 NOW = 1000.0

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.model import ParsedPage
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html_page import ParseOptions, parse_page
 from minicrawl.web.urls import MOST_CHARS
 
 URL = "https://e.org/dir/page"

@@ -1,163 +1,229 @@
-"""Content of the tags of a page: title, base, links with their words, canonical, refresh, robots.
+"""Scanner of HTML: from the text of a page to its title, base, links, canonical, refresh, robots.
+
+tokens          finds the relevant tags of a page, their attributes, and character references
+words of links  the words in an anchor and around it
+scan            collects the content of the tags
 
 No URL is resolved here. Each link comes once, in the order of the page. Of a base, a title, a
 canonical link and a refresh, the first counts. All robots rules of the page are combined.
-
-The scan counts its *work*, an upper bound in microseconds for the scan and everything that follows
-from it, on the machine of reference. Nothing before the scan distinguishes a page of prose from one
-of links, though 128 kB take 1 ms or 30. Tags that are skipped are first charged by size; if that
-makes the page too expensive, their marks are counted instead. The scan gives up when the work
-exceeds the caller's time. `python -m tests.fuzz --prices` searches for pages that take longer.
 
 written    as in the page, with character references not decoded
 said       the attributes of a tag, as written
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from hashlib import blake2b
-from itertools import accumulate
+from html import unescape
+from html.entities import html5
 from math import inf
 from typing import NamedTuple
 
-from minicrawl.model import NO_SCRIPTS, Scripting, ScriptKind
-from minicrawl.web.headers import (
+from minicrawl.web.responses import (
     HTML_TYPES,
     NO_RESTRICTIONS,
     RobotsTag,
     parse_content_type,
     parse_robots_tag,
 )
-from minicrawl.web.html.tokens import (
-    ATTRIBUTES,
-    HREF,
-    HTML,
-    STOP,
-    S,
-    attributes,
-    decoded,
-    href,
-    unescaped,
-    xhtml_tokens,
+
+# ================================================================ tokens
+#
+# The relevant tags of a page, their attributes, and character references.
+#
+# Tags and attributes are found by the tokenization rules of the HTML standard, so no nesting, no
+# size and no unclosed markup can hide a tag, and text is never mistaken for a tag. The time is
+# linear for any text: no quantifier backtracks, an unclosed token extends to the end of the page,
+# and each match goes on to the next relevant tag. Every character reference has a value, whatever
+# its number.
+#
+# relevant     tag that is read: an anchor, <base>, <frame>, <iframe>, <link>, <meta>, <title>, and
+#              the start and end of <noscript> and <svg>
+# skipped      any other tag
+# plain        in lower case, with every value in double quotes, as programs write. Most tags are
+#              plain, and patterns for them take half the time
+# raw text     content in which only its own end tag is markup, as in <style>
+# escaped      script content after "<!--", where an inner <script> hides one </script>
+
+S = r"[\t\n\f\r ]"
+"""Pattern of a whitespace character."""
+
+STOP = r"(?=[\t\n\f\r />])"
+"""Pattern of the end of a tag name."""
+
+_NAME = r"[^\t\n\f\r />][^\t\n\f\r />=]*+"  # a leading "=" is part of the name
+
+
+def _value(opening: str) -> str:
+    return (
+        rf"(?:{S}*+={S}*+"
+        rf"""(?:"{opening}[^"]*+)(?:"|\Z)|'{opening}[^']*+)(?:'|\Z)"""
+        rf"""|{opening}[^\t\n\f\r >"'][^\t\n\f\r >]*+))?+)?+"""
+    )
+
+
+_VALUE = _value("(?:")
+_CAPTURED_VALUE = _value("(")  # in one of three groups
+ATTRIBUTES = rf"(?:[\t\n\f\r /]++|{_NAME}{_VALUE})*+"
+"""Pattern of all attributes of a tag, up to its end or the end of the page."""
+
+_ATTRIBUTE = re.compile(rf"({_NAME}){_CAPTURED_VALUE}")
+_ATTRIBUTES_READ = 1 << 16  # characters; beyond that a tag is an attack
+
+
+def attributes(text: str) -> dict[str, str]:
+    """Return the attributes in a match of `ATTRIBUTES`, by lower-case name; the first one counts.
+
+    Values are as written, with character references not decoded.
+    """
+    found: dict[str, str] = {}
+    for name, *values in _ATTRIBUTE.findall(text, 0, _ATTRIBUTES_READ):
+        found.setdefault(name.lower(), "".join(values))
+    return found
+
+
+_HREF = re.compile(
+    rf"(?:[\t\n\f\r /]++|(?!href(?:[\t\n\f\r />=]|\Z)){_NAME}{_VALUE})*+href{_CAPTURED_VALUE}",
+    re.IGNORECASE | re.ASCII,
 )
-from minicrawl.web.urls import resolve_each, split
-
-# ================================================================ written
-#
-# Links as written: one short entry for each link of a page.
-#
-# An entry preserves what was written: href, text and rel. A link written in the usual way, relative
-# to its page and without text, has an empty entry. Entries contain no separators, so they can be
-# joined.
-#
-# entry      form, fragment, text and rel; empty parts at the end are omitted
-# form       empty for the shortest relative reference, "=" for the whole URL, "/" for its path from
-#            the root, or "!" and the reference as written
-
-LONGEST_TEXT = 200
-"""Most characters of the text of a link."""
-LONGEST_FORM = 2_000
-"""Most characters of a reference as written; longer ones are stored as the resolved URL."""
-BETWEEN_ENTRIES, BETWEEN_PARTS = "\x1e", "\x1f"
-_WHOLE, _ROOTED, _OTHER = "=", "/", "!"
-_SEPARATORS = str.maketrans("", "", "\x1c\x1d\x1e\x1f")
 
 
-class AnchorTag(NamedTuple):
-    """First anchor of a page with some href; empty fields for a link without an anchor."""
-
-    written: str
-    text: str = ""
-    rel: str = ""
+def href(text: str) -> str | None:
+    """Return the attribute href, as in `attributes`."""
+    found = _HREF.match(text)
+    return found and "".join(found.groups(""))
 
 
-def entries(
-    anchors: Mapping[str, AnchorTag],
-    links: Collection[str],
-    own: str,
-    base: str,
-    *,
-    strip_marks: bool = True,
-) -> tuple[str, ...]:
-    """Return the entry of each link of the page at `own`; anchors with a text come first."""
-    found: dict[str, AnchorTag] = {}
-    for written, url in resolve_each(anchors, base, strip_marks=strip_marks):
-        anchor = anchors[written]
-        if url in links and (url not in found or (anchor.text and not found[url].text)):
-            found[url] = anchor
-    folders = _folders(own)
-    return tuple([_entry(found.get(url), url, folders, has_base=own != base) for url in links])
+# ---------------------------------------------------------------- character references
+
+_REFERENCE = re.compile(
+    r"&(?:#(?:[xX][0-9a-fA-F]++|[0-9]++);?+|([a-zA-Z][a-zA-Z0-9]*+(?:;|(?!=))))"
+)
 
 
-def read_entry(entry: str, own: str, target: str) -> AnchorTag:
-    """Return the link to the target as it was written on the page at `own`."""
-    form, text, rel = (*entry.split(BETWEEN_PARTS), "", "")[:3]
-    if form.startswith(_OTHER):
-        return AnchorTag(form[1:], text, rel)
-    if form.startswith(_WHOLE):
-        return AnchorTag(target + form[1:], text, rel)
-    if form.startswith(_ROOTED):
-        return AnchorTag(_rooted(target) + form[1:], text, rel)
-    return AnchorTag((_relative(_folders(own), target) or target) + form, text, rel)
+# Python refuses to parse thousands of digits. Such a number is not a character anyway.
+_LONG_NUMBER = re.compile(r"&#(?=[0-9]{9})0*+([0-9]{0,8})[0-9]*+")
+_SHORT = len("&#12345678;")
 
 
-def joined(found: Iterable[str]) -> str:
-    """Join entries into one text."""
-    return BETWEEN_ENTRIES.join(found)
+def unescaped(text: str) -> str:
+    """Return text with its character references decoded."""
+    return unescape(text if len(text) <= _SHORT else _LONG_NUMBER.sub(r"&#0\1", text))
 
 
-def parted(text: str) -> list[str]:
-    """Split a text into its entries."""
-    return text.split(BETWEEN_ENTRIES)
+def decoded(value: str) -> str:
+    """Return the value of an attribute with its character references decoded.
+
+    Unlike in text, "&copy=1" and "&copyright" stay unchanged. That keeps queries intact in which
+    "&" is not written as "&amp;".
+    """
+    return _REFERENCE.sub(_character, value) if "&" in value else value
 
 
-def _entry(anchor: AnchorTag | None, url: str, folders: list[str], *, has_base: bool) -> str:
-    if anchor is None:
-        return ""
-    written = anchor.written.translate(_SEPARATORS)
-    parts = _form(written, url, folders, has_base=has_base), anchor.text, anchor.rel
-    return BETWEEN_PARTS.join(parts).rstrip(BETWEEN_PARTS)
+def _character(reference: re.Match[str]) -> str:
+    name = reference[1]
+    return html5.get(name, reference[0]) if name else unescaped(reference[0])
 
 
-def _form(written: str, url: str, folders: list[str], *, has_base: bool) -> str:
-    if len(written) > LONGEST_FORM:
-        return _WHOLE
-    href, hash_sign, fragment = written.partition("#")
-    if href == url:
-        return f"{_WHOLE}{hash_sign}{fragment}"
-    if not has_base and href == _relative(folders, url):
-        return hash_sign + fragment
-    if href.startswith("/") and href == _rooted(url):
-        return f"{_ROOTED}{hash_sign}{fragment}"
-    return _OTHER + written
+# ---------------------------------------------------------------- plain tags
+
+_PLAIN_ATTRIBUTE = r'[ \n]++[a-z-]++="[^"]*+"'
+_PLAIN_END = r"[ \n]?+/?+>"
+
+_TARGET = r'(?:id|name)="[^"]*+">'  # anchors to link to, without a link of their own
+_NO_LINK = r'rel="(?!(?:alternate|canonical|next|prev|sitemap)")[a-z]++"'
+_MAY_BE_RELEVANT = (
+    rf"a[\t\n\f\r />](?!{_TARGET})|area|base|i?+frame|link(?![ \n]++{_NO_LINK})|meta|no|plaintext"
+    r"|sc|style|svg|t(?:it|ex)|xmp"
+)
+
+# A tag that is not plain is skipped, except anchors and tags with these names.
+_NAMES = (
+    r"area|base|i?+frame|link|meta|/?+(?:noscript|svg)|no(?:embed|frames)|plaintext|script|style"
+    r"|t(?:itle|extarea)|xmp"
+)
+
+# Common tags are tried first, without a loop, because entering a loop is slow.
+_COMMON = r"(?:span|div|p|li|td|tr|code|dd|dt|em|pre|h[1-6]|ul|strong)"
+_SKIPPED = (
+    rf'<(?:/(?![nN][oO]|[sS][vV])[a-zA-Z][a-zA-Z0-9]*+>|{_COMMON}(?:>| [a-z-]++="[^"]*+">)'
+    rf"|(?!{_MAY_BE_RELEVANT})[a-z][a-z0-9]*+(?:{_PLAIN_ATTRIBUTE})*+{_PLAIN_END}"
+    rf"|(?![aA]{STOP}|(?i:{_NAMES}){STOP})/?+[a-zA-Z][^\t\n\f\r />]*+(?:>|{ATTRIBUTES}>))"
+)
+
+# Of "#top", only "#" is captured: many pages are full of such links.
+_PLAIN_ANCHOR = (
+    r'a[ \n]++(?:(?!href|rel)[a-z-]++="[^"]*+"[ \n]++)*+href="(?P<href>#|[^"]*+)[^"]*+"'
+    rf'(?:>|(?:[ \n]++(?!rel)[a-z-]++="[^"]*+")*+{_PLAIN_END})'
+)
+
+# ---------------------------------------------------------------- other tags
+
+_RELEVANT = (
+    r"(?i:(?P<name>a(?:rea)?+|base|frame|link|meta|/?+(?:noscript|svg)))"
+    rf"{STOP}(?P<said>{ATTRIBUTES})>"
+)
+
+_SCRIPT_END = rf"</script{STOP}"
+_HIDDEN = rf"<script{STOP}(?:[^<-]++|-(?!->)|<(?!/script{STOP}))*+(?:{_SCRIPT_END})?+"
+_ESCAPED = rf"<!--(?:-?>|(?:[^<-]++|-(?!->)|{_HIDDEN}|(?!{_SCRIPT_END})<)*+(?:-->)?+)"
+
+_OPEN_END = r"(?:>|\Z)"
+_OTHER = rf"/?+[a-zA-Z][^\t\n\f\r />]*+{ATTRIBUTES}{_OPEN_END}"
+_COMMENT = r"!--(?:-?>|[^-]*+(?:-(?!-!?>)[^-]*+)*+(?:--!?>|\Z))"
+_BOGUS_COMMENT = rf"(?:[!?]|/(?=[^a-zA-Z]))[^>]*+{_OPEN_END}"
+_MORE_TEXT = r"(?:[^<]*+<(?![a-zA-Z/!?]))*+"  # after a "<" that does not begin a tag
 
 
-def _folders(url: str) -> list[str]:
-    """Return the folder of a page and those above it, the nearest first."""
-    origin, path = split(url)
-    names = path.partition("?")[0].split("/")[:-1]
-    return list(accumulate((f"{name}/" for name in names), initial=origin))[:0:-1]
+def _raw(end_of_tag: str) -> str:
+    text = rf"[^<]*+(?:<(?!/(?P=raw){STOP})[^<]*+)*+"
+    script = rf"(?:[^<]++|{_ESCAPED}|(?!{_SCRIPT_END})<)*+"
+    return (
+        rf"(?i:(?P<raw>t(?:itle|extarea)|iframe|style|xmp|no(?:embed|frames)){STOP}"
+        rf"(?P<raw_said>{ATTRIBUTES}){end_of_tag}(?P<content>{text})"
+        rf"|script{STOP}{ATTRIBUTES}{end_of_tag}{script}|plaintext{STOP}{ATTRIBUTES}>(?s:.*+))"
+    )
 
 
-def _relative(folders: list[str], url: str) -> str | None:
-    """Return the shortest relative reference to a URL; None if it is on another host."""
-    for above, folder in enumerate(folders):
-        if url.startswith(folder):
-            return "../" * above + url[len(folder) :]
-    return None
+# ---------------------------------------------------------------- the token patterns
 
 
-def _rooted(url: str) -> str:
-    return split(url)[1]
+def _tokens(end_of_raw_tag: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"(?:[^<]*+{_SKIPPED})*+[^<]*+"
+        rf"(?:<(?:(?P<plain>{_PLAIN_ANCHOR})|{_RELEVANT}|{_raw(end_of_raw_tag)}"
+        rf"|{_OTHER}|{_COMMENT}|{_BOGUS_COMMENT}|{_MORE_TEXT})|\Z)",
+        re.ASCII,
+    )
 
 
-# ================================================================ words
+HTML = _tokens(">")
+"""Pattern that matches up to the end of the next token. The groups of a relevant tag are:
+
+- `href` of a plain anchor without rel, which begins at `plain`
+- `name` of another tag, and its attributes `said`
+- `raw`, the name of a raw text element, its attributes `raw_said` and its `content`
+"""
+
+HREF = HTML.groupindex["href"]
+"""Number of the group `href`, which is read for every token: by number takes half the time."""
+
+
+@cache
+def xhtml_tokens() -> re.Pattern[str]:
+    """Return the pattern for XHTML, compiled on demand: only there has <script/> no content."""
+    return _tokens("(?<!/)>")
+
+
+# ================================================================ words of links
 #
 # Words of a link, in its anchor and around it.
 #
 # Whatever the markup, a bounded number of characters is read for each link.
+
+LONGEST_TEXT = 200
+"""Most characters of the text of a link."""
 
 CHARS_AROUND = 50
 """Characters of text on each side of a link that count as around it, without cut words."""
@@ -213,6 +279,14 @@ def _image() -> re.Pattern[str]:
     return re.compile(rf"<img{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
 
 
+class AnchorTag(NamedTuple):
+    """First anchor of a page with some href; empty fields for a link without an anchor."""
+
+    written: str
+    text: str = ""
+    rel: str = ""
+
+
 def anchor_of(text: str, written: str, tag: re.Match[str]) -> AnchorTag:
     """Return the anchor with this start tag; without a text, that of its image."""
     said = {} if tag["plain"] else attributes(tag["said"])
@@ -229,7 +303,30 @@ def _said(value: str) -> str:
     return " ".join(decoded(value).split())[:LONGEST_TEXT]
 
 
-# ================================================================ markup
+# ================================================================ scan
+#
+# Collects the content of the tags, within the time that the caller has.
+#
+# Nothing before the scan distinguishes a page of prose from one of links, though 128 kB take 1 ms
+# or 30. So the scan counts its *work*, an upper bound in microseconds for the scan and everything
+# that follows from it, on the machine of reference, and gives up when the work exceeds the caller's
+# time. Tags that are skipped are charged by size first, as that costs nothing:
+#
+#     page of 30 kB with 50 links of 40 characters, 10,000 µs left
+#       0.07 for each character                            2,100
+#       9.0 + 0.08 x 40 for each link                        610   done, 7,290 to spare
+#
+# Only if that is too much, marks are counted instead, once:
+#
+#     page of 128 kB with 150 such links
+#       0.07 for each character                            8,960
+#       after 85 links: more than 10,000, so the 8,960 are replaced by
+#         0.012 x 128,000 + 0.34 x 2,000 "<" + 0.1 x 6,000
+#         blanks, quotes and slashes                       2,816
+#       150 links                                          1,830   done, 5,354 to spare
+#
+# A page of 128 kB with 3,000 links exceeds both: `TooDear`. Its body is parsed in a child process.
+# `python -m tests.fuzz --prices` searches for pages that take longer than their work.
 
 TITLE_LENGTH = 300
 """Most characters of a title."""
@@ -442,7 +539,7 @@ class _PageScanner:
         target = values.get("href")
         if target is None:
             return
-        relations = _tokens(values.get("rel", ""))
+        relations = _words_of(values.get("rel", ""))
         if "canonical" in relations and self.found.canonical is None:
             self.found.canonical = decoded(target)
         if "nofollow" not in relations and _leads_to_page(values, relations, self.wanted):
@@ -497,10 +594,10 @@ _RELATIONS_AND_SITEMAPS = _RELATIONS | {"sitemap"}
 
 def _is_nofollow(values: dict[str, str]) -> bool:
     """Return True for `nofollow`; `ugc` and `sponsored` only say who wrote a link, and why."""
-    return "nofollow" in _tokens(values.get("rel", ""))
+    return "nofollow" in _words_of(values.get("rel", ""))
 
 
-def _tokens(value: str) -> set[str]:
+def _words_of(value: str) -> set[str]:
     return set(decoded(value).lower().split())
 
 
@@ -532,94 +629,3 @@ def meta_refresh(content: str) -> MetaRefresh | None:
     delay_s = int(found[1].lstrip("0")[:_DELAY_DIGITS] or 0)
     url = found[2] or found[3] or found[4] or ""
     return MetaRefresh(delay_s, url.translate(_NOT_IN_URLS).strip(" "))
-
-
-# ================================================================ scripts
-#
-# Scripts of a page: could they add to the content of its markup?
-#
-# Any text has an answer, in linear time. Pages of one template share a signature, whatever their
-# content: numbers and hashes in the names of scripts are ignored.
-#
-# tracker    script that watches readers, or shows them advertisements
-# shell      page with scripts and hardly anything else
-# hint       empty element for scripts to fill, or a script that fills elements
-
-FEW_LINKS = 5
-"""Most links of a shell: a page with more links is a list of them."""
-_INLINE_READ = 20_000
-_NAMED = 40
-"""Characters at the start of an inline script that name it: what follows may be content."""
-
-TRACKERS = re.compile(
-    r"googletagmanager\.com|google-analytics\.com|googlesyndication\.com|doubleclick\.net|gtag\("
-    r"|googleadservices\.com|connect\.facebook\.net|facebook\.com/tr|hotjar\.com|clarity\.ms"
-    r"|segment\.(?:com|io)|matomo|piwik|plausible\.io|cloudflareinsights\.com|newrelic\.com"
-    r"|nr-data\.net|scorecardresearch\.com|quantserve\.com|chartbeat\.com|mixpanel\.com"
-    r"|amazon-adsystem\.com|criteo\.(?:com|net)|taboola\.com|outbrain\.com|yandex\.ru/metrika"
-    r"|bat\.bing\.com|statcounter\.com|sentry-cdn\.com|optimizely\.com|goatcounter\.com",
-    re.IGNORECASE,
-)
-"""Names of trackers, in a URL or in a script."""
-
-_SCRIPT = re.compile(
-    rf"<script{STOP}([^<>]{{0,2000}}+)>((?:[^<]++|<(?!/script{STOP}))*+)", re.IGNORECASE | re.ASCII
-)
-_ON_LOAD = re.compile(r"<body[^<>]{0,500}?\sonload\s*=", re.IGNORECASE | re.ASCII)
-_RUNS = re.compile(
-    r"\s*(?:(?:text|application)/(?:x-)?(?:java|ecma)script\b.*|module\s*|)\Z", re.IGNORECASE
-)
-_FILLS = re.compile(
-    r"createElement|innerHTML|outerHTML|insertAdjacent|append(?:Child)?\(|replaceChildren"
-    r"|document\.write|attachShadow|customElements|\bfetch\(|XMLHttpRequest|\.html\(|\$\.(?:get|ajax)"
-    r"|location\s*=|location\.(?:href|replace|assign)|(?:push|replace)State"
-)
-_TO_FILL = re.compile(
-    r"<(div|main|section|nav|ul|ol|table|tbody|aside|article|header|footer|span|p)\b"
-    r"(?=[^<>]{0,300}?\s(?:id|class|data-[a-z-]{1,30})\s*+=)[^<>]{0,500}+>\s*+</\1\s*+>",
-    re.IGNORECASE | re.ASCII,
-)
-_ELEMENT_OF_ITS_OWN = re.compile(r"<([a-z][a-z0-9]*+-[a-z0-9-]*+)", re.IGNORECASE | re.ASCII)
-_VARYING = re.compile(r"[?#].*|[0-9a-f]{6,}|[0-9]+", re.IGNORECASE | re.DOTALL)
-_NO_LETTER = re.compile(r"[^A-Za-z]+")
-_MARKS = 20
-
-
-def scripting(text: str, links: int, *, is_thin: bool) -> Scripting:
-    """Return what the scripts of a page may add; the page has `links` links without them."""
-    names, fills = _scripts(text)
-    has_onload = "onload" in text and _ON_LOAD.search(text) is not None
-    if not names and not has_onload:
-        return NO_SCRIPTS
-    elements = sorted(set(_ELEMENT_OF_ITS_OWN.findall(text)))[:_MARKS]
-    is_shell = links == 0 or (is_thin and links <= FEW_LINKS)
-    if is_shell and (is_thin or fills or has_onload or _is_to_be_filled(text, elements)):
-        kind = ScriptKind.SHELL
-    elif fills or _is_to_be_filled(text, elements):
-        kind = ScriptKind.SOME
-    else:
-        return NO_SCRIPTS
-    named = "\n".join((kind.name, *sorted(set(names)), *elements))
-    digest = blake2b(named.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return Scripting(kind, int.from_bytes(digest, "little"))
-
-
-def _scripts(text: str) -> tuple[list[str], bool]:
-    """Return the names of active scripts other than trackers, and True if one fills elements."""
-    names, fills = list[str](), False
-    for said, inline in _SCRIPT.findall(text):
-        values = attributes(said)
-        source = values.get("src", "")
-        code = inline[:_INLINE_READ]
-        if not _RUNS.match(values.get("type", "")) or TRACKERS.search(source or code):
-            continue
-        if source:
-            names.append(_VARYING.sub("", source))
-        elif code.strip():
-            names.append(_NO_LETTER.sub(" ", code[:_NAMED]).strip())
-            fills = fills or _FILLS.search(code) is not None
-    return names, fills
-
-
-def _is_to_be_filled(text: str, elements: list[str]) -> bool:
-    return bool(elements) or _TO_FILL.search(text) is not None

@@ -3,10 +3,10 @@
 import pytest
 
 from minicrawl.model import ParsedPage
-from minicrawl.web.documents.document import parse_document, title_of
-from minicrawl.web.documents.kinds import ALL, HTML
-from minicrawl.web.html.page import ParseOptions, parse_page
-from tests.web.documents.pdfs import pdf, words
+from minicrawl.web.documents import parse_document, title_of
+from minicrawl.web.html_page import ParseOptions, parse_page
+from minicrawl.web.responses import ALL, HTML
+from tests.web.pdfs import pdf, words
 
 URL = "http://a.example/d/page"
 D = "http://a.example/d"

@@ -12,13 +12,22 @@ from hashlib import blake2b
 from itertools import chain
 from math import inf
 from typing import NamedTuple
+from zlib import crc32
 
-from minicrawl.model import ParsedPage
-from minicrawl.web import traps
-from minicrawl.web.headers import HTML_TYPES, link_canonical, parse_content_type, parse_robots_tag
-from minicrawl.web.html.encoding import UTF_8, decode
-from minicrawl.web.html.markup import AT_ONCE_S, MOST_LINKS, Markup, entries, meta_refresh, scan
-from minicrawl.web.html.tokens import ATTRIBUTES, STOP, attributes, unescaped
+from minicrawl.model import NO_SCRIPTS, ParsedPage, Scripting, ScriptKind
+from minicrawl.web.encoding import UTF_8, decode
+from minicrawl.web.markup import (
+    AT_ONCE_S,
+    MOST_LINKS,
+    STOP,
+    Markup,
+    attributes,
+    meta_refresh,
+    scan,
+    unescaped,
+)
+from minicrawl.web.references import entries
+from minicrawl.web.responses import HTML_TYPES, link_canonical, parse_content_type, parse_robots_tag
 from minicrawl.web.urls import LONGEST, MOST_CHARS, ResolvedUrl, canonical, resolve, resolve_links
 from minicrawl.wording import counted
 
@@ -128,6 +137,134 @@ def _words(pieces: list[str]) -> str:
     return " ".join((unescaped(text) if "&" in text else text).split())
 
 
+# ================================================================ scripts
+#
+# Scripts of a page: could they add to the content of its markup?
+#
+# Any text has an answer, in linear time. Pages of one template share a signature, whatever their
+# content: numbers and hashes in the names of scripts are ignored.
+#
+# tracker    script that watches readers, or shows them advertisements
+# shell      page with scripts and hardly anything else
+# hint       empty element for scripts to fill, or a script that fills elements
+
+FEW_LINKS = 5
+"""Most links of a shell: a page with more links is a list of them."""
+_INLINE_READ = 20_000
+_NAMED = 40
+"""Characters at the start of an inline script that name it: what follows may be content."""
+
+TRACKERS = re.compile(
+    r"googletagmanager\.com|google-analytics\.com|googlesyndication\.com|doubleclick\.net|gtag\("
+    r"|googleadservices\.com|connect\.facebook\.net|facebook\.com/tr|hotjar\.com|clarity\.ms"
+    r"|segment\.(?:com|io)|matomo|piwik|plausible\.io|cloudflareinsights\.com|newrelic\.com"
+    r"|nr-data\.net|scorecardresearch\.com|quantserve\.com|chartbeat\.com|mixpanel\.com"
+    r"|amazon-adsystem\.com|criteo\.(?:com|net)|taboola\.com|outbrain\.com|yandex\.ru/metrika"
+    r"|bat\.bing\.com|statcounter\.com|sentry-cdn\.com|optimizely\.com|goatcounter\.com",
+    re.IGNORECASE,
+)
+"""Names of trackers, in a URL or in a script."""
+
+_SCRIPT = re.compile(
+    rf"<script{STOP}([^<>]{{0,2000}}+)>((?:[^<]++|<(?!/script{STOP}))*+)", re.IGNORECASE | re.ASCII
+)
+_ON_LOAD = re.compile(r"<body[^<>]{0,500}?\sonload\s*=", re.IGNORECASE | re.ASCII)
+_RUNS = re.compile(
+    r"\s*(?:(?:text|application)/(?:x-)?(?:java|ecma)script\b.*|module\s*|)\Z", re.IGNORECASE
+)
+_FILLS = re.compile(
+    r"createElement|innerHTML|outerHTML|insertAdjacent|append(?:Child)?\(|replaceChildren"
+    r"|document\.write|attachShadow|customElements|\bfetch\(|XMLHttpRequest|\.html\(|\$\.(?:get|ajax)"
+    r"|location\s*=|location\.(?:href|replace|assign)|(?:push|replace)State"
+)
+_TO_FILL = re.compile(
+    r"<(div|main|section|nav|ul|ol|table|tbody|aside|article|header|footer|span|p)\b"
+    r"(?=[^<>]{0,300}?\s(?:id|class|data-[a-z-]{1,30})\s*+=)[^<>]{0,500}+>\s*+</\1\s*+>",
+    re.IGNORECASE | re.ASCII,
+)
+_ELEMENT_OF_ITS_OWN = re.compile(r"<([a-z][a-z0-9]*+-[a-z0-9-]*+)", re.IGNORECASE | re.ASCII)
+_VARYING = re.compile(r"[?#].*|[0-9a-f]{6,}|[0-9]+", re.IGNORECASE | re.DOTALL)
+_NO_LETTER = re.compile(r"[^A-Za-z]+")
+_MARKS = 20
+
+
+def scripting(text: str, links: int, *, is_thin: bool) -> Scripting:
+    """Return what the scripts of a page may add; the page has `links` links without them."""
+    names, fills = _scripts(text)
+    has_onload = "onload" in text and _ON_LOAD.search(text) is not None
+    if not names and not has_onload:
+        return NO_SCRIPTS
+    elements = sorted(set(_ELEMENT_OF_ITS_OWN.findall(text)))[:_MARKS]
+    is_shell = links == 0 or (is_thin and links <= FEW_LINKS)
+    if is_shell and (is_thin or fills or has_onload or _is_to_be_filled(text, elements)):
+        kind = ScriptKind.SHELL
+    elif fills or _is_to_be_filled(text, elements):
+        kind = ScriptKind.SOME
+    else:
+        return NO_SCRIPTS
+    named = "\n".join((kind.name, *sorted(set(names)), *elements))
+    digest = blake2b(named.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return Scripting(kind, int.from_bytes(digest, "little"))
+
+
+def _scripts(text: str) -> tuple[list[str], bool]:
+    """Return the names of active scripts other than trackers, and True if one fills elements."""
+    names, fills = list[str](), False
+    for said, inline in _SCRIPT.findall(text):
+        values = attributes(said)
+        source = values.get("src", "")
+        code = inline[:_INLINE_READ]
+        if not _RUNS.match(values.get("type", "")) or TRACKERS.search(source or code):
+            continue
+        if source:
+            names.append(_VARYING.sub("", source))
+        elif code.strip():
+            names.append(_NO_LETTER.sub(" ", code[:_NAMED]).strip())
+            fills = fills or _FILLS.search(code) is not None
+    return names, fills
+
+
+def _is_to_be_filled(text: str, elements: list[str]) -> bool:
+    return bool(elements) or _TO_FILL.search(text) is not None
+
+
+# ================================================================ text hashes
+#
+# Hashes of the text of a page, to see whether URLs of one shape have the same content.
+
+_PIECE = re.compile(
+    rb">\s*+([^<\"'\s][^<\"']*+)"
+)  # up to a quote, as strings in scripts differ with each request
+_NUMERALS = b"0123456789"
+_NO_DIGITS = str.maketrans("", "", _NUMERALS.decode())
+_TITLE_BITS = 1024
+
+
+class TextHashes(NamedTuple):
+    """Hashes of the text of a page, whatever its markup and order; 0 without text."""
+
+    text: int = 0
+    gist: int = 0
+    """Equal for pages that differ only in numbers, such as the months of a calendar."""
+
+
+def title_hash(title: str) -> int:
+    """Return a hash of the title without its digits; 0 without a title."""
+    return crc32(title.translate(_NO_DIGITS).encode(errors="surrogatepass"))
+
+
+def title_bit(title: str) -> int:
+    """Return one of 1024 bits for a title. Only pages with the same bit are compared."""
+    return 1 << title_hash(title) % _TITLE_BITS
+
+
+def text_hashes(body: bytes) -> TextHashes:
+    """Return the hashes of the text between the tags of a page."""
+    pieces = set(_PIECE.findall(body))
+    gist = {piece.translate(None, _NUMERALS) for piece in pieces}
+    return TextHashes(sum(map(crc32, pieces)), sum(map(crc32, gist)))
+
+
 # ================================================================ page
 
 
@@ -178,8 +315,6 @@ def parse_page(  # the last ones are given by their names
     page = page_of(markup, facts, url, headers, options)
     if not options.with_scripting:
         return page
-    from minicrawl.web.html.markup import scripting  # most crawls render nothing
-
     return page._replace(scripting=scripting(text, len(page.links), is_thin=facts.is_thin))
 
 
@@ -189,7 +324,7 @@ class BodyFacts(NamedTuple):
     content: int
     encoding: str = "utf-8"
     is_thin: bool = False
-    hashes: traps.TextHashes = traps.TextHashes()
+    hashes: TextHashes = TextHashes()
 
 
 def page_of(
@@ -276,10 +411,10 @@ def _originals(
     return tuple([(url, original) for url, original in resolved if original])
 
 
-def _text_hashes(body: bytes, markup: Markup, suspicious: int) -> traps.TextHashes:
+def _text_hashes(body: bytes, markup: Markup, suspicious: int) -> TextHashes:
     """Return the hashes of the text, if the title is one of the `suspicious` ones."""
-    is_suspicious = suspicious & traps.title_bit(markup.title)
-    return traps.text_hashes(body) if is_suspicious else traps.TextHashes()
+    is_suspicious = suspicious & title_bit(markup.title)
+    return text_hashes(body) if is_suspicious else TextHashes()
 
 
 def _why_cut(markup: Markup, links: Collection[str], options: ParseOptions) -> str:
@@ -349,69 +484,3 @@ class _UrlResolver:
                     break
                 links[found.url], words[found.url] = found.original, self._hrefs[href]
         return links, words
-
-
-# ================================================================ text
-#
-# The text of a page, for people and for data sets.
-#
-# Comments, scripts, styles, templates and the head are left out. Blocks are on lines of their own,
-# as are lines of preformatted text; blank lines are removed. The time is linear: no quantifier
-# backtracks, and unclosed markup extends to the end of the page.
-
-
-def _raw_text(name: str) -> str:
-    return rf"<{name}{STOP}(?:[^<]++|<(?!/{name}{STOP}))*+(?:</{name}[^>]*+>|\Z)"
-
-
-_HIDDEN = re.compile(
-    r"<!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))|"
-    + "|".join(map(_raw_text, ("script", "style", "template", "title", "noscript", "svg"))),
-    re.IGNORECASE | re.ASCII,
-)
-_BLOCKS = (
-    "address|article|aside|blockquote|body|br|caption|dd|details|dialog|div|dl|dt|fieldset"
-    "|figcaption|figure|footer|form|h[1-6]|head|header|hgroup|hr|html|legend|li|main|menu|nav|ol"
-    "|option|p|pre|section|select|summary|table|tbody|textarea|tfoot|thead|tr|ul"
-)
-_BLOCK = re.compile(rf"</?(?:{_BLOCKS}){STOP}{ATTRIBUTES}(?:>|\Z)", re.IGNORECASE | re.ASCII)
-_CELL = re.compile(rf"</?t[dh]{STOP}{ATTRIBUTES}(?:>|\Z)", re.IGNORECASE | re.ASCII)
-_TAG = re.compile(rf"</?[a-zA-Z][^\t\n\f\r />]*+{ATTRIBUTES}(?:>|\Z)|<[!?/][^>]*+(?:>|\Z)")
-_PREFORMATTED = re.compile(
-    rf"<pre{STOP}(?:[^<]++|<(?!/pre{STOP}))*+(?:</pre|\Z)", re.IGNORECASE | re.ASCII
-)
-_TAG_OR_LINE_END = re.compile(r"<[^>]*+(?:>|\Z)|\r\n?|\n")
-
-
-def plain_text(markup: str) -> str:
-    """Return the text of a page, line by line."""
-    text = _PREFORMATTED.sub(_with_breaks, _HIDDEN.sub("", markup))
-    text = " ".join(text.split())
-    text = _TAG.sub("", _CELL.sub(" ", _BLOCK.sub("\n", text)))
-    lines = (" ".join(line.split()) for line in unescaped(text).split("\n"))
-    return "\n".join(filter(None, lines))
-
-
-def _with_breaks(found: re.Match[str]) -> str:
-    """Return preformatted text with its line ends as markup."""
-    return _TAG_OR_LINE_END.sub(lambda one: one[0] if one[0][0] == "<" else "<br>", found[0])
-
-
-_HEADING_TEXT = re.compile(
-    rf"<h[1-6]{STOP}{ATTRIBUTES}(?:>|\Z)((?:[^<]++|<(?!/?h[1-6]{STOP}))*+)",
-    re.IGNORECASE | re.ASCII,
-)
-_LANG = re.compile(rf"<html{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
-
-
-def headings(markup: str) -> list[str]:
-    """Return the headings of a page, each on one line."""
-    found = _HEADING_TEXT.findall(_HIDDEN.sub("", markup))
-    return [line for one in found if (line := " ".join(plain_text(one).split()))]
-
-
-def language(markup: str) -> str:
-    """Return the language that a page declares, such as `en` or `pt-br`."""
-    found = _LANG.search(markup)
-    said = attributes(found[1]) if found else {}
-    return unescaped(said.get("lang", said.get("xml:lang", ""))).strip().lower()

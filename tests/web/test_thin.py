@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.html.page import ENOUGH, is_thin, parse_page
+from minicrawl.web.html_page import ENOUGH, is_thin, parse_page
 
 WORDS = "words that say something of their own. " * 8
 TITLE = "A page"

@@ -3,8 +3,7 @@
 import pytest
 
 from minicrawl.model import Scripting, ScriptKind
-from minicrawl.web.html.markup import scripting
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html_page import ParseOptions, parse_page, scripting
 from tests.linear_time import TIMES, expect_linear
 
 NONE, SOME, SHELL = ScriptKind

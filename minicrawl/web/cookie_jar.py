@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from minicrawl.web.headers import http_date
+from minicrawl.web.responses import http_date
 from minicrawl.web.urls import host as host_of
 from minicrawl.web.urls import is_address, site, split
 

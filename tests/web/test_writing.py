@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from minicrawl.web.documents.writing import read_markdown, read_text, tidy
+from minicrawl.web.documents import read_markdown, read_text, tidy
 from tests.linear_time import TIMES, expect_linear
 
 

@@ -3,13 +3,9 @@
 import pytest
 
 from minicrawl.demo.web import DemoWeb
-from minicrawl.web.html.page import parse_page
-from minicrawl.web.html.references import (
-    LONGEST_TEXT,
-    Reference,
-    references,
-    style_references,
-)
+from minicrawl.web.html_page import parse_page
+from minicrawl.web.markup import LONGEST_TEXT
+from minicrawl.web.references import Reference, references, style_references
 from minicrawl.web.urls import resolve
 
 

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from minicrawl.web.headers import RobotsTag
-from minicrawl.web.html.markup import Markup, MetaRefresh, meta_refresh, scan
-from minicrawl.web.html.tokens import attributes, decoded
+from minicrawl.web.markup import Markup, MetaRefresh, attributes, decoded, meta_refresh, scan
+from minicrawl.web.responses import RobotsTag
 
 
 def links(text: str) -> list[str]:

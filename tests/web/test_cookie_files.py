@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.cookies import BadLine, Cookie, read_cookies, write_cookies
+from minicrawl.web.cookie_jar import BadLine, Cookie, read_cookies, write_cookies
 
 GOOD = ".a.example\tTRUE\t/\tFALSE\t0\tname\tvalue"
 

@@ -1,0 +1,473 @@
+"""What a response says of itself: its headers, its type, and the price of parsing its body.
+
+headers   parsers of response headers
+types     types of documents, from the head of a response, its URL and its first bytes
+prices    upper bounds of the time to parse a body
+"""
+
+import re
+import zlib
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from enum import IntFlag
+from math import inf
+from typing import NamedTuple
+
+from minicrawl.web.scope import NOT_HTML, may_be_html
+
+# ================================================================ headers
+#
+# Parsers of response headers. An invalid header counts as absent, and no value makes a parser fail.
+#
+# essence    MIME type without parameters: "text/html" for "Text/HTML; charset=utf-8"
+
+SNIFFED = 1445
+"""Length of the resource header in the MIME Sniffing standard, in bytes."""
+
+# ---------------------------------------------------------------- Content-Type
+
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+XML_TYPES = frozenset({"text/xml", "application/xml"})
+NO_TYPES = frozenset(
+    {"", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*"}
+)
+
+_ESSENCE = re.compile(r"[\t\n\r ]*+([^\t\n\r ;,]*+)")
+_CHARSET = re.compile(
+    r""";[\t\n\r ]*+charset=(?:"([^"]*+)|'([^']*+)|([^\t\n\r ;,"']++))""", re.IGNORECASE | re.ASCII
+)
+
+
+def parse_content_type(content_type: str | None) -> tuple[str, str | None]:
+    """Return the essence, or "", and the charset. Of several types the first counts."""
+    if not content_type:
+        return "", None
+    essence = _ESSENCE.match(content_type)
+    charset = _CHARSET.search(content_type)
+    return (
+        essence[1].lower() if essence else "",
+        charset[charset.lastindex or 0] if charset else None,
+    )
+
+
+# The HTML patterns of the MIME Sniffing standard for an unknown type.
+_LOOKS_LIKE_HTML = re.compile(
+    rb"[\t\n\f\r ]*+<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b"
+    rb"|body|br|p|!--)[ >]",
+    re.IGNORECASE,
+)
+_LOOKS_LIKE_XHTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?+(?:[\t\n\f\r ]++|<\?(?s:.*?)\?>|<!--(?s:.*?)-->|<!doctype[^>\[]*+>)*+"
+    rb"<html[\t\n\f\r >]",
+    re.IGNORECASE,
+)
+
+
+def is_html(content_type: str | None, first_bytes: bytes) -> bool | None:
+    """Return whether a response is HTML, by type or first bytes; None if the bytes are needed."""
+    essence, _ = parse_content_type(content_type)
+    if essence in HTML_TYPES:
+        return True
+    if essence not in NO_TYPES and essence not in XML_TYPES:
+        return False
+    if not first_bytes:
+        return None
+    start = first_bytes[:SNIFFED]
+    if essence in NO_TYPES and _LOOKS_LIKE_HTML.match(start):
+        return True
+    return _LOOKS_LIKE_XHTML.match(start) is not None
+
+
+# ---------------------------------------------------------------- Retry-After
+
+LONGEST_WAIT_S = 86_400.0
+"""Longest Retry-After that is respected."""
+
+_SECONDS = re.compile(r"[\t ]*+([0-9]++)[\t ]*+\Z")
+_DATE = re.compile(r"[\t ]*+[A-Z][a-z]++")
+
+
+def retry_after_s(value: str | None, now: datetime) -> float | None:
+    """Return the seconds until the server may be asked again; None without a valid value."""
+    if not value:
+        return None
+    if seconds := _SECONDS.match(value):
+        return _bounded(float(seconds[1]))
+    date = http_date(value)
+    return None if date is None else _bounded((date - now).total_seconds())
+
+
+def _bounded(wait_s: float) -> float:
+    return min(max(wait_s, 0.0), LONGEST_WAIT_S)
+
+
+def http_date(value: str) -> datetime | None:
+    """Return the date in a header, such as Last-Modified; None if there is none."""
+    if not _DATE.match(value):  # the parser would read "-1" as a year, or "5;x" as a day
+        return None
+    from email.utils import parsedate_to_datetime  # slow to import, and rarely needed
+
+    try:
+        date = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    return date.replace(tzinfo=UTC) if date.tzinfo is None else date
+
+
+# ---------------------------------------------------------------- X-Robots-Tag
+
+# Rules with a value. Any other name before a colon is that of a crawler.
+_VALUED_RULES = frozenset(
+    {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
+)
+_AGENT = re.compile(r"([\w.-]++)[\t ]*+:(.*)", re.DOTALL)
+
+
+class RobotsTag(NamedTuple):
+    """The robots rules of a page."""
+
+    noindex: bool = False
+    nofollow: bool = False
+
+    def combined_with(self, other: "RobotsTag") -> "RobotsTag":
+        """Return the stricter of both."""
+        return RobotsTag(self.noindex or other.noindex, self.nofollow or other.nofollow)
+
+
+NO_RESTRICTIONS = RobotsTag()
+
+
+def parse_robots_tag(values: str, agent: str) -> RobotsTag:
+    """Return the rules for `agent`. The name of a crawler applies to all rules after it."""
+    rules: set[str] = set()
+    for_us = True
+    for part in values.lower().split(","):
+        rule = part.strip()
+        named = _AGENT.match(rule)
+        if named and named[1] not in _VALUED_RULES:
+            for_us = named[1] == agent.lower()
+            rule = named[2].strip()
+        if for_us:
+            rules.add(rule)
+    return RobotsTag(
+        noindex=not rules.isdisjoint({"noindex", "none"}),
+        nofollow=not rules.isdisjoint({"nofollow", "none"}),
+    )
+
+
+# ---------------------------------------------------------------- Link
+
+_LINK = re.compile(r"""<([^<>]*+)>((?:[^,"<]++|"[^"]*+(?:"|\Z))*+)""")
+_RELATION = re.compile(r""";[\t ]*+rel[\t ]*+=[\t ]*+(?:"([^"]*+)|([^\t ;,"]++))""", re.IGNORECASE)
+
+
+def link_canonical(value: str | None) -> str | None:
+    """Return the target of the first rel=canonical in a Link header, as written."""
+    for target, parameters in _LINK.findall(value or ""):
+        relation = _RELATION.search(parameters)
+        if relation and "canonical" in (relation[1] or relation[2] or "").lower().split():
+            return str(target).strip()
+    return None
+
+
+# ================================================================ types
+#
+# Types of documents that can be read, and their detection.
+#
+# The media type of a response decides if it is specific enough; otherwise the first bytes decide,
+# and for text the extension of the URL. HTML by `is_html` is HTML here, unless it begins as a feed
+# or a sitemap and these are wanted. The answer depends on the head, the URL and the first `SNIFFED`
+# bytes alone, so the process that fetches a body and the one that parses it agree.
+#
+# wanted     the types to be read, as bits
+
+
+class DocumentType(IntFlag):
+    """Type of a document."""
+
+    HTML = 1  # XHTML, too
+    PDF = 2
+    TEXT = 4
+    MARKDOWN = 8
+    FEED = 16  # RSS, Atom and JSON Feed
+    SITEMAP = 32  # and indexes of sitemaps
+
+
+HTML, PDF, SITEMAP = int(DocumentType.HTML), int(DocumentType.PDF), int(DocumentType.SITEMAP)
+"""Types as integers, which are sent between processes and compare in a tenth of the time."""
+
+ALL = int(sum(DocumentType))
+FROM_SEEDS = int(DocumentType.FEED | DocumentType.SITEMAP)
+"""Types that are always read for seeds, beside those for other pages."""
+
+NO_TYPE = "no type"
+"""Stands for the media type of a response that has none."""
+
+WORDS = {kind.name.lower(): kind for kind in DocumentType if kind.name}
+"""Types by the names that users write."""
+
+
+def types_of(names: Iterable[str]) -> int:
+    """Return the types with these names, as bits."""
+    return sum({int(WORDS[name]) for name in names})
+
+
+# ---------------------------------------------------------------- by the media type
+
+_PDF = frozenset(("application/pdf", "application/x-pdf"))
+_FEEDS = frozenset(
+    (
+        *("application/rss+xml", "application/atom+xml", "application/rdf+xml"),
+        "application/feed+json",
+    )
+)
+_JSON = frozenset(("application/json",))
+_MARKDOWN = frozenset(("text/markdown", "text/x-markdown"))
+_PLAIN = frozenset(("text/plain",))
+_PACKED = frozenset(("application/gzip", "application/x-gzip"))
+_ENDS_AS_MARKDOWN = re.compile(r"\.(?:md|mkd|markdown)(?:\?|\Z)", re.IGNORECASE)
+_UNDECIDED_XML = DocumentType.HTML | DocumentType.FEED | DocumentType.SITEMAP
+
+_BY_MEDIA_TYPE: tuple[tuple[frozenset[str], DocumentType], ...] = (
+    (HTML_TYPES, _UNDECIDED_XML),
+    (XML_TYPES, _UNDECIDED_XML),
+    (_PDF, DocumentType.PDF),
+    (_FEEDS, DocumentType.FEED),
+    (_JSON, DocumentType.FEED),
+    (_MARKDOWN, DocumentType.MARKDOWN),
+    (_PLAIN, DocumentType.TEXT | DocumentType.MARKDOWN | DocumentType.SITEMAP),
+    (_PACKED, DocumentType.SITEMAP),
+    (NO_TYPES, _UNDECIDED_XML | DocumentType.PDF | DocumentType.MARKDOWN),
+)
+
+
+def possible(content_type: str | None, url: str) -> int:
+    """Return the types that a response may have, by its head alone."""
+    essence, _ = parse_content_type(content_type)
+    found = next((types for names, types in _BY_MEDIA_TYPE if essence in names), DocumentType(0))
+    if essence not in _MARKDOWN and not _ENDS_AS_MARKDOWN.search(url):
+        found &= ~DocumentType.MARKDOWN
+    return int(found)
+
+
+def is_wanted(content_type: str | None, url: str, wanted: int) -> bool | None:
+    """Return whether a response is to be read; None if its first bytes are needed."""
+    if wanted == HTML:
+        return is_html(content_type, b"")
+    if not (left := possible(content_type, url) & wanted):
+        return False
+    essence, _ = parse_content_type(content_type)
+    if essence in HTML_TYPES:
+        return True if left & HTML else None
+    return True if essence in _CERTAIN else None
+
+
+_CERTAIN = _PDF | _FEEDS | _MARKDOWN
+
+
+# ---------------------------------------------------------------- by the first bytes
+
+_PDF_BEGINS = b"%PDF-"
+_GZIP_BEGINS = b"\x1f\x8b"
+_GZIP_ONLY = 16 + zlib.MAX_WBITS
+_BINARY = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # the "binary data bytes" of MIME Sniffing
+_BEFORE_ROOT = (
+    rb"(?:\xef\xbb\xbf)?+(?:[\t\n\f\r ]++|<\?(?s:.*?)\?>|<!--(?s:.*?)-->|<!doctype[^>\[]*+>)*+"
+)
+_ROOT_OF_A_FEED = re.compile(
+    _BEFORE_ROOT + rb"<(?:rss|(?:[^\s<>/:\"']++:)?+(?:feed|RDF))[\s/>]", re.IGNORECASE
+)
+_JSON_FEED = re.compile(
+    rb"(?:\xef\xbb\xbf)?+[\t\n\r ]*+\{[^{\[]*?\"https?:\\?/\\?/jsonfeed\.org\\?/version\\?/"
+)
+_ROOT_OF_A_SITEMAP = re.compile(
+    _BEFORE_ROOT + rb"<(?:[^\s<>/:\"']++:)?+(?:urlset|sitemapindex)[\s/>]", re.IGNORECASE
+)
+_LIST_OF_URLS = re.compile(rb"(?:\xef\xbb\xbf)?+\s*+https?://[^\s<>]++[\t ]*+(?:[\r\n]|\Z)")
+
+
+def type_of(
+    content_type: str | None, url: str, first_bytes: bytes, wanted: int
+) -> DocumentType | None:
+    """Return the type of a response, or None if that is not wanted."""
+    if wanted == HTML:
+        return DocumentType.HTML if is_html(content_type, first_bytes) else None
+    essence, _ = parse_content_type(content_type)
+    left, start = possible(content_type, url) & wanted, _unpacked(first_bytes[:SNIFFED])
+    for kind in _IN_DOUBT:
+        if left & kind and _is(kind, content_type, essence, start):
+            return kind
+    return None
+
+
+_IN_DOUBT = (
+    DocumentType.SITEMAP,
+    DocumentType.FEED,
+    DocumentType.HTML,
+    DocumentType.PDF,
+    DocumentType.MARKDOWN,
+    DocumentType.TEXT,
+)
+"""Order of detection: of several possible types, the first one that matches counts."""
+
+
+def _is(kind: DocumentType, content_type: str | None, essence: str, start: bytes) -> bool:
+    match kind:
+        case DocumentType.SITEMAP:
+            is_list = essence not in HTML_TYPES and _LIST_OF_URLS.match(start)
+            return bool(is_list or _ROOT_OF_A_SITEMAP.match(start))
+        case DocumentType.FEED:
+            return essence in _FEEDS or bool(
+                _ROOT_OF_A_FEED.match(start) or _JSON_FEED.match(start)
+            )
+        case DocumentType.HTML:
+            return is_html(content_type, start) is True
+        case DocumentType.PDF:
+            return essence in _PDF or start.startswith(_PDF_BEGINS)
+    return not _BINARY.search(start)
+
+
+def _unpacked(start: bytes) -> bytes:
+    """Return the beginning of a gzipped sitemap unpacked; other bytes unchanged."""
+    if not start.startswith(_GZIP_BEGINS):
+        return start
+    try:
+        return zlib.decompressobj(_GZIP_ONLY).decompress(start, SNIFFED)
+    except zlib.error:
+        return start
+
+
+# ---------------------------------------------------------------- by the ending of a URL
+
+_ENDINGS = {DocumentType.PDF: {"pdf"}, DocumentType.FEED: {"rss", "atom"}}
+_PACKED_SITEMAP = re.compile(r"[^?]*\.(?:xml|txt)\.gz(?:\?|\Z)", re.IGNORECASE)
+
+
+def unwanted_endings(wanted: int) -> frozenset[str]:
+    """Return the file extensions of types that are not read."""
+    return NOT_HTML.difference(*(_ENDINGS[kind] for kind in _ENDINGS if kind & wanted))
+
+
+def may_be_wanted(url: str, wanted: int, endings: frozenset[str] = NOT_HTML) -> bool:
+    """Return True if the extension of a URL may be of a wanted type; `endings` are excluded.
+
+    For unknown extensions the response decides.
+    """
+    if may_be_html(url, endings):
+        return True
+    return bool(wanted & SITEMAP and _PACKED_SITEMAP.match(url))
+
+
+# ---------------------------------------------------------------- by a link to it
+
+
+def media_types(wanted: int) -> frozenset[str]:
+    """Return the types that `<link rel=alternate type=...>` may name for its target to be read."""
+    named = {
+        DocumentType.HTML: HTML_TYPES,
+        DocumentType.PDF: _PDF,
+        DocumentType.TEXT: _PLAIN,
+        DocumentType.MARKDOWN: _MARKDOWN,
+        DocumentType.FEED: _FEEDS,
+    }
+    return frozenset[str]().union(*(named[kind] for kind in named if kind & wanted))
+
+
+# ================================================================ prices
+#
+# The price of a body: an upper bound of the time to parse it, computed without parsing it.
+#
+# A process that serves hundreds of hosts must not stop for more than 10 ms, whatever one of them
+# sends. So cheap bodies are parsed at once, and expensive ones in a child process that can be
+# killed. Which is which must be known before. Size alone says too little: 128 kB of Markdown take
+# 10 ms as prose and 500 ms as empty lines.
+#
+# The cost comes from the places where a parser stops, and each has a mark that bytes cannot hide:
+# no line without a line end, no URL without a colon. So marks are counted, which is cheap:
+#
+#     JSON feed of 20 kB                      each        µs
+#       20,000 bytes                          0.04       800
+#       500 quotes, 350 brackets and commas   1.2      1,020
+#       250 colons                            4.5      1,125
+#                                                      2,945   below 10,000: parsed at once
+#     Markdown of 16 kB, all line ends
+#       16,000 bytes                          0.16     2,560
+#       16,000 line ends                      7.0    112,000   parsed in the child
+#
+# Every price is an upper bound for all bytes, on the machine of reference: `python -m tests.fuzz
+# --prices` searches for bodies that take longer. HTML has another way. Nearly every page has enough
+# marks to look expensive, so it is priced while it is scanned, see `markup`. Compressed bodies and
+# PDF, which is parsed by third-party code, have an infinite price.
+#
+# mark     bytes that make a parser stop
+
+_US = 1e-6
+_BYTE_US, _WRITING_BYTE_US, _RULES_BYTE_US, _UTF_16_BYTE_US = 0.04, 0.16, 0.35, 0.25
+"""Cost of a byte that is no mark: it is decoded, hashed and skipped, or part of a URL."""
+_Marks = Mapping[bytes, float]  # microseconds for each mark
+_URL_US = 8.5
+_EXPANDING: _Marks = {b"\xef\xb7": 0.8, "\ufdfa".encode("gb18030")[:2]: 0.8}
+"""First bytes of characters that expand to up to 18 others in a host name, in UTF-8 and GB 18030.
+"""
+
+_ROBOTS_MARKS: _Marks = {b"\n": 9.0, b"\r": 9.0, b"*": 0.8, b"%": 0.5}
+_TEXT_MARKS: _Marks = {b":": _URL_US}
+_MARKDOWN_MARKS: _Marks = {
+    **dict.fromkeys((b"\n", b"\r"), 7.0),
+    **dict.fromkeys((b"[", b"]", b"(", b"`", b"\\"), 2.5),
+    **dict.fromkeys((b":", b"<", b"="), _URL_US),
+    b"&": 1.4,
+}
+_XML_MARKS: _Marks = {
+    b"<": 5.5,
+    b"&": 1.5,
+    b"=": 5.0,
+    **dict.fromkeys((b" ", b"\n", b"\t", b"\r", b"/"), 0.45),  # one precedes each attribute
+}
+_JSON_MARKS: _Marks = {
+    **dict.fromkeys((b'"', b"{", b"}", b"[", b"]", b","), 1.2),
+    b":": 4.5,
+    b"\\": 3.0,
+}
+_LINE_MARKS: _Marks = {b":": _URL_US, b"\n": 0.2, b"\r": 0.2}
+_LISTS = {b"<": _XML_MARKS, b"{": _JSON_MARKS}
+"""Marks of sitemaps and feeds, by their first byte."""
+_LOOKED_AT = 100
+"""Number of bytes within which a list must begin; otherwise its price is infinite."""
+
+
+def document_price_s(body: bytes, kind: DocumentType | None) -> float:
+    """Return the price of a document; HTML is priced while it is parsed."""
+    match kind:
+        case None | DocumentType.HTML:
+            return len(body) * _BYTE_US * _US
+        case DocumentType.TEXT:
+            return _priced(body, _TEXT_MARKS, _WRITING_BYTE_US)
+        case DocumentType.MARKDOWN:
+            return _priced(body, _MARKDOWN_MARKS, _WRITING_BYTE_US)
+        case DocumentType.FEED | DocumentType.SITEMAP:
+            return list_price_s(body)
+        case _:  # PDF is parsed by third-party code
+            return inf
+
+
+def list_price_s(body: bytes) -> float:
+    """Return the price of a sitemap or a feed."""
+    start = body[:_LOOKED_AT].removeprefix(BOM_UTF8).lstrip()
+    if body.startswith(_GZIP_BEGINS) or b"\0" in start or not start:
+        return inf
+    return _priced(body, _LISTS.get(start[:1], _LINE_MARKS))
+
+
+def robots_price_s(body: bytes) -> float:
+    """Return the price of a robots.txt."""
+    return _priced(body, _ROBOTS_MARKS, _RULES_BYTE_US)
+
+
+def _priced(body: bytes, marks: _Marks, byte_us: float = _BYTE_US) -> float:
+    if b"\0" in body:
+        byte_us = max(byte_us, _UTF_16_BYTE_US)
+    if not body.isascii():
+        marks = {**marks, **_EXPANDING}
+    return (len(body) * byte_us + sum(us * body.count(mark) for mark, us in marks.items())) * _US
