@@ -8,7 +8,7 @@ visitor gets another one than the first: the news change, and the sale is over.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 
 ORIGIN = "http://example.org"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from minicrawl.config import Settings
-    from minicrawl.demo.pages import DemoResponse
+    from minicrawl.demo.small_web import DemoResponse
 
     Answer = str | bytes | int | tuple[int, Mapping[str, str], str | bytes]
 
@@ -58,7 +58,7 @@ class DictWeb:
         self, host: str, target: str, _headers: Mapping[str, str], _visits: int, /
     ) -> DemoResponse:
         """Return the response of a page."""
-        from minicrawl.demo.pages import DemoResponse
+        from minicrawl.demo.small_web import DemoResponse
 
         match self.pages.get(f"http://{host}{target}", 404):
             case int(status):

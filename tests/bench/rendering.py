@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import click
 
-from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.memory import resource_usage
 from minicrawl.store import tables

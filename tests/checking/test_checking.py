@@ -14,7 +14,7 @@ import pytest
 from minicrawl import Crawl, Settings
 from minicrawl.cli import main
 from minicrawl.crawl.events import Event, Noted
-from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.model import FailureKind, State
 from minicrawl.report import page_links

@@ -13,8 +13,8 @@ from minicrawl import Settings
 from minicrawl.app import SystemClock
 from minicrawl.checking import BROWSER, Cloaking, check_cloaking
 from minicrawl.cli import main
-from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.pytest_plugin import DictWeb
+from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import MinicrawlError
 from minicrawl.version import __version__

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 
 Captured = pytest.CaptureFixture[str]

@@ -17,7 +17,7 @@ from minicrawl.cli import main
 from minicrawl.config import Settings, load
 from minicrawl.config.settings import Loaded
 from minicrawl.crawl.events import Asked, Event, Noted
-from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import StoreError
 from minicrawl.report.audit import audit

@@ -23,7 +23,7 @@ from minicrawl.cluster.gathering import gather_cluster
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import start_or_join
 from minicrawl.config import Loaded, Settings
-from minicrawl.demo.pages import DemoResponse, refused
+from minicrawl.demo.small_web import DemoResponse, refused
 from minicrawl.demo.web import DemoServer
 from minicrawl.model import State
 from minicrawl.report.audit import audit

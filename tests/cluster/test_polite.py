@@ -19,7 +19,7 @@ from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import start_or_join
 from minicrawl.config import Loaded, Settings
-from minicrawl.demo.pages import DemoResponse, refused
+from minicrawl.demo.small_web import DemoResponse, refused
 from minicrawl.demo.web import DemoServer
 from minicrawl.opic.shard_channels import shard_of
 from tests.cluster.engines import needs_server

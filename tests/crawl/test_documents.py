@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minicrawl.app import Crawl
-from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.report.archived_pages import version

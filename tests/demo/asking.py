@@ -6,8 +6,7 @@ from itertools import chain
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from minicrawl.demo.pages import DemoResponse, Sheet
-from minicrawl.demo.sites import Quirk
+from minicrawl.demo.small_web import DemoResponse, Quirk, Sheet
 from minicrawl.demo.web import DemoWeb
 
 WEB: Final = DemoWeb(500)

@@ -1,6 +1,6 @@
 import pytest
 
-from minicrawl.demo.sites import TOPICS, Quirk, Site
+from minicrawl.demo.small_web import TOPICS, Quirk, Site
 from minicrawl.demo.web import annex, attic
 
 

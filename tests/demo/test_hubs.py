@@ -1,5 +1,5 @@
-from minicrawl.demo.pages import COMMONS, DIRECTORY, INDEXED, PORTAL
-from minicrawl.demo.web import DemoWeb
+from minicrawl.demo.small_web import COMMONS, DIRECTORY
+from minicrawl.demo.web import INDEXED, PORTAL, DemoWeb
 from tests.demo.asking import WEB, ask, links
 
 

@@ -3,8 +3,7 @@ from random import Random
 
 import pytest
 
-from minicrawl.demo.pages import VISITS_PER_VERSION, Author, Sheet
-from minicrawl.demo.sites import Atlas, Site
+from minicrawl.demo.small_web import VISITS_PER_VERSION, Atlas, Author, Sheet, Site
 
 ATLAS = Atlas(1000, Random(1))
 AUTHOR = Author(ATLAS, Random(2))

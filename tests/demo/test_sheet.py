@@ -1,4 +1,4 @@
-from minicrawl.demo.pages import Anchor, Sheet, html, moved, page, refused
+from minicrawl.demo.small_web import Anchor, Sheet, html, moved, page, refused
 
 SHEET = Sheet(
     site="Tidepool",

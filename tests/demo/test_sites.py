@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.config.parts import FEWEST_DEMO_PAGES
-from minicrawl.demo.sites import Atlas, Quirk
+from minicrawl.demo.small_web import Atlas, Quirk
 from minicrawl.errors import UsageError
 
 ATLAS = Atlas(2000, Random(1))

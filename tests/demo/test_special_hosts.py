@@ -3,7 +3,8 @@ from itertools import pairwise
 
 import pytest
 
-from minicrawl.demo.pages import CALENDAR, DIRECTORY, LETTERS, SHORT, SPAM
+from minicrawl.demo.small_web import DIRECTORY, SHORT, SPAM
+from minicrawl.demo.web import CALENDAR, LETTERS
 from tests.demo.asking import WEB, ask, link_graph, links
 
 PAGES = 500

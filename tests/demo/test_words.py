@@ -3,7 +3,7 @@ from random import Random
 
 import pytest
 
-from minicrawl.demo.sites import TOPICS, Topic, sentences, title
+from minicrawl.demo.small_web import TOPICS, Topic, sentences, title
 
 topics = pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
 

@@ -20,7 +20,7 @@ from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
 from minicrawl.cluster.replica import store_snapshot, take_over
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import start_or_join
-from minicrawl.demo.pages import DemoResponse, refused
+from minicrawl.demo.small_web import DemoResponse, refused
 from minicrawl.demo.web import DemoServer
 from minicrawl.opic.shard_channels import ShardPlace
 from minicrawl.store.records import StoreTerms

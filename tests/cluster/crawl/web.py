@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import count
 from random import Random
 
-from minicrawl.demo.pages import DemoResponse, moved, refused
+from minicrawl.demo.small_web import DemoResponse, moved, refused
 from minicrawl.opic.shard_channels import shard_of
 
 _MISSING = refused(404, "There is no such page.")

@@ -12,7 +12,7 @@ import pytest
 from minicrawl.app import Crawl
 from minicrawl.crawl.parts import PageRead
 from minicrawl.crawl.rendering.renderer import find_browser
-from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.report.selected_pages import ExportRow

@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.crawl.parts import PageRead
-from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.small_web import DemoResponse
 from tests.crawl.children import nothing_left_behind
 from tests.crawl.rendering.sites import (
     ScriptedWeb,

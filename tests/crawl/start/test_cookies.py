@@ -11,7 +11,7 @@ import pytest
 from minicrawl.app import Crawl
 from minicrawl.config import Settings, load
 from minicrawl.crawl.start.preparation import WithCookies, with_cookies
-from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.model import Request, Response
