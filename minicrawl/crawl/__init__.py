@@ -1,14 +1,17 @@
 """A crawl, from the first page to the last.
 
-The path of a page: schedule.dispatch leases it -> turns.turn.decide says what to do with it ->
-turns.page_turns has it fetched and parsed by workers -> settle.outcome decides how the turn ends ->
-settle.settler turns that into a step -> settle.recorder applies the step to the frontier.
+The path of a page: dispatch leases it and decides what to do with it -> page_turns has it fetched
+and parsed by workers -> settle.outcome decides how the turn ends -> settle.settler turns that into
+a step -> settle.recorder applies the step to the frontier.
 
 loop            begins turns, and ends the crawl
+dispatch        leases pages, decides what to do with each, and begins their turns; closes, parks
+                and reopens pages that are not requested
+page_turns      takes one page through its turn: request, parse, settle, record
+large_pages     keeps large pages and sitemaps from delaying others
 parts           parts that the turns share; hooks of a Python program: a filter, a call for each
                 page, a stop rule
 schedule        chooses the next page
-turns           takes one page, or one host, through its turn
 hosts           decides when, and how, a host may be contacted
 trap_detector   detects endless sets of pages
 quotas          pages that hosts, sites and networks may have, by the cash that they earned

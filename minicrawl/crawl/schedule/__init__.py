@@ -1,7 +1,5 @@
 """Choose the next page.
 
-dispatch    leases pages, decides what to do with each, and begins their turns; closes, parks and
-            reopens pages that are not requested
 leases      next page among the hosts that may be contacted now
 scope_gate  decides which pages may be fetched at all; distance of a page from the focus, where the
             user limits it
