@@ -516,10 +516,6 @@ class ByHost:
         queue.set_front(None)
         return page
 
-    def hold(self, page: PageId) -> None:
-        """Put the page on lease until it is released."""
-        self._eligible.leased.add(page)
-
     def waiting(self, host: int) -> NDArray[np.uint32]:
         """Return the waiting pages of a host, those on lease included."""
         return self._queue(host).waiting()

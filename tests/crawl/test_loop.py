@@ -187,7 +187,8 @@ def test_the_next_page_is_the_best_of_all_whose_host_may_be_asked(
     asked: list[int] = []
 
     async def search(scene: Scene) -> None:
-        frontier, hosts = scene.recorder.frontier, scene.crawler.parts.hosts
+        frontier, parts = scene.recorder.frontier, scene.crawler.parts
+        hosts, queue = parts.hosts, parts.leases.queue
         begin = hosts.begin
 
         def compare(host: int, now: float) -> None:
@@ -197,11 +198,10 @@ def test_the_next_page_is_the_best_of_all_whose_host_may_be_asked(
                 if frontier.state[page] == State.UNREAD
                 and hosts[other].rules
                 and hosts.may_be_asked(other, now)
+                and (other == host or queue.is_ready(other))  # others' turns end in this moment
             ]
             if hosts[host].rules:
-                worth = frontier.ledger.cash
-                if strategy == "siblings":
-                    worth = scene.crawler.parts.leases.queue.key
+                worth = queue.key if strategy == "siblings" else frontier.ledger.cash
                 chosen[host] = max(ready, key=worth)
                 assert frontier.urls.host_of[chosen[host]] == host
             begin(host, now)

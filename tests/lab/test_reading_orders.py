@@ -226,6 +226,7 @@ def test_opic_beats_orders_that_ignore_importance_and_replays_help(
 
 
 @pytest.mark.proof
+@pytest.mark.timeout(1500)
 def test_on_a_real_web_opic_is_what_it_is_expected_to_be(
     shared_graph: Callable[[str], Path],
 ) -> None:

@@ -13,6 +13,7 @@ from minicrawl.report.page_states import explain
 from minicrawl.report.snapshot import snapshot
 from tests.traps.crawl import LEAST_HEALTHY, MOST_TRAPPED, Outcome, crawl
 from tests.traps.web import KINDS
+from tests.unmeasured import unmeasured
 
 pytestmark = pytest.mark.proof
 
@@ -24,7 +25,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def outcome(store: Path) -> Outcome:
-    return crawl(store)
+    """Measuring would slow the crawl down, not the sites, and more of it would be for traps."""
+    with unmeasured():
+        return crawl(store)
 
 
 def test_healthy_pages_are_read(outcome: Outcome) -> None:
