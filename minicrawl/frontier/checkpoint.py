@@ -304,6 +304,10 @@ def verify(frontier: Frontier, connection: tables.Connection) -> None:
         raise ValueError(f"{hosts} hosts are known, but {len(origins)} have rows")
 
 
+_UNCOUNTED = ("siblings", "mirrors", "refinement", "originals", "written")
+"""Small tables that nothing else contradicts: only SQLite can say whether they are whole."""
+
+
 def contradictions(frontier: Frontier, connection: tables.Connection) -> Iterator[str]:
     """Yield a line for each contradiction between the tables of pages, documents and fetches."""
     undescribed = np.isin(frontier.states(), READ_STATES)
@@ -316,3 +320,5 @@ def contradictions(frontier: Frontier, connection: tables.Connection) -> Iterato
     indexed, known = questions.fetches_indexed(connection), tables.fetches_known(connection)
     if indexed != known:
         yield f"{known} fetches are known, but the index by page has {indexed}"
+    for table in _UNCOUNTED:
+        yield from questions.integrity_errors(connection, table)

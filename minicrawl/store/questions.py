@@ -263,10 +263,11 @@ def turns(connection: Connection) -> tuple[NDArray[np.int64], NDArray[np.int64]]
 # ---------------------------------------------------------------- audit
 
 
-def integrity_errors(connection: Connection) -> list[str]:
-    """Return the problems that SQLite itself finds in the file."""
+def integrity_errors(connection: Connection, table: str = "") -> list[str]:
+    """Return the problems that SQLite itself finds in the file, or in one table."""
+    what = f"({table})" if table else ""
     try:
-        found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
+        found = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check{what}")]
     except sqlite3.DatabaseError as error:
         return [str(error)]
     return [] if found == ["ok"] else found
