@@ -263,11 +263,10 @@ def turns(connection: Connection) -> tuple[NDArray[np.int64], NDArray[np.int64]]
 # ---------------------------------------------------------------- audit
 
 
-def integrity_errors(connection: Connection, table: str = "") -> list[str]:
-    """Return the problems that SQLite itself finds in the file, or in one table."""
-    what = f"({table})" if table else ""
+def integrity_errors(connection: Connection, check: str = "integrity_check") -> list[str]:
+    """Return the problems that SQLite itself finds in the file by one of its checks."""
     try:
-        found = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check{what}")]
+        found = [str(row[0]) for row in connection.execute(f"PRAGMA {check}")]
     except sqlite3.DatabaseError as error:
         return [str(error)]
     return [] if found == ["ok"] else found

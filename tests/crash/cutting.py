@@ -114,8 +114,9 @@ def outcome(path: Path, commits: frozenset[Amounts]) -> str:
     """One of these, or what is wrong."""
     try:
         # The pages that were kept are elsewhere: what is damaged here is the store.
-        if [line for line in audit(path).wrong if not line.startswith("pages: ")]:
-            return NAMED if _is_refused(path) else "a crawl goes on with what check finds wrong"
+        wrong = [line for line in audit(path).wrong if not line.startswith("pages: ")]
+        if wrong:
+            return NAMED if _is_refused(path) else f"a crawl goes on in spite of {wrong}"
         with reading(path) as connection:
             found = amounts(connection)
         if found not in commits:
