@@ -258,10 +258,9 @@ def test_the_time_grows_with_the_length(name: str) -> None:
         assert_is_linear(reader, once, again, length)
 
 
-def test_more_than_linear_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cube: four times the input takes 64 times the time, too much for any noise to hide."""
-    monkeypatch.setattr(linear_time, "_TRIES", 3)
+def test_the_square_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each work tells its own time, so that no noise hides the square."""
+    monkeypatch.setattr(linear_time, "_seconds", lambda work: work())
+    expect_linear(lambda: 1.0, lambda: 1.0 * TIMES)
     with pytest.raises(pytest.fail.Exception, match="times the time"):
-        assert_is_linear(
-            lambda text: [max(text[:n]) for n in range(1, len(text)) for _ in text], "", "a", 240
-        )
+        expect_linear(lambda: 1.0, lambda: 1.0 * TIMES**2)
