@@ -285,11 +285,12 @@ def _tidy(output: str) -> str:
 
 
 def _without_numbers(output: str) -> str:
-    """The words of an output, however long it took and whatever it counted.
+    """Return the words of an output, however long it took and whatever it counted.
 
-    On a machine that is busy something may be a minute old that was some seconds old before.
+    On a busy machine something may be a minute old that was seconds old before, and another page
+    may be the best one: URLs and the titles behind them vary with the numbers.
     """
-    counted = re.sub(r"\d[\d,.:]*", "#", output)
+    counted = re.sub(r"\d[\d,.:]*", "#", re.sub(r"https?://.*", "URL", output))
     return re.sub(r"[ \t]+", " ", re.sub(r"# (s|min|h) old", "# s old", counted))
 
 

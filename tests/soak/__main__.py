@@ -66,24 +66,25 @@ def main(
 def soak(seeds: list[str], options: list[str], seconds: float) -> Soaked:
     """Crawl for so long."""
     samples: list[Sample] = []
-    seen, is_read = Beside(time.monotonic()), False
     with TemporaryDirectory(prefix="minicrawl-soak-") as folder:
         store = Path(folder, "crawl.db")
         with crawling(seeds, store, options) as process, ExitStack() as company:
-            for number, one in enumerate(watched(process, store, seconds, _EVERY_S)):
-                samples.append(one)
-                if one.pages and not is_read:
+            for one in watched(process, store, seconds, _EVERY_S):
+                if not samples:
+                    seen = Beside(time.monotonic())
                     company.enter_context(beside(store, seen))
-                    is_read = True
-                if number % _TOLD_EVERY == 0:
+                if len(samples) % _TOLD_EVERY == 0:
                     click.echo(_line(one), err=True)
+                samples.append(one)
+        if not samples:
+            raise click.ClickException("the crawl read no page")
         return Soaked(
             samples=samples, exit_code=process.returncode, wrong=list(audit(store).wrong), seen=seen
         )
 
 
 def _circumstances(minutes: float, warm_up_s: float, soaked: Soaked) -> str:
-    pages = soaked.samples[-1].pages if soaked.samples else 0
+    pages = soaked.samples[-1].pages
     return (
         f"{circumstances()} {minutes:g} minutes, the first {warm_up_s / 60:g} of them warm-up; "
         f"{pages:,} pages."

@@ -81,10 +81,10 @@ def _watch(dashboard: RunningDashboard, store: Path, seen: Beside, over: Event) 
     asked = Request(f"{dashboard.base}events", headers={TOKEN_HEADER: dashboard.token})
     with urlopen(asked, timeout=PATIENCE_S) as answer:
         for line in answer:
-            if over.is_set():
-                return
             if line.startswith(b"data:"):
                 seen.events += 1
                 at_s = time.monotonic() - seen.began
                 seen.dashboard.append(sample(at_s, dashboard.process.pid, store))
+            if over.is_set() and seen.events:
+                return
     seen.failed.append("the dashboard ended its events")

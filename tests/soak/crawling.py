@@ -4,6 +4,7 @@ The demo web's calendar has no end and is left out, so that after the warm-up no
 known: what grows then is a leak. It is read again and again, as fast as the hosts' delay allows.
 """
 
+import math
 import subprocess
 import sys
 import time
@@ -61,9 +62,16 @@ def crawling(
 def watched(
     process: "subprocess.Popen[bytes]", store: Path, seconds: float, every_s: float
 ) -> Iterator[Sample]:
-    """Samples, as long as it lives and the time is not over; one that fails is left out."""
-    began = time.monotonic()
-    while (at_s := time.monotonic() - began) < seconds and process.poll() is None:
+    """Yield samples of the crawl while it lives, for this time from its first page on.
+
+    A sample that fails is left out.
+    """
+    began = math.inf
+    while time.monotonic() - began < seconds and process.poll() is None:
+        now = time.monotonic()
         with suppress(MinicrawlError):  # the store is not there yet
-            yield sample(at_s, process.pid, store)
+            one = sample(max(now - began, 0.0), process.pid, store)
+            if one.pages:
+                began = min(began, now)
+                yield one
         time.sleep(every_s)
