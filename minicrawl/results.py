@@ -8,7 +8,7 @@ lead to the page that their target stands for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
 from os import PathLike
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.config.parts import Storing
+from minicrawl.errors import UsageError
 from minicrawl.model import State
 from minicrawl.report import page_links, selected_pages
 from minicrawl.report import page_links as linked
@@ -83,8 +84,10 @@ class StoreGraph:
 class StoredPage:
     """Page as it was fetched last."""
 
-    def __init__(self, version: PageVersion) -> None:
-        self._version = version
+    def __init__(
+        self, version: PageVersion, made: Callable[[PageVersion, str], str | None]
+    ) -> None:
+        self._version, self._made = version, made
         self.url = version.answer.url
         self.status = version.answer.status
         self.headers = version.answer.headers
@@ -101,13 +104,16 @@ class StoredPage:
 
     @cached_property
     def main(self) -> str | None:
-        """Main text, or None if the crawl kept only the text of pages."""
-        return made_text(self._version, "main")
+        """Main text, or None if the crawl kept only the text of pages.
+
+        It is found with the help of other pages of the host, so read it before the store is closed.
+        """
+        return self._made(self._version, "main")
 
     @cached_property
     def markdown(self) -> str | None:
         """Main text as Markdown, or None if the crawl kept only the text of pages."""
-        return made_text(self._version, "markdown")
+        return self._made(self._version, "markdown")
 
 
 class Store(AbstractContextManager["Store"]):
@@ -120,6 +126,7 @@ class Store(AbstractContextManager["Store"]):
         seen = self._source.snapshot
         assert seen is not None  # not a graph file
         self._seen = seen
+        self._is_closed = False
 
     @classmethod
     def open(cls, path: str | PathLike[str] = _USUAL) -> Self:
@@ -128,6 +135,7 @@ class Store(AbstractContextManager["Store"]):
 
     def close(self) -> None:
         """Close the file."""
+        self._is_closed = True
         self._open.close()
 
     def __exit__(self, *_: object) -> None:
@@ -153,7 +161,12 @@ class Store(AbstractContextManager["Store"]):
 
     def page(self, url: str) -> StoredPage:
         """Return the page at a URL as it was fetched last, from a crawl that keeps pages."""
-        return StoredPage(version(self._seen, url))
+        return StoredPage(version(self._seen, url), self._made_text)
+
+    def _made_text(self, page: PageVersion, name: str) -> str | None:
+        if self._is_closed:
+            raise UsageError(f"{self.path} is closed: read page.{name} before that")
+        return made_text(self._seen, page, name)
 
     def explain(self, url: str) -> reasons.Explanation:
         """Explain the rank of a page, and why it was read or not."""

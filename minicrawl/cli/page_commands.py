@@ -97,8 +97,11 @@ def page(
         refuse_without_text(made, f"--{made}")
     with snapshot(store) as seen:
         found = pages.version(seen, url, number, None if at is None else pages.moment(at))
+        text = pages.made_text(seen, found, made) if made else None
     if made:
-        _show(_made(found, made))
+        if text is None:
+            raise UsageError(f"{found.answer.url} has no {made} text: only its whole text was kept")
+        _show(iter(text.splitlines()))
     elif raw:
         sys.stdout.buffer.write(found.answer.body)
     elif as_json:
@@ -132,13 +135,6 @@ def _show(lines: Iterator[str]) -> None:
 
 def _body(found: PageVersion, *, only_text: bool) -> Iterator[str]:
     yield from (found.text if only_text else found.markup).splitlines()
-
-
-def _made(found: PageVersion, name: str) -> Iterator[str]:
-    text = pages.made_text(found, name)
-    if text is None:
-        raise UsageError(f"{found.answer.url} has no {name} text: only its whole text was kept")
-    yield from text.splitlines()
 
 
 def _headers(found: PageVersion) -> Iterator[str]:

@@ -10,8 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.reader import ArchiveReader, last_page
@@ -121,6 +125,9 @@ def _resolved(found: list[Reference], base: str) -> Needed:
 # Laws: a version is one answer, numbered from 1, oldest first. Versions that the store does not
 # know of are not shown, even if a crawl has already written them.
 
+_MAIN_TEXTS = ("main", "markdown")
+_PAGES_OF_SITE, _LARGEST_OF_SITE = 200, 1 << 18
+"""Pages of a host that texts are learned from, and the characters of the largest of them."""
 _CONTENTS_AT_ONCE = 8 << 20
 """Characters per block."""
 _ONLY_TEXT = "{} keeps only the text of pages: a web archive needs --keep pages"
@@ -354,7 +361,10 @@ def with_contents(
     from minicrawl.report.page_texts import PageTexts
 
     made = [name for name in names if name not in CONTENTS]
-    with kept_pages(snapshot) as archive, PageTexts(made) as texts:
+    with (
+        kept_pages(snapshot) as archive,
+        PageTexts(made, partial(pages_of_site, snapshot, archive)) as texts,
+    ):
         for block in found:
             start, size, contents = 0, 0, list[list[str | None]]()
             for stop, url in enumerate(block["url"], start=1):
@@ -383,22 +393,42 @@ def _whole_version(
 def made_texts(page: PageVersion, texts: PageTexts) -> Sequence[str] | None:
     """Return the texts of a page that packages make, or None if only its text was archived.
 
-    Documents other than HTML have their whole text for each.
+    The whole text of a document other than HTML is its main text.
     """
     if page.answer.kind is RecordKind.TEXT:
         return None
-    if page.document is not DocumentType.HTML:
-        return [page.text] * len(texts.names)
-    return texts.of(page.markup, page.answer.url)
+    if page.document is DocumentType.HTML:
+        return texts.of(page.markup, page.answer.url)
+    made = texts.of(f"<pre>{escape(page.text)}</pre>", page.answer.url)
+    return [
+        page.text if name in _MAIN_TEXTS else text
+        for name, text in zip(texts.names, made, strict=True)
+    ]
 
 
-def made_text(page: PageVersion, name: str) -> str | None:
+def made_text(snapshot: Snapshot, page: PageVersion, name: str) -> str | None:
     """Return one such text of one page."""
     from minicrawl.report.page_texts import PageTexts
 
-    with PageTexts([name]) as texts:
+    with (
+        kept_pages(snapshot) as archive,
+        PageTexts([name], partial(pages_of_site, snapshot, archive)) as texts,
+    ):
         found = made_texts(page, texts)
     return None if found is None else found[0]
+
+
+def pages_of_site(snapshot: Snapshot, archive: ArchiveReader, host: str) -> list[str]:
+    """Return the markup of up to 200 pages of a host, evenly among those that were read."""
+    numbers = [number for number, name in enumerate(snapshot.hosts) if name == host]
+    pages = np.flatnonzero(np.isin(snapshot.host_of, numbers) & snapshot.was_read)
+    chosen = pages[:: len(pages) // _PAGES_OF_SITE + 1]
+    found: list[str] = []
+    for url in map(snapshot.url, chosen.tolist()):
+        markup = markup_of(archive, url)
+        if markup is not None and len(markup) <= _LARGEST_OF_SITE:
+            found.append(markup)
+    return found
 
 
 def _made_texts(
@@ -458,7 +488,7 @@ CONTENTS: dict[str, Callable[[PageVersion], str]] = {
     "text": lambda page: page.text,
     "html": lambda page: page.markup,
     "headings": _headings,
-    "lang": _language,
+    "lang_declared": _language,
     "links": _links,
 }
 """Content columns by name; lists have one item per line."""

@@ -105,7 +105,9 @@ class Parent:
 #
 # Makes texts of archived pages, such as their main text.
 #
-# What texts there are, packages say (`plugins.TEXTS`): functions of markup and of its URL.
+# What texts there are, packages say (`plugins.TEXTS`): functions of markup and of its URL. One that
+# has a method `for_site` is given pages of each host before the first page of it, and returns the
+# function for the pages of that host.
 #
 # Laws: a page that exceeds its deadline has no text, and no other page is affected: the process is
 # killed, and the next page starts another. After many slow pages the deadline becomes short, and
@@ -118,6 +120,8 @@ _MANY_SLOW = 20
 _MOST_OF_A_SITE_S = 20.0
 _USUAL_S = 0.1
 """Time of a page that is not counted against its site."""
+_TIMES_FOR_SAMPLE = 4
+"""Times the deadline of a page, to learn from the pages of a host."""
 _MOST_READ = 4 << 20
 """Characters of a page that are read."""
 _CODE = "from minicrawl.report.page_texts import main; main()"
@@ -126,9 +130,17 @@ _CODE = "from minicrawl.report.page_texts import main; main()"
 class PageTexts(AbstractContextManager["PageTexts"]):
     """Process that makes the texts of these names. It is started on demand."""
 
-    def __init__(self, names: Sequence[str], deadline_s: float = DEADLINE_S) -> None:
-        self.names = names
+    def __init__(
+        self,
+        names: Sequence[str],
+        sample: Callable[[str], Sequence[str]] = lambda _host: (),
+        deadline_s: float = DEADLINE_S,
+    ) -> None:
+        """Set up; `sample` returns the markup of pages of a host, to learn from."""
+        self.names, self._sample = names, sample
         self._deadline_s = deadline_s
+        self._hosts = set[str]()  # that the process knows
+        self._too_slow = set[str]()  # to learn from
         self._process: KillableProcess | None = None
         self._spent_s: defaultdict[str, float] = defaultdict(float)  # by site
         self._slow = 0
@@ -138,10 +150,12 @@ class PageTexts(AbstractContextManager["PageTexts"]):
 
     def of(self, markup: str, url: str) -> list[str]:
         """Return the texts of a page. Raises `TooSlow`, or what a package says is missing."""
-        name = site(urlsplit(url).hostname or "")
+        host = urlsplit(url).hostname or ""
+        name = site(host)
         if self._spent_s[name] > _MOST_OF_A_SITE_S:
             raise TooSlow(f"its text was not made: other pages of {name} took too long")
         began = time.monotonic()
+        self._meet(host)
         found = self._made(markup, url)
         self._spent_s[name] += max(0.0, time.monotonic() - began - _USUAL_S)
         if found is None:
@@ -153,7 +167,7 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         return texts
 
     def _made(self, markup: str, url: str) -> tuple[str, list[str]] | None:
-        found = self._answer(markup, url)
+        found = self._answer(markup[:_MOST_READ], url)
         if found is None:
             self._end()
             self._slow += 1
@@ -161,24 +175,37 @@ class PageTexts(AbstractContextManager["PageTexts"]):
                 self._deadline_s = min(self._deadline_s, SHORT_DEADLINE_S)
         return found
 
-    def _answer(self, markup: str, url: str) -> tuple[str, list[str]] | None:
+    def _meet(self, host: str) -> None:
+        """Let the process learn from pages of the host, unless it has, or took too long to."""
+        if host in self._hosts or host in self._too_slow or not self.names:
+            return
+        self._hosts.add(host)
+        pages = [page[:_MOST_READ] for page in self._sample(host)]
+        if pages and self._answer(pages, host, _TIMES_FOR_SAMPLE * self._deadline_s) is None:
+            self._end()
+            self._too_slow.add(host)
+
+    def _answer(
+        self, markup: str | list[str], url: str, within_s: float | None = None
+    ) -> tuple[str, list[str]] | None:
         if self._process is None:
             self._process = KillableProcess(_CODE, self.names)
-        self._process.ask(marshal.dumps((markup[:_MOST_READ], url)))
-        answer = self._process.answer(self._deadline_s)
+        self._process.ask(marshal.dumps((markup, url)))
+        answer = self._process.answer(self._deadline_s if within_s is None else within_s)
         return None if answer is None else marshal.loads(answer)
 
     def _end(self) -> None:
         if self._process is not None:
             self._process.end()
             self._process = None
+            self._hosts.clear()
 
 
 def main() -> None:
     """Run the process: make the texts of pages until the parent closes the pipe."""
     parent = Parent()
     gc.disable()  # trees of boxes have no cycles
-    makers, error = list[Callable[[str, str], str]](), ""
+    makers, of_host, error = list[TextMaker](), dict[str, list[TextMaker]](), ""
     try:
         makers = [_maker(name) for name in sys.argv[1:]]
     except MinicrawlError as missing:
@@ -186,24 +213,35 @@ def main() -> None:
     parent.answer(b"")  # it is ready
     with suppress(EOFError, BrokenPipeError):  # the parent has closed the pipe
         while True:
-            page = marshal.loads(parent.asked())
-            parent.answer(marshal.dumps((error, []) if error else _made(makers, page)))
+            page, url = marshal.loads(parent.asked())
+            texts = list[str]()
+            if not error and isinstance(page, list):
+                of_host[url] = [_for_site(make, page) for make in makers]
+            elif not error:
+                error, texts = _made(of_host.get(urlsplit(url).hostname or "", makers), page, url)
+            parent.answer(marshal.dumps((error, texts)))
 
 
-def _made(
-    makers: Sequence[Callable[[str, str], str]], page: tuple[str, str]
-) -> tuple[str, list[str]]:
+TextMaker = Callable[[str, str], str]
+
+
+def _for_site(make: TextMaker, pages: Sequence[str]) -> TextMaker:
+    for_site = getattr(make, "for_site", None)
+    return make if for_site is None else for_site(pages)
+
+
+def _made(makers: Sequence[TextMaker], markup: str, url: str) -> tuple[str, list[str]]:
     try:
-        return "", [make(*page) for make in makers]
+        return "", [make(markup, url) for make in makers]
     except MinicrawlError as error:
         return str(error), []
 
 
-def _maker(name: str) -> Callable[[str, str], str]:
+def _maker(name: str) -> TextMaker:
     point = plugins.entry_points(plugins.TEXTS).get(name)
     if point is None:
         raise MinicrawlError(f"no installed package makes the text {name!r} of a page")
-    return cast(Callable[[str, str], str], point.load())
+    return cast(TextMaker, point.load())
 
 
 # ================================================================ pdf apart

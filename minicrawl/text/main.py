@@ -28,6 +28,7 @@ frame   part with navigation, advertisements, comments and the like
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import takewhile
@@ -36,7 +37,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from minicrawl.errors import UsageError
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborNode
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 
 def _words(text: str) -> frozenset[str]:
@@ -89,6 +90,7 @@ _MAIN_NAME = re.compile(
     r"(?:article|body|content|copy|inner|main|text)\b|\bmw-parser-output\b|\be-content\b"
 )
 _UNSEEN_STYLE = re.compile(r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)")
+_DIGITS = re.compile(r"\d+")
 _LONGEST_NAME = 250
 
 _MAIN, _NONE, _TEASER, _FRAME_NAME, _FRAME_TAG, _UNSEEN = 1, 0, -1, -2, -3, -4
@@ -127,6 +129,16 @@ class Inline(NamedTuple):
     """True inside `pre`."""
 
 
+class Places(NamedTuple):
+    """What is known of the places of a site; `text.places` learns it."""
+
+    repeated: frozenset[int] = frozenset()
+    main: frozenset[int] = frozenset()
+
+
+NO_PLACES = Places()
+
+
 class Box:
     """Block element, or run of text between blocks, whose tag is ""."""
 
@@ -138,12 +150,15 @@ class Box:
         "linked",
         "node",
         "pieces",
+        "place",
         "tag",
         "worth",
     )
 
-    def __init__(self, tag: str, node: LexborNode, hint: int = _NONE) -> None:
-        self.tag, self.node, self.hint = tag, node, hint
+    def __init__(
+        self, tag: str, node: LexborNode | None, hint: int = _NONE, place: int = 0
+    ) -> None:
+        self.tag, self.node, self.hint, self.place = tag, node, hint, place
         self.boxes: list[Box] = []
         self.pieces: list[tuple[str, Inline]] = []
         self.letters = self.linked = 0
@@ -162,26 +177,17 @@ class Box:
         return " ".join(text.split())
 
 
-def main_text(markup: str, url: str = "") -> str:  # noqa: ARG001 - as every function of texts
+def main_text(root: Box) -> str:
     """Return the main text of a page, a block a line."""
-    root = main_boxes(markup)
-    return "" if root is None else "\n".join(filter(None, (run.text for run in runs(root))))
+    return "\n".join(filter(None, (run.text for run in runs(root))))
 
 
-def main_boxes(markup: str) -> Box | None:
+def main_boxes(markup: str, places: Places = NO_PLACES) -> Box:
     """Return the boxes of a page; runs that are not of the main text are marked as dropped."""
-    try:
-        from selectolax.lexbor import LexborHTMLParser
-    except ImportError:
-        raise UsageError(_INSTALL) from None
-    body = LexborHTMLParser(markup).body
-    if body is None:
-        return None
-    root = _tree(body)
+    root = boxes_of(markup)
     below = list(preorder(root))
-    _measure(below)
     for least in (_FRAME_NAME, _FRAME_TAG):
-        _choose(root, below, least)
+        choose_main(root, below, places, least)
         if sum(run.letters for run in runs(root)) >= _FEWEST:
             return root
     _drop_frame_tags(root, below)
@@ -205,6 +211,24 @@ def preorder(root: Box) -> Iterator[Box]:
 # ---------------------------------------------------------------- the tree
 
 
+def boxes_of(markup: str) -> Box:
+    """Return the boxes of a page, measured; a page of frames alone has none."""
+    tree = parse(markup)
+    root = Box("body", None) if tree.body is None else _tree(tree.body)
+    _measure(list(preorder(root)))
+    return root
+
+
+@lru_cache(1)
+def parse(markup: str) -> LexborHTMLParser:
+    """Return the page parsed; several texts of a page need it once."""
+    try:
+        from selectolax.lexbor import LexborHTMLParser
+    except ImportError:
+        raise UsageError(_INSTALL) from None
+    return LexborHTMLParser(markup)
+
+
 def _tree(body: LexborNode) -> Box:
     root = Box("body", body)
     run, of_run = root, root
@@ -220,11 +244,13 @@ def _tree(body: LexborNode) -> Box:
             if tag in _NO_TEXT:
                 continue
             is_block = tag in _BLOCKS
-            hint = _hint(tag, node.attributes) if is_block or inline.is_exact else _NONE
+            attributes = node.attributes if is_block or inline.is_exact else {}
+            hint = _hint(tag, attributes) if is_block or inline.is_exact else _NONE
             if hint == _UNSEEN:
                 continue
             if is_block and not inline.is_exact:
-                run, box = root, _added(box, tag, node, hint)
+                place = _place(box.place, tag, attributes)
+                run, box = root, _added(box, tag, node, hint, place)
             elif is_block and run is not root:
                 run.pieces.append((BREAK, inline))
             stack.append((node.child, box, _inline(tag, node, inline)))
@@ -234,17 +260,25 @@ def _tree(body: LexborNode) -> Box:
         if run is root or of_run is not box:
             if text is BREAK or (not inline.is_exact and text.isspace()):
                 continue
-            run, of_run = _added(box, "", node), box
+            run, of_run = _added(box, "", node, place=box.place), box
         if inline.link is not None:
             run.linked += len(text)
         run.pieces.append((text, inline))
     return root
 
 
-def _added(above: Box, tag: str, node: LexborNode, hint: int = _NONE) -> Box:
-    box = Box(tag, node, hint)
+def _added(above: Box, tag: str, node: LexborNode, hint: int = _NONE, place: int = 0) -> Box:
+    box = Box(tag, node, hint, place)
     above.boxes.append(box)
     return box
+
+
+def _place(above: int, tag: str, attributes: dict[str, str | None]) -> int:
+    """Return the place of a box. Pages of a site number their names: post-17, post-18."""
+    if not attributes:
+        return hash((above, tag))
+    names = f"{attributes.get('class')} {attributes.get('id')}"[:_LONGEST_NAME]
+    return hash((above, tag, _DIGITS.sub("", names)))
 
 
 def _inline(tag: str, node: LexborNode, inline: Inline) -> Inline:
@@ -307,21 +341,29 @@ def _measure(below: list[Box]) -> None:
             box.linked = min(box.linked, box.letters)
 
 
-def _choose(root: Box, below: list[Box], frame: int) -> None:
-    """Drop all but the main box and its lead."""
-    _drop_frames(root, below, frame)
-    main = _searched(_named(root, below) or root)
+def choose_main(root: Box, below: list[Box], places: Places, frame: int = _FRAME_NAME) -> Box:
+    """Drop all but the main box and its lead, and return that box."""
+    _drop_frames(root, below, frame, places.repeated)
+    main = _known(below, places.main) or _searched(_named(root, below) or root)
     inside = list(preorder(main))
     kept = {id(box) for box in (*inside, *_lead(below[: below.index(main)], main))}
     _prune(inside)
     for box in below:
         box.is_dropped = box.is_dropped or (not box.tag and id(box) not in kept)
+    return main
 
 
-def _drop_frames(root: Box, below: list[Box], frame: int) -> None:
+def _known(below: list[Box], main: frozenset[int]) -> Box | None:
+    """Return the innermost box that is where the site has its main text, and the only one there."""
+    found = [box for box in below if box.tag and box.worth and box.place in main]
+    times = Counter(box.place for box in found)
+    return next((box for box in reversed(found) if times[box.place] == 1), None)
+
+
+def _drop_frames(root: Box, below: list[Box], frame: int, repeated: frozenset[int]) -> None:
     """Drop frames, but for those that have most of the page, and sum up what the rest is worth."""
     for box in below:
-        box.is_dropped = False
+        box.is_dropped = box.place in repeated
     _sum_worth(below)
     most = _MOST * root.worth
     for box in below:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from minicrawl.text.main import BREAK, HEADINGS, Box, Inline, main_boxes, preorder, runs
+from minicrawl.text.main import BREAK, HEADINGS, Box, Inline, preorder, runs
 from minicrawl.web.urls import canonical
 
 _DEEPEST = 12
@@ -32,10 +32,9 @@ _FEWEST = 2
 _NOT_OF_CELLS = HEADINGS | {"dl", "ol", "pre", "table", "ul"}
 
 
-def markdown(markup: str, url: str = "") -> str:
+def markdown(root: Box, url: str) -> str:
     """Return the main text of the page at a URL as Markdown."""
-    root = main_boxes(markup)
-    return "" if root is None else _Writer(url).written(root)
+    return _Writer(url).written(root)
 
 
 class _Place:
@@ -191,6 +190,7 @@ def _code(text: str) -> str:
 
 def _language(run: Box) -> str:
     """Return the language of code, which is named by one of the elements around it."""
+    assert run.node is not None
     node, names = run.node.parent, ""
     for _ in range(3):  # at least `pre`, `body` and `html`
         assert node is not None

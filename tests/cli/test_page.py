@@ -268,7 +268,7 @@ def test_links_and_scores_are_not_for_web_archives(store: Path, capsys: Captured
         assert "leave out --ranks, --edges and --level" in line
 
 
-CONTENTS = "text,html,headings,lang,links"
+CONTENTS = "text,html,headings,lang_declared,links"
 
 
 def test_a_data_set_has_what_was_fetched_last(
@@ -277,12 +277,12 @@ def test_a_data_set_has_what_was_fetched_last(
     lines = shown(store, capsys, "export", "-", "--format", "jsonl", "--with", CONTENTS)
     read, unread = map(json.loads, lines.splitlines())
     assert (read["text"], read["html"]) == ("New news", SECOND.decode())
-    assert (read["headings"], read["lang"], read["links"]) == ("", "", "")
+    assert (read["headings"], read["lang_declared"], read["links"]) == ("", "", "")
     assert {unread[name] for name in CONTENTS.split(",")} == {None}
     duckdb = pytest.importorskip("duckdb")
     place = tmp_path / "pages.parquet"
-    shown(store, capsys, "export", str(place), "--with", "text,lang")
-    found = duckdb.sql(f"SELECT text, lang FROM '{place}' ORDER BY rank").fetchall()
+    shown(store, capsys, "export", str(place), "--with", "text,lang_declared")
+    found = duckdb.sql(f"SELECT text, lang_declared FROM '{place}' ORDER BY rank").fetchall()
     assert found == [("New news", ""), (None, None)]
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 pytest.importorskip("selectolax")
 
 from minicrawl.errors import UsageError
-from minicrawl.text.main import main_boxes, main_text, preorder
-from minicrawl.text.markdown import markdown
+from minicrawl.text.main import main_boxes, preorder
+from minicrawl.text.places import MAIN, MARKDOWN
 from minicrawl.web.encoding import decode
 from tests.linear_time import TIMES, expect_linear
 from tests.shared import Absent, find
@@ -26,6 +26,10 @@ OTHER = "Another one goes on with it for a while, so that there is a paragraph o
 LINKS = (
     "<ul>" + "".join(f"<li><a href=/{name}>{name} of the site</a>" for name in "abcde") + "</ul>"
 )
+
+
+def main_text(markup: str) -> str:
+    return MAIN(markup, "http://a.example/")
 
 
 def lines(markup: str) -> list[str]:
@@ -202,11 +206,11 @@ PIECES = st.one_of(
 @given(st.lists(PIECES, max_size=40).map("".join))
 def test_main_text_is_text_of_the_page_in_its_order(markup: str) -> None:
     root = main_boxes(markup)
-    everything = "\n".join(box.text for box in preorder(root) if not box.tag) if root else ""
+    everything = "\n".join(box.text for box in preorder(root) if not box.tag)
     at = 0
     for line in main_text(markup).splitlines():
         at = everything.index(line, at) + len(line)
-    markdown(markup)
+    MARKDOWN(markup, "")
 
 
 # ---------------------------------------------------------------- known pages
@@ -279,7 +283,7 @@ def _no_search_for_cycles() -> Iterator[None]:
 
 
 def texts_of(markup: str) -> tuple[str, str]:
-    return main_text(markup), markdown(markup, "http://a.example/")
+    return main_text(markup), MARKDOWN(markup, "http://a.example/")
 
 
 @pytest.mark.usefixtures("_no_search_for_cycles")

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("selectolax")
 
-from minicrawl.text.markdown import markdown
+from minicrawl.text.places import MARKDOWN
 
 URL = "http://a.example/docs/page.html"
 SENTENCE = "This sentence is long enough to be one, and says something about the subject itself."
@@ -14,7 +14,7 @@ OTHER = "Another one goes on with it for a while, so that there is a paragraph o
 def written(inside: str) -> str:
     """Return what is written after two paragraphs."""
     begin = f"{SENTENCE}\n\n{OTHER}\n\n"
-    found = markdown(f"<nav>x</nav><div><p>{SENTENCE}<p>{OTHER}{inside}</div>", URL)
+    found = MARKDOWN(f"<nav>x</nav><div><p>{SENTENCE}<p>{OTHER}{inside}</div>", URL)
     assert found.startswith(begin)
     return found.removeprefix(begin)
 
@@ -77,5 +77,5 @@ def test_tables_that_are_layouts_are_written_cell_by_cell(table: str) -> None:
 
 
 def test_what_is_no_main_text_is_not_written() -> None:
-    assert "menu" not in markdown(f"<nav>menu</nav><p>{SENTENCE} {OTHER}", URL)
-    assert markdown("", URL) == ""
+    assert "menu" not in MARKDOWN(f"<nav>menu</nav><p>{SENTENCE} {OTHER}", URL)
+    assert MARKDOWN("", URL) == ""

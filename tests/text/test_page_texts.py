@@ -9,9 +9,13 @@ pytest.importorskip("selectolax")
 
 from minicrawl import Store, plugins
 from minicrawl.cli import main
-from minicrawl.errors import MinicrawlError, TooSlow
+from minicrawl.errors import MinicrawlError, TooSlow, UsageError
 from minicrawl.report import page_texts
+from minicrawl.report.archived_pages import kept_pages, pages_of_site
 from minicrawl.report.page_texts import KillableProcess, PageTexts
+from minicrawl.report.snapshot import snapshot
+from minicrawl.text.places import FEWEST_PAGES
+from tests.text.sites import pages
 from tests.text.stores import URLS, store_of
 
 Captured = pytest.CaptureFixture[str]
@@ -64,7 +68,11 @@ def test_of_a_document_without_markup_all_is_main_text(tmp_path: Path) -> None:
     path = store_of(tmp_path, b"# Title\n\nText.\n", {"content-type": "text/markdown"})
     with Store(path) as opened:
         page = opened.page(URLS[0])
-    assert page.main == page.markdown == "# Title\n\nText.\n"
+        assert page.main == page.markdown == "# Title\n\nText.\n"
+    with Store(path) as opened:
+        page = opened.page(URLS[0])
+    with pytest.raises(UsageError, match="closed"):
+        _ = page.main
 
 
 def test_of_text_that_was_kept_there_is_no_main_text(tmp_path: Path, capsys: Captured) -> None:
@@ -118,6 +126,38 @@ def test_a_page_that_takes_too_long_harms_no_other() -> None:
             texts.of(hostile, URLS[0])
         texts._deadline_s = 60.0
         assert texts.of(PAGE, "http://b.example/") == [MAIN]
+
+
+def test_pages_of_a_site_help_to_find_the_main_text_of_each() -> None:
+    site = list(pages(FEWEST_PAGES, is_veiled=True))
+    asked: list[str] = []
+
+    def sample(host: str) -> list[str]:
+        asked.append(host)
+        return [page.markup for page in site] if host == "news.example" else []
+
+    with PageTexts(["main"], sample) as texts:
+        for number, page in enumerate(site[:3]):
+            assert texts.of(page.markup, f"http://news.example/{number}") == [page.main]
+        assert texts.of(site[0].markup, "http://b.example:8080/") != [site[0].main]
+        assert asked == ["news.example", "b.example"]
+        assert texts._process is not None
+        texts._process.child.kill()
+        with pytest.raises(TooSlow):
+            texts.of(PAGE, "http://news.example/")
+        assert texts.of(site[0].markup, "http://news.example/") == [site[0].main]
+
+
+def test_a_site_that_takes_too_long_to_learn_from_has_the_main_text_of_single_pages() -> None:
+    with PageTexts(["main"], lambda _: ["<div>" * 100_000] * 50, deadline_s=0.5) as texts:
+        for _ in range(2):
+            assert texts.of(PAGE, URLS[0]) == [MAIN]
+
+
+def test_pages_to_learn_from_are_those_that_were_kept_as_html(store: Path) -> None:
+    with snapshot(store) as seen, kept_pages(seen) as archive:
+        assert pages_of_site(seen, archive, "a.example") == [PAGE]
+        assert pages_of_site(seen, archive, "b.example") == []
 
 
 def test_a_process_that_ends_harms_no_other_page() -> None:

@@ -177,7 +177,7 @@ STORE_VALUES = {
     "--n": ["0", "1", "2"],
     "search --n": ["1", "2", "60"],
     "--ranks": ["pagerank", "rising"],
-    "--with": ["text", "links,lang"],
+    "--with": ["text", "links,lang_declared"],
     "--row-group": ["1", "1MB"],
     "--verdict": ["1=good", "http://x.example/=good"],
     "--verdicts": ["verdicts.csv"],
