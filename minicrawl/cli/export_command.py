@@ -29,7 +29,7 @@ from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED, KNOWN
 from minicrawl.own_files import replacing
 from minicrawl.progress import Progress
-from minicrawl.report.archived_pages import captures, with_contents
+from minicrawl.report.archived_pages import PermittedPages, captures, with_contents
 from minicrawl.report.formats import (
     DRAWINGS,
     FORMATS,
@@ -52,6 +52,7 @@ from minicrawl.report.selected_pages import (
 from minicrawl.report.snapshot import Snapshot, convergence_of, snapshot, told
 from minicrawl.report.store_graph import unseen
 from minicrawl.store.derived import OPIC
+from minicrawl.web.usage import PURPOSES
 from minicrawl.wording import counted, visible
 
 STDOUT = Path("-")
@@ -124,6 +125,12 @@ def _format_name(file: Path, name: str | None) -> str | None:
     ".jsonl and .parquet.",
 )
 @click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(PURPOSES),
+    help="Leave out pages whose site denies this use, in robots.txt, headers or markup.",
+)
+@click.option(
     "--row-group",
     metavar="SIZE",
     callback=lambda _ctx, _param, value: _row_group(value),
@@ -156,6 +163,7 @@ def export(
     name: str | None,
     ranks: str,
     contents: str,
+    purpose: str | None,
     row_group: int | None,
     edges: bool,
     raw: bool,
@@ -186,8 +194,10 @@ def export(
     _refuse_to_replace(file, force=force)
     selected = replace(among, by=by, noindex=noindex, only_pages=fold, folds=fold)
     graph = RAW if raw else (level or "page") if is_graph else None
+    if purpose and graph:
+        raise click.UsageError("--for is for pages: leave out --edges, or choose another format")
     columns = _contents(contents, suffix, edges=edges)
-    output = _Output(file, suffix, _listed(ranks), columns, graph, row_group)
+    output = _Output(file, suffix, _listed(ranks), columns, graph, row_group, purpose)
     with snapshot(store) as seen, _progress(file) as tell:
         rows = _write(seen, selected, output, tell)
         if file != STDOUT:
@@ -204,6 +214,7 @@ class _Output(NamedTuple):
     contents: list[str]
     graph: str | None
     row_group: int | None
+    purpose: str | None
 
 
 def _row_group(value: str | None) -> int | None:
@@ -223,6 +234,7 @@ class RowCount:
     def __init__(self) -> None:
         self.rows: int | None = None
         self.left_out = 0
+        self.permitted: PermittedPages | None = None
 
     def leave_out(self, text: str) -> None:
         """Warn about a response that cannot be written."""
@@ -249,7 +261,8 @@ def _writer(
 ) -> Write:
     suffix, ranks = output.suffix, output.ranks
     if suffix in WEB_ARCHIVES:
-        captured = rows.of_each(captures(seen, selected, tell, rows.leave_out))
+        found_pages = captures(seen, selected, tell, rows.leave_out, rows.permitted)
+        captured = rows.of_each(found_pages)
         return _web_archive_writer(captured, output.file.name, suffix)
     graph = GRAPHS.get(output.graph or "")
     if graph is not None and suffix in DRAWINGS:
@@ -262,6 +275,8 @@ def _writer(
         found, columns = graph(seen, selected, ranks, tell).named_links(), graph.columns
     else:
         pages = blocks(seen, selected, ranks, tell)
+        if rows.permitted is not None:
+            pages = rows.permitted.of(pages)
         found = with_contents(seen, pages, output.contents, rows.leave_out)
         columns = (*COLUMNS, *map(score_column, ranks), *output.contents)
     write = WRITERS[suffix]
@@ -284,11 +299,14 @@ def _tell_of(file: Path, seen: Snapshot, rows: RowCount, *, as_json: bool) -> No
     if as_json:
         importance = told(convergence_of(seen))
         size = file.stat().st_size
-        of_rows = {"rows": rows.rows, "left_out": rows.left_out}
+        of_rows: dict[str, object] = {"rows": rows.rows, "left_out": rows.left_out}
+        if rows.permitted is not None:
+            of_rows["denied"] = rows.permitted.denied
         show_json({"file": str(file), "bytes": size, **of_rows, "importance": importance})
         return
     count = "" if rows.rows is None else f", {counted(rows.rows, 'row')}"
-    click.echo(f"wrote {visible(str(file))}{count}", err=True)
+    denied = f", {counted(rows.permitted.denied, 'page')} denied" if rows.permitted else ""
+    click.echo(f"wrote {visible(str(file))}{count}{denied}", err=True)
     tell_of_importance(seen, err=True)
 
 
@@ -360,6 +378,8 @@ def _write(seen: Snapshot, selected: PageSelection, output: _Output, tell: Progr
         refuse_without_near_duplicates(seen)
     warn_of_unranked_pages(seen, {*output.ranks, selected.by})
     rows = RowCount()
+    if output.purpose:
+        rows.permitted = PermittedPages(seen, output.purpose)
     write = _writer(seen, selected, output, rows, tell)
     if output.file == STDOUT:
         write(sys.stdout.buffer)

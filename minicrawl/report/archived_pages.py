@@ -7,10 +7,11 @@ words       words in and around the links of archived pages
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,9 +31,11 @@ from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.web.encoding import decode
-from minicrawl.web.references import Reference, references, style_references
+from minicrawl.web.references import Reference, metas, references, style_references
 from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
+from minicrawl.web.robots import Rules
 from minicrawl.web.urls import canonical, resolve_links
+from minicrawl.web.usage import Preference, joined, of_headers, of_meta
 from minicrawl.wording import counted, iso
 
 if TYPE_CHECKING:  # reports that show a few links start without the parsers
@@ -125,6 +128,9 @@ def _resolved(found: list[Reference], base: str) -> Needed:
 # Laws: a version is one answer, numbered from 1, oldest first. Versions that the store does not
 # know of are not shown, even if a crawl has already written them.
 
+USAGE = "usage"
+"""Column of what pages may be used for, as JSON; known of pages that were not kept as well."""
+_RULES_REMEMBERED = 1000
 _MAIN_TEXTS = ("main", "markdown")
 _PAGES_OF_SITE, _LARGEST_OF_SITE = 200, 1 << 18
 """Pages of a host that texts are learned from, and the characters of the largest of them."""
@@ -312,8 +318,59 @@ def _why_not_kept(snapshot: Snapshot, url: str) -> str:
     return "it was not read"
 
 
+class PermittedPages:
+    """Leaves out pages that may not be used for a purpose, and counts them."""
+
+    def __init__(self, snapshot: Snapshot, purpose: str) -> None:
+        self._snapshot, self._purpose = snapshot, purpose
+        self.denied = 0
+
+    def of(self, found: Iterable[Block]) -> Iterator[Block]:
+        """Yield the blocks without the rows of such pages."""
+        usage = UsageOfPages(self._snapshot)
+        with kept_pages(self._snapshot) as archive:
+            for block in found:
+                places = [
+                    place
+                    for place, url in enumerate(block["url"])
+                    if self._is_permitted(usage.of(url, _readable(archive, url)))
+                ]
+                self.denied += len(block["url"]) - len(places)
+                if places:
+                    yield {name: [values[at] for at in places] for name, values in block.items()}
+
+    def _is_permitted(self, said: Mapping[str, Preference]) -> bool:
+        return self._purpose not in said or said[self._purpose].allowed
+
+
+class UsageOfPages:
+    """What pages may be used for, as their sites say in robots.txt, headers and markup."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._rules = lru_cache(_RULES_REMEMBERED)(self._read_rules)
+
+    def of(self, url: str, page: PageVersion | None) -> dict[str, Preference]:
+        """Return an answer for each purpose of which something was said."""
+        number = page_of(self._snapshot, url)
+        found = list(self._rules(int(self._snapshot.host_of[number])).preferences(url))
+        if page is not None:
+            found += of_headers(page.answer.headers)
+            if page.document is DocumentType.HTML:
+                found += of_meta(metas(page.markup))
+        return joined(found)
+
+    def _read_rules(self, host: int) -> Rules:
+        row = tables.host(self._snapshot.connection, host)
+        return Rules.from_text((row and row.robots) or "")
+
+
 def captures(
-    snapshot: Snapshot, selection: PageSelection, tell: Progress, warn: Callable[[str], None]
+    snapshot: Snapshot,
+    selection: PageSelection,
+    tell: Progress,
+    warn: Callable[[str], None],
+    permitted: PermittedPages | None = None,
 ) -> Iterator[Capture]:
     """Yield all versions of the selected pages, most important page first.
 
@@ -325,11 +382,12 @@ def captures(
     has_requisites = bool(tables.settings(snapshot.connection).get("requisites"))
     with kept_pages(snapshot) as archive:
         requisites = KeptRequisites(archive)
-        for block in blocks(snapshot, selection, tell=tell):
+        found = blocks(snapshot, selection, tell=tell)
+        for block in found if permitted is None else permitted.of(found):
             for row in rows_of(block):
-                for found in archive.versions(row.url):
+                for version in archive.versions(row.url):
                     try:
-                        answer = archive.answer(found.place)
+                        answer = archive.answer(version.place)
                     except Damaged as error:
                         warn(f"{row.url}: {error}")
                         continue
@@ -360,7 +418,8 @@ def with_contents(
         return
     from minicrawl.report.page_texts import PageTexts
 
-    made = [name for name in names if name not in CONTENTS]
+    made = [name for name in names if name not in CONTENTS and name != USAGE]
+    usage = UsageOfPages(snapshot)
     with (
         kept_pages(snapshot) as archive,
         PageTexts(made, partial(pages_of_site, snapshot, archive)) as texts,
@@ -370,8 +429,10 @@ def with_contents(
             for stop, url in enumerate(block["url"], start=1):
                 page = _whole_version(archive, url, warn)
                 of_page = _made_texts(texts, page, warn)
+                if USAGE in names:
+                    of_page[USAGE] = _usage_as_text(usage.of(url, page))
                 contents.append(
-                    [of_page[name] if name in made else _content(name, page) for name in names]
+                    [of_page[name] if name in of_page else _content(name, page) for name in names]
                 )
                 size += sum(len(content or "") for content in contents[-1])
                 if size >= _CONTENTS_AT_ONCE or stop == len(block["url"]):
@@ -444,6 +505,12 @@ def _made_texts(
         warn(f"{page.answer.url}: {error}")
         return none
     return none if found is None else dict(zip(texts.names, found, strict=True))
+
+
+def _usage_as_text(said: Mapping[str, Preference]) -> str:
+    return json.dumps(
+        {one.purpose: {"allowed": one.allowed, "where": one.where} for one in said.values()}
+    )
 
 
 def _content(name: str, page: PageVersion | None) -> str | None:

@@ -101,7 +101,7 @@ def write_parquet(
             shutil.copyfileobj(made, file)
 
 
-CONTENTS = ("text", "html", "headings", "lang_declared", "links")
+CONTENTS = ("text", "html", "headings", "lang_declared", "links", "usage")
 """Columns of page content, for JSONL and Parquet."""
 
 

@@ -8,7 +8,7 @@ text        the text of a page, its headings and its language
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, NamedTuple, cast
 
 from minicrawl.web.markup import (
@@ -342,6 +342,8 @@ _HEADING_TEXT = re.compile(
     rf"<h[1-6]{STOP}{ATTRIBUTES}(?:>|\Z)((?:[^<]++|<(?!/?h[1-6]{STOP}))*+)",
     re.IGNORECASE | re.ASCII,
 )
+_META = re.compile(rf"<meta{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
+_MOST_METAS = 1000
 _LANG = re.compile(rf"<html{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
 
 
@@ -349,6 +351,16 @@ def headings(markup: str) -> list[str]:
     """Return the headings of a page, each on one line."""
     found = _HEADING_TEXT.findall(_HIDDEN.sub("", markup))
     return [line for one in found if (line := " ".join(plain_text(one).split()))]
+
+
+def metas(markup: str) -> list[tuple[str, str]]:
+    """Return the names, in lower case, and the contents of the `meta` elements of a page."""
+    found: list[tuple[str, str]] = []
+    for one in islice(_META.findall(_HIDDEN.sub("", markup)), _MOST_METAS):
+        said = attributes(one)
+        if "name" in said and "content" in said:
+            found.append((unescaped(said["name"]).strip().lower(), unescaped(said["content"])))
+    return found
 
 
 def language(markup: str) -> str:

@@ -138,7 +138,7 @@ class RobotsTag(NamedTuple):
 NO_RESTRICTIONS = RobotsTag()
 
 
-def parse_robots_tag(values: str, agent: str) -> RobotsTag:
+def robots_words(values: str, agent: str = "") -> set[str]:
     """Return the rules for `agent`. The name of a crawler applies to all rules after it."""
     rules: set[str] = set()
     for_us = True
@@ -150,6 +150,12 @@ def parse_robots_tag(values: str, agent: str) -> RobotsTag:
             rule = named[2].strip()
         if for_us:
             rules.add(rule)
+    return rules
+
+
+def parse_robots_tag(values: str, agent: str) -> RobotsTag:
+    """Return the rules for `agent` that concern a crawl."""
+    rules = robots_words(values, agent)
     return RobotsTag(
         noindex=not rules.isdisjoint({"noindex", "none"}),
         nofollow=not rules.isdisjoint({"nofollow", "none"}),

@@ -10,11 +10,12 @@ from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, islice
 from string import ascii_letters, digits, hexdigits
 from typing import NamedTuple
 
 from minicrawl.model import Failed, FailureKind, Refused
+from minicrawl.web.usage import Preference, UsageRule, of_robots, rule_of
 
 # ================================================================ match
 #
@@ -321,13 +322,15 @@ SILENCE_VALID_S = 3600.0
 """Time to wait after a host could not answer."""
 
 _MAX_LINE_BYTES = 8 * 2083 - 1
+_MOST_USAGE_RULES = 100
 
 _FIELD = re.compile(
     rb"""(?P<agent> user[- ]?agent)
     | (?P<allow> allow)
     | (?P<forbid> diss?allow | diss?alow | diasllow | disallaw)
     | (?P<delay> crawl[- ]?delay)
-    | (?P<sitemap> site-?map)""",
+    | (?P<sitemap> site-?map)
+    | (?P<usage> content-(?:usage|signal))""",
     re.IGNORECASE | re.VERBOSE,
 )
 _EVERYONE = re.compile(rb"\*(?:\s|$)")
@@ -345,6 +348,7 @@ class Rules:
     forbidden: tuple[str, ...] = ()
     crawl_delay_s: float | None = None
     sitemaps: tuple[str, ...] = ()
+    usage: tuple[UsageRule, ...] = ()
     _matcher: Matcher = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -352,8 +356,16 @@ class Rules:
 
     def allows(self, url: str) -> bool:
         """Return True if a canonical URL of this host may be requested."""
-        start = url.find("/", len("https://"))
-        return self._matcher.allows(url[start:] if start > 0 else "/")
+        return self._matcher.allows(_target(url))
+
+    def preferences(self, url: str) -> Iterator[Preference]:
+        """Yield what the file says of the use of a page."""
+        target = _target(url)
+
+        def matches(pattern: str) -> bool:
+            return not Matcher((), (pattern,)).allows(target)
+
+        return of_robots(self.usage, matches, "robots.txt")
 
     def text(self) -> str:
         """Return the shortest robots.txt with these rules. `from_text` parses it."""
@@ -362,12 +374,18 @@ class Rules:
         lines += [f"Disallow: {pattern}" for pattern in self.forbidden]
         if self.crawl_delay_s is not None:
             lines.append(f"Crawl-delay: {self.crawl_delay_s}")
+        lines += [f"Content-Usage: {pattern} {value}" for pattern, value in self.usage]
         lines += [f"Sitemap: {sitemap}" for sitemap in self.sitemaps]
         return "\n".join(lines)
 
     @staticmethod
     def from_text(text: str) -> "Rules":
         return _read(text.encode().split(b"\n"), agent="*")
+
+
+def _target(url: str) -> str:
+    start = url.find("/", len("https://"))
+    return url[start:] if start > 0 else "/"
 
 
 ALLOW_ALL = Rules()
@@ -395,10 +413,13 @@ class _Group:
     allowed: set[str] = field(default_factory=set)
     forbidden: set[str] = field(default_factory=set)
     delays_s: list[float] = field(default_factory=list)
+    usage: dict[UsageRule, None] = field(default_factory=dict)
 
     def add(self, name: str, value: bytes) -> None:
         if name == "delay":
             self.delays_s += _delay_s(value)
+        elif name == "usage":
+            self.usage[_usage_rule(value)] = None
         elif not value.startswith((b"/", b"*")):
             return
         elif name == "forbid":
@@ -412,12 +433,13 @@ class _Group:
         if slash and page.startswith("index.htm"):
             self.allowed.add(f"{folder}/$")
 
-    def rules(self, sitemaps: Iterable[str]) -> Rules:
+    def rules(self, sitemaps: Iterable[str], usage: Iterable[UsageRule]) -> Rules:
         return Rules(
             allowed=tuple(sorted(self.allowed)),
             forbidden=tuple(sorted(self.forbidden - self.allowed)),
             crawl_delay_s=max(self.delays_s, default=None),
             sitemaps=tuple(sitemaps),
+            usage=tuple(islice(dict.fromkeys((*usage, *self.usage)), _MOST_USAGE_RULES)),
         )
 
 
@@ -429,8 +451,11 @@ def _read(lines: Iterable[bytes], agent: str) -> Rules:
     group: _Group | None = None
     ruled = False
     sitemaps: dict[str, None] = {}
+    usage: dict[UsageRule, None] = {}  # before the first group
+    has_agents = False
     for name, value in filter(None, map(_field, lines)):
         if name == "agent":
+            has_agents = True
             if ruled:
                 group, ruled = None, False
             if _EVERYONE.match(value):
@@ -439,11 +464,18 @@ def _read(lines: Iterable[bytes], agent: str) -> Rules:
                 group = ours = ours or _Group()
         elif name == "sitemap":
             sitemaps[value.decode(errors="replace")] = None
+        elif name == "usage" and not has_agents:
+            usage[_usage_rule(value)] = None
         else:
-            ruled = ruled or name != "delay"
+            ruled = ruled or name not in {"delay", "usage"}
             if group is not None:
                 group.add(name, value)
-    return (ours or everyones).rules(filter(None, sitemaps))
+    return (ours or everyones).rules(filter(None, sitemaps), usage)
+
+
+def _usage_rule(value: bytes) -> UsageRule:
+    rule = rule_of(value.decode("latin-1"))
+    return rule._replace(pattern=normalize_pattern(rule.pattern))
 
 
 def _names(value: bytes, token: bytes) -> bool:
