@@ -93,10 +93,13 @@ def test_reasons_are_kept_as_they_came(capsys: Captured, hostile: list[str], run
 def test_no_command_lets_it_reach_the_terminal(
     capsys: Captured, run: Run, command: list[str]
 ) -> None:
-    assert steers_nothing(printed(capsys, *command, run=run))
+    people = printed(capsys, *command, run=run)
+    assert steers_nothing(people)
     shown = printed(capsys, *command, "--json", run=run)
     assert shown.isascii()
     assert steers_nothing(shown)
+    if command[0] in ("top", "frontier"):  # no text makes a line of its own
+        assert len(people.splitlines()) - len(json.loads(shown)) in (1, 2)
 
 
 def test_pages_are_explained_harmlessly(capsys: Captured, run: Run) -> None:
@@ -106,9 +109,12 @@ def test_pages_are_explained_harmlessly(capsys: Captured, run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["csv", "tsv", "jsonl"])
-def test_no_export_lets_it_reach_the_terminal(capsys: Captured, run: Run, name: str) -> None:
+def test_no_export_lets_it_reach_the_terminal(
+    capsys: Captured, run: Run, pages: list[ExportRow], name: str
+) -> None:
     shown = printed(capsys, "export", "-", "--format", name, run=run)
     assert steers_nothing(shown, also="\t\n" if name == "tsv" else "\n")
+    assert len(shown.splitlines()) == len(pages) + (name != "jsonl")
 
 
 @pytest.mark.parametrize(("name", "delimiter"), [("csv", ","), ("tsv", "\t"), ("csv", ";")])

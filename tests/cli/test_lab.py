@@ -12,6 +12,7 @@ from minicrawl.lab.reading_orders import OF_AN_UNKNOWN_WEB
 from tests.stores import HandCrawl
 
 SMALL = ["--nodes", "300", "--seed", "3"]
+TINY = ["--nodes", "40", "--seed", "3"]
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -173,9 +174,10 @@ def test_tables_fit_a_terminal_of_80_columns(
 
 
 def test_the_same_seed_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "order", *SMALL, "--draws", "1") == run(
-        capsys, "order", *SMALL, "--draws", "1"
-    )
+    once, again = (run(capsys, "order", *TINY, "--draws", "1") for _ in "12")
+    assert once == again
+    other = run(capsys, "order", *TINY[:2], "--seed", "4", "--draws", "1")
+    assert other != once
 
 
 def test_a_real_graph_takes_the_place_of_the_synthetic_one(
@@ -192,7 +194,7 @@ def test_figures_are_drawn_with_their_numbers_beside_them(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     out = tmp_path / "new" / "figures"
-    told = run(capsys, "figures", "--out", str(out), *SMALL, "--laps", "2", "--quick")
+    told = run(capsys, "figures", "--out", str(out), *TINY, "--laps", "2", "--quick")
     written = sorted(out.iterdir())
     assert sorted(map(Path, told.split())) == written
     assert len([path for path in written if path.suffix == ".png"]) == 7
@@ -205,12 +207,16 @@ def test_figures_are_drawn_with_their_numbers_beside_them(
     assert len(lines) == 1 + 7 * 2
 
 
-def test_figures_of_a_real_graph(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_figures_of_a_real_graph(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their numbers: most of the time went into drawing."""
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
     graph = tmp_path / "ring.txt"
-    graph.write_text("".join(f"{page} {(page + 1) % 40}\n" for page in range(40)))
+    graph.write_text("".join(f"{page} {(page + 1) % 20}\n" for page in range(20)))
     out = tmp_path / "figures"
     run(capsys, "figures", "--out", str(out), "--graph", str(graph), "--quick", "--laps", "1")
-    assert (out / "figure-7-order.png").exists()
+    assert (out / "figure-7-order.csv").exists()
 
 
 @pytest.mark.parametrize(

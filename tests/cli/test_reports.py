@@ -6,7 +6,6 @@ import json
 import re
 import sqlite3
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +24,6 @@ from minicrawl.store.reader import reading
 from tests.stores import DEEP, GONE, A, B, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]
-SharedVector = Callable[[str], Path]
 
 LISTS = [["top"], ["top", "--sites"], ["frontier"]]
 READERS = [*LISTS, ["status"], ["check"], ["explain", A], ["errors"]]
@@ -97,32 +95,6 @@ class TestAll:
             pass
         assert as_json(capsys, *command, "--store", "new.db") == []
         assert len(printed(capsys, *command, "--store", "new.db").splitlines()) == 1
-
-    @pytest.mark.parametrize(
-        "command",
-        [
-            ["top"],
-            ["explain", A],
-            ["errors", "--host", "b.example"],
-            ["export", "-"],
-            ["export", "-", "--format", "tsv"],
-        ],
-    )
-    def test_what_a_page_says_of_itself_never_reaches_the_terminal_as_it_is(
-        self, capsys: Captured, tmp_path: Path, shared_vector: SharedVector, command: list[str]
-    ) -> None:
-        hostile = json.loads(shared_vector("injection_strings.json").read_text(encoding="utf-8"))
-        titles = [text for kind in hostile.values() for text in kind]
-        for number, text in enumerate(titles):
-            with closing(HandCrawl(tmp_path / f"{number}.db")) as crawl:
-                crawl.seeds([A, B])
-                crawl.read(A, title=text)
-                crawl.batch.fetches[0] = crawl.batch.fetches[0]._replace(detail=text)
-                crawl.ended(B, State.RESET, text)
-            for extra in ([], ["--json"] if command[0] != "export" else []):
-                shown = printed(capsys, *command, *extra, "--store", f"{number}.db")
-                assert all(c.isprintable() or c in "\n\t" for c in shown), ascii(shown)
-                assert len(shown.splitlines()) <= 30
 
 
 class TestTop:

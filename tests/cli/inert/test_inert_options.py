@@ -4,11 +4,12 @@
 tests.cli.inert` walks the options of all commands in pairs; here some of them are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 import pytest
+from _pytest.mark import ParameterSet
 
 from minicrawl.cli import root
 from tests.cli.inert import walk
@@ -16,6 +17,8 @@ from tests.cli.inert.__main__ import graph_pairs, store_pairs
 from tests.cli.inert.data import (
     GRAPHS,
     INPUT_OPTIONS,
+    LONGER_STORE_WALKS,
+    LONGER_WALKS,
     MAY_STAY,
     MAY_STAY_BESIDE,
     NOT_WALKED,
@@ -32,6 +35,11 @@ from tests.cli.inert.data import (
     walk_of,
 )
 from tests.cli.inert.web import LINKED
+
+
+def in_a_proof(commands: Iterable[str]) -> Iterator[ParameterSet]:
+    return (pytest.param(command, marks=pytest.mark.proof) for command in commands)
+
 
 EVERY = [(command, graph) for command in WALKED for graph in GRAPHS]
 
@@ -124,13 +132,13 @@ def test_the_reason_is_told(command: str, reason: str, store: Made) -> None:
     assert len(found.err.splitlines()) == 1
 
 
-@pytest.mark.parametrize("command", SHORT_WALKS)
+@pytest.mark.parametrize("command", [*SHORT_WALKS, *in_a_proof(LONGER_WALKS)])
 def test_no_option_takes_the_effect_from_another_one(command: str, folder: Path) -> None:
     assert list(graph_pairs(command, folder)) == []
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("command", SHORT_STORE_WALKS)
+@pytest.mark.parametrize("command", [*SHORT_STORE_WALKS, *in_a_proof(LONGER_STORE_WALKS)])
 def test_no_option_of_a_stores_command_takes_the_effect_from_another_one(
     command: str, store: Made
 ) -> None:
