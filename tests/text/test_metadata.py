@@ -76,7 +76,15 @@ def test_the_object_that_is_the_page_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[" * 100_000, '"x"', "[[1], null]", '{"@type": 1}', '{"@type": "WebPage", "author": [["x"]]}']
+    "text",
+    [
+        "{",
+        "[" * 100_000,
+        '"x"',
+        "[[1], null]",
+        '{"@type": 1}',
+        '{"@type": "WebPage", "author": [["x"]]}',
+    ],
 )
 def test_what_cannot_be_read_declares_nothing(text: str) -> None:
     markup = f"<script type='application/ld+json'>{text}</script>" + meta("author", "Ann")
