@@ -178,7 +178,7 @@ STORE_VALUES = {
     "search --n": ["1", "2", "60"],
     "--ranks": ["pagerank", "rising"],
     "--with": ["text", "links,lang_declared"],
-    "--for": ["search", "archive"],
+    "--for": ["ai-train"],
     "--row-group": ["1", "1MB"],
     "--verdict": ["1=good", "http://x.example/=good"],
     "--verdicts": ["verdicts.csv"],

@@ -41,7 +41,12 @@ def crawl_twice(store: Path, meanwhile: Callable[[], None]) -> None:
 def _answer(request: httpx.Request, *, new: bool) -> httpx.Response:
     host, path = request.url.host, request.url.path
     if path == "/robots.txt":
-        lines = ("User-agent: *", "Disallow: /private/", f"Sitemap: http://{host}/map.xml")
+        lines = (
+            "User-agent: *",
+            "Disallow: /private/",
+            "Content-Usage: /p7 train-ai=n",
+            f"Sitemap: http://{host}/map.xml",
+        )
         return httpx.Response(200, text="\n".join(lines))
     if path == "/map.xml":
         urls = "".join(f"<url><loc>http://{host}/{name}</loc></url>" for name in _LONELY)
