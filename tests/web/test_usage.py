@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minicrawl.web.references import metas
 from minicrawl.web.robots import Rules, parse
 from minicrawl.web.usage import PURPOSES, Preference, joined, of_headers, of_meta
 
@@ -115,3 +116,8 @@ def test_any_lines_come_back_from_the_store(lines: list[tuple[str, str]]) -> Non
     again = Rules.from_text(rules.text())
     for url in (URL, "http://a.example/", "http://a.example/ab"):
         assert list(again.preferences(url)) == list(rules.preferences(url))
+
+
+def test_meta_elements_without_a_name_or_a_content_say_nothing() -> None:
+    said = "<META NAME=Robots CONTENT='no&#97;i'><!-- <meta name=a content=b> -->"
+    assert metas(f"<meta charset=utf-8><meta name=robots>{said}") == [("robots", "noai")]
