@@ -141,6 +141,11 @@ class WarcWriter:
         self._beside(capture, answer)
         return line
 
+    def add_text(self, url: str, date: str, text: str) -> None:
+        """Write the text of a page as a record of its own, as files of texts (WET) have it."""
+        named = {"WARC-Target-URI": url, "Content-Type": "text/plain; charset=utf-8"}
+        self._record("conversion", date, named, text.encode("utf-8", "replace"))
+
     def _answer(self, capture: Capture, digest: str, original: Original | None) -> str:
         """Write the response, or a revisit of `original`. Return the record's id."""
         named = {

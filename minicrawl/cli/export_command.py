@@ -36,6 +36,7 @@ from minicrawl.report.formats import (
     WEB_ARCHIVES,
     WRITERS,
     content_columns,
+    contents_of,
     format_of,
     write_parquet,
 )
@@ -78,7 +79,8 @@ class FormatName(click.Choice[str]):
 def _needs_pages(given: Mapping[str, Any]) -> bool:
     """Return whether the output comes from kept pages."""
     suffix = format_of(given["file"], _format_name(given["file"], given["name"]))
-    return suffix in WEB_ARCHIVES or bool(given["contents"]) or bool(given["raw"])
+    has_contents = suffix in WEB_ARCHIVES or bool(contents_of(suffix))
+    return has_contents or bool(given["contents"]) or bool(given["raw"])
 
 
 def _format_name(file: Path, name: str | None) -> str | None:
@@ -317,6 +319,8 @@ def _refuse_conflicts(
         raise click.UsageError(
             f"a .{suffix} file holds pages: leave out --ranks, --edges and --level"
         )
+    if edges and contents_of(suffix):
+        raise click.UsageError(f"a .{suffix} file holds pages: leave out --edges")
     if suffix in WEB_ARCHIVES and unread:
         raise click.UsageError(f"a .{suffix} file has what was read: leave out --unread")
     if level and not edges and suffix in WRITERS:
@@ -356,6 +360,7 @@ def _listed(names: str) -> list[str]:
 
 
 def _contents(names: str, suffix: str, *, edges: bool) -> list[str]:
+    always = () if edges else contents_of(suffix)
     columns = [name for name in _listed(names) if name not in COLUMNS]  # those are there anyway
     if columns and (edges or suffix not in _EXACT):
         raise click.UsageError("--with is for pages in a .jsonl or .parquet file")
@@ -363,7 +368,7 @@ def _contents(names: str, suffix: str, *, edges: bool) -> list[str]:
         refuse_without_text(name, f"--with {name}")
         if name not in content_columns():
             raise click.UsageError(f"--with {name}: use {', '.join(content_columns())}")
-    return columns
+    return [*always, *columns]
 
 
 def _web_archive_writer(found: Iterator[Capture], name: str, suffix: str) -> Write:

@@ -105,6 +105,12 @@ CONTENTS = ("text", "html", "headings", "lang_declared", "links", "usage")
 """Columns of page content, for JSONL and Parquet."""
 
 
+def contents_of(suffix: str) -> tuple[str, ...]:
+    """Return the columns of page content that files with this suffix always have."""
+    writer = WRITERS.get(suffix)
+    return tuple(getattr(writer, "contents", ()))
+
+
 def content_columns() -> tuple[str, ...]:
     """Return `CONTENTS`, and the texts that packages add."""
     return (*CONTENTS, *plugins.entry_points(plugins.TEXTS))
@@ -534,7 +540,7 @@ def format_of(path: Path, name: str | None = None) -> str:
     """Return the format of this name, or that of the file's suffix."""
     ending = path.suffix.removeprefix(".").lower()
     in_full = "".join(path.suffixes[-2:]).removeprefix(".").lower()
-    suffix = name or (in_full if in_full in WEB_ARCHIVES else ending)
+    suffix = name or (in_full if in_full in WEB_ARCHIVES or in_full in WRITERS else ending)
     if suffix not in FORMATS and suffix not in WRITERS:
         known = ", ".join(f".{known}" for known in dict.fromkeys((*FORMATS, *WRITERS)))
         raise UsageError(f"{path}: unknown format; use one of {known}, or --format")

@@ -7,5 +7,6 @@ main       the boxes of a page, and which of them are its main text
 places     what the pages of a site have in common, which tells where their main text is
 markdown   the same boxes as Markdown
 language   the language of a text
+wet        files of main texts, as Common Crawl has them
 metadata   title, author, dates and the like, as a page declares them
 """

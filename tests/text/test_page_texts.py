@@ -55,6 +55,25 @@ def test_an_export_has_main_text_in_columns(store: Path, tmp_path: Path, capsys:
     assert duckdb.sql(f"SELECT main FROM '{place}' ORDER BY rank").fetchall() == [(MAIN,), (None,)]
 
 
+def test_a_file_of_texts_has_the_main_text_of_each_page(
+    store: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    place = tmp_path / "pages.warc.wet.gz"
+    shown(capsys, store, "export", str(place))
+    warcio = pytest.importorskip("warcio.archiveiterator")
+    with place.open("rb") as file:
+        records = [
+            (record.rec_type, record.rec_headers, record.content_stream().read().decode())
+            for record in warcio.ArchiveIterator(file, check_digests="raise")
+        ]
+    (_, info, _), (kind, headers, text) = records
+    assert info["WARC-Type"] == "warcinfo"
+    assert (kind, headers["WARC-Target-URI"], text) == ("conversion", URLS[0], MAIN)
+    assert headers["Content-Type"].startswith("text/plain")
+    assert main(["export", str(place), "--with", "text", "--force", "--store", str(store)]) == 2
+    assert main(["export", str(place), "--edges", "--force", "--store", str(store)]) == 2
+
+
 def test_a_program_has_the_page(store: Path) -> None:
     with Store(store) as opened:
         page = opened.page(URLS[0])
