@@ -641,7 +641,7 @@ def _as_block(rows: Iterable[WrittenLink]) -> Block:
 
 def with_texts(snapshot: Snapshot, found: Sequence[BrokenLink]) -> list[BrokenLink]:
     """Return the broken links with their texts; of several to one target, the first text."""
-    with PageReferences(snapshot) as pages:
+    with reporting_damage(snapshot.path), PageReferences(snapshot) as pages:
         return [link._replace(text=link.text or _text(snapshot, pages, link)) for link in found]
 
 
