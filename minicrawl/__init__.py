@@ -32,15 +32,16 @@ if TYPE_CHECKING:
         Steered,
         Warned,
     )
-    from minicrawl.crawl.parts import PageRead
     from minicrawl.crawl.progress import Progress
+    from minicrawl.crawl.workers.scoring import PageRead
     from minicrawl.errors import MinicrawlError
     from minicrawl.model import State
     from minicrawl.report.selected_pages import ExportRow
-    from minicrawl.results import Store, StoredPage
+    from minicrawl.results import PageTable, Store, StoredPage
 
 _HOMES = {
     "Crawl": "minicrawl.app",
+    "PageTable": "minicrawl.results",
     "Store": "minicrawl.results",
     "StoredPage": "minicrawl.results",
     "Settings": "minicrawl.config",
@@ -52,7 +53,7 @@ _HOMES = {
     "Reason": "minicrawl.crawl.events",
     "Settled": "minicrawl.crawl.events",
     "Steered": "minicrawl.crawl.events",
-    "PageRead": "minicrawl.crawl.parts",
+    "PageRead": "minicrawl.crawl.workers.scoring",
     "Progress": "minicrawl.crawl.progress",
     "MinicrawlError": "minicrawl.errors",
     "ExportRow": "minicrawl.report.selected_pages",
@@ -70,6 +71,7 @@ __all__ = [
     "MinicrawlError",
     "Noted",
     "PageRead",
+    "PageTable",
     "Progress",
     "Reason",
     "Settings",

@@ -23,7 +23,7 @@ from minicrawl.crawl.events import (
     Warned,
     nobody_listens,
 )
-from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.loop import Crawler, StepClock
 from minicrawl.crawl.parts import Accept, Hooks, OnPage, StopRule
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.refinement import LastConvergence, kept_fresh
@@ -31,17 +31,25 @@ from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
 from minicrawl.crawl.settle.keeping import open_keeping
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.shards import WHOLE, ShardSetup
-from minicrawl.crawl.start.opening import NO_SEED, opened_crawl, resume_command, resumed_settings
+from minicrawl.crawl.start.opening import (
+    NO_SEED,
+    opened_crawl,
+    refuse_scorers,
+    resume_command,
+    resumed_settings,
+)
 from minicrawl.crawl.start.preparation import (
     SeedLogins,
     StartOptions,
     browsers_for,
     check_reach,
     limits,
+    refuse_what_varies,
     with_cookies,
 )
 from minicrawl.crawl.steering import CrawlSteering, listening
 from minicrawl.crawl.workers.pool import LONG, WorkerPool, open_web_access, worker_count
+from minicrawl.crawl.workers.scoring import OwnScorer
 from minicrawl.crawl.workers.worker import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.fetch.resolver import trusted_among
@@ -60,7 +68,7 @@ if TYPE_CHECKING:
     from minicrawl.report.selected_pages import ExportRow
 
 
-_NOT_ALL_ASKED = "not all links were asked for that are not crawled: the next run goes on with them"
+_NOT_ALL_ASKED = "some links outside the crawl are not checked yet: the next run continues"
 
 
 class SystemClock:
@@ -100,13 +108,25 @@ class Crawl:
 
     `on_page` is called with each page that was read, as a `PageRead`: its links, status, headers
     and body. It may be a coroutine function. A page that has not changed since the last run (304)
-    is not passed to it.
+    is not passed to it. A page counts as handed over when the function has returned and its step is
+    committed, at most a moment later. A kill in between hands it over again, with the same `url`
+    and `reading`: a sink that takes these two as its key keeps each page exactly once.
+
+    `on_error` says what happens when `on_page` raises: `stop` ends the crawl, and the next run
+    requests the page again; `retry` calls `on_page` with the page up to three times before that;
+    `skip` warns and goes on.
 
     `transport` is a transport of httpx, such as a proxy or a mock, that replaces the connections.
     It resolves names by itself, so the check for private addresses covers only addresses in URLs.
     There are no worker processes then.
 
     `shard` makes this the crawl of one shard of several, which takes its own seeds from the list.
+
+    `score` is called with each page that was read, as a `PageRead`, and returns its value from 0
+    to 1; the crawl fetches pages first that are likely to be of value (`--score-weight`). A
+    function runs in a thread, one page at a time; a coroutine function may wait for a process of
+    its own. A page gets no value if the function raises, takes longer than 10 seconds, or returns
+    no such number.
 
     `stop` is called with the progress after each page, and returns whether the crawl ends. An
     exception in one of these functions ends the crawl like `stop()`, and is then raised.
@@ -121,18 +141,22 @@ class Crawl:
         command: str = "",
         accept: Accept | None = None,
         on_page: OnPage | None = None,
+        on_error: str = "stop",
         transport: httpx.AsyncBaseTransport | None = None,
         stop: StopRule | None = None,
         shard: ShardSetup | None = None,
+        score: OwnScorer | None = None,
     ) -> None:
         given = settings or Settings()
         self._given = given if isinstance(given, Loaded) else Loaded.of(given)
         self.settings = self._given.settings
         self._beginning = StartOptions(seeds, fresh, command, SeedLogins())
         self._listeners = Listeners()
-        self._hooks = Hooks(accept, on_page, stop)
-        self._hooks.halt = self.stop
         self._tell = self._listeners.tell
+        self._hooks = Hooks(accept, on_page, stop, on_error, self._tell, score)
+        if score is not None and shard is not None:
+            raise UsageError("score: works on one machine only, not in a crawl in shards")
+        self._hooks.halt = self.stop
         if stop is not None:
             self.subscribe(lambda _: self._hooks.look(self.progress()), (Settled,))
         self._parts = _GivenParts(transport, shard or WHOLE)
@@ -140,6 +164,9 @@ class Crawl:
         self._meter: ProgressMeter | None = None
         self._ending: LastConvergence | None = None
         self._is_stopped = False
+
+    def __repr__(self) -> str:
+        return f"<Crawl into {self.settings.storing.store}>"
 
     def subscribe(self, listener: Listener, kinds: Iterable[type[Event]] = ()) -> None:
         """Call the listener with every event, or with events of these kinds, in the crawl's own
@@ -231,12 +258,19 @@ class Crawl:
         if self._beginning.fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
         keep = partial(open_keeping, tell=self._tell)
-        opened = opened_crawl(self._agree, store, seeds, self._tell, keep, shard=self._parts.shard)
+        by_value = self._hooks.scorer is not None
+        opened = opened_crawl(
+            *(self._agree, store, seeds, self._tell, keep),
+            shard=self._parts.shard,
+            by_value=by_value,
+        )
         async with opened as recorder:
             recorder.counters |= resume_command(self._beginning.command, store)
             recorder.counters[tables.CONVERGES] = self.settings.storing.may_converge
             recorder.counters[tables.BEGAN] = SystemClock.today()
-            recorder.counters[tables.MAXIMUM] = self.settings.budget.pages
+            budget = self.settings.budget
+            recorder.counters[tables.MAXIMUM] = budget.pages
+            recorder.counters[tables.PAGES_OF_A_RUN] = budget.pages or budget.new_pages
             return await self._crawl(recorder)
 
     async def preview(self, count: int) -> Preview:
@@ -262,17 +296,21 @@ class Crawl:
 
     async def _crawl(self, recorder: Recorder) -> Reason:
         clock, storing = SystemClock(), self.settings.storing
+        proves = self.settings.budget.guaranteed is not None
         self._meter = meter = ProgressMeter(recorder, clock)
         async with (
             self._network(recorder) as (gate, pool),
             with_cookies(pool, self.settings, clock) as web_access,
             browsers_for(self.settings, recorder) as attach_browsers,
-            kept_fresh(storing, recorder, clock),
+            kept_fresh(storing, recorder, clock, proves=proves),
         ):
-            crawler = Crawler(self.settings, recorder, web_access, gate, clock, self._tell)
+            steps = StepClock() if self.settings.order.deterministic else clock
+            crawler = Crawler(self.settings, recorder, web_access, gate, steps, self._tell)
             crawler.context.hooks = self._hooks
             attach_browsers(crawler)
             self._crawler = crawler
+            # `stop` may have been called while the store was opened, before there was a crawler to
+            # stop.
             if self._is_stopped:
                 crawler.stop()
             elif (self.settings.budget.pages or 0) >= LONG:
@@ -287,7 +325,7 @@ class Crawl:
 
     async def _check_links(self, crawler: Crawler) -> None:
         """Request linked URLs that are not crawled, if the settings say so."""
-        if self.settings.storing.checks_links and not crawler.is_stopped:
+        if self.settings.asks_beside and not crawler.is_stopped:
             from minicrawl.checking import check_links
 
             if not await crawler.attend(check_links(crawler)):
@@ -304,7 +342,7 @@ class Crawl:
             settings,
             trusted_among(seeds.urls()),
             archive_folder(settings.storing.store) if recorder.keeping else None,
-            with_bodies=hooks.on_page is not None,
+            with_bodies=hooks.on_page is not None or hooks.scorer is not None,
             logins=self._beginning.logins.by_origin(settings.access, seeds.urls()),
         )
         accept = hooks.may_fetch if hooks.filters else None
@@ -320,12 +358,16 @@ class Crawl:
         loaded = resumed_settings(self._given, store.connection)
         if ignored := told_ignored(loaded.ignored.values()):
             self._tell(Warned(text=ignored))
+        refuse_scorers(loaded.settings, in_python=self._hooks.scorer is not None)
         self.settings = self._parts.shard.agree(store, loaded)
+        refuse_what_varies(self.settings)
         return self.settings
 
     def _seeds_at_hand(self) -> Iterator[ResolvedUrl]:
         """Return the seeds. A crawl without seeds is refused before anything is written."""
         seeds = _until(lambda: self._is_stopped, self._beginning.seeds)
+        # The first seed is read now: without any, the caller gets an error before a store is made.
+        # The others are read as they are endowed, since a list may be larger than the memory.
         for first in seeds:
             resolved = self._beginning.logins.resolved
             resolved(first, self.settings)

@@ -9,23 +9,34 @@ cloaking    detects pages that differ for a browser
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import closing
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urlsplit
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import Answer, pack_file
+from minicrawl.archive.record import Answer, pack_file, pack_spooled, text_of
 from minicrawl.config import Settings
-from minicrawl.crawl.events import Noted, nobody_listens
+from minicrawl.crawl.events import Checking, Listener, Noted, nobody_listens
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import CrawlContext
@@ -52,18 +63,28 @@ from minicrawl.model import (
 )
 from minicrawl.own_files import scratch
 from minicrawl.ports import Clock, PageFetcher
-from minicrawl.report.archived_pages import is_style, needed_by_style
+from minicrawl.report.archived_pages import kept_pages, markup_of, may_lead_on, needed_by_file
 from minicrawl.report.page_links import PageReferences, link_counts
-from minicrawl.report.snapshot import Snapshot, snapshot, urls
-from minicrawl.store import tables
-from minicrawl.store.derived import CheckRow, FindingRow, all_checks, keep_checks, keep_findings
+from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot, urls
+from minicrawl.report.verdicts import SHOWN, verdicts_of
+from minicrawl.store import questions, tables
+from minicrawl.store.derived import (
+    CheckRow,
+    FindingRow,
+    all_checks,
+    all_findings,
+    keep_checks,
+    keep_findings,
+)
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.writer import StoreWriter
+from minicrawl.web.challenges import COOKIE_WALL
 from minicrawl.web.encoding import decode
 from minicrawl.web.html_page import parse_page
-from minicrawl.web.references import plain_text
+from minicrawl.web.references import LEADS_ON, Reference, plain_text, style_references
 from minicrawl.web.responses import parse_content_type
-from minicrawl.web.urls import ResolvedUrl, canonical, host, origin, site
+from minicrawl.web.soft_404 import MissingPage, missing_sibling
+from minicrawl.web.urls import ResolvedUrl, canonical, host, origin, site, split
 from minicrawl.web.words import ALIKE, shingles, words_of
 from minicrawl.wording import counted
 
@@ -91,9 +112,12 @@ _HEAD_IS_REFUSED = (
 )
 """Statuses of HEAD after which GET is tried: some servers send them for pages that exist."""
 
+_MOST_FILES = 8
+"""Most linked files on their way at once: each may take a temporary file of --max-file."""
+
 Found = FetchResult | State
 Hops = list[tuple[str, Found]]
-Keep = Callable[[Hops], None]
+Keep = Callable[[Hops], Awaitable[None]]
 
 
 class LinkAsker:
@@ -107,21 +131,28 @@ class LinkAsker:
         self, urls: Iterable[str], keep: Keep, wants: Sequence[Want] = IS_IT_THERE
     ) -> None:
         """Request all URLs, many hosts at a time, by the first of `wants` that is not refused."""
-        free = asyncio.Semaphore(self._settings.politeness.concurrency)
+        most = self._settings.politeness.concurrency
+        per_host = self._settings.politeness.per_host
+        free = asyncio.Semaphore(min(most, _MOST_FILES) if Want.FILE in wants else most)
         async with asyncio.TaskGroup() as group:
-            for _, some in groupby(sorted(urls, key=origin), key=origin):
-                group.create_task(self._ask_host(list(some), keep, wants, free))
+            # A task for each connection that a host may have, whose URLs wait for its delay one
+            # after another; all of them in one queue would wait for the slowest host.
+            for _, of_host in groupby(sorted(urls, key=origin), key=origin):
+                some = list(of_host)
+                waiting = iter(some)
+                for _ in range(min(per_host, len(some))):
+                    group.create_task(self._ask_each(waiting, keep, wants, free))
 
-    async def _ask_host(
-        self, urls: Sequence[str], keep: Keep, wants: Sequence[Want], free: asyncio.Semaphore
+    async def _ask_each(
+        self, waiting: Iterator[str], keep: Keep, wants: Sequence[Want], free: asyncio.Semaphore
     ) -> None:
-        for url in urls:
+        for url in waiting:
             async with free:
                 if not await self._crawler.may_ask():
                     return
                 hops = await self._follow(url, wants)
-            if hops[0][1] is not State.SCOPE:
-                keep(hops)
+                if hops[0][1] is not State.SCOPE:
+                    await keep(hops)
 
     def row_of(self, hops: Hops) -> CheckRow:
         """Return the final result for the first URL."""
@@ -134,6 +165,8 @@ class LinkAsker:
                 return CheckRow(url, State.FETCHED, status, "", at)
             case Moved(status=status):
                 detail = f"more than {MOST_REDIRECTS} redirects, or one to no URL"
+                if found.cookies and len(dict(hops)) < len(hops):
+                    detail = COOKIE_WALL
                 return CheckRow(url, State.BAD_REDIRECT, status, detail, at)
             case Refused(reason=reason, detail=detail, status=status):
                 return CheckRow(url, State.of(reason), status, detail, at)
@@ -155,9 +188,13 @@ class LinkAsker:
 
     async def _send(self, url: str, wants: Sequence[Want]) -> Found:
         for want in wants:
-            most = self._settings.network.max_body_bytes
-            request = Request(url=url, want=want, max_bytes=most)
-            found = await self._onboarding.ask_in_time(request, self._crawler.context.tell)
+            network, is_file = self._settings.network, want is Want.FILE
+            most = self._settings.file_bytes if is_file else network.max_body_bytes
+            # The body of a failure may say that it is a challenge.
+            body = want is Want.STATUS
+            request = Request(url=url, want=want, max_bytes=most, keeps_failures=body)
+            tell = self._crawler.context.tell
+            found = await self._onboarding.ask_in_time(request, tell, in_scope=is_file)
             if not (isinstance(found, Failed) and found.status in _HEAD_IS_REFUSED):
                 break
         return found
@@ -169,7 +206,7 @@ class LinkAsker:
 #
 # Laws: requests differ only in the User-Agent, so that nothing else can make a difference.
 # They are sent one after the other, after the delays of the hosts, and only where robots.txt allows
-# the crawler. Content that changes anyway is no difference: a part counts only if both responses to
+# the crawler. Content that changes anyway does not count: a part counts only if both responses to
 # one name have it, and neither response to the other. Only names are tried: a server that knows
 # crawlers by their addresses, or cloaks by a script, is not detected.
 #
@@ -248,6 +285,8 @@ class Cloaking:
             ours, others = others, ours
         known = {line for answer in others for line in answer.text.split("\n")}
         lines = [line for line in ours[0].text.split("\n") if line not in known]
+        # Both responses to this name must have a line: one that only one of them has, as an
+        # advertisement, says nothing about the other name.
         always = set(ours[-1].text.split("\n"))
         return [line for line in lines if line in always][:_LINES_SHOWN]
 
@@ -393,6 +432,7 @@ def _of_values(
     """Yield values that are the same in all responses to a name, and differ between the names."""
     for what in ("answer", "final URL", "title", "canonical", "robots"):
         ours, theirs = ({_value(what, one) for one in some} for some in (crawler, browser))
+        # A value that differs between two responses to one name changes by itself.
         if len(ours) == len(theirs) == 1 and ours != theirs:
             yield Difference(what, ours.pop(), theirs.pop())
             if what == "answer":
@@ -462,7 +502,8 @@ def _ever(parts: Sequence[Parts]) -> set[object]:
 
 # ================================================================ requisites
 #
-# Keeps the files that a browser needs to show a page: images, styles, scripts, fonts, media.
+# Keeps the files that a browser needs to show a page: images, styles, scripts, fonts, media; and
+# linked files of any kind, if they are within the scope.
 #
 # Laws: files in the archive are not requested, and any other URL once a day, through the gate of
 # the crawl. A response is in the archive, and in the WARC files if these are written, before the
@@ -471,23 +512,37 @@ def _ever(parts: Sequence[Parts]) -> set[object]:
 # requisite  URL that a page needs to be shown, or that a style needs
 # round      requisites of pages; then those of their styles, and so on
 
-MOST_ROUNDS = 5
-"""Limit of rounds, for styles that import one another."""
+MOST_ROUNDS = 100
+"""Limit of rounds, for styles without end that import one another."""
 
 
 async def keep_requisites(
     context: CrawlContext, asker: LinkAsker, needed: Mapping[str, bool], vain: Set[str]
 ) -> tuple[int, list[CheckRow]]:
-    """Keep the requisites of pages that are not kept yet; the value of each tells if it is a style.
+    """Keep the requisites of pages that are not kept yet; the value of each tells if it leads on.
 
     URLs in `vain` failed lately and are not requested. Return the number of new responses, and the
     result of each request.
     """
-    store = context.settings.storing.store
-    with closing(ArchiveReader(archive_folder(store), _end(context))) as archive:
-        requisites = _Requisites(context, archive, vain)
+    with _requisites(context, vain) as requisites:
         await requisites.run(asker, needed)
         return requisites.kept, requisites.rows
+
+
+async def keep_files(
+    context: CrawlContext, asker: LinkAsker, linked: Iterable[str], vain: Set[str]
+) -> tuple[int, list[CheckRow]]:
+    """Keep linked files that are not kept yet, as `keep_requisites` does."""
+    with _requisites(context, vain) as files:
+        await files.ask(asker, linked, Want.FILE)
+        return files.kept, files.rows
+
+
+@contextmanager
+def _requisites(context: CrawlContext, vain: Set[str]) -> Iterator[_Requisites]:
+    folder = archive_folder(context.settings.storing.store)
+    with closing(ArchiveReader(folder, _end(context))) as archive:
+        yield _Requisites(context, archive, vain)
 
 
 def _end(context: CrawlContext) -> int:
@@ -508,44 +563,57 @@ class _Requisites:
     async def run(self, asker: LinkAsker, needed: Mapping[str, bool]) -> None:
         """Run all rounds."""
         seen: set[str] = set()
-
-        def keep(hops: Hops) -> None:
-            self.rows.append(asker.row_of(hops))
-            self._keep(hops)
-
         for _ in range(MOST_ROUNDS):
             new = {url: must_be for url, must_be in needed.items() if url not in seen}
             if not new:
                 return
             seen |= new.keys()
-            wanted = new.keys() - self._vain
-            missing = [url for url in wanted if not self._archive.versions(url)]
-            await asker.ask(missing, keep, (Want.RESOURCE,))
-            await self._context.recorder.committer.written()
+            await self.ask(asker, new, Want.RESOURCE)
             self._archive.go_on_to(_end(self._context))
-            needed = dict(self._needed_by_styles(new))
+            # The new files are in the archive by now, which is read up to the last commit: what
+            # they need is the next round.
+            needed = dict(self._needed_by_files(new))
 
-    def _keep(self, hops: Hops) -> None:
+    async def ask(self, asker: LinkAsker, urls: Iterable[str], want: Want) -> None:
+        """Request the URLs that are not kept, and keep the responses."""
+
+        async def keep(hops: Hops) -> None:
+            self.rows.append(asker.row_of(hops))
+            await self._keep(hops)
+
+        wanted = set(urls) - self._vain
+        missing = [url for url in wanted if not self._archive.versions(url)]
+        await asker.ask(missing, keep, (want,))
+        await self._context.recorder.committer.written()
+
+    async def _keep(self, hops: Hops) -> None:
+        recorder, today = self._context.recorder, self._context.clock.today()
         for url, found in hops:
-            if (record := pack_file(url, found)) is not None:
-                answer = KeptAnswer(record, self._context.clock.today(), url)
-                self._context.recorder.keep(None, answer)
-                self.kept += 1
+            if isinstance(found, Response) and found.spooled is not None:
+                payload: IO[bytes] = TemporaryFile()  # noqa: SIM115  # the archive closes it
+                with found.spooled as body:
+                    record = await asyncio.to_thread(pack_spooled, url, found, body, payload)
+                recorder.keep(None, KeptAnswer(record, today, url, payload=payload))
+                await recorder.committer.written()
+            elif (packed := pack_file(url, found)) is not None:
+                recorder.keep(None, KeptAnswer(packed, today, url))
+            else:
+                continue
+            self.kept += 1
 
-    def _needed_by_styles(self, urls: Mapping[str, bool]) -> Iterator[tuple[str, bool]]:
-        for url, must_be_a_style in urls.items():
-            if must_be_a_style or urlsplit(url).path.endswith(".css"):
+    def _needed_by_files(self, urls: Mapping[str, bool]) -> Iterator[tuple[str, bool]]:
+        for url, leads_on in urls.items():
+            if leads_on or may_lead_on(url):
                 for answer in self._answers(url):
-                    yield from needed_by_style(answer)
+                    yield from needed_by_file(answer)
 
     def _answers(self, url: str) -> Iterable[Answer]:
-        """Return the last kept response, if it is a style or leads to one."""
+        """Return the last kept response."""
         rows = self._archive.versions(url)
         try:
-            answer = self._archive.answer(rows[-1].place) if rows else None
+            return [self._archive.answer(rows[-1].place)] if rows else []
         except Damaged:  # `minicrawl check` reports it
             return []
-        return [answer] if answer is not None and is_style(answer) else []
 
 
 # ================================================================ targets
@@ -555,8 +623,15 @@ class _Requisites:
 # Law: a URL is requested at most once per day.
 
 VALID_S = 86_400.0
-_KEPT_AT_ONCE = 100
-NO_ANCHOR = "anchor"
+_KEPT_AT_ONCE = 50
+"""Checks that a kill may lose, and that are then repeated."""
+NO_ANCHOR, SOFT_404 = "anchor", "soft-404"
+_MOST_FOLDERS, _USUAL_PAGES = 100, 9
+"""Folders that are asked for a missing page; pages that tell the usual lines of a host."""
+_MOST_ANCHORS = 4_000_000
+"""Anchors in memory, of 8 bytes each."""
+_NOT_FOLLOWED = ("nofollow", "canonical")
+_IN_STYLE = "in "
 _TOP = ("", "top")
 _DIRECTIVE = ":~:"
 """Start of a fragment that names a text instead of an anchor."""
@@ -574,10 +649,13 @@ async def check_links(crawler: Crawler) -> None:
     if storing.requisites:
         kept = await _keep_requisites(context, asker)
         tell(Noted(text=f"kept {counted(kept, 'page requisite')}"))
-    if storing.check_external or storing.check_assets:
-        external, assets = storing.check_external, storing.check_assets
+    if context.settings.keeps_files:
+        kept = await _keep_linked_files(context, asker)
+        tell(Noted(text=f"kept {counted(kept, 'linked file')}"))
+    if storing.check:
+        external, assets = "external" in storing.check, "assets" in storing.check
         asked = await check(
-            storing.store, asker, context.clock.today(), external=external, assets=assets
+            storing.store, asker, context.clock.today(), tell, external=external, assets=assets
         )
         tell(Noted(text=f"checked {counted(asked, 'link')} outside the crawl"))
 
@@ -587,66 +665,211 @@ async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
 
     store = context.settings.storing.store
     with snapshot(store) as seen:
-        needed = assets_of(seen)
-    styles = {url: any(kind == "style" for kind, _ in of.values()) for url, of in needed.items()}
-    lately = _checked_lately(store, context.clock.today())
-    vain = {row.url for row in lately if row.state != State.FETCHED}
-    kept, rows = await keep_requisites(context, asker, styles, vain)
+        needed = targets_of(seen).assets
+    leading_on = {
+        url: any(kind in LEADS_ON for kind, _ in of.values()) for url, of in needed.items()
+    }
+    kept, rows = await keep_requisites(context, asker, leading_on, _vain(context))
     _keep(store, rows)
     _keep_findings(store, needed, [])
     return kept
 
 
+async def _keep_linked_files(context: CrawlContext, asker: LinkAsker) -> int:
+    """Keep the linked files within the scope; the rows say why others are not kept."""
+    store, max_depth = context.settings.storing.store, context.settings.scope.max_depth
+    depths = context.recorder.frontier.urls.depth
+    with snapshot(store) as seen:
+        found = np.flatnonzero(seen.states == State.TYPE)
+        if max_depth is not None:
+            found = found[[depths[page] <= max_depth for page in found.tolist()]]
+        linked = list(urls(seen, found))
+    kept, rows = await keep_files(context, asker, linked, _vain(context))
+    _keep(store, rows)
+    return kept
+
+
+def _vain(context: CrawlContext) -> set[str]:
+    """Return the URLs that failed within a day."""
+    lately = _checked_lately(context.settings.storing.store, context.clock.today())
+    return {row.url for row in lately if row.state != State.FETCHED}
+
+
 async def check(
-    store: Path, asker: LinkAsker, today: float, *, external: bool, assets: bool
+    store: Path, asker: LinkAsker, today: float, tell: Listener, *, external: bool, assets: bool
 ) -> int:
     """Request URLs that are not crawled. Return their number."""
     with snapshot(store) as seen:
         wanted = set(_external(seen)) if external else set[str]()
-        needed = assets_of(seen) if assets else {}
-        anchors = list(missing_anchors(seen)) if assets else []
+        found = targets_of(seen)
+        needed = found.assets if assets else {}
+        links = found.links if external else {}
+        waiting = wanted | _unjudged(seen, needed | links)
     fresh = {row.url for row in _checked_lately(store, today)}
+    waiting -= fresh
     rows: list[CheckRow] = []
+    styles = _Styles(needed)
     asked = 0
 
-    def keep(hops: Hops) -> None:
+    async def keep(hops: Hops) -> None:
         nonlocal asked
         asked += 1
         rows.append(asker.row_of(hops))
+        tell(Checking(done=asked, all=len(waiting)))
         if len(rows) >= _KEPT_AT_ONCE:
             _keep(store, rows)
 
+    folders = _Folders(store, fresh)
+
+    async def keep_style(hops: Hops) -> None:
+        styles.read(hops)
+        await keep(hops)
+
     try:
-        await asker.ask((wanted | needed.keys()) - fresh, keep)
+        todo = set(waiting)
+        while todo:
+            await asker.ask(todo & styles.urls, keep_style, (Want.RESOURCE,))
+            await asker.ask(todo - styles.urls, keep)
+            todo = styles.found.keys() - waiting - fresh
+            waiting |= todo
     finally:
         _keep(store, rows)
     if assets:
-        _keep_findings(store, needed, anchors)
+        await asker.ask(folders.siblings(), folders.keep, (Want.RESOURCE,))
+    if assets or links:
+        more = [*found.anchors, *folders.soft_404s(), *_within(store, fresh)]
+        _keep_findings(store, _joined(needed, links, styles.found), more if assets else [])
+        # Only now: after a kill, missing pages are asked for again, as their texts are not kept.
+        _keep(store, list(map(asker.row_of, folders.hops)))
     return asked
 
 
+class _Folders:
+    """Folders with several pages: what a missing page looks like in each, and pages like it."""
+
+    def __init__(self, store: Path, fresh: Set[str]) -> None:
+        self._store, self._fresh = store, fresh
+        self.hops: list[Hops] = []
+        self._missing: dict[str, str] = {}  # text by folder
+        self._was_asked = False
+
+    def siblings(self) -> list[str]:
+        """Return a missing URL for each of the largest folders, unless it was asked for lately."""
+        with snapshot(self._store) as seen:
+            counts = Counter(_folder(url) for _, url in _read_pages(seen))
+        largest = [folder for folder, count in counts.most_common(_MOST_FOLDERS) if count > 1]
+        wanted = list(map(missing_sibling, largest))
+        self._was_asked = not self._fresh.isdisjoint(wanted)
+        return [] if self._was_asked else wanted
+
+    async def keep(self, hops: Hops) -> None:
+        """Keep the text of a page that should not exist; one behind a redirect is another page."""
+        self.hops.append(hops)
+        (url, found), *others = hops
+        if isinstance(found, Response) and found.body and not others:
+            content_type = found.headers.get("content-type")
+            self._missing[_folder(url)] = text_of(found.body, content_type)
+
+    def soft_404s(self) -> Iterator[FindingRow]:
+        """Yield the pages that are like the missing one of their folder, or the known ones."""
+        with snapshot(self._store) as seen:
+            if self._was_asked:
+                known = all_findings(self._store, seen.connection)
+                yield from (row for row in known if row.kind == SOFT_404)
+            elif self._missing:
+                yield from self._like_missing(seen)
+
+    def _like_missing(self, seen: Snapshot) -> Iterator[FindingRow]:
+        pages = _read_pages(seen)
+        with kept_pages(seen) as archive:
+
+            def text(url: str) -> str:
+                markup = markup_of(archive, url)
+                return "" if markup is None else plain_text(markup)
+
+            by_host: dict[str, list[str]] = {}
+            for page in places_of_largest(seen.importance[[page for page, _ in pages]], 0).tolist():
+                url = pages[page][1]
+                by_host.setdefault(origin(url), []).append(url)
+            others = {name: list(map(text, some[:_USUAL_PAGES])) for name, some in by_host.items()}
+            missing = {
+                folder: MissingPage(said, text(f"{origin(folder)}/"), others[origin(folder)])
+                for folder, said in self._missing.items()
+            }
+            for page, url in pages:
+                found = missing.get(_folder(url))
+                if found is not None and found.is_like(text(url)):
+                    yield FindingRow(page, url, SOFT_404, "")
+
+
+def _folder(url: str) -> str:
+    return url.partition("?")[0].rpartition("/")[0] + "/"
+
+
 def _checked_lately(store: Path, today: float) -> list[CheckRow]:
-    with snapshot(store) as seen:
-        return [row for row in all_checks(store, seen.connection) if abs(today - row.at) < VALID_S]
+    with reading(store) as connection:
+        return [row for row in all_checks(store, connection) if abs(today - row.at) < VALID_S]
 
 
 def _keep(store: Path, rows: list[CheckRow]) -> None:
-    with snapshot(store) as seen:
-        keep_checks(store, seen.connection, rows)
+    with reading(store) as connection:
+        keep_checks(store, connection, rows)
     rows.clear()
 
 
-def _keep_findings(store: Path, needed: Sources, anchors: list[FindingRow]) -> None:
-    with snapshot(store) as seen:
-        failed = {
-            row.url for row in all_checks(store, seen.connection) if State(row.state).is_dead_end
+class _Styles:
+    """Style sheets, which are read for the files that they refer to."""
+
+    def __init__(self, needed: Sources) -> None:
+        self.urls = {
+            url for url, of in needed.items() if any(kind == "style" for kind, _ in of.values())
         }
+        self.found: Sources = defaultdict(dict)
+        self._needed = needed
+
+    def read(self, hops: Hops) -> None:
+        """Note what a style refers to; the pages that need the style need that, too."""
+        (url, _), (base, found) = hops[0], hops[-1]
+        if not isinstance(found, Response):
+            return
+        pages = list(self._needed.get(url) or self.found[url])
+        for one in style_references(text_of(found.body, found.headers.get("content-type"))):
+            target = canonical(one.written, base)
+            if target is not None and one.kind == "style":
+                self.urls.add(target)
+            for page in pages:
+                _add(self.found, target, page, one.kind, f"{_IN_STYLE}{url}")
+
+
+def _within(store: Path, fresh: Set[str]) -> list[FindingRow]:
+    """Return the known findings within styles that were read lately."""
+    wanted = {f"{_IN_STYLE}{url}" for url in fresh}
+    with reading(store) as connection:
+        return [row for row in all_findings(store, connection) if row.text in wanted]
+
+
+def _unjudged(seen: Snapshot, found: Collection[str]) -> set[str]:
+    """Return the URLs that the crawl did not ask for and will not."""
+    pages = questions.find_all(seen.connection, list(map(split, found)))
+    aside = (State.SCOPE, State.TYPE)
+    return {
+        url
+        for url, page in zip(found, pages, strict=True)
+        if page is None or seen.states[page] in aside
+    }
+
+
+def _keep_findings(store: Path, needed: Sources, others: list[FindingRow]) -> None:
+    with snapshot(store) as seen:
+        judged = verdicts_of(seen, needed)
         broken = (
             FindingRow(page, url, kind, text)
-            for url in failed & needed.keys()
+            for url, verdict in judged.items()
             for page, (kind, text) in needed[url].items()
+            # A canonical URL is no link that a reader follows; `audit` tells those that are dead.
+            if verdict in SHOWN and kind != "canonical"
         )
-        keep_findings(store, seen.connection, [*broken, *anchors])
+        keep_findings(store, seen.connection, [*broken, *others])
 
 
 def _external(seen: Snapshot) -> Iterator[str]:
@@ -661,35 +884,88 @@ def _read_pages(seen: Snapshot) -> list[tuple[int, str]]:
     return list(zip(pages.tolist(), urls(seen, pages), strict=True))
 
 
-def assets_of(seen: Snapshot) -> Sources:
-    """Return all assets of kept pages."""
-    found: Sources = defaultdict(dict)
+class Targets(NamedTuple):
+    """URLs that pages refer to and that no crawl reads, and missing anchors."""
+
+    assets: Sources
+    links: Sources
+    """Targets of links with rel=nofollow or rel=canonical."""
+    anchors: list[FindingRow]
+
+
+def targets_of(seen: Snapshot) -> Targets:
+    """Return what the kept pages refer to; each page is parsed once."""
+    pages = {url: page for page, url in _read_pages(seen)}
+    assets: Sources = defaultdict(dict)
+    links: Sources = defaultdict(dict)
+    anchors = _Anchors(pages)
     with PageReferences(seen) as references:
-        for page, url in _read_pages(seen):
-            resolve = partial(references.resolve, url)
-            for asset in references.of(url).assets:
-                target = resolve(asset.written)
-                if target is not None and len(found[target]) < _MOST_SOURCES:
-                    found[target].setdefault(page, (asset.kind, ""))
+        for url, page in pages.items():
+            of_page, resolve = references.of(url), partial(references.resolve, url)
+            for asset in of_page.assets:
+                _add(assets, resolve(asset.written), page, asset.kind, "")
+            for link in of_page.links:
+                kind = link.role
+                if kind not in _NOT_FOLLOWED and "#" not in link.written:
+                    continue
+                target = resolve(link.written)
+                if kind in _NOT_FOLLOWED:
+                    _add(links, target, page, kind, link.text)
+                anchors.wanted(target, link, page)
+            if references.has(url):
+                anchors.found(url, of_page.anchors)
+        return Targets(assets, links, list(anchors.missing(references)))
+
+
+def _joined(*parts: Sources) -> Sources:
+    found: Sources = defaultdict(dict)
+    for part in parts:
+        for url, of in part.items():
+            found[url] = of | found[url]
     return found
 
 
-def missing_anchors(seen: Snapshot) -> Iterator[FindingRow]:
-    """Yield links whose fragment names no anchor of the target page."""
-    pages = {url: page for page, url in _read_pages(seen)}
-    wanted: dict[str, list[tuple[str, FindingRow]]] = defaultdict(list)
-    with PageReferences(seen) as references:
-        for source, page in pages.items():
-            for link in references.of(source).links:
-                name = unquote(link.written.partition("#")[2])
-                target = references.resolve(source, link.written)
-                if name.lower() in _TOP or _DIRECTIVE in name or name.startswith("!"):
-                    continue
-                if target in pages:
-                    row = FindingRow(page, f"{target}#{name}", NO_ANCHOR, link.text)
-                    wanted[target].append((name, row))
-        for target, rows in wanted.items():
-            if not references.has(target):
-                continue
-            anchors = references.of(target).anchors
-            yield from dict.fromkeys(row for name, row in rows if name not in anchors)
+def _add(found: Sources, target: str | None, page: int, kind: str, text: str) -> None:
+    if target is not None and len(found[target]) < _MOST_SOURCES:
+        found[target].setdefault(page, (kind, text))
+
+
+class _Anchors:
+    """Anchors of pages, as hashes, and the fragments of links to them.
+
+    Most pages of a manual are linked with fragments: to parse each of them again for its anchors
+    took as long as the crawl. Beyond `_MOST_ANCHORS` it is done all the same.
+    """
+
+    def __init__(self, pages: Mapping[str, int]) -> None:
+        self._pages = pages
+        self._wanted: dict[str, dict[FindingRow, str]] = defaultdict(dict)
+        self._found: dict[str, array[int]] = {}
+        self._left = _MOST_ANCHORS
+
+    def wanted(self, target: str | None, link: Reference, page: int) -> None:
+        """Note the fragment of a link to a page that was read."""
+        name = unquote(link.written.partition("#")[2])
+        if name.lower() in _TOP or _DIRECTIVE in name or name.startswith("!"):
+            return
+        if target is not None and target in self._pages:
+            row = FindingRow(page, f"{target}#{name}", NO_ANCHOR, link.text)
+            self._wanted[target][row] = name
+
+    def found(self, url: str, names: Collection[str]) -> None:
+        """Note the anchors of a page."""
+        if len(names) <= self._left:
+            self._left -= len(names)
+            self._found[url] = array("q", map(hash, names))
+
+    def missing(self, references: PageReferences) -> Iterator[FindingRow]:
+        """Yield the links whose fragment names no anchor of the target page."""
+        for target, rows in self._wanted.items():
+            anchors = self._of(target, references)
+            if anchors is not None:
+                yield from (row for row, name in rows.items() if hash(name) not in anchors)
+
+    def _of(self, target: str, references: PageReferences) -> Set[int] | None:
+        if target in self._found:
+            return set(self._found[target])
+        return set(map(hash, references.of(target).anchors)) if references.has(target) else None

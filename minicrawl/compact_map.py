@@ -31,7 +31,7 @@ _FEW = 1024
 """Below this number of entries a small map doubles, to grow less often."""
 _LEAST_ROOM = 32
 _TAIL = 16
-"""CompactHashMap after the last home slot, for overflow."""
+"""Slots after the last home slot, for overflow."""
 _NO_ENTRIES = bytes(8 * (_LEAST_ROOM + _TAIL))
 
 
@@ -88,6 +88,8 @@ class CompactHashMap:
         slot = kept * small.room >> _HALF
         while 0 < slots[slot] < entry:
             slot += 1
+        # Entries up to the next free slot move by one, in one copy. A hash table in the order of
+        # arrival would not move them, but could not end a search at the first larger entry.
         free = slots.index(0, slot)
         slots[slot + 1 : free + 1] = slots[slot:free]
         slots[slot] = entry
@@ -209,6 +211,8 @@ class _SmallMap:
     def _lay_out(self, entries: NDArray[np.uint64]) -> None:
         """Place sorted entries, each as close to its home slot as earlier ones allow."""
         self.used = len(entries)
+        # Enough room that the map can grow by an eighth, from 0.82 to 0.92, before it is laid out
+        # again.
         roomy = _VERY_ROOMY if self.used < _FEW else _ROOMY
         self.room = max(_LEAST_ROOM, int(self.used / roomy))
         self.most = int(self.room * _FULL)

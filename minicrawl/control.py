@@ -140,6 +140,8 @@ def short_name(path: Path) -> Iterator[str]:
     if len(os.fsencode(path)) <= _LONGEST_PATH or not _DESCRIPTORS.is_dir():
         yield str(path)
         return
+    # A short path to the same socket, by the number of its open folder. Changing the working
+    # directory would do as well, but for all threads.
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"{_DESCRIPTORS}/{folder}/{path.name}"

@@ -110,6 +110,7 @@ class _Unpacked:
 
     def __init__(self, raw: BinaryIO, place: str) -> None:
         self._packed, self._place, self._count = _CountedBytes(raw), place, 0
+        # The bytes read are counted below gzip, as the size of a pipe is not known.
         self._text = gzip.GzipFile(fileobj=cast(BinaryIO, self._packed))
 
     def read(self, size: int) -> bytes:
@@ -131,6 +132,8 @@ class _Unpacked:
 def _whole_lines(file: BinaryIO, place: str, at_once: int) -> Iterator[LineBlock]:
     before = 0
     while text := file.read(at_once):
+        # A block ends with a whole line. The limit keeps a file without line ends from being read
+        # into memory as a whole.
         rest = b"" if text.endswith(b"\n") else file.readline(_LONGEST_LINE)
         if len(rest) == _LONGEST_LINE and not rest.endswith(b"\n"):
             number = before + text.count(b"\n") + 1

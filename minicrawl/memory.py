@@ -30,6 +30,7 @@ def limit_memory(most_bytes: int = MOST_BYTES) -> None:
     lower = [one for one in resource.getrlimit(resource.RLIMIT_AS) if one != resource.RLIM_INFINITY]
     most = min(most_bytes, *lower) if lower else most_bytes
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    # A parser that dies of a bomb would otherwise leave a core file as large as its memory.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -61,7 +62,7 @@ def mmap_large_arrays() -> None:
 # makes hardly any, and a search stalled it for 200 ms at a million URLs: a fifth of the time of a
 # settlement. So searches are rare while a crawl runs; connections leave no cycles behind. In a
 # worker nearly all objects are those of loaded modules: once they are exempted, a search is quick.
-# A search before exempting them was refused: modules make hardly any cycles, and it would take
+# A search before exempting them was rejected: modules make hardly any cycles, and it would take
 # longer than to load most of them.
 
 GC_THRESHOLDS = 2_000, 10, 5_000

@@ -29,6 +29,7 @@ class Want(StrEnum):
     HEAD = "head"  # existence check by HEAD
     STATUS = "status"  # existence check by GET, for servers that refuse HEAD
     RESOURCE = "resource"  # any request of a page that is being rendered
+    FILE = "file"  # any Content-Type; a long body is in a file, and has more time
     PREFLIGHT = "preflight"  # CORS preflight, by OPTIONS
 
 
@@ -40,7 +41,7 @@ class Request(NamedTuple):
     max_bytes: int = 10_000_000
     etag: str | None = None
     last_modified: str | None = None
-    spelled: str | None = None  # URL with session marks, if the server insists on them
+    request_url: str | None = None  # URL with session marks, if the server insists on them
     suspicious: int = 0  # bits of titles whose pages are compared by text
     dictionary: int = 0  # for compressing the response in the archive
     cookies: str = ""  # Cookie header
@@ -48,6 +49,7 @@ class Request(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()  # set by the page that sends the request
     is_anonymous: bool = False  # without logins and cookies
     keeps_failures: bool = False  # also return the response of a failure
+    file_bytes: int = 0  # size limit of documents of other types; with 0 they are not read
 
 
 class FailureKind(StrEnum):
@@ -86,6 +88,20 @@ class Refusal(StrEnum):
     ALLOWANCE = "allowance"  # the quota of its host or site is used up
 
 
+class Wire(NamedTuple):
+    """Heads of a request and its response as bytes of the network, and how they travelled.
+
+    Lines that may hold secrets of the user are left out. An unknown head is empty. HTTP/2 has no
+    such bytes: its fields are written as HTTP/1.1 writes them.
+    """
+
+    request: bytes
+    response: bytes
+    address: str = ""  # of the server; empty behind a proxy
+    protocols: tuple[str, ...] = ()  # as WARC-Protocol names them
+    cipher: str = ""
+
+
 class Response(NamedTuple):
     """A response with a body. `body` is decoded.
 
@@ -102,8 +118,10 @@ class Response(NamedTuple):
     cut_detail: str = ""
     cost_s: float = 0.0  # CPU time for decoding the body
     record: bytes = b""  # archive record of this response, if it is kept
+    rendered: bytes = b""  # archive record of the DOM after its scripts, if that is kept
     cookies: tuple[str, ...] = ()  # Set-Cookie headers for a cookie jar; removed from `headers`
-    spooled: IO[bytes] | None = None  # body of a long list of URLs, in the process that fetched it
+    spooled: IO[bytes] | None = None  # long body of a list or file, in the process that fetched it
+    wire: Wire | None = None
 
     @property
     def broke_off(self) -> bool:
@@ -118,6 +136,7 @@ class Moved(NamedTuple):
     target: str
     elapsed_s: float = 0.0
     cookies: tuple[str, ...] = ()
+    wire: Wire | None = None
 
 
 class Unchanged(NamedTuple):
@@ -136,6 +155,13 @@ class Refused(NamedTuple):
     elapsed_s: float = 0.0
     cost_s: float = 0.0  # processor time for the part of the body that was read
     cookies: tuple[str, ...] = ()
+    answer: Response | None = None  # the response of another type, if files are kept
+    payload: str = ""  # file with the payload of its record, if it is long
+
+    @property
+    def wire_bytes(self) -> int:
+        """Number of bytes of the body on the wire."""
+        return 0 if self.answer is None else self.answer.wire_bytes
 
 
 class Failed(NamedTuple):
@@ -157,7 +183,8 @@ FetchResult = Response | Moved | Unchanged | Refused | Failed
 class KeptAnswer(NamedTuple):
     """Response on its way to the archive: its record and its time.
 
-    An empty record means that the page at `url` has not changed.
+    An empty record means that the page at `url` has not changed. The payload of a long record is in
+    a temporary file.
     """
 
     record: bytes
@@ -165,6 +192,7 @@ class KeptAnswer(NamedTuple):
     url: str = ""
     importance: float = 0.0
     hops: int = 0
+    payload: IO[bytes] | None = None
 
 
 class CrawlerId(NamedTuple):
@@ -231,6 +259,12 @@ class ParsedPage(NamedTuple):
     record: bytes = b""  # archive record of that text
     scripting: Scripting | None = None  # if rendering is on
     self_link: bool = False
+    value: int | None = None  # in 65,535ths, if a scorer gave one
+    unscored: str = ""  # why a scorer gave none
+
+
+FULL_VALUE = 65_535
+"""Value in the log of a page that a scorer says is worth 1."""
 
 
 class State(IntEnum):

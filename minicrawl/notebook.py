@@ -14,7 +14,7 @@ from typing import Any
 from minicrawl.crawl.events import Asked, Ended, Event, Reason
 from minicrawl.crawl.progress import Progress
 from minicrawl.errors import UsageError
-from minicrawl.wording import counted
+from minicrawl.wording import counted, percentage
 
 EVERY_S = 0.5
 
@@ -33,7 +33,7 @@ class ShownProgress:
                 ("fetched", counted(now.fetched, "page")),
                 ("known", f"{counted(now.known, 'page')} of {counted(now.hosts, 'host')}"),
                 ("failed", f"{now.failed:,}"),
-                ("importance gathered", f"{now.importance_gathered:.1%}"),
+                ("importance gathered", percentage(now.importance_gathered)),
                 ("time", f"{now.running_s:,.0f} s"),
             ]
         return [*found, ("last", self._url)] if self._reason is None else found
@@ -78,6 +78,7 @@ class NotebookDisplay:
                 pass
 
     def _update(self, reason: Reason | None) -> None:
+        # When the crawl has ended its progress is gone: the last one is shown with the reason.
         self._last = self._progress() or self._last
         if self._handle is not None:  # IPython without a shell has none
             self._handle.update(ShownProgress(self._last, self._url, reason))

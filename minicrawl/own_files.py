@@ -32,7 +32,7 @@ def refuse_links(path: Path) -> Path:
     for file, status in _files_at(path):
         if stat.S_ISLNK(status.st_mode) and not _leads_nowhere(file):
             raise UsageError(
-                f"{file} is a link to {file.readlink()}: files of a store are no links, as "
+                f"{file} is a link to {file.readlink()}: files of a store must not be links, as "
                 "others could lead them anywhere; put the file itself in its place"
             )
         if _is_special(status.st_mode):
@@ -67,6 +67,7 @@ def _leads_nowhere(link: Path) -> bool:
 
 def open_own(path: Path, flags: int) -> int:
     """Open a file of a store, without following a link."""
+    # The check and the opening are one call: a link could be put in place after a check.
     handle = os.open(path, flags | os.O_NOFOLLOW, 0o644)
     if os.fstat(handle).st_nlink > 1 and stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -95,6 +96,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         yield file
         file.flush()
         _keep_mode_and_owner(file.fileno(), place)
+        # Before the file gets its name: after a power failure, the name could otherwise belong to
+        # an empty file.
         os.fsync(file.fileno())
         draft.replace(place)
 
@@ -235,6 +238,7 @@ def _remove_leftovers(folder: Path, beginning: str) -> None:
 
 
 def _remove_unless_held(draft: Path) -> None:
+    # Without O_NONBLOCK, opening a pipe of that name would wait for a writer for ever.
     handle = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -17,30 +17,44 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
-from minicrawl.errors import MinicrawlError
+from minicrawl.errors import MinicrawlError, UsageError
 
 T = TypeVar("T")
 
+AUDITS = "minicrawl.audits"
+"""Functions that return rows of `audit.checks.Check`."""
 COMMANDS = "minicrawl.commands"
 """click commands."""
 COMPANIONS = "minicrawl.companions"
 """`cli.companions.Companion`: extensions of `crawl`."""
 CLUSTERS = "minicrawl.clusters"
 """`cli.setting_options.ClusterDoor`: the provider of `--cluster`."""
+FILTERS = "minicrawl.filters"
+"""Functions of a URL that return whether to fetch it, for `--scope NAME`."""
 EXPORTERS = "minicrawl.exporters"
 """Writers of blocks of rows (`report.formats.Writer`), by file suffix."""
+ORDERS = "minicrawl.orders"
+"""Functions of a frontier that return a `crawl.schedule.orders.PageOrder`."""
 PANELS = "minicrawl.panels"
 """Functions of a store that return starlette routes for the dashboard."""
+PARSERS = "minicrawl.parsers"
+"""Functions of a page's markup and of its URL that return text, for `page` and `export --with`."""
 RANKS = "minicrawl.ranks"
 """Functions of a named graph and a progress function that return `ranks.scores.Scores`."""
+SCORERS = "minicrawl.scorers"
+"""Functions of arguments that return a `crawl.workers.scoring.Scorer`, for `crawl --score`."""
+SECTIONS = "minicrawl.sections"
+"""Functions of a snapshot and a progress function that return `site_report.ReportSection`s."""
+SINKS = "minicrawl.sinks"
+"""Functions of a URL that return a context with an `on_page`, by the scheme of `crawl --sink`."""
 STORED = "minicrawl.stored"
-"""Functions of a store that return `report.crawl_status.StoredPart`, for `archive info`."""
-TEXTS = "minicrawl.texts"
-"""Functions of a page's markup and of its URL that return text, for `page` and `export --with`."""
+"""Functions of a store that return `report.crawl_status.StoredPart`, for `status --stored`."""
 WINDOWS = "minicrawl.windows"
 """Functions of a width and a number of measures that return an `opic.windows.Window`."""
 
 _OWN = "minicrawl"
+_RENAMED = {"minicrawl.texts": PARSERS}
+"""Former names of groups, which are understood for one version."""
 _FILE = "entry_points.txt"
 _MARK = b"[minicrawl."
 _DESCRIPTION = re.compile(r"([^-]+)(?:-.*)?\.(?:dist|egg)-info")
@@ -141,8 +155,17 @@ def _named_in(folder: str, package: str) -> Iterator[tuple[str, EntryPoint]]:
         name, equals, value = line.partition("=")
         if line.startswith("["):
             group = line.strip(" []")
+            group = _RENAMED.get(group, group)
         elif equals and group.startswith(_MARK[1:].decode()):
             yield group, EntryPoint(name.strip(), value.partition("[")[0].strip(), package)
+
+
+def required(group: str, name: str, what: str) -> object:
+    """Return the object of this name; raise UsageError if no installed package has it."""
+    point = entry_points(group).get(name)
+    if point is None:
+        raise UsageError(f"{what} {name!r} is unknown: install the package that defines it")
+    return point.load()
 
 
 class Registry(Mapping[str, T]):

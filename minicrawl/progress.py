@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 Progress = Callable[[float], None]
+"""Function that is called with the share done, between 0 and 1."""
 
 
 def unreported(_share: float) -> None:

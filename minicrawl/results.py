@@ -8,9 +8,12 @@ lead to the page that their target stands for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import asyncio
+import warnings
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
+from inspect import isawaitable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -18,26 +21,40 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.config.parts import Storing
-from minicrawl.errors import UsageError
-from minicrawl.model import State
+from minicrawl.archive.record import RecordKind
+from minicrawl.config.parts import Scope, Storing
+from minicrawl.errors import Damaged, UsageError
+from minicrawl.model import READ_STATES, State
 from minicrawl.report import page_links, selected_pages
 from minicrawl.report import page_links as linked
 from minicrawl.report import page_states as reasons
-from minicrawl.report.archived_pages import PageVersion, made_text, version
+from minicrawl.report.archived_pages import (
+    PageVersion,
+    kept_pages,
+    last_version,
+    made_text,
+    version,
+)
 from minicrawl.report.crawl_status import Status, status
 from minicrawl.report.page_states import ErrorQuery, ErrorReport, errors
 from minicrawl.report.selected_pages import COLUMNS, ExportRow, PageSelection, score_column
 from minicrawl.report.snapshot import Snapshot, saved_ranks, scores
 from minicrawl.report.store_graph import Source, opened
+from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC
+from minicrawl.web.responses import FROM_SEEDS, DocumentType, types_of
+from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     import networkx
     import pandas
+    import polars
     import pyarrow
     from scipy.sparse import csr_array
 
+    from minicrawl.archive.reader import ArchiveReader
+    from minicrawl.crawl.parts import OnPage
+    from minicrawl.crawl.workers.scoring import PageRead
 
 _USUAL = Storing().store
 
@@ -47,6 +64,9 @@ class StoreGraph:
 
     def __init__(self, source: Source, seen: Snapshot) -> None:
         self._source, self._seen = source, seen
+
+    def __repr__(self) -> str:
+        return f"<StoreGraph of {counted(len(self._seen), 'page')}>"
 
     def urls(self) -> list[str]:
         """Return the URL of each page ID."""
@@ -81,6 +101,58 @@ class StoreGraph:
         return graph
 
 
+class PageTable(Iterable[ExportRow]):
+    """Pages of a store, best first: rows if iterated, columns if converted. Read when it is used.
+
+    Each conversion takes the names of ranks for further columns.
+    """
+
+    def __init__(self, seen: Snapshot, selection: PageSelection) -> None:
+        self._seen, self._selection = seen, selection
+
+    def __iter__(self) -> Iterator[ExportRow]:
+        return selected_pages.rows(self._seen, self._selection)
+
+    def __len__(self) -> int:
+        """Return the number of pages."""
+        return len(selected_pages.selected_pages(self._seen, self._selection))
+
+    def __repr__(self) -> str:
+        return f"<PageTable of {counted(len(self), 'page')} by {self._selection.by}>"
+
+    def columns(self, *ranks: str) -> dict[str, list[Any]]:
+        """Return the columns by name."""
+        names = (*COLUMNS, *map(score_column, ranks))
+        table: dict[str, list[Any]] = {name: [] for name in names}
+        for block in selected_pages.blocks(self._seen, self._selection, ranks):
+            for name in names:
+                table[name] += block[name]
+        return table
+
+    def to_pandas(self, *ranks: str) -> pandas.DataFrame:
+        """Return the table as a pandas DataFrame; needs pandas."""
+        import pandas
+
+        table = pandas.DataFrame(self.columns(*ranks))
+        for name in ("first_fetched", "last_fetched"):
+            table[name] = pandas.to_datetime(table[name])
+        return table.astype({"status": "Int16"})
+
+    def to_polars(self, *ranks: str) -> polars.DataFrame:
+        """Return the table as a polars DataFrame; needs polars."""
+        import polars
+
+        table = polars.DataFrame(self.columns(*ranks), infer_schema_length=None)
+        times = polars.col("first_fetched", "last_fetched")
+        return table.with_columns(times.cast(polars.String).str.to_datetime(time_zone="UTC"))
+
+    def to_arrow(self, *ranks: str) -> pyarrow.Table:
+        """Return the table as an Arrow table; needs pyarrow."""
+        import pyarrow
+
+        return pyarrow.table(self.columns(*ranks))
+
+
 class StoredPage:
     """Page as it was fetched last."""
 
@@ -91,6 +163,9 @@ class StoredPage:
         self.url = version.answer.url
         self.status = version.answer.status
         self.headers = version.answer.headers
+
+    def __repr__(self) -> str:
+        return f"<StoredPage {self.url}, status {self.status}>"
 
     @property
     def html(self) -> str:
@@ -141,6 +216,10 @@ class Store(AbstractContextManager["Store"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        state = "closed" if self._is_closed else counted(len(self), "page")
+        return f"<Store {self.path}, {state}>"
+
     def __len__(self) -> int:
         """Return the number of known pages."""
         return len(self._seen)
@@ -154,14 +233,32 @@ class Store(AbstractContextManager["Store"]):
         by: str = OPIC,
         host: str | None = None,
         states: Sequence[State] = (),
-    ) -> Iterator[ExportRow]:
+    ) -> PageTable:
         """Return the best pages by a rank; all pages if `count` is 0."""
         selection = PageSelection(count=count, by=by, host=host, states=frozenset(states))
-        return selected_pages.rows(self._seen, selection)
+        return PageTable(self._seen, selection)
 
     def page(self, url: str) -> StoredPage:
         """Return the page at a URL as it was fetched last, from a crawl that keeps pages."""
         return StoredPage(version(self._seen, url), self._made_text)
+
+    def body(self, url: str) -> bytes:
+        """Return the body of a page as it was fetched last, decoded but not parsed."""
+        return version(self._seen, url).answer.body
+
+    def replay(self, on_page: OnPage, *, host: str | None = None) -> int:
+        """Call `on_page` with each kept page, as a crawl does, without requests.
+
+        The most important pages come first. Return the number of pages. An exception of `on_page`
+        ends it and is raised; `page.enqueue` does nothing.
+        """
+        number = 0
+        with asyncio.Runner() as loop:
+            for number, page in enumerate(_pages_again(self._seen, host), 1):  # noqa: B007
+                waits = on_page(page)
+                if isawaitable(waits):
+                    loop.run(_awaited(waits))
+        return number
 
     def _made_text(self, page: PageVersion, name: str) -> str | None:
         if self._is_closed:
@@ -209,28 +306,61 @@ class Store(AbstractContextManager["Store"]):
         """Return all pages and their links."""
         return StoreGraph(self._source, self._seen)
 
-    # ------------------------------------------------------------ tables
 
-    def columns(self, *others: str) -> dict[str, list[Any]]:
-        """Return all pages as columns, most important first, with a column per extra rank."""
-        names = (*COLUMNS, *map(score_column, others))
-        table: dict[str, list[Any]] = {name: [] for name in names}
-        for block in selected_pages.blocks(self._seen, PageSelection(), others):
-            for name in names:
-                table[name] += block[name]
-        return table
+# ---------------------------------------------------------------- replay
 
-    def to_pandas(self, *others: str) -> pandas.DataFrame:
-        """Return all pages as a pandas DataFrame; needs pandas."""
-        import pandas
+_PAGES_AT_ONCE = 1_000
 
-        table = pandas.DataFrame(self.columns(*others))
-        for name in ("first_fetched", "last_fetched"):
-            table[name] = pandas.to_datetime(table[name])
-        return table.astype({"status": "Int16"})
 
-    def to_arrow(self, *others: str) -> pyarrow.Table:
-        """Return all pages as an Arrow table; needs pyarrow."""
-        import pyarrow
+def _pages_again(seen: Snapshot, host: str | None) -> Iterator[PageRead]:
+    """Yield the kept pages as `on_page` got them; the links of PDF files are left out."""
+    from minicrawl.crawl.workers.scoring import PageRead
+    from minicrawl.web.documents import parse_document
+    from minicrawl.web.html_page import ParseOptions
 
-        return pyarrow.table(self.columns(*others))
+    strip_marks = seen.frontier.terms.strip_marks
+    names: Any = tables.settings(seen.connection).get("types", Scope().types)
+    types = (types_of(names) | FROM_SEEDS) & ~DocumentType.PDF
+    options = ParseOptions(strip_marks=strip_marks)
+    with kept_pages(seen) as archive:
+        for found, reading in _kept_versions(seen, archive, host):
+            answer = found.answer
+            if answer.kind is RecordKind.TEXT:
+                raise UsageError(f"{seen.path} keeps only text: replay needs `crawl --keep pages`")
+            page = parse_document(answer.body, answer.url, answer.headers, options, types=types)
+            yield PageRead(
+                url=answer.url,
+                status=answer.status,
+                headers=answer.headers,
+                body=answer.body,
+                title=page.title,
+                links=page.links,
+                encoding=page.encoding,
+                cut=answer.cut,
+                reading=reading,
+                strip_marks=strip_marks,
+            )
+
+
+def _kept_versions(
+    seen: Snapshot, archive: ArchiveReader, host: str | None
+) -> Iterator[tuple[PageVersion, int]]:
+    """Yield the last version of each page, with the number of earlier readings."""
+    selection = PageSelection(host=host, states=frozenset(READ_STATES))
+    pages = selected_pages.selected_pages(seen, selection)
+    for first in range(0, len(pages), _PAGES_AT_ONCE):
+        some = pages[first : first + _PAGES_AT_ONCE].tolist()
+        urls = questions.locations(seen.connection, some).urls
+        documents = {row.page: row.checks for row in questions.documents(seen.connection, some)}
+        for page, url in zip(some, urls, strict=True):
+            try:
+                found = last_version(archive, url)
+            except Damaged as error:
+                warnings.warn(f"{url} is left out: {error}", stacklevel=4)
+                continue
+            if found is not None:
+                yield found, documents.get(page, 0)
+
+
+async def _awaited(waits: Awaitable[None]) -> None:
+    await waits

@@ -5,6 +5,7 @@ Control characters, line breaks and bidirectional marks are replaced by their na
 Plain text is not changed.
 """
 
+import math
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -26,6 +27,16 @@ def as_duration(seconds: float) -> str:
 def iso(at: float) -> str:
     """Format a time as ISO 8601 in UTC, to the second."""
     return f"{datetime.fromtimestamp(int(at), UTC).isoformat()[:-6]}Z"
+
+
+def percentage(share: float | None) -> str:
+    """Format a share in percent, or "-" if it is unknown: `41.2%`."""
+    return "-" if share is None else f"{share:.1%}"
+
+
+def at_least(share: float) -> str:
+    """Format a lower bound in percent, rounded down: `at least 41.2 %`."""
+    return f"at least {math.floor(1000 * share) / 10} %"
 
 
 def rate(per_second: float) -> str:

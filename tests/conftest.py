@@ -4,8 +4,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -13,10 +12,9 @@ import pytest
 from hypothesis import settings
 
 from tests.shared import Absent, find
-from tests.unmeasured import unmeasured, unmeasured_processes
 
 # Derandomised: a test that passed yesterday and fails today has met a change, not a new die.
-for name, most in {"usual": 40, "whole": 100}.items():
+for name, most in {"usual": 25, "whole": 100}.items():
     settings.register_profile(
         name, derandomize=True, database=None, deadline=None, max_examples=most
     )
@@ -59,33 +57,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"SKIPPED {count}: {reason}")
-
-
-WITH_WHOLE_CRAWLS = {"cluster", "crash", "dashboard", "hostile", "real", "soak", "traps"}
-"""Folders of tests that start crawls as a user does, and end many of them by a kill."""
-WITHOUT_PROCESSES = ("cluster/crawl/", "cluster/shards/")
-"""Folders in those whose tests are quick, and are all that tests some algorithms."""
-OF_EVERYTHING = {"cli/test_damaged_stores.py", "web/test_worst.py"}
-"""Tests that repeat much of what others do, with what is damaged or huge."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _unmeasured(request: pytest.FixtureRequest) -> Iterator[None]:
-    path = request.path.relative_to(Path(__file__).parent)
-    name = path.as_posix()
-    has_processes = path.parts[0] in WITH_WHOLE_CRAWLS and not name.startswith(WITHOUT_PROCESSES)
-    with ExitStack() as stack:
-        if has_processes or name in OF_EVERYTHING:
-            stack.enter_context(unmeasured_processes())
-            stack.enter_context(unmeasured())
-        yield
-
-
-@pytest.fixture(autouse=True)
-def _unmeasured_children_of_proofs(request: pytest.FixtureRequest) -> Iterator[None]:
-    is_proof = request.node.get_closest_marker("proof") is not None
-    with unmeasured_processes() if is_proof else nullcontext():
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -20,13 +20,13 @@ from types import UnionType
 import click
 
 import minicrawl
-from minicrawl import cli
+from minicrawl import cli, ext
 from minicrawl.cli.setting_options import OWN_OPTIONS, SettingOption
 from minicrawl.config.parts import SECTIONS, TABLE
 from minicrawl.config.setting import Setting, differs
 from minicrawl.control import SUFFIX as CONTROL
 from minicrawl.crawl.start.preparation import COOKIES_SUFFIX as COOKIES
-from minicrawl.report.formats import DRAWINGS, WRITERS
+from minicrawl.report.formats import CONTENTS, DRAWINGS, WRITERS, lines_of
 from minicrawl.report.page_links import RAW_COLUMNS
 from minicrawl.report.selected_pages import PAGE_LINK_COLUMNS, ExportRow
 from minicrawl.store.derived import SUFFIX
@@ -156,9 +156,7 @@ def _setting(row: Setting) -> str:
     facts = {
         "Flag": f"`{_flag(row)}`" + (f", `{row.off}`" if row.off else ""),
         "Variable": f"`{row.variable}`",
-        "Key in minicrawl.toml": f"the table `[{row.key}]`"
-        if row.kind.is_table
-        else f"`{row.key}`",
+        "Key in minicrawl.toml": f"`{row.key}`",
         "Python": f"`{row.argument}`",
         "Default": f"`{_default(row)}`",
         "Kept in the store": "yes" if row.kept else "no",
@@ -178,7 +176,7 @@ STUB = '''\
 # Written by `python -m tests.reference --write`: edit config/parts.py, not this file.
 """Arguments of `Settings.of`, one per setting. Text is parsed as on the command line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from typing import Literal, TypeAlias, TypedDict
 
@@ -186,7 +184,6 @@ Time: TypeAlias = float | str
 """Seconds, or text such as `1h30m`."""
 Size: TypeAlias = int | str
 """Bytes, or text such as `10MB`."""
-Strengths: TypeAlias = str | Sequence[str] | Mapping[str, float]
 
 class SettingArguments(TypedDict, total=False):
 '''
@@ -245,6 +242,7 @@ def files_page() -> str:
         "samples of the graph, derived from the store; may be deleted at any time",
         f"{store}{SEARCH}": "the search index: a folder that is derived from the store and its "
         "archive; may be deleted at any time",
+        f"{store}{SEARCH}.toml": "synonyms and pins of the search, which you write; keep it.",
         f"{store}{JUDGED}": "what users said of results of searches, a line of JSON for each time; "
         "it is derived from nothing, so keep it",
         f"{store}{ARCHIVE}": "the archive: a folder with the pages that were kept. It can be read "
@@ -265,12 +263,29 @@ def files_page() -> str:
     )
 
 
+_TEXTS = {
+    "author": "authors, separated by commas",
+    "canonical": "canonical URL",
+    "data": "JSON of structured data: `json-ld`, `opengraph`, `microdata` and `rdfa`",
+    "description": "description",
+    "image": "URL of the image that stands for the page",
+    "lang": "detected language of the main text, as in ISO 639-1",
+    "licence": "URL of the licence",
+    "main": "main text, without menus, notices and comments",
+    "markdown": "main text as Markdown",
+    "modified": "date of the last change, as in ISO 8601",
+    "published": "date of publication, as in ISO 8601",
+    "site_name": "name of the site",
+}
+
+
 def export_page() -> str:
     """The formats of `minicrawl export`, and the columns of pages and links."""
     columns = _FIELD.findall(inspect.getsource(ExportRow))
+    pages = [suffix for suffix in WRITERS if lines_of(suffix) is None]
     return _page(
         "Export columns",
-        f"`minicrawl export` writes pages as {_listed(WRITERS)}, and graphs as these or as "
+        f"`minicrawl export` writes pages as {_listed(pages)}, and graphs as these or as "
         f"{_listed(DRAWINGS)}. Columns are the same in every format and stand in this order.",
         "## Pages",
         "\n".join(
@@ -278,6 +293,12 @@ def export_page() -> str:
             for name, kind, comment in columns
         ),
         "Each rank of `--ranks` adds a column of its scores behind these.",
+        "## Contents",
+        "Columns that `--with` adds, from the last kept version of each page; for .jsonl and "
+        ".parquet. In Parquet, lists are lists of structs, and `usage` is a struct of structs.",
+        "\n".join(f"- `{name}`: {what}" for name, what in CONTENTS.items()),
+        "The package `minicrawl[text]` adds:",
+        "\n".join(f"- `{name}`: {what}" for name, what in sorted(_TEXTS.items())),
         "## Links",
         f"A row for each pair of pages of which one links to the other, with `--edges`: "
         f"{_listed(PAGE_LINK_COLUMNS)}. A page may link to itself. A redirect is no link: `end` is "
@@ -309,7 +330,30 @@ def python_page() -> str:
         "Python API",
         "All that `minicrawl` exports. Everything else may change without notice.",
         *(part for name in names for part in _public(name, getattr(minicrawl, name))),
+        "# For packages",
+        "All that `minicrawl.ext` exports, for [packages](../how-to/add-a-package.md) that add to "
+        "minicrawl.",
+        *(part for name in ext.__all__ for part in _for_packages(name, names)),
     )
+
+
+def _for_packages(name: str, known: Iterable[str]) -> Iterator[str]:
+    """The same for a name of `minicrawl.ext`; a type of functions has its docstring below it."""
+    value = getattr(ext, name)
+    if name in known:
+        return
+    if isinstance(value, type):
+        yield from _public(name, value)
+        return
+    home = sys.modules[ext.HOMES.get(name, ext.__name__)]
+    found = re.search(
+        rf'^{name}(?:: TypeAlias)? = (.+)\n"""(.+?)"""', inspect.getsource(home), re.MULTILINE
+    )
+    yield f"## {name}"
+    if found is None:
+        raise TypeError(f"{name} has no docstring")
+    yield f"```python\n{found[1].strip(chr(34))}\n```"
+    yield prose(found[2])
 
 
 def _public(name: str, value: object) -> Iterator[str]:
@@ -370,6 +414,7 @@ def _signature(name: str, callable_: Callable[..., object]) -> str:
         written = str(inspect.signature(callable_))
     except ValueError:  # an exception without an __init__ of its own
         written = "(message)"
+    written = re.sub(r"<function (\w+) at 0x\w+>", r"\1", written)
     written = re.sub(r"\((?:self|cls)(?:, )?", "(", written, count=1)
     written = re.sub(r"'([^']+)'", r"\1", written)  # annotations that are text
     return f"```python\n{name}{written}\n```"

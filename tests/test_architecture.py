@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -244,10 +245,15 @@ ALLOWED = {
 }
 
 
+@cache
+def nodes_of(source: str) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(source)))
+
+
 def ways_to_connect(source: str) -> set[str]:
     """What of these a module names, be it imported, called or kept for later."""
     found = set[str]()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.Attribute):
             found.add(node.attr)
         elif isinstance(node, ast.Import):
@@ -326,13 +332,12 @@ NO_WEB = ("fetch/", "opic/", "lab/")
 
 def senders(source: str) -> set[str]:
     """Methods of this source that send a request; also where it gives one away to be called."""
-    nodes = list(ast.walk(ast.parse(source)))
-    return {one.attr for one in nodes if isinstance(one, ast.Attribute)} & SENDS
+    return {one.attr for one in nodes_of(source) if isinstance(one, ast.Attribute)} & SENDS
 
 
 def makers(source: str) -> set[str]:
     """What is imported of this source that sends requests, or makes what sends them."""
-    imports = [one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.ImportFrom)]
+    imports = [one for one in nodes_of(source) if isinstance(one, ast.ImportFrom)]
     return {alias.name for one in imports for alias in one.names} & MAKES_SENDERS
 
 

@@ -1,39 +1,50 @@
-"""What other packages add by entry points: the example package, built and installed."""
+"""What other packages add by entry points: the example packages, built and installed."""
 
+import json
 import os
+import re
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, ClassVar
 
 import click
+import psycopg
 import pytest
 
-from minicrawl import plugins
+from minicrawl import PageRead, Store, plugins
 from minicrawl.cli import ROOMS, main, root
+from minicrawl.config import Scope
+from minicrawl.crawl.schedule import scope_gate
+from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.demo.small_web import DemoResponse
+from minicrawl.demo.web import DemoServer
 from minicrawl.errors import MinicrawlError
+from minicrawl.model import READ_STATES
 from minicrawl.plugins import EntryPoint, Registry
 from tests.stores import filled_store
 
 ROOT = Path(__file__).parents[1]
-EXAMPLE = ROOT / "examples" / "minicrawl-example"
-ADDED = ("hosts", "reciprocal", "md", "half-life")
+EXAMPLES = sorted((ROOT / "examples").iterdir())
+MOST_LINES = 80
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the example package is installed into, from its wheel."""
+    """The folder that the example packages are installed into, from their wheels."""
     made, folder = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("site")
-    build = ["-m", "build", "--no-isolation", "--wheel", "--skip-dependency-check"]
-    subprocess.run(
-        [sys.executable, *build, "--outdir", str(made), str(EXAMPLE)],
-        capture_output=True,
-        check=True,
-    )
-    (wheel,) = made.iterdir()
-    with zipfile.ZipFile(wheel) as packed:
-        packed.extractall(folder)
+    build = "import sys, os; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
+    for example in EXAMPLES:
+        subprocess.run([sys.executable, "-c", build, str(made)], cwd=example, check=True)
+    for wheel in made.iterdir():
+        with zipfile.ZipFile(wheel) as packed:
+            packed.extractall(folder)
     return folder
 
 
@@ -42,8 +53,61 @@ def added(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The package is installed for this process."""
     monkeypatch.syspath_prepend(str(installed))
     yield
-    for name in [name for name in sys.modules if name.startswith("minicrawl_example")]:
+    for name in [name for name in sys.modules if name.startswith("minicrawl_")]:
         del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    """The address of a PostgreSQL server that runs while the tests do."""
+    folders = [str(path) for path in Path("/usr/lib/postgresql").glob("*/bin")]
+    start = shutil.which("initdb", path=os.pathsep.join([os.environ["PATH"], *folders]))
+    if start is None:
+        pytest.skip("no PostgreSQL server is installed")
+    with tempfile.TemporaryDirectory(prefix="pg") as folder:
+        # The server refuses to run as root.
+        user: dict[str, Any] = {"user": "nobody"} if os.geteuid() == 0 else {}
+        if user:
+            shutil.chown(folder, "nobody")
+        data = f"{folder}/data"
+        made = [start, "-D", data, "-A", "trust", "-U", "crawler", "-N", "-E", "UTF8"]
+        subprocess.run(made, check=True, capture_output=True, cwd=folder, **user)
+        serve = [str(Path(start).resolve().with_name("postgres")), "-D", data, "-k", folder, "-F"]
+        with subprocess.Popen(
+            [*serve, "-c", "listen_addresses="], stderr=subprocess.PIPE, cwd=folder, **user
+        ) as server:
+            assert server.stderr is not None
+            for line in server.stderr:
+                if b"ready to accept" in line:
+                    break
+            yield f"postgresql:///postgres?host={folder}&user=crawler"
+            server.terminate()
+
+
+SHOP = ("http://shop.example/", "-q", "--delay", "0", "--store", "crawl.db")
+
+
+class Shop:
+    """A shop with a list of products, one in JSON-LD and one in microdata."""
+
+    PAGES: ClassVar = {
+        "/": "<title>Shop</title><a href=/a>A</a> <a href=/b>B</a> <a href=/c>C</a> "
+        "<a href=/a?by=price>",
+        "/a": '<title>A</title><script type="application/ld+json">{"@graph": [{"@type": "Product",'
+        '"name": "Duck & Co", "sku": "7", "offers": [{"name": "x", "price": "9.50", '
+        '"priceCurrency": "EUR"}]}]}</script>',
+        "/b": '<title>B</title><div itemscope itemtype="https://schema.org/Product">'
+        '<b itemprop="name">Duck &amp; Co</b><i itemprop=price content="9.50">9,50</i>'
+        '<i itemprop="priceCurrency">EUR</i></div>',
+        "/c": '<title>C</title><script type="application/ld+json">{broken</script>',
+    }
+
+    def answer(
+        self, host: str, target: str, _headers: Mapping[str, str], visits: int, /
+    ) -> DemoResponse:
+        if target not in self.PAGES:
+            return DemoResponse(404, {})
+        return DemoResponse(200, {"Content-Type": "text/html"}, self.PAGES[target].encode())
 
 
 def minicrawl(site: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -95,6 +159,161 @@ class TestOnTheCommandLine:
         assert without.returncode == 2
         assert "'half-life' of the store is unknown: install" in without.stderr
         assert minicrawl(installed, "top", "--store", "crawl.db", cwd=tmp_path).returncode == 0
+
+    @pytest.mark.parametrize("by", ["page", "site"])
+    def test_an_order_is_followed_explained_and_resumed(
+        self, installed: Path, tmp_path: Path, by: str
+    ) -> None:
+        crawl = ("crawl", "--demo", "--demo-pages", "100", "--strategy", "nearest", "-q")
+        more = ("--pages", "20", "--order-by", by, "--concurrency", "1", "--store", "crawl.db")
+        ran = minicrawl(installed, *crawl, *more, cwd=tmp_path)
+        assert ran.returncode == 0, ran.stderr
+        waiting = minicrawl(installed, "frontier", "--json", "--store", "crawl.db", cwd=tmp_path)
+        assert waiting.returncode == 0, waiting.stderr
+        pages = json.loads(waiting.stdout)
+        depths = [page["depth"] for page in pages]
+        assert len(depths) > 1
+        assert depths == sorted(depths)
+        told = ("explain", pages[0]["url"], "--store", "crawl.db")
+        assert minicrawl(installed, *told, cwd=tmp_path).returncode == 0
+        resumed = minicrawl(installed, *crawl[:4], "-q", *more[:2], *more[-2:], cwd=tmp_path)
+        assert resumed.returncode == 0, resumed.stderr
+        without = minicrawl(ROOT, "frontier", "--store", "crawl.db", cwd=tmp_path)
+        assert without.returncode == 2
+        assert "'nearest' is unknown" in without.stderr
+
+    def test_help_completion_and_messages_name_what_is_added(
+        self, installed: Path, tmp_path: Path
+    ) -> None:
+        told = "".join(minicrawl(installed, "crawl", "--help", cwd=tmp_path).stdout.split())
+        refused = minicrawl(installed, "crawl", "--strategy", "wrong", cwd=tmp_path)
+        for name in ("no-queries", "half-life", "nearest"):
+            assert f"|{name}" in told
+        assert "--sinkURL" in told
+        assert (refused.returncode, "nearest" in refused.stderr) == (2, True)
+
+    def test_a_filter_is_a_scope_that_a_resumed_crawl_keeps(
+        self, installed: Path, tmp_path: Path
+    ) -> None:
+        with DemoServer(Shop()) as server:
+            crawl = ("crawl", *SHOP, "--resolve", f"shop.example={server.address}")
+            first = minicrawl(
+                installed, *crawl, "--scope", "no-queries", "--pages", "1", cwd=tmp_path
+            )
+            assert first.returncode == 0, first.stderr
+            again = minicrawl(installed, *crawl, cwd=tmp_path)
+            assert again.returncode == 0, again.stderr
+            assert server.requests["http://shop.example/a?by=price"] == 0
+            without = minicrawl(ROOT, *crawl, cwd=tmp_path)
+        assert without.returncode == 2
+        assert "no-queries" in without.stderr
+        with Store.open(tmp_path / "crawl.db") as store:
+            states = {page.url: page.state for page in store.pages()}
+            (why,) = store.explain("http://shop.example/a?by=price").reasons
+        assert [url[-2:] for url in sorted(states) if states[url] == "fetched"] == [
+            *("e/", "/a", "/b", "/c")
+        ]
+        assert "scope" in why
+
+    def test_a_filter_that_raises_ends_the_crawl_with_its_name(
+        self, installed: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(_url: str) -> bool:
+            raise ValueError("too late")
+
+        monkeypatch.setattr(plugins, "required", lambda *_: broken)
+        gate = ScopeGate(Scope(), ["http://a.example/"])
+        assert not gate.has_filter
+        monkeypatch.setattr(scope_gate, "REACHES", {})
+        gate = ScopeGate(Scope(), ["http://a.example/"])
+        with pytest.raises(MinicrawlError, match=r"any.*too late.*http://a\.example/x"):
+            gate.refusal("http://a.example/x", 1, 0)
+
+    def test_a_check_is_listed_by_the_audit(self, installed: Path, tmp_path: Path) -> None:
+        crawl = ("crawl", "--demo", "--demo-pages", "100", "--pages", "40", "-q")
+        assert minicrawl(installed, *crawl, "--store", "crawl.db", cwd=tmp_path).returncode == 0
+        found = minicrawl(installed, "audit", "--store", "crawl.db", cwd=tmp_path)
+        assert "far-from-home" in found.stdout, found.stderr
+
+    def test_a_parser_makes_a_column(self, installed: Path, tmp_path: Path) -> None:
+        with DemoServer(Shop()) as server:
+            resolve = ("--resolve", f"shop.example={server.address}")
+            ran = minicrawl(installed, "crawl", *SHOP, *resolve, cwd=tmp_path)
+            assert ran.returncode == 0, ran.stderr
+        export = ("export", "shop.jsonl", "--with", "product", "--store", "crawl.db")
+        ran = minicrawl(installed, *export, cwd=tmp_path)
+        assert ran.returncode == 0, ran.stderr
+        lines = (tmp_path / "shop.jsonl").read_text(encoding="utf-8").splitlines()
+        found = {row["url"]: row["product"] for row in map(json.loads, lines)}
+        products = {url[-2:]: json.loads(text) for url, text in found.items() if text}
+        duck = {"name": "Duck & Co", "price": "9.50", "priceCurrency": "EUR"}
+        assert products == {"/a": {"sku": "7"} | duck, "/b": duck}
+        unknown = minicrawl(ROOT, *export, cwd=tmp_path)
+        assert unknown.returncode == 2, unknown.stderr
+
+    @pytest.mark.parametrize("sink", ["postgresql", "ftp://example.org/"])
+    def test_a_sink_that_nobody_adds_is_named(
+        self, installed: Path, tmp_path: Path, sink: str
+    ) -> None:
+        ran = minicrawl(installed, "crawl", "--demo", "--sink", sink, cwd=tmp_path)
+        assert ran.returncode == 2
+        assert "postgresql:" in ran.stderr
+        assert sink in ran.stderr
+
+
+class TestSinkToPostgresql:
+    def test_each_page_has_one_row_after_a_kill(
+        self, installed: Path, tmp_path: Path, postgresql: str
+    ) -> None:
+        crawl = [sys.executable, "-m", "minicrawl", "crawl", "--demo", "--demo-pages", "200", "-q"]
+        crawl += ["--store", "crawl.db", "--sink", postgresql]
+        path = {"PYTHONPATH": os.pathsep.join([str(installed), str(ROOT)])}
+        count = "SELECT count(*) FROM pages"
+        with psycopg.connect(postgresql, autocommit=True) as database:
+            running = subprocess.Popen(crawl, cwd=tmp_path, env=os.environ | path)
+            while running.poll() is None:
+                rows = database.execute("SELECT to_regclass('pages')").fetchall()
+                if rows[0][0] and database.execute(count).fetchall()[0][0] >= 20:
+                    running.kill()
+                    break
+            assert running.wait() == -signal.SIGKILL
+            ended = [*crawl, "--pages", "60"]
+            ran = subprocess.run(ended, cwd=tmp_path, env=os.environ | path, check=False)
+            assert ran.returncode == 0
+            rows = database.execute("SELECT url, reading, status, body FROM pages").fetchall()
+        with Store.open(tmp_path / "crawl.db") as store:
+            read = {page.url for page in store.pages(states=list(READ_STATES))}
+        assert {url for url, *_ in rows} == read
+        assert {reading for _, reading, *_ in rows} == {0}
+        assert all(status == 200 and body for _, _, status, body in rows)
+
+    @pytest.mark.usefixtures("added")
+    def test_a_page_that_is_handed_over_again_replaces_its_row(self, postgresql: str) -> None:
+        sink = plugins.entry_points(plugins.SINKS)["postgresql"].load()
+        page = PageRead(
+            url="http://a.example/twice",
+            status=200,
+            headers={"x": "\0\udcff"},
+            body=b"\0\xff",
+            title="first",
+            links=(),
+            encoding="utf-8",
+        )
+        with sink(postgresql) as put:  # type: ignore[operator]
+            for handed in (page, replace(page, title="s\0econd"), replace(page, reading=1)):
+                put(handed)
+        with psycopg.connect(postgresql) as database:
+            told = "SELECT reading, title, body FROM pages WHERE url = %s ORDER BY reading"
+            rows = database.execute(told, (page.url,)).fetchall()
+        assert rows == [(0, "second", b"\0\xff"), (1, "first", b"\0\xff")]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_is_short_and_imports_nothing_that_is_not_public(example: Path) -> None:
+    lines = [line for file in example.rglob("*.py") for line in file.read_text().splitlines()]
+    assert len(lines) < MOST_LINES or example.name == "minicrawl-example"
+    imported = {line.split()[1] for line in lines if re.match(r"(from|import) minicrawl[. ]", line)}
+    assert imported <= {"minicrawl", "minicrawl.ext"}
 
 
 def test_help_reads_entry_points_without_the_parsers_of_importlib(tmp_path: Path) -> None:

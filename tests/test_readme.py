@@ -215,6 +215,9 @@ class TestReadingOfReadme:
         (aged,) = readme.examples(f"<!-- numbers vary -->\n{block.replace('pages', 's old')}")
         assert aged.is_shown_by("read 1 min old\n")
         assert not loose.is_shown_by("read 7 hosts\n")
+        two_lines = block.replace("7", "7 pages\n1")
+        (both,) = readme.examples(f"<!-- numbers vary -->\n{two_lines}")
+        assert both.is_shown_by("1 pages\nread 7 pages\n")
         assert exact.is_shown_by("read  7 pages\n")
         assert not exact.is_shown_by("read  8 pages\n")
 

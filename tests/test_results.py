@@ -78,15 +78,29 @@ class TestRanks:
 
 class TestTables:
     def test_columns_have_a_value_for_each_page(self, store: Store) -> None:
-        assert {len(column) for column in store.columns("opic").values()} == {6}
+        assert {len(column) for column in store.pages().columns("opic").values()} == {6}
+        assert store.pages(2).columns()["rank"] == [1, 2]
+
+    def test_it_tells_its_size(self, store: Store) -> None:
+        table = store.pages(host="b.example")
+        assert len(table) == 2 == len(list(table)) == len(list(table))
+        assert "2 pages" in repr(table)
 
     def test_pandas(self, store: Store) -> None:
         pytest.importorskip("pandas")
-        table = store.to_pandas()
+        table = store.pages().to_pandas()
         assert list(table["url"]) == [row.url for row in store.pages()]
         assert np.isclose(table["importance"].sum(), 1)
         assert str(table["status"].dtype) == "Int16"
 
     def test_arrow(self, store: Store) -> None:
         pytest.importorskip("pyarrow")
-        assert store.to_arrow().column("url").to_pylist() == [row.url for row in store.pages()]
+        table = store.pages().to_arrow()
+        assert table.column("url").to_pylist() == [row.url for row in store.pages()]
+
+    def test_polars(self, store: Store) -> None:
+        polars = pytest.importorskip("polars")
+        table = store.pages().to_polars()
+        assert table["url"].to_list() == [row.url for row in store.pages()]
+        assert table["first_fetched"].dtype == polars.Datetime("us", "UTC")
+        assert table["status"].null_count() == 3

@@ -40,6 +40,7 @@ CREATE TABLE IF NOT EXISTS captures (
 );
 CREATE INDEX IF NOT EXISTS by_key ON captures (key);
 CREATE INDEX IF NOT EXISTS by_digest ON captures (digest) WHERE url IS NOT NULL;
+CREATE TABLE IF NOT EXISTS lines (place INTEGER PRIMARY KEY, line TEXT NOT NULL);  -- of the CDXJ
 """
 
 
@@ -55,18 +56,37 @@ class CaptureIndex:
         """Close the file and discard uncommitted changes."""
         self._connection.close()
 
-    def begin(self, end: int) -> None:
-        """Begin a transaction: roll back uncommitted changes, delete captures at or after `end`."""
+    def begin(self, end: int, of_file: int) -> None:
+        """Begin a transaction: roll back uncommitted changes, delete captures at or after `end`.
+
+        Lines before the place `of_file`, where the file that is written begins, are deleted, too.
+        """
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
         self._connection.execute("BEGIN IMMEDIATE")
         self._connection.execute("DELETE FROM captures WHERE place >= ?", (end,))
+        self._connection.execute("DELETE FROM lines WHERE place >= ? OR place < ?", (end, of_file))
 
-    def add(self, place: int, key: int, digest: str, at: float, url: str | None) -> None:
-        """Add a capture. `url` is None if the body is in another capture."""
+    def add(  # one argument for each column
+        self, place: int, key: int, digest: str, at: float, url: str | None, line: str
+    ) -> None:
+        """Add a capture, and its line of the file's CDXJ.
+
+        `url` is None if the body is in another capture.
+        """
         self._connection.execute(
             "INSERT INTO captures VALUES (?, ?, ?, ?, ?)", (place, key, digest, at, url)
         )
+        self._connection.execute("INSERT INTO lines VALUES (?, ?)", (place, line))
+
+    def has_lines(self, begin: int, end: int) -> bool:
+        """Return True if there is a line between two places."""
+        return next(self.lines(begin, end), None) is not None
+
+    def lines(self, begin: int, end: int) -> Iterator[str]:
+        """Yield the lines between two places, sorted as readers of CDXJ require."""
+        query = "SELECT line FROM lines WHERE place >= ? AND place < ? ORDER BY line"
+        yield from (line for (line,) in self._connection.execute(query, (begin, end)))
 
     def commit(self) -> None:
         """Commit the added captures."""
@@ -406,7 +426,7 @@ def _opened_to_read(file: Path, end: int) -> ArchiveIndex | None:
 
 
 def delete_index(folder: Path) -> None:
-    """Delete the index file. Processes that have it open keep their copy."""
+    """Delete the index file. Processes that have it open go on reading the deleted file."""
     for suffix in ("", "-wal", "-shm"):
         with suppress(OSError):
             (folder / f"{NAME}{suffix}").unlink()
@@ -437,7 +457,7 @@ def index_errors(folder: Path) -> Iterator[None]:
             text = f"{folder}: database or disk is full; everything committed before is safe"
             raise NoRoom(text) from error
         raise StoreError(
-            f"{folder}: {error} in its index, which can be deleted and is made again"
+            f"{folder}: {error} in the index: delete {NAME}, which is rebuilt on demand"
         ) from error
 
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from itertools import pairwise, zip_longest
 from pathlib import Path
+from typing import IO
 
 from minicrawl.archive.index import (
     ArchiveIndex,
@@ -22,19 +25,23 @@ from minicrawl.archive.index import (
 from minicrawl.archive.record import (
     Answer,
     Codec,
+    Header,
     RecordKind,
     beginning,
     check,
     dictionary_in,
     header_of,
     key_of,
+    plain_codec,
     read,
     read_head,
     read_packed,
     spare_dictionary,
+    unpacked,
 )
 from minicrawl.archive.segments import (
     Segments,
+    StoredPayload,
     held,
     held_alone,
     segment_of,
@@ -92,6 +99,17 @@ class ArchiveReader:
         rows = self.index.of_key(key_of(url), self.end)
         return [row for row in rows if self._is_of(row.place, url)]
 
+    def keys_of(self, fits: Callable[[Answer], object]) -> set[int]:
+        """Return the keys of the URLs with an answer that fits; its body is empty."""
+        return {row.key for row, head in self.heads() if fits(head)}
+
+    def heads(self) -> Iterator[tuple[IndexRow, Answer]]:
+        """Yield all answers without their bodies; damaged ones are left out."""
+        for row in self.index.rows(self.end):
+            if row.kind != RecordKind.DICTIONARY:
+                with suppress(Damaged):
+                    yield row, read_head(self.segments.beginning(row.place), self.codec)
+
     def answer(self, place: int) -> Answer:
         """Return the answer at `place`. A revisit gets the body of its original."""
         with _named(place):
@@ -106,21 +124,35 @@ class ArchiveReader:
             headers = found.headers or original.headers
             return found._replace(body=original.body, kind=original.kind, headers=headers)
 
+    def shown(self, place: int) -> Answer:
+        """Return the answer at `place`; for an unchanged page, the DOM of its last rendering."""
+        found = self.answer(place)
+        if found.status != HTTPStatus.NOT_MODIFIED:
+            return found
+        rows = [row for row in self.versions(found.url) if row.place <= place]
+        chosen = rows[last_page(rows) - 1]
+        return found if chosen.place == place else self.answer(chosen.place)
+
     def check(self, place: int) -> None:
         """Raise `Damaged` where `answer` would, without holding a body in memory."""
         with _named(place):
-            record = self.segments.read(place)
-            check(record, self.codec)
-            header = header_of(record)
+            header = self._check(place)
             if header.kind == RecordKind.REVISIT:
                 body = self.place_of_body(header.digest)
                 if body is None:
                     raise Damaged(_NO_BODY)
-                check(self.segments.read(body), self.codec)
+                self._check(body)
+
+    def _check(self, place: int) -> Header:
+        header = self.segments.header(place)
+        if not self.segments.is_whole(place, header.record_bytes):
+            raise Damaged("its checksum is wrong")
+        check(header, StoredPayload(self.segments, place, header), self.codec)
+        return header
 
     def beginning(self, place: int, count: int) -> bytes:
         """Return the first `count` bytes of head and body of the record at `place`."""
-        return beginning(self.segments.read(place), self.codec, count)
+        return beginning(self.segments.beginning(place), self.codec, count)
 
     def place_of_body(self, digest: bytes) -> int | None:
         """Return the place of the record that has the body with this digest, or None."""
@@ -131,12 +163,21 @@ class ArchiveReader:
                     return place
         return None
 
-    def has_body_of(self, place: int, record: bytes) -> bool:
+    def has_body_of(self, place: int, record: bytes, payload: IO[bytes] | None = None) -> bool:
         """Return True if the record at `place` has the body of `record`, which is not sealed yet.
 
-        Either may be damaged, or have another body with the same digest.
+        Its payload may be in a file. Either record may be damaged, or have another body with the
+        same digest.
         """
         try:
+            if payload is not None:
+                payload.seek(0)
+                # A decompressor cannot read two streams at once.
+                content = unpacked(header_of(record), payload, plain_codec())
+                header = self._check(place)
+                stored = StoredPayload(self.segments, place, header)
+                both = zip_longest(content, unpacked(header, stored, self.codec))
+                return next(both) is not None and all(one == other for one, other in both)
             original = read(self.segments.read(place), self.codec)
             return original.body == read_packed(record, self.codec).body
         except Damaged:
@@ -156,15 +197,26 @@ class ArchiveReader:
         reports the damage.
         """
         try:
-            return read_head(self.segments.read(place), self.codec).url == url
+            return read_head(self.segments.beginning(place), self.codec).url == url
         except Damaged:
             return True
 
 
 def last_page(rows: Sequence[IndexRow]) -> int:
-    """Return the 1-based number of the last version that is not a failure, or 0."""
-    numbered = reversed([*enumerate(rows, 1)])
-    return next((number for number, row in numbered if row.kind != RecordKind.FAILURE), 0)
+    """Return the 1-based number of the last version that is not a failure, or 0.
+
+    If that has the body of the response that was rendered last, it is the rendered DOM.
+    """
+    pages = [(number, row) for number, row in enumerate(rows, 1) if row.kind != RecordKind.FAILURE]
+    if not pages:
+        return 0
+    last, row = pages[-1]
+    if row.kind == RecordKind.REVISIT:
+        pairs = pairwise(pages)
+        rendered = [(of, dom) for (_, of), (dom, one) in pairs if one.kind == RecordKind.RENDERED]
+        if rendered and rendered[-1][0].digest == row.digest:
+            return rendered[-1][1]
+    return last
 
 
 def _no_urls(_keys: set[int]) -> Mapping[int, str]:
@@ -206,7 +258,7 @@ def _names(reader: ArchiveReader, found: Found) -> tuple[list[str], set[int]]:
             urls.append("a dictionary")
             continue
         try:
-            url = read_head(reader.segments.read(row.place), reader.codec).url
+            url = read_head(reader.segments.beginning(row.place), reader.codec).url
             is_right = key_of(url) == row.key
         except Damaged:
             is_right = False

@@ -1,28 +1,41 @@
-"""Body digests: they identify equal bodies, so that each body is stored once.
+"""Records: one answer of a server as bytes.
 
-Laws: bodies with the same digest are the same body. Two bodies may share hash and length, by chance
-or by an attacker's design; they then get different numbers, and only comparing the bodies
-themselves decides which number applies.
+    magic and checksum    8 bytes
+    header                44 bytes: kind, dictionary, lengths, key of the URL, time, body digest
+    payload               head (JSON: URL, status, headers) and body, compressed together
 
-hash      the content hash that the crawl computes anyway; a second hash just for the archive would
-          add a fifth to the time that packing a body takes
-digest    the hash, the length and a number
+Workers pack records without time and checksum; the archive adds both (`seal`). A body that the
+archive already has becomes a revisit: a record with the digest of the body, and only a head.
+
+Compressing head and body together saves a second zstd frame and lets both use one dictionary. The
+header stays uncompressed, so that an index can be rebuilt without decompressing anything.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from functools import lru_cache, partial
 from hashlib import blake2b, sha256
 from pathlib import Path
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+from tempfile import NamedTemporaryFile
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 from zlib import crc32
 
 from minicrawl.errors import Damaged
-from minicrawl.model import FailureKind, Moved, Request, Response
+from minicrawl.model import (
+    Failed,
+    FailureKind,
+    FetchResult,
+    Moved,
+    Refused,
+    Request,
+    Response,
+    Unchanged,
+    Wire,
+)
 from minicrawl.web.encoding import decode
 from minicrawl.web.responses import DocumentType, parse_content_type, type_of
 
@@ -38,8 +51,8 @@ if TYPE_CHECKING:
 # themselves decides which number applies.
 #
 # hash      the content hash that the crawl computes anyway; a second hash just for the archive
-# would add a fifth to the time that packing a body takes digest    the hash, the length and a
-# number
+#           would add a fifth to the time that packing a body takes
+# digest    the hash, the length and a number
 
 HASH_BYTES = 8
 _LENGTH_BYTES, _NUMBER_BYTES = 6, 2
@@ -86,6 +99,11 @@ class BodyHasher:
         self._hash.update(piece)
         self._length += len(piece)
 
+    @property
+    def made(self) -> bytes:
+        """Digest with number 0 of the bytes fed so far."""
+        return self._hash.digest() + self._length.to_bytes(_LENGTH_BYTES + _NUMBER_BYTES, "little")
+
     def has_made(self, digest: bytes) -> bool:
         """Return True if `digest`, apart from its number, fits the bytes fed so far."""
         code = self._hash.digest()
@@ -96,6 +114,15 @@ class BodyHasher:
 
 # ================================================================ record
 
+
+class PieceSource(Protocol):
+    """Bytes that are read piece by piece."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, at most `size`; none at the end."""
+        ...
+
+
 MAGIC = b"\x8fmp1"
 _LAYOUT = Struct("<4sIBBHIIqd16s")
 HEADER_BYTES = _LAYOUT.size
@@ -104,12 +131,16 @@ _AT_OFFSET = HEADER_BYTES - 24  # the time is the field before the digest
 CHECKED_FROM = 8
 """Offset of the first checksummed byte, after magic and checksum."""
 _CHECKED_AT_ONCE = 1 << 18
+MOST_OF_A_HEAD = 1 << 20
+"""Most bytes of a payload that hold the head, however badly it is compressed."""
 _FAST = {"window_log": 19, "hash_log": 14, "chain_log": 14, "search_log": 1, "min_match": 7}
 """zstd level 1, tuned for pages: long matches, and a larger hash table that finds more of them.
 
 Level 3 makes records of manuals 10 % smaller and their crawls 10 % slower.
 """
 _HEADS = json.JSONEncoder(separators=(",", ":"))
+MOST_HEAD_BYTES = 1 << 16
+"""Maximum bytes of a head as received; a record that has one byte more says that it is cut."""
 
 
 class RecordKind(IntEnum):
@@ -120,10 +151,13 @@ class RecordKind(IntEnum):
     REVISIT = 3  # no body: another record has the same one
     DICTIONARY = 4  # a zstd dictionary that other records need
     FAILURE = 5  # the body of a failure, such as a 404
+    RENDERED = 6  # the DOM after the scripts of the response before it
 
 
 WITH_BODY = (RecordKind.PAGE, RecordKind.TEXT)
 """Kinds of records with archived page content."""
+ALONE = (RecordKind.FAILURE, RecordKind.RENDERED)
+"""Kinds of records whose bodies no other record shares: they are no responses of a page."""
 
 
 class Header(NamedTuple):
@@ -137,6 +171,11 @@ class Header(NamedTuple):
     key: int
     at: float
     digest: bytes
+
+    @property
+    def body_bytes(self) -> int:
+        """Length of the body, as its digest says."""
+        return int.from_bytes(self.digest[HASH_BYTES:_NUMBER_OFFSET], "little")
 
     @property
     def record_bytes(self) -> int:
@@ -154,8 +193,9 @@ class Answer(NamedTuple):
     at: float
     kind: RecordKind
     cut: str = ""  # why the body is incomplete
-    spelled: str = ""  # the URL as requested, if different
+    request_url: str = ""  # the URL as requested, if different
     digest: bytes = EMPTY
+    wire: Wire | None = None  # not in older records
 
 
 def key_of(url: str) -> int:
@@ -168,7 +208,7 @@ def key_of(url: str) -> int:
 
 
 class Codec:
-    """Compressor and decompressor with numbered dictionaries; number 0 is no dictionary."""
+    """Compressor and decompressor with numbered dictionaries; number 0 means none."""
 
     def __init__(self, dictionary: Callable[[int], bytes]) -> None:
         """`dictionary` returns a dictionary by its number, or raises `Damaged`."""
@@ -200,8 +240,13 @@ def _no_dictionary(number: int) -> bytes:
     raise Damaged(f"dictionary {number} is not there")
 
 
-PLAIN = Codec(_no_dictionary)
-"""Codec of records that use no dictionary."""
+def plain_codec() -> Codec:
+    """Return a new codec for records that use no dictionary."""
+    return Codec(_no_dictionary)
+
+
+PLAIN = plain_codec()
+"""Codec of records that use no dictionary. A codec does one thing at a time."""
 
 
 def pack(  # the optional arguments are keyword-only
@@ -211,20 +256,44 @@ def pack(  # the optional arguments are keyword-only
     codec: Codec,
     *,
     number: int,
-    spelled: str = "",
+    request_url: str = "",
     content: int | None = None,
 ) -> bytes:
     """Return the record of an answer, without time and checksum; `seal` adds them.
 
     `content` is the hash of the body, if already known.
     """
-    head = _head(url, response, spelled)
+    head = _head(url, response, request_url)
     payload = codec.compressor(number).compress(head + response.body)
     digest = digest_of(response.body, content)
     header = Header(
         kind, DigestKind.CONTENT, number, len(payload), len(head), key_of(url), 0.0, digest
     )
     return _with_header(header, payload)
+
+
+def pack_spooled(url: str, response: Response, body: IO[bytes], payload: IO[bytes]) -> bytes:
+    """Return the header of a response whose body is in a file, and write its payload.
+
+    Any thread may call this: it has a compressor of its own.
+    """
+    head, hasher, size = _head(url, response, ""), BodyHasher(DigestKind.CONTENT), body.seek(0, 2)
+    packer = plain_codec().compressor(0).compressobj(size=len(head) + size)
+    body.seek(0)
+    payload.write(packer.compress(head))
+    for piece in pieces(body):
+        hasher.add(piece)
+        payload.write(packer.compress(piece))
+    payload.write(packer.flush())
+    kinds = RecordKind.PAGE, DigestKind.CONTENT
+    header = Header(*kinds, 0, payload.tell(), len(head), key_of(url), 0.0, hasher.made)
+    return _with_header(header, b"")
+
+
+def pieces(file: PieceSource) -> Iterator[bytes]:
+    """Yield the rest of a file in pieces."""
+    while piece := file.read(_CHECKED_AT_ONCE):
+        yield piece
 
 
 def pack_dictionary(number: int, content: bytes) -> bytes:
@@ -267,10 +336,26 @@ def with_digest_of(record: bytes, other: Header) -> bytes:
 
 def seal(record: bytes, at: float) -> bytes:
     """Return the record completed with its time and checksum."""
+    payload = memoryview(record)[HEADER_BYTES:]
+    return b"".join((sealed_header(record, at, [payload]), payload))
+
+
+def sealed_header(record: bytes, at: float, payload: Iterable[bytes | memoryview]) -> bytes:
+    """Return the header of a record with this payload, completed with time and checksum."""
     begin = record[CHECKED_FROM:_AT_OFFSET] + _AT.pack(at)
-    rest = memoryview(record)[_AT_OFFSET + _AT.size :]
-    checksum = crc32(rest, crc32(begin))
-    return b"".join((record[:4], checksum.to_bytes(4, "little"), begin, rest))
+    begin += record[_AT_OFFSET + _AT.size : HEADER_BYTES]
+    checksum = crc32(begin)
+    for piece in payload:
+        checksum = crc32(piece, checksum)
+    return b"".join((record[:4], checksum.to_bytes(4, "little"), begin))
+
+
+def repacked(record: bytes, number: int, codec: Codec) -> bytes:
+    """Return the sealed record, compressed with another dictionary."""
+    header = header_of(record)
+    payload = codec.compressor(number).compress(_content(record, header, codec))
+    changed = header._replace(dictionary=number, payload_bytes=len(payload))
+    return seal(_with_header(changed, payload), header.at)
 
 
 def numbered(record: bytes, number: int) -> bytes:
@@ -284,13 +369,16 @@ def _with_header(header: Header, payload: bytes) -> bytes:
     return _LAYOUT.pack(MAGIC, 0, *header) + payload
 
 
-def _head(url: str, response: Response, spelled: str) -> bytes:
+def _head(url: str, response: Response, request_url: str) -> bytes:
     fields: dict[str, object] = {"url": url, "status": response.status}
     fields["headers"] = dict(response.headers)
     if response.cut is not None:
         fields["cut"] = response.cut_detail or str(response.cut)
-    if spelled and spelled != url:
-        fields["spelled"] = spelled
+    if request_url and request_url != url:
+        fields["spelled"] = request_url
+    if (wire := response.wire) is not None:
+        heads = (head[: MOST_HEAD_BYTES + 1].decode("latin-1") for head in wire[:2])
+        fields["wire"] = [*heads, *wire[2:]]
     return _HEADS.encode(fields).encode()
 
 
@@ -326,24 +414,32 @@ def read(record: bytes, codec: Codec) -> Answer:
     return _answer(head, body, header)
 
 
-def check(record: bytes, codec: Codec) -> None:
-    """Raise `Damaged` where `read` would, but decompress the body in pieces, in bounded memory."""
-    import zstandard
+def check(header: Header, payload: PieceSource, codec: Codec) -> None:
+    """Raise `Damaged` where `read` would, but decompress the body in pieces, in bounded memory.
 
-    if not is_whole(record):
-        raise Damaged("its checksum is wrong")
-    header = header_of(record)
+    The caller has verified the checksum.
+    """
     hasher = BodyHasher(header.digest_kind)
-    try:
-        stream = codec.decompressor(header.dictionary).stream_reader(_payload(record, header))
-        head = stream.read(header.head_bytes)
-        while piece := stream.read(_CHECKED_AT_ONCE):
-            hasher.add(piece)
-    except (zstandard.ZstdError, MemoryError) as error:
-        raise Damaged(f"it cannot be decompressed ({error})") from error
+    content = unpacked(header, payload, codec)
+    head = next(content)
+    for piece in content:
+        hasher.add(piece)
     if header.kind != RecordKind.REVISIT:
         _check_digest(header, hasher)
     _answer(head, b"", header)
+
+
+def unpacked(header: Header, payload: PieceSource, codec: Codec) -> Iterator[bytes]:
+    """Yield the head of a record, then its body in pieces of equal size."""
+    import zstandard
+
+    try:
+        source: Any = payload  # its type says IO, and it only calls `read`
+        stream = codec.decompressor(header.dictionary).stream_reader(source)
+        yield stream.read(header.head_bytes)
+        yield from pieces(stream)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise Damaged(f"it cannot be decompressed ({error})") from error
 
 
 def _check_digest(header: Header, hasher: BodyHasher) -> None:
@@ -372,7 +468,7 @@ def beginning(record: bytes, codec: Codec, count: int) -> bytes:
 def dictionary_in(record: bytes) -> bytes:
     """Return the dictionary of a record."""
     if not is_whole(record) or header_of(record).kind != RecordKind.DICTIONARY:
-        raise Damaged("it is no dictionary")
+        raise Damaged("not a dictionary")
     return record[HEADER_BYTES:]
 
 
@@ -404,11 +500,19 @@ def _answer(head: bytes, body: bytes, header: Header) -> Answer:
             at=header.at,
             kind=RecordKind(header.kind),
             cut=str(fields.get("cut", "")),
-            spelled=str(fields.get("spelled", "")),
+            request_url=str(fields.get("spelled", "")),
             digest=header.digest,
+            wire=_wire(fields["wire"]) if "wire" in fields else None,
         )
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise Damaged(f"its head cannot be read ({error})") from error
+
+
+def _wire(fields: Any) -> Wire:
+    """Return the heads of a record. Any error of these types means that it is damaged."""
+    request, response, address, protocols, cipher = fields
+    heads = request.encode("latin-1"), response.encode("latin-1")
+    return Wire(*heads, str(address), tuple(map(str, protocols)), str(cipher))
 
 
 # ================================================================ packing
@@ -419,6 +523,8 @@ def _answer(head: bytes, body: bytes, header: Header) -> Answer:
 # travel between processes. If a dictionary cannot be read, the record is larger, but never lost.
 
 _SPARE = "dictionary-{:04}"
+PAYLOAD = "payload-"
+"""Beginning of the names of files with payloads on their way to the archive."""
 _MOST_READ = 1 << 20
 _WITHOUT_MARKUP = (DocumentType.TEXT, DocumentType.MARKDOWN)
 _CUT = f"text of the first {_MOST_READ:,} bytes"
@@ -441,7 +547,7 @@ class AnswerPacker:
     """Makes records of answers, with dictionaries from the archive's folder."""
 
     def __init__(self, folder: Path, *, only_text: bool = False) -> None:
-        self.only_text = only_text
+        self.only_text, self._folder = only_text, folder
         self._codec = Codec(lambda number: spare_dictionary(folder, number))
 
     def pack(self, request: Request, response: Response, content: int | None = None) -> bytes:
@@ -454,9 +560,40 @@ class AnswerPacker:
             return self._pack_with_dictionary(RecordKind.TEXT, request, found)
         return self._pack_with_dictionary(RecordKind.PAGE, request, response, content)
 
+    def pack_other(self, request: Request, refused: Refused) -> Refused:
+        """Return the result with the record of the file that it is, if whole files are kept.
+
+        The payload of a long one is left in a file in the archive's folder, which `taken` opens. On
+        a full disk there is no record.
+        """
+        answer = refused.answer
+        if answer is None or self.only_text:
+            return refused._replace(answer=None)
+        path, bare = "", answer._replace(headers={}, body=b"", spooled=None, wire=None)
+        if answer.spooled is None:
+            return refused._replace(answer=bare._replace(record=self.pack(request, answer)))
+        try:
+            with (
+                answer.spooled as body,
+                NamedTemporaryFile(dir=self._folder, prefix=PAYLOAD, delete=False) as payload,
+            ):
+                path = payload.name
+                record = pack_spooled(request.url, answer, body, payload)
+        except OSError:
+            if path:
+                Path(path).unlink(missing_ok=True)
+            return refused._replace(answer=None)
+        return refused._replace(answer=bare._replace(record=record), payload=path)
+
     def pack_failure(self, request: Request, answer: Response) -> bytes:
         """Return the record of a failure's body, such as an error page."""
         return self._pack_with_dictionary(RecordKind.FAILURE, request, answer)
+
+    def pack_rendered(self, request: Request, response: Response) -> bytes:
+        """Return the record of a page after its scripts, or of its text."""
+        if self.only_text:
+            return self.pack(request, response)
+        return self._pack_with_dictionary(RecordKind.RENDERED, request, response)
 
     def pack_text(self, request: Request, response: Response, text: str) -> bytes:
         """Return the record of an answer with `text`, as its parser extracted it, for a body."""
@@ -466,9 +603,9 @@ class AnswerPacker:
     def _pack_with_dictionary(
         self, kind: RecordKind, request: Request, response: Response, content: int | None = None
     ) -> bytes:
-        spelled = request.spelled or ""
+        request_url = request.request_url or ""
         packed = partial(
-            pack, kind, request.url, response, self._codec, spelled=spelled, content=content
+            pack, kind, request.url, response, self._codec, request_url=request_url, content=content
         )
         try:
             return packed(number=request.dictionary)
@@ -476,9 +613,9 @@ class AnswerPacker:
             return packed(number=0)
 
 
-def pack_redirect(url: str, status: int, target: str) -> bytes:
+def pack_redirect(url: str, status: int, target: str, wire: Wire | None = None) -> bytes:
     """Return the record of a redirect. Bodies of redirects are not read."""
-    answer = Response(status=status, headers={"location": target}, body=b"")
+    answer = Response(status=status, headers={"location": target}, body=b"", wire=wire)
     return pack(RecordKind.PAGE, url, answer, PLAIN, number=0)
 
 
@@ -487,9 +624,37 @@ def pack_file(url: str, came: object) -> bytes | None:
     match came:
         case Response():
             return pack(RecordKind.PAGE, url, came, PLAIN, number=0)
-        case Moved(status=status, target=target):
-            return pack_redirect(url, status, target)
+        case Moved(status=status, target=target, wire=wire):
+            return pack_redirect(url, status, target, wire)
     return None
+
+
+def pack_any(url: str, fetched: FetchResult) -> bytes | None:
+    """Return the record of a response that no worker has packed, or None without a response."""
+    if isinstance(fetched, Failed) and fetched.answer is not None:
+        return pack(RecordKind.FAILURE, url, fetched.answer, PLAIN, number=0)
+    return pack_file(url, fetched)
+
+
+def record_of(url: str, fetched: FetchResult) -> bytes | None:
+    """Return the record of a fetch result of a worker, empty if the page is unchanged, or None."""
+    match fetched:
+        case Response():
+            return fetched.record or None
+        case Moved():
+            return pack_redirect(url, fetched.status, fetched.target, fetched.wire)
+        case Unchanged():
+            return b""
+        case Failed(answer=Response() as answer) | Refused(answer=Response() as answer):
+            return answer.record or None
+    return None
+
+
+def taken(path: str) -> IO[bytes]:
+    """Open the payload that a worker has left, and remove its name."""
+    file = Path(path).open("rb")  # noqa: SIM115  # the archive closes it
+    Path(path).unlink()
+    return file
 
 
 def text_of(body: bytes, content_type: str | None) -> str:

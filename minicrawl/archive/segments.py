@@ -55,7 +55,13 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from minicrawl.archive.record import CHECKED_FROM, HEADER_BYTES, Header, header_of
+from minicrawl.archive.record import (
+    CHECKED_FROM,
+    HEADER_BYTES,
+    MOST_OF_A_HEAD,
+    Header,
+    header_of,
+)
 from minicrawl.errors import Damaged, NoRoom, StoreError
 from minicrawl.own_files import open_own
 
@@ -167,6 +173,12 @@ class Segments:
         begin = self.read_bytes(place, HEADER_BYTES)
         return begin + self.read_bytes(place + HEADER_BYTES, header_of(begin).payload_bytes)
 
+    def beginning(self, place: int) -> bytes:
+        """Return the record at `place`, or as much of a large one as its head can need."""
+        begin = self.read_bytes(place, HEADER_BYTES)
+        count = min(header_of(begin).payload_bytes, MOST_OF_A_HEAD)
+        return begin + self.read_bytes(place + HEADER_BYTES, count)
+
     def header(self, place: int) -> Header:
         """Return the header of the record at `place`."""
         return header_of(self.read_bytes(place, HEADER_BYTES))
@@ -233,6 +245,7 @@ class Segments:
             if newest is not None and newest.valid_from < begin:  # it was committed
                 path.rename(self.folder / _PRUNED)
                 sync(self.folder)
+            # Renamed when complete: a reader finds the old marker or the new one, never a part.
             draft.write_text(f"{begin} {end}\n", "ascii")
             sync(draft)
             draft.rename(path)
@@ -260,6 +273,20 @@ class Segments:
                     self.path(number).unlink()
                 elif self.length(number) > keep:
                     os.truncate(self.path(number), keep)
+
+
+class StoredPayload:
+    """Payload of the record at a place, read piece by piece."""
+
+    def __init__(self, segments: Segments, place: int, header: Header) -> None:
+        self._segments, self._at = segments, place + HEADER_BYTES
+        self._end = place + header.record_bytes
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, at most `size`."""
+        piece = self._segments.read_bytes(self._at, min(size, self._end - self._at))
+        self._at += len(piece)
+        return piece
 
 
 def held(folder: Path) -> int | None:

@@ -2,42 +2,36 @@
 
 Laws: each record is a gzip member, so that a reader can start anywhere. A body that is in the file
 already becomes a revisit. Bodies are written decoded; headers that describe the original encoding
-keep their values under other names. Request records are reconstructed: only their URL is known.
+keep their values under other names. All other bytes of a head are those of the network, if the
+archive has them; heads in older archives are reconstructed from their headers.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 import shutil
 from base64 import b32encode
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha1, sha256
 from http import HTTPStatus
-from io import BytesIO
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Self
+from typing import BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 from uuid import NAMESPACE_URL, uuid5
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+from zlib import DEFLATED, MAX_WBITS, compressobj
 
-from minicrawl.archive.index import index_errors, open_captures
-from minicrawl.archive.record import Answer, Codec, RecordKind, key_of, read_packed
-from minicrawl.archive.segments import (
-    FIRST,
-    disk_errors,
-    offset_of,
-    place_at,
-    segment_of,
-    sync,
-    write_at,
+from minicrawl.archive.record import (
+    MOST_HEAD_BYTES,
+    Answer,
+    RecordKind,
 )
-from minicrawl.model import KeptAnswer
-from minicrawl.own_files import refuse_links, scratch
+from minicrawl.model import Wire
+from minicrawl.own_files import scratch
 from minicrawl.version import __version__
 from minicrawl.wording import iso
 
@@ -46,9 +40,18 @@ _UNCHANGED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _HTTP = "application/http;msgtype="
 _FIELDS = "application/warc-fields"
 _OF_THE_WAY = frozenset(("content-encoding", "transfer-encoding", "content-length"))
+_OF_THE_WAY_LINE = re.compile(
+    rb"(?mi)^(content-encoding|transfer-encoding|content-length)[\t ]*:([^\n]*)"
+)
+_BLANK_LINE = re.compile(rb"\n\r?\n\Z")
 SMALL, QUICK = 6, 3
 """Levels of gzip: they compress manuals to 18 % and 21 %, and QUICK takes half of the time."""
 _WWW = re.compile(r"^www\d*\.")
+
+
+NOTHING_KNOWN: Mapping[str, str] = {}
+MOST_SEEDS = 100
+"""Maximum number of seeds that a warcinfo record lists."""
 
 
 class Capture(NamedTuple):
@@ -65,6 +68,11 @@ class Capture(NamedTuple):
     rank: int  # 0 while it is unknown, and for resources that are not pages
     importance: float
     hops: int
+    wire: Wire | None = None
+    length: int | None = None
+    """Length of a body that is not in memory."""
+    is_rendered: bool = False
+    """True for the DOM after the scripts of the response before it."""
 
 
 def capture_of(
@@ -78,7 +86,7 @@ def capture_of(
 ) -> Capture:
     """Return the capture of an archived answer. `at` is its time, if it has another one."""
     return Capture(
-        url=answer.spelled or answer.url,
+        url=answer.request_url or answer.url,
         status=answer.status,
         headers=answer.headers,
         body=answer.body,
@@ -89,6 +97,8 @@ def capture_of(
         rank=rank,
         importance=importance,
         hops=hops,
+        wire=answer.wire,
+        is_rendered=answer.kind is RecordKind.RENDERED,
     )
 
 
@@ -117,21 +127,27 @@ class WarcWriter:
         self._file, self._name, self._level = file, name, level
         self.offset = offset
         """Offset of the next record."""
+        self._last = ("", "")  # URL and record of the last response
 
-    def write(self, captures: Iterable[Capture], made_at: float) -> Iterator[CdxLine]:
+    def write(
+        self, captures: Iterable[Capture], made_at: float, about: Mapping[str, str] = NOTHING_KNOWN
+    ) -> Iterator[CdxLine]:
         """Write a complete file, and yield the index line of each capture."""
-        self.begin(made_at)
+        self.begin(made_at, about)
         originals: dict[str, Original] = {}
         for capture in captures:
+            if capture.is_rendered:
+                self.add_rendered(capture)
+                continue
             digest = payload_digest(capture.body)
             yield self.add(capture, digest, originals.get(digest) if capture.body else None)
             originals.setdefault(digest, Original(capture.url, capture.at))
 
-    def begin(self, made_at: float) -> None:
-        """Write the warcinfo record."""
+    def begin(self, made_at: float, about: Mapping[str, str] = NOTHING_KNOWN) -> None:
+        """Write the warcinfo record; `about` has the facts of `crawl_facts`."""
         fields = {"software": f"minicrawl/{__version__}", "format": "WARC File Format 1.1"}
         named = {"WARC-Filename": self._name, "Content-Type": _FIELDS}
-        self._record("warcinfo", iso(made_at), named, _fields(fields))
+        self._record("warcinfo", iso(made_at), named, _fields({**fields, **about}))
 
     def add(self, capture: Capture, digest: str, original: Original | None) -> CdxLine:
         """Write one capture. `original` is the earlier one with the same body, if any."""
@@ -140,6 +156,42 @@ class WarcWriter:
         line = CdxLine(capture, digest, begin, self.offset - begin, original is not None)
         self._beside(capture, answer)
         return line
+
+    def add_file(
+        self, capture: Capture, digest: str, body: Callable[[], Iterable[bytes]]
+    ) -> Iterator[int]:
+        """Write a response whose body comes in pieces; yield the bytes so far after each piece."""
+        start = self.offset
+        head = http_head(capture)
+        named = {
+            "WARC-Target-URI": capture.url,
+            "WARC-Payload-Digest": digest,
+            "Content-Type": f"{_HTTP}response",
+        }
+        named |= _travelled(capture.wire)
+        if capture.cut:
+            named["WARC-Truncated"] = truncated(capture.cut)
+        block = sha1(head, usedforsecurity=False)
+        for piece in body():
+            block.update(piece)
+        length = len(head) + (capture.length or 0)
+        of_record = "response", _moment(capture.at), named
+        identity, begin = self._begun(*of_record, shown_digest(block.digest()), length)
+        packer = compressobj(self._level, DEFLATED, 16 + MAX_WBITS)
+        for piece in chain((begin, head), body(), (b"\r\n\r\n",)):
+            self._put(packer.compress(piece))
+            yield self.offset - start
+        self._put(packer.flush())
+        yield self.offset - start
+        self._beside(capture, identity)
+
+    def add_rendered(self, capture: Capture) -> None:
+        """Write a DOM as a conversion of its response, which is never written in its place."""
+        named = {"WARC-Target-URI": capture.url, "Content-Type": "text/html; charset=utf-8"}
+        url, response = self._last
+        if url == capture.url:
+            named["WARC-Refers-To"] = response
+        self._record("conversion", _moment(capture.at), named, capture.body)
 
     def add_text(self, url: str, date: str, text: str) -> None:
         """Write the text of a page as a record of its own, as files of texts (WET) have it."""
@@ -153,24 +205,30 @@ class WarcWriter:
             "WARC-Payload-Digest": digest,
             "Content-Type": f"{_HTTP}response",
         }
+        named |= _travelled(capture.wire)
         if capture.cut:
-            named["WARC-Truncated"] = _truncated(capture.cut)
+            named["WARC-Truncated"] = truncated(capture.cut)
+        elif capture.wire is not None and len(capture.wire.response) > MOST_HEAD_BYTES:
+            named["WARC-Truncated"] = "length"
         if original is None:
             block = http_head(capture) + capture.body
-            return self._record("response", iso(capture.at), named, block)
+            return self._record("response", _moment(capture.at), named, block)
         named["WARC-Profile"] = _UNCHANGED if capture.is_confirmed else _PROFILE
         named["WARC-Refers-To-Target-URI"] = original.url
-        named["WARC-Refers-To-Date"] = iso(original.at)
-        return self._record("revisit", iso(capture.at), named, http_head(capture))
+        named["WARC-Refers-To-Date"] = _moment(original.at)
+        return self._record("revisit", _moment(capture.at), named, http_head(capture))
 
     def _beside(self, capture: Capture, answer: str) -> None:
         """Write the request, and the crawl's metadata of the page."""
-        date = iso(capture.at)
+        self._last = capture.url, answer
+        date = _moment(capture.at)
         named = {"WARC-Target-URI": capture.url, "WARC-Concurrent-To": answer}
-        parts = urlsplit(capture.url)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        request = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
-        self._record("request", date, named | {"Content-Type": f"{_HTTP}request"}, request)
+        said = named | {"Content-Type": f"{_HTTP}request"} | _travelled(capture.wire)
+        request = capture.wire.request if capture.wire is not None else b""
+        if len(request) > MOST_HEAD_BYTES:
+            said["WARC-Truncated"] = "length"
+        request = request[:MOST_HEAD_BYTES] or _reconstructed(capture.url)
+        self._record("request", date, said, request)
         known = {"importance": f"{capture.importance:.12g}"}
         if capture.rank:
             known["rank"] = str(capture.rank)
@@ -178,30 +236,87 @@ class WarcWriter:
         self._record("metadata", date, named | {"Content-Type": _FIELDS}, _fields(known))
 
     def _record(self, kind: str, date: str, named: Mapping[str, str], block: bytes) -> str:
-        identity = f"<urn:uuid:{uuid5(NAMESPACE_URL, f'{self._name} {self.offset}')}>"
-        head = {"WARC-Type": kind, "WARC-Record-ID": identity, "WARC-Date": date, **named}
-        head["WARC-Block-Digest"] = payload_digest(block)
-        head["Content-Length"] = str(len(block))
-        content = b"WARC/1.1\r\n" + _fields(head) + b"\r\n" + block + b"\r\n\r\n"
-        packed = gzip.compress(content, self._level, mtime=0)
-        self._file.write(packed)
-        self.offset += len(packed)
+        identity, begin = self._begun(kind, date, named, payload_digest(block), len(block))
+        self._put(gzip.compress(begin + block + b"\r\n\r\n", self._level, mtime=0))
         return identity
 
+    def _put(self, packed: bytes) -> None:
+        self._file.write(packed)
+        self.offset += len(packed)
 
-def write_warc(captures: Iterable[Capture], file: BinaryIO, name: str, made_at: float) -> None:
+    def _begun(
+        self, kind: str, date: str, named: Mapping[str, str], digest: str, length: int
+    ) -> tuple[str, bytes]:
+        """Return the identity of a record with this block, and its head."""
+        identity = f"<urn:uuid:{uuid5(NAMESPACE_URL, f'{self._name} {self.offset}')}>"
+        head = {"WARC-Type": kind, "WARC-Record-ID": identity, "WARC-Date": date, **named}
+        head["WARC-Block-Digest"] = digest
+        head["Content-Length"] = str(length)
+        return identity, b"WARC/1.1\r\n" + _fields(head) + b"\r\n"
+
+
+def write_warc(
+    captures: Iterable[Capture],
+    file: BinaryIO,
+    name: str,
+    made_at: float,
+    about: Mapping[str, str] = NOTHING_KNOWN,
+) -> None:
     """Write the captures to a file called `name`."""
-    for _ in WarcWriter(file, name).write(captures, made_at):
+    for _ in WarcWriter(file, name).write(captures, made_at, about):
         pass
+
+
+def crawl_facts(settings: Mapping[str, object], seeds: Sequence[str], count: int) -> dict[str, str]:
+    """Return what a warcinfo record says of a crawl, from its stored settings and first seeds.
+
+    `count` is the number of all seeds. WARC 1.1 calls the rules of robots.txt "classic".
+    """
+    contact, agent = settings.get("contact"), settings.get("agent", "minicrawl")
+    facts = {"operator": str(contact)} if contact else {}
+    facts["robots"] = "classic" if settings.get("robots", True) else "ignore"
+    facts["robots-agent"] = str(agent)
+    if count:
+        facts |= {"seeds": str(count), "seed": "\n".join(seeds)}
+    return facts
 
 
 def payload_digest(content: bytes) -> str:
     """Return a digest in the notation of web archives."""
-    return f"sha1:{b32encode(sha1(content, usedforsecurity=False).digest()).decode()}"
+    return shown_digest(sha1(content, usedforsecurity=False).digest())
+
+
+def shown_digest(digest: bytes) -> str:
+    """Return a SHA-1 in the notation of web archives."""
+    return f"sha1:{b32encode(digest).decode()}"
+
+
+def _moment(at: float) -> str:
+    """Format the time of a record, to the microsecond."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def _travelled(wire: Wire | None) -> dict[str, str]:
+    """Return the fields that tell from where and how a response came."""
+    if wire is None:
+        return {}
+    named = {"WARC-IP-Address": wire.address, "WARC-Cipher-Suite": wire.cipher}
+    # The field is repeated; `_fields` writes a line for each line of its value.
+    named["WARC-Protocol"] = "\n".join(wire.protocols)
+    return {name: value for name, value in named.items() if value}
+
+
+def _reconstructed(url: str) -> bytes:
+    """Return a request for this URL, whose own bytes nobody kept."""
+    parts = urlsplit(url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
 
 
 def http_head(capture: Capture) -> bytes:
     """Return the head of the response, adapted to the decoded body."""
+    if capture.wire is not None and capture.wire.response:
+        return _adapted(capture.wire.response, _length_of(capture))
     try:
         phrase = HTTPStatus(capture.status).phrase
     except ValueError:
@@ -210,16 +325,42 @@ def http_head(capture: Capture) -> bytes:
     for name, value in capture.headers.items():
         shown = f"x-archive-orig-{name}" if name in _OF_THE_WAY else name
         lines.append(f"{shown}: {value}")
-    lines.append(f"content-length: {len(capture.body)}")
+    lines.append(f"content-length: {_length_of(capture)}")
     harmless = (" ".join(line.split()) for line in lines)
     return "\r\n".join(harmless).encode("latin-1", "replace") + b"\r\n\r\n"
 
 
+def _length_of(capture: Capture) -> int:
+    return len(capture.body) if capture.length is None else capture.length
+
+
+def _adapted(head: bytes, body_bytes: int) -> bytes:
+    """Return the bytes of a head, where headers of the way have other names if they do not fit.
+
+    A body that is as long as its only such header says was neither encoded nor in chunks: its head
+    stays as it came.
+    """
+    is_whole = len(head) <= MOST_HEAD_BYTES
+    if not is_whole:
+        head = head[: head.rfind(b"\n", 0, MOST_HEAD_BYTES) + 1]
+    found = [*_OF_THE_WAY_LINE.finditer(head)]
+    length = b"%d" % body_bytes
+    names = [match[1].lower() for match in found]
+    if is_whole and names == [b"content-length"] and found[0][2].strip() == length:
+        return head
+    if not is_whole:
+        head += b"\r\n"
+    fields, end = _OF_THE_WAY_LINE.sub(rb"X-Archive-Orig-\1:\2", head), _BLANK_LINE.search(head)
+    blank = b"\r\n" if end is None else head[end.start() + 1 : end.end()]
+    return fields.removesuffix(blank) + b"Content-Length: " + length + b"\r\n" + blank
+
+
 def _fields(named: Mapping[str, str]) -> bytes:
-    return "".join(f"{name}: {value}\r\n" for name, value in named.items()).encode()
+    lines = ((name, line) for name, value in named.items() for line in value.split("\n"))
+    return "".join(f"{name}: {line}\r\n" for name, line in lines).encode()
 
 
-def _truncated(cut: str) -> str:
+def truncated(cut: str) -> str:
     """Return why a body is incomplete, as a WARC-Truncated value."""
     if "bytes" in cut or "large" in cut:
         return "length"
@@ -231,10 +372,11 @@ def _truncated(cut: str) -> str:
 
 def cdxj(lines: Iterable[CdxLine], filename: str) -> Iterator[str]:
     """Yield the lines of a file's index, sorted as readers require."""
-    yield from sorted(_cdxj(line, filename) for line in lines)
+    yield from sorted(cdxj_line(line, filename) for line in lines)
 
 
-def _cdxj(line: CdxLine, filename: str) -> str:
+def cdxj_line(line: CdxLine, filename: str) -> str:
+    """Return the line of an index for one response."""
     capture = line.capture
     kind = capture.headers.get("content-type", "").partition(";")[0].strip()
     fields = {
@@ -281,12 +423,18 @@ _EARLIEST = (1980, 1, 1, 0, 0, 0)  # earliest time of a file in a ZIP
 _PIECE_BYTES = 1 << 20
 
 
-def write_wacz(captures: Iterable[Capture], file: BinaryIO, made_at: float) -> None:
+def write_wacz(
+    captures: Iterable[Capture],
+    file: BinaryIO,
+    made_at: float,
+    about: Mapping[str, str] = NOTHING_KNOWN,
+) -> None:
     """Write the captures as a WACZ file."""
     with scratch("wacz") as folder, ZipFile(file, "w") as package:
         warc = folder / _WARC
         with warc.open("wb") as out:
-            lines = [_light(line) for line in WarcWriter(out, _WARC).write(captures, made_at)]
+            written = WarcWriter(out, _WARC).write(captures, made_at, about)
+            lines = [_light(line) for line in written]
         resources = [
             _add(package, f"archive/{_WARC}", warc, ZIP_STORED),
             _add(package, _INDEX, _text(folder, cdxj(lines, _WARC))),
@@ -346,171 +494,3 @@ def _add(
     size = content.stat().st_size
     short = name.rpartition("/")[2]
     return {"name": short, "path": name, "hash": f"sha256:{digest.hexdigest()}", "bytes": size}
-
-
-# ================================================================ warc files
-#
-# WARC files of a crawl: a new one every 1 GB or so, exact as of the last commit.
-#
-# Laws: appended records count from `confirm` on, which is called when the store has committed the
-# steps of these responses; until then the next append overwrites them. The next start cuts off
-# records that the store does not know: each record is a gzip member of its own, so what remains is
-# a valid file. Files of other stores are never touched: each store uses its own file names.
-#
-# place   number of a file and offset of a record in it, as in segments
-# series  the files of one store in one folder
-
-FILE_BYTES = 1 << 30
-"""Size at which a file gets no more records."""
-_WRITTEN_AT_ONCE = 1 << 22
-
-
-class WarcSeries(NamedTuple):
-    """The WARC files of a store in a folder, and the end of the last one."""
-
-    folder: str
-    prefix: str
-    store: str
-    end: int = FIRST
-
-    @classmethod
-    def of(cls, folder: Path, store: Path, now: float) -> Self:
-        """Return a new series with a unique name."""
-        moment = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S%f")[:-3]
-        return cls(str(folder), f"{store.stem}-{moment}", str(store))
-
-    @classmethod
-    def read(cls, value: object) -> Self | None:
-        """Return the series that a counter of the store describes; None if it describes none."""
-        if not isinstance(value, dict):
-            return None
-        with suppress(TypeError, ValueError):
-            found = cls(**value)
-            if Path(found.prefix).name == found.prefix:  # else it could lead out of the folder
-                return found._replace(end=int(found.end))
-        return None
-
-
-class WarcFiles:
-    """Series that is open for writing. The caller holds the lock of its store."""
-
-    def __init__(self, series: WarcSeries, codec: Codec) -> None:
-        """Open the series and cut off what is behind its end. The `codec` unpacks records."""
-        self._series, self._codec = series, codec
-        self._folder = Path(series.folder)
-        with disk_errors(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
-        for file in self._folder.glob(f"{series.prefix}-*"):
-            refuse_links(file)
-        cut_off(series)
-        self._mark = self._ahead = self._continued()
-        self.was_shortened = self._mark != series.end and self._path(series.end).exists()
-        self._captures = open_captures(self._folder / f"{series.prefix}-bodies.db")
-        self._unwritten = BytesIO()
-        self._writer = self._writer_at(self._mark)
-
-    @property
-    def series(self) -> WarcSeries:
-        """The series up to the last confirmed record."""
-        return self._series._replace(end=self._mark)
-
-    def append(self, answers: Iterable[KeptAnswer]) -> dict[str, object]:
-        """Write responses behind the last confirmed record. Return the series with its new end."""
-        self._ahead = begin = self._mark
-        self._writer = self._writer_at(begin)
-        with index_errors(self._folder):
-            self._captures.begin(begin)
-            for answer in answers:
-                self._append(answer)
-            self._write()
-            self._sync(begin)
-            self._captures.commit()
-        return self._series._replace(end=self._ahead)._asdict()
-
-    def confirm(self) -> None:
-        """Confirm the records that were appended last."""
-        self._mark = self._ahead
-
-    def close(self, *, cuts_off: bool = True) -> None:
-        """Cut off unconfirmed records; without `cuts_off`, change nothing."""
-        self._captures.close()
-        if cuts_off:
-            cut_off(self.series)
-
-    # ------------------------------------------------------------ one answer
-
-    def _append(self, kept: KeptAnswer) -> None:
-        if self._writer.offset >= FILE_BYTES:
-            self._write()
-            self._ahead = place_at(segment_of(self._ahead) + 1, 0)
-            self._writer = self._writer_at(self._ahead)
-        if self._writer.offset == 0:
-            self._writer.begin(kept.at)
-        answer = read_packed(kept.record, self._codec) if kept.record else _unchanged(kept.url)
-        capture = capture_of(answer, at=kept.at, importance=kept.importance, hops=kept.hops)
-        key = key_of(capture.url)
-        digest, original = self._body_of(capture, key)
-        place = place_at(segment_of(self._ahead), self._writer.offset)
-        self._writer.add(capture, digest, original)
-        self._captures.add(place, key, digest, capture.at, None if original else capture.url)
-        if self._unwritten.tell() >= _WRITTEN_AT_ONCE:
-            self._write()
-
-    def _body_of(self, capture: Capture, key: int) -> tuple[str, Original | None]:
-        """Return the digest of the body, and the earlier response that has the same body."""
-        last = self._captures.last_digest(key) if capture.is_confirmed else None
-        digest = last or payload_digest(capture.body)
-        found = self._captures.original(digest) if last or capture.body else None
-        return digest, None if found is None else Original(*found)
-
-    # ------------------------------------------------------------ files
-
-    def _continued(self) -> int:
-        """Return the place to continue at: a new file if the last one has changed."""
-        end = self._series.end
-        path = self._path(end)
-        length = path.stat().st_size if path.exists() else 0
-        return end if length == offset_of(end) else place_at(segment_of(end) + 1, 0)
-
-    def _path(self, place: int) -> Path:
-        return _path(self._series, segment_of(place))
-
-    def _writer_at(self, place: int) -> WarcWriter:
-        self._unwritten = BytesIO()
-        name, offset = self._path(place).name, offset_of(place)
-        return WarcWriter(self._unwritten, name, offset=offset, level=QUICK)
-
-    def _write(self) -> None:
-        content = self._unwritten.getvalue()
-        if content:
-            write_at(self._path(self._ahead), offset_of(self._ahead), content)
-            self._ahead += len(content)
-            self._unwritten.seek(0)
-            self._unwritten.truncate()
-
-    def _sync(self, begin: int) -> None:
-        with disk_errors(self._folder):
-            for number in range(segment_of(begin), segment_of(self._ahead) + 1):
-                with suppress(FileNotFoundError):  # nothing was written yet
-                    sync(_path(self._series, number))
-            if offset_of(begin) == 0 or segment_of(begin) != segment_of(self._ahead):
-                sync(self._folder)
-
-
-def cut_off(series: WarcSeries) -> None:
-    """Remove everything behind the end of a series."""
-    number, keep = segment_of(series.end), offset_of(series.end)
-    with disk_errors(Path(series.folder)):
-        if (path := _path(series, number)).exists() and path.stat().st_size > keep:
-            os.truncate(path, keep) if keep else path.unlink()
-        while (path := _path(series, number := number + 1)).exists():
-            path.unlink()
-
-
-def _path(series: WarcSeries, number: int) -> Path:
-    return Path(series.folder) / f"{series.prefix}-{number:05}.warc.gz"
-
-
-def _unchanged(url: str) -> Answer:
-    """Return the response of a server that reported the page as unchanged."""
-    return Answer(url, HTTPStatus.NOT_MODIFIED, {}, b"", 0.0, RecordKind.REVISIT)

@@ -44,7 +44,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from minicrawl.archive.index import (
     Found,
@@ -55,7 +55,11 @@ from minicrawl.archive.index import (
 )
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
+    ALONE,
     EMPTY,
+    HEADER_BYTES,
+    MOST_OF_A_HEAD,
+    PAYLOAD,
     WITH_BODY,
     Header,
     RecordKind,
@@ -67,7 +71,10 @@ from minicrawl.archive.record import (
     pack,
     pack_dictionary,
     pack_revisit,
+    pieces,
+    repacked,
     seal,
+    sealed_header,
     spare_path,
     with_digest_of,
     with_next_number,
@@ -76,6 +83,7 @@ from minicrawl.archive.segments import (
     FIRST,
     SEGMENT_BYTES,
     Segments,
+    StoredPayload,
     disk_errors,
     offset_of,
     place_at,
@@ -117,6 +125,28 @@ class RecordAppender:
         self._archive.index.add(self.end, header_of(record))
         self.put_bytes(record)
 
+    def put_file(self, record: bytes, at: float, payload: Iterable[bytes]) -> None:
+        """Append a record of which `record` is the header and the payload comes in pieces.
+
+        The header is written last.
+        """
+        if offset_of(self.end) >= SEGMENT_BYTES:
+            self._begin_segment()
+        self.write()
+        # The payload is written while its checksum is computed: it is too large to be read twice.
+        sealed = sealed_header(record, at, self._written_pieces(payload))
+        self._archive.segments.write(self.end, sealed)
+        header = header_of(sealed)
+        self._archive.index.add(self.end, header)
+        self.go_to(self.end + header.record_bytes)
+
+    def _written_pieces(self, payload: Iterable[bytes]) -> Iterator[bytes]:
+        place = self.end + HEADER_BYTES
+        for piece in payload:
+            self._archive.segments.write(place, piece)
+            place += len(piece)
+            yield piece
+
     def put_bytes(self, content: bytes) -> None:
         """Append bytes that are not in the index."""
         self._unwritten.append(content)
@@ -139,20 +169,22 @@ class RecordAppender:
             self.go_to(self.end)
         self._archive.index.flush()
 
-    def named(self, record: bytes) -> tuple[bytes, bool]:
+    def named(self, record: bytes, payload: IO[bytes] | None = None) -> tuple[bytes, bool]:
         """Return the record with the digest that its body has here, and whether that is archived.
 
-        The digest gets another number if a different body with the same hash is archived.
+        The digest gets another number if a different body with the same hash is archived. The
+        payload may be in a file.
         """
         digest = header_of(record).digest
         while digest != EMPTY and (place := self._place_of_body(digest)) is not None:
-            if self._archive.has_body_of(place, record):
+            if self._archive.has_body_of(place, record, payload):
                 return record, True
             record = with_next_number(record)
             digest = header_of(record).digest
         return record, False
 
     def _place_of_body(self, digest: bytes) -> int | None:
+        # Neither in the index nor in this batch: most bodies are new, and need no query.
         if short(digest) not in self._known:
             self._known.add(short(digest))
             return None
@@ -187,6 +219,9 @@ class ArchiveWriter:
             folder.mkdir(parents=True, exist_ok=True)
         segments = Segments(folder)
         segments.cut_off(end)
+        for file in folder.glob(f"{PAYLOAD}*"):  # on its way when a crawl was killed
+            with disk_errors(folder):
+                file.unlink()
         self.was_shortened = segments.end < end
         with index_errors(folder):
             self._archive = ArchiveReader(folder, min(segments.end, end), writes=True)
@@ -238,25 +273,30 @@ class ArchiveWriter:
         """Adopt the last append or pruning: the store has committed its end."""
         self._mark = self._ahead
 
-    def prune(self, stays: Callable[[IndexRow], bool]) -> int:
+    def prune(self, stays: Callable[[IndexRow], bool], *, retrains: bool = False) -> int:
         """Copy the records that `stays` accepts into new segments. Return the new end.
 
-        The old records are dropped once the store commits that end; then call `confirm`.
+        The old records are dropped once the store commits that end; then call `confirm`. With
+        `retrains`, so are the dictionaries, which consist of pieces of pages.
         """
         if not self.remove_pruned():
             raise UsageError(f"{self._archive.segments.folder} is being read: try again later")
         archive, end = self._archive, self._mark.end
+        # In a new segment, so that the old ones can later be deleted as whole files.
         begin = place_at(segment_of(end) + 1, 0)
         self._ahead = self._mark._replace(pages=0)
         with index_errors(archive.segments.folder):
             archive.index.begin(end)
             self._records.go_to(begin)
-            for number in sorted({name for name, _ in archive.index.dictionaries()}):
-                self._put(pack_dictionary(number, archive.dictionary(number)))
+            if retrains:
+                self._retrain(stays)
+            else:
+                for number in sorted({name for name, _ in archive.index.dictionaries()}):
+                    self._put(pack_dictionary(number, archive.dictionary(number)))
             for row in archive.index.rows(end):
                 if row.kind != RecordKind.DICTIONARY and stays(row):
                     with suppress(Damaged):  # a record that is damaged already is not copied
-                        self._put(self._surviving(row, begin))
+                        self._copy(row, begin, self._ahead.dictionary if retrains else None)
             self._records.write()
             new_end = self._records.end
             archive.segments.sync(begin, new_end)
@@ -264,6 +304,35 @@ class ArchiveWriter:
             archive.index.commit(new_end)
         self._ahead = self._ahead._replace(end=new_end)
         return new_end
+
+    def _retrain(self, stays: Callable[[IndexRow], bool]) -> None:
+        """Begin with a new dictionary, made of records that stay, if there are enough."""
+        number = self._mark.dictionary + 1
+        record = trained(self._archive, number, stays) if self._mark.dictionary else None
+        self._ahead = self._ahead._replace(dictionary=0)
+        if record is not None:
+            self._put(record)
+            leave_spare(self._archive.segments, number, record)
+            self._ahead = self._ahead._replace(dictionary=number)
+
+    def _copy(self, row: IndexRow, begin: int, dictionary: int | None) -> None:
+        """Copy a record behind `begin`; a large one in pieces."""
+        segments = self._archive.segments
+        if dictionary is not None and header_of(segments.beginning(row.place)).dictionary:
+            record = self._surviving(row, begin)
+            self._put(repacked(record, dictionary, self._archive.codec))
+            return
+        if row.record_bytes <= _COPIED_AT_ONCE or row.kind == RecordKind.REVISIT:
+            self._put(self._surviving(row, begin))
+            return
+        header = segments.header(row.place)
+        if not segments.is_whole(row.place, header.record_bytes):
+            raise Damaged("its checksum is wrong")
+        payload = StoredPayload(segments, row.place, header)
+        self._records.put_file(
+            segments.read_bytes(row.place, HEADER_BYTES), header.at, pieces(payload)
+        )
+        self._ahead = self._ahead._replace(pages=self._ahead.pages + (row.kind in WITH_BODY))
 
     def _surviving(self, row: IndexRow, begin: int) -> bytes:
         """Return the record to copy; a revisit gets the body if its original is deleted."""
@@ -279,8 +348,18 @@ class ArchiveWriter:
         cut = FailureKind.RESET if answer.cut else None
         found = Response(answer.status, answer.headers, answer.body, cut=cut, cut_detail=answer.cut)
         number, codec = self._ahead.dictionary, self._archive.codec
-        packed = pack(answer.kind, answer.url, found, codec, number=number, spelled=answer.spelled)
+        packed = pack(
+            answer.kind, answer.url, found, codec, number=number, request_url=answer.request_url
+        )
         return seal(with_digest_of(packed, header), answer.at)
+
+    def remove_spares(self) -> None:
+        """Delete the copies of dictionaries that no record needs any more."""
+        needed = {spare_path(self._archive.segments.folder, self._mark.dictionary).name}
+        for file in self._archive.segments.folder.glob("dictionary-*"):
+            if file.name not in needed:
+                with disk_errors(file):
+                    file.unlink()
 
     def remove_pruned(self) -> bool:
         """Delete pruned segments unless others read them. Return True if none are left."""
@@ -301,27 +380,36 @@ class ArchiveWriter:
             last = None if self._only_changes else self._last(key_of(answer.url))
             record = None if last is None else pack_revisit(answer.url, 304, last)
         else:
-            record = self._reduced(answer.record, header)
-        if record is not None:
+            record = self._reduced(answer, header)
+        if record is None:
+            return
+        if answer.payload is None or header_of(record).kind == RecordKind.REVISIT:
             self._put(seal(record, answer.at))
+        else:
+            answer.payload.seek(0)
+            self._records.put_file(record, answer.at, pieces(answer.payload))
+            self._ahead = self._ahead._replace(pages=self._ahead.pages + 1)
 
-    def _reduced(self, record: bytes, header: Header) -> bytes | None:
+    def _reduced(self, answer: KeptAnswer, header: Header) -> bytes | None:
         """Return the record, as a revisit if its body is archived, or None if it is redundant."""
-        if header.kind == RecordKind.FAILURE:
-            return record
-        record, is_archived = self._records.named(record)
+        if header.kind in ALONE:
+            return answer.record
+        record, is_archived = self._records.named(answer.record, answer.payload)
         if not is_archived:
             return record
+        if answer.payload is not None:
+            answer.payload.seek(0)
+            record += answer.payload.read(MOST_OF_A_HEAD)
         last = self._last(header.key) if self._only_changes else None
         if last is not None and last.digest == header_of(record).digest:
             return None
         return as_revisit(record, self._archive.codec)
 
     def _last(self, key: int) -> Header | None:
-        """Return the header of the URL's last record that is not a failure, or None."""
+        """Return the header of the URL's last response that is not a failure, or None."""
         self._records.write()
         for row in reversed(self._archive.index.of_key(key, self._records.end)):
-            if row.kind != RecordKind.FAILURE:
+            if row.kind not in ALONE:
                 with suppress(Damaged):
                     return self._archive.segments.header(row.place)
                 break
@@ -374,23 +462,30 @@ _TRAINING = {"k": 1024, "d": 6, "f": 16, "accel": 8}
 """Training takes 8 ms. Twice the samples take 12 ms and make records of manuals 0.4 % smaller."""
 
 
-def trained(archive: ArchiveReader, number: int) -> bytes | None:
-    """Return the record of a new dictionary, or None if there are too few samples."""
+def trained(
+    archive: ArchiveReader, number: int, stays: Callable[[IndexRow], bool] = lambda _row: True
+) -> bytes | None:
+    """Return the record of a new dictionary, or None if there are too few samples.
+
+    Samples are taken from the records that stay.
+    """
     import zstandard
 
-    samples: list[bytes | bytearray | memoryview] = list(_samples(archive))
+    samples: list[bytes | bytearray | memoryview] = list(_samples(archive, stays))
     with suppress(zstandard.ZstdError):
         found = zstandard.train_dictionary(_DICTIONARY_BYTES, samples, **_TRAINING)
         return pack_dictionary(number, found.as_bytes())
     return None
 
 
-def _samples(archive: ArchiveReader) -> Iterator[bytes]:
+def _samples(archive: ArchiveReader, stays: Callable[[IndexRow], bool]) -> Iterator[bytes]:
     seen = set()
     for place in archive.segments.spread(_SAMPLES):
         found = archive.index.next_body(place)
         if found is not None and found not in seen:
             seen.add(found)
+            if not all(map(stays, archive.index.between(found, found + 1))):
+                continue
             with suppress(Damaged):
                 yield archive.beginning(found, _SAMPLE_BYTES)
 
@@ -597,17 +692,19 @@ class PruneRules:
     """Rules that select the answers to delete. A rule that is None does not apply."""
 
     versions: int | None = None
-    """Number of versions to keep of each page, newest first, and likewise of failures."""
+    """Number of versions of each page to keep, of its rendered DOM, and of its failures."""
     before: float | None = None
     """Time before which answers are deleted."""
     keys: Set[int] | None = None
     """Keys of the pages whose answers are kept."""
+    gone: Set[int] = frozenset()
+    """Keys of the pages whose answers are deleted."""
 
     def drops(self, row: IndexRow, newer: int) -> bool:
         """Return True if an answer is deleted, given how many newer ones its page has."""
         if self.versions is not None and newer >= self.versions:
             return True
-        if self.before is not None and row.at < self.before:
+        if row.key in self.gone or (self.before is not None and row.at < self.before):
             return True
         return self.keys is not None and row.key not in self.keys
 
@@ -622,15 +719,15 @@ class Pruning:
         """Bytes of the deleted answers, not counting bodies that move to revisits."""
         self._bodies, self._revisits, self._gone = array("q"), array("q"), array("q")
         self._gone_bytes = array("q")
-        places, key, newer = array("q"), None, Counter[bool]()
+        places, key, newer = array("q"), None, Counter[int]()
         for row in archive.index.versions(archive.end):
             if row.key != key:
                 key, newer = row.key, Counter()
-            is_failure = row.kind == RecordKind.FAILURE
+            kind = row.kind if row.kind in ALONE else RecordKind.PAGE
             self.records += 1
             self.record_bytes += row.record_bytes
-            is_dropped = rules.drops(row, newer[is_failure])
-            newer[is_failure] += 1
+            is_dropped = rules.drops(row, newer[kind])
+            newer[kind] += 1
             self._note_body(row, is_dropped=is_dropped)
             if is_dropped:
                 places.append(row.place)

@@ -47,6 +47,10 @@ COMMANDS = {
         "minicrawl.cli.crawl_command:crawl",
         "Crawl the web, most important pages first.",
     ),
+    "update": (
+        "minicrawl.cli.crawl_command:update",
+        "Read a crawl again and say what changed.",
+    ),
     "control": (
         "minicrawl.cli.control_commands:control",
         "Pause, stop or adjust a running crawl.",
@@ -75,7 +79,8 @@ COMMANDS = {
     "move": ("minicrawl.cli.store_commands:move", "Move a store and its files."),
     "explain": ("minicrawl.cli.page_commands:explain", "Explain the rank and state of a page."),
     "page": ("minicrawl.cli.page_commands:page", "Show a page as it was fetched."),
-    "archive": ("minicrawl.cli.store_commands:archive", "Describe, verify or prune kept pages."),
+    "forget": ("minicrawl.cli.store_commands:forget", "Take a page down, with all its versions."),
+    "archive": ("minicrawl.cli.store_commands:archive", "Describe or verify kept pages."),
     "backlinks": ("minicrawl.cli.page_commands:backlinks", "List the pages that link to a page."),
     "links": ("minicrawl.cli.page_commands:links", "List the pages that a page links to."),
     "pages": (
@@ -91,10 +96,6 @@ COMMANDS = {
         "minicrawl.cli.list_commands:redirects",
         "List redirects and their final targets.",
     ),
-    "orphans": (
-        "minicrawl.cli.list_commands:orphans",
-        "List pages that no page links to.",
-    ),
     "duplicates": (
         "minicrawl.cli.list_commands:duplicates",
         "List duplicate pages.",
@@ -106,15 +107,20 @@ COMMANDS = {
 
 
 ROOMS = {
+    "audit": "audit",
     "cluster": "cluster node",
     "dashboard": "dashboard",
     "lab": "lab",
+    "mcp": "mcp",
     "ranks": "compare rank seed-set",
     "search": "index search",
 }
 """The rooms beside the core and their commands, to name the room of a missing command."""
-EXTRAS = {room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "search", "text")}
+EXTRAS = {room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "mcp", "search", "text")}
 MOVED = {
+    "archive info": "archive",
+    "archive prune": "forget",
+    "archive verify": "archive --verify",
     "agree --searches": "lab searches",
     "agree": "lab agree",
     "cluster drain": "cluster set --drain",
@@ -123,9 +129,11 @@ MOVED = {
     "config show": "config",
     "graph import": "import",
     "graph info": "graph",
+    "orphans": "audit",
     "rank eigenvector": "lab eigenvector",
     "rank inverse-pagerank": "rank pagerank --inverse",
-    "rank rm": "rank list --remove",
+    "rank list": "rank",
+    "rank rm": "rank --remove",
     "search --judge": "lab judge",
     "search --verdict": "lab judge --verdict",
     "search --verdicts": "lab judge --verdicts",
@@ -334,6 +342,8 @@ def _handle_os_error(error: OSError) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    if os.name == "nt":
+        raise UsageError("minicrawl needs Linux or macOS: on Windows run it in WSL")
     if COMPLETION_VARIABLE in os.environ:
         root.main(prog_name=PROGRAM)
     # click's own main would handle interrupts and closed pipes differently.

@@ -37,7 +37,7 @@ class OwnWeb(NamedTuple):
 
 
 class Companion:
-    """Extension of `crawl` by a package; hooks do nothing by default."""
+    """Extension of `crawl` by a package. By default its hooks do nothing."""
 
     options: tuple[Callable[[Command], Command], ...] = ()
     """Decorators by `click.option`. `crawl --help` imports their modules: keep them light."""

@@ -27,7 +27,7 @@ _ACTIONS = ("show", "pause", "resume", "stop", *CHANGEABLE, "add")
 @click.argument("action", type=click.Choice(_ACTIONS), metavar="ACTION")
 @click.argument("values", nargs=-1, metavar="[VALUE]...")
 @json_option
-@settings_options("cluster")
+@settings_options("cluster", "insecure")
 @store_option_for(STEER)
 @click.pass_context
 def control(  # click passes arguments by name
@@ -61,7 +61,7 @@ def control(  # click passes arguments by name
     request = _request(action, values)
     is_store = context.get_parameter_source("store") is ParameterSource.COMMANDLINE
     if settings.cluster.url is not None and not is_store:
-        cluster_door().steer(settings.cluster, action, request, as_json=as_json)
+        cluster_door().steer(settings, action, request, as_json=as_json)
         return
     _show(ask(store, request), as_json=as_json)
 

@@ -1,4 +1,4 @@
-"""`minicrawl crawl`: start or resume a crawl, or preview one with --dry-run.
+"""`minicrawl crawl`: start or resume a crawl, or preview one with --dry-run. `minicrawl update`.
 
 Only light modules are imported at once, for `crawl --help`.
 """
@@ -8,15 +8,17 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from errno import ENOENT
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
+from minicrawl import plugins
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.companions import (
     CrawlRequest,
@@ -30,6 +32,7 @@ from minicrawl.cli.setting_options import (
     cluster_door,
     graph_of_option,
     loaded_options,
+    naming,
 )
 from minicrawl.config import Loaded, Scope
 from minicrawl.config.parts import BY_NAME, TABLE
@@ -41,6 +44,7 @@ from minicrawl.wording import counted, visible
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
     from minicrawl.cli.crawl_session import Session
+    from minicrawl.crawl.parts import OnPage
     from minicrawl.crawl.start.preparation import FirstHost, FirstPage, Preview
 
 
@@ -95,7 +99,13 @@ class CrawlCommand(CommandWithSettings):
     metavar="SHARE",
     help="Exit 3 if more than this share of the requested pages failed, from 0 to 1.  [default: 1]",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Show only errors.")
+@click.option(
+    "--sink",
+    metavar="URL",
+    help="Hand each page over to the sink of a package, chosen by the scheme of URL, such as "
+    "postgresql://host/database. A page counts as fetched when the sink has it.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Show only warnings and errors.")
 @click.option(
     "-v",
     "--verbose",
@@ -182,7 +192,7 @@ def _crawl_here(context: click.Context, asked: CrawlRequest) -> None:
 
 def _conclude(context: click.Context, session: Session, demo: Path | None) -> None:
     """Print what follows the summary; for a demo, also its best pages."""
-    if demo and not context.params["as_json"]:
+    if demo and not (context.params["as_json"] or context.params["quiet"]):
         from minicrawl.cli.list_commands import top
 
         context.invoke(top, store=demo, n=SHOWN_TOP)
@@ -194,6 +204,8 @@ def _refuse_conflicts(asked: CrawlRequest) -> None:
     given = asked.given
     if asked.loaded.settings.cluster.url is not None:
         cluster_door()
+        if given["sink"]:
+            raise click.UsageError("--sink and --cluster cannot be combined")
     for companion in companions():
         companion.refuse(asked)
     if given["quiet"] and given["verbose"]:
@@ -247,9 +259,126 @@ def _open_crawl(asked: CrawlRequest, served: OwnWeb | None, stack: ExitStack) ->
 
     seeds = seeds_of(asked.given["seeds"], stack) if served is None else served.seeds
     loaded = asked.loaded if served is None else served.loaded
-    crawl = app.Crawl(seeds, loaded, fresh=asked.given["fresh"], command=asked.resume)
+    address = asked.given["sink"]
+    on_page = None if address is None else stack.enter_context(_opened_sink(address))
+    crawl = app.Crawl(
+        seeds,
+        loaded,
+        fresh=asked.given["fresh"],
+        command=asked.resume,
+        on_page=on_page,
+        on_error="retry",
+    )
     stack.enter_context(reporting_damaged_store(crawl.settings.storing.store))
     return crawl
+
+
+# ================================================================ update
+#
+# `minicrawl update`: read a crawl again, and say what changed.
+#
+# Laws: the same command does the same every night. Its limit of pages is that of the last run, for
+# each update anew: the limit of a crawl counts revisits as well, so that it would be used up soon.
+
+_OF_AN_UPDATE = frozenset(
+    row.name
+    for row in TABLE
+    if row.section.name in ("budget", "politeness", "network", "access", "limits")
+    or (row.section.name == "store" and not row.kept)
+) - {"pages", "continuous"} | {"store"}
+"""Settings of a single run, and those that a store may not weaken. It has the others."""
+
+
+@click.command(cls=CrawlCommand)
+@click.option("-q", "--quiet", is_flag=True, help="Show only what changed, and warnings.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@loaded_options(without=[row.name for row in TABLE if row.name not in _OF_AN_UPDATE])
+@click.pass_context
+def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool) -> None:
+    """Read the pages of a crawl again, with the store's own settings, and say what changed.
+
+    Each page is requested once, those that have probably changed first, and so are new pages and
+    pages that were missing. The number of pages is limited as in the last run. The same command can
+    run every night. `minicrawl changes` then lists the pages.
+    """
+    from minicrawl.cli.crawl_session import RunOptions, Session
+
+    store = loaded.settings.storing.store
+    _refuse_nothing(store, must_resume=True)
+    _warn_of_logins(loaded, ())
+    command = shlex.join([PROGRAM, "update", *_without_secrets(context.meta[_ARGUMENTS])])
+    run = RunOptions(
+        resume=command,
+        is_demo=False,
+        quiet=quiet,
+        verbose=False,
+        graph_stats=False,
+        graph_of=CRAWLED,
+        log_file=None,
+        log_format="text",
+        log_keep=None,
+        as_json=False,
+        color="auto",
+        max_failures=None,
+    )
+    with ExitStack() as stack:
+        again = _reading_again(loaded)
+        given = {"seeds": (), "fresh": False, "sink": None}
+        crawl = _open_crawl(CrawlRequest(again, given, _crawl_command(store)), None, stack)
+        session = Session(crawl, run)
+        session.run()
+        _show_changes(store, as_json=as_json)
+        session.fail_without_success()
+
+
+def _reading_again(loaded: Loaded) -> Loaded:
+    """Return settings that read each page again, and as many pages as the last run could."""
+    from minicrawl.store import tables
+    from minicrawl.store.reader import reading
+
+    values: dict[str, object] = {"refresh": 1.0, "continuous": False}
+    with reading(loaded.settings.storing.store) as connection:
+        counters = tables.counters(connection)
+    most = counters.get(tables.PAGES_OF_A_RUN, counters.get(tables.MAXIMUM))
+    if loaded.settings.budget.new_pages is None and isinstance(most, int):
+        values["new-pages"] = most
+    return replace(loaded, settings=loaded.settings.with_values(values))
+
+
+def _crawl_command(store: Path) -> str:
+    """Return the command that the store has, which goes on with the crawl itself."""
+    from minicrawl.store import tables
+    from minicrawl.store.reader import reading
+
+    with reading(store) as connection:
+        return str(tables.counters(connection).get(tables.COMMAND, ""))
+
+
+def _show_changes(store: Path, *, as_json: bool) -> None:
+    """Show the number of changes of each kind since the run began."""
+    from minicrawl.cli.output import show_json, show_list
+    from minicrawl.report.page_states import counted_changes
+    from minicrawl.report.snapshot import snapshot
+
+    with snapshot(store) as seen:
+        counts = counted_changes(seen)
+    if as_json:
+        show_json(counts)
+        return
+    show_list(
+        ("pages", "what"), [(f"{number:,}", what) for what, number in counts.items()], texts=1
+    )
+    if any(number for what, number in counts.items() if what != "unchanged"):
+        click.echo(f"next: {PROGRAM} changes{naming(store)}", err=True)
+
+
+def _opened_sink(address: str) -> AbstractContextManager[OnPage]:
+    scheme, colon, _ = address.partition(":")
+    known = plugins.entry_points(plugins.SINKS)
+    if not colon or scheme not in known:
+        schemes = ", ".join(f"{name}:" for name in known) or "none, install a package that adds one"
+        raise UsageError(f"--sink {hidden_login(address)}: must begin with a sink ({schemes})")
+    return cast(Callable[[str], AbstractContextManager["OnPage"]], known[scheme].load())(address)
 
 
 # ================================================================ seeds

@@ -1,7 +1,9 @@
 """Display of a running crawl, on stderr: a panel on a terminal, elsewhere occasional lines.
 
-Laws: an event updates a few counters and renders nothing. The end of a crawl is estimated only if
-a budget is sure to end it. Text of a page or a server is always escaped.
+Laws: an event updates a few counters and renders nothing. The end of a crawl is told if a budget is
+sure to end it. Without one, it is estimated, and said to be, while a reading reveals less than half
+a page: a sitemap, or most of a site, is known by then. Text of a page or a server is always
+escaped.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ from rich.filesize import decimal
 
 from minicrawl.app import Crawl
 from minicrawl.config import Budget
-from minicrawl.crawl.events import Asked, Delayed, Event, Reason, Settled, Steered
-from minicrawl.crawl.progress import Progress, RenderingProgress, most_pages
-from minicrawl.wording import as_duration, counted, rate, visible
+from minicrawl.crawl.events import Asked, Checking, Delayed, Event, Reason, Settled, Steered
+from minicrawl.crawl.progress import DiscoveryRate, Progress, RenderingProgress, most_pages
+from minicrawl.wording import as_duration, counted, percentage, rate, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
 LINE_EVERY_S = 30.0
 SPEED_OVER_S = 10.0
 RICHEST = 5
+_FEWEST_READ = 50
+"""Pages read in this run before the number of those left is estimated."""
+_MOST_NEW = 0.5
+"""New pages per reading beyond which it is not: they may go on for ever."""
 
 
 class RunCounter:
@@ -111,8 +117,19 @@ class DisplayState:
         self.speed = speed
         self.budget = budget
         self.is_paused = False
+        self.checks = ""  # progress of the checks of links, once the pages are read
         self.latest_sample: Callable[[], Sample | None] | None = None
         self.hint = ""  # hint about the key
+        self._discovery: DiscoveryRate | None = None
+
+    def record(self, progress: Progress) -> None:
+        """Record how far the crawl is."""
+        self.speed.record(self.counter.read)
+        # Pages out of scope are known, too, but nobody will read them.
+        found = progress.fetched + progress.unread
+        if self._discovery is None:
+            self._discovery = DiscoveryRate(progress.fetched, found)
+        self._discovery.record(progress.fetched, found)
 
     def graph(self) -> list[tuple[str, str, str]]:
         """Return rows about the graph, if it is sampled."""
@@ -128,6 +145,8 @@ class DisplayState:
             case Steered(is_paused=is_paused, pages=pages):
                 self.is_paused = is_paused
                 self.budget = replace(self.budget, pages=pages)
+            case Checking(done=done, all=all_):
+                self.checks = f"{done:,} of {counted(all_, 'link')} checked"
             case _:
                 pass
 
@@ -138,15 +157,28 @@ class DisplayState:
         return f"{progress.fetched:,} of {counted(most, 'page')}"
 
     def elapsed(self, progress: Progress) -> str:
-        """Format the elapsed time, and the remaining time if it can be estimated."""
+        """Format the elapsed time, and the remaining time if it is known or can be estimated."""
         left, shown = self._left_s(progress), as_duration(self.speed.elapsed_s)
-        return shown if left is None else f"{shown}, about {as_duration(left)} left"
+        if left is not None:
+            return f"{shown}, about {as_duration(left)} left"
+        pages, pace = self._pages_left(progress), self.speed.mean
+        if pages is None or not pace:
+            return shown
+        return f"{shown}, estimate: {counted(pages, 'page')}, {as_duration(pages / pace)} left"
+
+    def _pages_left(self, progress: Progress) -> int | None:
+        """Estimate the number of pages left: each reveals as many new ones as recent ones did."""
+        if self._discovery is None or self.counter.read < _FEWEST_READ or not progress.unread:
+            return None
+        rate = max(self._discovery.rate, 0.0)
+        return round(progress.unread / (1 - rate)) if rate < _MOST_NEW else None
 
     def _left_s(self, progress: Progress) -> float | None:
         times = []
         if self.budget.seconds is not None:
             times.append(max(self.budget.seconds - self.speed.elapsed_s, 0.0))
         most, pace = self._most_pages(progress), self.speed.mean
+        # With fewer pages waiting, the crawl may run out of pages long before the budget ends it.
         if most is not None and pace and most - progress.fetched <= progress.unread:
             times.append((most - progress.fetched) / pace)
         return min(times, default=None)
@@ -156,7 +188,7 @@ class DisplayState:
 
     def rates(self) -> str:
         if self.is_paused:
-            return "paused: `minicrawl control resume` goes on"
+            return "paused: `minicrawl control resume` continues"
         return f"{rate(self.speed.recent)} now, {rate(self.speed.mean)} on average"
 
 
@@ -215,7 +247,7 @@ class Lines:
         self._state, self._console = state, console
 
     def show(self, progress: Progress) -> None:
-        self._state.speed.record(self._state.counter.read)
+        self._state.record(progress)
         self.say(as_line(self._state, progress))
 
     def say(self, line: str) -> None:
@@ -261,10 +293,11 @@ def as_line(state: DisplayState, progress: Progress) -> str:
     """Format the progress as one line."""
     return (
         f"{state.fetched(progress)}, {state.rates()}; "
-        f"importance {progress.importance_gathered:.1%}; "
+        f"importance {percentage(progress.importance_gathered)}; "
         f"{progress.known:,} known on {counted(progress.hosts, 'host')}, "
         f"{progress.unread:,} unread, {progress.failed:,} failed; "
         f"{as_traffic(progress)}; {state.elapsed(progress)}{progress.long_wait}"
+        f"{state.checks and f'; {state.checks}'}"
         f"{_rendering(progress.rendering)}"
         + "".join(f"; {label} {left}, {right}".rstrip(", ") for label, left, right in state.graph())
     )
@@ -340,8 +373,7 @@ class Terminal:
         self.restore: Callable[[], None] = lambda: None
 
     async def hear_keys(self, crawl: Crawl, hear: Hear) -> None:
-        """Wait until typed seeds have been read, line by line."""
-
+        """Hear keys as soon as seeds, which may be typed line by line, have been read."""
         while not crawl.has_begun:
             await asyncio.sleep(_LOOKS_EVERY_S)
         with keys_heard(hear) as self.restore:
@@ -356,6 +388,8 @@ async def _report(crawl: Crawl, every_s: float, report: Report) -> None:
         progress = crawl.progress()
         if progress is not None:
             report(progress)
+        # Counting the pages of a large crawl takes long: reports then become rarer, rather than
+        # slow.
         pause_s = max(every_s, (time.perf_counter() - began) / _COST_SHARE)
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from minicrawl.cli.crawl_display import RICHEST, DisplayState, as_traffic
 from minicrawl.crawl.progress import Progress
 from minicrawl.web.urls import readable
-from minicrawl.wording import counted, visible
+from minicrawl.wording import counted, percentage, visible
 
 PANEL_EVERY_S = 0.25
 _LABEL, _LEFT, _CASH = 12, 34, 12
@@ -43,7 +43,7 @@ class Panel:
         )
 
     def show(self, progress: Progress) -> None:
-        self._state.speed.record(self._state.counter.read)
+        self._state.record(progress)
         panel = as_panel(self._state, progress)
         self._clear_what_wrapped()
         self._print_lines()
@@ -85,13 +85,14 @@ def as_panel(state: DisplayState, progress: Progress) -> Text:
     in_flight = state.counter.in_flight
     rows = [
         ("fetched", state.fetched(progress), state.rates()),
-        ("importance", f"{progress.importance_gathered:.1%} gathered", _turns(progress)),
+        ("importance", f"{percentage(progress.importance_gathered)} gathered", _turns(progress)),
         (
             "known",
             f"{progress.known:,} on {counted(progress.hosts, 'host')}",
             f"{progress.unread:,} unread, {progress.failed:,} failed",
         ),
         ("requests", as_traffic(progress), state.elapsed(progress)),
+        *([("checks", state.checks, "")] if state.checks else []),
         *state.graph(),
         *_browsers(progress),
         ("in flight", f"{len(in_flight):,}{', most cash:' if in_flight else ''}", state.hint),

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import click
 
+from minicrawl import plugins
 from minicrawl.app import Crawl
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.crawl_display import (
@@ -44,6 +45,7 @@ from minicrawl.cli.output import show_json
 from minicrawl.cli.setting_options import naming
 from minicrawl.crawl.events import (
     Asked,
+    Checking,
     Converged,
     Converging,
     Delayed,
@@ -62,7 +64,7 @@ from minicrawl.memory import mmap_large_arrays
 from minicrawl.model import COORDINATOR, CrawlerId
 from minicrawl.report.crawl_status import Status, mirrors, status
 from minicrawl.web.urls import readable
-from minicrawl.wording import as_duration, counted, iso, rate, visible
+from minicrawl.wording import as_duration, counted, iso, percentage, rate, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -139,7 +141,7 @@ class Session:
             self._print("")  # a table follows
 
     def _say_that_the_graph_is_measured(self) -> None:
-        self._print("the graph is measured as it is now; Ctrl-C leaves that")
+        self._print("measuring the graph; Ctrl-C skips it")
 
     def _summary(self, reason: Reason) -> dict[str, object]:
         """Return the summary of this run and the status of the store, as JSON."""
@@ -182,7 +184,11 @@ class Session:
         refine = ("refine",) if is_estimated else ()
         self._print("")
         self._print("next steps", "bold")
-        for command in ("top --n 20", "status", *refine):
+        settings = self._crawl.settings
+        is_of_owner = settings.scope.scope != "any" and settings.storing.keep == "pages"
+        has_audit = "audit" in plugins.entry_points(plugins.COMMANDS)
+        audit = ("audit",) if is_of_owner and has_audit else ()
+        for command in (*audit, "top --n 20", "status", *refine):
             self._print(f"  {PROGRAM} {command}{store}")
         if self._reason is Reason.BUDGET:
             goes_on = self._crawl.settings.budget.new_pages is not None
@@ -224,7 +230,10 @@ class Session:
         found, counter, speed = self._found, self._state.counter, self._state.speed
         known = f"{found.pages_known:,} known on {counted(found.hosts, 'host')}"
         yield "fetched", f"{counted(found.pages_fetched or 0, 'page')} of {known}"
-        yield "importance", f"{found.importance_gathered or 0:.1%} gathered; {self._ranks(found)}"
+        yield (
+            "importance",
+            f"{percentage(found.importance_gathered)} gathered; {self._ranks(found)}",
+        )
         for name, counts in (("failed", found.failures), ("refused", found.refusals)):
             if counts:
                 yield name, f"{sum(counts.values()):,}{_listed(counts)}"
@@ -257,12 +266,12 @@ class Session:
             self._crawl.subscribe(_showing_ranks(shown, stack), (Converging,))
         if not options.is_demo:
             self._crawl.subscribe(_warning_without_contact(self._crawl, shown), (Asked, Ended))
-        self._crawl.subscribe(self._state.hear, (Steered,))
+        self._crawl.subscribe(self._state.hear, (Steered, Checking))
         self._crawl.subscribe(self._state.counter.hear, (Asked, Settled, Delayed))
 
     def _log_progress(self, progress: Progress) -> None:
         if self._log_files is not None:
-            self._state.speed.record(self._state.counter.read)
+            self._state.record(progress)
             text = as_line(self._state, progress)
             line = progress_line(self._options.log_format, progress, text, time.time())
             self._log_files.write(line)
@@ -366,7 +375,7 @@ Form = Callable[[Event, float], str | None]
 def as_text(event: Event, at: float) -> str | None:
     """Return a line with time, state, duration, process and page; None for no line."""
     match event:
-        case Asked() | Converging():
+        case Asked() | Checking() | Converging():
             return None
         case Settled(url=url, state=state, detail=detail, elapsed_s=elapsed_s, crawler=crawler):
             who = "-" if crawler is None else crawler.name
@@ -390,7 +399,7 @@ def as_json(event: Event, at: float) -> str | None:
     """Return one line of JSON; None for no line."""
     fields: dict[str, object]
     match event:
-        case Asked() | Converging():
+        case Asked() | Checking() | Converging():
             return None
         case Settled(url=url, state=state, detail=detail, elapsed_s=elapsed_s, crawler=crawler):
             seconds = round(elapsed_s, 6)
@@ -519,6 +528,7 @@ def _opened(path: Path) -> FileIO:
 def _rotate(path: Path, keep: int) -> None:
     """Rename FILE to FILE.1, FILE.1 to FILE.2 and so on; drop the last of `keep`."""
     names = [path, *(path.with_name(f"{path.name}.{number}") for number in range(1, keep + 1))]
+    # The oldest first, so that each name is free before the next file takes it.
     for name, older in reversed(list(pairwise(names))):
         if name.exists():
             name.replace(older)
@@ -528,6 +538,8 @@ def _rotate(path: Path, keep: int) -> None:
 def _flush(waiting: bytearray, file: FileIO, *, most: int) -> None:
     try:
         while waiting:
+            # The file is unbuffered: a write says how much of it fitted on the disk, and the rest
+            # waits.
             del waiting[: file.write(waiting)]
     except OSError as error:
         if error.errno not in (ENOSPC, EDQUOT) or len(waiting) > most:

@@ -1,11 +1,13 @@
 """The groups of commands in `minicrawl --help`, and examples of each command."""
 
 GROUPS = {
-    "First steps": "crawl status top search page report export",
-    "Inspect a crawl": "pages explain links backlinks errors frontier changes plot dashboard",
-    "Fix a site": "broken redirects orphans duplicates",
+    "First steps": "crawl update status top search page report export",
+    "Inspect a crawl": "pages explain links backlinks errors frontier changes plot dashboard mcp",
+    "Fix a site": "audit broken redirects duplicates",
     "Analyse links": "rank compare seed-set graph lab",
-    "Manage crawls and data": "control config refine check move import archive index node cluster",
+    "Manage crawls and data": (
+        "control config refine check move import forget archive index node cluster"
+    ),
 }
 """Groups of commands in the order of `minicrawl --help`: those of a first week come first."""
 
@@ -14,6 +16,11 @@ EXAMPLES = {
         "minicrawl crawl example.org --scope host --pages 500",
         "minicrawl crawl seeds.txt --for 2h --contact you@example.org",
         "minicrawl crawl --new-pages 1000 --json",
+    ),
+    "update": (
+        "minicrawl update",
+        "minicrawl update --store site.db --for 2h -q",
+        "minicrawl update --new-pages 5000 --json > changes.json",
     ),
     "node": (
         "minicrawl node --cluster nats://nats1:4222",
@@ -95,6 +102,11 @@ EXAMPLES = {
         "minicrawl changes --since 2026-11-22 --host www.example.org",
         "minicrawl changes --since 7d --csv > changes.csv",
     ),
+    "audit": (
+        "minicrawl audit",
+        "minicrawl audit orphan title-missing --out known.json",
+        "minicrawl audit --baseline known.json --out junit.xml",
+    ),
     "broken": (
         "minicrawl broken",
         "minicrawl broken --host www.example.org -n 0",
@@ -104,11 +116,6 @@ EXAMPLES = {
         "minicrawl redirects",
         "minicrawl redirects --host www.example.org",
         "minicrawl redirects --csv > redirects.csv",
-    ),
-    "orphans": (
-        "minicrawl orphans",
-        "minicrawl orphans -n 0 --csv > orphans.csv",
-        "minicrawl orphans --json",
     ),
     "duplicates": (
         "minicrawl duplicates",
@@ -147,8 +154,8 @@ EXAMPLES = {
     ),
     "rank": (
         "minicrawl rank pagerank",
-        "minicrawl rank list",
-        "minicrawl rank list --remove pagerank",
+        "minicrawl rank",
+        "minicrawl rank --remove pagerank --remove hits-hubs",
     ),
     "compare": (
         "minicrawl compare opic pagerank",
@@ -191,9 +198,9 @@ EXAMPLES = {
         "minicrawl export - --fetched -n 100 --format jsonl",
     ),
     "archive": (
-        "minicrawl archive info",
-        "minicrawl archive verify",
-        "minicrawl archive info crawl.db-pages --json",
+        "minicrawl archive",
+        "minicrawl archive --verify",
+        "minicrawl archive crawl.db-pages --json",
     ),
     "graph": (
         "minicrawl graph",
@@ -209,11 +216,6 @@ EXAMPLES = {
         "minicrawl rank hits -n 20",
         "minicrawl rank hits --query music",
         "minicrawl rank hits --graph links.txt",
-    ),
-    "rank list": (
-        "minicrawl rank list",
-        "minicrawl rank list --store site.db",
-        "minicrawl rank list --remove hits-authorities --remove hits-hubs",
     ),
 }
 """Three examples per command."""

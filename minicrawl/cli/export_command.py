@@ -1,19 +1,21 @@
 """`minicrawl export`: pages, or the links between them, as a file for other programs."""
 
+import math
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from minicrawl.archive.warc import Capture, write_wacz, write_warc
 from minicrawl.cli.input_options import (
     READ,
+    Moment,
     json_option,
     progress,
     refuse_without_near_duplicates,
@@ -29,18 +31,23 @@ from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED, KNOWN
 from minicrawl.own_files import replacing
 from minicrawl.progress import Progress
-from minicrawl.report.archived_pages import PermittedPages, captures, with_contents
+from minicrawl.report.archived_pages import PermittedPages, captures, facts_of, with_contents
+from minicrawl.report.data_sets import DataSet, read_until, software
 from minicrawl.report.formats import (
     DRAWINGS,
     FORMATS,
+    ROW_GROUP_BYTES,
     WEB_ARCHIVES,
     WRITERS,
     content_columns,
     contents_of,
     format_of,
+    lines_of,
     write_parquet,
 )
+from minicrawl.report.graph_folder import FOLDER, refuse_folder, write_graph_folder
 from minicrawl.report.page_links import RAW_COLUMNS, all_links
+from minicrawl.report.page_states import new_and_changed
 from minicrawl.report.selected_pages import (
     COLUMNS,
     Block,
@@ -52,6 +59,7 @@ from minicrawl.report.selected_pages import (
 )
 from minicrawl.report.snapshot import Snapshot, convergence_of, snapshot, told
 from minicrawl.report.store_graph import unseen
+from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC
 from minicrawl.web.usage import PURPOSES
 from minicrawl.wording import counted, visible
@@ -60,9 +68,26 @@ STDOUT = Path("-")
 RAW = "raw"
 """The graph of links as they are written."""
 _EXACT = ("jsonl", "parquet")
+LAST_RUN = -1.0
+"""Time that stands for the start of the last run."""
 GRAPHS: dict[str, type[PageGraph] | type[HostGraph]] = {"page": PageGraph, "host": HostGraph}
 
+T = TypeVar("T")
 Write = Callable[[BinaryIO], None]
+
+
+class SinceMoment(Moment):
+    """A time, the start of the last run, or the time of an earlier data set."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        if value == "last":
+            return LAST_RUN
+        if isinstance(value, str) and Path(value).exists():
+            # What was read at that very moment is in the data set.
+            return math.nextafter(read_until(Path(value)), math.inf)
+        return super().convert(value, param, ctx)
 
 
 class FormatName(click.Choice[str]):
@@ -71,21 +96,23 @@ class FormatName(click.Choice[str]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> str:
-        """The name, if there is such a format."""
+        """Return the name, if there is such a format."""
         is_added = isinstance(value, str) and value in WRITERS
         return str(value) if is_added else super().convert(value, param, ctx)
 
 
 def _needs_pages(given: Mapping[str, Any]) -> bool:
     """Return whether the output comes from kept pages."""
-    suffix = format_of(given["file"], _format_name(given["file"], given["name"]))
+    named = _format_name(given["file"], given["name"], given["shard_bytes"])
+    suffix = format_of(given["file"], named)
     has_contents = suffix in WEB_ARCHIVES or bool(contents_of(suffix))
     return has_contents or bool(given["contents"]) or bool(given["raw"])
 
 
-def _format_name(file: Path, name: str | None) -> str | None:
-    """The format that was named; that of stdout is csv."""
-    return name or ("csv" if file == STDOUT else None)
+def _format_name(file: Path, name: str | None, shard_bytes: int | None) -> str | None:
+    """Return the format that was named; that of stdout is csv, that of a data set parquet."""
+    usual = "parquet" if shard_bytes else "csv" if file == STDOUT else None
+    return name or usual
 
 
 @click.command()
@@ -101,10 +128,9 @@ def _format_name(file: Path, name: str | None) -> str | None:
 @click.option(
     "--fold",
     is_flag=True,
-    help="Leave out redirects and duplicates, and of pages that are alike, as `index` found, all "
-    "but the best.",
+    help="Leave out redirects and duplicates, and all but the best of each group of "
+    "near-duplicates that `index` found.",
 )
-@click.option("--noindex", is_flag=True, help="Include pages that ask not to be indexed.")
 @click.option(
     "--format",
     "name",
@@ -116,7 +142,7 @@ def _format_name(file: Path, name: str | None) -> str | None:
     metavar="NAME,...",
     default="",
     help="Add a column with the scores of each rank. rising: the cash that a "
-    "page was given since it was read, relative to what its past promised.",
+    "page received since it was read, relative to what its past predicts.",
 )
 @click.option(
     "--with",
@@ -133,11 +159,27 @@ def _format_name(file: Path, name: str | None) -> str | None:
     help="Leave out pages whose site denies this use, in robots.txt, headers or markup.",
 )
 @click.option(
+    "--since",
+    metavar="TIME|RUN",
+    type=SinceMoment(),
+    help="Leave out pages that are neither new nor changed since this time (2026-11-22 or "
+    "2026-11-22T10:00, UTC), age (12h, 7d), run (last: the start of the last run) or data set (its "
+    "folder, as --shard made it).",
+)
+@click.option(
     "--row-group",
     metavar="SIZE",
-    callback=lambda _ctx, _param, value: _row_group(value),
+    callback=lambda _ctx, _param, value: _bytes(value),
     help="Limit a row group of a .parquet file to SIZE before compression. Writing it takes about "
     "eight times the memory.  [default: 32MiB]",
+)
+@click.option(
+    "--shard",
+    "shard_bytes",
+    metavar="SIZE",
+    callback=lambda _ctx, _param, value: _bytes(value),
+    help="Make FILE a folder of files of about SIZE each, with a manifest and a data card; of "
+    "WARC files with Common Crawl's columnar index.  [its format: parquet]",
 )
 @click.option("--edges", is_flag=True, help="Write the links, one per row, instead of the pages.")
 @click.option(
@@ -161,12 +203,13 @@ def export(
     selection: PageSelection,
     by: str,
     fold: bool,
-    noindex: bool,
     name: str | None,
     ranks: str,
     contents: str,
     purpose: str | None,
+    since: float | None,
     row_group: int | None,
+    shard_bytes: int | None,
     edges: bool,
     raw: bool,
     level: str | None,
@@ -176,13 +219,17 @@ def export(
 ) -> None:
     """Write the pages, the most important first, to FILE: .csv, .tsv, .jsonl or .parquet.
 
-    With --edges, write the links between them. A .graphml, .gexf or .dot file has both. A .warc.gz
-    or .wacz file has all that was fetched. `-` is stdout. When a file was written, stderr says how
+    With --edges, write the links between them. A .graphml, .gexf or .dot file has both,
+    as has the folder `graph/`, in numbers, as Common Crawl and WebGraph write them. A .warc.gz
+    or .wacz file has all that was fetched, a .log file a line per request as Heritrix writes it.
+    `-` is stdout. When a file was written, stderr says how
     many rows it has and how exact the importance is. What is damaged is named and left out; then
     this exits with 1.
     """
-    suffix = format_of(file, _format_name(file, name))
-    is_graph = edges or suffix in DRAWINGS
+    suffix = format_of(file, _format_name(file, name, shard_bytes))
+    is_graph = edges or suffix in (*DRAWINGS, FOLDER)
+    if lines_of(suffix) is not None:
+        _refuse_choices(suffix)
     _refuse_conflicts(
         suffix, ranks=ranks, edges=edges, level=level, raw=raw, unread=selection.unread
     )
@@ -193,14 +240,25 @@ def export(
     among = _among(selection, graph_of, is_graph=is_graph)
     if edges:
         _refuse_for_links(selection, by=by, fold=fold)
-    _refuse_to_replace(file, force=force)
-    selected = replace(among, by=by, noindex=noindex, only_pages=fold, folds=fold)
+    if shard_bytes is None:
+        _refuse_place(file, suffix, force=force)
+    elif is_graph or suffix == "wacz" or file == STDOUT:
+        raise click.UsageError("--shard is for pages, as rows or as .warc.gz, in a folder")
+    selected = replace(among, by=by, only_pages=fold, folds=fold)
     graph = RAW if raw else (level or "page") if is_graph else None
     if purpose and graph:
         raise click.UsageError("--for is for pages: leave out --edges, or choose another format")
     columns = _contents(contents, suffix, edges=edges)
-    output = _Output(file, suffix, _listed(ranks), columns, graph, row_group, purpose)
+    output = _Output(
+        *(file, suffix, _listed(ranks), columns, graph, row_group, purpose),
+        *(shard_bytes, since, force),
+    )
     with snapshot(store) as seen, _progress(file) as tell:
+        if since is not None:
+            if since == LAST_RUN:
+                since = tables.last_run(seen.connection)
+                output = output._replace(since=since)
+            selected = replace(selected, among=new_and_changed(seen, since))
         rows = _write(seen, selected, output, tell)
         if file != STDOUT:
             _tell_of(file, seen, rows, as_json=as_json)
@@ -217,20 +275,24 @@ class _Output(NamedTuple):
     graph: str | None
     row_group: int | None
     purpose: str | None
+    shard_bytes: int | None
+    since: float | None
+    force: bool
 
 
-def _row_group(value: str | None) -> int | None:
+def _bytes(value: str | None) -> int | None:
     if value is None:
         return None
     count = size(value)
     if count is None or count < 1:
-        raise click.BadParameter(f"{value} is no size: use a number of bytes such as 64MiB")
+        raise click.BadParameter(f"{value} is not a size: use a number of bytes such as 64MiB")
     return count
 
 
 class RowCount:
-    """Counts rows on their way to a file, and answers that are damaged. None if the file has no
-    rows.
+    """Counter of the rows on their way to a file, and of damaged answers.
+
+    `rows` is None if the file has no rows.
     """
 
     def __init__(self) -> None:
@@ -243,7 +305,7 @@ class RowCount:
         self.left_out += 1
         click.echo(f"left out: {visible(text)}", err=True)
 
-    def of_each(self, found: Iterator[Capture]) -> Iterator[Capture]:
+    def of_each(self, found: Iterator[T]) -> Iterator[T]:
         """Count these one by one."""
         self.rows = 0
         for one in found:
@@ -262,10 +324,13 @@ def _writer(
     seen: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, tell: Progress
 ) -> Write:
     suffix, ranks = output.suffix, output.ranks
+    if (lines := lines_of(suffix)) is not None:
+        found_lines = rows.of_each(lines(seen, rows.leave_out))
+        return lambda file: file.writelines(found_lines)
     if suffix in WEB_ARCHIVES:
         found_pages = captures(seen, selected, tell, rows.leave_out, rows.permitted)
         captured = rows.of_each(found_pages)
-        return _web_archive_writer(captured, output.file.name, suffix)
+        return _web_archive_writer(captured, seen, output.file.name, suffix)
     graph = GRAPHS.get(output.graph or "")
     if graph is not None and suffix in DRAWINGS:
         return partial(DRAWINGS[suffix], graph(seen, selected, ranks, tell).drawing())
@@ -276,15 +341,71 @@ def _writer(
     elif graph is not None:
         found, columns = graph(seen, selected, ranks, tell).named_links(), graph.columns
     else:
-        pages = blocks(seen, selected, ranks, tell)
-        if rows.permitted is not None:
-            pages = rows.permitted.of(pages)
-        found = with_contents(seen, pages, output.contents, rows.leave_out)
-        columns = (*COLUMNS, *map(score_column, ranks), *output.contents)
+        found, columns = _pages(seen, selected, output, rows, tell)
     write = WRITERS[suffix]
     if output.row_group:
         write = partial(write_parquet, row_group_bytes=output.row_group)
     return lambda file: write(rows.of_blocks(found), file, columns)
+
+
+def _pages(
+    seen: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, tell: Progress
+) -> tuple[Iterable[Block], Sequence[str]]:
+    """Return the rows of pages, and their columns."""
+    pages = blocks(seen, selected, output.ranks, tell)
+    if rows.permitted is not None:
+        pages = rows.permitted.of(pages)
+    found = with_contents(seen, pages, output.contents, rows.leave_out)
+    return found, (*COLUMNS, *map(score_column, output.ranks), *output.contents)
+
+
+def _write_data_set(
+    seen: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, tell: Progress
+) -> None:
+    """Write a folder of files, with its manifest and its data card."""
+    assert output.shard_bytes is not None, "the output is a data set"
+    made = DataSet(output.file, output.shard_bytes)
+    made.prepare(force=output.force)
+    read_until, columns = questions.last_reading(seen.connection), list[str]()
+    if rows.permitted is None and tables.archive_end(seen.connection) is not None:
+        rows.permitted = PermittedPages(seen, None)
+    if output.suffix in WEB_ARCHIVES:
+        found = captures(seen, selected, tell, rows.leave_out, rows.permitted)
+        made.write_warcs(rows.of_each(found), read_until, facts_of(seen), seen.path.stem)
+    else:
+        blocks, names = _pages(seen, selected, output, rows, tell)
+        columns += names
+        write = WRITERS[output.suffix]
+        if output.suffix == "parquet":
+            group = output.row_group or ROW_GROUP_BYTES
+            write = partial(write_parquet, row_group_bytes=group, most_bytes=output.shard_bytes)
+        made.write_rows(rows.of_blocks(blocks), output.suffix, columns, write)
+    permitted = rows.permitted
+    made.finish(
+        {
+            "software": software(),
+            "store": seen.path.name,
+            "read_until": read_until,
+            "since": output.since,
+            "purpose": output.purpose,
+            "columns": columns,
+            "rows": rows.rows,
+            "left_out": rows.left_out,
+            "denied": permitted.denied if permitted else 0,
+            "usage": permitted.counts if permitted else None,
+            "settings": tables.settings(seen.connection),
+        }
+    )
+
+
+def _refuse_place(file: Path, suffix: str, *, force: bool) -> None:
+    """Refuse to replace a file or a graph without --force."""
+    if suffix != FOLDER:
+        _refuse_to_replace(file, force=force)
+    elif file == STDOUT:
+        raise click.UsageError("--format graph writes a folder: stdout is none")
+    else:
+        refuse_folder(file, force=force)
 
 
 def _refuse_to_replace(file: Path, *, force: bool) -> None:
@@ -300,16 +421,28 @@ def _tell_of(file: Path, seen: Snapshot, rows: RowCount, *, as_json: bool) -> No
     """Print the number of rows, and the error of the importance."""
     if as_json:
         importance = told(convergence_of(seen))
-        size = file.stat().st_size
+        places = file.iterdir() if file.is_dir() else [file]
+        size = sum(place.stat().st_size for place in places)
         of_rows: dict[str, object] = {"rows": rows.rows, "left_out": rows.left_out}
-        if rows.permitted is not None:
+        if rows.permitted is not None and rows.permitted.purpose:
             of_rows["denied"] = rows.permitted.denied
         show_json({"file": str(file), "bytes": size, **of_rows, "importance": importance})
         return
     count = "" if rows.rows is None else f", {counted(rows.rows, 'row')}"
-    denied = f", {counted(rows.permitted.denied, 'page')} denied" if rows.permitted else ""
+    permitted = rows.permitted if rows.permitted and rows.permitted.purpose else None
+    denied = f", {counted(permitted.denied, 'page')} denied" if permitted else ""
     click.echo(f"wrote {visible(str(file))}{count}{denied}", err=True)
     tell_of_importance(seen, err=True)
+
+
+def _refuse_choices(suffix: str) -> None:
+    """Refuse options that choose pages or columns: the file has all requests."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        is_given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+        if is_given and option.name not in ("file", "store", "name", "force", "as_json"):
+            given = option.opts[-1]
+            raise click.UsageError(f"a .{suffix} file has every request: leave out {given}")
 
 
 def _refuse_conflicts(
@@ -329,7 +462,9 @@ def _refuse_conflicts(
         raise click.UsageError(f"--ranks is for pages: links in a .{suffix} file have no scores")
     if raw and (not edges or suffix not in WRITERS or level == "host"):
         raise click.UsageError("--raw needs --edges between pages, and a file of rows such as .csv")
-    if edges and suffix in DRAWINGS:
+    if ranks and suffix == FOLDER:
+        raise click.UsageError("a folder of a graph has numbers alone: leave out --ranks")
+    if edges and suffix in (*DRAWINGS, FOLDER):
         raise click.UsageError(f"a .{suffix} file has the links anyway: leave out --edges")
 
 
@@ -346,7 +481,7 @@ def _among(selection: PageSelection, graph_of: str, *, is_graph: bool) -> PageSe
         return selection
     if not is_graph:
         raise click.UsageError(
-            "--graph-of needs a graph: --edges, or a .graphml, .gexf or .dot file"
+            "--graph-of needs a graph: --edges, graph/, or a .graphml, .gexf or .dot file"
         )
     if selection.unread:
         raise click.UsageError("--unread and --graph-of crawled cannot be combined")
@@ -371,10 +506,11 @@ def _contents(names: str, suffix: str, *, edges: bool) -> list[str]:
     return [*always, *columns]
 
 
-def _web_archive_writer(found: Iterator[Capture], name: str, suffix: str) -> Write:
+def _web_archive_writer(found: Iterator[Capture], seen: Snapshot, name: str, suffix: str) -> Write:
+    about, made_at = facts_of(seen), questions.last_reading(seen.connection)
     if suffix == "wacz":
-        return lambda file: write_wacz(found, file, time.time())
-    return lambda file: write_warc(found, file, name, time.time())
+        return lambda file: write_wacz(found, file, made_at, about)
+    return lambda file: write_warc(found, file, name, made_at, about)
 
 
 def _write(seen: Snapshot, selected: PageSelection, output: _Output, tell: Progress) -> RowCount:
@@ -385,6 +521,13 @@ def _write(seen: Snapshot, selected: PageSelection, output: _Output, tell: Progr
     rows = RowCount()
     if output.purpose:
         rows.permitted = PermittedPages(seen, output.purpose)
+    if output.suffix == FOLDER:
+        graph = GRAPHS[output.graph or "page"](seen, selected, (), tell).drawing()
+        rows.rows = write_graph_folder(graph, output.file, of_hosts=output.graph == "host")
+        return rows
+    if output.shard_bytes is not None:
+        _write_data_set(seen, selected, output, rows, tell)
+        return rows
     write = _writer(seen, selected, output, rows, tell)
     if output.file == STDOUT:
         write(sys.stdout.buffer)

@@ -160,6 +160,12 @@ def outline_facts(found: Outline) -> Iterator[tuple[str, str]]:
         "weak components",
         f"{found.weak_components:,}; the largest has {counted(found.largest_weak, 'node')}",
     )
+    if (parts := found.bow_tie) is not None:
+        yield (
+            "bow-tie",
+            f"core {parts.core:,}, in {parts.leading_in:,}, out {parts.leading_out:,}, "
+            f"tendrils {parts.tendrils:,}, apart {parts.apart:,}",
+        )
     how = ", estimated by HyperBall" if found.by_hyperball else ", measured from some nodes"
     how = "" if found.is_exact or found.mean_distance is None else how
     yield "mean distance", f"{_mean(found)}{how}"
@@ -237,9 +243,17 @@ def _reciprocity(found: Outline) -> str:
 
 def _degrees(found: DegreeDistribution) -> str:
     ranges = ", ".join(f"{name}: {nodes:,}" for name, nodes in found.ranges() if nodes)
-    exponent = found.exponent
-    fit = "" if exponent is None else f", exponent {exponent:.2f} ± {found.exponent_error:.2f}"
-    return f"{ranges}; at most {found.most:,}{fit}" if ranges else "none"
+    return f"{ranges}; at most {found.most:,}{_fit(found)}" if ranges else "none"
+
+
+def _fit(found: DegreeDistribution) -> str:
+    if found.exponent is None:
+        return ""
+    exponent = f"exponent {found.exponent:.2f} ± {found.exponent_error:.2f}"
+    if found.p_value is None:  # of an older version
+        return f", {exponent}"
+    judged = f"p {found.p_value:.2g}, distance {found.ks_distance:.2g}"
+    return f", {exponent} ({judged})" if found.is_power_law else f", no power law ({judged})"
 
 
 # ================================================================ plot

@@ -126,7 +126,7 @@ def store_option_for(
             chosen = os.environ.get(CONFIG_VARIABLE)
             given = {"store": store and str(store), "cluster": cluster}
             loaded = loaded_from(given, Path(chosen) if chosen else None)
-            used = ("store", "cluster", "cluster-creds") if of_cluster else ("store",)
+            used = ("store", "cluster", "cluster-creds", "insecure") if of_cluster else ("store",)
             warn_of_ignored(loaded, map(BY_NAME.__getitem__, used))
             with ExitStack() as stack:
                 if of_cluster and _is_of_cluster(given, loaded, rest):
@@ -170,7 +170,7 @@ def _gathered(loaded: Loaded, *, pages: bool) -> AbstractContextManager[Path]:
     """Return the gathered store of a cluster."""
     from minicrawl.cli.setting_options import cluster_door  # most commands read one machine's
 
-    return cluster_door().gathered(loaded.settings.cluster, pages=pages)
+    return cluster_door().gathered(loaded.settings, pages=pages)
 
 
 def _store_of(loaded: Loaded, purpose: str) -> Path:
@@ -193,6 +193,8 @@ def reporting_damaged_store(store: Path) -> Iterator[None]:
     try:
         with translating_sqlite_errors(store):
             yield
+    # These say what is wrong by themselves. Checking the store before each command would catch
+    # damage earlier, but takes minutes in a large store.
     except (MinicrawlError, click.ClickException, click.Abort, click.exceptions.Exit, OSError):
         raise
     except Exception as error:
@@ -347,4 +349,4 @@ class Moment(click.ParamType[float]):
         try:
             return moment(str(value))
         except UsageError as error:
-            self.fail(f"{error}, and not for how long, such as 7d", param, ctx)
+            self.fail(f"{error}, nor an age such as 7d", param, ctx)

@@ -1,4 +1,4 @@
-"""Lists of pages and links: `minicrawl pages`, `changes`, `broken`, `redirects`, `orphans`,
+"""Lists of pages and links: `minicrawl pages`, `changes`, `broken`, `redirects`,
 `duplicates` and `top`; and `minicrawl report`, an HTML file with most of them.
 
 Each command imports only its own question, so that it starts quickly.
@@ -93,10 +93,13 @@ def _form_options(command: Command) -> Command:
 def _listing(
     finish: Callable[[Snapshot, Any], Rows] = lambda _seen, rows: rows,
     further: Callable[[Command], Command] = lambda command: command,
+    fails: Callable[..., bool] = lambda _row, **_options: True,
+    summary: Callable[[Snapshot], str] = lambda _seen: "",
 ) -> Callable[[Finder], click.Command]:
     """Make a command that shows rows as a table, CSV or JSON.
 
-    `finish` post-processes the rows shown; `further` adds an option.
+    `finish` post-processes the rows shown; `further` adds an option; `fails` tells, by a row and
+    that option, if the row counts for --exit-code; `summary` is the line below a table.
     """
 
     def decorate(find: Finder) -> click.Command:
@@ -113,10 +116,13 @@ def _listing(
             with snapshot(store) as seen:
                 kind, rows = find(seen, host, **rest)
                 shown = finish(seen, rows[: n or None])
+                below = summary(seen) if show is _show_table else ""
             show(kind._fields, shown)
+            if below:
+                click.echo(below)
             if show is _show_table and len(rows) > n > 0:
                 click.echo(f"{counted(len(rows) - n, 'more row')}: --n 0 shows all")
-            if has_exit_code and rows:
+            if has_exit_code and any(fails(row, **rest) for row in rows):
                 raise click.exceptions.Exit(1)
 
         return command
@@ -231,9 +237,10 @@ def pages(
 def changes(seen: Snapshot, host: str | None, since: float | None) -> Found:
     """List new, changed and removed pages.
 
-    The most important pages come first. `what` is new, changed, moved, gone, failed or refused;
-    `at` is when a crawl found it. A kept page has changed if its text differs; `old_words` and
-    `new_words` are the lengths of both texts. Any other page has changed if a byte differs.
+    The most important pages come first. `what` is new, changed, reappeared, moved, gone, failed or
+    refused; `at` is when a crawl found it. A kept page has changed if its main text differs, or its
+    whole text where it has no main text; `old_words` and `new_words` are the lengths of both texts.
+    Any other page has changed if a byte differs.
     """
     from minicrawl.report.page_states import Change
     from minicrawl.report.page_states import changes as find_changes
@@ -247,18 +254,46 @@ def _with_texts(seen: Snapshot, rows: Any) -> Rows:
     return with_texts(seen, rows)
 
 
-@_listing(_with_texts)
-def broken(seen: Snapshot, host: str | None) -> Found:
+def _is_dead(row: Any, verdicts: tuple[str, ...]) -> bool:
+    return bool(row.verdict == "dead" or row.verdict in verdicts)
+
+
+def _all_verdicts(seen: Snapshot) -> str:
+    from minicrawl.report.page_links import linked_verdicts
+
+    counts = (f"{count:,} {name}" for name, count in linked_verdicts(seen).items())
+    return f"linked pages and files: {', '.join(counts)}"
+
+
+@_listing(
+    _with_texts,
+    further=click.option(
+        "--verdict",
+        "verdicts",
+        type=click.Choice(("dead", "blocked", "forbidden", "unchecked")),
+        multiple=True,
+        help="Only targets with this verdict; --exit-code counts them all. Repeatable.  [default: "
+        "dead and blocked, of which --exit-code counts dead]",
+    ),
+    fails=_is_dead,
+    summary=_all_verdicts,
+)
+def broken(seen: Snapshot, host: str | None, verdicts: tuple[str, ...]) -> Found:
     """List broken links, most linked target first.
 
-    The target failed, directly or behind the redirects in `through`, or has a non-public address.
-    --host selects the pages with the links. `text` is the text of the link, if the store was made
-    with `crawl --keep links` or --keep pages.
+    A dead target failed, directly or behind the redirects in `through`, or has a non-public
+    address. The server of a blocked one blocks robots, so people may find a page. A forbidden one
+    is forbidden by robots.txt; `state` says why one is unchecked. The last line counts all linked
+    pages and files.
+    --host selects the pages with the links. `text` is the text of the link, and `kind` its kind, if
+    the store was made with `crawl --keep links` or --keep pages.
     """
     from minicrawl.report.page_links import BrokenLink, broken_links
+    from minicrawl.report.verdicts import SHOWN, LinkVerdict
 
+    chosen = [LinkVerdict[name.upper()] for name in verdicts] or SHOWN
     with progress("links") as tell:
-        return BrokenLink, broken_links(seen, host, tell)
+        return BrokenLink, broken_links(seen, host, tell, chosen)
 
 
 @_listing()
@@ -272,18 +307,6 @@ def redirects(seen: Snapshot, host: str | None) -> Found:
 
     with progress("links") as tell:
         return page_links.Redirect, page_links.redirects(seen, host, tell)
-
-
-@_listing()
-def orphans(seen: Snapshot, host: str | None) -> Found:
-    """List pages that no page links to, most important first.
-
-    They were found in another way, such as in a sitemap. Seeds are left out.
-    """
-    from minicrawl.report import page_links
-
-    with progress("links") as tell:
-        return page_links.Orphan, page_links.orphans(seen, host, tell)
 
 
 @_listing()
@@ -307,9 +330,9 @@ def duplicates(seen: Snapshot, host: str | None) -> Found:
 def report(file: Path, store: Path) -> None:
     """Write an HTML report on a site to FILE.
 
-    The report lists broken links, redirects, orphans, duplicates, deep, slow and large pages, and
-    missing or repeated titles. It also shows the most important pages, the number of links per
-    page, and a graph of the hosts. The file is self-contained.
+    The report lists the issues of `minicrawl audit`, broken links, redirects, orphans, duplicates,
+    deep, slow and large pages, and missing or repeated titles. It also shows the most important
+    pages, the number of links per page, and a graph of the hosts. The file is self-contained.
     """
     from minicrawl.own_files import replacing
     from minicrawl.report.site_report import site_report, write_site_report

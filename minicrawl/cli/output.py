@@ -117,8 +117,8 @@ def show_list(
     """Show columns of numbers, followed by `texts` columns of text.
 
     On a terminal, columns of numbers without any are left out, and text is made to fit the width:
-    a URL goes on in the next line, and only a very long one is cut, in the middle of its path. With
-    --wide and elsewhere all is shown in one line, and text is not padded.
+    a URL continues on the next line, and only a very long one is cut, in the middle of its path.
+    With --wide and elsewhere all is shown in one line, and text is not padded.
     """
     _show_part(headings, rows, texts=texts, err=err)
 
@@ -307,6 +307,7 @@ def _shared(widths: list[int], room: int) -> list[int]:
     """Share the width; a column that needs less leaves the rest to the others."""
     weights = [_OF_FIRST, *[1] * (len(widths) - 1)]
     found, left = [0] * len(widths), sum(weights)
+    # The most modest column first: what it leaves over is shared among the others.
     for place in sorted(range(len(widths)), key=lambda one: widths[one] / weights[one]):
         found[place] = min(widths[place], room * weights[place] // left)
         room -= found[place]

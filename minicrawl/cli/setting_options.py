@@ -20,11 +20,11 @@ from click.core import ParameterSource
 
 from minicrawl import plugins
 from minicrawl.cli import is_missing
-from minicrawl.config import Cluster, Loaded, Storing, load
+from minicrawl.config import Loaded, Settings, Storing, load
 from minicrawl.config import values as kinds
 from minicrawl.config.parts import BY_NAME, SECTIONS, TABLE
 from minicrawl.config.setting import PREFIX, Setting
-from minicrawl.config.settings import told_ignored, unknown_variables
+from minicrawl.config.settings import FORMER, told_ignored, unknown_variables
 from minicrawl.model import GRAPHS
 from minicrawl.wording import visible
 
@@ -111,11 +111,14 @@ def _options(
     without: Sequence[str] = (),
 ) -> Callable[[Command], Command]:
     rows = _rows(sections or tuple(SECTIONS), without)
+    score = any(row.name == "score" for row in rows)
+    former = [name.replace("-", "_") for name in FORMER] if score else []
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def with_settings(config_file: Path | None, **values: Any) -> Any:
             flags = {row.argument: values.pop(row.argument) for row in rows}
+            flags |= {name: values.pop(name) for name in former}
             warn_of_unknown_variables()
             loaded = loaded_from(flags, config_file)
             warn_of_ignored(loaded, rows)
@@ -124,6 +127,9 @@ def _options(
         decorated: Command = with_settings
         for row in reversed(rows):
             decorated = _option(row)(decorated)
+        for name in former:
+            flag = f"--{name.replace('_', '-')}"
+            decorated = click.option(flag, name, multiple=True, hidden=True)(decorated)
         return _config_option(decorated)
 
     return decorate
@@ -180,11 +186,11 @@ def _option(row: Setting) -> Callable[[Command], Command]:
         cls=SettingOption,
         row=row,
         default=None,
-        metavar=None if row.off else kind.metavar,
+        metavar=None if row.off else "|".join(kind.all_names()) if kind.group else kind.metavar,
         multiple=kind.many,
         type=_type(row),
         help=f"{row.help}{_default(row)}",
-        shell_complete=_completion(kind.names),
+        shell_complete=_completion(kind.all_names) if kind.names else None,
     )
 
 
@@ -195,11 +201,11 @@ def _type(row: Setting) -> click.ParamType[Any] | None:
     return click.Path() if row.kind is kinds.FILE else click.STRING
 
 
-def _completion(names: tuple[str, ...]) -> Completion | None:
+def _completion(names: Callable[[], Iterable[str]]) -> Completion:
     def complete(_context: click.Context, _option: click.Parameter, typed: str) -> list[str]:
-        return [name for name in names if name.startswith(typed)]
+        return [name for name in names() if name.startswith(typed)]
 
-    return complete if names else None
+    return complete
 
 
 def _default(row: Setting) -> str:
@@ -249,15 +255,15 @@ def naming(store: Path) -> str:
 class ClusterDoor(Protocol):
     """Operations on a cluster, for commands that usually work on a store."""
 
-    def gathered(self, cluster: Cluster, *, pages: bool) -> AbstractContextManager[Path]:
+    def gathered(self, settings: Settings, *, pages: bool) -> AbstractContextManager[Path]:
         """Return a store of all shards, with or without their kept pages."""
 
     def steer(
-        self, cluster: Cluster, action: str, request: "ControlRequest", *, as_json: bool
+        self, settings: Settings, action: str, request: "ControlRequest", *, as_json: bool
     ) -> None:
         """Steer the crawl of all nodes."""
 
-    def serve(self, cluster: Cluster, host: str, port: int | None, *, ends_alone: bool) -> None:
+    def serve(self, settings: Settings, host: str, port: int | None, *, ends_alone: bool) -> None:
         """Serve a dashboard of all nodes until the process is stopped."""
 
 
@@ -277,5 +283,5 @@ MAIN, MARKDOWN = "main", "markdown"
 
 def refuse_without_text(name: str, option: str) -> None:
     """Raise if the option needs a text of the room `text`, which is not installed."""
-    if name in {MAIN, MARKDOWN} and name not in plugins.entry_points(plugins.TEXTS):
+    if name in {MAIN, MARKDOWN} and name not in plugins.entry_points(plugins.PARSERS):
         raise is_missing(option, "text")

@@ -15,7 +15,6 @@ from minicrawl.cli.graph_commands import sample_facts
 from minicrawl.cli.input_options import (
     count_option,
     json_option,
-    percent,
     progress,
     store_option,
     units,
@@ -45,7 +44,7 @@ from minicrawl.report.page_states import (
 )
 from minicrawl.report.page_states import errors as find_errors
 from minicrawl.report.snapshot import WaitingPage, snapshot, told, waiting
-from minicrawl.wording import as_duration, counted, rate, visible
+from minicrawl.wording import as_duration, at_least, counted, percentage, rate, visible
 
 if TYPE_CHECKING:
     from minicrawl.checking import Cloaking, PageAnswer
@@ -71,7 +70,10 @@ _KIB = 1024
     help="Also list the number and size of all stored parts. This is slow for a large store.",
 )
 @click.option(
-    "--graph", "wants_graph", is_flag=True, help="Also measure the graph of a large store."
+    "--graph",
+    "wants_graph",
+    is_flag=True,
+    help="Also measure the graph of a large store, and count its linked pages by verdict.",
 )
 @graph_of_option(CRAWLED)
 @json_option
@@ -86,7 +88,8 @@ def status(
 ) -> None:
     """Show the progress of the crawl, its graph, and the command that resumes it.
 
-    The counts are fast for any store. The graph is taken from the latest sample if it covers all
+    The counts are fast for any store. `linked` counts linked pages by what became of them, as
+    `broken` does. The graph is taken from the latest sample if it covers all
     pages, or if a running crawl takes samples (`crawl --graph-stats`). Otherwise a small graph is
     measured now; a large one only with `--graph`, else its last sample is shown. `minicrawl check`
     verifies the store itself.
@@ -95,22 +98,35 @@ def status(
     repeating = mirrors(store) if wants_mirrors else []
     parts = stored_parts(store) if wants_stored else []
     live = dict(_live(store))
+    linked = _linked(store, found, of_many=wants_graph)
     sample = shown_sample(store, graph_of, is_running=bool(live), even_of_many=wants_graph)
     if as_json:
         listed = {"mirrors": [mirror._asdict() for mirror in repeating]} if wants_mirrors else {}
         listed |= {"stored": [part._asdict() for part in parts]} if wants_stored else {}
-        show_json(found.as_json() | live | listed | {"graph": sample and sample.as_json()})
+        graph = sample and sample.as_json()
+        show_json(found.as_json() | live | listed | {"linked": linked, "graph": graph})
         return
     mirrors_found = [("mirror", str(one)) for one in repeating]
     if wants_mirrors and not repeating:
         mirrors_found = [("mirror", "none")]
-    show_facts([*live.items(), *_facts(found, store), *mirrors_found])
+    links = [("linked", _counts(linked))] if linked else []
+    show_facts([*live.items(), *_facts(found, store), *links, *mirrors_found])
     if parts:
         click.echo()
         show_list(STORED_HEADINGS, map(_part_line, parts), texts=1)
     if sample is not None:
         click.echo()
         show_facts(sample_facts(sample, time.time()))
+
+
+def _linked(store: Path, found: report.Status, *, of_many: bool) -> dict[str, int] | None:
+    """Return the linked pages and files by verdict; None for many pages, unless asked for."""
+    if found.pages_known > report.MOST_AT_ONCE and not of_many:
+        return None
+    from minicrawl.report.page_links import linked_verdicts
+
+    with snapshot(store) as seen:
+        return linked_verdicts(seen)
 
 
 def _part_line(part: StoredPart) -> tuple[str, ...]:
@@ -132,8 +148,9 @@ def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
     yield "duplicates", _counts(found.standing_for_others)
     yield "failed", _counts(found.failures)
     yield "refused", _counts(found.refusals)
-    gathered = found.importance_gathered
-    yield "importance gathered", _UNKNOWN if gathered is None else percent(gathered)
+    yield "importance gathered", percentage(found.importance_gathered)
+    if found.importance_guaranteed is not None:
+        yield "guaranteed", f"{at_least(found.importance_guaranteed)} of PageRank from the seeds"
     yield "importance", told(found.convergence)
     yield "found per fetch", _number(found.found_per_fetch, " pages")
     yield "G", f"{_number(found.g, ' units')}, error factor M/G {_number(found.error_factor)}"

@@ -1,4 +1,4 @@
-"""Commands on whole stores and archives: `minicrawl import`, `move` and `archive`."""
+"""Commands on whole stores and archives: `minicrawl import`, `move`, `forget` and `archive`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from minicrawl.report.crawl_status import Status
 
 
-_OF_REQUESTS = ("warc", "check-external", "check-assets")
+_OF_REQUESTS = ("warc", "check")
 """Settings that have no effect without requests."""
 
 
@@ -72,7 +72,7 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
     if not links:
         _import_warcs(files, loaded.settings, as_json=as_json)
     elif len(files) > 1:
-        raise UsageError(f"{links[0]} is no WARC file: of graph files, only one is imported")
+        raise UsageError(f"{links[0]} is not a WARC file: import a graph file alone")
     else:
         _refuse_options_of_pages()
         _import_graph(links[0], loaded.settings.storing.store, as_json=as_json)
@@ -130,7 +130,7 @@ def _refuse_options_of_pages() -> None:
     for option in context.command.params:
         is_given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
         if is_given and isinstance(option, SettingOption) and option.name != "store":
-            raise UsageError(f"{option.opts[0]} is for WARC files: a graph file has links alone")
+            raise UsageError(f"{option.opts[0]} is for WARC files: a graph file has only links")
 
 
 def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
@@ -193,66 +193,11 @@ def _tell_of_folder(folder: Path) -> None:
     click.echo(f"made the folder {visible(str(folder))}", err=True)
 
 
-# ================================================================ archive
-#
-# `minicrawl archive`: the files of kept pages.
-
-folder_argument = click.argument(
-    "folder",
-    required=False,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-)
+# ================================================================ forget
 
 
-@click.group()
-def archive() -> None:
-    """Describe, verify or prune kept pages.
-
-    FOLDER is an archive, with or without its store. The default is the archive of the store.
-    """
-
-
-@archive.command()
-@folder_argument
-@json_option
-@store_with_pages_option
-def info(folder: Path | None, store: Path, as_json: bool) -> None:
-    """Show the number and size of records in FOLDER."""
-    _refuse_both(folder)
-    with _opened(store, folder) as reader:
-        found = dict(_archive_facts(reader))
-    for line in _lost(store, folder):
-        click.echo(visible(line), err=True)
-    if as_json:
-        show_json(found)
-    else:
-        show_facts((name, f"{value:,}") for name, value in found.items())
-
-
-@archive.command("verify")
-@folder_argument
-@json_option
-@store_with_pages_option
-def verify_command(folder: Path | None, store: Path, as_json: bool) -> None:
-    """Verify all records in FOLDER, and list damaged ones.
-
-    Exits 1 if there are any.
-    """
-    from minicrawl.archive.reader import verify
-
-    _refuse_both(folder)
-    with _opened(store, folder) as reader:
-        wrong = [*_lost(store, folder), *verify(reader)]
-        records = sum(one.records for one in reader.index.totals(reader.end))
-    if as_json:
-        show_json({"ok": not wrong, "records": records, "wrong": wrong})
-    else:
-        for line in wrong or [f"ok: {counted(records, 'record')}"]:
-            click.echo(visible(line))
-    click.get_current_context().exit(1 if wrong else 0)
-
-
-@archive.command()
+@click.command()
+@click.argument("what", metavar="[URL]", required=False)
 @click.option(
     "--keep-versions",
     "versions",
@@ -267,36 +212,82 @@ def verify_command(folder: Path | None, store: Path, as_json: bool) -> None:
     type=click.IntRange(min=1),
     help="Keep only versions of the N most important pages.",
 )
+@click.option("--type", "media", metavar="TYPE", help="Remove a media type, such as image/*.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, without removing it.")
 @json_option
 @own_store_option
-def prune(
+def forget(
+    what: str | None,
     store: Path,
     versions: int | None,
     before: str | None,
     best: int | None,
+    media: str | None,
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Remove old or unimportant versions of pages.
+    """Take URL down, or remove versions that are old, unimportant or of a type.
+
+    With * at its end, URL is a prefix of the URLs of many pages. Kept answers, titles, texts of
+    links and the search index are removed, and compression dictionaries are trained again
+    without these pages; `minicrawl index` rebuilds the index. The URLs themselves stay, as others
+    link to them; they are never requested again. Exports and WARC files are not changed.
+    Repeat the command to complete an interrupted take-down.
+
+    With options instead of URL, only kept versions are removed. Damaged records are listed and
+    removed as well; then the exit code is 1.
 
     The remaining versions are copied to new files first, so there must be room for them, and no
     crawl may be running. A program that is reading the archive is not disturbed; the next crawl or
-    `prune` then removes the old files. Damaged records are listed and removed; then the exit code
-    is 1.
+    `forget` then removes the old files.
     """
-    if versions is None and before is None and best is None:
-        raise click.UsageError("--keep-versions, --before or --best must say what to remove")
+    rules = any((versions, before, best, media))
+    if what is None and not rules:
+        raise click.UsageError(
+            "URL, --keep-versions, --before, --best or --type must say what to remove"
+        )
+    if what is not None and (rules or dry_run):
+        raise click.UsageError("URL is taken down: options for versions cannot be combined with it")
+    if what is not None:
+        _take_down(store, what, as_json=as_json)
+    else:
+        _prune(store, (versions, before, best, media), dry_run=dry_run, as_json=as_json)
+
+
+def _take_down(store: Path, what: str, *, as_json: bool) -> None:
+    from minicrawl.crawl.settle.keeping import forget as take_down
+
+    done = take_down(store, what, time.time())
+    if as_json:
+        show_json(done._asdict())
+    else:
+        show_facts([("removed answers", f"{done.answers:,}"), ("pages", f"{done.pages:,}")])
+    if done.warcs:
+        click.echo(f"{PROGRAM}: WARC files in {visible(done.warcs)} are not changed", err=True)
+    if not done.is_complete:
+        click.echo(f"{PROGRAM}: the old files are being read: repeat the command later", err=True)
+    click.get_current_context().exit(0 if done.is_complete else 1)
+
+
+def _prune(
+    store: Path,
+    chosen: tuple[int | None, str | None, int | None, str | None],
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    versions, before, best, media = chosen
     from minicrawl.archive.reader import verify
     from minicrawl.archive.writer import PruneRules, Pruning
     from minicrawl.crawl.settle.keeping import prune_store
-    from minicrawl.report.archived_pages import kept_pages, keys_of_best, moment
+    from minicrawl.report.archived_pages import kept_pages, keys_of_best, keys_of_type, moment
     from minicrawl.report.snapshot import snapshot
 
     at = None if before is None else moment(before)
     with snapshot(store) as seen, kept_pages(seen) as reader:
         keys = None if best is None else keys_of_best(seen, best)
-        rules = PruneRules(versions=versions, before=at, keys=keys)
+        gone = keys_of_type(reader, media) if media else set[int]()
+        rules = PruneRules(versions=versions, before=at, keys=keys, gone=gone)
         pruning, is_gone = Pruning(reader, rules), True
         pruning.refuse_all(reader)
         damaged = list(verify(reader))
@@ -317,13 +308,66 @@ def _show_pruning(pruning: Pruning, as_json: bool, *, is_gone: bool, is_done: bo
         show_facts((name, f"{value:,}") for name, value in facts.items())
         if not is_gone:
             click.echo(
-                "another program is reading the old files: the next crawl or prune removes them"
+                "another program is reading the old files: the next crawl or forget removes them"
             )
 
 
-def _refuse_both(folder: Path | None) -> None:
+# ================================================================ archive
+#
+# `minicrawl archive`: the files of kept pages.
+
+folder_argument = click.argument(
+    "folder",
+    required=False,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+
+
+@click.command()
+@folder_argument
+@click.option(
+    "--verify",
+    "verifies",
+    is_flag=True,
+    help="Verify all records, and list damaged ones. Exits 1 if there are any.",
+)
+@json_option
+@store_with_pages_option
+def archive(folder: Path | None, store: Path, *, verifies: bool, as_json: bool) -> None:
+    """Describe or verify kept pages.
+
+    FOLDER is an archive, with or without its store. The default is the archive of the store.
+    """
     if folder is not None and "store" in given_options():
         raise click.UsageError("--store and FOLDER cannot be combined")
+    (_verify if verifies else _describe)(store, folder, as_json=as_json)
+
+
+def _describe(store: Path, folder: Path | None, *, as_json: bool) -> None:
+    """Show the number and size of records."""
+    with _opened(store, folder) as reader:
+        found = dict(_archive_facts(reader))
+    for line in _lost(store, folder):
+        click.echo(visible(line), err=True)
+    if as_json:
+        show_json(found)
+    else:
+        show_facts((name, f"{value:,}") for name, value in found.items())
+
+
+def _verify(store: Path, folder: Path | None, *, as_json: bool) -> None:
+    """List damaged records, and exit 1 if there are any."""
+    from minicrawl.archive.reader import verify
+
+    with _opened(store, folder) as reader:
+        wrong = [*_lost(store, folder), *verify(reader)]
+        records = sum(one.records for one in reader.index.totals(reader.end))
+    if as_json:
+        show_json({"ok": not wrong, "records": records, "wrong": wrong})
+    else:
+        for line in wrong or [f"ok: {counted(records, 'record')}"]:
+            click.echo(visible(line))
+    click.get_current_context().exit(1 if wrong else 0)
 
 
 @contextmanager

@@ -71,6 +71,8 @@ def even_loads(shards: int, rooms: Mapping[str, int], held: Mapping[str, int]) -
     while left:
         level += 1
         able = [node for node, room in rooms.items() if room >= level]
+        # Nodes are filled level by level. At the last level, which may not reach all, those with
+        # most shards come first: giving them the remainder moves none.
         able.sort(key=lambda node: (-held[node], _liking(node, level), node))
         for node in able[:left]:
             loads[node] = level
@@ -118,7 +120,7 @@ AddressParts = Mapping[int, AddressPart]
 
 
 class AddressRecordError(ValueError):
-    """A record that no shard writes."""
+    """The bytes are not a record that a shard writes."""
 
 
 def with_own_part(
@@ -140,6 +142,8 @@ def _own(parts: AddressParts, shard: int) -> int:
     even = WHOLE // len(sharing)
     free = WHOLE - sum(part.part for other, part in parts.items() if other != shard)
     has = parts[shard].part if shard in parts else 0
+    # The even part may still be in use by others: until they have given it up, the shard keeps
+    # what it has.
     return even if even <= free else has
 
 
@@ -158,18 +162,20 @@ def parts_as_bytes(parts: AddressParts) -> bytes:
 def parts_in(data: bytes, shards: int) -> dict[int, AddressPart]:
     """Decode a record. Raises AddressRecordError if no shard writes these bytes."""
     if len(data) > MOST_RECORD_BYTES:
-        raise AddressRecordError(f"{len(data):,} bytes are more than a record of an address has")
+        raise AddressRecordError(f"{len(data):,} bytes exceed the limit of a record of an address")
     try:
         found = {int(key): AddressPart(*value) for key, value in json.loads(data).items()}
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise AddressRecordError(f"these bytes are no record of an address: {error}") from error
+        raise AddressRecordError(f"invalid record of an address: {error}") from error
     numbers = [number for one in found.values() for number in one]
     if not all(type(number) is int and 0 <= number < 1 << 63 for number in numbers):
-        raise AddressRecordError("parts of an address are whole numbers")
+        raise AddressRecordError("the parts of an address are not all whole numbers")
     if not all(0 <= shard < shards for shard in found):
-        raise AddressRecordError(f"a shard is none of {shards}")
+        raise AddressRecordError(f"a shard is not one of {shards}")
+    # Whoever can write to the engine could write this, and the crawl would ask an address more
+    # often than it promises.
     if sum(one.part for one in found.values()) > WHOLE:
-        raise AddressRecordError("the parts of an address are more than the whole")
+        raise AddressRecordError("the parts of an address exceed the whole")
     return found
 
 
@@ -237,6 +243,8 @@ def new_grants(
         and need.waiting
         and (wanted := _wanted(need, soon_s) - granted.get(shard, 0)) > 0
     }
+    # At most an even part of the rest: the node that happens to ask first knows only its own
+    # shards.
     most, more = max(1, left // max(1, shards)), {}
     for shard, wanted in sorted(hungry.items(), key=lambda one: -needs[one[0]].waiting):
         if (part := min(wanted, most, left)) > 0:
@@ -410,6 +418,10 @@ class ShardFacts(NamedTuple):
     """The last confirmed entry of the shard's log."""
     pace: float = 0
     """Recent requests per second."""
+    age_s: float = 0
+    """Seconds since the first shard began in this run."""
+    wire_bytes: int = 0
+    """Bytes of all response bodies."""
     sketch: Mapping[int, int] = {}
     """Histogram of the richest waiting pages that may be requested soon, from `assignment.sketch`.
     """
@@ -453,24 +465,26 @@ def as_bytes(facts: ShardFacts) -> bytes:
 def facts_in(data: bytes) -> ShardFacts:
     """Decode facts. Raises BatchError if no shard writes these bytes."""
     if len(data) > MOST_FACTS_BYTES:
-        raise BatchError(f"{len(data):,} bytes are more than a shard tells")
+        raise BatchError(f"{len(data):,} bytes exceed the limit of facts of a shard")
     try:
         found: dict[str, Any] = json.loads(data)
         tables: dict[str, Any] = {name: _table(found.pop(name)) for name in _TABLES}
         facts = ShardFacts(**found, **tables)
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
-        raise BatchError(f"these bytes are no facts of a shard: {error}") from error
-    if not _is_pace(found.pop("pace", 0)) or not all(map(_is_number, found.values())):
-        raise BatchError("what a shard tells of itself are no numbers that may be")
-    if not 0 <= facts.shard < MOST_SHARDS or min(facts.fetched, facts.waiting) < 0:
-        raise BatchError("what a shard tells of itself is less than nothing")
+        raise BatchError(f"invalid facts of a shard: {error}") from error
+    reals = [found.pop(name, 0) for name in ("pace", "age_s")]
+    if not all(map(_is_real, reals)) or not all(map(_is_number, found.values())):
+        raise BatchError("facts of a shard are not numbers in range")
+    least = min(facts.fetched, facts.waiting, facts.wire_bytes)
+    if not 0 <= facts.shard < MOST_SHARDS or least < 0:
+        raise BatchError("facts of a shard are negative")
     if any(place >= _MOST_BINS for place in facts.sketch):
-        raise BatchError("pages wait with more cash than there may be")
+        raise BatchError("waiting pages of a shard claim more cash than can exist")
     return facts
 
 
-def _is_pace(value: Any) -> bool:
-    """Check for a number of requests per second, which may be a fraction."""
+def _is_real(value: Any) -> bool:
+    """Check for a number that may be a fraction and is not negative."""
     return isinstance(value, int | float) and 0 <= value < _MOST
 
 
@@ -483,9 +497,9 @@ def _table(found: dict[str, Any]) -> dict[int, int]:
     """Decode a table by shard, or by bin of a sketch; there are fewer bins than shards."""
     table = {int(key): value for key, value in found.items()}
     if any(type(value) is not int or not 0 <= value < _MOST for value in table.values()):
-        raise ValueError("what a shard tells of itself are whole numbers")
+        raise ValueError("a table of a shard has values that are not whole numbers in range")
     if any(not 0 <= key < MOST_SHARDS for key in table):
-        raise ValueError("a table is by shard")
+        raise ValueError("a table of a shard has a key that is not a shard")
     return table
 
 

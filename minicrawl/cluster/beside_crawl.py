@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from minicrawl.cli.companions import Companion, CrawlRequest
-from minicrawl.config import Cluster
+from minicrawl.config import Settings
 from minicrawl.config.parts import DEMO_PAGES
 
 if TYPE_CHECKING:
@@ -76,26 +76,26 @@ class ClusterCrawl(Companion):
 class Nats:
     """`--cluster` in other commands: a `cli.setting_options.ClusterDoor`."""
 
-    def gathered(self, cluster: Cluster, *, pages: bool) -> AbstractContextManager[Path]:
+    def gathered(self, settings: Settings, *, pages: bool) -> AbstractContextManager[Path]:
         """Return a store of all shards, with or without their kept pages."""
         from minicrawl.cluster.commands.nodes import store_of_cluster
 
-        return store_of_cluster(cluster, pages=pages)
+        return store_of_cluster(settings, pages=pages)
 
     def steer(
-        self, cluster: Cluster, action: str, request: "ControlRequest", *, as_json: bool
+        self, settings: Settings, action: str, request: "ControlRequest", *, as_json: bool
     ) -> None:
         """Steer the crawl of all nodes."""
         from minicrawl.cluster.commands.nodes import steer
 
-        steer(cluster, action, request, as_json=as_json)
+        steer(settings, action, request, as_json=as_json)
 
-    def serve(self, cluster: Cluster, host: str, port: int | None, *, ends_alone: bool) -> None:
+    def serve(self, settings: Settings, host: str, port: int | None, *, ends_alone: bool) -> None:
         """Show all nodes in the browser until the process is told to end."""
         from minicrawl.cluster.commands.crawling import serve_cluster
         from minicrawl.dashboard.serving import Place
 
-        serve_cluster(cluster, Place(host=host, port=port, ends_alone=ends_alone))
+        serve_cluster(settings, Place(host=host, port=port, ends_alone=ends_alone))
 
 
 def _refuse_beside_a_cluster(given: Mapping[str, Any], cluster: str) -> None:

@@ -15,12 +15,12 @@ them strictly in that order, and posts batch and number in one step of its log:
     publishes batch 5 again           ---->  5 < 6, OLD: dropped
     batch 6                           -- x   lost by the engine
     batch 7                           ---->  7 > 6, EARLY: left for later
-    hears for 15 s that shard 1 has
+    sees for 15 s that shard 1 has
     posted only batch 5, and makes
     6 and 7 again from its log        ---->  NEXT, NEXT
 
 So the engine may lose, repeat, delay and reorder messages, and no atom is lost or doubled.
-Deduplication by the engine was refused: NATS before 2.10.5 can lose messages by it.
+Deduplication by the engine was rejected: NATS before 2.10.5 can lose messages by it.
 
 Nothing here has a table of its own. The log has the SEND and RECEIVE steps, a batch is made again
 from its step, the ends of the channels are in `opic.shard_channels`, and the outbox follows from
@@ -131,32 +131,34 @@ class TransferBatch(NamedTuple):
 
 def pack(batch: TransferBatch) -> bytes:
     """Encode the batch."""
+    # JSON rather than a format of our own: the engine compresses batches, so little is lost, and
+    # each value has a type that `unpack` can check.
     return json.dumps(batch, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def unpack(data: bytes) -> TransferBatch:
     """Decode a batch. Raises BatchError if no shard writes these bytes."""
     if len(data) > MOST_BYTES:
-        raise BatchError(f"{len(data):,} bytes are more than a batch may have")
+        raise BatchError(f"{len(data):,} bytes exceed the limit of a batch")
     try:
         sender, receiver, number, rows, to_pot = json.loads(data)
         transfers = [_transfer(*row) for row in rows]
     except (TypeError, ValueError, RecursionError) as error:
-        raise BatchError(f"these bytes are no batch: {error}") from error
+        raise BatchError(f"invalid batch: {error}") from error
     _whole(sender, MOST_SHARDS - 1)
     _whole(receiver, MOST_SHARDS - 1)
     _whole(number, _MOST_ATOMS, least=1)
     _whole(to_pot, _MOST_ATOMS)
     if len({transfer.url for transfer in transfers}) < len(transfers):
-        raise BatchError("a URL is in it twice")
+        raise BatchError("a batch has a URL twice")
     if len(transfers) > MOST_TRANSFERS:
-        raise BatchError(f"{len(transfers):,} transfers are more than a batch may have")
+        raise BatchError(f"{len(transfers):,} transfers exceed the limit of a batch")
     return TransferBatch(sender, receiver, number, transfers, to_pot)
 
 
 def _transfer(url: Any, atoms: Any, depth: Any, hops: Any) -> Transfer:
     if not isinstance(url, str) or not url or not url.isascii():
-        raise BatchError(f"{url!r} is no URL")
+        raise BatchError(f"{url!r} is not a URL")
     _whole(atoms, _MOST_ATOMS)
     _whole(depth, _MOST_DEPTH)
     _whole(hops, MOST_HOPS)
@@ -164,8 +166,9 @@ def _transfer(url: Any, atoms: Any, depth: Any, hops: Any) -> Transfer:
 
 
 def _whole(value: Any, most: int, least: int = 0) -> None:
+    # By type, since True is an int in Python, and `true` a value of JSON.
     if type(value) is not int or not least <= value <= most:
-        raise BatchError(f"{value!r} is no whole number from {least} to {most}")
+        raise BatchError(f"{value!r} is not a whole number from {least} to {most}")
 
 
 # ================================================================ channels
@@ -225,6 +228,7 @@ class UnpostedBatches:
                 continue
             last = posted[receiver]
             stop = self._stops.get(receiver)
+            # A receiver that has posted anything since is slow, not deaf: its time begins anew.
             if stop is None or stop.number != last:
                 self._stops[receiver] = _Stop(last, now, self._again_s)
             elif now - stop.since >= stop.within_s:
@@ -508,6 +512,7 @@ class Shard:
         if judge(self.channels, batch) is not Arrival.NEXT:
             return []
         pages, born = self.pages.meet(batch.transfers)
+        # Sorted, because a stored step has its links in ascending order.
         rows = sorted(zip(pages, [transfer.atoms for transfer in batch.transfers], strict=True))
         paid, atoms = [page for page, _ in rows], [cash for _, cash in rows]
         spending = Spending(paid, atoms, (), batch.to_pot)
@@ -517,6 +522,9 @@ class Shard:
     def _broken_circles(
         self, transfers: Sequence[Transfer], pages: Sequence[int]
     ) -> Iterator[Step]:
+        # Pages of several shards may stand for each other in a circle, which no shard sees as a
+        # whole. The cash goes round in it, counting shards, until the limit ends it at one of these
+        # pages.
         forwards, flags = self.books.forwards, self.books.ledger.flags
         for transfer, page in zip(transfers, pages, strict=True):
             if page not in forwards or flags[end := self.books.stands_for(page)] != FOREIGN:

@@ -51,10 +51,11 @@ from minicrawl.cluster.kept_pages import take_over_pages
 from minicrawl.cluster.node.leases import cancelled, lease_clock, listen
 from minicrawl.cluster.node.supervisor import ShardCommand, ShardEnd, ShardJob, ShardOrders
 from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, take_over
-from minicrawl.cluster.terms import TOLD_PREFIX, seeds_of
+from minicrawl.cluster.terms import TOLD_PREFIX, last_told, seeds_of
 from minicrawl.cluster.traffic import ShardSetup
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.parts import BY_NAME
+from minicrawl.config.values import folder_and_name
 from minicrawl.control import ControlRequest, Reply, Verb, ask
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.workers.channel import PickleChannel
@@ -190,20 +191,6 @@ _KEEP_S = 1.0
 """Time limit for storing facts: newer ones follow."""
 FRESH_S = 4.0
 """Age at which facts stop holding others back: their shard may be moving, or cut off."""
-
-
-async def last_told_entry(engine: ClusterEngine, shard: int, run: int) -> int:
-    """Return the last log entry that holders of the shard have told of, or 0.
-
-    Facts of earlier runs are used if this run has none: entries are counted over all runs.
-    """
-    for one in range(run, -1, -1):
-        told = await engine.get(f"{TOLD_PREFIX}{one}.{shard}")
-        if told is None or told.value is None:
-            continue
-        with suppress(BatchError):
-            return facts_in(told.value).entry
-    return 0
 
 
 class EngineExchange:
@@ -384,12 +371,14 @@ class ShardChild:
         store = _fresh_folder(job) / STORE_NAME
         self._exchange = exchange = EngineExchange(engine, place, job.run)
         exchange.until = self._until
-        loaded = _settings(job, store)
+        loaded = settings_of_shard(job, store)
         storing, tell = loaded.settings.storing, self._warnings.put_nowait
-        least = await last_told_entry(engine, job.shard, job.run)
+        told = await last_told(engine, job.shard, job.run)
+        least = 0 if told is None else told.facts.entry
+        age_s = told.facts.age_s if told is not None and told.run == job.run else 0.0
         async with _replicated(engine, job, storing, least, tell) as replica:
             records = EngineAddressRecords(engine, place, job.generation)
-            setup = ShardSetup(place, exchange, replica, addresses=records)
+            setup = ShardSetup(place, exchange, replica, addresses=records, age_s=age_s)
             seeds = await seeds_of(engine, job.seeds)
             self._crawl = crawl = Crawl(seeds, loaded, shard=setup)
             crawl.subscribe(self._warn, (Warned,))
@@ -513,11 +502,14 @@ async def _replicated(
         await asyncio.to_thread(replica.close)
 
 
-def _settings(job: ShardJob, store: Path) -> Loaded:
+def settings_of_shard(job: ShardJob, store: Path) -> Loaded:
     """Load the settings of the crawl, completed by those of the node."""
     named = {**job.own_settings, **job.settings}
     by_argument = {BY_NAME[name].argument: value for name, value in named.items()}
-    fixed = {"store": str(store), "converge": False, "cluster": None}
+    fixed: dict[str, object] = {"store": str(store), "converge": False, "cluster": None}
+    if isinstance(warc := named.get("warc"), str):  # file names are unique in the whole cluster
+        folder, name = folder_and_name(warc)
+        fixed["warc"] = f"{name or 'crawl'}-{job.shard:02}={folder}"
     return load({**by_argument, **fixed}, {}, None)
 
 

@@ -21,15 +21,19 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import struct
+import sys
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
+from urllib.parse import urlsplit
+from zlib import crc32
 
 from minicrawl.cluster.channels import TransferBatch
-from minicrawl.config import Cluster
+from minicrawl.config import Settings
 from minicrawl.errors import MinicrawlError, UsageError
 
 MOST_ENTRY_BYTES = 1 << 19
@@ -39,8 +43,8 @@ MOST_VALUE_BYTES = 1 << 18
 
 
 UNREADABLE_ENTRY_ADVICE = (
-    "What it had may count, so it is not skipped: put a copy of the servers' files back that was "
-    "made before, or crawl anew under another name, as with --cluster nats://host:4222/again"
+    "It may hold cash, so it is not skipped: restore an earlier copy of the servers' files, or "
+    "start a new crawl under another name, as with --cluster nats://host:4222/again"
 )
 """Advice where a log entry cannot be read."""
 
@@ -135,7 +139,7 @@ class ShardLogs(Protocol):
         """Remove all entries up to and including `up_to`. The others keep their numbers."""
 
     async def change_leader(self, shard: int) -> None:
-        """Make another server lead, if there is one: confirmed entries are missing on this one."""
+        """Make another server lead, if there is one, because this one lacks confirmed entries."""
 
 
 class BatchChannels(Protocol):
@@ -243,6 +247,8 @@ _NAMED = re.compile("(.*[^/])/([A-Za-z0-9_-]*)")
 """Servers and the path behind them; the slashes of `nats://` do not count."""
 USUAL_NAME = "crawl"
 _MISSING = "a cluster needs nats-py[nkeys]: install minicrawl[cluster]"
+_OTHER_SYSTEM = "a cluster needs Linux, and this is {}: use a Linux container or virtual machine"
+_LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|::1")
 _MODULES = ("nats", "nkeys")
 
 
@@ -255,20 +261,48 @@ class ClusterAccess(NamedTuple):
     ca: Path | None = None
     cert: Path | None = None
     key: Path | None = None
+    tls: bool = False
+    """True if the connection must be encrypted, whatever the URL says."""
 
 
 FILES = ("NATS_CA", "NATS_CERT", "NATS_KEY")
 """Variables by which NATS's own command finds trusted certificates, a certificate and its key."""
 
 
-def access_of(cluster: Cluster, environ: Mapping[str, str] = os.environ) -> ClusterAccess:
-    """Split a URL such as nats://host:4222/news into servers and the name of the crawl."""
+def access_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> ClusterAccess:
+    """Return the access that the settings and NATS's variables describe.
+
+    A URL such as nats://host:4222/news has the servers and the name of the crawl. Servers on other
+    machines must encrypt and ask who we are, except those that --insecure names.
+    """
+    cluster = settings.cluster
     if cluster.url is None:
         raise UsageError("which cluster? --cluster nats://host:4222 names its servers")
     found = _NAMED.fullmatch(cluster.url)
     servers, name = found.groups() if found else (cluster.url, "")
-    files = (Path(file) if (file := environ.get(variable)) else None for variable in FILES)
-    return ClusterAccess(servers, name or USUAL_NAME, cluster.creds, *files)
+    ca, cert, key = (Path(one) if (one := environ.get(file)) else None for file in FILES)
+    access = ClusterAccess(servers, name or USUAL_NAME, cluster.creds, ca, cert, key)
+    exposed = _exposed(servers, settings.network.insecure)
+    if exposed and "@" not in servers and cluster.creds is None and cert is None:
+        raise UsageError(
+            f"{exposed[0]} is another machine, and no credentials are given: name them in "
+            f"--cluster-creds FILE, tls://USER:PASSWORD@{exposed[0]} or NATS_CERT; or say "
+            f"--insecure {exposed[0]} (MINICRAWL_INSECURE), and its network can change the crawl"
+        )
+    return access._replace(tls=bool(exposed))
+
+
+def _exposed(servers: str, insecure: Sequence[str]) -> list[str]:
+    """Return the hosts that are neither this machine nor named as insecure."""
+    urls = (url if "://" in url else f"//{url}" for url in servers.split(","))
+    hosts = [urlsplit(url).hostname or "" for url in urls]
+    return [one for one in hosts if not (_LOOPBACK.fullmatch(one) or _is_named(one, insecure))]
+
+
+def _is_named(host: str, insecure: Sequence[str]) -> bool:
+    """Return whether the host is one of these, or below a `*.NAME`."""
+    names = (name.strip("[]").lower() for name in insecure)
+    return any(host == name or (name[:2] == "*." and host.endswith(name[1:])) for name in names)
 
 
 @asynccontextmanager
@@ -288,11 +322,19 @@ async def opened(access: ClusterAccess, *, makes: bool = True) -> AsyncIterator[
         await engine.close()
 
 
+def refuse_other_systems() -> None:
+    """Refuse systems without the clock that leases need: it goes on while the machine sleeps."""
+    if sys.platform != "linux":
+        system = "macOS" if sys.platform == "darwin" else sys.platform
+        raise UsageError(_OTHER_SYSTEM.format(system))
+
+
 def import_engine() -> None:
     """Import the modules that a connection needs.
 
     Called early, it makes the first connection faster.
     """
+    refuse_other_systems()
     try:
         import minicrawl.cluster.nats.connecting  # noqa: F401
     except ModuleNotFoundError as error:
@@ -351,3 +393,70 @@ class EngineThread:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+# ================================================================ log entries
+#
+# Frame of log entries, and writing and taking over logs that fence.
+#
+# Law: nothing from the engine is trusted: bytes that no node writes are refused. When another node
+# has the log, `append` raises Fenced for ever.
+
+_VERSION = 1
+_FRAME = struct.Struct(">IBB")
+"""Checksum of all that follows, version, kind."""
+_CHECKSUM = struct.Struct(">I")
+_TAKES = 100
+
+
+def pack_frame(kind: int, head: bytes, content: bytes) -> bytes:
+    """Encode an entry; `head` has its numbers."""
+    behind = _FRAME.pack(0, _VERSION, kind)[_CHECKSUM.size :] + head + content
+    return _CHECKSUM.pack(crc32(behind)) + behind
+
+
+def unpack_frame(packed: bytes, head: struct.Struct) -> tuple[int, tuple[int, ...], bytes]:
+    """Decode an entry into kind, numbers and content."""
+    try:
+        checksum, version, kind = _FRAME.unpack_from(packed)
+        if checksum != crc32(memoryview(packed)[_CHECKSUM.size :]):
+            raise ValueError("its checksum is wrong")
+        numbers = head.unpack_from(packed, _FRAME.size)
+    except (struct.error, ValueError) as error:
+        raise EngineError(f"it is damaged, or no minicrawl made it: {error}") from error
+    if version != _VERSION:
+        raise EngineError(
+            f"it is of version {version}, and this minicrawl knows {_VERSION}: upgrade it"
+        )
+    return kind, numbers, packed[_FRAME.size + head.size :]
+
+
+async def mark_taken(logs: ShardLogs, shard: int, mark: bytes) -> int:
+    """Append a mark that fences off all earlier writers of the log, and return its number.
+
+    The holder appends all the time, so the mark is refused until it happens to come between two of
+    its entries. From then on, the holder is the one that is refused.
+    """
+    for _ in range(_TAKES):
+        last = (await logs.log_span(shard)).last
+        with suppress(Fenced):  # the holder has just appended
+            return await logs.append(shard, last, mark)
+    raise EngineUnavailable(f"shard {shard} cannot be taken over: its holder appends without end")
+
+
+class LogWriter:
+    """Writing end of a log that was taken over with entry `last`."""
+
+    def __init__(self, thread: EngineThread, logs: ShardLogs, shard: int, last: int) -> None:
+        self._thread, self._logs, self._shard, self.last = thread, logs, shard, last
+        self._fenced: Fenced | None = None
+
+    def append(self, entry: bytes) -> None:
+        """Append an entry, and wait until it is confirmed."""
+        if self._fenced is not None:
+            raise self._fenced
+        try:
+            self.last = self._thread.run(self._logs.append(self._shard, self.last, entry))
+        except Fenced as error:
+            self._fenced = error
+            raise

@@ -29,7 +29,7 @@ replayed; the cash is proven from the logs of the shards.
 ledger     one ledger with the pages of all shards, and their histories by one clock
 steps      the gathered log
 gathering  the whole merge
-restoring  gathers a running cluster from its engine, and keeps the result until the crawl goes on
+restoring  gathers a running cluster from its engine, and keeps the result until the crawl continues
 in use     which gathered stores are being read
 """
 
@@ -52,7 +52,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cluster.child import last_told_entry
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.kept_pages import drafted, fetch_archives, has_pages, join_archives
 from minicrawl.cluster.replica import find_end, restore
@@ -84,6 +83,7 @@ from minicrawl.cluster.terms import (
     TERMS_KEY,
     StateRecord,
     TermsRecord,
+    last_told,
     refuse_other_version,
 )
 from minicrawl.crawl.refinement import refine
@@ -225,6 +225,7 @@ class GatheredLedger:
     def break_circles(self) -> list[int]:
         """Make the last page of each circle a dead end, and return these pages."""
         forwards = self.books.forwards
+        # Any page of the circle would do; the largest number makes the choice the same each time.
         broken = [max(circle) for circle in _circles(forwards)]
         for page in broken:
             self.inlinks[forwards.pop(page)] -= 1
@@ -286,7 +287,7 @@ class _Log:
     def add(
         self, kind: StepKind, *, born: int = 0, amount: int = 0, pages: Sequence[int] = ()
     ) -> None:
-        """Write a step that is no turn."""
+        """Write a step that is not a turn."""
         self.last += 1
         spending = pack(Spending(pages)) if pages else None
         add_steps(self._out, [PackedStep(self.last, kind, 0, State.UNREAD, born, amount, spending)])
@@ -324,7 +325,7 @@ def write_log(
     `broken` are pages that no longer stand for others.
     """
     log = _Log(out, gathered)
-    for count in (*(len(shard.own) for shard in numbering.shards), numbering.unheard):
+    for count in (*(len(shard.own) for shard in numbering.shards), numbering.unknown):
         if count:
             log.add(StepKind.BORN, born=count)
     for shard in numbering.shards:
@@ -444,7 +445,7 @@ class _Gathering:
             store=self._into,
             shards=len(self._stores),
             pages=len(gathered),
-            unheard=numbering.unheard,
+            unheard=numbering.unknown,
             minted=gathered.ledger.minted / UNIT,
             in_outboxes=in_outboxes / UNIT,
             under_way=in_batches / UNIT,
@@ -460,7 +461,7 @@ class _Gathering:
 
     def _join(self, gathered: GatheredLedger, numbering: NumberedShards) -> list[int]:
         """Add in-links and forwards of all shards; return the pages that ended circles."""
-        gathered.mint(numbering.unheard)
+        gathered.mint(numbering.unknown)
         for shard, held in zip(numbering.shards, self._held, strict=True):
             pages = shard.pages
             gathered.inlinks[pages[~held.is_own]] += held.foreign_inlinks
@@ -595,7 +596,8 @@ async def _ends(engine: ClusterEngine, terms: TermsRecord) -> list[int]:
     run = await _run(engine)
 
     async def end(shard: int) -> int:
-        return await find_end(engine, shard, await last_told_entry(engine, shard, run))
+        told = await last_told(engine, shard, run)
+        return await find_end(engine, shard, 0 if told is None else told.facts.entry)
 
     return await asyncio.gather(*map(end, range(terms.shards)))
 
@@ -669,6 +671,7 @@ def mark_of(store: Path) -> Path:
 @contextmanager
 def in_use(store: Path) -> Iterator[None]:
     """Keep a store, which need not exist yet, from being removed until exit."""
+    # A lock of a file beside the store: those of SQLite do not keep a file from being removed.
     held = _locked(mark_of(store))
     try:
         yield

@@ -19,7 +19,6 @@ from enum import IntEnum
 from pathlib import Path
 from secrets import token_bytes
 from typing import NamedTuple
-from zlib import crc32
 
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at, segment_of, shown
 from minicrawl.archive.writer import JoinedArchive
@@ -28,9 +27,12 @@ from minicrawl.cluster.engine import (
     ClusterEngine,
     EngineError,
     EngineThread,
-    EngineUnavailable,
     Fenced,
+    LogWriter,
     ignore,
+    mark_taken,
+    pack_frame,
+    unpack_frame,
 )
 from minicrawl.errors import StoreError
 from minicrawl.own_files import scratch
@@ -51,10 +53,8 @@ from minicrawl.store.writer import StoreWriter
 
 PIECE_BYTES = 3 << 17
 
-_VERSION = 1
-_HEAD = struct.Struct(">IBBQ")
-"""Checksum of all that follows, version, kind, place."""
-_CHECKSUM = struct.Struct(">I")
+_HEAD = struct.Struct(">Q")
+"""Place."""
 
 
 class PieceKind(IntEnum):
@@ -76,27 +76,15 @@ class ArchivePiece(NamedTuple):
 
 def pack_piece(piece: ArchivePiece) -> bytes:
     """Encode the entry. Its records are compressed already."""
-    behind = _HEAD.pack(0, _VERSION, piece.kind, piece.place)[_CHECKSUM.size :] + piece.content
-    return _CHECKSUM.pack(crc32(behind)) + behind
+    return pack_frame(piece.kind, _HEAD.pack(piece.place), piece.content)
 
 
 def unpack_piece(packed: bytes) -> ArchivePiece:
     """Decode an entry."""
-    try:
-        checksum, version, kind, place = _HEAD.unpack_from(packed)
-        if checksum != crc32(memoryview(packed)[_CHECKSUM.size :]):
-            raise ValueError("its checksum is wrong")
-        piece = ArchivePiece(PieceKind(kind), place, packed[_HEAD.size :])
-    except (struct.error, ValueError) as error:
-        raise EngineError(
-            f"the log of kept pages has an entry that no minicrawl made: {error}"
-        ) from error
-    if version != _VERSION:
-        raise EngineError(
-            f"the log of kept pages has an entry of version {version}, and this minicrawl knows "
-            f"{_VERSION}: upgrade it"
-        )
-    return piece
+    kind, (place,), content = unpack_frame(packed, _HEAD)
+    if kind not in tuple(PieceKind):
+        raise EngineError(f"it is of the unknown kind {kind}")
+    return ArchivePiece(PieceKind(kind), place, content)
 
 
 # ================================================================ restoring
@@ -105,8 +93,6 @@ def unpack_piece(packed: bytes) -> ArchivePiece:
 #
 # Law: a restored archive has all that the shard's store counts, and perhaps more behind that.
 # The next writer of the archive cuts the rest off.
-
-_TAKES = 100
 
 
 class TakenPages(NamedTuple):
@@ -136,18 +122,10 @@ async def take_over_pages(
     The store must have been taken over before, so that nobody else commits any more.
     """
     mark = pack_piece(ArchivePiece(PieceKind.TAKEN, 0, token_bytes(16)))
-    for _ in range(_TAKES):
-        last = (await engine.pages.log_span(shard)).last
-        try:
-            taken = await engine.pages.append(shard, last, mark)
-        except Fenced:
-            continue  # the holder has just appended
-        if (await restore_pages(engine, shard, folder, tell=tell)).entry != taken:
-            raise Fenced(f"shard {shard} was taken over by another node at the same time")
-        return TakenPages(folder, taken)
-    raise EngineUnavailable(
-        f"the pages of shard {shard} cannot be taken over: its holder appends without end"
-    )
+    taken = await mark_taken(engine.pages, shard, mark)
+    if (await restore_pages(engine, shard, folder, tell=tell)).entry != taken:
+        raise Fenced(f"shard {shard} was taken over by another node at the same time")
+    return TakenPages(folder, taken)
 
 
 async def restore_pages(
@@ -195,8 +173,8 @@ class _PageRestorer:
         """Write the next piece; the first one may begin anywhere."""
         if not self._is_due(piece.place):
             raise EngineError(
-                f"the log of kept pages is damaged: {shown(self.end)} is due, and "
-                f"{shown(piece.place)} comes"
+                f"the log of kept pages is damaged: expected {shown(self.end)}, "
+                f"found {shown(piece.place)}"
             )
         if piece.place < self.end:
             self._segments.cut_off(piece.place)
@@ -314,28 +292,17 @@ class KeptPagesLog:
     """Writing end of the log of a shard's kept pages."""
 
     def __init__(self, shard: int, taken: TakenPages, thread: EngineThread) -> None:
-        self._shard, self._thread = shard, thread
-        self._segments, self._last = Segments(taken.folder), taken.entry
+        self._log = LogWriter(thread, thread.engine.pages, shard, taken.entry)
+        self._segments = Segments(taken.folder)
         self._place = 0  # up to which the engine has everything
-        self._fenced: Fenced | None = None
 
     def keep(self, begin: int, end: int) -> None:
         """Send what was appended to the archive between two places."""
-        if self._fenced is not None:
-            raise self._fenced
         self._place = max(self._place, begin)
         for place, size in _pieces(self._segments, self._place, end):
             content = self._segments.read_bytes(place, size)
-            self._append(pack_piece(ArchivePiece(PieceKind.MORE, place, content)))
+            self._log.append(pack_piece(ArchivePiece(PieceKind.MORE, place, content)))
             self._place = place + size
-
-    def _append(self, entry: bytes) -> None:
-        append = self._thread.engine.pages.append(self._shard, self._last, entry)
-        try:
-            self._last = self._thread.run(append)
-        except Fenced as error:
-            self._fenced = error
-            raise
 
     def close(self) -> None:
         self._segments.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from minicrawl.cluster import terms as records
@@ -21,7 +22,15 @@ from minicrawl.cluster.assignment import (
 )
 from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.engine import Broadcast, ClusterEngine, KeyEntry
-from minicrawl.cluster.node.leases import BEAT_S, LEASE_S, cancelled, follow, lease_clock, listen
+from minicrawl.cluster.node.leases import (
+    BEAT_S,
+    LEASE_S,
+    ClusterView,
+    cancelled,
+    follow,
+    lease_clock,
+    listen,
+)
 from minicrawl.cluster.terms import (
     DRAIN_PREFIX,
     NO_CRAWL,
@@ -32,13 +41,13 @@ from minicrawl.cluster.terms import (
     WORKERS_PREFIX,
     CrawlActivity,
     DesiredValue,
-    LeaseRecord,
-    NodeRecord,
     RecordError,
     StateRecord,
     TermsRecord,
     state_of,
 )
+from minicrawl.config.parts import Budget
+from minicrawl.crawl.progress import most_pages
 from minicrawl.errors import UsageError
 from minicrawl.opic.money import UNIT
 
@@ -82,7 +91,7 @@ class ClusterStatus:
 
     @property
     def is_over(self) -> bool:
-        """True if nothing is fetched unless somebody begins the crawl again."""
+        """True if nothing is fetched unless somebody starts the crawl again."""
         return self.doing in (CrawlActivity.STOPPED, CrawlActivity.ENDED)
 
     def as_json(self) -> Json:
@@ -101,43 +110,27 @@ class ClusterOverview:
         self.terms: TermsRecord | None = None
         self.state: StateRecord | None = None
         self.told: dict[int, ShardFacts] = {}
-        self._nodes: dict[str, NodeRecord] = {}
-        self._leases: dict[int, LeaseRecord] = {}
-        self._drained: set[str] = set()
+        self._limits = Budget()
+        self._view = ClusterView(0)
         self._workers: dict[str, int] = {}
 
     def hear(self, entry: KeyEntry) -> None:
         """Take in the present value of a key. Values that no node writes are ignored."""
-        try:
-            self._hear(entry)
-        except (RecordError, BatchError):
-            return
+        with suppress(RecordError, BatchError):
+            if not self._view.hear(entry, 0.0) and entry.value is not None:
+                self._hear_value(entry.key, entry.value)
 
-    def _hear(self, entry: KeyEntry) -> None:
-        key, content = entry.key, entry.value
-        kind, _, name = key.partition(".")
-        match f"{kind}.":
-            case records.DRAIN_PREFIX:
-                (self._drained.discard if content is None else self._drained.add)(name)
-            case records.NODE_PREFIX if content is None:
-                self._nodes.pop(name, None)
-            case records.NODE_PREFIX:
-                self._nodes[name] = NodeRecord.unpack(key, content or b"")
-            case _ if content is not None:
-                self._hear_value(f"{kind}.", name, content)
-
-    def _hear_value(self, kind: str, name: str, content: bytes) -> None:
-        key = f"{kind}{name}"
-        if kind == records.LEASE_PREFIX and name.isdecimal():
-            self._leases[int(name)] = LeaseRecord.unpack(key, content)
-        elif kind == records.WORKERS_PREFIX:
-            self._workers[name] = records.DesiredValue.unpack(key, content).value
-        elif kind == records.TOLD_PREFIX:
+    def _hear_value(self, key: str, content: bytes) -> None:
+        if key.startswith(WORKERS_PREFIX):
+            workers = DesiredValue.unpack(key, content).value
+            self._workers[key.removeprefix(WORKERS_PREFIX)] = workers
+        elif key.startswith(records.TOLD_PREFIX):
             facts = facts_in(content)
             self.told[facts.shard] = facts
-        elif key == records.TERMS_KEY:
-            self.terms = TermsRecord.unpack(key, content)
-        elif key == records.STATE_KEY:
+        elif key == TERMS_KEY:
+            terms = TermsRecord.unpack(key, content)
+            self.terms, self._limits = terms, terms.limits
+        elif key == STATE_KEY:
             self._begin(StateRecord.unpack(key, content))
 
     def _begin(self, state: StateRecord) -> None:
@@ -153,7 +146,8 @@ class ClusterOverview:
 
     def beats(self) -> dict[str, tuple[str, int]]:
         """Return each node's session and number of beats."""
-        return {name: (one.session, one.beat) for name, one in self._nodes.items()}
+        nodes = self._view.nodes.items()
+        return {name: (seen.record.session, seen.record.beat) for name, seen in nodes}
 
     def status(self, live: frozenset[str]) -> ClusterStatus:
         """Return the status, given the live nodes."""
@@ -161,7 +155,6 @@ class ClusterOverview:
         if terms is None or state is None:
             raise UsageError(NO_CRAWL)
         holders = self._holders(live)
-        pages = terms.settings.get("pages")
         told = self.told.values()
         sent = sum(number for facts in told for number in facts.sent.values())
         posted = sum(number for facts in told for number in facts.received.values())
@@ -171,8 +164,8 @@ class ClusterOverview:
             reason=state.reason,
             shards=terms.shards,
             unheld=tuple(one for one in range(terms.shards) if one not in holders),
-            nodes=tuple(self._row(name, holders, live) for name in sorted(self._nodes)),
-            budget=pages if isinstance(pages, int) else None,
+            nodes=tuple(self._row(name, holders, live) for name in sorted(self._view.nodes)),
+            budget=most_pages(self._limits, state.fetched),
             fetched=fetched_together(self.told),
             pace=pace,
             waiting=sum(facts.waiting for facts in told),
@@ -183,16 +176,17 @@ class ClusterOverview:
 
     def _holders(self, live: frozenset[str]) -> Mapping[int, str]:
         return {
-            shard: lease.node
-            for shard, lease in self._leases.items()
-            if lease.node in live and self._nodes[lease.node].session == lease.session
+            shard: record.node
+            for shard, (record, _) in self._view.leases.items()
+            if record.node in live
+            and self._view.nodes[record.node].record.session == record.session
         }
 
     def _row(self, name: str, holders: Mapping[int, str], live: frozenset[str]) -> NodeRow:
-        record = self._nodes[name]
+        record = self._view.nodes[name].record
         shards = tuple(sorted(shard for shard, node in holders.items() if node == name))
         facts = [self.told[shard] for shard in shards if shard in self.told]
-        state = "draining" if name in self._drained else "live"
+        state = "draining" if name in self._view.drained else "live"
         return NodeRow(
             name=name,
             state=state if name in live else "silent",
@@ -319,7 +313,7 @@ class ClusterWatch:
                 self._hear(told)
 
 
-# ================================================================ desired_config
+# ================================================================ steering
 #
 # Requests of users to a running cluster, as keys that its nodes follow.
 #
@@ -388,7 +382,7 @@ async def _change(
         raise UsageError(f"the crawl of this cluster has {state.doing}: crawl --cluster begins it")
     if before is not None and state.doing != before:
         return state
-    changed = StateRecord(doing=after, run=state.run, reason="by the user")
+    changed = replace(state, doing=after, reason="by the user")
     await engine.update(STATE_KEY, changed.pack(), revision)
     return changed
 

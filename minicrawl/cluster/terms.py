@@ -3,7 +3,7 @@
 Laws: the first caller begins the crawl, and all others join it. A request that contradicts the
 terms is refused in one line, and changes nothing. The engine has no secrets of users: credentials
 of logins and proxies are set on each node. Since anybody with write access to the engine can change
-the terms, settings that touch a node's machine or weaken a promise are set on each node, too.
+the terms, settings that touch a node's machine or weaken politeness are set on each node, too.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ import asyncio
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+from minicrawl.cluster.assignment import ShardFacts, facts_in
+from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.engine import ClusterEngine, KeyTaken
 from minicrawl.config import Loaded, Settings, load
-from minicrawl.config.parts import BY_NAME, TABLE
+from minicrawl.config.parts import BY_NAME, TABLE, Budget
 from minicrawl.config.settings import as_text, from_store, harmless, plain, told_ignored
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.opic.shard_channels import MOST_SHARDS
@@ -33,7 +35,7 @@ from minicrawl.web.urls import canonical_seed
 #
 # Values of the engine's keys: what nodes say of themselves, their leases and the crawl.
 #
-# Law: `T.unpack(value.pack()) == value`, and bytes that are no such value are refused in one line:
+# Law: `T.unpack(value.pack()) == value`, and other bytes are refused in one line:
 # nothing from the wire is trusted.
 #
 # session     random name of one life of a node: a restarted process has another one
@@ -66,7 +68,8 @@ class Record:
         """Decode JSON. Raises RecordError. Unknown fields, of later versions, are ignored."""
         try:
             found = json.loads(content)
-            return cls(**{one.name: _checked(one.type, found[one.name]) for one in fields(cls)})
+            given = [one for one in fields(cls) if one.name in found or one.default is MISSING]
+            return cls(**{one.name: _checked(one.type, found[one.name]) for one in given})
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise RecordError(f"the cluster's key {key} has no value of ours: {error}") from None
 
@@ -81,9 +84,9 @@ def _checked(kind: Any, value: object) -> object:
             raise ValueError(f"{value!a:.60} is no {kind}")
         return value
     if not isinstance(value, dict):
-        raise ValueError(f"{value!a:.60} is no table")
+        raise ValueError(f"{value!a:.60} is not a table")
     if "int" in str(kind) and not all(map(_counts, value, value.values())):
-        raise ValueError(f"{value!a:.60} is no table of numbers")
+        raise ValueError(f"{value!a:.60} is not a table of numbers")
     return value
 
 
@@ -146,11 +149,15 @@ class CrawlActivity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRecord(Record):
-    """State of the crawl, its reason, and the number of its run."""
+    """State of the crawl, its reason, and the number of its run.
+
+    `fetched` is the number of pages that earlier runs have fetched.
+    """
 
     doing: str
     run: int
     reason: str
+    fetched: int = 0
 
     @property
     def is_over(self) -> bool:
@@ -169,7 +176,7 @@ class GrantsRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredValue(Record):
-    """ClusterRequest of a user for one node, or a count of desired_config."""
+    """Number that a user wants: workers of a node, 1 to drain it, or the count of rebalancings."""
 
     value: int
 
@@ -192,36 +199,45 @@ class TermsRecord(Record):
         if not self.id.isalnum():  # it is part of file names
             raise ValueError(f"the name {self.id!a}")
 
+    @property
+    def limits(self) -> Budget:
+        """Limits that the whole crawl has together. Raises RecordError."""
+        given = {BY_NAME[one].argument: self.settings.get(one) for one in ("pages", *OF_A_RUN)}
+        try:
+            return load(given, {}, None).settings.budget
+        except UsageError as error:
+            raise RecordError(f"the cluster's key {TERMS_KEY} has a wrong limit: {error}") from None
+
 
 # ================================================================ terms
 
 NO_CRAWL = "this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL"
 DEFAULT_SHARDS = 16
 """Default number of shards."""
-FORMAT = 4
+FORMAT, _FORMER = 5, 4
 """Version of the format of keys and logs. Nodes with different versions cannot work together."""
 _OF_A_NODE = frozenset(
     (
         *("store", "workers", "proxy", "ca", "client-cert"),
-        *("bind-address", "name-server", "browser", "render-workers", "cookies"),
+        *("bind-address", "name-server", "browser", "render-workers", "cookies", "warc"),
     )
 )
-_OF_ONE_MACHINE = (
-    *("new-pages", "for", "bytes", "until", "max-rate"),
-    *("check-external", "check-assets", "requisites"),
-)
-_AFTERWARDS = {
-    "warc": "--keep pages keeps pages, and minicrawl export site.warc.gz --cluster URL writes them",
+OF_A_RUN = ("new-pages", "for", "bytes")
+"""Limits that all shards of a run have together, and that the next run has only if it is told."""
+_OF_ONE_MACHINE = {
+    "until": "no shard knows the importance of all pages while they are fetched",
+    "score": "no shard knows the values that others gave to their pages",
+    "check": "links are checked after the crawl, by one machine that has all of them",
+    "requisites": "files are fetched after the crawl, by one machine that has all pages",
 }
-"""Settings whose output is made from kept pages on request."""
+"""Settings that a cluster refuses, and why."""
 _USUAL: dict[str, object] = {"keep": "none", "strategy": "greedy"}
 """Defaults that differ in a cluster.
 
-Archived pages would all go through the servers, and a shard alone does not know what all siblings
-have shown.
+Archived pages would all go through the servers, and only an order by cash has a common threshold.
 """
 _TERMS = "the terms of this cluster"
-_LIVE = frozenset(("pages",))
+_LIVE = frozenset(("pages", *OF_A_RUN))
 """Settings that may change while shards are crawled."""
 _LOOKS_EVERY_S = 1.0
 
@@ -248,7 +264,7 @@ def settings_of_node(loaded: Loaded) -> dict[str, object]:
         for row in TABLE
         if (loaded.is_given(row) or loaded.settings.value(row) != row.default)
         and row.section.name != "cluster"
-        and row.name not in ("store", "workers", *_OF_ONE_MACHINE, *_AFTERWARDS)
+        and row.name not in ("store", "workers", *_OF_ONE_MACHINE, *OF_A_RUN)
     }
 
 
@@ -265,11 +281,12 @@ def effective_settings(
         for name, given in named.items()
         if name in BY_NAME
         and BY_NAME[name].section.name not in ("access", "cluster")
-        and name not in _OF_A_NODE
+        and name not in (*_OF_A_NODE, *OF_A_RUN)
     }
     of_node = load({BY_NAME[name].argument: value for name, value in own.items()}, {}, None)
     counting, _ = harmless(shared, of_node.settings)
-    ignored = [given.place for name, given in named.items() if name not in counting]
+    known = (*counting, *OF_A_RUN)
+    ignored = [given.place for name, given in named.items() if name not in known]
     return {name: given.value for name, given in counting.items()}, told_ignored(ignored)
 
 
@@ -280,19 +297,10 @@ def workers_of_node(loaded: Loaded) -> int:
 
 
 def _refuse_what_needs_one_machine(loaded: Loaded) -> None:
-    for name in _OF_ONE_MACHINE:
+    for name, why in _OF_ONE_MACHINE.items():
         row = BY_NAME[name]
         if loaded.settings.value(row) != row.default:
-            raise UsageError(f"{row.flag} is for a crawl on one machine: leave it out of a cluster")
-    for name, advice in _AFTERWARDS.items():
-        row = BY_NAME[name]
-        if loaded.settings.value(row) != row.default:
-            raise UsageError(f"{row.flag} is for a crawl on one machine: {advice}")
-    strategy = BY_NAME["strategy"]
-    if loaded.is_given(strategy) and loaded.settings.order.strategy == "siblings":
-        raise UsageError(
-            f"{strategy.flag} siblings is for a crawl on one machine: say greedy, or leave it out"
-        )
+            raise UsageError(f"{row.flag} is for a crawl on one machine: {why}")
     if isinstance(loaded.settings.storing.keep_versions, int):
         raise UsageError(
             "--keep-versions N is for a crawl on one machine: in a cluster say all or changed"
@@ -329,7 +337,13 @@ async def start_or_join(
     if changed.pack() != found.value:
         await engine.update(TERMS_KEY, changed.pack(), found.revision)
     if state.is_over:
-        again = StateRecord(doing=CrawlActivity.RUNNING, run=state.run + 1, reason="")
+        before = [await last_told(engine, shard, state.run) for shard in range(terms.shards)]
+        again = StateRecord(
+            doing=CrawlActivity.RUNNING,
+            run=state.run + 1,
+            reason="",
+            fetched=sum(told.facts.fetched for told in before if told is not None),
+        )
         await engine.update(STATE_KEY, again.pack(), revision)
     return changed
 
@@ -395,7 +409,12 @@ async def _joined(
     if new:
         terms = replace(terms, seeds=f"seeds-{terms.id}-{token_hex(4)}")
         await _put_seeds(engine, terms.seeds, [*there, *new])
-    return replace(terms, settings={**terms.settings, **others})
+    kept = {
+        name: value
+        for name, value in terms.settings.items()
+        if not (is_over and name in OF_A_RUN and name not in wanted)
+    }
+    return replace(terms, settings={**kept, **others})
 
 
 def _shown(terms: TermsRecord, name: str) -> str:
@@ -404,11 +423,12 @@ def _shown(terms: TermsRecord, name: str) -> str:
 
 
 def _upgraded(terms: TermsRecord) -> TermsRecord:
-    """Migrate terms of an older schema, which keep their old defaults."""
-    if terms.format != FORMAT or terms.schema >= schema.VERSION:
+    """Migrate terms of an older schema or format, which keep their old defaults."""
+    is_known = terms.format in (_FORMER, FORMAT) and terms.schema <= schema.VERSION
+    if not is_known or (terms.format, terms.schema) == (FORMAT, schema.VERSION):
         return terms
-    settings = {**_USUAL, **terms.settings}
-    return replace(terms, settings=settings, schema=schema.VERSION, version=__version__)
+    settings, now = {**_USUAL, **terms.settings}, schema.VERSION
+    return replace(terms, settings=settings, format=FORMAT, schema=now, version=__version__)
 
 
 def refuse_other_version(terms: TermsRecord) -> None:
@@ -438,6 +458,24 @@ async def state_of(engine: ClusterEngine) -> tuple[StateRecord, int]:
     if found is None or found.value is None:
         raise UsageError(NO_CRAWL)
     return StateRecord.unpack(STATE_KEY, found.value), found.revision
+
+
+class LastTold(NamedTuple):
+    """The last facts that holders of a shard have told, and the number of their run."""
+
+    run: int
+    facts: ShardFacts
+
+
+async def last_told(engine: ClusterEngine, shard: int, run: int) -> LastTold | None:
+    """Return the last facts of the shard in this run or an earlier one; None if there are none."""
+    for one in range(run, -1, -1):
+        told = await engine.get(f"{TOLD_PREFIX}{one}.{shard}")
+        if told is None or told.value is None:
+            continue
+        with suppress(BatchError):
+            return LastTold(one, facts_in(told.value))
+    return None
 
 
 # ---------------------------------------------------------------- seeds

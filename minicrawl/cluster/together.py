@@ -30,9 +30,9 @@ from minicrawl.cluster.traffic import (
     LocalShard,
     ShardAddresses,
     ShardTraffic,
-    key_queue,
 )
 from minicrawl.crawl.events import Reason
+from minicrawl.crawl.schedule.orders import ByKey
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import PageId, State
 from minicrawl.opic.money import UNIT
@@ -44,7 +44,10 @@ if TYPE_CHECKING:
 
 # ================================================================ beginning
 #
-# When a shard begins to request pages, and the age of its crawl since then.
+# When a shard begins to request pages, and the age of the whole crawl since the first one began.
+#
+# No clock is compared: each shard tells the age that it knows, and takes over a larger one. So the
+# age outlives any shard and any node, and --for ends all of them.
 #
 # A shard that begins before the others reads poor pages while rich ones wait elsewhere, so all
 # begin together. Laws: no shard waits longer than a time limit for absent ones. A shard that hears
@@ -58,9 +61,17 @@ START_TIMEOUT_S = 15.0
 class StartBarrier:
     """Start barrier, as one shard sees it. Times are of a monotonic clock."""
 
-    def __init__(self, place: ShardPlace, now: float, longest_s: float = START_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        place: ShardPlace,
+        now: float,
+        longest_s: float = START_TIMEOUT_S,
+        *,
+        age_s: float = 0.0,
+    ) -> None:
+        """`age_s` is the age of the crawl if shards have begun before."""
         self._place, self._latest = place, now + longest_s
-        self._began_at: float | None = None
+        self._began_at = now - age_s if age_s else None
 
     @property
     def has_begun(self) -> bool:
@@ -71,11 +82,17 @@ class StartBarrier:
         """Take in the facts of all shards, this one included."""
         if self._began_at is None and self._is_time(told, now):
             self._began_at = now
+        oldest_s = max((one.age_s for one in told.values()), default=0.0)
+        if self._began_at is not None:
+            self._began_at = min(self._began_at, now - oldest_s)
+
+    def age_s(self, now: float) -> float:
+        """Return the age of the crawl; 0 before it begins."""
+        return 0.0 if self._began_at is None else now - self._began_at
 
     def exchange_interval_s(self, longest_s: float, now: float) -> float:
         """Return the wait before this shard tells facts or sends batches."""
-        age_s = 0.0 if self._began_at is None else now - self._began_at
-        return exchange_interval_s(age_s, self._place.of, longest_s)
+        return exchange_interval_s(self.age_s(now), self._place.of, longest_s)
 
     def _is_time(self, told: Mapping[int, ShardFacts], now: float) -> bool:
         is_there = len(told) >= self._place.of or now >= self._latest
@@ -133,6 +150,8 @@ class AdmissionThreshold:
         waits[list(self._leased())] = False
         unread = np.flatnonzero(waits)
         keys = np.frombuffer(self._frontier.ledger.key, dtype=np.int64)[unread]
+        # Only the richest can be among the pages told. Picking them takes linear time; many of them
+        # may be of one host, hence several times as many as are told.
         if (most := _LOOKED_AT * self._pages) < len(keys):
             best = np.argpartition(-keys, most)[:most]
             unread, keys = unread[best], keys[best]
@@ -176,21 +195,32 @@ class ShardCrawl:
     def __init__(self, crawler: Crawler, shard: LocalShard) -> None:
         self._crawler, self._context = crawler, crawler.context
         self._shard, self.exchange = shard, shard.setup.exchange
-        self._beginning = StartBarrier(shard.place, shard.began)
+        self._beginning = StartBarrier(shard.place, shard.began, age_s=shard.setup.age_s)
         self.traffic = ShardTraffic(crawler.context, crawler.parts, shard, self._interval_s)
         self._pace = RequestRate(shard.setup.tell_s)
         self._is_empty = self._wants_pages = False
         self._addresses: ShardAddresses | None = None
         if (records := shard.setup.addresses) is not None:
-            pacing = crawler.parts.hosts.addresses
-            self._addresses = ShardAddresses(crawler.context, pacing, shard.place.number, records)
+            self._addresses = ShardAddresses(
+                crawler.context,
+                crawler.parts.hosts,
+                shard.place.number,
+                records,
+                lambda: self._waiting() > 0,
+            )
         self.level: AdmissionThreshold | None = None
         order = crawler.context.settings.order
+        leases, frontier = crawler.parts.leases, crawler.context.recorder.frontier
         if (order.strategy, order.order_by) == ("greedy", "page"):
-            leases, queue = crawler.parts.leases, key_queue(crawler.parts)
-            frontier = crawler.context.recorder.frontier
+            queue = leases.queue
+            assert isinstance(queue, ByKey)
             self.level = AdmissionThreshold(frontier, lambda: queue.leased, self._pages_soon)
             leases.admits = self.level.admits
+
+    def _waiting(self) -> int:
+        """Return the number of unread pages, without those that wait for a shorter path."""
+        unread = self._context.recorder.frontier.ledger.unread
+        return unread - sum(map(len, self._crawler.parts.trackers))
 
     def _interval_s(self, usual_s: float) -> float:
         """Return the wait now, where `usual_s` is the wait in an old crawl."""
@@ -282,7 +312,7 @@ class ShardCrawl:
         recorder, core, traffic = self._context.recorder, self._shard.core, self.traffic
         frontier, number = recorder.frontier, recorder.counters.number
         ledger = frontier.ledger
-        waiting = ledger.unread - sum(map(len, self._crawler.parts.trackers))
+        waiting, now = self._waiting(), time.monotonic()
         traffic.tell_of_shorter_ways()
         outbox = len(core.outbox)
         slots = self._context.settings.politeness.concurrency
@@ -297,7 +327,9 @@ class ShardCrawl:
             minted=ledger.minted,
             recorded=ledger.recorded,
             entry=0 if (replica := self._shard.setup.replica) is None else replica.last,
-            pace=self._pace.now(number("requests"), time.monotonic()),
+            pace=self._pace.now(number("requests"), now),
+            age_s=round(self._beginning.age_s(now), 3),
+            wire_bytes=int(number("wire_bytes")),
             sketch=self.level.sketch(within_s, slots) if self.level is not None else {},
             has_choice=self.level is not None and self.level.has_choice,
             sent={other: end.number for other, end in core.channels.sent.items()},
@@ -313,6 +345,8 @@ class ShardCrawl:
 
     def _level_pots(self, own: ShardFacts, told: Mapping[int, ShardFacts]) -> None:
         pots = {shard: facts.pot_facts for shard, facts in told.items()}
+        # A transfer that is small for the pot would level little, and cost a step of the log in
+        # both shards.
         least = max(UNIT, own.pot // _LEAST_SHARE)
         self.traffic.levelling_transfers = levelling_transfers(own.shard, pots, least)
 

@@ -46,9 +46,11 @@ from minicrawl.cluster.channels import (
     judge,
     unpack,
 )
+from minicrawl.cluster.engine import BatchDelivery
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.events import Warned
+from minicrawl.crawl.hosts.pacing import CRAWL
 from minicrawl.crawl.schedule.orders import ByKey
 from minicrawl.crawl.start.opening import FIRST_SEEDS, keep_settings, store_terms
 from minicrawl.errors import UsageError
@@ -61,7 +63,7 @@ from minicrawl.web.urls import ResolvedUrl, canonical, host_of, origin, site
 
 if TYPE_CHECKING:
     from minicrawl.cluster.together import ShardCrawl
-    from minicrawl.crawl.hosts.pacing import AddressPacing
+    from minicrawl.crawl.hosts.politeness import HostTable
     from minicrawl.crawl.loop import Crawler
     from minicrawl.crawl.parts import CrawlContext, CrawlParts
     from minicrawl.crawl.settle.recorder import Recorder
@@ -71,6 +73,8 @@ if TYPE_CHECKING:
 # ================================================================ addresses
 #
 # The parts of addresses that this shard may use.
+#
+# The rate of the whole crawl (--max-rate) is shared like one more address, named `CRAWL`.
 #
 # Laws: a shard uses no more than the record of an address says. It uses a part after the record has
 # it, and stops using a part before the record drops it: meanwhile requests keep to the smaller
@@ -87,15 +91,25 @@ class ShardAddresses:
     """The shard's part of each address; the `AddressShares` of its pacing."""
 
     def __init__(
-        self, context: CrawlContext, pacing: AddressPacing, number: int, records: AddressRecords
+        self,
+        context: CrawlContext,
+        hosts: HostTable,
+        number: int,
+        records: AddressRecords,
+        has_pages: Callable[[], bool],
     ) -> None:
-        self._context, self._pacing = context, pacing
+        """`has_pages` tells whether pages of the shard wait."""
+        self._context, self._pacing, self._has_pages = context, hosts.addresses, has_pages
         self._number, self._records = number, records
+        self._pace = hosts.pace if hosts.pace is not None and hosts.pace.has_rates else None
         self._parts: dict[str, int] = {}
         self._shared: set[str] = set()  # addresses that other shards ask as well
         self._to_look: asyncio.Queue[str] = asyncio.Queue()
         self._looking: dict[str, bool] = {}  # value: look once more after the present look
-        pacing.shares = self
+        self._pacing.shares = self
+        if self._pace is not None:
+            self._pace.shares = self
+            self._pace.take_share(0.0, context.clock.now())  # until the record has been read
 
     # ------------------------------------------------------------ for the pacing
 
@@ -105,7 +119,9 @@ class ShardAddresses:
 
     def want(self, name: str) -> None:
         """Ask for a part of an address for which hosts wait."""
-        if name not in self._parts:  # else the shards with larger parts know already
+        if name in self._parts:  # the shards with larger parts know already
+            return
+        if name != CRAWL or (name not in self._looking and self._has_pages()):
             self._to_look.put_nowait(name)
 
     @property
@@ -144,7 +160,10 @@ class ShardAddresses:
                     self._to_look.put_nowait(name)
 
     def _is_used(self, name: str) -> bool:
-        return self._pacing.is_in_use(name, self._context.clock.now() - IDLE_S)
+        since = self._context.clock.now() - IDLE_S
+        if name != CRAWL or self._pace is None:
+            return self._pacing.is_in_use(name, since)
+        return self._has_pages() or self._pace.used_at > since
 
     async def _look_until_done(self, name: str) -> None:
         try:
@@ -154,7 +173,7 @@ class ShardAddresses:
                     return
                 self._looking[name] = False
         except AddressRecordError as error:
-            self._context.tell(Warned(text=f"nothing is asked for at {name}: {error}"))
+            self._context.tell(Warned(text=f"no requests to {name}: {error}"))
         finally:
             del self._looking[name]
             self._context.wake()
@@ -192,7 +211,10 @@ class ShardAddresses:
         else:
             self._parts[name] = wanted[self._number].part
             (self._shared.add if len(wanted) > 1 else self._shared.discard)(name)
-        self._pacing.change_share(name, self._context.clock.now())
+        now = self._context.clock.now()
+        self._pacing.change_share(name, now)
+        if name == CRAWL and self._pace is not None:
+            self._pace.take_share(self.share_of(name), now)
         self._context.wake()
 
 
@@ -205,27 +227,13 @@ class ShardAddresses:
 # Batches may come twice, late, and in any order.
 
 
-class ArrivedBatch(Protocol):
-    """A batch of another shard, as `channels.pack` encoded it."""
-
-    @property
-    def packed(self) -> bytes:
-        """Its bytes, unchecked."""
-
-    async def done(self) -> None:
-        """Acknowledge: the batch is posted, and its commit is safe."""
-
-    async def later(self) -> None:
-        """Ask for redelivery soon: an earlier batch is missing."""
-
-
 class Exchange(Protocol):
     """The other shards, as one of them sees them. Use it in the thread of the crawl."""
 
     async def publish(self, batch: TransferBatch) -> None:
         """Publish a committed batch; return when it is stored for its receiver."""
 
-    def arrivals(self) -> AsyncIterator[ArrivedBatch]:
+    def arrivals(self) -> AsyncIterator[BatchDelivery]:
         """Yield batches from other shards, without end."""
 
     async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
@@ -277,6 +285,8 @@ class ShardSetup(NamedTuple):
     tell_s: float = TELL_S
     addresses: AddressRecords | None = None
     """Shared records; None gives each shard an even part of every address."""
+    age_s: float = 0.0
+    """Age of this run of the crawl, as far as known; 0 if no shard has begun."""
 
     @property
     def needs_pages(self) -> bool:
@@ -304,7 +314,7 @@ _ORIGINS_KEPT = 1 << 16
 
 
 class ShardPages:
-    """A shard's view of its pages: `shard.PageTable` over a frontier."""
+    """A shard's view of its pages: `channels.PageTable` over a frontier."""
 
     def __init__(self, recorder: Recorder, place: ShardPlace) -> None:
         self._recorder, self._urls, self._number = recorder, recorder.frontier.urls, place.number
@@ -433,8 +443,8 @@ def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Se
     """Store the terms of the shard, and return its settings.
 
     Raises UsageError for settings that need a single machine. Ranks converge, and links are
-    checked, over all shards. The default strategy is by cash: a shard alone does not know what all
-    siblings have shown.
+    checked, over all shards. The default strategy is by cash: only such orders have a common
+    threshold.
     """
     if not loaded.is_given(BY_NAME["strategy"]):
         by_cash = loaded.settings.with_values({"strategy": "greedy"})
@@ -444,16 +454,15 @@ def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Se
     terms = replace(store_terms(settings), shard=place.number, shards=place.of)
     store.agree(terms)
     keep_settings(store, loaded)
-    storing = replace(settings.storing, converge=False, check_external=False, check_assets=False)
+    storing = replace(settings.storing, converge=False, check=())
     return replace(settings, storing=storing)
 
 
 def refuse_single_machine_settings(settings: Settings) -> None:
     """Refuse settings that need a single machine."""
-    order, budget = settings.order, settings.budget
+    budget = settings.budget
     refused = {
-        "--strategy siblings": order.strategy == "siblings",
-        "--focus-only": settings.scope.focus_only is not None,
+        "--score": bool(settings.order.score),
         "--no-links": not settings.storing.links,
         "--until": budget.importance is not None,
         "--new-pages": budget.new_pages is not None,
@@ -482,13 +491,6 @@ class _Pending(NamedTuple):
     act: Callable[[], Awaitable[None]]
 
 
-def key_queue(parts: CrawlParts) -> ByKey:
-    """Return the queue of a crawl in shards, which refuses orders without keys."""
-    queue = parts.leases.queue
-    assert isinstance(queue, ByKey)
-    return queue
-
-
 class ShardTraffic:
     """Sends and receives the batches of one crawl."""
 
@@ -507,7 +509,8 @@ class ShardTraffic:
         self._is_following = True  # batches of earlier runs are published first
         self.levelling_transfers: dict[int, int] = {}
         """Atoms that the pot has to send, by receiver."""
-        shard.met_foreign = key_queue(parts).met_foreign
+        if isinstance(queue := parts.leases.queue, ByKey):
+            shard.met_foreign = queue.met_foreign
         for tracker in parts.trackers:
             tracker.brought_nearer = set()
 
@@ -593,7 +596,7 @@ class ShardTraffic:
         steps = self._recorder.pages.sendings_to(receiver, number, published)[:MOST_AGAIN]
         if steps:
             self._context.tell(
-                Warned(text=f"shard {receiver} posts nothing behind batch {number}: sent again")
+                Warned(text=f"shard {receiver} posted nothing after batch {number}: sending again")
             )
         for step in steps:
             await self._exchange.publish(self._shard.core.batch(step))
@@ -609,7 +612,7 @@ class ShardTraffic:
                 self._context.tell(Warned(text=f"a batch of another shard was dropped: {error}"))
                 await arrived.done()
 
-    async def _post(self, arrived: ArrivedBatch, batch: TransferBatch) -> None:
+    async def _post(self, arrived: BatchDelivery, batch: TransferBatch) -> None:
         urls = [transfer.url for transfer in batch.transfers]
         looked_up = await self._recorder.look_up_urls(urls)
         await self._recorder.committer.caught_up()

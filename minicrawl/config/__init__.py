@@ -28,7 +28,6 @@ from minicrawl.config.parts import (
     Storing,
     Traps,
 )
-from minicrawl.config.values import Focus
 
 if TYPE_CHECKING:
     from minicrawl.config.settings import Loaded, Settings, load
@@ -37,7 +36,6 @@ __all__ = [
     "Access",
     "Budget",
     "Cluster",
-    "Focus",
     "Loaded",
     "Network",
     "Order",

@@ -1,7 +1,7 @@
 # Written by `python -m tests.reference --write`: edit config/parts.py, not this file.
 """Arguments of `Settings.of`, one per setting. Text is parsed as on the command line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from typing import Literal, TypeAlias, TypedDict
 
@@ -9,7 +9,6 @@ Time: TypeAlias = float | str
 """Seconds, or text such as `1h30m`."""
 Size: TypeAlias = int | str
 """Bytes, or text such as `10MB`."""
-Strengths: TypeAlias = str | Sequence[str] | Mapping[str, float]
 
 class SettingArguments(TypedDict, total=False):
     pages: int | None
@@ -18,27 +17,25 @@ class SettingArguments(TypedDict, total=False):
     bytes: Size | None
     until: float | str | None
     continuous: bool
-    strategy: Literal["siblings", "greedy", "random", "breadth-first"]
+    strategy: str
     order_by: Literal["page", "site"]
-    discovery: float | str
     refresh: float | str
-    window: Literal["interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static"]
+    window: str
     small_edge: float | str
     endowment: int
-    focus: Strengths
-    focus_type: Strengths
-    focus_words: Strengths
-    focus_similar: Strengths
+    score: str | Sequence[str]
+    score_weight: float | str
+    deterministic: bool
     weight_internal: float | str
-    scope: Literal["any", "domain", "host", "prefix"]
+    scope: str
     allow: str | Sequence[str]
     deny: str | Sequence[str]
     max_depth: int | None
     per_host_pages: int | None
-    focus_only: int | None
     sitemaps: bool
     types: str | Sequence[str]
     robots: bool
+    obey_usage: Literal["search", "ai-input", "ai-train", "archive"] | None
     delay: Time | Literal["auto"]
     concurrency: int
     per_host: int
@@ -50,6 +47,7 @@ class SettingArguments(TypedDict, total=False):
     contact: str | None
     timeout: Time
     max_body: Size
+    max_file: Size
     resolve: str | Sequence[str]
     name_server: str | Sequence[str]
     allow_private: bool | None
@@ -72,7 +70,6 @@ class SettingArguments(TypedDict, total=False):
     browser: str | PathLike[str] | None
     max_tries: int
     barren_pages: int | None
-    same_pages: int | None
     host_pages: int | None
     site_pages: int | None
     store: str | PathLike[str]
@@ -82,8 +79,7 @@ class SettingArguments(TypedDict, total=False):
     keep: Literal["pages", "text", "links", "none"]
     keep_versions: int | Literal["changed"] | Literal["all"]
     warc: str | PathLike[str] | None
-    check_external: bool
-    check_assets: bool
+    check: str | Sequence[str]
     requisites: bool
     cluster: str | None
     cluster_creds: str | PathLike[str] | None

@@ -16,12 +16,14 @@ from minicrawl.config.setting import (
     differs,
     is_higher,
     is_lower,
+    names_another_example,
     reads_another_file,
     setting,
     settings_in,
     starts_with_another_file,
 )
-from minicrawl.config.values import AUTO, ENVIRONMENT, OFF, ON, Focus
+from minicrawl.config.values import AUTO, ENVIRONMENT, OFF, ON
+from minicrawl.web.usage import PURPOSES
 
 FIRST_DELAY_S = 1.0
 """Delay of --delay auto before a host has responded."""
@@ -29,6 +31,10 @@ DEMO_STORE = Path("data/demo.db")
 """Where a demo crawl is stored."""
 DEMO_USUAL = {"delay": 0, "endowment": 100}
 """Settings of a demo crawl: the server is local and needs no delay."""
+MOST_WEIGHT = 4
+"""Of --score-weight; larger ones leave nothing of importance."""
+FILES = "files"
+"""Type of --types that stands for all that is not a document."""
 DEMO_PAGES, FEWEST_DEMO_PAGES = 2000, 100
 """Default and minimum size of the demo web, in pages; its odd hosts dominate smaller ones."""
 
@@ -60,19 +66,25 @@ class Budget:
         "limit.",
         name="bytes",
     )
-    importance: float | None = setting(
+    importance: float | str | None = setting(
         None,
         kinds.optional(kinds.PART),
-        "Stop when the fetched pages hold about this share of all importance, such as 90% or 0.9; "
-        "none for no limit. The importance of undiscovered pages is estimated and counts too.",
+        "Stop when the fetched pages hold about this share of all importance, such as 90% or 0.9, "
+        "with that of undiscovered pages estimated; none for no limit. '60% guaranteed' stops when "
+        "this share of PageRank with jumps to the seeds is proven.",
         name="until",
     )
     continuous: bool = setting(
         False,
         kinds.SWITCH,
         "Keep crawling after every page has been fetched, and revisit pages that may have "
-        "changed. Half of the fetches are revisits; --refresh and --discovery set another share.",
+        "changed. Half of the fetches are revisits; --refresh sets another share.",
     )
+
+    @property
+    def guaranteed(self) -> float | None:
+        """Share of importance that must be guaranteed before the crawl stops, or None."""
+        return kinds.guaranteed_part(self.importance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +94,14 @@ class Order:
     strategy: str = setting(
         "siblings",
         kinds.choice(
-            "siblings", "greedy", "random", "breadth-first", renamed={"cycle": "breadth-first"}
+            *["siblings", "greedy", "random", "breadth-first"],
+            renamed={"cycle": "breadth-first"},
+            group=plugins.ORDERS,
         ),
         "Order of fetching: most cash first (greedy), greedy adjusted by what pages found "
         "together with a page have led to (siblings), first found first (breadth-first), or "
         "random. Revisits go by cash x probability of change (greedy, siblings) or in a fixed "
-        "cycle (breadth-first); a cluster uses greedy and does not support siblings.",
+        "cycle (breadth-first). In a cluster, the default is greedy.",
         kept=True,
     )
     order_by: str = setting(
@@ -97,14 +111,11 @@ class Order:
         "the most cash from other sites (site). No effect while --concurrency has room for all "
         "hosts.",
     )
-    discovery: float = setting(
-        1.0, kinds.SHARE, "Share of fetches for new pages, from 0 to 1; --refresh gets the rest."
-    )
     refresh: float = setting(
         0.0,
         kinds.SHARE,
         "Share of fetches for revisits, from 0 to 1, within 15 % on hosts with new and old pages; "
-        "--discovery gets the rest. Without --continuous, each page of an earlier run is "
+        "new pages get the rest. Without --continuous, each page of an earlier run is "
         "revisited once.",
     )
     window: str = setting(
@@ -126,31 +137,29 @@ class Order:
     endowment: int = setting(
         1000, kinds.whole(0, 1 << 30), "Units of cash shared by the seeds.", kept=True
     )
-    focus: tuple[Focus, ...] = setting(
+    score: tuple[str, ...] = setting(
         (),
-        kinds.focuses(kinds.PATTERN),
-        "Give links whose URL matches REGEX extra cash: STRENGTH times their share, 1 if omitted. "
-        "The virtual page pays, and borrows at most half a unit per unread page; repeatable.",
+        kinds.several(kinds.SCORER),
+        "Fetch pages of value first: NAME is words, language, type, url, likeness or a scorer of a "
+        "package, which values each page that is read from 0 to 1, and so the pages near it. "
+        "Repeatable: the largest value counts.",
+        weakens=names_another_example,
         kept=True,
     )
-    focus_type: tuple[Focus, ...] = setting(
-        (),
-        kinds.focuses(kinds.MEDIA_TYPE),
-        "Like --focus, for links to a media type. Repeatable.",
+    score_weight: float = setting(
+        2.0,
+        kinds.number(
+            f"a number from 0 to {MOST_WEIGHT}", lambda one: 0 <= one <= MOST_WEIGHT, "WEIGHT"
+        ),
+        "Weight of the value against importance in --strategy siblings: the key is multiplied by "
+        "the expected value to this power; 0 ignores it.",
         kept=True,
     )
-    focus_words: tuple[Focus, ...] = setting(
-        (),
-        kinds.focuses(kinds.WORDS),
-        "Like --focus, once for each of these words in a link or within 50 characters of it. "
-        "Repeatable.",
-        kept=True,
-    )
-    focus_similar: tuple[Focus, ...] = setting(
-        (),
-        kinds.focuses(kinds.WORDS),
-        "Like --focus, multiplied by the similarity between these words and the text in and "
-        "around the link, from 0 (no common word) to 1 (identical). Repeatable.",
+    deterministic: bool = setting(
+        False,
+        kinds.SWITCH,
+        "Send one request at a time, and let neither times of responses nor processor time affect "
+        "the order: two crawls of an unchanged web fetch the same pages in the same order.",
         kept=True,
     )
     weight_internal: float = setting(
@@ -168,9 +177,9 @@ class Order:
     """
 
     @property
-    def has_focus(self) -> bool:
-        """True if --focus options give some links extra cash."""
-        return bool(self.focus or self.focus_type or self.focus_words or self.focus_similar)
+    def discovery(self) -> float:
+        """Share of fetches for new pages."""
+        return round(1 - self.refresh, 9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,10 +188,10 @@ class Scope:
 
     scope: str = setting(
         "any",
-        kinds.choice("any", "domain", "host", "prefix"),
+        kinds.choice("any", "domain", "host", "prefix", group=plugins.FILTERS),
         "Fetch any page, or only pages in the domain, on the host or under the path prefix of a "
-        "seed. host and prefix compare ports (the standard ports of http and https are equal); "
-        "domain ignores them.",
+        "seed, or those that the filter of a package admits. host and prefix compare ports (the "
+        "standard ports of http and https are equal); domain ignores them.",
         kept=True,
     )
     allow: tuple[str, ...] = setting(
@@ -209,21 +218,15 @@ class Scope:
         "Fetch at most N pages per host; none for no limit.",
         kept=True,
     )
-    focus_only: int | None = setting(
-        None,
-        kinds.optional(kinds.whole(0, kinds.MOST_LINKS_AWAY)),
-        "Fetch only pages that match a --focus option, and pages at most N links from one of them "
-        "or from a seed; none for no limit.",
-        kept=True,
-    )
     sitemaps: bool = setting(
         False, kinds.SWITCH, "Read the sitemaps listed in robots.txt.", kept=True
     )
     types: tuple[str, ...] = setting(
         ("html",),
-        kinds.some_of("html", "pdf", "text", "markdown", "feed", "sitemap"),
-        "Read these document types, such as html,pdf,feed; other bodies are not downloaded. Seeds "
-        "that are feeds or sitemaps are always read; pdf needs minicrawl[pdf].",
+        kinds.some_of("html", "pdf", "text", "markdown", "feed", "sitemap", FILES),
+        "Read these document types, such as html,pdf,feed, and with files keep any other linked "
+        "file in scope after the crawl (--keep pages). Seeds that are feeds or sitemaps are always "
+        "read; pdf needs minicrawl[pdf].",
         kept=True,
     )
 
@@ -234,6 +237,13 @@ class Politeness:
 
     robots: bool = setting(
         True, kinds.SWITCH, "Obey robots.txt.", off="--ignore-robots", weakens=is_lower, kept=True
+    )
+    obey_usage: str | None = setting(
+        None,
+        kinds.optional(kinds.choice(*PURPOSES)),
+        "Do not fetch pages whose site denies this use, in robots.txt, in tdmrep.json or in RSL; "
+        "none for any use. Denials in a page itself are kept with it.",
+        kept=True,
     )
     delay_s: float | str = setting(
         1.0,
@@ -323,6 +333,14 @@ class Network:
         name="max-body",
         weakens=is_higher,
     )
+    max_file_bytes: int = setting(
+        100_000_000,
+        kinds.SIZE,
+        "Truncate a linked file at this size (--types files). It has more time than --timeout, in "
+        "proportion to --max-body.",
+        name="max-file",
+        weakens=is_higher,
+    )
     resolve: tuple[str, ...] = setting(
         (),
         kinds.several(kinds.RULE),
@@ -383,8 +401,8 @@ class Network:
     insecure: tuple[str, ...] = setting(
         (),
         kinds.several(kinds.HOST),
-        "Skip certificate checks for this host, or for all hosts below *.NAME. Repeatable; none "
-        "for no host.",
+        "Skip certificate checks for this host, or for all hosts below *.NAME; servers of a "
+        "--cluster there may do without TLS and credentials. Repeatable; none for no host.",
         weakens=differs,
     )
     bind_address: tuple[str, ...] = setting(
@@ -531,15 +549,9 @@ class Traps:
     barren_pages: int | None = setting(
         20,
         kinds.optional(kinds.whole(1)),
-        "Skip the rest of a group of similar pages after N of them had nothing new; none for no "
-        "limit.",
-        kept=True,
-    )
-    same_pages: int | None = setting(
-        10,
-        kinds.optional(kinds.whole(1)),
-        "Ignore a URL parameter, a parameter order or a host name after it made no difference on "
-        "N pages; none for no limit.",
+        "Skip the rest of a group of similar pages after N of them had nothing new, and ignore a "
+        "URL parameter, a parameter order or a host name after it made no difference on N / 2 "
+        "pages; none for neither.",
         kept=True,
     )
     host_pages: int | None = setting(
@@ -564,6 +576,14 @@ class Traps:
     max_repeats: int = 4
     """Repeats of a path segment, ignoring numbers: /a/b/a/b/a/b comes from links without a leading
     slash."""
+
+    @property
+    def same_pages(self) -> int | None:
+        """Pages that must be the same until a difference of URLs is ignored.
+
+        Equal content says more than content without news, so half as many are enough.
+        """
+        return None if self.barren_pages is None else max(self.barren_pages // 2, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -625,25 +645,22 @@ class Storing:
         "unchanged version takes a few bytes.",
         kept=True,
     )
-    warc: Path | None = setting(
+    warc: Path | str | None = setting(
         None,
-        kinds.optional(kinds.FOLDER),
-        "Also write every response, including a 404, to WARC files of about 1 GB in this folder; "
-        "none for no files.",
+        kinds.optional(kinds.FOLDER_AND_NAME),
+        "Also write every response, including a 404, to WARC files of about 1 GB in this folder, "
+        "with their indexes (CDXJ). File names begin with NAME, or with that of the store; none "
+        "for no files.",
         weakens=differs,
         kept=True,
     )
-    check_external: bool = setting(
-        False,
-        kinds.SWITCH,
+    check: tuple[str, ...] = setting(
+        (),
+        kinds.some_of("external", "assets", or_none=True),
         "After the crawl, check links that leave the scope or lead to files, with HEAD, or GET if "
-        "HEAD is refused. Targets are not crawled, and --deny applies.",
-    )
-    check_assets: bool = setting(
-        False,
-        kinds.SWITCH,
-        "After the crawl, check the images, styles, scripts and media of kept pages (--keep "
-        "pages), and that the anchors in links such as /page#anchor exist.",
+        "HEAD is refused (external), or the images, styles, scripts and media of kept pages, the "
+        "anchors in links such as /page#anchor, and whether missing pages are reported as such, by "
+        "one request per folder (assets). Targets are not crawled, and --deny applies.",
     )
     requisites: bool = setting(
         False,
@@ -666,7 +683,7 @@ class Storing:
     @property
     def checks_links(self) -> bool:
         """True if URLs outside the crawl are requested."""
-        return self.check_external or self.check_assets or self.requisites
+        return bool(self.check) or self.requisites
 
     @property
     def may_converge(self) -> bool:

@@ -41,8 +41,8 @@ def setting(
 ) -> T:
     """Declare a field of a part as a setting, with its default, its kind and its help.
 
-    `off` turns a switch off; it is `--no-NAME` by default. A store keeps the `kept` ones: scope,
-    value of pages, and promises to servers; budgets and resources are set for each run.
+    `off` is the flag that turns a switch off, `--no-NAME` by default. A store keeps the `kept`
+    settings: scope, ranking and politeness. Budgets and resources are set for each run.
     """
     declared = {"kind": kind, "help": text, "name": name, "off": off}
     declared |= {"weakens": weakens, "kept": kept}
@@ -86,7 +86,7 @@ class Setting:
 
     @property
     def key(self) -> str:
-        return self.name if self.kind.is_table else f"{self.section.name}.{self.name}"
+        return f"{self.section.name}.{self.name}"
 
     @property
     def argument(self) -> str:
@@ -140,6 +140,11 @@ def reads_another_file(value: Sequence[str], own: Sequence[str]) -> bool:
     """Rule for logins: a stranger's login is harmless, but may not come from a file of the user."""
     found = (LOGIN.fullmatch(text) for text in value if text not in own)
     return any(one is not None and one["file"] for one in found)
+
+
+def names_another_example(value: Sequence[str], own: Sequence[str]) -> bool:
+    """Rule for scorers: a stranger may not have files of the user read as examples."""
+    return any(text.startswith("likeness:") and text not in own for text in value)
 
 
 def starts_with_another_file(value: object, own: object) -> bool:

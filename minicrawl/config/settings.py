@@ -1,13 +1,12 @@
 """Settings of a crawl. If several sources set one, the strongest source wins.
 
-Laws: no value of `Settings` is out of bounds. The origin of every setting is known. discovery and
-refresh share one budget and sum to 1. A minicrawl.toml in the current folder, a
-store, or the terms of a cluster may come from a stranger: values that weaken the user's own are
-ignored.
+Laws: no value of `Settings` is out of bounds. The origin of every setting is known. A
+minicrawl.toml in the current folder, a store, or the terms of a cluster may come from a stranger:
+values that weaken the user's own are ignored.
 """
 
 import json
-import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from minicrawl.config.parts import (
     BY_NAME,
+    FILES,
     KEPT,
     SECTIONS,
     TABLE,
@@ -37,10 +37,13 @@ from minicrawl.errors import UsageError
 if TYPE_CHECKING:
     from minicrawl.config.arguments import SettingArguments
 
+_LONGEST_FILE = 4_000_000_000
+"""Longest file in bytes: an archive has 32 bits for the length of a record."""
+
 # ================================================================ gone
 #
-# Removed settings and their replacements. For one version, their names are refused with this line.
-# A store with such a setting still opens.
+# Removed settings and their replacements. For one version, their names are refused with this
+# explanation. A store with such a setting still opens.
 
 
 class Gone(NamedTuple):
@@ -51,6 +54,9 @@ class Gone(NamedTuple):
 
 
 GONE = {
+    "discovery": Gone("--refresh SHARE sets the share of revisits; new pages get the rest"),
+    "check-external": Gone("--check external checks links that leave the scope", "external"),
+    "check-assets": Gone("--check assets checks images, styles, scripts and anchors", "assets"),
     "measures": Gone("all measures of a window are kept"),
     "width": Gone("a window is always 8 wide", 8),
     "newborn": Gone("a page is born with one unit of cash", "unit"),
@@ -60,17 +66,17 @@ GONE = {
     "weight-emphasis": Gone("only links within a site weigh less, by --weight-internal", 1),
     "delay-factor": Gone("--delay auto waits 5 times as long as the host takes to answer", 5),
     "min-delay": Gone("--delay auto waits at least 0.5 s", 0.5),
-    "max-delay": Gone("no delay that a host asks for is longer than 60 s", 60),
-    "max-pause": Gone("no pause of a host is longer than an hour"),
+    "max-delay": Gone("a Crawl-delay is capped at 60 s", 60),
+    "max-pause": Gone("a host pauses for at most an hour"),
     "max-strikes": Gone("a host that failed 6 times is down for an hour"),
-    "silent-share": Gone("hosts that have not answered have half of --concurrency at most"),
+    "silent-share": Gone("hosts that have not answered get at most half of --concurrency"),
     "max-bodies": Gone("bodies have 15 MB together, or half more than --max-body"),
     "max-head": Gone("heads are limited to 64 KiB"),
     "max-codings": Gone("bodies may have 3 content codings"),
     "no-proxy": Gone("NO_PROXY names the hosts that need no proxy"),
     "client-key": Gone("--client-cert reads the key from the file of the certificate"),
-    "min-tls": Gone("TLS 1.2 is the oldest that is spoken"),
-    "prefer-family": Gone("the system says which addresses of a host come first"),
+    "min-tls": Gone("TLS 1.2 is the oldest version in use"),
+    "prefer-family": Gone("the system's resolver orders the addresses of a host"),
     "max-rendering": Gone("a page is rendered for at most 20 s"),
     "max-render-requests": Gone("a page that is rendered may send 50 requests"),
     "max-render-memory": Gone("a browser may take 1 GB"),
@@ -81,10 +87,39 @@ GONE = {
     "max-reading": Gone("a page is parsed for at most 30 s"),
     "max-segments": Gone("a path may have 32 segments", 32),
     "max-repeats": Gone("a path may have a segment 4 times", 4),
+    "focus-only": Gone("--score fetches pages of value first; --allow and --max-depth limit pages"),
+    "same-pages": Gone("--barren-pages N ignores a difference of URLs after N / 2 pages", 10),
     "cluster-ca": Gone("NATS_CA names the file, as for the nats command"),
     "cluster-cert": Gone("NATS_CERT names the file, as for the nats command"),
+    "noindex": Gone("export writes pages that ask not to be indexed; its column noindex tells"),
     "cluster-key": Gone("NATS_KEY names the file, as for the nats command"),
 }
+
+
+FORMER = {"focus": "url", "focus-type": "type", "focus-words": "words", "focus-similar": "words"}
+"""Removed settings that add to `score` for one version, each with the scorer that replaces it."""
+_STRENGTH = re.compile(r"=[0-9.]+\Z")
+
+
+def _renewed(values: Mapping[str, object], between: str = "-") -> dict[str, object]:
+    """Return raw values with scorers in place of removed settings; their strengths are dropped.
+
+    `between` separates words in the names of the values.
+    """
+    kept, scores = dict(values), list[object]()
+    for name, scorer in FORMER.items():
+        given = kept.pop(name.replace("-", between), None)
+        for one in _listed(given):
+            scores.append(f"{scorer}:{_STRENGTH.sub('', str(one))}")
+    if scores:
+        kept["score"] = [*_listed(kept.get("score")), *scores]
+    return kept
+
+
+def _listed(value: object) -> Iterable[object]:
+    if value is None or value == NONE:
+        return ()
+    return value if isinstance(value, Mapping | list | tuple) else (value,)
 
 
 # ================================================================ sources
@@ -134,7 +169,7 @@ def from_arguments(values: Mapping[str, object]) -> Source:
     """Return values named by Python argument. None means not given."""
     return {
         setting.name: Given(value, setting.argument)
-        for setting, value in _named(values)
+        for setting, value in _named(_renewed(values, "_"))
         if value is not None
     }
 
@@ -143,7 +178,7 @@ def from_flags(values: Mapping[str, object]) -> Source:
     """Return values of flags, named by Python argument. None and () mean not given."""
     return {
         setting.name: _as_flag(setting, value)
-        for setting, value in _named(values)
+        for setting, value in _named(_renewed(values, "_"))
         if value is not None and value != ()
     }
 
@@ -153,16 +188,18 @@ def from_environment(environ: Mapping[str, str]) -> Source:
     for name in GONE:
         if environ.get(variable := variable_of(name)):
             raise is_gone(variable, name)
-    return {
-        setting.name: Given(text.split("\n") if setting.kind.many else text, setting.variable)
-        for setting in TABLE
-        if (text := environ.get(setting.variable, "").strip())
+    names = (*BY_NAME, *FORMER)
+    given = {
+        name: text.split("\n") if name in FORMER or BY_NAME[name].kind.many else text
+        for name in names
+        if (text := environ.get(variable_of(name), "").strip())
     }
+    return {name: Given(value, variable_of(name)) for name, value in _renewed(given).items()}
 
 
 def unknown_variables(environ: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
     """Return a line per variable that looks like a setting but never was one."""
-    known = [*(setting.variable for setting in TABLE), *map(variable_of, GONE), *others]
+    known = [*map(variable_of, (*BY_NAME, *GONE, *FORMER)), *others]
     return [
         f"{name}: no such variable{_hint(name, known)}"
         for name in sorted(environ)
@@ -173,7 +210,12 @@ def unknown_variables(environ: Mapping[str, str], others: Iterable[str] = ()) ->
 def from_file(file: Path) -> Source:
     """Return the values in a TOML file."""
     given = {}
-    for key, value in _flat(file, _parsed(file)):
+    document = _parsed(file)
+    if former := {name: document.pop(name) for name in FORMER if name in document}:
+        order = document.setdefault("order", {})
+        if isinstance(order, dict):
+            document["order"] = _renewed(order | former)
+    for key, value in _flat(file, document):
         if (name := _last(key)) in GONE:
             raise is_gone(f"{file}:{key}", name)
         if key not in _BY_KEY:
@@ -186,7 +228,10 @@ def from_store(store: Path | str, values: Mapping[str, object]) -> Source:
     """Return the settings in a store, or in the terms of a cluster, by name. Removed settings are
     included only if their values no longer hold.
     """
-    kept = {name: value for name, value in values.items() if not _still_holds(name, value)}
+    holds = {name: value for name, value in values.items() if not _still_holds(name, value)}
+    if holds.get("strategy", "siblings") != "siblings":  # other orders have no use for values
+        holds = {name: value for name, value in holds.items() if name not in FORMER}
+    kept = _renewed(holds)
     for name in kept:
         if name not in BY_NAME and name not in GONE:
             raise UsageError(f"{store}:{name}: no such setting{_hint(name, BY_NAME)}")
@@ -264,12 +309,10 @@ def _shown(value: object) -> str:
 
 DEFAULT = "default"
 STORE = "store"
-SHARES = ("discovery", "refresh")
 HALF = 0.5
-_DIGITS = 9  # tolerance of the sum of two shares
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Settings:
     """Settings of a crawl, part by part."""
 
@@ -288,10 +331,16 @@ class Settings:
     def __post_init__(self) -> None:
         for setting in TABLE:
             given = self._given(setting)
+            # Parsing is idempotent, so a value that changes was never parsed: it was set in Python.
             if (read := given.read_as(setting)) != given.value:
                 given, read = given.masked(setting), setting.kind.masked(read)
                 raise UsageError(f"{given.place}={given.value!r}: must be {read!r}")
-        _refuse_unless_sum_is_1(*(self._given(BY_NAME[share]) for share in SHARES))
+
+    def __repr__(self) -> str:
+        """Return the call that makes these settings, with secrets masked."""
+        others = ((row, self.value(row)) for row in TABLE if self.value(row) != row.default)
+        given = (f"{row.argument}={row.kind.masked(value)!r}" for row, value in others)
+        return f"Settings.of({', '.join(given)})"
 
     @staticmethod
     def of(**values: Unpack["SettingArguments"]) -> "Settings":
@@ -309,6 +358,21 @@ class Settings:
             fields[BY_NAME[name].section.part][BY_NAME[name].field] = value
         parts = {part: replace(getattr(self, part), **of) for part, of in fields.items()}
         return Settings(**parts)
+
+    @property
+    def keeps_files(self) -> bool:
+        """True if linked files are kept that are no documents."""
+        return FILES in self.scope.types and self.storing.keep == "pages"
+
+    @property
+    def file_bytes(self) -> int:
+        """Size limit of a linked file; 0 if such files are not kept."""
+        return min(self.network.max_file_bytes, _LONGEST_FILE) if self.keeps_files else 0
+
+    @property
+    def asks_beside(self) -> bool:
+        """True if URLs are requested that are not crawled."""
+        return self.storing.checks_links or self.keeps_files
 
     def _given(self, setting: Setting) -> Given:
         return Given(self.value(setting), f"{setting.section.part}.{setting.field}")
@@ -376,6 +440,7 @@ def load(
         return _settled([*own, in_file])
     named = _settled(own)
     wanted = {name: one for name, one in in_file.items() if not named.is_given(BY_NAME[name])}
+    # Compared with the settings without the file: a value weakens only what would apply otherwise.
     admitted, ignored = harmless(wanted, named.settings)
     return replace(_settled([*own, admitted]), ignored=ignored)
 
@@ -401,8 +466,8 @@ def told_ignored(places: Iterable[str]) -> str:
     why = [f"{name}: {GONE[name].why}" for name in names if name in GONE]
     if weak:
         why[:0] = [
-            f"{weak}: what touches this machine or weakens a promise counts as an option, as a "
-            "variable, or in a file that --config names"
+            f"{weak}: may touch this machine or weaken politeness; set it by option, by variable "
+            "or in a file named by --config"
         ]
     return f"{parted[0][0]}: ignored {'; '.join(why)}"
 
@@ -411,7 +476,9 @@ def _settled(strongest_first: Sequence[Source]) -> Loaded:
     given: dict[str, Given] = {}
     for source in reversed(strongest_first):
         given |= source
-    given |= _shares(strongest_first, given.get("continuous"))
+    continuous = given.get("continuous")
+    if "refresh" not in given and continuous and continuous.read_as(BY_NAME["continuous"]):
+        given["refresh"] = Given(HALF, continuous.place)
     values: dict[str, dict[str, Any]] = {section.part: {} for section in SECTIONS.values()}
     for name, raw in given.items():
         setting = BY_NAME[name]
@@ -421,39 +488,6 @@ def _settled(strongest_first: Sequence[Source]) -> Loaded:
         settings=Settings(**parts),
         origins={name: given[name].place if name in given else DEFAULT for name in BY_NAME},
     )
-
-
-def _shares(strongest_first: Sequence[Source], continuous: Given | None) -> dict[str, Given]:
-    """Return both shares, as set by the strongest source that has either."""
-    for source in strongest_first:
-        given = {share: source[share] for share in SHARES if share in source}
-        if len(given) == 1:
-            return _with_complement(*given.items())
-        if given:
-            _refuse_unless_sum_is_1(*given.values())
-            return given
-    if continuous and continuous.read_as(BY_NAME["continuous"]):
-        return dict.fromkeys(SHARES, Given(HALF, continuous.place))
-    return {}
-
-
-def _with_complement(one: tuple[str, Given]) -> dict[str, Given]:
-    share, given = one
-    (other,) = set(SHARES) - {share}
-    rest = round(1 - _share(given, share), _DIGITS)
-    return {share: given, other: Given(rest, given.place)}
-
-
-def _refuse_unless_sum_is_1(discovery: Given, refresh: Given) -> None:
-    total = _share(discovery, "discovery") + _share(refresh, "refresh")
-    if not math.isclose(total, 1, abs_tol=10**-_DIGITS):
-        raise UsageError(f"{discovery} and {refresh}: must sum to 1")
-
-
-def _share(given: Given, name: str) -> float:
-    share = given.read_as(BY_NAME[name])
-    assert isinstance(share, float)
-    return share
 
 
 # ================================================================ writing
@@ -468,7 +502,7 @@ _COMMENTS_FROM = 34  # the column
 
 
 def as_toml(loaded: Loaded) -> str:
-    """Return TOML with a setting per line and its origin in a comment; inline tables come first."""
+    """Return TOML with a setting per line and its origin in a comment."""
     return "\n".join(_lines(loaded)) + "\n"
 
 
@@ -495,8 +529,6 @@ def as_kept(loaded: Loaded) -> dict[str, object]:
 def plain(settings: Settings, setting: Setting) -> object:
     """Return the value in JSON types."""
     value = settings.value(setting)
-    if setting.kind.is_table:
-        return {focus.pattern: _plain(focus.strength) for focus in value}
     if isinstance(value, tuple):
         return list(value)
     return _plain(value)
@@ -507,21 +539,18 @@ def as_text(value: object) -> str:
     match value:
         case bool(on):
             return "on" if on else "off"
-        case dict(strengths) if strengths:
-            return ", ".join(f"{pattern}={strength}" for pattern, strength in strengths.items())
         case list(texts) if texts:
             return ", ".join(map(str, texts))
-        case None | [] | {}:
+        case None | []:
             return NONE
     return str(value)
 
 
 def _lines(loaded: Loaded) -> Iterator[str]:
-    yield from (_line(loaded, setting) for setting in TABLE if setting.kind.is_table)
     for section in SECTIONS.values():
         yield f"\n[{section.name}]"
         for setting in TABLE:
-            if setting.section is section and not setting.kind.is_table:
+            if setting.section is section:
                 yield _line(loaded, setting)
 
 
@@ -540,7 +569,5 @@ def _plain(value: Any) -> object:
 
 
 def _literal(value: object) -> str:
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_literal(key)} = {_literal(of)}' for key, of in value.items())}}}"
     # Strings are printable, so JSON and TOML write them alike.
     return json.dumps(NONE if value is None else value, ensure_ascii=False)

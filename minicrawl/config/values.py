@@ -8,7 +8,7 @@ error about a bad value nor in listings of settings.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from operator import index
 from os import PathLike
@@ -24,14 +24,6 @@ ENVIRONMENT = "environment"
 """Value that stands for the proxies in environment variables."""
 SYSTEM = "system"
 """Value that stands for the resolver of the system."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Focus:
-    """Links that get `strength` times their share in addition, from the virtual page's cash."""
-
-    pattern: str
-    strength: float = 1.0
 
 
 # ================================================================ by host
@@ -129,7 +121,7 @@ def part(value: object) -> float | None:
 
 def as_percent(value: object) -> str:
     """Format a share in percent: 90%."""
-    return f"{100 * float(str(value)):g}%"
+    return value if isinstance(value, str) else f"{100 * float(str(value)):g}%"
 
 
 def as_time(value: object) -> str:
@@ -161,7 +153,6 @@ MOST = 2**31 - 1  # of pages: the limit of the ledger
 MOST_BYTES = 2**63 - 1
 MOST_SECONDS = 1e9
 LEAST_EDGE = 0.01  # 0 lets cash cycle forever; 1 ignores all links
-MOST_LINKS_AWAY = 200  # distances above 254 are not stored
 
 Reader = Callable[[object], object]
 
@@ -186,11 +177,16 @@ class ValueKind:
     metavar: str
     read: Reader
     names: tuple[str, ...] = ()  # values offered by shell completion
+    group: str = ""  # entry points that add further names
     many: bool = False
     show: Callable[[object], str] = str  # formats a default for help
     mask: Callable[[str], str] | None = None  # hides the secret in a value
-    is_table: bool = False  # a table of its own in minicrawl.toml, `[focus]`, instead of a key
     accepts: str = "str"  # type of the argument in Python
+
+    def all_names(self) -> tuple[str, ...]:
+        """Return the built-in names, and those of installed packages."""
+        added = plugins.entry_points(self.group) if self.group else ()
+        return tuple(dict.fromkeys((*self.names, *added)))
 
     @property
     def is_switch(self) -> bool:
@@ -260,11 +256,20 @@ def _read_size(value: object) -> int:
     return found
 
 
-def _read_part(value: object) -> float:
-    found = part(value)
+GUARANTEED = "guaranteed"
+
+
+def _read_part(value: object) -> float | str:
+    is_guaranteed = isinstance(value, str) and value.rstrip().endswith(GUARANTEED)
+    found = part(str(value).rstrip().removesuffix(GUARANTEED) if is_guaranteed else value)
     if found is None or not 0 < found <= 1:
         raise InvalidValue(value, "must be a share above 0 and at most 1, such as 90% or 0.9")
-    return found
+    return f"{100 * found:.10g}% {GUARANTEED}" if is_guaranteed else found
+
+
+def guaranteed_part(value: float | str | None) -> float | None:
+    """Return the share if it is to be guaranteed, else None."""
+    return part(value.removesuffix(GUARANTEED)) if isinstance(value, str) else None
 
 
 # ---------------------------------------------------------------- words
@@ -277,16 +282,17 @@ def choice(*names: str, renamed: Mapping[str, str] | None = None, group: str = "
     """
 
     def read(value: object) -> str:
-        if isinstance(value, str) and value in names:
-            return value
-        if isinstance(value, str) and group and value in plugins.entry_points(group):
+        if isinstance(value, str) and (value in names or value in kind.all_names()):
             return value
         if isinstance(value, str) and renamed and value in renamed:
             raise InvalidValue(value, f"was removed, use {renamed[value]} instead")
-        raise InvalidValue(value, f"must be one of {', '.join(names)}")
+        raise InvalidValue(value, f"must be one of {', '.join(kind.all_names())}")
 
     accepts = "Literal[" + ", ".join(f'"{name}"' for name in names) + "]"
-    return ValueKind("|".join(names), read, names=names, accepts=accepts)
+    if group:  # packages add names: a type checker knows no more than that it is one
+        accepts = "str"
+    kind = ValueKind("|".join(names), read, names=names, group=group, accepts=accepts)
+    return kind
 
 
 def text(metavar: str, wanted: str, form: str) -> ValueKind:
@@ -301,14 +307,18 @@ def text(metavar: str, wanted: str, form: str) -> ValueKind:
     return ValueKind(metavar, read)
 
 
-def some_of(*names: str) -> ValueKind:
+def some_of(*names: str, or_none: bool = False) -> ValueKind:
     """One or more of a few names, as a list or comma-separated; `all` is all of them.
+
+    With `or_none`, `none` is none of them.
 
     The result is in the order of `names`, without repeats.
     """
 
     def read(value: object) -> tuple[str, ...]:
         given = value.split(",") if isinstance(value, str) else value
+        if or_none and (_is_none(value) or value in ([], ())):
+            return ()
         if not isinstance(given, list | tuple) or not given:
             raise InvalidValue(value, f"must be some of {', '.join(names)}")
         found = [name.strip() if isinstance(name, str) else name for name in given]
@@ -318,10 +328,10 @@ def some_of(*names: str) -> ValueKind:
         return names if ALL in found else tuple(name for name in names if name in found)
 
     return ValueKind(
-        "TYPE,...",
+        "WHAT,..." if or_none else "TYPE,...",
         read,
         names=(*names, ALL),
-        show=lambda found: _as_list(found, ","),
+        show=lambda found: _as_list(found, ",") or NONE,
         accepts="str | Sequence[str]",
     )
 
@@ -349,6 +359,22 @@ def _read_folder(value: object) -> Path:
     return _read_path(value).absolute()
 
 
+def _read_folder_and_name(value: object) -> Path | str:
+    """Return an absolute path, or one behind a name for the files in it."""
+    name, is_named, folder = str(value).partition("=")
+    if not is_named or "/" in name:
+        return _read_folder(value)
+    if not re.fullmatch(r"[\w.-]+", name, re.ASCII) or not folder:
+        raise InvalidValue(value, "must be DIR or NAME=DIR, with a name of letters, digits, . _ -")
+    return f"{name}={_read_folder(folder)}"
+
+
+def folder_and_name(value: Path | str) -> tuple[Path, str]:
+    """Return the folder of such a value, and the name or ""."""
+    name, is_named, folder = str(value).partition("=")
+    return (Path(folder), name) if is_named and "/" not in name else (Path(value), "")
+
+
 def _read_pattern(value: object) -> str:
     if not isinstance(value, str) or not value or not value.isprintable():
         raise InvalidValue(value, "must be a regular expression of printable characters")
@@ -357,13 +383,6 @@ def _read_pattern(value: object) -> str:
     except (re.error, OverflowError, RecursionError) as error:
         raise InvalidValue(value, f"is not a regular expression: {error}") from None
     return value
-
-
-def _read_words(value: object) -> str:
-    words = " ".join(value.split()) if isinstance(value, str) else ""
-    if words and words.isprintable():
-        return words
-    raise InvalidValue(value, "must have at least one word")
 
 
 # ---------------------------------------------------------------- kinds made from others
@@ -415,59 +434,6 @@ def _is_none(value: object) -> bool:
     return value == NONE or (isinstance(value, list | tuple) and list(value) == [NONE])
 
 
-def focuses(kind: ValueKind) -> ValueKind:
-    """A list of texts of the kind, each with its strength; `none` is an empty list."""
-
-    def read(value: object) -> tuple[Focus, ...]:
-        if _is_none(value):
-            return ()
-        found = tuple(_focus(kind, *pair) for pair in _pairs(value))
-        patterns = [focus.pattern for focus in found]
-        for pattern in patterns:
-            if patterns.count(pattern) > 1:
-                raise InvalidValue(pattern, "is given twice")
-        return found
-
-    metavar = f"{kind.metavar}[=STRENGTH]"
-    return ValueKind(metavar, read, many=True, is_table=True, accepts="Strengths")
-
-
-def _pairs(value: object) -> Iterable[tuple[object, object]]:
-    if isinstance(value, Mapping):
-        return value.items()
-    if isinstance(value, str):
-        return [_split(value)]
-    if isinstance(value, list | tuple):
-        return map(_split, value)
-    raise InvalidValue(value, "must be a string, a list of strings or a table of strengths")
-
-
-def _split(item: object) -> tuple[object, object]:
-    """Split an item into text and strength: the number after its last `=`, else 1."""
-    if isinstance(item, Focus):
-        return item.pattern, item.strength
-    if isinstance(item, str):
-        pattern, equals, strength = item.rpartition("=")
-        if equals and _is_a_number(strength):
-            return pattern, strength
-    return item, 1.0
-
-
-def _is_a_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
-
-
-def _focus(kind: ValueKind, pattern: object, strength: object) -> Focus:
-    found = finite_number(strength)
-    if found is None or found <= 0:
-        raise InvalidValue(f"{pattern}={strength}", "must have a strength above 0")
-    return Focus(pattern=str(kind.read(pattern)), strength=found)
-
-
 # ---------------------------------------------------------------- kinds without parameters
 
 SHARE = number("a number from 0 to 1", lambda share: 0 <= share <= 1, "SHARE")
@@ -481,11 +447,10 @@ TIME = time("above 0", lambda seconds: seconds > 0)
 SIZE = ValueKind("SIZE", _read_size, show=as_size, accepts="Size")
 SWITCH = ValueKind("", _read_switch, accepts="bool")
 FILE = ValueKind("FILE", _read_path, accepts="str | PathLike[str]")
-FOLDER = ValueKind("DIR", _read_folder, accepts="str | PathLike[str]")
+FOLDER_AND_NAME = ValueKind("[NAME=]DIR", _read_folder_and_name, accepts="str | PathLike[str]")
 FOUND_FILE = ValueKind("FILE", _read_folder, accepts="str | PathLike[str]")
 PATTERN = ValueKind("REGEX", _read_pattern)
-WORDS = ValueKind("WORDS", _read_words)
-MEDIA_TYPE = text("TYPE", "a media type such as application/pdf or image/*", r"[\w.+-]+/[\w.+*-]+")
+SCORER = text("NAME[:ARGS]", "the name of a scorer, or name:arguments", r"[\w.-]+(:.+)?")
 # A product token of robots.txt (RFC 9309, 2.2.1).
 AGENT = text("NAME", "a name of letters, - and _ only", r"[A-Za-z_-]+")
 # It stands in parentheses in a header, so it may not close them.
@@ -616,7 +581,7 @@ _FRAMING = frozenset(("connection", "expect", "host", "http2-settings", "keep-al
     *("trailer", "transfer-encoding", "upgrade"),
 }
 _OURS = {
-    "accept-encoding": "is what our decoders can undo",
+    "accept-encoding": "is set by the crawl, to the encodings that it can decode",
     "accept-language": "is set by --languages",
     "if-match": "is set by the crawl",
     "if-modified-since": "is set by the crawl",

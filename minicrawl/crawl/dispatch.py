@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from math import inf
 from time import perf_counter
 
 from minicrawl.crawl.events import Settled
@@ -24,7 +25,7 @@ from minicrawl.crawl.trap_detector import SkipReason
 from minicrawl.model import PageId, State
 from minicrawl.store.records import NOT_ASKED, FetchRow
 
-# ================================================================ aside
+# ================================================================ skipped pages
 #
 # Pages that are not requested: closed, parked, and reopened when their reason is gone.
 #
@@ -48,13 +49,13 @@ class SkippedPages:
 
     # ------------------------------------------------------------ pages that are leased
 
-    def close(self, lease: Lease, aside: SkipReason, now: float, began: float) -> None:
+    def close(self, lease: Lease, reason: SkipReason, now: float, began: float) -> None:
         """End the turn with a reason. It began at a moment of `perf_counter`."""
         self._suspended.end(lease.page)
         if lease.again:
-            self._leave(lease, aside.state, now)
+            self._leave(lease, reason.state, now)
         else:
-            self._close(lease.page, lease.url, aside)
+            self._close(lease.page, lease.url, reason)
         self._charge(lease.host, now, began)
 
     def park(self, turn: Turn, tracker: DistanceTracker, now: float, began: float) -> None:
@@ -73,8 +74,8 @@ class SkippedPages:
         if self._is_continuous:
             self._hosts[lease.host].pause_while_down()
 
-    def _close(self, page: PageId, url: str, aside: SkipReason) -> None:
-        state, detail, original = aside
+    def _close(self, page: PageId, url: str, reason: SkipReason) -> None:
+        state, detail, original = reason
         if original is None:
             self._settler.close(page, state)
         else:
@@ -123,7 +124,7 @@ class SkippedPages:
 # ================================================================ dispatch
 
 CLOSED_AT_ONCE = 500
-"""Number of pages that are closed without a request before the loop goes on."""
+"""Number of pages that are closed without a request before the loop continues."""
 LONGEST_LOOK_S = 0.02
 """Time limit for the same."""
 
@@ -162,6 +163,11 @@ class Dispatcher:
         """Number of turns that hold a request."""
         return len(self._tasks) - self._parts.side_requests.idle
 
+    @property
+    def in_flight(self) -> int:
+        """Number of turns that do not wait for a host."""
+        return len(self._tasks) - self._parts.side_requests.waiting
+
     def is_budget_spent(self) -> bool:
         """Return whether turns under way may use up the budget of pages, bytes or importance."""
         budget, counted = self._context.settings.budget, self._counters.number
@@ -180,7 +186,8 @@ class Dispatcher:
         """Give pages their turns while there is room."""
         until, clock = perf_counter() + LONGEST_LOOK_S, self._clock
         self.paused_until = None
-        while not self.is_budget_spent():
+        most = 1 if self._context.settings.order.deterministic else inf
+        while len(self._tasks) < most and not self.is_budget_spent():
             now, pace = clock.now(), self._hosts.pace
             if pace is not None and (wait_s := pace.wait_s(now)):
                 self.paused_until = now + wait_s
@@ -190,6 +197,8 @@ class Dispatcher:
                 return
             turn = self._next_turn(now, until)
             if turn is None:
+                # Nothing runs and nothing else may begin, so a host need not wait for its costs
+                # alone.
                 if not self._tasks and self._hosts.release_expensive(clock.now()):
                     self._wake()
                 return
@@ -204,6 +213,7 @@ class Dispatcher:
     def _make_room(self, now: float) -> None:
         """Free a slot of a slow host for the next page, if slow hosts hold too many."""
         leases = self._leases
+        # The page is leased only to see that one waits: without it nobody needs the slot.
         if self._slots.has_too_many_slow(now) and (lease := leases.next()):
             leases.give_back(lease)
             leases.resume(lease.host)
@@ -260,16 +270,17 @@ class Dispatcher:
             if tracker.is_too_far(page):
                 self.skipped.park(turn, tracker, now, began)
                 return None
+        # Not earlier: this may query the store, and the checks above refuse many pages without it.
         onboarding.recall(host)
-        is_known, aside = onboarding.is_known(host), None
+        is_known, reason = onboarding.is_known(host), None
         if (trouble := state.trouble_at(now)) is not None:
-            aside = SkipReason(trouble)
-        elif is_known and not onboarding.allow(host, turn.spelling or url):
-            aside = SkipReason(State.ROBOTS)
-        elif not again:
-            aside = self._traps.aside(page, host, url)
-        if aside is not None:
-            self.skipped.close(lease, aside, now, began)
+            reason = SkipReason(trouble)
+        elif is_known:
+            reason = onboarding.refusal(host, turn.request_url or url)
+        if reason is None and not again:
+            reason = self._traps.skip_reason(page, host, url)
+        if reason is not None:
+            self.skipped.close(lease, reason, now, began)
             return None
         if self._has_to_wait(turn, state, now, is_known=is_known):
             self._leases.give_back(lease)
@@ -309,8 +320,8 @@ class Dispatcher:
 #
 # Turns of hosts: a host is located, and its robots.txt requested, before its first page.
 #
-# Laws: one file of a host is requested per turn, robots.txt or a sitemap; meanwhile none of its
-# pages has a turn. The slot of a turn is given back, whatever happens.
+# Laws: one file of a host is requested per turn, such as robots.txt or a sitemap; meanwhile none of
+# its pages has a turn. The slot of a turn is given back, whatever happens.
 
 
 class HostTurns:

@@ -45,7 +45,7 @@ class Noted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warned:
-    """Problem that only the user can solve. It is shown even where only errors are."""
+    """Problem that only the user can solve. It is shown even with --quiet."""
 
     text: str
 
@@ -58,6 +58,14 @@ class Steered:
     is_paused: bool
     is_stopping: bool
     pages: int | None  # in the budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checking:
+    """Links outside the crawl are being checked."""
+
+    done: int
+    all: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +112,9 @@ class Ended:
     reason: Reason
 
 
-Event = Asked | Settled | Delayed | Noted | Warned | Steered | Ended | Converging | Converged
+Event = (
+    Asked | Settled | Delayed | Noted | Warned | Steered | Ended | Checking | Converging | Converged
+)
 KINDS: tuple[type[Event], ...] = get_args(Event)
 Listener = Callable[[Event], None]
 

@@ -43,9 +43,8 @@ if TYPE_CHECKING:
 # late   the new URLs so far are not paid for yet
 
 URLS_A_SECOND = 25_000
-"""Rate of new URLs, some 2.5 MB a second.
-
-Pages that bring few find no more, even on a local network.
+"""Rate of new URLs that pages with many of them may add: some 2.5 MB of memory a second. Pages with
+few new URLs do not exceed it together, even on a local network.
 """
 A_HOST = 8
 """Price of a new host in URLs: its name, its site, its queue and its rules."""
@@ -251,7 +250,7 @@ class LoopRounds:
 # Sitemaps that are pages: seeds, or linked from pages. The URLs that they list are their links.
 #
 # Laws: a sitemap lists pages and sitemaps of its own host, and of hosts whose robots.txt names it
-# (sitemaps.org, cross submission), as in `hosts.side_requests`; other URLs are no links. A sitemap
+# (sitemaps.org, cross submission), as in `hosts.side_requests`; other URLs are not links. A sitemap
 # in an index is as far from the seeds as the index, so the pages of a seed's sitemap are as far as
 # links of a seed. At most `max_sitemaps` sitemaps of a host count as listed by an index, so a
 # chain of indexes ends.

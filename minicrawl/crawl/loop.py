@@ -11,14 +11,14 @@ news    an event that may let another page have its turn
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from minicrawl.config import Settings
 from minicrawl.crawl.dispatch import Dispatcher
-from minicrawl.crawl.events import Ended, Event, Listener, Reason, Warned
+from minicrawl.crawl.events import Ended, Event, Listener, Reason
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import Progress, TimeLimit, are_bytes_spent, with_wait
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
@@ -29,6 +29,29 @@ from minicrawl.ports import Clock, WebAccess
 
 GRACE_S = 5.0
 """Time for requests under way to end when the crawl is stopped, or its time is over."""
+
+
+class StepClock:
+    """Clock of a deterministic crawl: it passes only while the crawl waits for a host.
+
+    It is never ahead of a real clock that started with it, so a delay that is over by this clock is
+    over for the host, too. How long a request takes does not show.
+    """
+
+    today = staticmethod(time.time)
+    watch = staticmethod(time.monotonic)
+    """Clock that measures the run."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def now(self) -> float:
+        """Return the time that the crawl has waited, in seconds."""
+        return self._now
+
+    def pass_to(self, moment: float) -> None:
+        """Note that the crawl has waited until then."""
+        self._now = max(self._now, moment)
 
 
 class Crawler:
@@ -58,6 +81,7 @@ class Crawler:
         self._skipped = self._turns.skipped
         self._time = TimeLimit(settings.budget)
         self._is_paused = False
+        self._steps = clock if isinstance(clock, StepClock) else None
         parts.restore(context)
         context.exchange = recorder.shard.exchange(self)
 
@@ -84,13 +108,11 @@ class Crawler:
     async def run(self) -> Reason:
         """Crawl until the budget is spent, nothing is left, or the crawl is stopped."""
         reason = await self._context.recorder.committer.keep_while(self._work, self._report_room)
-        if shortfall := self.parts.settler.focus.shortfall():
-            self._context.tell(Warned(text=shortfall))
         self._context.tell(Ended(reason=reason))
         return reason
 
     async def attend(self, work: Coroutine[None, None, None]) -> bool:
-        """Run work that requests URLs that are no pages, after all turns.
+        """Run work that requests URLs that are not pages, after all turns.
 
         Return False if it was cut short.
         """
@@ -153,13 +175,15 @@ class Crawler:
 
     async def _crawl(self, group: asyncio.TaskGroup) -> Reason:
         recorder, clock, news = self._context.recorder, self._context.clock, self._news
-        last, was_paused = clock.now(), False
-        self._time.begin(last)
+        watch = clock.now if self._steps is None else self._steps.watch
+        last, was_paused = watch(), False
+        self._time.begin(clock.now())
         while True:
-            now = clock.now()
-            recorder.counters.add("running_s", 0.0 if was_paused else now - last)
+            now, ran = clock.now(), watch()
+            recorder.counters.add("running_s", 0.0 if was_paused else ran - last)
             recorder.counters[LAST_AT] = clock.today()
-            last, was_paused = now, self._is_paused
+            last, was_paused = ran, self._is_paused
+            # Cleared before the look, not after it: news that comes meanwhile begins another round.
             news.clear()
             takes_more = recorder.committer.takes_more
             if not was_paused:
@@ -171,7 +195,8 @@ class Crawler:
                 self.parts.replays.run(self.parts.settler.poster)
             await asyncio.sleep(0)  # otherwise no other task runs while there is news
             if not news.is_set():
-                await self._until_news(self._next_times(clock.now(), takes_more=takes_more))
+                times = self._next_times(clock.now(), takes_more=takes_more)
+                await self._until_news(times, for_hosts=takes_more)
         await self._turns.let_end(GRACE_S if self._time.is_over(clock.now()) else None)
         return reason
 
@@ -228,10 +253,18 @@ class Crawler:
         slow, waits_until = self._turns.next_slow(now), self.parts.leases.waits_until
         return [self._time.ends_at, wake, slow, self._turns.paused_until, waits_until]
 
-    async def _until_news(self, times: Sequence[float | None]) -> None:
-        """Wait until there is news, or the first of these times has come."""
-        due = min([time for time in times if time is not None], default=None)
+    async def _until_news(self, times: Sequence[float | None], *, for_hosts: bool = True) -> None:
+        """Wait until there is news, or the first of these times has come.
+
+        A wait for a disk is not one for hosts, and moves no `StepClock`.
+        """
+        due = min([moment for moment in times if moment is not None], default=None)
+        if self._steps is not None and self._turns.in_flight:
+            due = None
         now = self._context.clock.now()
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(None if due is None else max(due - now, 0)):
                 await self._news.wait()
+        except TimeoutError:
+            if self._steps is not None and for_hosts and due is not None:
+                self._steps.pass_to(due)

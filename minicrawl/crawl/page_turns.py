@@ -6,7 +6,7 @@ cost of a page is charged to its host.
 
 turn        from the lease of a page until its end is settled; if a request fails and is retried,
             the turn is suspended between two leases
-spelling    the URL as sent, where the server insists on the marks of a visit
+request_url the URL as sent, where the server insists on session marks
 chain       consecutive redirects that led to the page
 """
 
@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from minicrawl.archive.record import record_of, taken
 from minicrawl.config.values import OFF
-from minicrawl.crawl.events import Asked, Delayed, Settled
+from minicrawl.crawl.events import Asked, Delayed, Settled, Warned
 from minicrawl.crawl.hosts.pacing import RequestSlot
 from minicrawl.crawl.large_pages import LargePages, ListedPages, LoopRounds
 from minicrawl.crawl.schedule.leases import Lease
@@ -32,6 +33,7 @@ from minicrawl.crawl.settle.outcome import (
     describe_outcome,
 )
 from minicrawl.crawl.settle.posting import PageIntroducer, are_many
+from minicrawl.crawl.workers.scoring import page_read
 from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
 from minicrawl.model import (
     COORDINATOR,
@@ -40,7 +42,6 @@ from minicrawl.model import (
     FailureKind,
     FetchResult,
     KeptAnswer,
-    Moved,
     PageId,
     ParsedPage,
     Refused,
@@ -69,7 +70,8 @@ class Turn:
     looked_up: PagesByUrl
     """Pages that its links lead to, as far as known."""
     tries: int = 0
-    spelling: str | None = None
+    request_url: str | None = None
+    """URL with session marks, if the server insists on them."""
     chain: RedirectChain = NO_CHAIN
     introduced: Sequence[int] = ()
     """Linked pages that became known by this turn, before its end."""
@@ -99,12 +101,12 @@ class SuspendedTurns:
     def turn_of(self, lease: Lease) -> Turn:
         """Return the turn that this lease continues, or a new one."""
         page = lease.page
-        tries, spelling = self._tries.get(page, (0, None))
-        return Turn(lease, page, lease.host, NO_PAGES, tries, spelling)
+        tries, request_url = self._tries.get(page, (0, None))
+        return Turn(lease, page, lease.host, NO_PAGES, tries, request_url)
 
     def suspend(self, turn: Turn) -> None:
         """Keep the state of a page that is requested again later."""
-        self._tries[turn.page] = turn.tries, turn.spelling
+        self._tries[turn.page] = turn.tries, turn.request_url
 
     def redirected(self, page: PageId, chain: RedirectChain) -> None:
         """Note a chain of redirects that leads to the page."""
@@ -132,7 +134,9 @@ class SuspendedTurns:
 
 # ---------------------------------------------------------------- all turns
 
-_GAVE_PLACE = Failed(kind=FailureKind.INTERRUPTED, detail="it gave its place to hosts that answer")
+_GAVE_PLACE = Failed(
+    kind=FailureKind.INTERRUPTED, detail="cancelled to free a slot for a responsive host"
+)
 
 
 class PageTurns:
@@ -153,7 +157,9 @@ class PageTurns:
         self._listed = ListedPages(parts.onboarding, settings.limits.max_sitemaps)
         self._before_parsing, self._before_settling = LoopRounds(), LoopRounds()
         self._types = types_of(settings.scope.types)
+        self._file_bytes = settings.file_bytes
         self.under_way = 0
+        self._unscored = 0
 
     def begin(self, turn: Turn, now: float) -> Coroutine[None, None, None]:
         """Begin the turn of a page whose host may be contacted."""
@@ -172,7 +178,7 @@ class PageTurns:
 
     async def _run(self, turn: Turn) -> None:
         fetched: FetchResult | None = None
-        url, hooks = turn.lease.url, self._context.hooks
+        url = turn.lease.url
         self._tell(Asked(url=url, cash=self._frontier.ledger.cash(turn.page) / UNIT))
         try:
             visit = await self._ask(turn)
@@ -181,16 +187,25 @@ class PageTurns:
             fetched, turn.parsed = await self._parsed(turn, visit)
             del visit  # free memory: its content is in the turn by now, or on disk
             if (renderer := self._context.renderer) is not None:
+                plain = turn.parsed
                 fetched, turn.parsed = await renderer.rendered(turn, fetched, turn.parsed)
+                if turn.parsed is not None and plain is not None:
+                    turn.parsed = turn.parsed._replace(value=plain.value, unscored=plain.unscored)
+            if turn.parsed is not None and isinstance(fetched, Response):
+                turn.parsed = await self._valued(turn, fetched, turn.parsed)
+            if self._context.hooks.on_page is not None:
+                fetched, turn.parsed = await self._handed_over(turn, fetched, turn.parsed)
             if turn.parsed is not None and self._large_pages.waits(turn.parsed.links):
                 async with self._large_pages.settling(turn):
                     await self.end(turn, fetched, turn.parsed)
             else:
                 await self.end(turn, fetched, turn.parsed)
-            if hooks.on_page is not None:
-                await hooks.hand_over(url, fetched, turn.parsed)
+            if isinstance(fetched, Refused) and fetched.payload:  # few such files are open at once
+                await self._recorder.committer.written()
         finally:
             self._hosts.charge(turn.host, turn.cost_s, self._clock.now())
+            # Pages count towards the limit of their host from `begin` on, so that parallel requests
+            # do not exceed it. One that was not read gives its place back.
             if not isinstance(fetched, Response):
                 self._hosts[turn.host].pages -= not turn.lease.again
             self.under_way -= 1
@@ -234,11 +249,12 @@ class PageTurns:
             max_bytes=settings.network.max_body_bytes,
             etag=None if known is None else known.etag,
             last_modified=None if known is None else known.last_modified,
-            spelled=turn.spelling,
+            request_url=turn.request_url,
             suspicious=self._traps.suspicious(turn.host),
             dictionary=recorder.dictionary,
             types=self._types | FROM_SEEDS if is_seed else self._types,
             keeps_failures=settings.storing.keeps_failures,
+            file_bytes=self._file_bytes,
         )
 
     # ------------------------------------------------------------ parse
@@ -250,6 +266,40 @@ class PageTurns:
             return parsed_visit(turn, visit, found)
         async with self._large_pages.parsing(turn):
             return parsed_visit(turn, visit, await visit.read())
+
+    async def _handed_over(
+        self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None
+    ) -> tuple[FetchResult, ParsedPage | None]:
+        """Hand the page over to the program. If it raises, the page waits and is asked again."""
+        if parsed is None or not isinstance(fetched, Response):
+            return fetched, parsed
+        strip_marks = self._settings.storing.strip_marks
+        handed = await self._context.hooks.hand_over(
+            turn.lease.url, fetched, parsed, self._reading(turn), strip_marks=strip_marks
+        )
+        if isinstance(handed, ParsedPage):
+            return fetched, handed
+        turn.tries = 0  # the server has answered: the page is given up for no earlier failure
+        detail = f"on_page raised {type(handed).__name__}"
+        return Failed(kind=FailureKind.INTERRUPTED, detail=detail), None
+
+    def _reading(self, turn: Turn) -> int:
+        """Return how often the page was read before."""
+        before = self._recorder.pages.document(turn.page)
+        return 0 if before is None else before.checks + 1
+
+    async def _valued(self, turn: Turn, fetched: Response, parsed: ParsedPage) -> ParsedPage:
+        """Return the page with the value that the program gives it, if that has a scorer."""
+        if (scorer := self._context.hooks.scorer) is not None:
+            page = page_read(turn.lease.url, fetched, parsed, self._reading(turn))
+            parsed = await scorer.scored(page, parsed)
+        if parsed.unscored:
+            self._unscored += 1
+            if f"{self._unscored}".strip("0") == "1":  # 1, 10, 100, ...
+                pages = "a page" if self._unscored == 1 else f"{self._unscored:,} pages"
+                told = f"{turn.lease.url}: {parsed.unscored}"
+                self._tell(Warned(text=f"{pages} got no value; the last is {told}"))
+        return parsed
 
     # ------------------------------------------------------------ settle
 
@@ -283,6 +333,7 @@ class PageTurns:
         """Settle the page and end its turn, or suspend it if the page is requested again."""
         began, today = perf_counter(), self._clock.today()
         page, url, settings = turn.page, turn.lease.url, self._settings
+        # A request that we broke off says nothing about the page, and uses up no try.
         if not (isinstance(fetched, Failed) and fetched.kind is FailureKind.INTERRUPTED):
             turn.tries += 1
         turn.chain = self._suspended.chain_to(page)
@@ -297,13 +348,13 @@ class PageTurns:
         end = self._settler.settle(turn, outcome, today)
         row = self._record(turn, fetched, parsed, end, today)
         if end is None:
-            self._suspend(turn, outcome.spelled if isinstance(outcome, Retry) else None, row)
+            self._suspend(turn, outcome.request_url if isinstance(outcome, Retry) else None, row)
         else:
             self._end(turn, end, row, sets_cookies=bool(fetched.cookies))
         turn.cost_s += perf_counter() - began
 
-    def _suspend(self, turn: Turn, spelling: str | None, row: FetchRow) -> None:
-        turn.spelling = spelling or turn.spelling
+    def _suspend(self, turn: Turn, request_url: str | None, row: FetchRow) -> None:
+        turn.request_url = request_url or turn.request_url
         self._suspended.suspend(turn)
         self._leases.give_back(turn.lease)
         why = f"{row.outcome} {row.detail}".rstrip()
@@ -345,13 +396,17 @@ class PageTurns:
         """Record the request, and keep its response where responses are kept."""
         recorder, page = self._recorder, turn.page
         name, status, detail = describe_outcome(fetched, self._settings.network, parsed, end)
-        wire_bytes = fetched.wire_bytes if isinstance(fetched, Response) else 0
+        wire_bytes = fetched.wire_bytes if isinstance(fetched, Response | Refused) else 0
         row = FetchRow(page, today, name, status, wire_bytes, fetched.elapsed_s, detail)
         recorder.record_request(row, is_page=isinstance(fetched, Response | Unchanged))
         if recorder.keeping:
-            record = _for_the_archive(turn.lease.url, fetched)
+            record = record_of(turn.lease.url, fetched)
             if record is not None:
-                recorder.keep(page, KeptAnswer(record, today, turn.lease.url))
+                long = fetched.payload if isinstance(fetched, Refused) else ""
+                payload = taken(long) if long else None
+                recorder.keep(page, KeptAnswer(record, today, turn.lease.url, payload=payload))
+            if isinstance(fetched, Response) and fetched.rendered:
+                recorder.keep(page, KeptAnswer(fetched.rendered, today, turn.lease.url))
         return row
 
 
@@ -373,19 +428,3 @@ def parsed_visit(
     if result.record and isinstance(fetched, Response):
         fetched, result = fetched._replace(record=result.record), result._replace(record=b"")
     return fetched, result
-
-
-def _for_the_archive(url: str, fetched: FetchResult) -> bytes | None:
-    """Return the record of a fetch result, empty if the page is unchanged; None without one."""
-    match fetched:
-        case Response():
-            return fetched.record or None
-        case Moved():
-            from minicrawl.archive.record import pack_redirect
-
-            return pack_redirect(url, fetched.status, fetched.target)
-        case Unchanged():
-            return b""
-        case Failed(answer=Response() as answer):
-            return answer.record or None
-    return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from inspect import isawaitable
 from typing import TYPE_CHECKING
 
 from minicrawl.config import Settings
-from minicrawl.crawl.events import Listener, Noted
+from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.pacing import RequestSlots
 from minicrawl.crawl.hosts.politeness import hosts_of
@@ -17,17 +18,20 @@ from minicrawl.crawl.page_turns import SuspendedTurns
 from minicrawl.crawl.progress import Progress
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.schedule.orders import DepthTracker, DistanceTracker, without_effect
-from minicrawl.crawl.schedule.scope_gate import OffFocusTracker, ScopeGate
+from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.crawl.start.opening import reopen
 from minicrawl.crawl.trap_detector import TrapDetector
-from minicrawl.model import FetchResult, ParsedPage, Response
+from minicrawl.crawl.workers.scoring import OwnScorer, PageRead, ProgramScorer, page_read
+from minicrawl.errors import UsageError
+from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess
+from minicrawl.web.urls import ResolvedUrl
 
 if TYPE_CHECKING:
     from minicrawl.crawl.rendering.renderer import PageRenderer
@@ -36,34 +40,45 @@ if TYPE_CHECKING:
 
 # ================================================================ hooks
 #
-# Hooks of a Python program: a filter of URLs, a call for each page, a stop rule.
+# Hooks of a Python program: a filter of URLs, a scorer, a call for each page, a stop rule.
 #
 # Laws: a crawl without hooks pays one comparison with None for each. A hook that raises ends the
 # crawl as `stop` does, so that nothing is lost; the first exception is raised again when the crawl
 # is over.
+#
+# A page is handed over before it is settled. So a page whose step is in the store was handed over,
+# and a page that was not is requested again, by this run or the next. A cursor over settled pages
+# was rejected: it needs kept bodies, and it too hands a page over twice if a kill comes before the
+# cursor moves.
+
+ON_ERROR = ("stop", "retry", "skip")
+"""What happens to a page when `on_page` raises."""
+MOST_CALLS = 3
+"""Calls of `on_page` with one page, if it raises and is to be called again."""
+CALL_AGAIN_S = 0.5
+"""Pause before the second call; it doubles for each further one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageRead:
-    """A page that was just read, for `on_page`."""
-
-    url: str
-    status: int
-    headers: Mapping[str, str]  # by lower-case name
-    body: bytes  # decoded; may be incomplete, see `cut`
-    title: str
-    links: tuple[str, ...]  # distinct, in the order of the page, without nofollow
-    encoding: str
-    cut: str = ""  # why the body is incomplete
-
-    @property
-    def text(self) -> str:
-        """The body as text, decoded with its encoding; invalid bytes are replaced."""
-        return self.body.decode(self.encoding, "replace")
+def _with_links(parsed: ParsedPage, added: Sequence[ResolvedUrl]) -> ParsedPage:
+    """Return the page with further links, behind its own and without words."""
+    new = {link.url: link.original for link in added}
+    for url in parsed.links:
+        new.pop(url, None)
+    if not new:
+        return parsed
+    no_words = ("",) * len(new)
+    originals = tuple((url, original) for url, original in new.items() if original)
+    return parsed._replace(
+        links=(*parsed.links, *new),
+        words=parsed.words and (*parsed.words, *no_words),
+        written=parsed.written and (*parsed.written, *no_words),
+        originals=(*parsed.originals, *originals),
+    )
 
 
 Accept = Callable[[str], bool]
 OnPage = Callable[[PageRead], Awaitable[None] | None]
+"""Function that is called with each page that was read; may be a coroutine function."""
 StopRule = Callable[[Progress], bool]
 
 
@@ -78,8 +93,15 @@ class Hooks:
         accept: Accept | None = None,
         on_page: OnPage | None = None,
         stop: StopRule | None = None,
+        on_error: str = ON_ERROR[0],
+        tell: Listener = nobody_listens,
+        score: OwnScorer | None = None,
     ) -> None:
+        if on_error not in ON_ERROR:
+            raise UsageError(f"on_error: {on_error!r} is none of {', '.join(ON_ERROR)}")
         self._accept, self.on_page, self._stop = accept, on_page, stop
+        self._on_error, self._tell = on_error, tell
+        self.scorer = None if score is None else ProgramScorer(score)
         self.halt: Callable[[], None] = _nothing
         self.error: Exception | None = None
 
@@ -98,26 +120,44 @@ class Hooks:
             self.fail(error)
             return False
 
-    async def hand_over(self, url: str, fetched: FetchResult, parsed: ParsedPage | None) -> None:
-        """Call `on_page`, if the page was read."""
-        if self.on_page is None or parsed is None or not isinstance(fetched, Response):
-            return
-        page = PageRead(
-            url=url,
-            status=fetched.status,
-            headers=fetched.headers,
-            body=fetched.body,
-            title=parsed.title,
-            links=parsed.links,
-            encoding=parsed.encoding,
-            cut="" if fetched.cut is None else fetched.cut_detail or fetched.cut.value,
-        )
+    async def hand_over(
+        self, url: str, fetched: Response, parsed: ParsedPage, reading: int, *, strip_marks: bool
+    ) -> ParsedPage | Exception:
+        """Call `on_page`. Return the page with the links that it enqueued.
+
+        If the page does not count as handed over, return the exception of `on_page`.
+        """
+        page = page_read(url, fetched, parsed, reading, strip_marks=strip_marks)
+        error = await self._handed_over(page)
+        return _with_links(parsed, page.enqueued) if error is None else error
+
+    async def _handed_over(self, page: PageRead) -> Exception | None:
+        error = await self._call(page)
+        again = MOST_CALLS - 1 if self._on_error == "retry" else 0
+        for call in range(again):
+            if error is None:
+                break
+            await asyncio.sleep(CALL_AGAIN_S * 2**call)
+            error = await self._call(page)
+        if error is None:
+            return None
+        if self._on_error == "skip":
+            told = f"{type(error).__name__}: {error}"
+            self._tell(Warned(text=f"on_page raised {told} with {page.url}, which is skipped"))
+            return None
+        self.fail(error)
+        return error
+
+    async def _call(self, page: PageRead) -> Exception | None:
+        assert self.on_page is not None
+        page.enqueued.clear()  # links of an earlier call, which raised
         try:
             waits = self.on_page(page)
             if isawaitable(waits):
                 await waits
         except Exception as error:
-            self.fail(error)
+            return error
+        return None
 
     def look(self, progress: Progress | None) -> None:
         """Halt the crawl if the stop rule applies."""
@@ -167,6 +207,7 @@ class CrawlParts:
         frontier = recorder.frontier
         endowment = float(settings.order.endowment * UNIT)
         self.trackers = tuple(_trackers(settings, recorder))
+        # The importance of sites is looked up later, when `traps` exists.
         self.leases = LeaseScheduler(
             settings, recorder, clock, lambda: self.traps.importance_of_sites(endowment)
         )
@@ -223,5 +264,3 @@ def _trackers(settings: Settings, recorder: Recorder) -> Iterator[DistanceTracke
     scope = settings.scope
     if scope.max_depth is not None:
         yield DepthTracker(recorder.frontier, scope.max_depth)
-    if scope.focus_only is not None:
-        yield OffFocusTracker(recorder, scope.focus_only, settings.order)

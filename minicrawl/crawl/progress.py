@@ -15,6 +15,7 @@ from time import thread_time
 from typing import TYPE_CHECKING
 
 from minicrawl.config import Budget
+from minicrawl.config.values import guaranteed_part
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.importance import GatheredImportance
@@ -58,7 +59,7 @@ class Progress:
     hosts: int
     running_s: float
     turns_of_cash: float  # G / M: how often all the cash has circulated
-    importance_gathered: float  # share of the pages that were read
+    importance_gathered: float  # share of readable pages' importance that is on pages read
     waits_for: str = ""  # the next host, if no request is under way
     wait_s: float = 0.0
     rendering: RenderingProgress | None = None  # if pages are rendered
@@ -124,12 +125,13 @@ def of_all(share: float, waiting: float, rate: float) -> float:
 class ImportanceLimit:
     """Limit on the gathered share of all importance; unknown importance is estimated.
 
-    It is added up so rarely that this costs next to nothing.
+    It is added up so rarely that this costs next to nothing. A guaranteed limit is reached when the
+    process that proves it has said so (see `refinement.kept_fresh`).
     """
 
-    def __init__(self, limit: float | None, recorder: Recorder) -> None:
-        """Set up; None is no limit."""
-        self._limit = limit
+    def __init__(self, limit: float | str, recorder: Recorder) -> None:
+        self._guaranteed = guaranteed_part(limit)
+        self._limit = None if self._guaranteed is not None else float(limit)
         self._frontier, self._counters = recorder.frontier, recorder.counters
         self._gathering = GatheredImportance(recorder.frontier, flowed=True)
         kept = self._counters.get(tables.FOUND_LATELY)
@@ -144,6 +146,8 @@ class ImportanceLimit:
 
     def look(self, now: float) -> None:
         """Check, now and then, whether the limit is reached."""
+        if self._guaranteed is not None:
+            self.is_reached = self._counters.number(tables.GUARANTEED) >= self._guaranteed
         if self._limit is None or now < self._due or not len(self._frontier):
             return
         began = thread_time()

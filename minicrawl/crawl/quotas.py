@@ -18,7 +18,7 @@ Example with --host-pages 1000 and --site-pages 1000. All cash that is named com
     page each (11 * 90 = 990), and 10 pages more, no page of farm.example is requested.
     Were they 300 domains at one address, their sites would earn from each other, but not their
     network: 1,000 pages together. Domains with addresses of their own do earn from each other here.
-    The order of reading holds such farms back (`opic.siblings.families`).
+    The order of reading holds such farms back (`opic.families`).
 
 Laws: a site with a seed has no limit. All others begin with the same number of pages, and earn more
 by cash from elsewhere (see `InboundCash`). A page that leads to new pages of its host counts once
@@ -158,7 +158,7 @@ class SiteIndex:
 
 
 def network_of(address: str) -> str | None:
-    """Return the network of an address; None if it is no address, or not public."""
+    """Return the network of an address; None if it is not an address, or not public."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -173,10 +173,9 @@ def network_of(address: str) -> str | None:
 # Inbound cash: what pages, hosts, sites and networks get from others, and what that earns.
 #
 # Laws: an account has a base of pages, and `PAGES_A_UNIT` more for each unit of cash from
-# elsewhere.
-# A host earns from other hosts, a site from other sites, and a network from other sites at other
-# networks; so a farm that links to itself earns nothing, however many hosts and domains it has.
-# Gifts are counted in batches, and before any total is read.
+# elsewhere. A host earns from other hosts, a site from other sites, and a network from other sites
+# at other networks; so a farm that links to itself earns nothing, however many hosts and domains it
+# has. Gifts are counted in batches, and before any total is read.
 #
 # account    of a host, a site or a network: pages used and pages earned
 # gift       cash that a page hands on along a link
@@ -263,7 +262,9 @@ def add(sums: array[int], places: NDArray[np.uint32], atoms: NDArray[np.int64]) 
 
 
 MARGIN = 1.25
-"""Factor by which the lesser of two must be given more to overtake: equals do not take turns."""
+"""A copy or host overtakes another one only with this many times its cash: without a margin, two
+that are nearly equal would overtake each other again and again.
+"""
 _AT_ONCE = 1 << 14
 _TABLE_BITS = 20
 
@@ -322,6 +323,7 @@ class InboundCash:
         self._accounts.hosts.earn_many(hosts[away], atoms[away])
         strange = self.site_index.differ(hosts, givers)
         sites = self.site_index.known_sites(hosts)
+        # Sites that were never looked up are credited when they are (`_credit_site`).
         counted = strange & (sites != UNKNOWN)
         self._accounts.sites.earn_many(sites[counted], atoms[counted])
         self._note(hosts[strange], links[strange], atoms[strange])
@@ -514,7 +516,7 @@ class Quotas:
     def _price_of_host(self, host: int) -> int:
         """Return the price of the host's first page for its site.
 
-        Networks do not pay it: many sites share an address and are no farm.
+        Networks do not pay it: many sites share an address without being a farm.
         """
         return 0 if self._accounts.hosts.spent(host) else A_HOST
 
@@ -524,6 +526,7 @@ class Quotas:
         """Return why the host may have no more pages for now, or None."""
         if self._full_account(host) is None:
             return None
+        # Gifts that wait may have earned more pages. They are added up only where it matters.
         self.inbound_cash.count()
         full = self._full_account(host)
         return None if full is None else self._explain(host, *full)

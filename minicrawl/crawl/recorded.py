@@ -33,7 +33,7 @@ from minicrawl.crawl.refinement import refine_for
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.scope_gate import gate_for
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S, MOST_STEPS
-from minicrawl.crawl.settle.keeping import Keeping, open_places, set_pages_aside
+from minicrawl.crawl.settle.keeping import ArchiveSinks, open_places, set_pages_aside
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import opened_crawl, store_terms
@@ -78,10 +78,10 @@ _UNCOMMITTED = 3 * MOST_STEPS
 _SUCCESS = 2  # status // 100
 
 # Reasons why a record has no turn.
-NO_PAGE = "records of what is no page"
+NO_PAGE = "records that are not pages"
 ROBOTS = "records of robots.txt"
-NOT_LINKED = "records of pictures, failures and the like that no link before leads to"
-NO_BODY = "revisits of what no page before has answered"
+NOT_LINKED = "records of pictures, failures and the like that no earlier link leads to"
+NO_BODY = "revisits of unknown responses"
 
 
 class RecordClock:
@@ -211,7 +211,7 @@ class RecordedCrawl:
         request = Request(
             found.url,
             max_bytes=self._settings.network.max_body_bytes,
-            spelled=found.original,
+            request_url=found.original,
             dictionary=self._recorder.dictionary,
             suspicious=0 if page is None else self._parts.traps.suspicious(self._host_of(page)),
             types=self._types,
@@ -233,7 +233,7 @@ class RecordedCrawl:
     async def _turn(self, request: Request, fetched: FetchResult, page: PageId | None) -> None:
         """Run the turn of a page as in a crawl, but without waiting for its host."""
         if page is None:
-            originals = ((request.url, request.spelled),) if request.spelled else ()
+            originals = ((request.url, request.request_url),) if request.request_url else ()
             introduced = await self._introducer.introduce([request.url], 0, originals)
             page = introduced.pages[request.url]
         host, again = self._host_of(page), self._recorder.frontier.state[page] != State.UNREAD
@@ -247,9 +247,9 @@ class RecordedCrawl:
         self._fetches.saw(request.url)
 
     async def _keep_file(self, request: Request, record: WarcRecord) -> bool:
-        """Keep a response that is no page, if such files are kept. Return whether it is."""
+        """Keep a response that is not a page, if such files are kept. Return whether it is."""
         storing = self._settings.storing
-        if not (storing.requisites and storing.keep == "pages"):
+        if not (self._settings.keeps_files or (storing.requisites and storing.keep == "pages")):
             return False
         wanted = request._replace(want=Want.RESOURCE)
         found = await self._fetches.result(wanted, record, None)
@@ -327,7 +327,7 @@ async def _import(records: Iterable[WarcRecord], settings: Settings) -> Mapping[
         store.agree(store_terms(settings))
         return settings
 
-    def keep(store: StoreWriter, storing: Storing) -> Keeping:
+    def keep(store: StoreWriter, storing: Storing) -> ArchiveSinks:
         return open_places(store, replace(storing, warc=None), nobody_listens)
 
     path, clock = settings.storing.store, RecordClock()

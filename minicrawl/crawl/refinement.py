@@ -36,13 +36,24 @@ from minicrawl.frontier.importance import (
     cash_flow,
     kept_beside,
     kept_importance,
+    proven_share,
+    rank_mass,
 )
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_table import sites_of
 from minicrawl.opic.cash_flow import CashFlow, Refinement
+from minicrawl.opic.rank_mass import RankMass
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, keep_ranks, rank_row, reading_beside
+from minicrawl.store.derived import (
+    OPIC,
+    OPIC_SITES,
+    RankRow,
+    guaranteed,
+    keep_ranks,
+    rank_row,
+    reading_beside,
+)
 from minicrawl.store.reader import reading
 from minicrawl.store.records import reporting_damage
 from minicrawl.store.writer import copy_store
@@ -110,10 +121,11 @@ def refine(
             break
     found = loaded.refined(refinement, until, to or path)
     if found.is_kept:
+        ranks = loaded.ranks(found, refinement, goes_on)
         if to is not None:
             copy_store(path, to)
         with reading(path) as connection:
-            keep_ranks(to or path, connection, loaded.ranks(found, refinement))
+            keep_ranks(to or path, connection, ranks)
     return found
 
 
@@ -148,6 +160,7 @@ class _Loaded:
 
     step: int
     flow: CashFlow
+    mass: RankMass | None
     shown: Floats
     """Importance as shown before."""
     states: NDArray[np.uint8]
@@ -165,6 +178,7 @@ class _Loaded:
         return cls(
             step=frontier.last_seq,
             flow=flow,
+            mass=rank_mass(flow, frontier),
             shown=kept_importance(path, connection, frontier).shares,
             states=frontier.states(),
             site_of=_site_of_pages(connection, len(frontier)),
@@ -184,18 +198,21 @@ class _Loaded:
             store=store,
         )
 
-    def ranks(self, found: Refined, refinement: Refinement) -> list[tuple[RankRow, Floats]]:
+    def ranks(
+        self, found: Refined, refinement: Refinement, goes_on: GoOn
+    ) -> list[tuple[RankRow, Floats]]:
         """Return the ranks of pages, and of sites by the cash that then flows between them."""
-        row, importance = self._row(found, refinement), refinement.importance
+        row, importance = self._row(found, refinement, goes_on), refinement.importance
         pages = np.bincount(self.site_of)
         given = self.flow.between(importance, self.site_of, len(pages))
         sites = row._replace(name=OPIC_SITES, options="{}", error_bound=math.inf)
         return [(row, importance), (sites, (given / np.maximum(pages, 1))[self.site_of])]
 
-    def _row(self, found: Refined, refinement: Refinement) -> RankRow:
+    def _row(self, found: Refined, refinement: Refinement, goes_on: GoOn) -> RankRow:
+        proven = None if self.mass is None else proven_share(self.mass, self.states, goes_on)
         return RankRow(
             name=OPIC,
-            options=kept_beside(refinement, self.states, self.before),
+            options=kept_beside(refinement, self.states, self.before, proven),
             made_at=time.time(),
             step=self.step,
             nodes=found.pages,
@@ -260,8 +277,10 @@ FEWEST_SPARE = 0.5
 """Number of cores that must have been idle, or busy with work of low priority only."""
 MOST_PAGES = 1_000_000
 """Limit of pages: with more, another process would need too much memory beside the crawl."""
-MOST_S = 30.0
-"""Time limit of the other process: while it reads, SQLite's write-ahead log only grows."""
+MOST_S, MOST_OF_PROOF_S = 30.0, 600.0
+"""Time limit of the other process: while it reads, SQLite's write-ahead log only grows. A crawl
+that stops by what it computes gives it longer.
+"""
 AFTER_TROUBLE_S = 60.0
 _NICE = 19
 _CODE = "from minicrawl.crawl.refinement import main; main()"
@@ -325,12 +344,19 @@ def has_changed(known: int, last: int) -> bool:
 
 
 @asynccontextmanager
-async def kept_fresh(storing: Storing, recorder: Recorder, clock: Clock) -> AsyncIterator[None]:
-    """Compute the ranks of a running crawl again and again, whenever there is time."""
-    if not storing.may_converge:
+async def kept_fresh(
+    storing: Storing, recorder: Recorder, clock: Clock, *, proves: bool = False
+) -> AsyncIterator[None]:
+    """Compute the ranks of a running crawl again and again, whenever there is time.
+
+    `proves`: the crawl stops by the share that is proven, so they are computed without time, too.
+    """
+    if proves:
+        _note_proof(storing.store, recorder)
+    if not proves and not storing.may_converge:
         yield
         return
-    task = asyncio.create_task(_keep_fresh(storing.store, recorder, clock))
+    task = asyncio.create_task(_keep_fresh(storing.store, recorder, clock, proves=proves))
     try:
         yield
     finally:
@@ -339,25 +365,42 @@ async def kept_fresh(storing: Storing, recorder: Recorder, clock: Clock) -> Asyn
             await task
 
 
-async def _keep_fresh(store: Path, recorder: Recorder, clock: Clock) -> None:
+async def _keep_fresh(store: Path, recorder: Recorder, clock: Clock, *, proves: bool) -> None:
     frontier, committer = recorder.frontier, recorder.committer
     known, due, load = 0, 0.0, Load.measured(clock.now())
-    while len(frontier) <= MOST_PAGES:
+    most_s = MOST_OF_PROOF_S if proves else None
+    while proves or len(frontier) <= MOST_PAGES:
         await asyncio.sleep(LOOK_EVERY_S)
         before, load = load, Load.measured(clock.now())
         last = frontier.last_seq
-        has_room = committer.takes_more and has_time(before, load)
-        is_wanted = last >= FEWEST_STEPS and has_changed(known, last)
+        has_room = committer.takes_more and (proves or has_time(before, load))
+        is_wanted = (proves or last >= FEWEST_STEPS) and has_changed(known, last)
         if load.at < due or not has_room or not is_wanted:
             continue
-        is_done = await _refine_beside(store)
+        is_done = await _refine_beside(store, most_s)
+        if is_done and proves:
+            _note_proof(store, recorder)
         known, now = last, clock.now()
         due = now + (now - load.at) / SHARE_WHILE_CRAWLING if is_done else now + AFTER_TROUBLE_S
         load = Load.measured(now)
 
 
-async def _refine_beside(store: Path) -> bool:
+def _note_proof(store: Path, recorder: Recorder) -> None:
+    """Note the share that is proven by the ranks beside the store.
+
+    Ranks that cannot be read prove nothing; the crawl says so when it replaces them at its end.
+    """
+    found = None
+    with suppress(MinicrawlError), reading(store) as connection:
+        row = _kept(store, connection)
+        found = None if row is None else guaranteed(row, connection)
+    recorder.counters[tables.GUARANTEED] = found or 0.0
+
+
+async def _refine_beside(store: Path, most_s: float | None = None) -> bool:
     """Compute the ranks in another process. Return False if it failed or took too long."""
+    # In a session of its own: Ctrl-C in the terminal is for the crawl, which then ends this
+    # process.
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _CODE, str(store)),
         stdin=DEVNULL,
@@ -366,7 +409,7 @@ async def _refine_beside(store: Path) -> bool:
         start_new_session=True,
     )
     try:
-        async with asyncio.timeout(MOST_S):
+        async with asyncio.timeout(most_s or MOST_S):
             return await process.wait() == 0
     except TimeoutError:
         return False

@@ -190,7 +190,7 @@ class CrawlSteering:
         """Keep the settings for the next run, which must not report them as changed."""
         counters, settings = self._context.recorder.counters, self._context.settings
         kept = {one.name: plain(settings, one) for one in KEPT if one.name in wanted}
-        for counter in (tables.SETTINGS, tables.WISHES) if kept else ():
+        for counter in (tables.SETTINGS, tables.LAST_RUN_SETTINGS) if kept else ():
             found = counters.get(counter)
             counters[counter] = (found if isinstance(found, dict) else {}) | kept
 
@@ -352,6 +352,7 @@ async def listening(
         warn(f"the crawl cannot be steered: {path}: {error.strerror or error}")
         yield
         return
+    # The inode tells at the end whether another crawl has replaced the socket.
     mine = path.stat().st_ino
     connections = _Connections(handle)
     server = await asyncio.start_unix_server(connections.serve, sock=listener, limit=LONGEST_LINE)

@@ -4,7 +4,7 @@ Laws: a skipped page stays known and ranked, and its turn ends with a reason tha
 seed is never skipped. Memory is bounded: nothing is kept for each known URL. A rule that a crawl
 forgets, or that a new run does not know yet, costs a few more requests to learn again.
 
-To add a trap, check it in `TrapDetector.aside`, and teach it in `TrapDetector.read` and `found`.
+To add a trap, check it in `TrapDetector.skip_reason`, and let its `read` and `found` learn it.
 
 by its path    too many segments, or the same one over and over
 barren         its host repeats itself under such URLs: pages like it say nothing new
@@ -59,9 +59,8 @@ from minicrawl.web.urls import (
 # suspect    page that only barren pages link to: when enough were barren, the others are skipped
 # patience   remainder of the limit: a page that says nothing new takes one, another page adds four
 # suspicious title that two pages of a host had, but for numbers: from then on pages with it are
-#            compared by their text, which is too expensive for all pages. The first such pages,
-#            which
-#            have nothing to be compared with, count as barren for their links
+#            compared by their text, which is too expensive for all pages. The first such page has
+#            nothing to be compared with, and counts as barren for its links
 
 MOST_HOSTS = 1 << 14
 MOST_GROUPS = 1 << 7
@@ -231,7 +230,7 @@ class Seen:
 # URLs that lead to the same page: rules that content has proven.
 #
 # Laws: no rule loses a page: a folded page stands for one that is known from then on and has its
-# turn. A rule holds when `--same-pages` pages have shown it and none has refuted it; a rule about a
+# turn. A rule holds when `same_pages` pages have shown it and none has refuted it; a rule about a
 # parameter needs as many values of it, because a page without the parameter may equal the page of
 # its first value. Rules that were not used lately are forgotten, and must be shown again. The time
 # for a URL is proportional to its length, whatever it contains, and memory is bounded.
@@ -310,7 +309,7 @@ class UrlEquivalence:
         """Return the URL that this one is folded to, or None. Its rule counts as used."""
         for rule, target in self._folds(url) if self._proofs else ():
             self._proofs.move_to_end(rule)
-            return Folded(target, f"{rule.says}: --same-pages {self._limit}")
+            return Folded(target, f"{rule.says}: seen on {self._limit} pages")
         return None
 
     def _holds(self, rule: EquivalenceRule) -> bool:
@@ -523,7 +522,7 @@ class TrapDetector:
 
     # ------------------------------------------------------------ before a request
 
-    def aside(self, page: PageId, host: int, url: str) -> SkipReason | None:
+    def skip_reason(self, page: PageId, host: int, url: str) -> SkipReason | None:
         """Return how the page's turn ends without a request; None if the page is requested."""
         if page in self.seeds or self.copies.is_compared(page):
             return None

@@ -48,7 +48,7 @@ _MISSING = "the dashboard needs starlette and uvicorn: install minicrawl[dashboa
     is_flag=True,
     help="Exit after 10 minutes without a visitor, once the parent process has ended.",
 )
-@settings_options("cluster")
+@settings_options("cluster", "insecure")
 @store_option_for(WATCH)
 @click.pass_context
 def dashboard(  # click passes them by name
@@ -79,7 +79,7 @@ def dashboard(  # click passes them by name
     is_store = context.get_parameter_source("store") is ParameterSource.COMMANDLINE
     with suppress(KeyboardInterrupt):
         if settings.cluster.url is not None and not is_store:
-            cluster_door().serve(settings.cluster, host, port, ends_alone=auto_end)
+            cluster_door().serve(settings, host, port, ends_alone=auto_end)
         else:
             config = context.params["config_file"]
             named = () if config is None else ("--config", str(config))
@@ -149,6 +149,7 @@ def _process(store: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     )
     assert process.stdout is not None
     try:
+        # The first line is the address, or the error of one line that a command prints.
         address = process.stdout.readline().strip()
         if not address.startswith("http"):
             raise UsageError(address.removeprefix(f"{PROGRAM}: ") or "the dashboard did not start")

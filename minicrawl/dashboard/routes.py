@@ -28,6 +28,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from minicrawl import plugins
+from minicrawl.dashboard import metrics
 from minicrawl.dashboard.views import MOST_NODES, SharedView, Views, made
 from minicrawl.errors import FormError, MinicrawlError
 from minicrawl.web.urls import readable_hosts
@@ -43,13 +44,15 @@ from minicrawl.web.urls import readable_hosts
 # all stores, is public. Its content security policy allows only its own files and no inline
 # scripts.
 #
-# The token is sent as a header. A cookie was refused: browsers send a cookie to all ports of an
+# The token is sent as a header. A cookie was rejected: browsers send a cookie to all ports of an
 # address, and another user may listen at the next port.
 
 TOKEN_HEADER: Final = "x-minicrawl-token"
 _SAFE_METHODS = ("GET", "HEAD")
 PAGE = "/page/"
 """Path of the page's files."""
+METRICS = "/metrics"
+"""Path of the metrics for Prometheus."""
 _SAME_SITE = ("same-origin", "none")
 _HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "; ".join(
@@ -96,7 +99,10 @@ class DashboardAccess:
             return None
         if not is_safe and headers.get("sec-fetch-site", "none") not in _SAME_SITE:
             return "requests of other pages are refused"
-        if not self.has_token(headers.get(TOKEN_HEADER, "")):
+        token = headers.get(TOKEN_HEADER, "")
+        if is_safe and path == METRICS and not token:
+            token = headers.get("authorization", "").removeprefix("Bearer ")  # as Prometheus does
+        if not self.has_token(token):
             return "the token is missing: open the printed address, with all that follows its #"
         return None
 
@@ -204,6 +210,7 @@ class Dashboard:
             Route("/", _index),
             Route(f"{PAGE}{{name}}", _file),
             Route("/events", self._events),
+            Route(METRICS, self._metrics),
             Route("/api/form", self._form),
             Route("/api/page", self._page),
             Route("/api/search", self._search),
@@ -250,6 +257,8 @@ class Dashboard:
                 sent |= changed
                 if log is not None and (news := await log.news()) != NOTHING:
                     changed["log"] = news
+                # An event now and then shows the browser that the server is alive, and shows the
+                # server when a browser has gone: its write then fails.
                 silent_s += TICK_S
                 if silent_s >= HEARTBEAT_S or changed:
                     silent_s = 0.0
@@ -258,7 +267,17 @@ class Dashboard:
         finally:
             self.streams -= 1
 
+    async def _metrics(self, _request: Request) -> Response:
+        loop = asyncio.get_running_loop()
+        try:
+            crawl = await loop.run_in_executor(self._threads, self._views.crawl)
+        except (MinicrawlError, OSError) as error:
+            return JSONResponse({"error": str(error)}, status_code=503)
+        return Response(metrics.metrics_text(crawl), media_type=metrics.TYPE)
+
     async def _answer(self, make: Callable[[], object]) -> Response:
+        # Refused rather than queued: a browser that waits would ask again, and the queue would only
+        # grow.
         if self._answers >= MOST_ANSWERS:
             busy = f"{MOST_ANSWERS} answers are being made: ask again in a moment"
             return JSONResponse({"error": busy}, status_code=503)

@@ -21,8 +21,9 @@ from errno import EADDRINUSE
 from pathlib import Path
 
 import uvicorn
+from starlette.types import ASGIApp
 
-from minicrawl.dashboard.routes import Dashboard, DashboardAccess, Guard
+from minicrawl.dashboard.routes import Dashboard, DashboardAccess
 from minicrawl.dashboard.views import Views
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.store.reader import DASHBOARD, real_path
@@ -75,6 +76,8 @@ class _Server(uvicorn.Server):
         """Check whether to end; uvicorn calls this ten times a second."""
         if self._parent is not None and not counter % _TICKS_A_LOOK:
             now = time.monotonic()
+            # An orphan gets another parent, so the parent's number tells whether the command that
+            # started the dashboard has ended.
             if self._dashboard.streams or os.getppid() == self._parent:
                 self._looked_at = now
             elif now - self._looked_at > UNWATCHED_S:
@@ -91,7 +94,7 @@ def _server(dashboard: Dashboard, keeps: int | None) -> _Server:
     return _Server(dashboard, keeps, plain_config(dashboard.app()))
 
 
-def plain_config(app: Guard) -> uvicorn.Config:
+def plain_config(app: ASGIApp) -> uvicorn.Config:
     """Return the configuration of a server that does not identify itself, and ends quickly."""
     return uvicorn.Config(
         app,
@@ -117,6 +120,7 @@ def _step_back() -> None:
 def listening(host: str, wanted: int | None) -> Iterator[socket.socket]:
     """Listen at a port; without one, at the default, or at any."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # The usual port first, so that a bookmark and a tunnel keep working.
     ports = [USUAL_PORT, 0] if wanted is None else [wanted]
     for port in ports:
         try:

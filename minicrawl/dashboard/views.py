@@ -206,7 +206,7 @@ class Views:
         """Return pages that failed in this way, the latest first."""
         at = self.moment()
         if kind not in {state.label for state in KINDS}:
-            raise UsageError(f"{kind!r} is no kind of error")
+            raise UsageError(f"{kind!r} is not a kind of error")
         with snapshot(self.store) as seen:
             kinds = frozenset((State.labelled(kind),))
             found = errors(seen, ErrorQuery(kinds=kinds, count=PAGES_OF_A_KIND))
@@ -323,6 +323,8 @@ class SharedView:
         began, at = loop.time(), self._moment()
         self._text = await loop.run_in_executor(self._thread, made, self._make)
         now, self.at = loop.time(), at
+        # A view that took long is computed less often, so that the dashboard takes at most a tenth
+        # of one processor for it, however large the store is.
         self._due = now + max(self._every_s, (now - began) / SHARE)
         self._making = None
 

@@ -263,7 +263,7 @@ def _letters(path: str) -> DemoResponse:
         wide = html(_letter("Wide ink", "Two bytes for every sign.", links, "utf-16"))
         return document("text/html", wide.encode("utf-16"))
     if path == "/wide/answer":
-        return page(_letter("The answer", "Whoever reads this has read the wide ink.", []))
+        return page(_letter("The answer", "If you can read this, you have read the wide ink.", []))
     return MISSING
 
 
@@ -632,7 +632,7 @@ def _parsed(head: str) -> _Request | DemoResponse:
     match = _REQUEST_LINE.fullmatch(line)
     headers = {name.lower(): value.strip() for name, _, value in (f.partition(":") for f in fields)}
     if match is None or "host" not in headers:
-        return refused(400, "That is no request.")
+        return refused(400, "This is not a request.")
     method, target, minor_version = match.groups()
     if method not in _METHODS:
         return refused(405, "One can only read here.", Allow=", ".join(_METHODS))

@@ -169,6 +169,7 @@ _ACCEPT = {
     Want.HEAD: b"*/*",
     Want.STATUS: b"*/*",
     Want.RESOURCE: b"*/*",
+    Want.FILE: b"*/*",
     Want.PREFLIGHT: b"*/*",
 }
 _FIRST_QUALITY, _QUALITY_STEP, _LEAST_QUALITY = 10, 1, 1  # tenths
@@ -514,7 +515,7 @@ def _name_of(place: str) -> str:
     try:
         return ada_url.URL(f"https://{found['host'] if found else place}/").hostname
     except ValueError:
-        raise UsageError(f"{place!r} is not a host that a login or a header can be for") from None
+        raise UsageError(f"{place!r} is not a host: a login or header needs one") from None
 
 
 def _origins_at(urls: Iterable[str], names: Collection[str]) -> list[Origin]:

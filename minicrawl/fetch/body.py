@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from enum import Enum, auto
 from time import perf_counter
 from typing import IO, NamedTuple, Protocol
@@ -94,7 +94,7 @@ class Content:
 # budget   decoding time in one iteration of the event loop, and memory of all bodies in progress
 # cut      a body is cut if its rest is missing or unwanted; the part that was read is used
 # list     a sitemap, which may be as long as its protocol allows
-# spooled  a long list is kept in a temporary file, and takes no memory
+# spooled  a long list or file is kept in a temporary file, and takes no memory
 #
 # Laws of one body: at most `cap` bytes are kept, both of the encoded and of the decoded bytes. A
 # body that breaks off or misses its deadline is cut, as browsers do; it is a failure only if
@@ -109,7 +109,7 @@ _ENOUGH_TO_JUDGE = 1445  # bytes; the MIME Sniffing standard looks at no more
 _AT_ONCE = 0.0  # a loop time in the past
 _SPOOLED_FROM = 1_000_000
 """Size in bytes at which a list is spooled; half of the cap if that is less."""
-_MOST_SPOOLED = 4
+_MOST_SPOOLED, _MOST_FILES = 4, 8
 
 
 class BodyVerdict(Enum):
@@ -118,6 +118,7 @@ class BodyVerdict(Enum):
     UNWANTED = auto()
     WANTED = auto()
     LIST = auto()
+    FILE = auto()
 
 
 Judge = Callable[[bytes], BodyVerdict]
@@ -127,7 +128,7 @@ Judge = Callable[[bytes], BodyVerdict]
 class Body(NamedTuple):
     """Decoded body. `cut` is why it is incomplete, or None.
 
-    `cut_detail` explains the cut where its kind alone does not.
+    `cut_detail` explains the cut where its kind alone does not. `is_file` is its verdict.
     """
 
     content: bytes
@@ -137,6 +138,7 @@ class Body(NamedTuple):
     cost_s: float = 0.0
     spooled: IO[bytes] | None = None
     """File with the content, if it was spooled. The reader closes it."""
+    is_file: bool = False
 
 
 # ---------------------------------------------------------------- limits that bodies share
@@ -172,6 +174,8 @@ class DecodeBudget:
         self.held_bytes = 0
         self._held: dict[GrowingBody, None] = {}
         self._spooled = set[GrowingBody]()
+        self.files = asyncio.Semaphore(_MOST_FILES)
+        """Places for files in transfer, each of which may take a temporary file."""
 
     @property
     def is_spent(self) -> bool:
@@ -182,6 +186,7 @@ class DecodeBudget:
         """Charge the time that one slice took."""
         before_s = self._spent_s
         self._spent_s = spent_s = before_s + seconds
+        # At the slice that exceeds the budget, and only there: one call renews it for all bodies.
         if before_s <= _TURN_S < spent_s:
             asyncio.get_running_loop().call_soon(self._renew)
 
@@ -227,6 +232,10 @@ class BodyLimits(NamedTuple):
 
     decode_budget: DecodeBudget
     deadline: float | None = None
+    file_bytes: int = 0
+    """Size limit of a body that proves to be a file; with 0 it is that of other bodies."""
+    file_s: float = 0.0
+    """Time that such a body has beyond the deadline."""
 
 
 # ---------------------------------------------------------------- one body
@@ -244,7 +253,7 @@ async def read_body(
     Return `Refused` if the first bytes show that the body is unwanted; the rest is not read then.
     Raises UnknownCoding.
     """
-    reader = _BodyReader(codings, cap, verdict, limits.decode_budget)
+    reader = _BodyReader(codings, cap, verdict, limits)
     try:
         if isinstance(chunks, bytes):
             await _read_at_once(reader, chunks, limits.decode_budget)
@@ -273,18 +282,34 @@ async def _read_in_time(
     reader: _BodyReader, chunks: AsyncIterable[bytes], limits: BodyLimits
 ) -> None:
     try:
-        async with asyncio.timeout_at(limits.deadline) as deadline:
+        async with AsyncExitStack() as places, asyncio.timeout_at(limits.deadline) as deadline:
             reader.stop = lambda: deadline.reschedule(_AT_ONCE)
+            waits = limits.deadline is not None
             async for chunk in chunks:
                 await _feed(reader, chunk, limits.decode_budget)
+                if waits and reader.is_file and not reader.is_done:
+                    waits = False
+                    await _wait_for_place(places, deadline, limits)
                 if reader.is_done:
                     break
     except TimeoutError as error:
         if not reader.is_done:
-            raise Fault(FailureKind.TIMEOUT, "the body did not come in time") from error
+            raise Fault(FailureKind.TIMEOUT, "the body did not arrive in time") from error
     finally:
         reader.stop = None
         limits.decode_budget.release(reader)
+
+
+async def _wait_for_place(
+    places: AsyncExitStack, deadline: asyncio.Timeout, limits: BodyLimits
+) -> None:
+    """Wait until the file has a place; the wait is not counted. The file has more time."""
+    loop, end = asyncio.get_running_loop(), deadline.when()
+    assert end is not None
+    began = loop.time()
+    deadline.reschedule(None)
+    await places.enter_async_context(limits.decode_budget.files)
+    deadline.reschedule(end + loop.time() - began + limits.file_s)
 
 
 async def _feed(reader: _BodyReader, chunk: bytes, decode_budget: DecodeBudget) -> None:
@@ -311,15 +336,14 @@ class _BodyReader:
     """
 
     def __init__(
-        self, codings: Sequence[str], cap: int, verdict: Judge | BodyVerdict, budget: DecodeBudget
+        self, codings: Sequence[str], cap: int, verdict: Judge | BodyVerdict, limits: BodyLimits
     ) -> None:
+        self._verdict, self._budget = verdict, limits.decode_budget
+        self._cap, self._file_cap = cap, limits.file_bytes or cap
         # One byte beyond the cap shows that the body is too long.
-        limit = cap if verdict is BodyVerdict.WANTED else max(cap, MAX_BYTES)
-        self._decoder = Decoder(codings, limit=limit + 1)
-        self._verdict, self._budget = verdict, budget
+        self._decoder = Decoder(codings, limit=self._longest + 1)
         self._wire_bytes = 0
         self._content = Content()
-        self.cap = cap
         self.cost_s = 0.0
         self.cut: FailureKind | None = None
         self.stop: Callable[[], None] | None = None
@@ -328,6 +352,16 @@ class _BodyReader:
     def is_done(self) -> bool:
         """True if no more of the body is needed."""
         return self._verdict is BodyVerdict.UNWANTED or self.cut is not None
+
+    @property
+    def is_file(self) -> bool:
+        """True if the body is known to be a file."""
+        return self._verdict is BodyVerdict.FILE
+
+    @property
+    def cap(self) -> int:
+        """Maximum of `held`."""
+        return min(self._file_cap, _SPOOLED_FROM) if self.is_file else self._cap
 
     @property
     def held(self) -> int:
@@ -342,15 +376,25 @@ class _BodyReader:
     @property
     def _most(self) -> int:
         """Maximum length of the body."""
-        return self.cap if self._content.spooled is None else max(self.cap, MAX_BYTES)
+        return self._longest if self.is_file or self._content.spooled else self._cap
+
+    @property
+    def _longest(self) -> int:
+        """Maximum length of the body if it is spooled, as far as its kind is known."""
+        match self._verdict:
+            case BodyVerdict.WANTED:
+                return self._cap
+            case BodyVerdict.FILE:
+                return self._file_cap
+        return max(self._cap, MAX_BYTES, self._file_cap)
 
     def feed(self, chunk: bytes) -> Iterator[int]:
         """Decode a chunk. Yield the change in memory after each slice.
 
         Cuts the body where no more of it is needed.
         """
-        most = self.cap if self._verdict is BodyVerdict.WANTED else max(self.cap, MAX_BYTES)
-        room = most - self._wire_bytes
+        # Bytes beyond the limit are counted, but neither decoded nor kept.
+        room = self._longest - self._wire_bytes
         self._wire_bytes += len(chunk)
         for piece in self._decoder.slices(chunk[:room]):
             before = self._content.held
@@ -379,21 +423,24 @@ class _BodyReader:
         """Return the outcome of the body."""
         is_whole = self._decoder.whole
         if self._wire_bytes and not self.length and not is_whole:
-            detail = self._cut_detail() or "nothing of it could be decoded"
+            detail = self._cut_detail() or "no part of the body could be decoded"
             return Failed(kind=FailureKind.ENCODING, detail=detail, cost_s=self.cost_s)
         self._judge()
         if self._verdict is BodyVerdict.UNWANTED:
             return Refused(reason=Refusal.TYPE, cost_s=self.cost_s)
         cut = self.cut or (None if is_whole else FailureKind.ENCODING)
         wire_bytes = min(self._wire_bytes, self._most)
-        content, spooled = self._content.take(self.cap), self._content.end(self._most)
-        return Body(content, wire_bytes, cut, self._cut_detail(), self.cost_s, spooled)
+        content, spooled = self._content.take(self._most), self._content.end(self._most)
+        detail = self._cut_detail()
+        return Body(content, wire_bytes, cut, detail, self.cost_s, spooled, self.is_file)
 
     def _judge_or_spool(self) -> None:
         if self._content.length >= _ENOUGH_TO_JUDGE:
             self._judge()
-        is_long = self.held > min(_SPOOLED_FROM, self.cap // 2)
-        if is_long and self._verdict is BodyVerdict.LIST and self._budget.begin_spooling(self):
+        if self.held <= min(_SPOOLED_FROM, self._cap // 2):
+            return
+        is_list = self._verdict is BodyVerdict.LIST and self._budget.begin_spooling(self)
+        if is_list or self._verdict is BodyVerdict.FILE:
             self._content.spool()  # otherwise treated like any other body
 
     def _judge(self) -> None:
@@ -402,6 +449,7 @@ class _BodyReader:
 
     def _cut_detail(self) -> str:
         if self._content.spooled is not None and self.cut is FailureKind.TOO_LARGE:
-            why = "the disk is full" if self._content.is_disk_full else "the limit of sitemaps"
-            return f"{min(self.length, self._most):,} bytes of it came: {why}"
+            limit = "--max-file" if self._verdict is BodyVerdict.FILE else "the limit of sitemaps"
+            why = "the disk is full" if self._content.is_disk_full else limit
+            return f"cut after {min(self.length, self._most):,} bytes: {why}"
         return self._decoder.swelling if self.cut is FailureKind.ENCODING else ""

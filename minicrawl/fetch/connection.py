@@ -29,7 +29,7 @@ from minicrawl.fetch.transport import (
     ResponseStream,
     TransportRequest,
 )
-from minicrawl.model import FailureKind
+from minicrawl.model import FailureKind, Wire
 
 if TYPE_CHECKING:
     from minicrawl.fetch.http2 import Http2Connection
@@ -50,6 +50,27 @@ P = TypeVar("P", bound=asyncio.BaseProtocol)
 #               than the read itself.
 
 READ_BUFFER_BYTES = 64 * 1024
+
+
+class TlsSession(NamedTuple):
+    """Version, as WARC-Protocol names it, and cipher suite; both empty without TLS."""
+
+    version: str = ""
+    cipher: str = ""
+
+
+PLAINTEXT = TlsSession()
+
+
+def tls_session(transport: asyncio.BaseTransport) -> TlsSession:
+    """Return what the TLS handshake of a connection agreed on."""
+    tls = transport.get_extra_info("ssl_object")
+    if tls is None:
+        return PLAINTEXT
+    version, (cipher, _, _) = tls.version() or "", tls.cipher() or ("", "", 0)
+    return TlsSession(version.lower().replace("tlsv", "tls/"), cipher)
+
+
 _MOST_WAITING_BYTES = 256 * 1024
 
 
@@ -73,9 +94,12 @@ class Connection(asyncio.BufferedProtocol):
         self._is_paused = False
         self._error: Exception | None = None
         self._progress: asyncio.Future[None] | None = None
+        self._request = b""
+        self.tls = PLAINTEXT
 
     async def send(self, request: bytes) -> Head:
         """Send a request and wait for the head of its response."""
+        self._request = request
         parser = self._parser = ResponseParser(self._max_head_bytes)
         if self._transport is None:
             parser.end_connection()
@@ -102,6 +126,14 @@ class Connection(asyncio.BufferedProtocol):
             self._resume()
         return bytes(body)  # usually the body arrived in one piece, and this does not copy
 
+    def wire(self, address: str) -> Wire:
+        """Return the heads of the last exchange, which went to this address."""
+        assert self._parser
+        version = self._parser.raw_head[:8].decode("latin-1").lower()
+        protocols = (version, *filter(None, (self.tls.version,)))
+        raw = self._parser.raw_head
+        return Wire(self._request, raw, address, protocols, self.tls.cipher)
+
     @property
     def is_unanswered(self) -> bool:
         """True if no byte has arrived for the last request."""
@@ -123,7 +155,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def forget_response(self) -> None:
         """Release the last response."""
-        self._body, self._parser = b"", None
+        self._body, self._parser, self._request = b"", None, b""
         if self._is_paused:
             self._resume()
 
@@ -147,6 +179,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self.tls = tls_session(transport)
         self._on_made(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -218,6 +251,7 @@ class ByteStream(asyncio.Protocol):
         self._received = bytearray()
         self._error: Exception | None = None
         self._progress: asyncio.Future[None] | None = None
+        self.tls = PLAINTEXT
 
     @property
     def is_open(self) -> bool:
@@ -282,6 +316,7 @@ class ByteStream(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self.tls = tls_session(transport)
 
     def data_received(self, data: bytes) -> None:
         self._received += data
@@ -336,6 +371,8 @@ class Connector:
 
         A TLS error is not retried: it would be the same at the other addresses.
         """
+        # Stable: addresses that never failed keep the order of the resolver, and the one that
+        # failed longest ago is retried before the others that failed.
         left = sorted(places, key=lambda place: self._dead.get(place, 0))[:_MOST_PLACES]
         while True:
             place, opened = await self._first_open(left)
@@ -438,6 +475,13 @@ def _family(address: str) -> socket.AddressFamily:
 
 Way = Hashable
 """What leads to a host: one of its addresses, or a proxy. Only a dialer looks into it."""
+
+
+def address_of(way: Way) -> str:
+    """Return the server's address; empty if a proxy is asked, which alone knows it."""
+    return way.address if isinstance(way, ConnectTarget) else ""
+
+
 TlsFor = Callable[[str], ssl.SSLContext]
 """Function from a host to its TLS context."""
 
@@ -675,7 +719,8 @@ class HttpClient:
         except BaseException:
             connection.abort()
             raise
-        return HttpResponseStream(head, connection, partial(self._done, key, connection))
+        done = partial(self._done, key, connection)
+        return HttpResponseStream(head, connection, done, connection.wire(address_of(way)))
 
     def _done(self, key: PoolKey, connection: Connection) -> None:
         self._places.release()
@@ -696,7 +741,7 @@ class HttpClient:
             self._end_share(key, connection)
 
         try:
-            return await connection.send(request, done)
+            return await connection.send(request, done, address_of(key[1]))
         except BaseException:
             self._end_share(key, connection)
             raise
@@ -740,6 +785,7 @@ class HttpClient:
         origin = request.target.origin
         if self._http2 is None or not origin.is_tls:
             return await self._dial(request)
+        # One handshake at a time: if the server chooses HTTP/2, the requests that wait share it.
         lock = self._dialing.setdefault(origin, asyncio.Lock())
         try:
             async with lock:
@@ -776,8 +822,10 @@ class HttpClient:
 class HttpResponseStream:
     """Response whose head has arrived, with its body as a stream."""
 
-    def __init__(self, head: Head, connection: Connection, done: Callable[[], None]) -> None:
-        self.status = head.status
+    def __init__(
+        self, head: Head, connection: Connection, done: Callable[[], None], wire: Wire
+    ) -> None:
+        self.status, self.wire = head.status, wire
         self.headers = head.headers
         self._connection = connection
         self._done = done

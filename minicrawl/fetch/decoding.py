@@ -256,6 +256,8 @@ class _Bounded:
     def decode(self, chunks: Iterable[bytes], sent_bytes: Callable[[], int]) -> Iterator[bytes]:
         """Decode chunks in slices."""
         for chunk in chunks:
+            # By the bytes that the server sent, not by the input of this layer: stacked codings
+            # would otherwise multiply their factors.
             most = min(self._limit, FLOOR_BYTES + self.factor * sent_bytes())
             for piece in self._fed(chunk):
                 given = piece[: most - self._given]
@@ -278,7 +280,7 @@ class Decoder:
 
     def __init__(self, names: Sequence[str], limit: int) -> None:
         if unknown := [name for name in names if name not in _CODINGS]:
-            raise UnknownCoding(f"no coding that is known: {unknown[-1][:_SHOWN]!r}")
+            raise UnknownCoding(f"unknown content coding: {unknown[-1][:_SHOWN]!r}")
         layers = [
             _Bounded(_CODINGS[name](), limit, FACTOR_WITHIN if within else FACTOR)
             for within, name in enumerate(names)

@@ -43,6 +43,7 @@ from minicrawl.fetch.transport import (
     TransportRequest,
     failure,
     target,
+    without_secrets,
 )
 from minicrawl.model import (
     Failed,
@@ -55,8 +56,11 @@ from minicrawl.model import (
     Response,
     Unchanged,
     Want,
+    Wire,
 )
+from minicrawl.web.challenges import BLOCKS, COOKIE_WALL, challenge, leads_to_cookie_wall
 from minicrawl.web.responses import NO_TYPE, DocumentType, is_wanted, parse_content_type, type_of
+from minicrawl.web.urls import canonical
 
 if TYPE_CHECKING:
     import httpx
@@ -88,6 +92,7 @@ class HttpFetcher:
         logins: "AccessByOrigin | None" = None,
     ) -> None:
         self._timeout_s, self._max_codings = network.timeout_s, network.max_codings
+        self._page_bytes = network.max_body_bytes
         self._headers = RequestHeaders(politeness, access)
         self._takes_cookies = access.cookies != OFF
         self._decode_budget = DecodeBudget(network.max_bodies_bytes)
@@ -133,8 +138,16 @@ class HttpFetcher:
                 fetched = stream
             else:
                 cookies = take_cookies(stream.headers, stay=not self._takes_cookies)
-                limits = BodyLimits(self._decode_budget, deadline)
+                # A file may be far larger than a page, so a fixed deadline would cut all large
+                # ones. It may be as slow as pages.
+                most = request.max_bytes if request.want is Want.FILE else request.file_bytes
+                more_s = self._timeout_s * max(most / self._page_bytes - 1, 0.0)
+                limits = BodyLimits(self._decode_budget, deadline, most, more_s)
+                wire = stream.wire
                 fetched = await read_response(request, stream, limits, self._max_codings)
+                if wire is not None:
+                    wire = without_secrets(wire, hides_cookies=self._takes_cookies)
+                    fetched = with_wire(fetched, wire)
         except EXPECTED as error:
             fetched = failure(error)
         return fetched._replace(elapsed_s=perf_counter() - began, cookies=cookies)
@@ -145,7 +158,7 @@ class HttpFetcher:
         """Send the request and wait for the head of its response."""
         try:
             async with asyncio.timeout_at(deadline):
-                located = await self._located(request.spelled or request.url)
+                located = await self._located(request.request_url or request.url)
                 if isinstance(located, Refused | Failed):
                     return located
                 method = _METHODS.get(request.want, "GET")
@@ -183,7 +196,20 @@ class HttpFetcher:
 # ---------------------------------------------------------------- outcomes
 
 
+def with_wire(fetched: FetchResult, wire: Wire) -> FetchResult:
+    """Return the result with the heads of its exchange, if it may be archived."""
+    match fetched:
+        case Response() | Moved():
+            return fetched._replace(wire=wire)
+        case Failed(answer=Response() as answer):
+            return fetched._replace(answer=answer._replace(wire=wire))
+        case Refused(answer=Response() as answer):
+            return fetched._replace(answer=answer._replace(wire=wire))
+    return fetched
+
+
 _METHODS = {Want.HEAD: "HEAD", Want.PREFLIGHT: "OPTIONS"}
+_OF_LINKS = (Want.PAGE, Want.HEAD, Want.STATUS)
 _HEAD_ALONE = (Want.HEAD, Want.STATUS, Want.PREFLIGHT)
 _REDIRECTS: frozenset[int] = frozenset(
     (
@@ -215,13 +241,57 @@ async def read_response(
     try:
         wanted = _wanted(request, stream, max_codings)
         if isinstance(wanted, WantedBody):
-            return _result(stream, await _body(wanted, request.max_bytes, stream, limits))
+            body = await _body(wanted, request.max_bytes, stream, limits)
+            found = _result(stream, body)
+            if request.want is Want.PAGE and _is_file(wanted, body):
+                answer = found if isinstance(found, Response) else None
+                refused = Refused(reason=Refusal.TYPE, cost_s=body.cost_s, answer=answer)
+                return _result(stream, refused)
+            return _unless_challenge(request, stream, found)
         if request.keeps_failures and isinstance(wanted, Failed):
             answer = await _answer(request, stream, limits, max_codings)
-            return wanted._replace(answer=answer, cost_s=answer.cost_s)
-        return wanted
+            wanted = wanted._replace(answer=answer, cost_s=answer.cost_s)
+        return _unless_challenge(request, stream, wanted)
     finally:
         await stream.aclose()
+
+
+def _unless_challenge(request: Request, stream: ResponseStream, found: FetchResult) -> FetchResult:
+    """Return the result; that of a challenge is a failure that names the service.
+
+    A challenge that pretends success is no page: it is neither read nor kept as one.
+    """
+    if isinstance(found, Failed):
+        body = b"" if found.answer is None else found.answer.body
+        service = challenge(stream.status, stream.headers, body)
+        return found._replace(detail=f"{BLOCKS}{service}") if service else found
+    if request.want not in _OF_LINKS:
+        return found
+    if isinstance(found, Moved) and _asks_for_cookies(request.url, found, stream.headers):
+        return Failed(kind=FailureKind.CLIENT_ERROR, detail=COOKIE_WALL, status=found.status)
+    if not isinstance(found, Response) or found.spooled:
+        return found
+    service = challenge(found.status, found.headers, found.body)
+    if not service:
+        return found
+    return Failed(
+        kind=FailureKind.CLIENT_ERROR,
+        detail=f"{BLOCKS}{service}",
+        status=found.status,
+        cost_s=found.cost_s,
+        answer=found if request.keeps_failures else None,
+    )
+
+
+def _asks_for_cookies(url: str, found: Moved, headers: Mapping[str, str]) -> bool:
+    """Return True if a redirect only serves to set a cookie, which this crawl does not take."""
+    is_loop = "set-cookie" in headers and canonical(found.target, url) == url
+    return is_loop or leads_to_cookie_wall(url, found.target)
+
+
+def _is_file(wanted: "WantedBody", body: Body | Failed | Refused) -> bool:
+    """Return True if the body is that of a file, or would have been."""
+    return wanted.verdict is BodyVerdict.FILE or (isinstance(body, Body) and body.is_file)
 
 
 class WantedBody(NamedTuple):
@@ -273,10 +343,12 @@ def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> Wante
         detail = f"a part from byte {first} on, though the whole was asked for"
         return Failed(kind=FailureKind.PROTOCOL, detail=detail, status=status)
     verdict = _verdict(request, headers.get("content-type"))
-    if verdict is BodyVerdict.UNWANTED:
-        return _result(stream, Refused(reason=Refusal.TYPE))
     names = _codings(headers)
-    if len(names) > max_codings:
+    is_too_deep = len(names) > max_codings
+    is_other = verdict is BodyVerdict.FILE and request.want is Want.PAGE
+    if verdict is BodyVerdict.UNWANTED or (is_too_deep and is_other):
+        return _result(stream, Refused(reason=Refusal.TYPE))
+    if is_too_deep:
         detail = f"{len(names)} codings, one over another"
         return Failed(kind=FailureKind.ENCODING, detail=detail, status=status)
     return WantedBody(names, verdict)
@@ -335,17 +407,17 @@ def _first_byte(headers: Mapping[str, str]) -> int:
 def _verdict(request: Request, content_type: str | None) -> Judge | BodyVerdict:
     """Return the use of a body, or a function of its first bytes if its type does not tell."""
     if request.want is not Want.PAGE:
-        return BodyVerdict.LIST if request.want is Want.SITEMAP else BodyVerdict.WANTED
+        return _VERDICTS.get(request.want, BodyVerdict.WANTED)
     url, types = request.url, request.types
-    wanted = is_wanted(content_type, url, types)
+    wanted, other = is_wanted(content_type, url, types), BodyVerdict.UNWANTED
+    if request.file_bytes:
+        other = BodyVerdict.FILE
     if wanted is not None:
-        return BodyVerdict.WANTED if wanted else BodyVerdict.UNWANTED
-    return lambda first_bytes: _OF_A_TYPE.get(
+        return BodyVerdict.WANTED if wanted else other
+    verdicts = {None: other, DocumentType.SITEMAP: BodyVerdict.LIST}
+    return lambda first_bytes: verdicts.get(
         type_of(content_type, url, first_bytes, types), BodyVerdict.WANTED
     )
 
 
-_OF_A_TYPE: dict[DocumentType | None, BodyVerdict] = {
-    None: BodyVerdict.UNWANTED,
-    DocumentType.SITEMAP: BodyVerdict.LIST,
-}
+_VERDICTS = {Want.SITEMAP: BodyVerdict.LIST, Want.FILE: BodyVerdict.FILE}

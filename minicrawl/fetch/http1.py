@@ -390,6 +390,7 @@ class ResponseParser:
     def __init__(self, max_head_bytes: int) -> None:
         self._max_head_bytes = max_head_bytes
         self.head: Head | None = None
+        self.raw_head = b""  # bytes of the final head, with its blank line
         self.fault: Fault | None = None
         self.has_begun = False  # any byte has arrived
         self.ended = False
@@ -444,6 +445,7 @@ class ResponseParser:
 
     def _feed_head(self, piece: bytes) -> bytes:
         """Parse head bytes. Return the bytes after the head; none while it is incomplete."""
+        # The blank line is at most three bytes long, and two of them may have arrived before.
         at, searched = 0, max(0, len(self._head) - 2)
         head: bytes | bytearray = piece  # usually the head arrives in one piece
         if self._head:
@@ -457,6 +459,8 @@ class ResponseParser:
             if not end:
                 break
             self._use(read_head(bytes(head[at : end.start()])))
+            if self.head:
+                self.raw_head = bytes(head[at : end.end()])
             at = end.end()
         self._head_bytes += at
         if self._framing:

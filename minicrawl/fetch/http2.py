@@ -20,6 +20,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from http.client import responses
 from typing import Any
 
 import httpcore
@@ -35,8 +36,8 @@ from h2.exceptions import DenialOfServiceError, ProtocolError
 
 from minicrawl.fetch.connection import ByteStream
 from minicrawl.fetch.http1 import joined_headers
-from minicrawl.fetch.transport import Fault, Origin, TransportRequest
-from minicrawl.model import FailureKind
+from minicrawl.fetch.transport import Fault, Origin, TransportRequest, head_bytes
+from minicrawl.model import FailureKind, Wire
 
 # ---------------------------------------------------------------- frames
 
@@ -185,8 +186,10 @@ class Http2Connection:
         """Close the connection immediately."""
         self._stream.abort()
 
-    async def send(self, request: TransportRequest, done: Callable[[], None]) -> "Http2Response":
-        """Send a request and wait for the head of its response.
+    async def send(
+        self, request: TransportRequest, done: Callable[[], None], address: str = ""
+    ) -> "Http2Response":
+        """Send a request to the server at `address` and wait for the head of its response.
 
         `done` is called when the response is closed, and not if an exception is raised.
         """
@@ -194,8 +197,9 @@ class Http2Connection:
         self.is_unanswered = True
         self._metered.meter.requests += 1
         try:
+            asked = self._asked(request)
             with _naming_faults():
-                response = await self._http2.handle_async_request(self._asked(request))
+                response = await self._http2.handle_async_request(asked)
             self.is_unanswered = False
             if sum(len(name) + len(value) for name, value in response.headers) > (
                 self._max_head_bytes
@@ -203,6 +207,12 @@ class Http2Connection:
                 detail = f"a head of more than {self._max_head_bytes:,} bytes"
                 raise Fault(FailureKind.TOO_LARGE, detail)
             found = Http2Response(response, self, done)
+            first = f"{request.method} {request.target.path} HTTP/1.1"
+            tls, sent = self._stream.tls, head_bytes(first, asked.headers)
+            protocols = ("h2", *filter(None, (tls.version,)))
+            found.wire = found.wire._replace(
+                request=sent, address=address, protocols=protocols, cipher=tls.cipher
+            )
             if request.method == "HEAD" or found.headers.get("content-length") == "0":
                 async for _ in found.body:  # the end of the body is here or imminent
                     pass
@@ -240,6 +250,8 @@ class Http2Response:
             for name, value in response.headers
         )
         self.headers.pop("transfer-encoding", None)  # HTTP/2 has none
+        first = f"HTTP/1.1 {self.status} {responses.get(self.status, '')}".rstrip()
+        self.wire = Wire(b"", head_bytes(first, response.headers))
         self._response, self._connection, self._done = response, connection, done
         self._is_whole = False
 

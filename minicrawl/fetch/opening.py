@@ -130,7 +130,7 @@ class HttpxResponseStream:
 
     def __init__(self, response: httpx.Response) -> None:
         self._response = response
-        self.status = response.status_code
+        self.status, self.wire = response.status_code, None  # httpx does not tell the bytes
         self.headers = joined_headers(
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in response.headers.raw

@@ -363,6 +363,7 @@ async def tunnel(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None
         raise Fault(FailureKind.CONNECT, f"proxy {proxy} cannot reach it: {status}")
     if status // 100 != _SUCCESS:
         raise fault_of(proxy, f"does not connect to {name}: {status}")
+    # Nobody has asked the host for anything yet: these bytes would be taken for its answer.
     if rest:
         raise fault_of(proxy, "sends bytes after its answer")
 
@@ -514,6 +515,7 @@ class ProxyDialer:
             try:
                 found = await self._dial_through(proxy, request, make)
             except Fault as fault:
+                # The host failed, not the proxy: the other proxies would meet the same host.
                 if fault.kind is not FailureKind.PROXY:
                     raise
                 self._failed[proxy] = next(self._failures)
@@ -615,6 +617,9 @@ def _ways(proxy: Proxy, request: TransportRequest) -> list[ProxyWay]:
     """Return what to ask a proxy for: the host name, or some of its addresses."""
     origin, places = request.target.origin, request.places
     if proxy.resolves_names and places[0].address in (origin.host, stand_in(origin.host)):
+        # The place is the host itself, or a stand-in for its name: nobody has resolved it, so the
+        # proxy does. Any other address comes from a rule of the user, and is what the proxy is
+        # asked for.
         forwards = not proxy.is_socks and not origin.is_tls
         return [ProxyWay(proxy, origin.host, origin.port, forwards)]
     return [ProxyWay(proxy, *place, False) for place in places[:_MOST_ADDRESSES]]
@@ -658,6 +663,7 @@ async def check_proxies(network: NetworkSettings) -> list[str]:
     finally:
         lookup.close()
     down = [str(fault) for fault in faults if fault is not None]
+    # A missing login is a mistake in the settings, which other proxies must not hide.
     if len(down) == len(proxies) or any("login" in why for why in down):
         raise UsageError("; ".join(down))
     return down

@@ -82,6 +82,8 @@ class SystemLookup:
         loop = asyncio.get_running_loop()
         found: asyncio.Future[LookupAnswer] = loop.create_future()
         self._wanted.put(_Wanted(host, loop, found))
+        # An idle thread takes the lookup from the queue. Threads are started on demand only: most
+        # crawls need a few.
         if not self._idle.acquire(blocking=False) and self._threads < self._most:
             self._threads += 1
             Thread(target=self._work, name=f"lookup-{self._threads}", daemon=True).start()
@@ -395,7 +397,7 @@ def _host(written: str, text: str) -> str:
     except ValueError:
         host = ""
     if not host or "*" in host:
-        raise _unusable(text, f"{written!r} is no host")
+        raise _unusable(text, f"{written!r} is not a host")
     return wildcard + host.strip("[]")
 
 
@@ -403,14 +405,14 @@ def _address(written: str, text: str) -> str:
     try:
         return str(ip_address(written.strip("[]")))
     except ValueError:
-        raise _unusable(text, f"{written!r} is no address") from None
+        raise _unusable(text, f"{written!r} is not an IP address") from None
 
 
 def _port(written: str | None, text: str) -> int | None:
     if written is None:
         return None
     if not 0 < int(written) <= _LAST_PORT:
-        raise _unusable(text, f"{written} is no port")
+        raise _unusable(text, f"{written} is not a port")
     return int(written)
 
 
@@ -606,6 +608,7 @@ class Resolver:
         """Return the places to try for a host, or why there are none."""
         if port in BLOCKED_PORTS:
             return _refused(f"port {port} is not one of the web: browsers block it")
+        # Before the lookup: the user may redirect names that do not exist.
         if place := self._rules.place(host, port):
             return self._ruled(host, place)
         result = self._kept(host) or await self._look_up(host)

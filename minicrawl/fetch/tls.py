@@ -398,6 +398,7 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
         self._below = None
         error = self._error or (exc and exc.with_traceback(None))
         if self._above is not None:
+            # Not after the handshake: servers of TLS 1.3 send their session tickets later.
             if not self._error and (session := self._engine.tls.session):
                 self._opener.keep_session(self._server, session)
             self._above.connection_lost(error)

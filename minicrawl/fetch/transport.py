@@ -13,14 +13,14 @@ how the system reports a broken connection. Any other exception is a bug.
 
 import re
 import ssl
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import ada_url
 
-from minicrawl.model import Failed, FailureKind
+from minicrawl.model import Failed, FailureKind, Wire
 
 # ---------------------------------------------------------------- targets
 
@@ -132,9 +132,9 @@ _UNKNOWN_ISSUERS = {
     21: "the certificate comes without the authority that signed it",
 }
 _ALERTS = {
-    "CERTIFICATE_REQUIRED": "the server wants a certificate of ours (--client-cert)",
-    "UNSUPPORTED_PROTOCOL": "the server speaks an older TLS only",
-    "ALERT_PROTOCOL_VERSION": "the server speaks another version of TLS only",
+    "CERTIFICATE_REQUIRED": "the server requires a client certificate (--client-cert)",
+    "UNSUPPORTED_PROTOCOL": "the server only speaks an older version of TLS",
+    "ALERT_PROTOCOL_VERSION": "the server only speaks another version of TLS",
 }
 
 
@@ -149,6 +149,47 @@ def _explained(error: ssl.SSLError) -> str:
 
 
 # ---------------------------------------------------------------- requests and responses
+
+_HARMLESS = frozenset(
+    b"accept accept-encoding accept-language connection from host if-modified-since if-none-match"
+    b" origin range referer user-agent access-control-request-headers"
+    b" access-control-request-method".split()
+)
+"""Names of the request headers that are archived. Any other may hold a secret of the user."""
+_COOKIES = frozenset((b"set-cookie",))
+_BLANKS = (b" ", b"\t")
+
+
+def without_secrets(wire: Wire, *, hides_cookies: bool) -> Wire:
+    """Return the heads without lines that may hold secrets.
+
+    `hides_cookies` also leaves out the cookies that the server set: those of a login.
+    """
+    request = _lines_of(wire.request, lambda name: name in _HARMLESS)
+    if not hides_cookies:
+        return wire._replace(request=request)
+    response = _lines_of(wire.response, lambda name: name not in _COOKIES)
+    return wire._replace(request=request, response=response)
+
+
+def _lines_of(head: bytes, is_kept: Callable[[bytes], bool]) -> bytes:
+    """Return the head with the headers whose names are kept, and with its first and last line."""
+    # A carriage return alone ends no line.
+    first, *lines = [line + b"\n" for line in head.removesuffix(b"\n").split(b"\n")]
+    kept, keeps = [first], True
+    for line in lines:
+        if not line.startswith(_BLANKS):  # else it continues the header before it
+            name, colon, _ = line.partition(b":")
+            keeps = not colon or is_kept(name.strip().lower())
+        if keeps:
+            kept.append(line)
+    return b"".join(kept)
+
+
+def head_bytes(first: str, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return a head as HTTP/1.1 writes it, from the fields of another protocol."""
+    lines = (b"%b: %b\r\n" % field for field in fields if not field[0].startswith(b":"))
+    return b"".join((f"{first}\r\n".encode("ascii"), *lines, b"\r\n"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +216,11 @@ class ResponseStream(Protocol):
     @property
     def headers(self) -> dict[str, str]:
         """Headers by lower-case name."""
+        ...
+
+    @property
+    def wire(self) -> Wire | None:
+        """The heads as bytes, secrets included, if they are known. To be read before the body."""
         ...
 
     @property

@@ -24,10 +24,10 @@ import zstandard
 from minicrawl.config import Network
 from minicrawl.errors import UsageError
 from minicrawl.fetch.body import BodyLimits, DecodeBudget
-from minicrawl.fetch.fetcher import read_response
+from minicrawl.fetch.fetcher import read_response, with_wire
 from minicrawl.fetch.http1 import BLANK_LINE, ByChunks, Head, has_word, read_head, take_cookies
 from minicrawl.fetch.transport import Fault, failure
-from minicrawl.model import Failed, FailureKind, FetchResult, Request
+from minicrawl.model import Failed, FailureKind, FetchResult, Request, Wire
 from minicrawl.progress import Progress, unreported
 from minicrawl.web.responses import is_html
 from minicrawl.wording import counted
@@ -55,7 +55,7 @@ class WarcFile(NamedTuple):
 
 
 def is_recorded(path: Path) -> bool:
-    """Whether this is to be a WARC or WACZ file: by its name, or by how it begins."""
+    """Return True if this is a WARC or WACZ file, by its name or its first bytes."""
     if path.name.endswith((*_ENDINGS, ".wacz")):
         return True
     if not path.is_file():
@@ -92,7 +92,7 @@ def _stored(path: Path, file: BinaryIO, archive: ZipFile) -> Iterator[WarcFile]:
         if not one.filename.startswith(_FOLDER) or not one.filename.endswith(_ENDINGS):
             continue
         if one.compress_type != ZIP_STORED:
-            raise UsageError(f"{path}: {one.filename} is compressed in it: unzip it, and name that")
+            raise UsageError(f"{path}: {one.filename} is compressed: unzip it and import that file")
         name = f"{path}: {one.filename}"
         yield WarcFile(name, path, _begin(file, one), one.compress_size)
 
@@ -398,7 +398,7 @@ class Members:
         return True
 
     def count_record(self) -> None:
-        """Another record, or bytes that are none, begins here."""
+        """Count a record, or bytes that are not a record."""
         if self.is_plain:
             return
         self._for_records -= LEAST_PACKED
@@ -432,10 +432,11 @@ _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _NEXT = re.compile(rb"(?:\r?\n){1,2}(?=WARC/[01]\.[0-9]{1,2}\r?\n(?:WARC|Content)-)")
 _END = b"\r\n\r\n"
 _NEXT_BYTES = 32
+_LINE_ENDS = re.compile(rb"[\r\n]+")
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _BETWEEN = 16  # bytes between two records; there should be 4
 _MOST_NOTES = 100
-"""Of a file; how many more there were is told in the last one."""
+"""Limit of notes on one file; the last one counts the others."""
 _LONGEST_SHOWN = 2048
 """Characters of a URL, as long as one may be."""
 _MOST_WRONG = 20
@@ -529,8 +530,8 @@ class WarcRecords:
         """Skip line ends before the next record. Return False at the end of the member."""
         members = self._members
         while members.fill(1):
-            count = len(members.buffer) - len(members.buffer.lstrip(b"\r\n"))
-            members.take(count)
+            blank = _LINE_ENDS.match(members.buffer)  # `lstrip` would copy all that is decoded
+            members.take(blank.end() if blank else 0)
             if members.buffer:
                 return True
         return False
@@ -655,6 +656,7 @@ class RecordedStream:
     headers: dict[str, str]
     content: bytes
     cut: Fault | None = None
+    wire: Wire | None = None
 
     @property
     def body(self) -> AsyncIterator[bytes]:
@@ -687,7 +689,10 @@ class RecordedAnswers:
         except Fault as fault:
             return failure(fault)
         fetched = await self._read(request, stream)
+        if stream.wire is not None:
+            fetched = with_wire(fetched, stream.wire)
         is_broken = isinstance(fetched, Failed) and fetched.kind is FailureKind.ENCODING
+        # The writer of the record may have decoded the body and left the header as it was.
         if is_broken and is_html(None, stream.content[:_ENOUGH_TO_JUDGE]):
             del stream.headers["content-encoding"]
             return await self._read(request, stream)
@@ -730,7 +735,8 @@ def _stream(record: WarcRecord) -> RecordedStream:
     body, fault = record.block[end.end() :], None
     if has_word(head.headers, "transfer-encoding", "chunked"):
         body, fault = _without_chunks(body)
-    return RecordedStream(head.status, head.headers, body, _cut(record) or fault)
+    wire = Wire(b"", record.block[: end.end()], record.fields.get("warc-ip-address", ""))
+    return RecordedStream(head.status, head.headers, body, _cut(record) or fault, wire)
 
 
 def _without_chunks(body: bytes) -> tuple[bytes, Fault | None]:

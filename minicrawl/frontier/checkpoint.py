@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from minicrawl.opic.shard_channels import Channels
 from minicrawl.opic.windows import Births, Past
 from minicrawl.store import questions, tables
 from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow, StoreTerms
+
+if TYPE_CHECKING:
+    from minicrawl.opic.siblings import Siblings
 
 Row = TypeVar("Row")
 
@@ -46,9 +49,15 @@ def cut_checkpoint(frontier: Frontier) -> Checkpoint:
         born=Rows(partial(born.rows, cut)),
         turned=Rows(partial(turned.rows, cut)),
         paid=Rows(partial(cut.paid, changes.saved, turned.pages)),
-        siblings=None if frontier.siblings is None else frontier.siblings.state(),
+        siblings=_order_state(frontier),
         channels=None if frontier.channels is None else frontier.channels.as_rows(),
     )
+
+
+def _order_state(frontier: Frontier) -> dict[str, bytes] | None:
+    if frontier.siblings is None:
+        return None
+    return frontier.siblings.state() | (frontier.values.state() if frontier.values else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +208,12 @@ def load_frontier(
     saved_step: Callable[[int], int] | None = None,
     *,
     siblings: bool = False,
+    values: bool = False,
 ) -> Frontier:
     """Load the last checkpoint and the steps after it. Without `urls_of`, URLs are not loaded.
 
-    With `siblings`, the state of the siblings order is loaded too. A caller that keeps using the
+    With `siblings`, the state of the siblings order is loaded too, with the expected values of
+    pages if any page has a value or `values` is set. A caller that keeps using the
     connection in another thread passes its own `saved_step`.
     """
     saved_step = saved_step or partial(tables.spent_by, connection)
@@ -212,6 +223,8 @@ def load_frontier(
     _load_checkpoint(frontier, connection)
     if siblings:
         _load_siblings(frontier, connection, spending_at)
+        if values or tables.has_values(connection):
+            _load_values(frontier, frontier.siblings, connection)
     _check_births(frontier, connection)
     for row in tables.steps_after(connection, frontier.last_seq):
         frontier.apply(row)
@@ -277,6 +290,16 @@ def _load_siblings(
         targets = map(frontier.books.stands_for, seeds)
         frontier.siblings.vouch([*dict.fromkeys((*seeds, *targets))])
         frontier.siblings.introduce(range(len(frontier)))
+
+
+def _load_values(
+    frontier: Frontier, siblings: Siblings | None, connection: tables.Connection
+) -> None:
+    from minicrawl.opic.expected_value import ValueEstimate  # deferred: few crawls have values
+
+    assert siblings is not None
+    frontier.values = ValueEstimate(siblings, frontier.urls.load_traits(connection))
+    frontier.values.restore(tables.siblings(connection))
 
 
 def _check_births(frontier: Frontier, connection: tables.Connection) -> None:

@@ -13,6 +13,7 @@ estimated.
 In each iteration the virtual page sends 1 to each page, so that is the least flow through a page.
 
 gathered   share of the importance of all readable pages that is on pages already read
+guaranteed share of PageRank with jumps to the seeds that is surely on pages already read
 
 Laws: the gathered share is summed over slices of the pages, so that a crawl never stalls, however
 many pages there are. Pages that a rule forbids, that redirect or that do not exist do not count: a
@@ -29,14 +30,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.model import READ_STATES, READABLE, PageId
-from minicrawl.opic.cash_flow import CashFlow, FlowBuilder, Refinement
+from minicrawl.model import PASSING, READ_STATES, READABLE, PageId, State
+from minicrawl.opic.cash_flow import KEPT, CashFlow, FlowBuilder, Refinement
 from minicrawl.opic.estimate import RunningLevels, completed, shares
 from minicrawl.opic.ledger import Books, Spending, StepKind
+from minicrawl.opic.money import UNIT
+from minicrawl.opic.rank_mass import RankMass
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
     FLOWED,
     GATHERED,
+    GUARANTEED,
     OPIC,
     READABLE_PAGES,
     RankRow,
@@ -74,6 +78,8 @@ class ShownImportance(NamedTuple):
     row: RankRow | None
     """Converged ranks on which the shares are based, or None."""
     shares: Floats
+    flow: CashFlow | None = None
+    """Flow of all cash, if the ranks were converged anew."""
 
 
 def shown_importance(path: Path, connection: Connection, frontier: Frontier) -> ShownImportance:
@@ -171,20 +177,59 @@ def _converged_anew(
         error_bound=refinement.error,
         converged=True,
     )
-    return ShownImportance(row, refinement.importance)
+    return ShownImportance(row, refinement.importance, flow)
 
 
-def kept_beside(refinement: Refinement, states: NDArray[np.uint8], before: RankRow | None) -> str:
+def kept_beside(
+    refinement: Refinement,
+    states: NDArray[np.uint8],
+    before: RankRow | None,
+    proven: float | None = None,
+) -> str:
     """Return the rank's options as JSON; `before` is the rank that it replaces.
 
     The gathered share never falls unless there is more to read.
     """
-    importance, is_readable = refinement.importance, np.isin(states, READABLE)
-    readable, whole = int(is_readable.sum()), float(importance[is_readable].sum())
-    found = float(importance[np.isin(states, READ_STATES)].sum()) / whole if whole else 0.0
+    readable, found = (
+        int(np.isin(states, READABLE).sum()),
+        share_read(refinement.importance, states),
+    )
     if before is not None and readable <= (readable_pages(before) or 0):
         found = max(found, gathered_by(before) or 0.0)
-    return json.dumps({GATHERED: found, READABLE_PAGES: readable, FLOWED: refinement.flowed})
+    options = {GATHERED: found, READABLE_PAGES: readable, FLOWED: refinement.flowed}
+    return json.dumps(options if proven is None else options | {GUARANTEED: proven})
+
+
+_OPEN = (State.UNREAD, State.FOREIGN, *PASSING)
+"""States of pages whose links are not known yet."""
+
+
+def guaranteed_share(flow: CashFlow, frontier: Frontier, goes_on: GoOn = always) -> float | None:
+    """Return the share of PageRank from the seeds that the pages read surely have.
+
+    None without seeds, or without the links of pages.
+    """
+    mass, states = rank_mass(flow, frontier), frontier.states()
+    return None if mass is None else proven_share(mass, states, goes_on)
+
+
+def rank_mass(flow: CashFlow, frontier: Frontier) -> RankMass | None:
+    """Return the cash of the seeds, before it moves."""
+    ledger, seeds = frontier.ledger, dict[int, int]()
+    for page, atoms in ledger.endowed.items():
+        target = frontier.books.stands_for(page)
+        seeds[target] = seeds.get(target, 0) + max(atoms, 1)
+    if not seeds or not frontier.terms.links:
+        return None
+    edge = 1 - ledger.small_edge(UNIT, 1) / UNIT
+    return RankMass(flow, seeds, KEPT * edge if ledger.virtual_page.focus else edge)
+
+
+def proven_share(mass: RankMass, states: NDArray[np.uint8], goes_on: GoOn = always) -> float:
+    """Move the cash of the seeds, and return the share that is proven then."""
+    is_open = np.isin(states, _OPEN)
+    mass.move(is_open, goes_on)
+    return mass.share(np.isin(states, READ_STATES), is_open)
 
 
 def _carried_on(
@@ -197,6 +242,7 @@ def _carried_on(
         return ShownImportance(row, shares(scores))
     if later > MOST_STEPS or flow is None:
         return ShownImportance(row, completed(scores, frontier.importance()))
+    # Pages found later get 1, what the virtual page sends to each page in an iteration.
     through = np.nan_to_num(scores * (flow * row.nodes), nan=1.0)
     going_on = _later_flow(through, connection, frontier, row)
     return ShownImportance(row, _finished(Refinement(going_on, cash=through)).importance)
@@ -292,10 +338,35 @@ class GatheredImportance:
         level = None if self._levels is None else self._levels.now
         importance = self._frontier.importance_of(level, start, stop)
         states = self._frontier.states()[start:stop]
-        readable, read = np.isin(states, READABLE), np.isin(states, READ_STATES)
-        self._readable += int(readable.sum())
-        self._read += float(importance[read].sum())
-        self._unread += float(importance[readable & ~read].sum())
+        self._readable += int(np.isin(states, READABLE).sum())
+        read, unread = _read_and_unread(importance, states)
+        self._read += read
+        self._unread += unread
+
+
+def _read_and_unread(importance: Floats, states: NDArray[np.uint8]) -> tuple[float, float]:
+    """Return the importance of pages that were read, and of those that still may be."""
+    is_readable, was_read = np.isin(states, READABLE), np.isin(states, READ_STATES)
+    return float(importance[was_read].sum()), float(importance[is_readable & ~was_read].sum())
+
+
+def share_read(importance: Floats, states: NDArray[np.uint8]) -> float:
+    """Return the gathered share of this importance."""
+    read, unread = _read_and_unread(importance, states)
+    return read / (read + unread) if read + unread else 0.0
+
+
+def gathered_now(row: RankRow | None, connection: Connection) -> float | None:
+    """Return the gathered share as reports show it, or None if it was never computed.
+
+    It is that of the converged ranks `row` if they include all steps, else what the crawl counted.
+    """
+    if row is not None and row.step >= tables.last_step(connection):
+        share = gathered_by(row)
+        if share is not None:
+            return share
+    counted = tables.counters(connection).get(tables.GATHERED)
+    return float(counted) if isinstance(counted, int | float) else None
 
 
 def gathered(frontier: Frontier) -> float:

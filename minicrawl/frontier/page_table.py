@@ -46,8 +46,10 @@ from minicrawl.opic.windows import WINDOWS, Past, Window
 from minicrawl.plugins import Registry
 from minicrawl.store import tables
 from minicrawl.store.records import PaidRow, StepRow, StoreTerms
+from minicrawl.wording import counted
 
 if TYPE_CHECKING:
+    from minicrawl.opic.expected_value import ValueEstimate
     from minicrawl.opic.siblings import Siblings
 
 
@@ -233,12 +235,17 @@ class Frontier:
         self.urls = UrlTable(urls_of)
         self.siblings: Siblings | None = None
         """State of the siblings order, if the crawl uses it."""
+        self.values: ValueEstimate | None = None
+        """Expected values of pages, if a scorer gives values."""
         self.channels: Channels | None = None
         """Channels to other shards; None as long as they are unused."""
         self.state = bytearray()
         self.counts = Counter[int]()  # number of pages by state
         self.last_seq = 0
         self._changes = Changes()
+
+    def __repr__(self) -> str:
+        return f"<Frontier of {counted(len(self), 'page')}>"
 
     def __len__(self) -> int:
         return len(self.state)
@@ -252,9 +259,10 @@ class Frontier:
 
     def apply(self, row: StepRow) -> list[Plan]:
         """Apply one more step. Return the plans that were posted."""
-        seq, state, step = row
+        seq, state, step, value = row
         kind, is_turn = step.kind, step.kind in _TURNS
         self.last_seq = seq
+        # Asked here, because `_end_turn` changes the state.
         waited = is_turn and self.state[step.page] == State.UNREAD
         if step.born:
             self.state.extend(repeat(State.UNREAD, step.born))
@@ -271,6 +279,8 @@ class Frontier:
         self._note_pasts(step, plans)
         if self.siblings is not None:
             self.siblings.apply(step, state, plans, waited=waited)
+        if self.values is not None and value is not None and waited:
+            self.values.learn(value, plans)
         return plans
 
     def _note_pasts(self, step: Step, plans: list[Plan]) -> None:

@@ -15,6 +15,8 @@ from functools import cached_property
 from itertools import chain, repeat
 from operator import add
 from types import MappingProxyType
+from urllib.parse import unquote
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,7 @@ from minicrawl.store import tables
 from minicrawl.store.records import HostRow, UrlRow
 from minicrawl.web.urls import host as host_of_url
 from minicrawl.web.urls import site, split
+from minicrawl.web.words import words_of
 
 # ================================================================ url index
 #
@@ -116,6 +119,7 @@ class UrlIndex:
         found, candidates = self.find_recent(urls)
         if candidates:
             stored = self._urls_of(sorted({*chain.from_iterable(candidates.values())}))
+            # A common hash proves nothing: the stored URL decides.
             pairs = ((url, page) for url, pages in candidates.items() for page in pages)
             asked = {url: page for url, page in pairs if stored[page] == url}
             self.remember(asked)
@@ -124,6 +128,7 @@ class UrlIndex:
 
     def remember(self, urls: PagesByUrl) -> None:
         """Mark these URLs as recent."""
+        # Both: the dictionaries are faster, and the ring remembers hundreds of times as many.
         self.recent.put(urls.items())
         self._use(urls)
 
@@ -316,6 +321,23 @@ class Meeting:
     hosts: list[HostRow] = field(default_factory=list)
 
 
+def traits_of(url: str) -> int:
+    """Return 16 bits of a hash of the folder, and above them 16 of one of the longest word behind.
+
+    Numbers are no words: they say little about other pages.
+    """
+    path, _, query = url.partition("?")
+    folder, _, name = path.rpartition("/")
+    said = unquote(f"{name} {query}")
+    words = [word for word in words_of(said) if not word.isdigit()]
+    word = max(words, key=len, default="")
+    return _hashed(folder) | _hashed(word) << 16
+
+
+def _hashed(text: str) -> int:
+    return crc32(text.encode(errors="replace")) & 0xFFFF
+
+
 class UrlTable:
     """Pages by URL, with their hosts."""
 
@@ -323,6 +345,8 @@ class UrlTable:
         """`urls_of` queries the store for the URLs of pages."""
         self.host_of = array("I")
         self.depth = bytearray()
+        self.traits: array[int] | None = None
+        """What `traits_of` says of each page, if the order of reading needs it."""
         self.origins: list[str] = []
         self.sites = SiteTable(self.origins)
         self._host_ids: dict[str, int] = {}
@@ -339,8 +363,21 @@ class UrlTable:
             self.host_of.extend(hosts)
             self._index.add_all(map(add, map(origins.__getitem__, hosts), paths))
         self._index.finish_loading()
+        self.load_depths(connection)
+
+    def load_depths(self, connection: tables.Connection) -> None:
+        """Load the depths of all pages."""
         for (depths,) in tables.urls(connection, "depth"):
             self.depth += np.minimum(depths, _DEEPEST).astype(np.uint8).tobytes()
+
+    def load_traits(self, connection: tables.Connection) -> array[int]:
+        """Compute the traits of all pages, and keep those of pages found later."""
+        self.traits, origins = array("I"), self.origins
+        for hosts, paths in tables.hosts_and_paths(connection):
+            self.traits.extend(
+                traits_of(origins[host] + path) for host, path in zip(hosts, paths, strict=True)
+            )
+        return self.traits
 
     def load_hosts(self, connection: tables.Connection) -> None:
         """Load the hosts of all pages, but not their URLs."""
@@ -382,6 +419,8 @@ class UrlTable:
                 host = self._host(origin, meeting)
                 self.host_of.append(host)
                 self.depth.append(min(depth, _DEEPEST))
+                if self.traits is not None:
+                    self.traits.append(traits_of(url))
                 meeting.urls.append(UrlRow(page, host, path, depth))
             meeting.pages.append(page)
         if new:

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.wording import counted
+
 Starts = NDArray[np.int64]
 
 _BITS = 16
@@ -30,7 +32,7 @@ MOST_NODES = 2**31 - 1
 """Node ids have 31 bits: both ends of a link fit into one sortable 64-bit key."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Csr:
     """A graph of the nodes 0 to nodes - 1. Graphs compare by identity, not by their arrays."""
 
@@ -45,6 +47,9 @@ class Csr:
         ends = np.empty(len(targets), dtype=np.int32)
         place(starts, sources, targets.__getitem__, ends)
         return _distinct(starts, ends)
+
+    def __repr__(self) -> str:
+        return f"<Csr of {counted(self.nodes, 'node')}, {counted(self.edges, 'link')}>"
 
     @property
     def nodes(self) -> int:
@@ -285,6 +290,8 @@ class LinkBuilder:
         """Add links; either all links have weights, or none has."""
         if links.weights is not None:
             self._weights.frombytes(links.weights.astype(np.float32).tobytes())
+        # Both ends fit into one number as long as ids are below 2^31, as they are in nearly every
+        # file. From the first larger id on, each end has a number of its own, twice the memory.
         if self._wide or max(_top(links.sources), _top(links.targets)) > _TARGET:
             self._widen()
             self._wide.frombytes(np.column_stack(links[:2]).tobytes())
@@ -596,6 +603,8 @@ class Adjacency:
     def __init__(self, graph: Csr, weights: Weights | None = None) -> None:
         self.graph = graph
         self.weights = weights
+        # Blocks have about as many links each, not nodes: a block with a node of a million links
+        # would otherwise leave the cache.
         firsts = np.searchsorted(graph.starts, np.arange(0, graph.edges, _LINKS_AT_ONCE))
         self._cuts = np.unique([0, *firsts, graph.nodes]).tolist()
         self._alike: AnyFloats = np.empty(0)

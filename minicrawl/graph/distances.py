@@ -53,11 +53,11 @@ _LINKS_AT_ONCE = 1 << 18
 MOST_LOOKS = 200_000_000
 """Links that a search, or all rounds of HyperBall, may look at: some fifteen seconds."""
 _SURE_ROUNDS = 200
-"""However many links there are: the web is less deep."""
+"""Rounds that are always allowed, however many links there are: the web is less deep."""
 _ROUNDS_OF_ALL = 30
-"""The searches from all pages may be so deep on average, or take as long as one from some."""
+"""Mean depth that the searches from all pages may have."""
 _MOST_WALKS = 10
-"""To and fro; each takes a search."""
+"""Walks to and fro; each takes a search."""
 _NARROW = 8
 """Nodes of a level, up to which it takes less time to look at each link by itself."""
 _ONES = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
@@ -75,6 +75,7 @@ def fronts(graph: Csr, sources: Nodes) -> Iterator[NDArray[np.integer]]:
         place[near] = order
         found = near[place[near] == order]
         yield found
+        # Along a chain of single pages, each level would cost several calls of numpy for one page.
         while 0 < len(found) <= _NARROW and _few_links(graph, found):
             found = _next_of_few(graph, found, is_met)
             if found.size:
@@ -90,7 +91,10 @@ def _few_links(graph: Csr, pages: NDArray[np.integer]) -> bool:
 def _next_of_few(
     graph: Csr, pages: NDArray[np.integer], is_met: NDArray[np.bool_]
 ) -> NDArray[np.integer]:
-    """The nodes on the next level, which are marked: a tenth of the time where paths are long."""
+    """Return the nodes on the next level, and mark them, in a loop over their links.
+
+    Where paths are long, this takes a tenth of the time.
+    """
     near = []
     for page in pages.tolist():
         for target in graph.targets[graph.starts[page] : graph.starts[page + 1]].tolist():
@@ -181,6 +185,8 @@ def sampled(
     totals = np.concatenate([search.totals for search in searches])
     pairs = np.concatenate([search.pairs for search in searches])
     mean = float(totals.sum() / pairs.sum())
+    # Drawn without replacement: with all pages drawn, nothing is left to chance (the correction for
+    # finite populations).
     left = 1 - len(chosen) / len(starting)
     error = _ratio_error(totals, pairs) * left**0.5
     return Extent(longest, mean, int(pairs.sum()), is_exact=False, error=error)

@@ -111,6 +111,8 @@ class GrowingInBatches:
     def _merge_strong(self, new: Ids) -> None:
         keys = np.concatenate((self._between, new))
         self._strong = labels = _merged(self._strong, keys, "strong")
+        # Edges within a component are forgotten: components only merge, so these can change
+        # nothing.
         self._between = keys[labels[keys >> _BITS] != labels[keys & _TARGET]]
 
 

@@ -18,6 +18,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -40,11 +41,21 @@ from minicrawl.progress import Progress, unreported
 # with degrees k it is 1 + n / sum(ln(k / (TAIL - 1/2))), and its standard error is
 # (exponent - 1) / sqrt(n): Clauset, Shalizi and Newman, "Power-law distributions in empirical
 # data", 2009, equations 3.7 and 3.2. The approximation is good from six links on.
+#
+# The fit is judged as they do: the distance D between tail and law (Kolmogorov-Smirnov), and the
+# share p of samples drawn from the law that are as far from the law fitted to them. Degrees with
+# p < .1 follow no power law. In large graphs small deviations count, so p is 0 for most webs. The
+# samples are counts at fixed degrees, so that they cost the same in a graph of any size.
 
 TAIL = 6
 """Least degree that the power law is fitted to."""
 FEWEST_PAGES = 50
 """Fewest pages in the tail for which an exponent is fitted."""
+LEAST_P = 0.1
+"""Share of samples below which the law is rejected."""
+_SAMPLES = 200
+_EDGES = np.unique(np.geomspace(TAIL, 1 << 31, 400).astype(np.int64)) - 0.5
+"""Degrees between which tail and law are compared; one apart where they are small."""
 RANGE = 20
 _RANGES = 8
 _LAST_RANGE = RANGE * (_RANGES - 1)
@@ -63,6 +74,15 @@ class DegreeDistribution:
     most: int
     exponent: float | None
     exponent_error: float | None
+    ks_distance: float | None = None
+    """Largest difference between the shares of pages above a degree, in the tail and in the law."""
+    p_value: float | None = None
+    """Share of samples of the law that are at least as far from it; None without an exponent."""
+
+    @property
+    def is_power_law(self) -> bool:
+        """True if the tail is as near to the fitted law as samples of it."""
+        return self.p_value is not None and self.p_value >= LEAST_P
 
     def ranges(self) -> Iterator[tuple[str, int]]:
         """Yield the number of pages with 0-19 links, 20-39 and so on, and 140 or more."""
@@ -89,7 +109,9 @@ def distribution(degrees: NDArray[np.int64]) -> DegreeDistribution:
     """Return the distribution of the degrees of all pages."""
     places = np.searchsorted(_BIN_STARTS, degrees, side="right") - 1
     counts = np.bincount(places, minlength=len(_BIN_STARTS))
-    exponent, error = _fitted(degrees[degrees >= TAIL])
+    tail = degrees[degrees >= TAIL]
+    exponent, error = _fitted(tail)
+    distance, p_value = (None, None) if exponent is None else _goodness(tail, exponent)
     return DegreeDistribution(
         bins=tuple(
             (int(_BIN_STARTS[place]), int(counts[place])) for place in np.flatnonzero(counts)
@@ -97,7 +119,34 @@ def distribution(degrees: NDArray[np.int64]) -> DegreeDistribution:
         most=int(degrees.max(initial=0)),
         exponent=exponent,
         exponent_error=error,
+        ks_distance=distance,
+        p_value=p_value,
     )
+
+
+def _goodness(tail: NDArray[np.int64], exponent: float) -> tuple[float, float]:
+    """Return the distance of the tail from its law, and the share of samples at least as far."""
+    counts = np.histogram(tail, np.append(_EDGES, np.inf))[0][np.newaxis]
+    law = -np.diff(_above(exponent), append=0.0)
+    samples = np.random.default_rng(0).multinomial(len(tail), law / law.sum(), _SAMPLES)
+    distances = _distances(np.concatenate([counts, samples]))
+    return float(distances[0]), float((distances[1:] >= distances[0]).mean())
+
+
+def _distances(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the distance of each row of counts from the law that is fitted to it."""
+    middles = np.sqrt(_EDGES * np.append(_EDGES[1:], 2 * _EDGES[-1]))
+    pages = counts.sum(axis=1)
+    exponents = 1 + pages / np.maximum(counts @ np.log(middles / _EDGES[0]), 1e-9)
+    above = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1] / pages[:, np.newaxis]
+    found: NDArray[np.float64] = np.abs(above - _above(exponents[:, np.newaxis])).max(axis=1)
+    return found
+
+
+def _above(exponent: Any) -> NDArray[np.float64]:
+    """Return the share of the law's pages with at least each of the degrees."""
+    found: NDArray[np.float64] = (_EDGES / _EDGES[0]) ** (1 - exponent)
+    return found
 
 
 def _fitted(tail: NDArray[np.int64]) -> tuple[float | None, float | None]:
@@ -125,10 +174,11 @@ class Components:
         return len(self.sizes)
 
     def largest(self) -> NDArray[np.bool_]:
-        """Return a mask of the nodes in the largest component; ties go to the first."""
+        """Return a mask of the nodes in the largest component; ties go to the lowest node."""
         if not self.count:
             return np.zeros(0, dtype=np.bool_)
-        found: NDArray[np.bool_] = self.of_node == self.sizes.argmax()
+        is_largest = (self.sizes == self.sizes.max())[self.of_node]
+        found: NDArray[np.bool_] = self.of_node == self.of_node[is_largest.argmax()]
         return found
 
 
@@ -154,6 +204,8 @@ def strong(graph: Csr) -> Components:
     """Return the strong components."""
     if not graph.edges:
         return numbered(np.arange(graph.nodes, dtype=np.int32))
+    # Two breadth-first searches by numpy find the large component of a web, which has most of the
+    # links. Tarjan's walk in Python, which takes a step for each link, then sees only the rest.
     core = _around(graph, _pivot(graph))
     # The core gets mark 0, other components get marks above.
     component = np.zeros(graph.nodes, dtype=np.int64)
@@ -264,6 +316,40 @@ _MANY_NODES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BowTie:
+    """Parts of a graph around its largest strong component, in nodes (Broder et al., 2000)."""
+
+    core: int
+    leading_in: int
+    """Nodes outside the core from which it is reached."""
+    leading_out: int
+    """Nodes outside the core that it reaches."""
+    tendrils: int
+    """Other nodes that links connect with the core in some direction."""
+    apart: int
+    """Nodes that nothing connects with the core."""
+
+
+def bow_tie(graph: Csr, strong: Components, weak: Components) -> BowTie:
+    """Return the parts of the graph."""
+    core = strong.largest()
+    if not graph.nodes:
+        return BowTie(core=0, leading_in=0, leading_out=0, tendrils=0, apart=0)
+    node = int(core.argmax())
+    leads_in = (levels(graph.reversed(), [node]) != UNREACHED) & ~core
+    leads_out = (levels(graph, [node]) != UNREACHED) & ~core
+    sizes = [int(np.count_nonzero(part)) for part in (core, leads_in, leads_out)]
+    around = int(weak.sizes[weak.of_node[node]])
+    return BowTie(
+        core=sizes[0],
+        leading_in=sizes[1],
+        leading_out=sizes[2],
+        tendrils=around - sum(sizes),
+        apart=graph.nodes - around,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
     """Summary of a graph; distances are over pairs whose first node reaches the second."""
 
@@ -290,6 +376,8 @@ class Outline:
     is_exact: bool
     by_hyperball: bool = False
     """True if distances are HyperBall estimates instead of a sample."""
+    bow_tie: BowTie | None = None
+    """None in samples of older versions."""
 
     def as_json(self) -> dict[str, object]:
         """Return the fields by name."""
@@ -330,6 +418,7 @@ def estimate(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent:
     sources = _FEW_SOURCES if graph.nodes > _MANY_NODES else SAMPLE
     by_paths = sampled(graph, rng, sources, tell)
     is_fine = by_paths.error <= COARSE * (by_paths.mean_distance or 0)
+    # In a deep graph HyperBall takes a round for each link of the diameter, so the sample must do.
     if is_fine or by_paths.diameter * graph.edges > hyperball.MOST_LOOKS:
         return by_paths
     by_balls = hyperball.estimated(graph, rng, tell)
@@ -358,4 +447,5 @@ def outline_of(graph: Csr, found: Connections, far: Extent) -> Outline:
         diameter=far.diameter,
         is_exact=far.is_exact,
         by_hyperball=far.by_hyperball,
+        bow_tie=bow_tie(graph, found.strong, found.weak),
     )

@@ -147,6 +147,8 @@ class IdList:
     def _plain(self, block: LineBlock) -> LinkArrays | None:
         """Parse a block whose separators match exactly, so that no number is missing."""
         lines, marks = block.height, self._marks
+        # What is left without digits shows whether all lines have the form of the first one, in one
+        # pass; then one call parses all numbers. Line by line takes many times as long.
         if len(marks) != self._columns or block.text.translate(None, _DIGITS) != marks * lines:
             return None
         numbers = np.fromstring(block.text, dtype=np.int64, sep=" ")
@@ -561,6 +563,7 @@ class DimacsList:
             raise refusal(self._place, number, expected, line)
         self._has_weights = found[1] == b"sp"
         self._promised = nodes, links = int(found[2]), int(found[3])
+        # Refused before anything is allocated: a file of one line could ask for 2^31 nodes.
         if nodes > min(max(_FEW_NODES, _SPARSE * links), MOST_NODES):
             raise GraphFileError(f"{self._place}: {nodes:,} nodes are too many for {links:,} links")
         self._is_linked = np.zeros(nodes, dtype=np.bool_)  # takes no memory until it is written
@@ -582,7 +585,7 @@ class DimacsList:
 # The first two significant lines tell the format. Nodes named by ids are numbered in the order of
 # their ids, other nodes in order of appearance. A list without links is refused.
 
-_EXPECTED = "two page ids a line, or two names with a tab between"
+_EXPECTED = "two page ids per line, or two names with a tab between"
 
 
 NodeNames = list[bytes] | range | None

@@ -47,11 +47,14 @@ from minicrawl.crawl.schedule.orders import (
     PageOrder,
     PageQueue,
     best_site_first,
+    queue_of,
 )
 from minicrawl.graph.csr import Csr, Weights
 from minicrawl.lab.known_webs import true_importance
+from minicrawl.lab.value_order import PageValues
 from minicrawl.lab.webs import Farm, Floats, Links, Web, planted
-from minicrawl.model import State
+from minicrawl.model import FULL_VALUE, State
+from minicrawl.opic.expected_value import WEIGHT, ValueEstimate
 from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan, replay, visit
 from minicrawl.opic.money import SMALL_EDGE, fixed_edge
 from minicrawl.opic.queues import CandidateHeap
@@ -100,6 +103,10 @@ class Exploration:
         self.urls = KnownHosts(web)
         self.siblings: Siblings | None = None
         """Set by `judge_siblings`, for the order that needs it."""
+        self.values: ValueEstimate | None = None
+        """Set by `judge_values`."""
+        self._given: PageValues | None = None
+        self._traits = array("I")
         self.pages = array("q")
         self.seeds = range(0)
         self._ids = array("q", [-1]) * len(links)
@@ -123,6 +130,8 @@ class Exploration:
         new = self.ledger.mint(len(pages))
         self.pages.extend(pages)
         self.urls.host_of.extend([self._host[page] for page in pages])
+        if self._given is not None:
+            self._traits.extend([self._given.traits[page] for page in pages])
         for known, page in zip(new, pages, strict=True):
             self._ids[page] = known
         return new
@@ -145,6 +154,14 @@ class Exploration:
         shown.vouch(self.seeds)
         self.siblings = shown
 
+    def judge_values(self, values: PageValues) -> None:
+        """Note from now on the values of pages that are read, beside what siblings lead to."""
+        self.judge_siblings()
+        assert self.siblings is not None
+        self._given = values
+        self._traits.extend([values.traits[page] for page in self.pages])
+        self.values = ValueEstimate(self.siblings, self._traits)
+
     def read(self, page: int) -> tuple[Plan, range]:
         """Read a page: its links become known and get its cash. Return the plan and new pages."""
         links, new = self.links_of(page)
@@ -152,6 +169,8 @@ class Exploration:
         self.ledger.post(plan)
         if self.siblings is not None:
             self.siblings.end_turn(plan, new)
+        if self.values is not None and self._given is not None:
+            self.values.learn(round(self._given.value[self.pages[page]] * FULL_VALUE), (plan,))
         return plan, new
 
 
@@ -343,7 +362,7 @@ class ByRecomputedPageRank(ByKey):
         found = pagerank(graph, weights, options=self._options, teleport=jumps, start=start)
         self._rank = found.values.astype(np.float64)
         np.frombuffer(self._keys, dtype=np.int64)[:] = self._rank * _ALL_ATOMS
-        self.wait(())  # keys may have fallen: every host looks for its best page again
+        self.enqueue_blocks(())  # keys may have fallen: every host looks for its best page again
         self._left = min(self._every, int(is_unread.sum()) - len(self.leased))
 
     def _walked(self, is_unread: NDArray[np.bool_]) -> tuple[Csr, Weights | None]:
@@ -401,6 +420,9 @@ OF_AN_UNKNOWN_WEB: dict[str, Callable[[Exploration, int], PageQueue]] = {
 }
 """Orders in which the pages of an unknown web are read, each once; a crawl's queue for each."""
 
+BY_VALUE = "value"
+"""One more order, if the pages have values."""
+
 
 # ================================================================ curves
 
@@ -425,7 +447,8 @@ class Curve:
     """Importance gathered by an order, at each budget.
 
     `found.mean[i]` is the importance of the first `fractions[i]` of all pages fetched. `gain` is
-    the difference to the baseline from the same seeds, if the baseline ran as well. `spam` is the
+    the difference to the baseline from the same seeds, if the baseline ran as well. `value` is the
+    share of the value that can be reached, if pages have values. `spam` is the
     share of spam among the pages fetched, and `loss` the importance lost by it; both are None
     without farms.
     """
@@ -433,6 +456,7 @@ class Curve:
     order: str
     fractions: Sequence[float]
     found: DrawnMean
+    value: DrawnMean | None = None
     gain: DrawnMean | None = None
     spam: DrawnMean | None = None
     loss: DrawnMean | None = None
@@ -442,7 +466,13 @@ class Curve:
         return self.found.mean
 
     def as_json(self) -> dict[str, object]:
-        spreads = {"mass": self.found, "gain": self.gain, "spam": self.spam, "loss": self.loss}
+        spreads = {
+            "mass": self.found,
+            "value": self.value,
+            "gain": self.gain,
+            "spam": self.spam,
+            "loss": self.loss,
+        }
         numbers: dict[str, object] = {}
         for name, found in spreads.items():
             numbers |= {name: found and found.mean, f"{name}_error": found and found.error}
@@ -473,13 +503,15 @@ class _Terrain(NamedTuple):
     web: Web
     links: Links
     truth: Floats
+    values: PageValues | None = None
 
 
 class _Gathered(NamedTuple):
-    """Importance and share of spam of the pages fetched, one row per draw."""
+    """Importance, share of spam and value of the pages fetched, one row per draw."""
 
     mass: Floats
     spam: Floats
+    value: Floats
 
 
 def order(
@@ -488,11 +520,15 @@ def order(
     orders: Sequence[str],
     crawls: Crawls,
     farms: Sequence[Farm] = (),
+    values: PageValues | None = None,
     progress: Progress,
 ) -> list[Curve]:
-    """Return the curve of every order, the mean over the crawls."""
+    """Return the curve of every order, the mean over the crawls.
+
+    Without farms, pages may have `values`, and the order by value may be among the orders.
+    """
     truth = true_importance(web.graph, crawls.small_edge)
-    honest = _Terrain(web, list(web.graph.adjacency()), truth)
+    honest = _Terrain(web, list(web.graph.adjacency()), truth, values)
     terrains = [_with_farms(honest, farms, crawls.seed), honest] if farms else [honest]
     gathered: list[list[_Gathered]] = []
     for name in orders:
@@ -509,7 +545,7 @@ def order(
 
 
 def _with_farms(honest: _Terrain, farms: Sequence[Farm], seed: int) -> _Terrain:
-    web, links, truth = honest
+    web, links, truth, _ = honest
     rng = np.random.default_rng(seed)
     for farm in farms:
         web, links = planted(web, links, farm, rng)
@@ -528,6 +564,7 @@ def _curve(
         order=name,
         fractions=fractions,
         found=spread(here.mass),
+        value=spread(here.value) if here.value.size else None,
         gain=spread(here.mass - base[0].mass) if base else None,
         spam=spread(here.spam) if honest else None,
         loss=spread(honest[0].mass - here.mass) if honest else None,
@@ -538,16 +575,34 @@ def _gather(terrain: _Terrain, name: str, crawls: Crawls, progress: Progress) ->
     """Run the crawls, and return their results at each budget."""
     nodes = terrain.web.graph.nodes
     budgets = [int(share * nodes) for share in crawls.fractions]
-    masses, spams = [], []
+    values, masses, spams, gains = terrain.values, [], [], []
     for draw in range(crawls.draws):
-        crawl = Exploration(*terrain, crawls.small_edge)
-        crawl.start(draw_seeds(terrain.web, crawls.seed, draw), crawls.endowment)
-        queue = OF_AN_UNKNOWN_WEB[name](crawl, crawls.seed + draw)
+        crawl = Exploration(terrain.web, terrain.links, terrain.truth, crawls.small_edge)
+        seeds = draw_seeds(terrain.web, crawls.seed, draw)
+        crawl.start(seeds, crawls.endowment)
+        if values is not None and name == BY_VALUE:
+            crawl.judge_values(values)
+            queue = queue_of(crawl, "siblings", WEIGHT)
+        else:
+            queue = OF_AN_UNKNOWN_WEB[name](crawl, crawls.seed + draw)
         pages = np.array(fetched(crawl, queue, max(budgets), crawls.at_once), dtype=np.int64)
         masses.append(_sums(terrain.truth[pages], budgets))
         spams.append(_sums(pages >= nodes, budgets) / np.clip(budgets, 1, max(len(pages), 1)))
+        if values is not None:
+            reachable = values.value[_reachable(terrain.links, seeds)].sum()
+            gains.append(_sums(values.value[pages], budgets) / max(reachable, 1e-9))
         progress((draw + 1) / crawls.draws)
-    return _Gathered(np.array(masses), np.array(spams))
+    return _Gathered(np.array(masses), np.array(spams), np.array(gains))
+
+
+def _reachable(links: Links, seeds: Sequence[int]) -> list[int]:
+    """Return the pages to which a path leads from the seeds."""
+    found, ways = set(seeds), list(seeds)
+    while ways:
+        new = [page for page in links[ways.pop()] if page not in found]
+        found.update(new)
+        ways += new
+    return sorted(found)
 
 
 def _sums(values: NDArray[Any], budgets: Sequence[int]) -> Floats:

@@ -416,8 +416,7 @@ class ShardedCrawl:
 # way. `Staleness` makes this translation.
 #
 # agreement   Of the importance on pages that one machine reads, the part on pages that the nodes
-# have
-#             read as well
+#             have read as well
 
 Floats = NDArray[np.float64]
 

@@ -105,8 +105,8 @@ def _numbered(names: list[str]) -> Numbers:
 # trap        each page links to five pages that nothing else links to, endlessly: there are more
 #             pages than any budget can discover
 # entrances   A farm is found by links from ten honest pages, guest books for example. These pages
-# and
-#             their targets in the farm are drawn uniformly. A trap is entered at its first page.
+#             and their targets in the farm are drawn uniformly. A trap is entered at its first
+#             page.
 #
 # A farm may use several hosts: its pages are dealt out to them in turn. All hosts form one site, or
 # each is a site of its own; then they are domains that link to each other.

@@ -60,11 +60,11 @@ Groups = NDArray[np.int32]
 """Group of each page, numbered from 0."""
 
 _BLOCKS = 16
-_FEW_LINKS = 1 << 20
+FEW_LINKS = 1 << 20
 """Up to this number of links the products need no scipy, whose import would take longer."""
 _PURSE_UNITS = (1 << 30) - 1
 """Cash of the purse that measures shares: rounding to atoms costs less than float precision."""
-_KEPT = 0.1
+KEPT = 0.1
 """Part of the small edge that focus cannot spend."""
 
 
@@ -92,7 +92,7 @@ class CashFlow:
     def between(self, importance: Floats, group_of: Groups, groups: int) -> Floats:
         """Return what each group gets from others, as a share of the flow between groups."""
         given = np.zeros(groups)
-        for rows, links in _blocks(self):
+        for rows, links in blocks_of(self):
             starts, targets, parts = self.rows(rows, links)
             counts, givers, takers = np.diff(starts), self.givers[rows], group_of[targets]
             amounts = np.repeat(importance[givers] * self.shares[rows], counts) * parts
@@ -120,7 +120,7 @@ class FlowBuilder:
         self._purse = Ledger(small_edge=small_edge)
         self._purse.endow(self._purse.mint(1), _PURSE_UNITS)
         self._cash = self._purse.cash(0)
-        self._most = 1 - _KEPT * (1 - small_edge(self._cash, 1) / self._cash)
+        self._most = 1 - KEPT * (1 - small_edge(self._cash, 1) / self._cash)
         if self._most >= 1:
             raise ValueError("the small edge must be above 0: without it, cash circulates for ever")
         self._edge = 1.0
@@ -171,6 +171,8 @@ class FlowBuilder:
         handed_on = sum(atoms for _, atoms in credits) / self._cash
         if not handed_on:
             return
+        # A part of the small edge is reserved: focus that would spend it too is scaled down, all
+        # links of the page alike.
         share = min(1.0, self._most / handed_on)
         self._edge = min(self._edge, 1 - share * handed_on)
         if self._parts is None:
@@ -214,8 +216,8 @@ class Refinement:
         `cash` replaces the even dividend that pages hold at first.
         """
         self._flow = flow
-        self._blocks = list(_blocks(flow))
-        self._products = row_products() if flow.links > _FEW_LINKS else by_counting()
+        self._blocks = list(blocks_of(flow))
+        self._products = row_products() if flow.links > FEW_LINKS else by_counting()
         self.rounds = 0
         self._history = np.zeros(flow.pages)
         self._cash = np.full(flow.pages, 1 / flow.pages) if cash is None else cash
@@ -228,6 +230,8 @@ class Refinement:
         handed = np.zeros(self._flow.pages)
         for rows, links in self._blocks:
             self._hand_on(rows, links, start[givers[rows]], handed)
+        # Summed over all pages, x = u + x W says |x| = 1 + |x| * handed, which gives the length of
+        # a lap.
         lap = 1 / max(1 - float(handed.sum()), self._flow.edge)
         self._history[givers] = lap * start[givers]
         self._cash += lap * handed - self._history
@@ -276,7 +280,7 @@ class Refinement:
         self._products.scatter(flow.rows(rows, links), cash * flow.shares[rows], to)
 
 
-def _blocks(flow: CashFlow) -> Iterator[tuple[slice, slice]]:
+def blocks_of(flow: CashFlow) -> Iterator[tuple[slice, slice]]:
     """Yield row ranges with their link ranges, with about equally many links."""
     cuts = np.searchsorted(flow.starts, np.linspace(0, flow.links, _BLOCKS + 1))
     for first, last in pairwise(sorted(set(cuts.tolist()))):

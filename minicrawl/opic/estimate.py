@@ -187,11 +187,14 @@ class Importance:
             return Level()
         birth = 0.0 if self._ledger.is_dealt_anew else max(0.0, 1 - sums.age / read / width)
         offset = birth * (sums.born - sums.held) / read
+        # The floor holds because the virtual page gets at least `_edge` of all cash; above the
+        # ceiling, links would have given less than nothing.
         least = max(offset + self._dividends(sums), (self._edge * flowed + sums.given) / read)
         least = min(least, flowed / read)
         to_links = 1 - (read * least - sums.given) / flowed
         more = to_links * sums.held
         growth = sums.held / max(sums.history_by_distance, _TINY)
+        # The waiting pages cannot gain more than links will hand on.
         if growth * sums.given_by_age > more:
             growth = more / sums.given_by_age
         given = flowed - read * least
@@ -244,6 +247,7 @@ class Importance:
         birth = self._births(first, end)
         age = (ledger.now - self._births_around(first, births, waits)) / TICKS_IN_A_UNIT
         keys = np.frombuffer(ledger.key, dtype=np.int64)[first:end] / UNIT
+        # Only what came within the window counts, as if it had come evenly since the page's birth.
         late = np.minimum(1, self._width / np.maximum(age, _TINY))
         return _Seen(
             history=history / UNIT,

@@ -47,7 +47,7 @@ from minicrawl.opic.money import UNIT
 
 # ================================================================ posted
 #
-# GiftsBetweenHosts that were posted but not yet counted, in the order of posting.
+# Gifts between hosts that were posted but not yet counted, in the order of posting.
 #
 # The result does not depend on when gifts are counted, so those of many plans are counted together
 # by a few array operations.
@@ -153,6 +153,7 @@ class Means:
         relevance = 1.0
         if self.turns > FEWEST_TURNS and self.late < mean:
             relevance = _LEAST_RELEVANCE + (1 - _LEAST_RELEVANCE) * self.late / mean
+        # Within these bounds the order keeps its means: new ones give all groups new keys.
         if (
             abs(mean - self.mean_revealed) <= self.mean_revealed * _SMALL
             and abs(relevance - self.relevance) <= _SMALL_RELEVANCE
@@ -215,7 +216,7 @@ class Round(NamedTuple):
 
 
 class FamilyIncomes:
-    """Income of each family, in units. GiftsBetweenHosts wait until they are added up."""
+    """Income of each family, in units. Gifts between hosts wait until they are added up."""
 
     __slots__ = ("_gifts", "_given", "_joined", "of")
 

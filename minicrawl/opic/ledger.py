@@ -124,6 +124,8 @@ class VirtualPage:
             self.pot += inflow
             return
         purse, read = self.remainder + inflow, pages - unread
+        # Only the dividend needs an even division. The pot keeps every atom, since it is divided
+        # anew whenever an unread page's share is looked at (`Ledger.cash`).
         if not read:
             self.pot += purse
             self.remainder = 0
@@ -288,6 +290,8 @@ class Ledger:
             )
         key, virtual_page = self.key, self.virtual_page
         if not self.flags[page]:
+            # The page leaves the pool of unread pages with its share of the pot. In debt, where it
+            # spends nothing, its key goes to the pot instead.
             virtual_page.pot -= plan.cash - key[page]
             self.unread -= 1
             self.flags[page] = READ
@@ -344,6 +348,7 @@ def restate(ledger: Ledger, importance: NDArray[np.float64]) -> None:
     atoms = np.floor(importance * (ledger.minted * (1 - _FLOAT_ERROR))).astype(np.int64)
     ledger.key[:] = array("q", atoms.tobytes())
     ledger.virtual_page = VirtualPage(ledger.virtual_page.discovery, ledger.virtual_page.focus)
+    # The floors above leave less than one atom a page over, which waits with the virtual page.
     ledger.virtual_page.remainder = ledger.missing()
     ledger.is_dealt_anew = True
     cash = ledger.cash_of_all()
@@ -423,6 +428,8 @@ def _gifts(
     most = loan(ledger, page)
     if not most or gifts == wanted:
         return gifts
+    # The pot is the unread pages' own cash, so it lends to unread pages only. `page` itself is read
+    # once the plan is posted.
     lacking = [
         0 if link == page or ledger.is_read(link) else wish - gift
         for link, wish, gift in zip(links, wanted, gifts, strict=True)
@@ -436,6 +443,7 @@ def loan(ledger: Ledger, page: PageId) -> int:
     if not virtual_page.focus:
         return 0
     if not ledger.is_read(page):
+        # As of the moment after the visit: by then the page has taken its share out of the pot.
         pot -= ledger.cash(page) - ledger.key[page]
         unread -= 1
     return max(0, pot + unread * (UNIT * virtual_page.focus // PARTS)) >> _LOAN_BITS
@@ -613,6 +621,7 @@ class Books:
 
     def apply(self, step: Step) -> list[Plan]:
         """Carry the step out and return the plans that were posted."""
+        # New pages first: the spending of the same step may lead to them.
         if step.born:
             self.ledger.mint(step.born)
         match step.kind:
@@ -651,6 +660,8 @@ class Books:
                 self.ledger.presume(step.spending.links, step.amount)
             case StepKind.TERMS:
                 virtual_page = self.ledger.virtual_page
+                # `discovery` is -1 or more: with 1 added, all three numbers are digits of one
+                # number.
                 edge, others = divmod(step.amount + 1, _EDGE_UNIT)
                 focus, shifted = divmod(others, _FOCUS_UNIT)
                 self.ledger.change_edge(edge)
@@ -685,6 +696,8 @@ class Books:
         if self.forwards.keys().isdisjoint(spending.links):
             return spending
         ends = self._ends(spending.links)
+        # Backwards, so that of several links to one end the first stays. A detour back to the page
+        # itself moves no cash, like any link of a page to itself.
         first = {end: i for i, end in reversed(list(enumerate(ends))) if end != page}
         keep = sorted(first.values())
         return Spending(
@@ -735,18 +748,3 @@ class Books:
             return visit(self.ledger, page, links)
         weights = weights or [1] * len(links)
         return weighted_visit(self.ledger, page, links, weights, focus, idle)
-
-
-# ---------------------------------------------------------------- focus
-
-
-def focus_granted(ledger: Ledger, plan: Plan, spending: Spending) -> tuple[int, int]:
-    """Return what the focused links of a visit wanted on top of their parts, and what they got."""
-    weights = spending.weights or [1] * len(spending.links)
-    total = sum(weights) + spending.idle
-    pot = ledger.small_edge(plan.cash, len(spending.links))
-    parts = [pot * weight // total for weight in weights] if total else []
-    wanted = sum(
-        part * strength // PARTS for part, strength in zip(parts, spending.focus, strict=False)
-    )
-    return wanted, sum(atoms for _, atoms in plan.extras) - sum(parts)

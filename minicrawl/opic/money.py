@@ -16,10 +16,6 @@ PARTS = 1 << 16
 SMALL_EDGE = 0.15
 """Default share of the small edge: PageRank's damping factor of 0.85."""
 
-FOCUS_SHARE = 0.5
-"""Share of a unit, for each unread page, that the virtual page may lend to links on the user's
-topic. More than one unit would leave the other unread pages with nothing."""
-
 SmallEdge = Callable[[int, int], int]
 """Maps (cash, number of links) to the pot."""
 

@@ -314,6 +314,9 @@ class HostQueue:
     def set_front(self, entry: int | None) -> None:
         """Put this entry in the front, or take the host out of it."""
         self.front = entry
+        # Without candidates only a better page than the front matters, so an offer below it costs
+        # one comparison. A host that is not ready accepts no offers at all: `resume` scans its
+        # pages.
         if self._candidates is None:
             if entry is None:
                 entry = _EVERY_PAGE if self.is_ready else _NO_PAGE
@@ -439,7 +442,7 @@ class ByHost:
         self._queues = [HostQueue(eligible) for _ in range(eligible.count_hosts())]
         self._front: list[int] = []
 
-    def born(self, pages: Iterable[int]) -> None:
+    def enqueue(self, pages: Iterable[int]) -> None:
         """Enqueue new pages."""
         keys, host_of = self._eligible.keys, self._eligible.host_of
         for page in pages:
@@ -448,7 +451,7 @@ class ByHost:
             if (entry := queue.offer(page, keys[page])) is not None:
                 self._push(entry)
 
-    def born_many(self, pages: NDArray[np.uint32]) -> None:
+    def enqueue_many(self, pages: NDArray[np.uint32]) -> None:
         """Enqueue new pages, with vectorised keys."""
         hosts, keys = self._eligible.hosts_of(pages), self._eligible.keys_of(pages)
         for page, host, key in _rows(pages, hosts, keys):
@@ -457,7 +460,7 @@ class ByHost:
             if (entry := queue.offer(page, key)) is not None:
                 self._push(entry)
 
-    def wait(self, blocks: Iterable[NDArray[np.uint32]]) -> None:
+    def enqueue_blocks(self, blocks: Iterable[NDArray[np.uint32]]) -> None:
         """Enqueue pages by the million, in ascending order."""
         for block in blocks:
             hosts = self._eligible.hosts_of(block)
@@ -503,6 +506,8 @@ class ByHost:
         while self._front:
             entry = heappop(self._front)
             queue = self._queues[self._eligible.host_of[entry & PAGE]]
+            # Each host has one valid entry, its front; every other entry of its pages is an old
+            # front.
             if entry == queue.front:
                 if self._eligible.is_current(entry):
                     return self._lease(queue, entry & PAGE)
@@ -570,6 +575,7 @@ class ByHost:
             self._push(best)
 
     def _push(self, entry: int) -> None:
+        # Old entries are dropped together: finding one of them in a heap would take a scan.
         heappush(self._front, entry)
         if len(self._front) > 2 * len(self._queues) + _SLACK:
             self._front = [queue.front for queue in self._queues if queue.front is not None]

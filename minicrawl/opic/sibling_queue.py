@@ -372,13 +372,13 @@ class LonePages:
             waits = self._siblings.groups.are_lone(pages) & (flags[pages] == UNREAD)
             yield pages[waits] + _LONE
 
-    def bear(self, new: range) -> None:
+    def enqueue_new(self, new: range) -> None:
         """Enqueue the pages without siblings among these new pages."""
         if len(new) <= _FEW_PAGES:
-            self._hosts.born([LONE + page for page in self._siblings.groups.lone_among(new)])
+            self._hosts.enqueue([LONE + page for page in self._siblings.groups.lone_among(new)])
             return
         pages = np.arange(new.start, new.stop, dtype=np.uint32)
-        self._hosts.born_many(pages[self._siblings.groups.are_lone(pages)] + _LONE)
+        self._hosts.enqueue_many(pages[self._siblings.groups.are_lone(pages)] + _LONE)
 
 
 # ================================================================ groups
@@ -431,9 +431,9 @@ class GroupQueue:
         self.known = self._siblings.known
         flags = np.frombuffer(self._flags, dtype=np.uint8)
         waiting = np.flatnonzero(flags == _WAITING).astype(np.uint32)
-        self.hosts.wait([waiting, *self.lone.among(self.known)])
+        self.hosts.enqueue_blocks([waiting, *self.lone.among(self.known)])
 
-    def bear(self) -> None:
+    def enqueue_new(self) -> None:
         """Enqueue new groups and lone pages."""
         pages = range(self.known, self._siblings.known)
         self.known = pages.stop
@@ -442,8 +442,8 @@ class GroupQueue:
                 self._add_few(new, pages)
             else:
                 self._add(new)
-            self.hosts.born(new)
-        self.lone.bear(pages)
+            self.hosts.enqueue(new)
+        self.lone.enqueue_new(pages)
 
     def _add_few(self, new: range, pages: range) -> None:
         """Add groups whose members are among `pages`, all of which wait."""
@@ -483,6 +483,8 @@ class GroupQueue:
                 return item - LONE
             page = self._best[item]
             if page != _NOT_KNOWN:
+                # The group stays in its queue, ranked by the leased member: no other member is
+                # worth more. The next one is looked for when it is needed, or when the lease ends.
                 self.members.lease(item, page)
                 self._best[item] = _NOT_KNOWN
                 self._offer_again(item)
@@ -562,7 +564,7 @@ class GroupQueue:
             self._best[group] = page
         self._worth[group] = worth
 
-    def let_wait(self, page: PageId) -> None:
+    def enqueue(self, page: PageId) -> None:
         """Enqueue a page that waits and has no lease."""
         group, worth = self._siblings.group_of(page), worth_of(self._siblings, page)
         if group == NO_GROUP:
@@ -580,9 +582,9 @@ class GroupQueue:
         """Enqueue pages after their turn for another one."""
         for page in pages:
             if self._siblings.groups.is_lone(page):
-                self.hosts.born((LONE + page,))
+                self.hosts.enqueue((LONE + page,))
             else:
-                self.let_wait(page)
+                self.enqueue(page)
 
     def _look_through(self, group: int) -> None:
         """Find the best available member; without one the group is held or empty."""
@@ -610,7 +612,7 @@ class GroupQueue:
         self._flags[group] = _WAITING
         self._keys[group] = key_of(factor_of(self._siblings, group), worth)
         if was_empty:
-            self.hosts.born((group,))
+            self.hosts.enqueue((group,))
         else:
             self._offer_again(group)
 
@@ -652,9 +654,9 @@ def _rows(pages: Pages, groups: Numbers, worths: Floats) -> Iterator[tuple[int, 
 # The best page in the sibling order among the ready hosts: exact order.
 #
 # `take` returns a page with the largest factor * worth among the waiting, unleased pages of ready
-# hosts (see `groups`). Newborn pages wait at once, and a turn changes the key of its group at once.
-# Cash given to older pages takes effect every 32 plans: more often at first, after each sixteenth
-# of the plans so far, and in a large crawl after each 8,192nd of them, up to 64 plans.
+# hosts (see `siblings`). Newborn pages wait at once, and a turn changes the key of its group at
+# once. Cash given to older pages takes effect every 32 plans: more often at first, after each
+# sixteenth of the plans so far, and in a large crawl after each 8,192nd of them, up to 64 plans.
 
 PART_AT_FIRST = 16
 
@@ -691,12 +693,12 @@ class ByGroup(GroupQueue):
                 given.extend([page for page, _ in plan.extras])
             self._plans += 1
         if self.known != self._siblings.known:
-            self.bear()
+            self.enqueue_new()
         if paid or self._changes.hosts or self._plans >= self._look_at:
             self.look()
         if paid:
             for page in set(paid) - self.members.leased.keys():
-                self.let_wait(page)
+                self.enqueue(page)
 
     def look(self) -> None:
         """Update the order by everything posted since the last look."""
@@ -717,7 +719,7 @@ class ByGroup(GroupQueue):
     def release(self, page: PageId) -> None:
         """End the page's lease and enqueue it again. The state of its host does not change."""
         self.end_lease(page)
-        self.let_wait(page)
+        self.enqueue(page)
 
     # ------------------------------------------------------------ hosts
 

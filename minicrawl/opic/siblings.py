@@ -30,7 +30,8 @@ u         number of pages of its own host that a page introduced when it was rea
           about its siblings
 F, S      turns of a group's members, and the sum of ln(1 + u) over them
 novelty   new links / links of the introducing page; unknown for a page without ordinary links
-worth     key * hash^-.03 of a page: siblings with equal cash are not all read in a row
+worth     key * hash^-.03 of a page: siblings with equal cash are not all read in a row. A queue
+          by value multiplies it by the factor of the page's level (see `expected_value`)
 factor    ((3 m + S) / ((3 + F) m))^(.2 r) * exp(.1 (novelty of the introducing page - .5)) of a
           group; m is the mean of S for a turn over all pages, and r the relevance. It is 1 for a
           lone page. A family budget limits both
@@ -120,6 +121,15 @@ class Groups:
                 self.turns.append(0)
                 self.revealed.append(0.0)
 
+    def part(self, first: PageId, end: PageId) -> None:
+        """Make the pages that became known last, from id `first` on, lone ones."""
+        while self.at and self.at[-1] >> _HALF >= first:
+            columns = *(getattr(self, name) for name in _COLUMNS), self.members, self.novelty
+            for column in columns:
+                column.pop()
+        for page in range(first, end):
+            self._lone[page >> 3] |= 1 << (page & 7)
+
     def state(self) -> dict[str, bytes]:
         """Return the columns by name."""
         return {name: getattr(self, name).tobytes() for name in _COLUMNS} | {
@@ -166,6 +176,8 @@ class Groups:
     def _search(self, pages: Pages, hosts: Pages) -> Numbers:
         at = np.frombuffer(self.at, dtype=np.uint64)
         found = at.searchsorted(pages.astype(np.uint64) << _HALF | _HOST_BITS, side="right") - 1
+        # A page may introduce one group for each of several hosts. The first search finds the last
+        # of them; the second one finds that of the page's host.
         (wrong,) = (np.frombuffer(self.host, dtype=np.uint32)[found] != hosts).nonzero()
         if len(wrong):
             found[wrong] = at.searchsorted(at[found[wrong]] & _FIRST_BITS | hosts[wrong])
@@ -275,6 +287,8 @@ class Siblings:
         self.changes: OrderChanges | None = None
         """Changes for the attached queue, or None without a queue."""
         self.seeds: set[int] = set()
+        self.levels: bytearray | None = None
+        """Level of each page by its expected value, if the attached queue uses values."""
         self._foretold: dict[int, list[range]] = {}
         self._posted = PostedGifts()
 
@@ -291,6 +305,7 @@ class Siblings:
         new = range(known - step.born, known)
         match step.kind:
             case StepKind.VISIT | StepKind.FORWARD | StepKind.DEAD_END:
+                # The user meant the page that the seed leads to.
                 if state == State.MOVED and step.page in self.seeds:
                     self.vouch(step.spending.links)
                 if waited and state not in _NOT_ASKED:
@@ -309,6 +324,17 @@ class Siblings:
                 self.foretell(step.page, new)
             case StepKind.BORN if new:
                 self.introduce(new)
+            case StepKind.FOREIGN | StepKind.RECEIVE:
+                self._trade(step, known, new)
+
+    def _trade(self, step: Step, known: int, new: range) -> None:
+        """Register pages of other shards, which were born last and never wait here, or pages that
+        another shard made known: nobody here knows the siblings of either.
+        """
+        if step.kind is StepKind.FOREIGN:
+            self.groups.part(step.spending.links[0], known)
+        for page in new:
+            self.introduce(range(page, page + 1))
 
     def introduce(
         self, pages: range, novelty: float = UNKNOWN_NOVELTY, by: PageId | None = None
@@ -333,6 +359,8 @@ class Siblings:
         host = self.host_of[plan.page]
         told = self._foretold.pop(plan.page, ()) if self._foretold else ()
         revealed = own = 0
+        # Pages that became known before the end of the turn are in groups already, but the turn
+        # revealed them all the same.
         for pages in (new, *told):
             revealed += len(pages)
             own += self.host_of[pages.start : pages.stop].count(host)
@@ -447,6 +475,10 @@ _LIFTS = _lifts()
 _LIFT: list[float] = [*_LIFTS.tolist(), *_LIFTS[:MOST_MEMBERS].tolist()]
 """Repeats its beginning, so that the members of any group are one slice."""
 MOST_LIFT = max(_LIFT)
+LEVELS_A_FACTOR, MOST_LEVEL = 16, 255
+"""Levels by which a worth falls to a e-th; the largest level."""
+LEVEL_FACTORS: Floats = np.exp(-np.arange(MOST_LEVEL + 1) / LEVELS_A_FACTOR)
+_FACTOR: list[float] = LEVEL_FACTORS.tolist()
 _NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(NOVELTIES + 1) / NOVELTIES - 0.5))
 _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
 
@@ -455,11 +487,15 @@ _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
 
 
 def worth_of(siblings: Siblings, page: PageId) -> float:
-    return siblings.ledger.key[page] * _LIFT[page & _HASHED]
+    own = siblings.ledger.key[page] * _LIFT[page & _HASHED]
+    return own if siblings.levels is None else own * _FACTOR[siblings.levels[page]]
 
 
 def best_of(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]:
     """Return the best of a few pages with its worth; ties go to the first."""
+    if siblings.levels is not None:
+        most, before = max((worth_of(siblings, page), -page) for page in pages)
+        return most, -before
     keys, most, found = siblings.ledger.key, -inf, pages[0]
     for page in pages:
         own = keys[page] * _LIFT[page & _HASHED]
@@ -470,6 +506,8 @@ def best_of(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]
 
 def best_in_a_row(siblings: Siblings, pages: range) -> tuple[float, PageId]:
     """Return the best of consecutive pages with its worth; at most `MOST_MEMBERS` pages."""
+    if siblings.levels is not None:
+        return best_of(siblings, pages)
     first = pages.start & _HASHED
     found = list(
         map(mul, siblings.ledger.key[pages.start : pages.stop], _LIFT[first : first + len(pages)])
@@ -482,6 +520,8 @@ def worths_of(siblings: Siblings, pages: Pages) -> Floats:
     """Vectorised `worth`."""
     keys = np.frombuffer(siblings.ledger.key, dtype=np.int64)[pages]
     found: Floats = keys * _LIFTS[pages & _HASHED]
+    if siblings.levels is not None:
+        found *= LEVEL_FACTORS[np.frombuffer(siblings.levels, dtype=np.uint8)[pages]]
     return found
 
 
@@ -558,7 +598,7 @@ def page_key(siblings: Siblings, page: PageId) -> int:
 def lone_key(siblings: Siblings, page: PageId) -> int:
     """Return the sort key of a page that is known to be lone."""
     if not siblings.budgets.rounds:  # then all lone pages have factor 1
-        own = siblings.ledger.key[page] * _LIFT[page & _HASHED]
+        own = worth_of(siblings, page)
         return int(min(own * (PARTS * _SCALE), _MOST))
     return key_of(lone_factor(siblings, siblings.host_of[page]), worth_of(siblings, page))
 

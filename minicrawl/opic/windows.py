@@ -208,6 +208,8 @@ class Interpolation:
         row = self._readings.rows.get(page)
         history, read_at = self._readings.at(row, page)
         away = now - read_at
+        # A page that was never read has the history 0 and its birth as the time of its last
+        # reading, so its first reading needs no case of its own.
         left = history * (width - away) // width + cash if away < width else cash * width // away
         self._readings.put(row, page, left, now)
 
@@ -289,10 +291,10 @@ class LastReadings:
         return self._count
 
     def grow(self, count: int, now: int) -> None:
-        self._bear(self._count, now)
+        self._start_run(self._count, now)
         self._count += count
 
-    def _bear(self, first: int, now: int) -> None:
+    def _start_run(self, first: int, now: int) -> None:
         """Start a run of pages born at `now`."""
         if self._born[-1] != now:
             self._first.append(first)
@@ -360,7 +362,7 @@ class LastReadings:
         born = times[unread]
         changes = np.flatnonzero(np.diff(born, prepend=born[:1] - 1))
         for place, now in zip(unread[changes].tolist(), born[changes].tolist(), strict=True):
-            self._bear(self._count + place, now)
+            self._start_run(self._count + place, now)
 
 
 # ================================================================ measured
@@ -593,6 +595,7 @@ class Adaptive:
         else:
             flowed = cash * own // away
         told = flowed * span // own
+        # Squares are compared: integers stay exact, so every machine narrows the same windows.
         if (recent - told) ** 2 > _CHANCE * max(recent, told):
             return recent, span, recent
         return flowed, own, recent

@@ -184,6 +184,8 @@ class Sorter:
         share = self._at_once // max(len(runs), 1) + 1
         heads = [head for run in runs if (head := _Head(run, share)).numbers.size]
         while heads:
+            # No run has an unread number below the last one read of it, so up to the least of these
+            # nothing is missing.
             bound = min(int(head.numbers[-1]) for head in heads)
             some = np.concatenate([head.up_to(bound) for head in heads])
             some.sort()
@@ -391,6 +393,8 @@ class BlockFiles:
         for keys in sorter.in_order():
             for first in range(0, len(keys), at_once):
                 for node, sources in self.links.append(keys[first : first + at_once]):
+                    # Degrees are counted as links are written, stretch by stretch: an array of all
+                    # nodes may not fit into memory.
                     counts = np.bincount(sources)
                     self.degrees.write(node, self.degrees.read(node, len(counts)) + counts)
 
@@ -493,6 +497,8 @@ def _best_behind(files: BlockFiles, count: int, last_node: int, last_score: floa
         is_next = (some < last_score) | is_equal_behind
         nodes = np.concatenate((nodes, first + np.flatnonzero(is_next)))
         scores = np.concatenate((scores, some[is_next]))
+        # A stable sort keeps ties in the order of the nodes, also across the parts read one after
+        # another.
         order = np.argsort(-scores, kind="stable")[:count]
         nodes, scores = nodes[order], scores[order]
     return BestOfBlocks(nodes, scores)

@@ -15,7 +15,7 @@ nodes that reach it in t steps or fewer, and lets all balls grow by a step at a 
 
 memory    two times nodes × 2^b bytes, plus the reversed links; b is the `precision`.
 error     The standard error of a ball is 1.04 / √2^b of its size. Errors of the balls of one node
-          have the same sign, so the error of H is about as large. It is no bound: a third of the
+          have the same sign, so the error of H is about as large. It is not a bound: a third of the
           nodes are off by more.
 
 All scores are shares that sum to 1. Without links all nodes are equal.
@@ -298,9 +298,12 @@ def _by_power(product: Product, start: Vector, stop: _Stop) -> Scores:
     x, change, left, steps = start / start.sum(), inf, inf, 0
     while left > stop.tolerance and steps < stop.most_steps:
         y = product(x)
+        # On a graph of two sides, such as pages and an index that link only to each other, the
+        # iteration would swing between the two for ever; a part of the old vector dampens that.
         y += _SHIFT * y.sum() * x
         y /= y.sum()
         before, change = change, float(np.abs(y - x).sum())
+        # If changes shrink by the same factor from now on, their sum is a geometric series.
         rate = min(change / before, _SLOWEST) if steps else _SLOWEST
         left = change * rate / (1 - rate)
         x, steps = y, steps + 1

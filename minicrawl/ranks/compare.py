@@ -184,7 +184,7 @@ def _summary(errors: Floats) -> RankErrors | None:
 def _remarks(scores: Floats, reference: Floats, ks: Sequence[int]) -> Iterator[str]:
     nodes = len(scores)
     if nodes < _FEWEST:
-        yield f"nodes with a score in both: {nodes}, which is no order"
+        yield f"nodes with a score in both: {nodes}, too few for an order"
     else:
         for name, values in (("first", scores), ("second", reference)):
             if (values == values[0]).all():

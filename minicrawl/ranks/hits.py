@@ -318,7 +318,7 @@ TOLERANCE_COMMUNITIES = 1e-6
 
 _FINER_COMMUNITIES = 0.1  # entries of one sign are known less precisely than all together
 _ROUNDING_COMMUNITIES = 1e-9  # entries of a unit vector up to this have no sign
-_LITTLE = 1e-6  # pages with less than this share of the best are no authorities
+_LITTLE = 1e-6  # pages with less than this share of the best are not authorities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -366,6 +366,8 @@ def by_destroying(
         found = hits(graph, weights, tolerance=TOLERANCE_COMMUNITIES, most_steps=_MOST_STEPS)
         yield Community(number=number, sign="+", hits=found)
         values = found.authorities.values
+        # Only the links to the largest authorities go, not the pages: these may be hubs or
+        # authorities of the next community, too.
         best = np.argsort(-values, kind="stable")[:largest]
         is_left = ~np.isin(graph.targets, best[values[best] > _LITTLE * values.max()])
         graph = with_links(graph, is_left)

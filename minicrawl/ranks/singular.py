@@ -234,6 +234,8 @@ def _without(rest: Vector, rows: Matrix) -> tuple[Vector, float]:
     before = length(rest)
     parts = _taken(rest, rows)
     left = length(rest)
+    # Twice is enough: after one subtraction, rounding may leave parts along the rows that are large
+    # compared with what is left; after two it cannot.
     if left < _CANCELLED * before:
         parts += _taken(rest, rows)
         left = length(rest)
@@ -272,6 +274,8 @@ def _sine(values: Vector, residuals: Vector) -> float:
 def _condense(images: Matrix, seen: Matrix) -> int:
     """Replace all images by the best approximations and the last image; return their number."""
     values, mixtures = np.linalg.eigh(seen)
+    # Starting over from the best approximation alone would lose what the images know of the second
+    # one, and it is the second one that slows the search down.
     best = mixtures[:, : -_KEPT - 1 : -1].T
     for some in stretches(images.shape[1]):
         images[:_KEPT, some] = np.einsum("ki,ij->kj", best, images[:-1, some])

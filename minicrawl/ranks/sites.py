@@ -205,6 +205,7 @@ def with_marked_links(named: NamedGraph, is_kept: NDArray[np.bool_]) -> NamedGra
 
 def first_of_each(keys: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
     """Return a mask of the positions that are among the first `most` with their key."""
+    # Stable, so that links with one key stay in the order of the graph: "first" means known first.
     order = np.argsort(keys, kind="stable")
     in_order = keys[order]
     is_first = np.ones(len(keys), dtype=np.bool_)

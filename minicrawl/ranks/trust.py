@@ -321,6 +321,8 @@ def less_distrust(
     finer = replace(options, tolerance=options.tolerance * _FINER)
     good = trust(graph, seeds, weights, options=finer, tell=part(tell, 0, _HALF))
     turned = None if weights is None else graph.turned(weights)
+    # Against the links: who links to a bad page is responsible for it, and not who is linked from
+    # it.
     ill = trust(graph.reversed(), bad, turned, options=finer, tell=part(tell, _HALF, 1))
     left = np.maximum(good.values - ill.values, 0)
     error = 2 * (good.error_bound + ill.error_bound)

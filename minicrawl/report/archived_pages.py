@@ -7,35 +7,48 @@ words       words in and around the links of archived pages
 
 from __future__ import annotations
 
-import json
+import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache, partial
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 import numpy as np
 
+from minicrawl import plugins
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.archive.record import Answer, RecordKind, key_of, text_of
 from minicrawl.archive.segments import Segments
-from minicrawl.errors import Damaged, TooSlow, UsageError
+from minicrawl.config.parts import FILES
+from minicrawl.errors import Damaged, MinicrawlError, TooSlow, UsageError
 from minicrawl.model import State
 from minicrawl.own_files import refuse_links
 from minicrawl.progress import Progress
 from minicrawl.report.selected_pages import Block, PageSelection, blocks, rows_of
 from minicrawl.report.snapshot import Snapshot, page_of
-from minicrawl.store import tables
+from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.web.encoding import decode
-from minicrawl.web.references import Reference, metas, references, style_references
+from minicrawl.web.references import (
+    LEADS_ON,
+    Reference,
+    manifest_references,
+    metas,
+    references,
+    style_references,
+)
 from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
 from minicrawl.web.robots import Rules
-from minicrawl.web.urls import canonical, resolve_links
-from minicrawl.web.usage import Preference, joined, of_headers, of_meta
+from minicrawl.web.scope import pattern_of
+from minicrawl.web.urls import canonical, origin, resolve_links, split
+from minicrawl.web.usage import PURPOSES, Preference, joined, of_headers, of_markup, of_meta
 from minicrawl.wording import counted, iso
 
 if TYPE_CHECKING:  # reports that show a few links start without the parsers
@@ -49,21 +62,31 @@ if TYPE_CHECKING:  # reports that show a few links start without the parsers
 # requisite  a URL that a page or a stylesheet needs for display
 
 _STYLE, _PAGE = "text/css", ("text/html", "application/xhtml+xml")
+_DRAWING = "image/svg+xml"
+_MANIFEST = ("application/manifest+json", "application/json", "text/json")
+_LEADING_ON = (".css", ".svg", ".webmanifest")
 Needed = Iterator[tuple[str, bool]]
-"""URLs, each with True if it must be a stylesheet."""
+"""URLs, each with True if it must be a stylesheet or a manifest."""
 
 
-def is_style(answer: Answer) -> bool:
-    """Return True if an answer is a stylesheet, or a redirect that may lead to one."""
-    return "location" in answer.headers or _kind(answer)[0] == _STYLE
+def may_lead_on(url: str) -> bool:
+    """Return True if the path of a URL ends like that of a file that needs others."""
+    return urlsplit(url).path.lower().endswith(_LEADING_ON)
 
 
-def needed_by_style(answer: Answer) -> Needed:
-    """Yield the resources that a stylesheet needs, or the target of a redirect."""
+def needed_by_file(answer: Answer) -> Needed:
+    """Yield what a stylesheet, a drawing or a manifest needs, or the target of a redirect."""
+    kind = _kind(answer)[0]
     if (target := answer.headers.get("location")) is not None:
+        # What is behind a redirect may be a stylesheet: its type is not known before its answer is
+        # read, so it counts as one that leads on.
         yield from _resolved([Reference(target, "", "", "style")], answer.url)
-    elif _kind(answer)[0] == _STYLE:
-        yield from _resolved(list(style_references(_text(answer))), answer.url)
+    elif kind == _STYLE:
+        yield from _resolved(style_references(_text(answer)), answer.url)
+    elif kind == _DRAWING:
+        yield from _resolved(references(_text(answer)).assets, answer.url)
+    elif kind in _MANIFEST:
+        yield from _resolved(manifest_references(_text(answer)), answer.url)
 
 
 def needed_by_page(answer: Answer) -> Needed:
@@ -87,13 +110,21 @@ class KeptRequisites:
         self._pages.add(key_of(answer.url))
         self._needed |= {url: None for url, _ in needed_by_page(answer)}
 
+    def add(self, urls: Iterable[str]) -> None:
+        """Add other files that are wanted."""
+        self._needed |= dict.fromkeys(urls)
+
     def answers(self) -> Iterator[Answer]:
         """Yield the archived answers of each requisite, in the order they are needed."""
         done: set[str] = set()
+        # In rounds, since each answer may name further files: a stylesheet imports others, and a
+        # redirect leads on. `done` ends the cycles of stylesheets that import each other.
         while todo := [url for url in self._needed if url not in done]:
             self._needed.clear()
             for url in todo:
                 done.add(url)
+                self.add([f"{origin(url)}/robots.txt"])
+                # A page that another one shows in a frame is in the file already, as a page.
                 if key_of(url) not in self._pages:
                     yield from self._versions(url)
 
@@ -103,7 +134,7 @@ class KeptRequisites:
                 answer = self._archive.answer(row.place)
             except Damaged:  # `minicrawl check` reports it
                 continue
-            self._needed |= {other: None for other, _ in needed_by_style(answer)}
+            self._needed |= {other: None for other, _ in needed_by_file(answer)}
             yield answer
 
 
@@ -115,10 +146,10 @@ def _text(answer: Answer) -> str:
     return decode(answer.body, _kind(answer)[1])[0]
 
 
-def _resolved(found: list[Reference], base: str) -> Needed:
+def _resolved(found: Iterable[Reference], base: str) -> Needed:
     for one in found:
         if (url := canonical(one.written, base)) is not None:
-            yield url, one.kind == "style"
+            yield url, one.kind in LEADS_ON
 
 
 # ================================================================ pages
@@ -128,14 +159,20 @@ def _resolved(found: list[Reference], base: str) -> Needed:
 # Laws: a version is one answer, numbered from 1, oldest first. Versions that the store does not
 # know of are not shown, even if a crawl has already written them.
 
-USAGE = "usage"
-"""Column of what pages may be used for, as JSON; known of pages that were not kept as well."""
+USAGE, PAGE_ID, CRAWL_ORDER, TEXT_HASH = "usage", "page_id", "crawl_order", "text_hash"
+_OF_STORE = frozenset((USAGE, PAGE_ID, CRAWL_ORDER))
+"""Columns that are known of pages that were not kept as well."""
+ALLOW, DENY, UNSET = "allow", "deny", "unset"
 _RULES_REMEMBERED = 1000
-_MAIN_TEXTS = ("main", "markdown")
+MAIN = "main"
+_MAIN_TEXTS = (MAIN, "markdown")
 _PAGES_OF_SITE, _LARGEST_OF_SITE = 200, 1 << 18
 """Pages of a host that texts are learned from, and the characters of the largest of them."""
+_PROCESSES = 2
+"""Processes that make texts: with the one that reads pages they fill two cores."""
 _CONTENTS_AT_ONCE = 8 << 20
 """Characters per block."""
+_FRAME_OF_ITEM = 50
 _ONLY_TEXT = "{} keeps only the text of pages: a web archive needs --keep pages"
 
 
@@ -211,20 +248,52 @@ def markup_of(archive: ArchiveReader, url: str) -> str | None:
     return page.markup if page is not None and page.document is DocumentType.HTML else None
 
 
-def texts_around(archive: ArchiveReader, url: str, moment: float) -> tuple[str, str] | None:
-    """Return the texts of the last version before a moment and of the last one.
+class ComparedTexts(AbstractContextManager["ComparedTexts"]):
+    """Texts of two versions of a page: of both the main text, or of both the whole text."""
 
-    None if that is one version, or if there is none before. Raises `Damaged`.
-    """
-    rows = archive.versions(url)
-    before, last = last_page([row for row in rows if row.at < moment]), last_page(rows)
-    if not before or before == last:
-        return None
-    old, new = (
-        PageVersion(archive.answer(rows[number - 1].place), number, len(rows)).text
-        for number in (before, last)
-    )
-    return old, new
+    def __init__(self, snapshot: Snapshot, archive: ArchiveReader) -> None:
+        self._archive, self._made = archive, None
+        if MAIN in plugins.entry_points(plugins.PARSERS):
+            from minicrawl.report.page_texts import PageTexts
+
+            self._made = PageTexts([MAIN], partial(pages_of_site, snapshot, archive))
+
+    def __exit__(self, *error: object) -> None:
+        if self._made is not None:
+            self._made.__exit__(*error)
+
+    def around(self, url: str, moment: float) -> tuple[str, str] | None:
+        """Return the texts of the last version before a moment and of the last one.
+
+        None if that is one version, or if there is none before. Raises `Damaged`.
+        """
+        rows = self._archive.versions(url)
+        before, last = last_page([row for row in rows if row.at < moment]), last_page(rows)
+        if not before or before == last:
+            return None
+        old, new = (
+            PageVersion(self._archive.answer(rows[number - 1].place), number, len(rows))
+            for number in (before, last)
+        )
+        whole = old.text, new.text
+        # Most pages that were read again have the same words, and need no main text.
+        if whole[0].split() == whole[1].split():
+            return whole
+        mains = self._main_of(old), self._main_of(new)
+        return (mains[0], mains[1]) if mains[0] and mains[1] else whole
+
+    def _main_of(self, page: PageVersion) -> str | None:
+        """Return the main text, or None if it cannot be told."""
+        if self._made is None:
+            return None
+        try:
+            found = made_texts(page, self._made)
+        except TooSlow:
+            return None
+        except MinicrawlError:  # what makes it is not installed
+            self._made = None
+            return None
+        return found[0] if found else None
 
 
 @contextmanager
@@ -252,7 +321,7 @@ def version(
         chosen = number or _last_at(url, rows, at)
         if chosen > len(rows):
             known = counted(len(rows), "version")
-            raise UsageError(f"{url} has {known}: there is none with number {chosen}")
+            raise UsageError(f"{url} has {known}: there is no version {chosen}")
         try:
             return PageVersion(archive.answer(rows[chosen - 1].place), chosen, len(rows))
         except Damaged as error:
@@ -319,14 +388,18 @@ def _why_not_kept(snapshot: Snapshot, url: str) -> str:
 
 
 class PermittedPages:
-    """Leaves out pages that may not be used for a purpose, and counts them."""
+    """Leaves out pages that may not be used for a purpose, if one is given, and counts them.
 
-    def __init__(self, snapshot: Snapshot, purpose: str) -> None:
-        self._snapshot, self._purpose = snapshot, purpose
+    `counts` has the answers of the pages that are left, by purpose.
+    """
+
+    def __init__(self, snapshot: Snapshot, purpose: str | None) -> None:
+        self._snapshot, self.purpose = snapshot, purpose
         self.denied = 0
+        self.counts = {one: dict.fromkeys((ALLOW, DENY, UNSET), 0) for one in PURPOSES}
 
     def of(self, found: Iterable[Block]) -> Iterator[Block]:
-        """Yield the blocks without the rows of such pages."""
+        """Yield the blocks without the rows of pages that may not be used so."""
         usage = UsageOfPages(self._snapshot)
         with kept_pages(self._snapshot) as archive:
             for block in found:
@@ -340,11 +413,17 @@ class PermittedPages:
                     yield {name: [values[at] for at in places] for name, values in block.items()}
 
     def _is_permitted(self, said: Mapping[str, Preference]) -> bool:
-        return self._purpose not in said or said[self._purpose].allowed
+        # A site that says nothing forbids nothing: only a stated refusal leaves a page out.
+        wanted = None if self.purpose is None else said.get(self.purpose)
+        if wanted is not None and not wanted.allowed:
+            return False
+        for purpose, counts in self.counts.items():
+            counts[_answer(said.get(purpose))["answer"]] += 1
+        return True
 
 
 class UsageOfPages:
-    """What pages may be used for, as their sites say in robots.txt, headers and markup."""
+    """Permitted uses of pages, as their sites state them in robots.txt, headers and markup."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -357,8 +436,16 @@ class UsageOfPages:
         if page is not None:
             found += of_headers(page.answer.headers)
             if page.document is DocumentType.HTML:
-                found += of_meta(metas(page.markup))
+                markup = page.markup
+                found += (*of_meta(metas(markup)), *of_markup(markup, page.answer.url))
         return joined(found)
+
+    def files_for_crawlers(self, url: str) -> Iterator[str]:
+        """Yield the robots.txt of the page's host, and the sitemaps that it names."""
+        base = f"{origin(url)}/"
+        yield f"{base}robots.txt"
+        rules = self._rules(int(self._snapshot.host_of[page_of(self._snapshot, url)]))
+        yield from filter(None, (canonical(one, base) for one in rules.sitemaps))
 
     def _read_rules(self, host: int) -> Rules:
         row = tables.host(self._snapshot.connection, host)
@@ -375,16 +462,22 @@ def captures(
     """Yield all versions of the selected pages, most important page first.
 
     Damaged versions are skipped and reported to `warn`. Resources that the pages need come last, if
-    the crawl archived them.
+    the crawl archived them, with the robots.txt and the sitemaps of their hosts.
     """
     from minicrawl.archive.warc import capture_of
 
-    has_requisites = bool(tables.settings(snapshot.connection).get("requisites"))
+    settings = tables.settings(snapshot.connection)
+    has_requisites, types = bool(settings.get("requisites")), settings.get("types")
+    has_files = isinstance(types, list | tuple) and FILES in types
+    usage, hosts = UsageOfPages(snapshot), set[str]()
     with kept_pages(snapshot) as archive:
         requisites = KeptRequisites(archive)
         found = blocks(snapshot, selection, tell=tell)
         for block in found if permitted is None else permitted.of(found):
             for row in rows_of(block):
+                if (host := origin(row.url)) not in hosts:
+                    hosts.add(host)
+                    requisites.add(usage.files_for_crawlers(row.url))
                 for version in archive.versions(row.url):
                     try:
                         answer = archive.answer(version.place)
@@ -402,7 +495,28 @@ def captures(
                     )
                     if has_requisites:
                         requisites.add_page(answer)
+                    if has_files:
+                        requisites.add(_linked_files(snapshot, answer))
         yield from map(capture_of, requisites.answers())
+
+
+def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
+    """Return the facts of a crawl that a web archive begins with."""
+    from minicrawl.archive.warc import MOST_SEEDS, crawl_facts
+
+    connection = snapshot.connection
+    return crawl_facts(tables.settings(connection), *questions.first_seeds(connection, MOST_SEEDS))
+
+
+def _linked_files(snapshot: Snapshot, answer: Answer) -> Iterator[str]:
+    """Yield the files that a page links to."""
+    if _kind(answer)[0] in _PAGE:
+        found = references(_text(answer))
+        base = canonical(found.base, answer.url) if found.base else None
+        for url, _ in _resolved(found.links, base or answer.url):
+            page = questions.find(snapshot.connection, *split(url))
+            if page is not None and snapshot.states[page] == State.TYPE:
+                yield url
 
 
 def with_contents(
@@ -418,27 +532,59 @@ def with_contents(
         return
     from minicrawl.report.page_texts import PageTexts
 
-    made = [name for name in names if name not in CONTENTS and name != USAGE]
-    usage = UsageOfPages(snapshot)
-    with (
-        kept_pages(snapshot) as archive,
-        PageTexts(made, partial(pages_of_site, snapshot, archive)) as texts,
-    ):
+    texts_in_columns = {name for name in names if name not in CONTENTS and name not in _OF_STORE}
+    texts_in_columns.discard(TEXT_HASH)
+    if TEXT_HASH in names and MAIN in plugins.entry_points(plugins.PARSERS):
+        texts_in_columns.add(MAIN)
+    made, of_store = sorted(texts_in_columns), _StoreColumns(snapshot, names)
+    with kept_pages(snapshot) as archive, ExitStack() as stack:
+        sample = partial(pages_of_site, snapshot, archive)
+        makers = [stack.enter_context(PageTexts(made, sample)) for _ in range(_PROCESSES)]
         for block in found:
-            start, size, contents = 0, 0, list[list[str | None]]()
-            for stop, url in enumerate(block["url"], start=1):
-                page = _whole_version(archive, url, warn)
-                of_page = _made_texts(texts, page, warn)
-                if USAGE in names:
-                    of_page[USAGE] = _usage_as_text(usage.of(url, page))
+            start, size, contents = 0, 0, list[list[Content | None]]()
+            pages = ((url, _whole_version(archive, url, warn)) for url in block["url"])
+            for stop, ((url, page), texts) in enumerate(_with_texts(pages, makers, warn), start=1):
+                of_page: dict[str, Content | None] = {**texts}
+                if TEXT_HASH in names and page is not None:
+                    of_page[TEXT_HASH] = _text_hash(of_page.get(MAIN), page)
+                of_page |= of_store.of(url, page)
                 contents.append(
                     [of_page[name] if name in of_page else _content(name, page) for name in names]
                 )
-                size += sum(len(content or "") for content in contents[-1])
+                size += sum(map(_size, contents[-1]))
                 if size >= _CONTENTS_AT_ONCE or stop == len(block["url"]):
                     part = {name: values[start:stop] for name, values in block.items()}
                     yield part | dict(zip(names, zip(*contents, strict=True), strict=True))
                     start, size, contents = stop, 0, []
+
+
+class _StoreColumns:
+    """Columns that the store knows, also of pages that were not kept."""
+
+    def __init__(self, snapshot: Snapshot, names: Sequence[str]) -> None:
+        self._snapshot, self._names = snapshot, _OF_STORE & set(names)
+        self._usage = UsageOfPages(snapshot)
+        self._order = np.zeros(len(snapshot) if CRAWL_ORDER in self._names else 0, dtype=np.int64)
+        if len(self._order):
+            read = questions.pages_by_first_reading(snapshot.connection)
+            self._order[read] = np.arange(1, len(read) + 1)
+
+    def of(self, url: str, page: PageVersion | None) -> dict[str, Content | None]:
+        """Return the columns of the page at a URL."""
+        found: dict[str, Content | None] = {}
+        if USAGE in self._names:
+            found[USAGE] = _told_usage(self._usage.of(url, page))
+        if self._names & {PAGE_ID, CRAWL_ORDER}:
+            number = page_of(self._snapshot, url)
+            found[PAGE_ID] = number
+            found[CRAWL_ORDER] = int(self._order[number]) or None if len(self._order) else None
+        return found
+
+
+def _text_hash(main: Content | None, page: PageVersion) -> str:
+    """Return a hash of the main text; of the whole text if there is no main text."""
+    text = main if isinstance(main, str) and main else page.text
+    return sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def _whole_version(
@@ -458,9 +604,19 @@ def made_texts(page: PageVersion, texts: PageTexts) -> Sequence[str] | None:
     """
     if page.answer.kind is RecordKind.TEXT:
         return None
+    _begin_texts(page, texts)
+    return _finished_texts(page, texts)
+
+
+def _begin_texts(page: PageVersion, texts: PageTexts) -> None:
+    is_page = page.document is DocumentType.HTML
+    texts.begin(page.markup if is_page else f"<pre>{escape(page.text)}</pre>", page.answer.url)
+
+
+def _finished_texts(page: PageVersion, texts: PageTexts) -> Sequence[str]:
+    made = texts.finish(page.answer.url)
     if page.document is DocumentType.HTML:
-        return texts.of(page.markup, page.answer.url)
-    made = texts.of(f"<pre>{escape(page.text)}</pre>", page.answer.url)
+        return made
     return [
         page.text if name in _MAIN_TEXTS else text
         for name, text in zip(texts.names, made, strict=True)
@@ -483,6 +639,8 @@ def pages_of_site(snapshot: Snapshot, archive: ArchiveReader, host: str) -> list
     """Return the markup of up to 200 pages of a host, evenly among those that were read."""
     numbers = [number for number, name in enumerate(snapshot.hosts) if name == host]
     pages = np.flatnonzero(np.isin(snapshot.host_of, numbers) & snapshot.was_read)
+    # Evenly, because pages that were found together are alike: the first 200 of a host would often
+    # be of one section.
     chosen = pages[:: len(pages) // _PAGES_OF_SITE + 1]
     found: list[str] = []
     for url in map(snapshot.url, chosen.tolist()):
@@ -492,28 +650,67 @@ def pages_of_site(snapshot: Snapshot, archive: ArchiveReader, host: str) -> list
     return found
 
 
-def _made_texts(
-    texts: PageTexts, page: PageVersion | None, warn: Callable[[str], None]
-) -> dict[str, str | None]:
-    """Return the texts by name; those of a page that takes too long are None."""
-    none = dict.fromkeys(texts.names)
-    if page is None or not none:
-        return none
-    try:
-        found = made_texts(page, texts)
-    except TooSlow as error:
-        warn(f"{page.answer.url}: {error}")
-        return none
-    return none if found is None else dict(zip(texts.names, found, strict=True))
+OfPage = tuple[str, PageVersion | None]
 
 
-def _usage_as_text(said: Mapping[str, Preference]) -> str:
-    return json.dumps(
-        {one.purpose: {"allowed": one.allowed, "where": one.where} for one in said.values()}
-    )
+def _with_texts(
+    found: Iterable[OfPage], makers: Sequence[PageTexts], warn: Callable[[str], None]
+) -> Iterator[tuple[OfPage, dict[str, str | None]]]:
+    """Yield the pages with their texts by name; those of a page that takes too long are None.
+
+    Each process makes the texts of one page while the next pages are read.
+    """
+    under_way: deque[tuple[OfPage, PageTexts, str | None]] = deque()
+    for number, one in enumerate(found):
+        if len(under_way) == len(makers):
+            yield _taken(*under_way.popleft(), warn)
+        texts, refused = makers[number % len(makers)], None
+        page = one[1]
+        if not texts.names or page is None or page.answer.kind is RecordKind.TEXT:
+            refused = ""
+        else:
+            try:
+                _begin_texts(page, texts)
+            except TooSlow as error:
+                refused = str(error)
+        under_way.append((one, texts, refused))
+    while under_way:
+        yield _taken(*under_way.popleft(), warn)
 
 
-def _content(name: str, page: PageVersion | None) -> str | None:
+def _taken(
+    one: OfPage, texts: PageTexts, refused: str | None, warn: Callable[[str], None]
+) -> tuple[OfPage, dict[str, str | None]]:
+    url, page = one
+    if refused is None and page is not None:
+        try:
+            return one, dict(zip(texts.names, _finished_texts(page, texts), strict=True))
+        except TooSlow as error:
+            refused = str(error)
+    if refused:
+        warn(f"{url}: {refused}")
+    return one, dict.fromkeys(texts.names)
+
+
+def _size(content: Content | None) -> int:
+    """Return the characters of a value; items of lists have some more for their frame."""
+    if isinstance(content, list):
+        return sum(_FRAME_OF_ITEM + len(str(value)) for one in content for value in one.values())
+    return len(content) if isinstance(content, str) else _FRAME_OF_ITEM
+
+
+def _told_usage(said: Mapping[str, Preference]) -> dict[str, object]:
+    """Return an answer for each purpose: allow, deny or unset, and where it was said."""
+    return {purpose: _answer(said.get(purpose)) for purpose in PURPOSES}
+
+
+def _answer(one: Preference | None) -> dict[str, str]:
+    if one is None:
+        return {"answer": UNSET, "where": ""}
+    return {"answer": ALLOW if one.allowed else DENY, "where": one.where}
+
+
+def _content(name: str, page: PageVersion | None) -> Content | None:
     """Return a column's value, or None if it is unknown.
 
     Of a page of which only the text was archived, every other column is unknown.
@@ -523,26 +720,44 @@ def _content(name: str, page: PageVersion | None) -> str | None:
     return CONTENTS[name](page)
 
 
-def _links(page: PageVersion) -> str:
+def _links(page: PageVersion) -> list[dict[str, object]]:
+    """Return the links in their order; those of documents other than HTML have no rel."""
     from minicrawl.report.page_texts import read_pdf
     from minicrawl.web.documents import parse_document
 
     answer = page.answer
+    if page.document is DocumentType.HTML:
+        found = references(page.markup)
+        base = canonical(found.base, answer.url) if found.base else None
+        resolved = ((canonical(one.written, base or answer.url), one) for one in found.links)
+        return [{"url": url, "text": one.text, "rel": one.rel} for url, one in resolved if url]
+    urls: Iterable[str]
     if page.document is DocumentType.PDF:
-        return "\n".join(resolve_links(read_pdf(answer.body).links, answer.url))
-    return "\n".join(parse_document(answer.body, answer.url, answer.headers, types=ALL).links)
+        urls = resolve_links(read_pdf(answer.body).links, answer.url)
+    else:
+        urls = parse_document(answer.body, answer.url, answer.headers, types=ALL).links
+    return [{"url": url, "text": "", "rel": ""} for url in urls]
 
 
-def _headings(page: PageVersion) -> str:
+def _headings(page: PageVersion) -> list[dict[str, object]]:
+    """Return the headings in their order; those of Markdown have no level."""
     from minicrawl.web.documents import read_markdown
     from minicrawl.web.references import headings
 
     match page.document:
         case DocumentType.HTML:
-            return "\n".join(headings(page.markup))
+            return [one._asdict() for one in headings(page.markup)]
         case DocumentType.MARKDOWN:
-            return "\n".join(read_markdown(page.markup).headings)
-    return ""
+            return [{"level": None, "text": one} for one in read_markdown(page.markup).headings]
+    return []
+
+
+def _robots(page: PageVersion) -> str:
+    """Return the directives for robots of a page: of its header, then of its markup."""
+    said = [page.answer.headers.get("x-robots-tag", "")]
+    if page.document is DocumentType.HTML:
+        said += [content for name, content in metas(page.markup) if name == "robots"]
+    return ", ".join(filter(None, said))
 
 
 def _language(page: PageVersion) -> str:
@@ -551,19 +766,31 @@ def _language(page: PageVersion) -> str:
     return language(page.markup) if page.document is DocumentType.HTML else ""
 
 
-CONTENTS: dict[str, Callable[[PageVersion], str]] = {
+Content = str | int | list[dict[str, object]] | dict[str, object]
+"""Value of a column of contents."""
+
+CONTENTS: dict[str, Callable[[PageVersion], Content]] = {
     "text": lambda page: page.text,
     "html": lambda page: page.markup,
     "headings": _headings,
     "lang_declared": _language,
     "links": _links,
+    "content_type": lambda page: _kind(page.answer)[0],
+    "bytes": lambda page: len(page.answer.body),
+    "robots": _robots,
 }
-"""Content columns by name; lists have one item per line."""
+"""Content columns by name."""
+
+
+def keys_of_type(archive: ArchiveReader, media_type: str) -> set[int]:
+    """Return the keys of the URLs with answers of a media type, such as `image/*`."""
+    fits = re.compile(pattern_of(media_type.lower())).match
+    return archive.keys_of(lambda head: fits(_kind(head)[0]))
 
 
 def keys_of_best(snapshot: Snapshot, count: int) -> set[int]:
     """Return the archive keys of the most important pages."""
-    found = blocks(snapshot, PageSelection(count=count, noindex=True))
+    found = blocks(snapshot, PageSelection(count=count))
     return {key_of(row.url) for block in found for row in rows_of(block)}
 
 
@@ -588,7 +815,7 @@ def folder_of(store: Path, folder: Path | None) -> Path:
                 raise UsageError(f"{place} is gone, with all pages that were kept")
         raise UsageError(f"no pages are kept in {place}")
     if folder and not Segments(folder).numbers():
-        raise UsageError(f"{folder} is no archive, or has lost its files segment-*.pages")
+        raise UsageError(f"{folder} is not an archive, or has lost its files segment-*.pages")
     return place
 
 
@@ -604,8 +831,8 @@ def _last_at(url: str, rows: list[IndexRow], at: float | None) -> int:
 #
 # Words in and around links, from the last archived version of each page.
 #
-# Laws: the context of a link is 50 characters on either side, as for `crawl --focus-words`. A page
-# that was archived without markup, or is damaged, has no words.
+# Laws: the context of a link is 50 characters on either side. A page that was archived without
+# markup, or is damaged, has no words.
 
 WITH_WORDS = int(DocumentType.HTML | DocumentType.MARKDOWN)
 """Types of documents whose links have words."""

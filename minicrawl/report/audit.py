@@ -87,6 +87,8 @@ def audit(path: Path, tell: Progress = lambda _share: None) -> Audit:
 
 def _check_store(path: Path, found: Audit, tell: Progress) -> None:
     with reading(path) as connection:
+        # The first check with a finding is the last one: those after it rely on what it checks, and
+        # would report a thousand consequences of one cause, or not end.
         for number, (name, check) in enumerate(_CHECKS.items()):
             tell(_SHARE_BEFORE_REPLAY * number / len(_CHECKS))
             _run(name, partial(check, connection, path), found)
@@ -105,9 +107,11 @@ def _run(name: str, check: Callable[[], Iterator[str]], found: Audit) -> None:
     found.checked.append(name)
     problems = check()
     try:
+        # A few problems tell what is wrong; a damaged column would yield one for each page.
         found.wrong += [f"{name}: {problem}" for problem in islice(problems, _SHOWN)]
         if next(problems, None):
             found.wrong.append(f"{name}: and more")
+    # A check may stumble over values that no code expects: that, too, is a finding.
     except (MinicrawlError, *NONSENSE) as error:
         found.wrong.append(f"{name}: {error}")
 
@@ -130,6 +134,7 @@ def _values(connection: tables.Connection, _path: Path) -> Iterator[str]:
 
 def _ids(connection: tables.Connection, _path: Path) -> Iterator[str]:
     for table in _DENSE:
+        # Ids are the indices of all arrays of pages: a gap would shift every page behind it.
         count, least, greatest = questions.extent(connection, table)
         if (least, greatest) != (0, count - 1):
             yield f"{table} has {counted(count, 'row')} with ids from {least} to {greatest}"
@@ -208,6 +213,8 @@ def _books(connection: tables.Connection, path: Path) -> Iterator[str]:
     if missing := ledger.missing():
         yield f"{counted(missing, 'atom')} of cash missing"
     keys = np.frombuffer(ledger.key, dtype=np.int64)
+    # A page that was read has its key and all dividends as cash (`opic.ledger`), so only a key
+    # below -D is a debt. An unread page has no dividends to fall back on.
     floors = np.where(
         np.frombuffer(ledger.flags, dtype=np.uint8) & READ, -ledger.virtual_page.dividend, 0
     )
@@ -319,6 +326,9 @@ def differences(
 
     Pass `has_cash=False` for a gathered store, whose steps say nothing about cash.
     """
+    # The replay applies the steps with the code of the crawl. A second implementation would be more
+    # independent, but would have to repeat each rule of the ledger, to the atom; and what it is to
+    # find is a damaged store, not a wrong rule.
     replayed, last = Frontier(loaded.terms, partial(tables.spending, connection)), loaded.last_seq
     try:
         for row in tables.steps_after(connection, 0):

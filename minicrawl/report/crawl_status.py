@@ -27,8 +27,8 @@ import numpy as np
 from minicrawl import plugins
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.errors import MinicrawlError
-from minicrawl.frontier.importance import converges_anew
-from minicrawl.graph.outline import DegreeDistribution, Outline
+from minicrawl.frontier.importance import converges_anew, gathered_now
+from minicrawl.graph.outline import BowTie, DegreeDistribution, Outline
 from minicrawl.model import (
     READ_STATES,
     STANDS_FOR_ANOTHER,
@@ -50,7 +50,7 @@ from minicrawl.store.derived import (
     OPIC,
     RankRow,
     append_sample,
-    gathered,
+    guaranteed,
     kept_samples,
     rank_row,
     reading_beside,
@@ -80,8 +80,10 @@ _STORE = "--store"
 class Status:
     """Figures as of the last commit. The importance is updated from time to time.
 
-    The error factor is M / G. `importance_gathered` is that of the converged importance if it
-    includes all steps, otherwise an estimate.
+    The error factor is M / G. `importance_gathered` is the share of the importance of readable
+    pages that is on pages read, by converged importance if that includes all steps, otherwise by
+    the crawl's estimate. `importance_guaranteed` is a lower bound of another
+    one, PageRank with jumps to the seeds alone, as of the last time the importance converged.
     """
 
     pages_known: int
@@ -99,6 +101,7 @@ class Status:
     g: float | None
     error_factor: float | None
     importance_gathered: float | None
+    importance_guaranteed: float | None
     convergence: Convergence | None
     store_bytes: int
     beside_bytes: Counts  # sizes of the files beside the store, by suffix
@@ -113,20 +116,28 @@ class Status:
 def status(path: Path) -> Status:
     """Return the status of a store, which a crawl may be writing."""
     with reading(path) as connection, reporting_damage(path):
-        found = _status(path, connection, _converged(path, connection))
+        found = _status(path, connection, *_converged(path, connection))
     others, name = files_of(path)[:-1], real_path(path).name
     sizes = {file.name.removeprefix(name): bytes_of(file) for file in others}
     return replace(found, beside_bytes=sizes)
 
 
-def _converged(path: Path, connection: tables.Connection) -> RankRow | None:
-    """Return the converged ranks on which the shown importance is based, or None."""
+def _converged(path: Path, connection: tables.Connection) -> tuple[RankRow | None, float | None]:
+    """Return the converged ranks on which the shown importance is based, and what is guaranteed."""
     with reading_beside(path, connection) as derived:
         row = rank_row(derived, OPIC)
-    return Snapshot(path, connection).converged if converges_anew(row, connection) else row
+    if converges_anew(row, connection):
+        snapshot = Snapshot(path, connection)
+        return snapshot.converged, snapshot.guaranteed
+    return row, None if row is None else guaranteed(row, connection)
 
 
-def _status(path: Path, connection: tables.Connection, converged: RankRow | None) -> Status:
+def _status(
+    path: Path,
+    connection: tables.Connection,
+    converged: RankRow | None,
+    proven: float | None,
+) -> Status:
     counters = tables.counters(connection)
     counted = {name: number for name, number in counters.items() if isinstance(number, int | float)}
     pages = _pages_by_state(counters)
@@ -151,7 +162,8 @@ def _status(path: Path, connection: tables.Connection, converged: RankRow | None
         found_per_fetch=known / fetched if fetched else None,
         g=g,
         error_factor=minted / recorded if minted and recorded else None,
-        importance_gathered=_gathered(converged, found) or counted.get(tables.GATHERED),
+        importance_gathered=gathered_now(converged, connection),
+        importance_guaranteed=proven,
         convergence=found,
         store_bytes=path.stat().st_size,
         beside_bytes={},
@@ -175,12 +187,6 @@ def _command(counters: Mapping[str, object], path: Path) -> str | None:
 def _without_store(words: list[str]) -> list[str]:
     pairs = pairwise(("", *words))
     return [word for before, word in pairs if not word.startswith(_STORE) and before != _STORE]
-
-
-def _gathered(converged: RankRow | None, found: Convergence | None) -> float | None:
-    if converged is None or found is None or found.steps_since:
-        return None
-    return gathered(converged)
 
 
 def _pages_by_state(counters: Mapping[str, object]) -> dict[State, int] | None:
@@ -356,6 +362,8 @@ class Sample:
             degrees = dict(outline[name])
             bins = tuple((int(least), int(pages)) for least, pages in degrees["bins"])
             outline[name] = DegreeDistribution(**degrees | {"bins": bins})
+        if outline.get("bow_tie"):
+            outline["bow_tie"] = BowTie(**outline["bow_tie"])
         bases = {name: Basis(known[name]) for name in ("basis", "distances_basis")}
         return cls(**known | bases | {"outline": Outline(**outline)})
 
@@ -440,6 +448,8 @@ def shown_sample(
 @contextmanager
 def sampling_beside(store: Path, graph_of: str) -> Iterator[SamplingProcess]:
     """Run a sampling process beside a crawl, which never waits for it. It is killed on exit."""
+    # In a session of its own: Ctrl-C in the terminal reaches the crawl alone, and the process lives
+    # to take the last sample. It ends when its standard input does, however the crawl ends.
     arguments = [sys.executable, "-c", COMMAND, str(store), graph_of]
     with Popen(
         arguments, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
@@ -570,6 +580,8 @@ class RequestHistory:
         for row in found:
             self._add(row.span, (row.requests, row.failed, row.wire_bytes))
             self._last = max(self._last, row.last)
+        # Neighbours are merged, rather than the oldest spans dropped: the curve keeps its whole
+        # length and only becomes coarser.
         while len(self._spans) > MOST_SPANS:
             self._width_s *= 2
             spans, self._spans = self._spans, {}

@@ -14,12 +14,12 @@ import csv
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import count
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, BinaryIO
 from xml.sax.saxutils import escape
 
@@ -29,7 +29,9 @@ from minicrawl import plugins
 from minicrawl.errors import UsageError
 from minicrawl.own_files import replacing, scratch
 from minicrawl.plugins import Registry
+from minicrawl.report.graph_folder import FOLDER
 from minicrawl.report.selected_pages import COLUMNS, LINK_COLUMNS, Block, Drawing
+from minicrawl.web.usage import PURPOSES
 from minicrawl.wording import all_harmless, visible
 
 # ================================================================ rows
@@ -49,8 +51,20 @@ _TYPES = {
     "first_fetched": "TIMESTAMPTZ",
     "last_fetched": "TIMESTAMPTZ",
     "weight": "BIGINT",
+    "value": "DOUBLE",
+    "page_id": "BIGINT",
+    "crawl_order": "BIGINT",
+    "bytes": "BIGINT",
+    "noindex": "BOOLEAN",
 }
 """SQL types; the other columns of COLUMNS and LINK_COLUMNS are text."""
+_ANSWER = 'STRUCT("answer" VARCHAR, "where" VARCHAR)'
+_NESTED = {
+    "headings": "STRUCT(level SMALLINT, text VARCHAR)[]",
+    "links": "STRUCT(url VARCHAR, text VARCHAR, rel VARCHAR)[]",
+    "usage": f"STRUCT({', '.join(f'{json.dumps(one)} {_ANSWER}' for one in PURPOSES)})",
+}
+"""SQL types of columns of lists and structs, which reach DuckDB as JSON."""
 _COPY = """
 COPY (FROM read_parquet(?) UNION ALL BY NAME SELECT NULL AS "{}" WHERE random() > 1)
 TO ? (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE_BYTES {})
@@ -67,8 +81,14 @@ def write_parquet(
     file: BinaryIO,
     columns: Sequence[str] = COLUMNS,
     row_group_bytes: int = ROW_GROUP_BYTES,
+    most_bytes: int | None = None,
+    types: Mapping[str, str] | None = None,
 ) -> None:
-    """Write Parquet, block by block; times are timestamps in UTC."""
+    """Write Parquet, block by block; times are timestamps in UTC.
+
+    No further block is taken when the file has about `most_bytes`. `types` are SQL types of columns
+    that are not those of pages and links.
+    """
     try:
         import duckdb
     except ImportError as error:
@@ -76,7 +96,7 @@ def write_parquet(
             "Parquet needs the package duckdb: install minicrawl[parquet], or export .csv"
         ) from error
     memory = max(_LEAST_MEMORY, _MEMORY_OF_GROUP * row_group_bytes)
-    typed = ", ".join(f'CAST("{name}" AS {_type(name)}) AS "{name}"' for name in columns)
+    typed = ", ".join(f'{_cast(name, types or {})} AS "{name}"' for name in columns)
     none = ", ".join(f'NULL AS "{name}"' for name in columns)
     with scratch("parquet") as folder:
         config: dict[str, str | bool | int | float | list[str]] = {
@@ -86,14 +106,17 @@ def write_parquet(
             "temp_directory": str(folder),
         }
         with duckdb.connect(config=config) as database:
-            parts = [str(folder / "0.parquet")]
+            parts, written = [str(folder / "0.parquet")], 0
             empty = f"SELECT {typed} FROM (SELECT {none}) WHERE false"
             database.execute(f"COPY ({empty}) TO ? (FORMAT parquet)", parts)
             for block in blocks:
                 parts.append(str(folder / f"{len(parts)}.parquet"))
                 database.register("block", _as_arrays(block))
-                part = f"COPY (SELECT {typed} FROM block) TO ? (FORMAT parquet)"
+                part = f"COPY (SELECT {typed} FROM block) TO ? (FORMAT parquet, COMPRESSION zstd)"
                 database.execute(part, parts[-1:])
+                written += Path(parts[-1]).stat().st_size
+                if most_bytes is not None and written >= most_bytes:
+                    break
             target = folder / "pages.parquet"
             copy = _COPY.format(columns[0], row_group_bytes)
             database.execute(copy, [parts, str(target)])
@@ -101,8 +124,24 @@ def write_parquet(
             shutil.copyfileobj(made, file)
 
 
-CONTENTS = ("text", "html", "headings", "lang_declared", "links", "usage")
-"""Columns of page content, for JSONL and Parquet."""
+CONTENTS: Mapping[str, str] = MappingProxyType(
+    {
+        "text": "whole text, without markup",
+        "html": "markup, decoded",
+        "headings": "list of headings, each with `level` and `text`",
+        "lang_declared": "language of the attribute `lang`",
+        "links": "list of links, each with `url`, `text` and `rel`",
+        "usage": "`answer` (allow, deny or unset) and `where` for each purpose: "
+        + ", ".join(PURPOSES),
+        "page_id": "number of the page in the store, from 0, in the order of discovery",
+        "crawl_order": "number of the page in the order in which pages were first read, from 1",
+        "content_type": "media type of the response",
+        "bytes": "length of the decoded body",
+        "text_hash": "SHA-256 of the main text, or of the whole text if there is no main text",
+        "robots": "directives of X-Robots-Tag and of meta robots",
+    }
+)
+"""Columns of page content, for JSONL and Parquet, and what they hold."""
 
 
 def contents_of(suffix: str) -> tuple[str, ...]:
@@ -111,9 +150,14 @@ def contents_of(suffix: str) -> tuple[str, ...]:
     return tuple(getattr(writer, "contents", ()))
 
 
+def lines_of(suffix: str) -> Callable[[Any, Callable[[str], None]], Iterator[bytes]] | None:
+    """Return what yields the lines of such a file from a snapshot, if it has no rows of pages."""
+    return getattr(WRITERS.get(suffix), "lines", None)
+
+
 def content_columns() -> tuple[str, ...]:
     """Return `CONTENTS`, and the texts that packages add."""
-    return (*CONTENTS, *plugins.entry_points(plugins.TEXTS))
+    return (*CONTENTS, *plugins.entry_points(plugins.PARSERS))
 
 
 RAW_TEXTS = ("end", "rel", "written")
@@ -122,13 +166,28 @@ RAW_TEXTS = ("end", "rel", "written")
 
 def _type(name: str) -> str:
     """Return the SQL type of a column; unknown columns are scores."""
-    if name in RAW_TEXTS or name in content_columns():
-        return "VARCHAR"
-    return _TYPES.get(name, "VARCHAR") if name in (*COLUMNS, *LINK_COLUMNS) else "DOUBLE"
+    known = (*COLUMNS, *LINK_COLUMNS, *RAW_TEXTS, *content_columns())
+    return _TYPES.get(name, "VARCHAR") if name in known else "DOUBLE"
+
+
+def _cast(name: str, types: Mapping[str, str]) -> str:
+    """Return the SQL expression of a column with its type."""
+    value = f'CAST("{name}" AS JSON)' if name in _NESTED else f'"{name}"'
+    return f"CAST({value} AS {types.get(name) or _NESTED.get(name) or _type(name)})"
 
 
 def _as_arrays(block: Block) -> dict[str, np.ndarray]:
-    return {name: np.array(values, dtype=_numpy_type(name)) for name, values in block.items()}
+    return {
+        name: np.array(_nested_as_json(name, values), dtype=_numpy_type(name))
+        for name, values in block.items()
+    }
+
+
+def _nested_as_json(name: str, values: Sequence[Any]) -> Sequence[Any]:
+    """Return lists and structs as JSON, and other values as they are."""
+    if name not in _NESTED:
+        return values
+    return [None if value is None else json.dumps(value) for value in values]
 
 
 def _numpy_type(name: str) -> type:
@@ -161,16 +220,21 @@ def write_jsonl(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] 
     """Write one JSON object per line, in ASCII without control characters."""
     line = "{" + ", ".join(f'"{name}": %s' for name in columns) + "}\n"
     for block in blocks:
-        values = map(_as_json, block.values())
+        values = [_json_of(name, values) for name, values in block.items()]
         lines = "".join(map(line.__mod__, zip(*values, strict=True)))
         file.write(lines.replace("\x7f", r"\u007f").encode("ascii"))
 
 
+def _json_of(name: str, values: Sequence[Any]) -> list[str]:
+    return list(map(json.dumps, values)) if name in _NESTED else _as_json(values)
+
+
 def _as_json(values: Sequence[Any]) -> list[str]:
-    """Return each value as JSON.
+    """Return each value as JSON, unless one is a list or a struct.
 
     The list is encoded at once and split at line breaks, for speed.
     """
+    # JSON escapes the line breaks of texts, so one in the output is always a separator.
     encode = json.JSONEncoder(allow_nan=False, separators=("\n", ": ")).encode
     return encode(values)[1:-1].split("\n") if values else []
 
@@ -200,6 +264,7 @@ def _quoted(cells: Sequence[str], delimiter: str) -> Sequence[str]:
 
     Escaped cells have no line break, so only the delimiter and quotes matter.
     """
+    # One search in the whole column: most columns need no quotes at all.
     text = "".join(cells)
     if delimiter not in text and '"' not in text:
         return cells
@@ -532,13 +597,13 @@ def _style(figure: Figure, number: int) -> dict[str, Any]:
 WEB_ARCHIVES = ("warc.gz", "wacz")
 """Formats of pages with their content."""
 
-FORMATS = (*ROW_WRITERS, *DRAWINGS, *WEB_ARCHIVES)
-"""Built-in formats: rows, drawings of graphs, web archives."""
+FORMATS = (*ROW_WRITERS, *DRAWINGS, FOLDER, *WEB_ARCHIVES)
+"""Built-in formats: rows, drawings of graphs, a folder of a graph, web archives."""
 
 
 def format_of(path: Path, name: str | None = None) -> str:
     """Return the format of this name, or that of the file's suffix."""
-    ending = path.suffix.removeprefix(".").lower()
+    ending = path.suffix.removeprefix(".").lower() or path.name
     in_full = "".join(path.suffixes[-2:]).removeprefix(".").lower()
     suffix = name or (in_full if in_full in WEB_ARCHIVES or in_full in WRITERS else ending)
     if suffix not in FORMATS and suffix not in WRITERS:

@@ -43,6 +43,17 @@ from minicrawl.report.store_graph import (
     linked_from,
     links_as_written,
     page_links,
+    redirect_chain,
+    redirect_ends,
+)
+from minicrawl.report.verdicts import (
+    SHOWN,
+    LinkVerdict,
+    checked_files,
+    checked_pages,
+    counted_verdicts,
+    verdict_of_check,
+    verdicts,
 )
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
@@ -163,6 +174,8 @@ def linking_pages(snapshot: Snapshot, pages: Sequence[int], tell: Progress) -> N
 
 def _is_near(snapshot: Snapshot, step: int) -> bool:
     """Return True if the index is not newer than the snapshot, and not much older."""
+    # A snapshot may be older than the index, if that was rebuilt after the snapshot was opened:
+    # then the index has links that the snapshot must not show.
     return 0 <= snapshot.frontier.last_seq - step <= max(_FEW_STEPS, step // _MANY_OF)
 
 
@@ -193,7 +206,8 @@ def _inlinks(snapshot: Snapshot, tell: Progress) -> Csr:
 #
 # Problems that the owner of a site may fix: broken links, redirects, orphans and duplicates.
 #
-# broken     a link whose target failed, directly or behind redirects, or is at a private address
+# broken     a link whose target is dead, directly or behind redirects; links whose target is
+#            blocked are listed after them (`report.verdicts`)
 # redirect   a page that answered with a redirect; a chain of them has several hops
 # orphan     a page that was found without a link, as from a sitemap, and that no page links to
 # duplicate  a page that stands for another: by rel=canonical, by its content or by its URL
@@ -201,7 +215,7 @@ def _inlinks(snapshot: Snapshot, tell: Progress) -> Csr:
 # Laws: links are the current ones, as written. A link from a page to itself does not count. Rows
 # are ordered by number of links, then by importance.
 
-_DEAD_ENDS = [state for state in State if state.is_dead_end]
+_STATES = {"soft-404": "soft-404"}
 _DUPLICATES = (State.CANONICAL, State.ALIAS, State.TWIN)
 GAP = " > "
 """Separator between redirects."""
@@ -217,6 +231,8 @@ class BrokenLink(NamedTuple):
     source: str
     through: str
     text: str = ""  # of the link, if pages are archived
+    verdict: str = LinkVerdict.DEAD.label
+    kind: str = "link"  # or nofollow, alternate, image, style, anchor and so on
 
 
 class Redirect(NamedTuple):
@@ -257,34 +273,41 @@ def link_counts(snapshot: Snapshot, tell: Progress = unreported) -> tuple[Pages,
 
 
 def broken_links(
-    snapshot: Snapshot, host: str | None = None, tell: Progress = unreported
+    snapshot: Snapshot,
+    host: str | None = None,
+    tell: Progress = unreported,
+    chosen_verdicts: Sequence[LinkVerdict] = SHOWN,
 ) -> list[BrokenLink]:
-    """Return the broken links from pages of this host, or from all."""
+    """Return the links with these verdicts, from pages of this host or from all."""
     refuse_without_links(snapshot)
-    ends = final_pages(snapshot)
-    checked = _failed_checks(snapshot)
-    has_failed = np.isin(snapshot.states, _DEAD_ENDS)
-    has_failed[list(checked)] = True
-    has_failed = has_failed[ends]
-    givers, targets = _links_to(snapshot, has_failed, tell)
+    ends = redirect_ends(snapshot)
+    codes = verdicts(snapshot)[ends]
+    givers, targets = _links_to(snapshot, np.isin(codes, chosen_verdicts), tell)
     chosen = np.isin(givers, pages_of_host(snapshot, host))
     givers, targets = givers[chosen], targets[chosen]
     counts = np.bincount(ends[targets], minlength=len(snapshot))[ends[targets]]
-    order = np.lexsort((-snapshot.importance[givers], ends[targets], -counts))
+    order = np.lexsort((-snapshot.importance[givers], ends[targets], -counts, codes[targets]))
     found = _broken(snapshot, givers[order], targets[order], counts[order])
     chosen_pages = set(pages_of_host(snapshot, host).tolist())
-    by_url = {row.url: row for row in checked.values()}
-    shown = (_as_checked(link, by_url.get(link.target)) for link in found)
-    return [*shown, *_findings(snapshot, chosen_pages)]
+    by_url = {row.url: row for row in checked_pages(snapshot).values()}
+    names = (LinkVerdict(code).label for code in codes[targets[order]].tolist())
+    shown = (
+        _as_checked(link._replace(verdict=verdict), by_url.get(link.target))
+        for link, verdict in zip(found, names, strict=True)
+    )
+    labels = {verdict.label for verdict in chosen_verdicts}
+    found_too = _findings(snapshot, chosen_pages)
+    return [*shown, *(link for link in found_too if link.verdict in labels)]
 
 
-def _failed_checks(snapshot: Snapshot) -> dict[int, CheckRow]:
-    """Return failed link checks by page; these pages are not crawled."""
-    rows = all_checks(snapshot.path, snapshot.connection)
-    failed = [row for row in rows if State(row.state).is_dead_end]
-    pages = questions.find_all(snapshot.connection, [split(row.url) for row in failed])
-    found = zip(pages, failed, strict=True)
-    return {page: row for page, row in found if page is not None}
+def linked_verdicts(snapshot: Snapshot) -> dict[str, int]:
+    """Return the number of linked pages and files with each verdict.
+
+    Redirects are judged by their end.
+    """
+    codes = verdicts(snapshot)[redirect_ends(snapshot)]
+    files = [verdict_of_check(row) for row in checked_files(snapshot)]
+    return counted_verdicts(np.append(codes[snapshot.inlinks > 0], files))
 
 
 def _as_checked(link: BrokenLink, found: CheckRow | None) -> BrokenLink:
@@ -306,11 +329,13 @@ def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
         yield BrokenLink(
             links=counts[row.target],
             status=check.status if check else None,
-            state=State(check.state).label if check else f"no-{row.kind}",
+            state=State(check.state).label if check else _STATES.get(row.kind, f"no-{row.kind}"),
             target=row.target,
             source=names.url[row.source],
             through="",
-            text=row.text or f"({row.kind})",
+            text=row.text,
+            verdict=(verdict_of_check(check) if check else LinkVerdict.DEAD).label,
+            kind=row.kind,
         )
 
 
@@ -332,6 +357,7 @@ def orphans(
     refuse_without_links(snapshot)
     is_orphan = link_counts(snapshot, tell)[0] == 0
     is_orphan[questions.seeds(snapshot.connection)] = False
+    # The target of a redirect, or the original of a copy, is reached through it.
     is_orphan[list(snapshot.frontier.books.forwards.values())] = False
     pages = np.intersect1d(np.flatnonzero(is_orphan), pages_of_host(snapshot, host))
     pages = pages[places_of_largest(snapshot.importance[pages], 0)]
@@ -357,7 +383,7 @@ def duplicates(snapshot: Snapshot, host: str | None = None) -> list[Duplicate]:
 def _links_to(
     snapshot: Snapshot, is_wanted: NDArray[np.bool_], tell: Progress
 ) -> tuple[Pages, Pages]:
-    """Return givers and targets of the links to these pages from pages that are no duplicates."""
+    """Return givers and targets of the links to these pages from pages that are not duplicates."""
     givers, targets = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for block in links_as_written(snapshot, tell=tell):
         chosen = is_wanted[block.ends] & (block.givers != block.ends)
@@ -374,15 +400,6 @@ def _in_states(snapshot: Snapshot, states: Sequence[State], host: str | None) ->
 
 def _labels(snapshot: Snapshot, pages: Pages) -> list[str]:
     return [LABELS[state] for state in snapshot.states[pages].tolist()]
-
-
-def _chain(snapshot: Snapshot, page: PageId) -> Iterator[int]:
-    """Yield the page and the pages it leads to, up to the end."""
-    forwards = snapshot.frontier.books.forwards
-    yield page
-    while page in forwards:
-        page = forwards[page]
-        yield page
 
 
 # ---------------------------------------------------------------- rows
@@ -404,7 +421,7 @@ class _Names:
 def _broken(
     snapshot: Snapshot, givers: Pages, targets: Pages, counts: NDArray[np.int64]
 ) -> Iterator[BrokenLink]:
-    chains = {page: list(_chain(snapshot, page)) for page in np.unique(targets).tolist()}
+    chains = {page: list(redirect_chain(snapshot, page)) for page in np.unique(targets).tolist()}
     names = _Names(snapshot, set(givers.tolist()).union(*chains.values()))
     for giver, target, count in zip(
         givers.tolist(), targets.tolist(), counts.tolist(), strict=True
@@ -424,7 +441,7 @@ def _redirects(snapshot: Snapshot, pages: Pages, counts: NDArray[np.int64]) -> I
     def is_redirect(page: int) -> bool:
         return bool(snapshot.states[page] == State.MOVED)
 
-    chains = {page: list(_chain(snapshot, page)) for page in pages.tolist()}
+    chains = {page: list(redirect_chain(snapshot, page)) for page in pages.tolist()}
     names = _Names(snapshot, set().union(*chains.values()))
     for page, count in zip(pages.tolist(), counts.tolist(), strict=True):
         moved = list(takewhile(is_redirect, chains[page]))
@@ -640,16 +657,20 @@ def _as_block(rows: Iterable[WrittenLink]) -> Block:
 
 
 def with_texts(snapshot: Snapshot, found: Sequence[BrokenLink]) -> list[BrokenLink]:
-    """Return the broken links with their texts; of several to one target, the first text."""
+    """Return the broken links with text and kind; of several to one target, those of the first."""
     with reporting_damage(snapshot.path), PageReferences(snapshot) as pages:
-        return [link._replace(text=link.text or _text(snapshot, pages, link)) for link in found]
+        return [_with_text(snapshot, pages, link) for link in found]
 
 
-def _text(snapshot: Snapshot, pages: PageReferences, link: BrokenLink) -> str:
+def _with_text(snapshot: Snapshot, pages: PageReferences, link: BrokenLink) -> BrokenLink:
+    if link.kind != BrokenLink._field_defaults["kind"]:
+        return link
     written_to = link.through.split(GAP)[0] if link.through else link.target
     ends = [split(link.source), split(written_to)]
     giver, taker = questions.find_all(snapshot.connection, ends)
     if giver is None or taker is None:
-        return ""
+        return link
     links = pages.links(LinkEnds(giver, taker, link.source, written_to))
-    return next((one.text for one in links if one.text), "")
+    text = next((one.text for one in links if one.text), "")
+    roles = [one.role for one in links]
+    return link._replace(text=text, kind=link.kind if link.kind in roles or not roles else roles[0])

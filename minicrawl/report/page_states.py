@@ -5,7 +5,8 @@ reasons  reasons for the rank and state of one page
 changes  pages that are new, changed or gone
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from heapq import nlargest
@@ -16,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.errors import Damaged
-from minicrawl.model import READ_STATES, FailureKind, PageId, State
+from minicrawl.model import FULL_VALUE, READ_STATES, FailureKind, PageId, State
+from minicrawl.opic.expected_value import Signal
 from minicrawl.progress import Progress
 from minicrawl.report.selected_pages import Pages, hosts_named, pages_of_host
 from minicrawl.report.snapshot import (
@@ -64,7 +66,7 @@ _LATER = "run the crawl again after an hour"
 KINDS = {
     State.DNS: KindHelp("the host name has no address", f"check the spelling, or {_LATER}"),
     State.CONNECT: KindHelp("the host does not accept connections", _LATER),
-    State.PROXY: KindHelp("the proxy is down or refuses", "see the detail, mend the proxy"),
+    State.PROXY: KindHelp("the proxy is down or refuses", "see the detail, repair the proxy"),
     State.TLS: KindHelp("bad certificate or handshake", "see the detail"),
     State.TIMEOUT: KindHelp("no complete response in time", f"a longer --timeout, or {_LATER}"),
     State.RESET: KindHelp(
@@ -92,7 +94,7 @@ KINDS = {
     State.HOST_BUDGET: KindHelp(
         "its host has reached --per-host-pages", "a larger --per-host-pages"
     ),
-    State.FOCUS: KindHelp("too many links away from pages in focus", "a larger --focus-only"),
+    State.FOCUS: KindHelp("off focus, in a crawl of an older version", "crawling on"),
     State.ADDRESS: KindHelp("the address is not public", "--allow-private, if it is yours"),
     State.TYPE: KindHelp("of a type that is not read", "--types, if its links matter"),
     State.TRAP: KindHelp("probably a trap: endless similar pages", "the detail has the limit"),
@@ -237,6 +239,7 @@ def _failed_page(snapshot: Snapshot, page: PageId, url: str, row: FetchRow | Non
 
 def _last_requests(snapshot: Snapshot, pages: Pages) -> Iterator[FetchRow]:
     """Yield the last request of each page with the page's outcome, latest first."""
+    # As bytes, because rows come one by one: looking up single items is slow in numpy arrays.
     states, waiting = snapshot.states.tobytes(), np.zeros(len(snapshot), dtype=np.bool_)
     waiting[pages] = True
     awaited = bytearray(waiting.tobytes())
@@ -267,8 +270,7 @@ _ENDED = {
     State.SCOPE: "it is outside the scope of the crawl, so it is ranked but not fetched",
     State.DEPTH: "it is more than --max-depth links away from the seeds",
     State.HOST_BUDGET: "its host has reached --per-host-pages",
-    State.FOCUS: "it is not in focus, and more than --focus-only links away from the seeds "
-    "and from pages in focus",
+    State.FOCUS: "it is off the focus of a crawl by an older version; the next run reads it",
     State.ADDRESS: "its address is not public",
     State.TYPE: "it is of a type that is not read (--types)",
     State.TRAP: "it is probably part of a trap: endless similar pages",
@@ -417,6 +419,8 @@ def _reasons(
     if position is not None:
         return _reasons_to_wait(snapshot, page, position)
     reasons = [*_ended(snapshot, page, state), *_why_not_requested(snapshot, page)]
+    if (value := tables.values_of(snapshot.connection, [page]).get(page)) is not None:
+        reasons.append(f"its value is {value / FULL_VALUE:.2f}")
     host = _host(snapshot, page)
     if host.trouble and not state.was_read and not _last_fetches(snapshot, page):
         reasons.append(f"the problem of its host was: {host.trouble}")
@@ -435,7 +439,7 @@ def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:
     url = snapshot.url(page)
     if state is State.TYPE and not may_be_html(url) and not _was_requested(snapshot, page):
         ending = url.partition("?")[0].rpartition(".")[2]
-        return [f"its URL ends in .{ending}, so it is no page and was not requested"]
+        return [f"its URL ends in .{ending}, so it is not a page and was not requested"]
     return [_ENDED[state]]
 
 
@@ -458,29 +462,41 @@ _ORDERED = {
     "random": ("that were drawn before it", "was drawn first"),
 }
 """Phrases by strategy: for the pages ahead, and for the first page."""
+_OTHERWISE = ("that its order puts before it", "is the first")
+"""The same for the order of a package."""
 
 
 def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) -> list[str]:
     ahead, ahead_on_host = position.of_all - 1, position.of_host - 1
-    before, first = _ORDERED[snapshot.strategy]
+    before, first = _ORDERED.get(snapshot.strategy, _OTHERWISE)
     reasons = [
         f"it waits for {counted(ahead, 'page')} {before}, {ahead_on_host:,} on its host"
         if ahead
         else f"it {first} of all unread pages"
     ]
+    if (values := snapshot.frontier.values) is not None:
+        reasons.append(_expected(*values.signals_of(page)))
     host = _host(snapshot, page)
     if host.wait_until is not None:
         reasons.append(f"its host asked for a pause until {iso(host.wait_until)}")
     from minicrawl.web.robots import Rules
 
     rules = None if host.robots is None else Rules.from_text(host.robots)
+    purpose = tables.settings(snapshot.connection).get("obey-usage")
     if rules is None:
         reasons.append("the robots.txt of its host was not requested yet")
     elif not rules.allows(snapshot.url(page)):
         reasons.append("the robots.txt of its host forbids it, so it will not be requested")
+    elif purpose and (where := rules.denial(snapshot.url(page), str(purpose))):
+        reasons.append(f"{where} of its host denies {purpose}, so it will not be requested")
     elif rules.crawl_delay_s is not None:
         reasons.append(f"its host asks for a delay of {rules.crawl_delay_s:g} s")
     return reasons
+
+
+def _expected(value: float, signals: Sequence[Signal]) -> str:
+    known = ", ".join(f"{one.name} {one.mean:.2f} over {one.pages:,}" for one in signals)
+    return f"its expected value is {value:.2f}: {known or 'nothing like it was read'}"
 
 
 def _host(snapshot: Snapshot, page: PageId) -> HostRow:
@@ -504,17 +520,25 @@ def _cash_sources(snapshot: Snapshot, gifts: CashGifts) -> list[CashSource]:
 #
 # Pages that are new, changed or gone since a given time.
 #
-# new      read for the first time since then changed  read before, and different when read again:
-# the text differs from that of the last version before. A new session id, comment or attribute does
-# not change the text. If the archive lacks one of the versions, any different byte counts, and
-# words are not counted moved    read before, now a redirect gone     read before, now nonexistent
-# failed   read before, now failing refused  read before, now forbidden
+# new         read for the first time since then
+# changed     read before, and another main text when read again than in the last version before. A
+#             new menu, session id, comment or attribute does not change it. If either version has
+#             no main text, the whole texts are compared; if the archive lacks one of the versions,
+#             any different byte counts, and words are not counted
+# reappeared  read before, then missing or failing, and there again
+# moved       read before, now a redirect
+# gone        read before, now nonexistent
+# failed      read before, now failing
+# refused     read before, now forbidden
 #
 # Law: a page has one row, for its current state. A page whose failed request will be retried counts
 # as unchanged.
 
-NEW, CHANGED = "new", "changed"
+NEW, CHANGED, _REAPPEARED = "new", "changed", "reappeared"
 _MOVED, _GONE, _FAILED, _REFUSED = "moved", "gone", "failed", "refused"
+
+
+KINDS_OF_CHANGE = (NEW, CHANGED, _REAPPEARED, _MOVED, _GONE, _FAILED, _REFUSED)
 
 
 class Change(NamedTuple):
@@ -536,9 +560,7 @@ def changes(
     """Return the changes since a time, or since the last run began; most important pages first."""
     if since is None:
         since = tables.last_run(snapshot.connection)
-    found = _found(snapshot, since)
-    texts = dict(_text_changes(snapshot, found, since))
-    found = {page: told for page, told in found.items() if texts.get(page) is not SAME}
+    found, texts = _changed(snapshot, since)
     chosen = np.array(sorted(found), dtype=np.int64)
     if host is not None:
         chosen = chosen[np.isin(snapshot.host_of[chosen], hosts_named(snapshot, host))]
@@ -546,9 +568,42 @@ def changes(
     return list(_rows(snapshot, chosen.tolist(), found, texts))
 
 
+def counted_changes(snapshot: Snapshot, since: float | None = None) -> dict[str, int]:
+    """Return the number of changes of each kind since a time, or since the last run began.
+
+    `unchanged` are pages that were read since then, with the text they had before.
+    """
+    if since is None:
+        since = tables.last_run(snapshot.connection)
+    found, _ = _changed(snapshot, since)
+    counts = Counter(what for what, _ in found.values())
+    answered = questions.pages_answered_since(snapshot.connection, since)
+    there = sum(counts[what] for what in (NEW, CHANGED, _REAPPEARED))
+    # A page that was read and lost in one run counts as lost alone.
+    return {what: counts[what] for what in KINDS_OF_CHANGE} | {
+        "unchanged": max(answered - there, 0)
+    }
+
+
 Words = tuple[int, int] | None
 SAME: Words = (-1, -1)
 """Value of a page whose text has not changed."""
+
+
+def new_and_changed(snapshot: Snapshot, since: float) -> frozenset[int]:
+    """Return the ids of the pages that are new or have changed since a time."""
+    found, _ = _changed(snapshot, since)
+    wanted = (NEW, CHANGED, _REAPPEARED)
+    return frozenset(page for page, (what, _) in found.items() if what in wanted)
+
+
+def _changed(
+    snapshot: Snapshot, since: float
+) -> tuple[dict[int, tuple[str, float]], dict[int, Words]]:
+    """Return what happened to each page whose text is not the same, and the words of texts."""
+    found = _found(snapshot, since)
+    texts = dict(_text_changes(snapshot, found, since))
+    return {page: told for page, told in found.items() if texts.get(page) is not SAME}, texts
 
 
 def _text_changes(
@@ -559,12 +614,12 @@ def _text_changes(
     has_pages = tables.archive_end(snapshot.connection) is not None
     if not changed or not has_pages or not archive_folder(snapshot.path).is_dir():
         return
-    from minicrawl.report.archived_pages import kept_pages, texts_around
+    from minicrawl.report.archived_pages import ComparedTexts, kept_pages
 
-    with kept_pages(snapshot) as archive:
+    with kept_pages(snapshot) as archive, ComparedTexts(snapshot, archive) as compared:
         for page in changed:
             with suppress(Damaged):  # `minicrawl check` reports it
-                texts = texts_around(archive, snapshot.url(page), since)
+                texts = compared.around(snapshot.url(page), since)
                 yield page, None if texts is None else _words(*texts)
 
 
@@ -578,6 +633,7 @@ def _found(snapshot: Snapshot, since: float) -> dict[int, tuple[str, float]]:
     connection, states = snapshot.connection, snapshot.states
     found = {page: (CHANGED, at) for page, at in questions.changes(connection, since)}
     found |= {page: (NEW, at) for page, at in questions.pages_read_since(connection, since)}
+    found |= {page: (_REAPPEARED, at) for page, at in questions.reappeared(connection, since)}
     is_there = (State.UNREAD, *READ_STATES)
     read = np.array(questions.pages_read_ever(connection), dtype=np.int64)
     lost = read[~np.isin(states[read], is_there)].tolist()

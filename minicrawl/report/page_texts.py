@@ -42,6 +42,8 @@ class KillableProcess:
 
     def __init__(self, code: str, arguments: Sequence[str]) -> None:
         """Start the process, and wait until it is ready."""
+        # A process, since Python cannot stop a thread in the middle of a parser; and one with a
+        # session of its own, which Ctrl-C does not reach before its parent does.
         self.child = subprocess.Popen(
             (sys.executable, "-c", code, *arguments),
             stdin=subprocess.PIPE,
@@ -52,6 +54,8 @@ class KillableProcess:
         )
         assert self.child.stdin is not None, "it has a pipe"
         assert self.child.stdout is not None, "it has a pipe"
+        # Duplicates, as each owner closes its descriptor: otherwise the second one to close would
+        # close whatever file has the number by then.
         self._asked = Connection(os.dup(self.child.stdin.fileno()), readable=False)
         self._answers = Connection(os.dup(self.child.stdout.fileno()), writable=False)
         # `Connection.poll` would make a poll object for each call, which is slower than reading.
@@ -105,9 +109,9 @@ class Parent:
 #
 # Makes texts of archived pages, such as their main text.
 #
-# What texts there are, packages say (`plugins.TEXTS`): functions of markup and of its URL. One that
-# has a method `for_site` is given pages of each host before the first page of it, and returns the
-# function for the pages of that host.
+# Parsers of packages (`plugins.PARSERS`) make the texts: functions of markup and its URL. One with
+# a method `for_site` first gets sample pages of each host, and returns the function for the pages
+# of that host.
 #
 # Laws: a page that exceeds its deadline has no text, and no other page is affected: the process is
 # killed, and the next page starts another. After many slow pages the deadline becomes short, and
@@ -125,6 +129,7 @@ _TIMES_FOR_SAMPLE = 4
 _MOST_READ = 4 << 20
 """Characters of a page that are read."""
 _CODE = "from minicrawl.report.page_texts import main; main()"
+_FIRST_PAGE = "<p>The quick brown fox jumps over the lazy dog."
 
 
 class PageTexts(AbstractContextManager["PageTexts"]):
@@ -150,30 +155,40 @@ class PageTexts(AbstractContextManager["PageTexts"]):
 
     def of(self, markup: str, url: str) -> list[str]:
         """Return the texts of a page. Raises `TooSlow`, or what a package says is missing."""
+        self.begin(markup, url)
+        return self.finish(url)
+
+    def begin(self, markup: str, url: str) -> None:
+        """Let the process make the texts of a page, which `finish` returns. Raises `TooSlow`."""
         host = urlsplit(url).hostname or ""
         name = site(host)
         if self._spent_s[name] > _MOST_OF_A_SITE_S:
             raise TooSlow(f"its text was not made: other pages of {name} took too long")
         began = time.monotonic()
         self._meet(host)
-        found = self._made(markup, url)
-        self._spent_s[name] += max(0.0, time.monotonic() - began - _USUAL_S)
+        self._charge(name, time.monotonic() - began)
+        self._ask(markup[:_MOST_READ], url)
+
+    def finish(self, url: str) -> list[str]:
+        """Return the texts of the page that was begun, as `of` does."""
+        found, name = self._answer(self._deadline_s), site(urlsplit(url).hostname or "")
         if found is None:
+            self._charge(name, self._deadline_s)
+            self._end()
+            self._slow += 1
+            if self._slow >= _MANY_SLOW:
+                self._deadline_s = min(self._deadline_s, SHORT_DEADLINE_S)
             raise TooSlow("its text was not made: it takes too long, or too much memory")
-        error, texts = found
+        error, texts, cost_s = found
+        self._charge(name, cost_s)
         if error:
             self._end()
             raise MinicrawlError(error)
         return texts
 
-    def _made(self, markup: str, url: str) -> tuple[str, list[str]] | None:
-        found = self._answer(markup[:_MOST_READ], url)
-        if found is None:
-            self._end()
-            self._slow += 1
-            if self._slow >= _MANY_SLOW:
-                self._deadline_s = min(self._deadline_s, SHORT_DEADLINE_S)
-        return found
+    def _charge(self, name: str, cost_s: float) -> None:
+        """Count what exceeds the usual time: a large site of ordinary pages is read whole."""
+        self._spent_s[name] += max(0.0, cost_s - _USUAL_S)
 
     def _meet(self, host: str) -> None:
         """Let the process learn from pages of the host, unless it has, or took too long to."""
@@ -181,17 +196,19 @@ class PageTexts(AbstractContextManager["PageTexts"]):
             return
         self._hosts.add(host)
         pages = [page[:_MOST_READ] for page in self._sample(host)]
-        if pages and self._answer(pages, host, _TIMES_FOR_SAMPLE * self._deadline_s) is None:
-            self._end()
-            self._too_slow.add(host)
+        if pages:
+            self._ask(pages, host)
+            if self._answer(_TIMES_FOR_SAMPLE * self._deadline_s) is None:
+                self._end()
+                self._too_slow.add(host)
 
-    def _answer(
-        self, markup: str | list[str], url: str, within_s: float | None = None
-    ) -> tuple[str, list[str]] | None:
+    def _ask(self, markup: str | list[str], url: str) -> None:
         if self._process is None:
             self._process = KillableProcess(_CODE, self.names)
         self._process.ask(marshal.dumps((markup, url)))
-        answer = self._process.answer(self._deadline_s if within_s is None else within_s)
+
+    def _answer(self, within_s: float) -> tuple[str, list[str], float] | None:
+        answer = None if self._process is None else self._process.answer(within_s)
         return None if answer is None else marshal.loads(answer)
 
     def _end(self) -> None:
@@ -204,22 +221,24 @@ class PageTexts(AbstractContextManager["PageTexts"]):
 def main() -> None:
     """Run the process: make the texts of pages until the parent closes the pipe."""
     parent = Parent()
-    gc.disable()  # trees of boxes have no cycles
+    gc.disable()  # the trees of boxes have no cycles: collections would only cost time
     makers, of_host, error = list[TextMaker](), dict[str, list[TextMaker]](), ""
     try:
         makers = [_maker(name) for name in sys.argv[1:]]
+        # Libraries and models are loaded now: later, the deadline of the first page would pay.
+        error, _ = _made(makers, _FIRST_PAGE, "http://localhost/")
     except MinicrawlError as missing:
         error = str(missing)
     parent.answer(b"")  # it is ready
     with suppress(EOFError, BrokenPipeError):  # the parent has closed the pipe
         while True:
             page, url = marshal.loads(parent.asked())
-            texts = list[str]()
+            texts, began = list[str](), time.monotonic()
             if not error and isinstance(page, list):
                 of_host[url] = [_for_site(make, page) for make in makers]
             elif not error:
                 error, texts = _made(of_host.get(urlsplit(url).hostname or "", makers), page, url)
-            parent.answer(marshal.dumps((error, texts)))
+            parent.answer(marshal.dumps((error, texts, time.monotonic() - began)))
 
 
 TextMaker = Callable[[str, str], str]
@@ -238,7 +257,7 @@ def _made(makers: Sequence[TextMaker], markup: str, url: str) -> tuple[str, list
 
 
 def _maker(name: str) -> TextMaker:
-    point = plugins.entry_points(plugins.TEXTS).get(name)
+    point = plugins.entry_points(plugins.PARSERS).get(name)
     if point is None:
         raise MinicrawlError(f"no installed package makes the text {name!r} of a page")
     return cast(TextMaker, point.load())
@@ -269,9 +288,9 @@ def read_pdf(body: bytes, deadline_s: float = PDF_DEADLINE_S) -> PdfText:
             check=True,
         )
     except subprocess.TimeoutExpired:
-        return PdfText(limit=f"it was not read in {deadline_s:g} s")
+        return PdfText(limit=f"not parsed within {deadline_s:g} s")
     except subprocess.CalledProcessError:
-        return PdfText(limit="it ended the process that read it")
+        return PdfText(limit="the parser process ended")
     title, links, lines, limit = json.loads(done.stdout)
     return PdfText(title, tuple(links), tuple(lines), limit)
 

@@ -1,7 +1,7 @@
-"""A crawl while it runs.
+"""Samples of a crawl: while it runs, and afterwards from its log.
 
-activity  busiest hosts, latest requests, and requests over time
-growth    the graph of a crawl, followed through the log of its store
+growth   the graph of a crawl, followed through the log of its store; the sampling process
+history  figures over time: the stored samples, or samples recomputed from the log
 """
 
 import select
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
+from minicrawl.frontier.importance import gathered_now, share_read
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent
 from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
@@ -28,7 +29,7 @@ from minicrawl.progress import Progress, unreported
 from minicrawl.report.crawl_status import EVERY_S, Basis, Sample, keep_sample, samples
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import OPIC, gathered, rank_row, reading_beside
+from minicrawl.store.derived import OPIC, rank_row, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import reporting_damage
 from minicrawl.store.stored_links import is_plain, pack, unpack, unpack_written
@@ -70,7 +71,7 @@ class LoggedLinks:
         """Targets; a deleted link has target -1."""
         self._packed: list[tuple[int, bytes]] = []
 
-    def bear(self, count: int) -> None:
+    def add_pages(self, count: int) -> None:
         """Add new pages."""
         self._first.frombytes(bytes(8 * count))
         self._count.frombytes(bytes(4 * count))
@@ -152,7 +153,7 @@ class LinkLog:
     def _apply(self, row: questions.LogRow) -> None:
         _, kind, page, state, born, blob = row
         if born:
-            self._bear(born)
+            self._add_pages(born)
         if kind in _TURNS:
             self._end_turn(page, state)
             if blob is not None:
@@ -161,9 +162,9 @@ class LinkLog:
             for again in unpack(blob).links:
                 self._end_turn(again, State.UNREAD, keeps_links=True)
 
-    def _bear(self, count: int) -> None:
+    def _add_pages(self, count: int) -> None:
         self._state.extend(bytes(count))
-        self._links.bear(count)
+        self._links.add_pages(count)
 
     def _end_turn(self, page: int, state: int, *, keeps_links: bool = False) -> None:
         """Set the state of a page, discarding what its last turn did."""
@@ -267,6 +268,8 @@ class LiveGraph:
             self._grow(self._growing, news)
 
     def _grow(self, growing: GrowingGraph, news: GraphNews) -> None:
+        # Exact figures link by link are for small crawls, whose curves should not jump; their cost
+        # grows with the graph, while batches cost the same however often links arrive.
         if news.nodes > self._most or len(news.sources) > _MOST_LINKS_AT_ONCE:
             self._growing = None  # from here on in batches
             return
@@ -348,8 +351,6 @@ def counts_of(store: Path, connection: tables.Connection) -> dict[str, Any]:
     pages = states.items() if isinstance(states, dict) else ()
     with reading_beside(store, connection) as derived:
         converged = rank_row(derived, OPIC)
-    is_current = converged is not None and converged.step == tables.last_step(connection)
-    shown = gathered(converged) if converged is not None and is_current else None
     return by_state({int(state): int(count) for state, count in pages}) | {
         "running_s": numbers.get("running_s", 0.0),
         "requests": int(numbers.get("requests", 0)),
@@ -357,7 +358,7 @@ def counts_of(store: Path, connection: tables.Connection) -> dict[str, Any]:
         "hosts": questions.hosts_known(connection),
         "maximum": counters.get(tables.MAXIMUM),
         "wire_bytes": int(numbers.get("wire_bytes", 0)),
-        "importance_gathered": shown or numbers.get(tables.GATHERED),
+        "importance_gathered": gathered_now(converged, connection),
     }
 
 
@@ -442,6 +443,9 @@ class Sampler:
             self.look()
             if self._clock() >= measure_at:
                 took_s = self.measure()
+                # A pause as long as the work leaves half of a processor to the crawl. It is shorter
+                # if the distances would be older than `OLDEST_S` when the next ones are ready,
+                # since that is a measurement, the pause and another measurement after their moment.
                 measure_at = self._clock() + max(0.0, min(took_s, OLDEST_S - 2 * took_s))
             yield max(0.0, self._due - self._clock())
         self._due = 0.0
@@ -519,6 +523,8 @@ class _Past:
         known = questions.pages_known(connection)
         last_asked = np.zeros(known)
         last_asked[pages] = self.times
+        # The log has no times. A turn was done by the last request of its page, and not before the
+        # turn that precedes it in the log.
         self._done_at = np.maximum.accumulate(last_asked[turned])
         self._last = tables.last_step(connection)
         self._hosts = 1 + np.maximum.accumulate(
@@ -543,7 +549,6 @@ class _Past:
 
     def counts(self, place: int, log: LinkLog) -> dict[str, Any]:
         """Return the crawl's counts at that request."""
-        was_read = np.isin(log.states, READ_STATES)
         pages = enumerate(np.bincount(log.states).tolist())
         return by_state({state: count for state, count in pages if count}) | {
             "running_s": float(self._running[place]),
@@ -552,5 +557,5 @@ class _Past:
             "hosts": int(self._hosts[len(log) - 1]) if len(log) else 0,
             "maximum": self._maximum,
             "wire_bytes": int(self._bytes[place]),
-            "importance_gathered": float(self._worth[: len(log)][was_read].sum()),
+            "importance_gathered": share_read(self._worth[: len(log)], log.states),
         }

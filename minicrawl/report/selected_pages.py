@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, PageId, State
+from minicrawl.model import FULL_VALUE, READ_STATES, STANDS_FOR_ANOTHER, PageId, State
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.snapshot import (
     LABELS,
@@ -30,7 +30,7 @@ from minicrawl.report.snapshot import (
     urls,
 )
 from minicrawl.report.store_graph import FlowLinks, final_pages, links_among, page_links
-from minicrawl.store import questions
+from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC
 from minicrawl.store.records import DocumentRow, reporting_damage
 from minicrawl.wording import iso
@@ -58,6 +58,8 @@ class ExportRow(NamedTuple):
     first_fetched: str | None  # ISO 8601, UTC
     last_fetched: str | None
     like: str  # URL of a near-duplicate, according to the search index
+    noindex: bool | None  # True if the page asks not to be indexed; None if it was not read
+    value: float | None = None  # from 0 to 1, by --score
 
 
 COLUMNS = ExportRow._fields
@@ -113,16 +115,18 @@ class PageSelection:
     fetched: bool = False
     states: frozenset[State] = frozenset()
     """Only pages in these states; empty for any."""
-    noindex: bool = True
     only_pages: bool = False
     """Omit redirects, duplicates and pages that do not exist."""
     folds: bool = False
     """Show only the best of each group of near-duplicates."""
+    among: frozenset[int] | None = None
+    """Ids of the only pages that may be chosen; None for any."""
 
     @property
     def is_all(self) -> bool:
         """True if only `count` and `only_pages` omit pages."""
-        return not (self.host or self.unread or self.fetched or self.states) and self.noindex
+        chosen = self.host or self.unread or self.fetched or self.states or self.among is not None
+        return not chosen
 
 
 class RankedPage(NamedTuple):
@@ -233,9 +237,7 @@ def _blocks(
     while wanted and start < len(pages):
         stop = start + min(wanted, _ROWS_AT_ONCE)
         with reporting_damage(snapshot.path):
-            block = _block(
-                snapshot, pages[start:stop], ranks[start:stop], columns, noindex=selection.noindex
-            )
+            block = _block(snapshot, pages[start:stop], ranks[start:stop], columns)
         yield block
         tell(stop / len(pages))
         wanted -= len(block["rank"])
@@ -245,8 +247,6 @@ def _blocks(
 def selected_pages(snapshot: Snapshot, selection: PageSelection) -> Pages:
     """Return the ids of the selected pages, best first."""
     pages, _ = _ranked_pages(snapshot, selection)
-    if not selection.noindex:
-        pages = pages[~np.isin(pages, questions.noindex_pages(snapshot.connection))]
     return pages[: selection.count or None]
 
 
@@ -280,6 +280,8 @@ def _best_of_all(
     """Return the best of all pages and their ranks. Avoids a full sort for few."""
     looked_at = selection.count
     while True:
+        # Filters may leave fewer than asked for; then twice as many pages are looked at. Sorting
+        # all pages of a large store to show ten would take longer.
         pages = places_of_largest(values, looked_at)
         ranks = np.arange(1, len(pages) + 1)
         if selection.only_pages:
@@ -299,6 +301,8 @@ def _matches(snapshot: Snapshot, selection: PageSelection) -> NDArray[np.bool_]:
         matches &= snapshot.states == State.UNREAD
     if selection.fetched:
         matches &= snapshot.was_read
+    if selection.among is not None:
+        matches &= np.isin(np.arange(len(matches)), list(selection.among))
     if selection.only_pages:
         matches &= ~np.isin(snapshot.states, NO_PAGES)
     if selection.states:
@@ -324,15 +328,8 @@ def hosts_named(snapshot: Snapshot, host: str) -> list[int]:
     return found
 
 
-def _block(
-    snapshot: Snapshot, pages: Pages, ranks: Pages, others: Mapping[str, Values], *, noindex: bool
-) -> Block:
+def _block(snapshot: Snapshot, pages: Pages, ranks: Pages, others: Mapping[str, Values]) -> Block:
     documents = list(questions.documents(snapshot.connection, pages.tolist()))
-    if not noindex:
-        hidden = [document.page for document in documents if document.noindex]
-        shown = ~np.isin(pages, hidden)
-        pages, ranks = pages[shown], ranks[shown]
-        documents = [document for document in documents if not document.noindex]
     places = questions.locations(snapshot.connection, pages.tolist())
     columns = _document_columns(snapshot, pages, documents)
     return {
@@ -350,7 +347,14 @@ def _block(
         "first_fetched": columns.first_at,
         "last_fetched": columns.last_at,
         "like": _like(snapshot, pages),
+        "noindex": columns.noindex,
+        "value": _values(snapshot, pages),
     } | {name: nan_as_none(values[pages]) for name, values in others.items()}
+
+
+def _values(snapshot: Snapshot, pages: Pages) -> list[float | None]:
+    found = tables.values_of(snapshot.connection, pages.tolist())
+    return [found[page] / FULL_VALUE if page in found else None for page in pages.tolist()]
 
 
 def _like(snapshot: Snapshot, pages: Pages) -> list[str]:
@@ -371,19 +375,23 @@ class _DocumentColumns(NamedTuple):
     titles: list[str]
     first_at: list[str | None]
     last_at: list[str | None]
+    noindex: list[bool | None]
 
 
 def _document_columns(
     snapshot: Snapshot, pages: Pages, documents: Iterable[DocumentRow]
 ) -> _DocumentColumns:
     count = len(pages)
-    columns = _DocumentColumns([None] * count, [""] * count, [None] * count, [None] * count)
+    columns = _DocumentColumns(
+        [None] * count, [""] * count, [None] * count, [None] * count, [None] * count
+    )
     places = {page: place for place, page in enumerate(pages.tolist())}
     for document in documents:
         place = places[document.page]
         columns.titles[place] = document.title
         columns.first_at[place] = iso(document.first_at)
         columns.last_at[place] = iso(document.last_at)
+        columns.noindex[place] = bool(document.noindex)
         if snapshot.was_read[document.page]:
             columns.statuses[place] = document.status or None
     _add_other_statuses(snapshot, pages, columns.statuses)

@@ -6,16 +6,19 @@ picture  a crawl in one picture
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from html import escape
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl import plugins
 from minicrawl.graph.outline import TAIL, DegreeDistribution, distribution
 from minicrawl.model import State
 from minicrawl.own_files import replacing
@@ -28,22 +31,63 @@ from minicrawl.report.selected_pages import HostGraph, Pages, PageSelection, blo
 from minicrawl.report.snapshot import Snapshot, places_of_largest, urls
 from minicrawl.store import questions, tables
 from minicrawl.web.urls import readable
-from minicrawl.wording import counted, iso, visible
+from minicrawl.wording import at_least, counted, iso, percentage, visible
 
 # ================================================================ html
 #
 # For browsers, printing and mail.
 #
-# Laws: untrusted text is never markup, and links lead only to http and https. The file has no
-# scripts and loads nothing; its content security policy enforces that.
+# Laws: untrusted text is never markup, and links lead only to http and https. The file loads
+# nothing and has one script, which searches and sorts its tables and without which nothing is
+# missing; its content security policy enforces that, and names the script by its hash.
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_SCRIPT = """
+const tables = [...document.querySelectorAll("table")];
+const number = text => Number(text.replace(/[,%\u2013]/g, ""));
+const compare = (one, other) => {
+  const [a, b] = [number(one), number(other)];
+  return isNaN(a) || isNaN(b) ? one.localeCompare(other) : a - b;
+};
+for (const table of tables) {
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, place) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.onclick = () => {
+      const sign = head.ariaSort === "ascending" ? -1 : 1;
+      heads.forEach(other => { other.ariaSort = null; });
+      head.ariaSort = sign < 0 ? "descending" : "ascending";
+      const text = row => row.cells[place].textContent.trim();
+      const rows = [...table.tBodies[0].rows].map(row => [text(row), row]);
+      rows.sort((one, other) => sign * compare(one[0], other[0]));
+      table.tBodies[0].append(...rows.map(one => one[1]));
+    };
+  });
+}
+const search = document.createElement("input");
+search.type = "search";
+search.placeholder = "Search all tables";
+search.ariaLabel = search.placeholder;
+search.oninput = () => {
+  const words = search.value.toLowerCase().split(/\\s+/);
+  for (const table of tables)
+    for (const row of table.tBodies[0].rows) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every(word => text.includes(word));
+    }
+};
+document.querySelector("nav").after(search);
+"""
+_SCRIPT_HASH = b64encode(sha256(_SCRIPT.encode()).digest()).decode()
+_POLICY = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{_SCRIPT_HASH}'"
 _WIDTH, _HEIGHT, _MARGIN = 640, 360, 44
 _CENTRE, _RADIUS, _NAME_GAP = 450, 230, 18
 _LONGEST_NAME = 30
 _SHARES = frozenset(("importance",))
 _CODES = frozenset(("status",))
-_URLS = frozenset(("url", "target", "source", "end", "original"))
+_URLS = frozenset(("url", "target", "source", "end", "original", "example"))
 _NUMBER, _URL = ' class="number"', ' class="url"'
 
 _STYLE = """
@@ -87,6 +131,18 @@ th, td {
   text-align: left; vertical-align: top;
 }
 th { color: var(--soft); font-weight: 600; white-space: nowrap }
+th button {
+  all: unset; cursor: pointer; font: inherit;
+}
+th button:hover, th button:focus-visible { color: var(--accent) }
+th[aria-sort=ascending] button::after { content: " \\2191" }
+th[aria-sort=descending] button::after { content: " \\2193" }
+input {
+  display: block; position: sticky; top: .5rem; width: 100%; max-width: 24rem;
+  padding: .4rem .75rem; font: inherit;
+  color: inherit; background: var(--band); border: 1px solid var(--line); border-radius: .5rem;
+}
+h2 { scroll-margin-top: 3.5rem }
 td { overflow-wrap: break-word }
 td.url { overflow-wrap: anywhere; min-width: 14rem }
 th.number { width: 1% }
@@ -109,7 +165,7 @@ svg .name { fill: var(--ink) }
   body { max-width: none; padding: 0 }
   td { overflow-wrap: anywhere }
   td.url { min-width: 0 }
-  nav { display: none }
+  nav, input { display: none }
   h2 { break-after: avoid }
   tr { break-inside: avoid }
 }
@@ -124,6 +180,9 @@ class ReportSection(NamedTuple):
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
     total: int
+
+
+AddedSections = Callable[[Snapshot, Progress], Iterable[ReportSection]]
 
 
 class HostNode(NamedTuple):
@@ -169,8 +228,8 @@ def _document(report: SiteReport) -> Iterator[str]:
     yield f"<nav><ul>{''.join(map(_entry, report.sections))}</ul></nav>"
     for section in report.sections:
         yield from _section(section)
-    yield "<h2>Links a page</h2>"
-    yield "<p>How many pages have so many links, both on a logarithmic scale.</p>"
+    yield "<h2>Links per page</h2>"
+    yield "<p>Pages by number of links, both on a logarithmic scale.</p>"
     yield '<div class="plots">'
     yield _figure(_degree_plot(report.in_degrees), "Links to a page, from pages that were read")
     yield _figure(_degree_plot(report.out_degrees), "Links from a page that was read")
@@ -178,7 +237,7 @@ def _document(report: SiteReport) -> Iterator[str]:
     if len(report.hosts) > 1:
         yield "<h2>Hosts</h2><p>The most important hosts and the links between them.</p>"
         yield _figure(_host_graph(report), "A larger circle is a more important host.")
-    yield "</html>"
+    yield f"<script>{_SCRIPT}</script></html>"
 
 
 def _text(value: object) -> str:
@@ -201,7 +260,7 @@ def _section(section: ReportSection) -> Iterator[str]:
     count = f'<span class="count">{section.total:,}</span>'
     yield f'<h2 id="{_anchor(section)}">{section.name} {count}</h2>'
     if section.means:
-        yield f"<p>{section.means}</p>"
+        yield f"<p>{_text(section.means)}</p>"
     if not section.rows:
         yield '<p class="none">None.</p>'
         return
@@ -339,7 +398,13 @@ def site_report(snapshot: Snapshot, made_at: float, tell: Progress) -> SiteRepor
         title=", ".join(islice(_seed_hosts(snapshot), 3)),
         made_at=iso(made_at),
         facts=list(_facts(snapshot)),
-        sections=[*_problems(snapshot), *_answers(snapshot), *_titles(snapshot), _best(snapshot)],
+        sections=[
+            *_added_sections(snapshot, tell),
+            *_problems(snapshot),
+            *_answers(snapshot),
+            *_titles(snapshot),
+            _best(snapshot),
+        ],
         in_degrees=distribution(in_links[snapshot.was_read]),
         out_degrees=distribution(out_links[snapshot.was_read]),
         hosts=hosts,
@@ -358,12 +423,23 @@ def _facts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     yield "pages known", f"{found.pages_known:,}"
     yield "hosts", f"{found.hosts:,}"
     yield "pages that failed", f"{sum((found.failures or {}).values()):,}"
+    yield (
+        "linked pages",
+        ", ".join(f"{n:,} {name}" for name, n in page_links.linked_verdicts(snapshot).items() if n),
+    )
     yield "downloaded", f"{(found.bytes or 0) / 1e6:,.1f} MB"
-    if found.importance_gathered is not None:
-        yield "importance gathered", f"{found.importance_gathered:.1%}"
+    yield "importance gathered", percentage(found.importance_gathered)
+    if found.importance_guaranteed is not None:
+        yield "PageRank from the seeds", at_least(found.importance_guaranteed)
 
 
 # ---------------------------------------------------------------- sections
+
+
+def _added_sections(snapshot: Snapshot, tell: Progress) -> Iterator[ReportSection]:
+    """Yield the sections of packages, such as the issues of an audit."""
+    for point in plugins.entry_points(plugins.SECTIONS).values():
+        yield from cast(AddedSections, point.load())(snapshot, tell)
 
 
 def _rows_section(
@@ -381,7 +457,7 @@ def _problems(snapshot: Snapshot) -> Iterator[ReportSection]:
     )
     yield _rows_section(
         "Redirects",
-        "Links to them cost the reader a request more for each hop.",
+        "Links to them cost the reader another request for each hop.",
         page_links.Redirect,
         page_links.redirects(snapshot),
     )
@@ -618,7 +694,7 @@ def _degrees(title: str, found: DegreeDistribution) -> Figure:
         name=title.replace(" ", "-"),
         title=title,
         x_label="links",
-        y_label="pages with so many",
+        y_label="pages",
         lines=[PlotLine(label="pages", x=[x for x, _ in points], y=[y for _, y in points])],
         log_x=True,
         log_y=True,
@@ -628,7 +704,7 @@ def _degrees(title: str, found: DegreeDistribution) -> Figure:
 
 def _draw_fit(axes: Any, found: DegreeDistribution) -> None:
     """Draw the power law fitted to the tail."""
-    if found.exponent is None:
+    if found.exponent is None or not found.is_power_law:
         return
     least = TAIL - 0.5
     pages = sum(pages for start, pages in found.bins if start >= TAIL)
@@ -638,7 +714,7 @@ def _draw_fit(axes: Any, found: DegreeDistribution) -> None:
         ends,
         [height * (end / least) ** -found.exponent for end in ends],
         linestyle="--",
-        label=f"exponent {found.exponent:.2f} ± {found.exponent_error:.2f}",
+        label=f"exponent {found.exponent:.2f} ± {found.exponent_error:.2f}, p {found.p_value:.2g}",
     )
     axes.legend()
 

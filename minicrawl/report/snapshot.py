@@ -20,15 +20,16 @@ from functools import cached_property, lru_cache, partial
 from heapq import nlargest
 from itertools import islice, repeat, takewhile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl import plugins
 from minicrawl.errors import UsageError
 from minicrawl.frontier.checkpoint import load_frontier, verify
-from minicrawl.frontier.importance import ShownImportance, shown_importance
+from minicrawl.frontier.importance import ShownImportance, guaranteed_share, shown_importance
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import READ_STATES, PageId, State
 from minicrawl.opic.estimate import rising
@@ -39,6 +40,7 @@ from minicrawl.store.derived import (
     OPIC,
     OPIC_SITES,
     RankRow,
+    guaranteed,
     kept_ranks,
     rank_row,
     rank_scores,
@@ -82,6 +84,14 @@ class Snapshot:
         """Importance of each page; the sum is 1."""
         return self._shown.shares
 
+    @property
+    def guaranteed(self) -> float | None:
+        """Share of PageRank from the seeds that the pages read surely have, or None if unknown."""
+        row, _, flow = self._shown
+        if flow is not None:
+            return guaranteed_share(flow, self.frontier)
+        return None if row is None else guaranteed(row, self.connection)
+
     @cached_property
     def _shown(self) -> ShownImportance:
         with reporting_damage(self.path):
@@ -104,16 +114,22 @@ class Snapshot:
 
     def urgency(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the sort keys of these unread pages; the page with the largest comes first."""
-        from minicrawl.opic.siblings import urgency
+        from minicrawl.opic.siblings import LEVEL_FACTORS, urgency
 
         if self.strategy == "breadth-first":
             return -pages.astype(np.float64)
         if self.strategy == "random":
-            return self._lots[pages]
+            return self._random_keys[pages]
+        if self.strategy not in ("greedy", "siblings"):
+            return self._added_keys[pages].astype(np.float64)
         siblings = self.frontier.siblings
         if siblings is None:
             return self.keys[pages].astype(np.float64)
-        return urgency(siblings, pages.astype(np.uint32))
+        found = urgency(siblings, pages.astype(np.uint32))
+        if (values := self.frontier.values) is not None:
+            weight = tables.score_weight(self.connection)
+            found *= LEVEL_FACTORS[values.levels(pages.astype(np.uint32), weight)]
+        return found
 
     @cached_property
     def strategy(self) -> str:
@@ -122,7 +138,19 @@ class Snapshot:
         return "greedy" if found == "siblings" and self.frontier.siblings is None else found
 
     @cached_property
-    def _lots(self) -> NDArray[np.float64]:
+    def _added_keys(self) -> NDArray[np.int64]:
+        """Keys of all pages in the order that a package adds."""
+        order: Any = plugins.required(plugins.ORDERS, self.strategy, "strategy")
+        urls = self.frontier.urls
+        if not urls.host_of:
+            urls.load_hosts(self.connection)
+        urls.load_depths(self.connection)
+        keys = order(self.frontier)
+        keys.grow(range(len(self)))
+        return np.frombuffer(keys.keys, dtype=np.int64)
+
+    @cached_property
+    def _random_keys(self) -> NDArray[np.float64]:
         return np.fromiter(islice(random_keys(), len(self)), np.float64, len(self))
 
     @cached_property
@@ -193,7 +221,7 @@ def load(path: Path, connection: tables.Connection, *, ordered: bool = False) ->
 
 
 def unproven(path: Path, connection: tables.Connection, *, ordered: bool = False) -> Frontier:
-    """Load the pages of the store without checking them."""
+    """Load the pages of the store without checking them, for the checks themselves."""
     with reporting_damage(path):
         terms = tables.terms(connection) or StoreTerms()
         siblings = ordered and tables.are_siblings_asked(connection)
@@ -315,6 +343,7 @@ class NearDuplicates(NamedTuple):
     def first_of_groups(self, pages: Pages) -> NDArray[np.bool_]:
         """Return, for each page, True if none before it is in its group."""
         originals = self.originals_of(pages)
+        # A page without near-duplicates is a group of its own, with a number that no page has.
         groups = np.where(originals < 0, -1 - np.arange(len(pages)), originals)
         _, places = np.unique(groups, return_index=True)
         firsts = np.zeros(len(pages), np.bool_)
@@ -341,6 +370,8 @@ def kept_near_duplicates(folder: Path, store: str | None = None) -> NearDuplicat
         numbers: Sequence[int] | Pages = np.frombuffer(content, np.int64, 2 * count, _HEADER.size)
     except (FileNotFoundError, struct.error, ValueError):
         return None
+    # The folder may have been copied beside another store, or the store begun anew: its page ids
+    # then mean other pages.
     if magic != _MAGIC or (store is not None and code != crc32(store.encode())):
         return None
     pages = np.asarray(numbers)
@@ -490,6 +521,7 @@ def places_of_largest(values: NDArray[np.floating | np.int64], count: int) -> Pa
         return np.argsort(-values, kind="stable")
     least = np.partition(values, -count)[-count]
     above, equal = np.flatnonzero(values > least), np.flatnonzero(values == least)
+    # Ties at the last place go to the pages found first, as in the stable sort of all.
     best = above[np.argsort(-values[above], kind="stable")]
     return np.concatenate((best, equal[: count - len(best)]))
 

@@ -29,7 +29,7 @@ from minicrawl.graph.csr import (
     with_nodes,
     with_pages,
 )
-from minicrawl.model import CRAWLED, PageId
+from minicrawl.model import CRAWLED, PageId, State
 from minicrawl.opic.ledger import Spending, StepKind
 from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress, unreported
@@ -103,24 +103,6 @@ def links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[
     """
     ends = final_pages(snapshot)
     return (_links_to_final_pages(found, ends) for found in links_as_written(snapshot, tell=tell))
-
-
-def links_in_focus(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[CashFlows]:
-    """Yield the links of pages with links in focus; parts are the shares sought in each."""
-    ends = final_pages(snapshot)
-    with reporting_damage(snapshot.path):
-        for block in _current(snapshot, 0, tell):
-            _, others = block.split()
-            spendings = map(unpack, others.blobs)
-            found = [pair for pair in zip(others.pages, spendings, strict=True) if pair[1].focus]
-            if found:
-                counts = [len(spending.links) for _, spending in found]
-                focused = CashFlows(
-                    np.repeat([page for page, _ in found], counts),
-                    np.array([link for _, spending in found for link in spending.links]),
-                    np.array([part for _, spending in found for part in spending.focus]) / PARTS,
-                )
-                yield _to_final_pages(focused, ends)
 
 
 def links_as_written(
@@ -203,6 +185,8 @@ def _first_nodes(snapshot: Snapshot, is_node: NDArray[np.bool_]) -> Numbers:
 
 def _current(snapshot: Snapshot, after: int, tell: Progress) -> Iterator[Spendings]:
     """Yield the last spending of every page."""
+    # The log keeps every turn, and a page that was read again has several: its last one has the
+    # current links.
     last = last_spent(snapshot.connection, snapshot.frontier)
     givers, done = int(np.count_nonzero(last > after)), 0
     for block in questions.spendings(snapshot.connection, after):
@@ -232,6 +216,7 @@ def _weighted(block: Spendings) -> Iterator[FlowLinks]:
 def _links_to_final_pages(found: FlowLinks, ends: NDArray[np.int64]) -> FlowLinks:
     led = found._replace(ends=ends[found.ends])
     places = np.flatnonzero(led.givers != led.ends)
+    # Links as written are distinct already; only redirects can lead two of them to one page.
     if (led.ends != found.ends).any():
         keys = led.givers[places] * len(ends) + led.ends[places]
         _, firsts = np.unique(keys, return_index=True)
@@ -254,6 +239,27 @@ def final_pages(snapshot: Snapshot) -> NDArray[np.int64]:
     for page in books.forwards:
         ends[page] = books.stands_for(page)
     return ends
+
+
+# A page with a canonical URL, or with the content of another page, was read itself.
+_LED_ON = (State.MOVED, State.TWIN)
+
+
+def redirect_ends(snapshot: Snapshot) -> NDArray[np.int64]:
+    """Return the page at the end of the redirects of each page, which may be itself."""
+    ends = np.arange(len(snapshot))
+    for page in np.flatnonzero(np.isin(snapshot.states, _LED_ON)).tolist():
+        *_, ends[page] = redirect_chain(snapshot, page)
+    return ends
+
+
+def redirect_chain(snapshot: Snapshot, page: PageId) -> Iterator[int]:
+    """Yield the page and the pages it redirects to, up to the end."""
+    forwards = snapshot.frontier.books.forwards
+    yield page
+    while snapshot.states[page] in _LED_ON and page in forwards:
+        page = forwards[page]
+        yield page
 
 
 def _to_final_pages(found: CashFlows, ends: NDArray[np.int64]) -> CashFlows:

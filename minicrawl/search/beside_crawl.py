@@ -34,11 +34,13 @@ class Indexing(Companion):
 
     def beside(self, crawl: "Crawl", asked: CrawlRequest) -> AbstractContextManager[None]:
         """Index pages while the crawl runs, and the rest after it."""
-        return _indexing_beside(crawl) if asked.given["has_index"] else nullcontext()
+        if not asked.given["has_index"]:
+            return nullcontext()
+        return _indexing_beside(crawl, quiet=asked.given["quiet"])
 
 
 @contextmanager
-def _indexing_beside(crawl: "Crawl") -> Iterator[None]:
+def _indexing_beside(crawl: "Crawl", *, quiet: bool) -> Iterator[None]:
     from minicrawl.search.commands import bring_index_up_to_date
     from minicrawl.search.index import check_installed
     from minicrawl.search.indexing import COMMAND
@@ -54,5 +56,7 @@ def _indexing_beside(crawl: "Crawl") -> Iterator[None]:
         try:
             yield
         finally:
+            # Killing it is safe at any moment, and quicker than waiting for its round to end: the
+            # work after the last watermark is done again below.
             process.kill()
-    bring_index_up_to_date(storing.store)
+    bring_index_up_to_date(storing.store, quiet=quiet)

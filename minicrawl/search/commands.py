@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 #
 # Options for the order in which pages are found.
 #
-# What finds pages is imported when it is needed: a command with these options tells its help at
-# once.
+# The modules that find pages are imported on demand, so that the help of a command with these
+# options is shown at once.
 
 Command = Callable[..., Any]
 
@@ -199,48 +199,137 @@ def results_options(command: Command) -> Command:
     return command
 
 
+# ---------------------------------------------------------------- search page
+
+_OF_PAGE = (
+    click.option(
+        "--serve",
+        is_flag=True,
+        help="Serve a search page in the browser and print its address. Ctrl-C stops it.",
+    ),
+    click.option(
+        "--port",
+        metavar="N",
+        type=click.IntRange(0, 65535),
+        help="Port of the search page; 0 for any.  [default: 8420, or any if in use]",
+    ),
+    click.option(
+        "--host",
+        metavar="ADDRESS",
+        help="Serve the search page to everybody at this address of the machine, without a token.",
+    ),
+    click.option(
+        "--static",
+        metavar="DIR",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Write a search page for a static site: files that any web server can serve.",
+    ),
+    click.option(
+        "--base-url",
+        metavar="URL",
+        help="Serve the search page to everybody behind a proxy, which has it at this URL.",
+    ),
+)
+_NAMES_OF_PAGE = ("serve", "port", "host", "base_url")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageChoice:
+    """Search page to serve or to write, if any."""
+
+    serve: bool
+    port: int | None
+    host: str | None
+    base_url: str | None
+    static: Path | None
+
+    @property
+    def is_chosen(self) -> bool:
+        """True if a page is asked for. Raises UsageError if only its options are."""
+        if self.static is not None:
+            refuse_others(("static",), "--static writes the search of all pages")
+        elif self.serve:
+            refuse_others(_NAMES_OF_PAGE, "--serve shows a page in the browser")
+        elif needless := [given_options()[one] for one in _NAMES_OF_PAGE if one in given_options()]:
+            raise click.UsageError(f"{needless[0]} needs --serve")
+        return self.serve or self.static is not None
+
+    def run(self, store: Path, words: tuple[str, ...]) -> None:
+        """Serve the page until Ctrl-C, or write it."""
+        if words:
+            raise click.UsageError("the words are typed in the browser: leave out the WORDS")
+        if self.static is not None:
+            _write_static(store, self.static)
+        else:
+            self._serve(store)
+
+    def _serve(self, store: Path) -> None:
+        try:
+            from minicrawl.search.publishing import serve_publicly
+            from minicrawl.search.serving import serve_search
+        except ModuleNotFoundError as error:
+            if error.name not in ("starlette", "uvicorn"):
+                raise
+            raise UsageError(_MISSING) from None
+        prepare_index(store)
+        with suppress(KeyboardInterrupt):
+            if self.host or self.base_url:
+                serve_publicly(store, (self.host, self.port), self.base_url or "", click.echo)
+            else:
+                serve_search(store, self.port, click.echo)
+
+
+def page_options(command: Command) -> Command:
+    """Pass `page`, the search page that is asked for, to the command."""
+
+    @functools.wraps(command)
+    def with_page(
+        *,
+        serve: bool,
+        port: int | None,
+        host: str | None,
+        base_url: str | None,
+        static: Path | None,
+        **rest: Any,
+    ) -> Any:
+        page = PageChoice(serve=serve, port=port, host=host, base_url=base_url, static=static)
+        return command(page=page, **rest)
+
+    decorated: Command = with_page
+    for option in reversed(_OF_PAGE):
+        decorated = option(decorated)
+    return decorated
+
+
 @click.command(cls=SearchCommand, context_settings=SETTINGS)
 @results_options
 @ranking_options
 @click.option("--explain", is_flag=True, help="Show the parts of each score.")
-@click.option(
-    "--serve",
-    is_flag=True,
-    help="Serve a search page in the browser and print its address. Ctrl-C stops it.",
-)
-@click.option(
-    "--port",
-    metavar="N",
-    type=click.IntRange(0, 65535),
-    help="Port of the search page; 0 for any.  [default: 8420, or any if in use]",
-)
+@page_options
 @store_with_pages_option
 def search(
     words: tuple[str, ...],
     store: Path,
     explain: bool,
-    serve: bool,
-    port: int | None,
+    page: PageChoice,
     as_json: bool,
     **asked: Any,
 ) -> None:
     """Search the text of kept pages.
 
     Pages with all words come first. WORDS may also be "an exact phrase", -without, site:NAME,
-    title:WORD, url:WORD, lang:CODE and after:DATE. -site:NAME and the like exclude pages. Quote the
-    whole query, to protect it from the shell.
+    title:WORD, url:WORD, lang:CODE, type:NAME, year:YYYY and after:DATE. -site:NAME and the like
+    exclude pages. Quote the whole query, to protect it from the shell.
     """
-    if serve:
-        refuse_others(("serve", "port"), "--serve shows a page in the browser")
-        _serve(store, words, port)
-    elif port is not None:
-        raise click.UsageError("--port needs --serve")
+    if page.is_chosen:
+        page.run(store, words)
     elif not words:
-        raise click.UsageError("say which WORDS to find, or --serve")
+        raise click.UsageError("say which WORDS to find, or --serve or --static")
     elif explain and as_json:
         raise click.UsageError("--json has all parts of each score: leave out --explain")
     else:
-        found = WantedPages(store=store, text=" ".join(words), **asked).found()
+        wanted = WantedPages(store=store, text=" ".join(words), **asked)
+        found = wanted.found(corrects=True)
         if as_json:
             show_json(found.as_json())
             return
@@ -260,14 +349,23 @@ class WantedPages:
     offset: int
     shows_all: bool
 
-    def found(self) -> FoundPages:
-        """Find the pages."""
+    def found(self, *, corrects: bool = False) -> FoundPages:
+        """Find the pages. `corrects`: a word that no page has is replaced by the nearest one."""
         query = parse(self.text)
         if query.ignored:
             click.echo(f"only the first {MOST_WORDS} words count", err=True)
         finder = self.choice.finder(self.store, query)
         asked = self.choice.asked(self.n, self.offset, folds=not self.shows_all)
-        return FoundPages(finder, finder.find(query, asked), self.offset + 1)
+        if not corrects:
+            return FoundPages(finder, finder.find(query, asked), self.offset + 1)
+        answered = finder.answer(self.text, asked)
+        for text, said in (
+            (answered.instead, "no page has these words; shown is"),
+            (answered.suggestion, "did you mean"),
+        ):
+            if text:
+                click.echo(f"{said}: {visible(text)}", err=True)
+        return FoundPages(finder, answered.results, self.offset + 1)
 
 
 class FoundPages(NamedTuple):
@@ -295,18 +393,17 @@ def refuse_others(taken: Collection[str], why: str) -> None:
             raise click.UsageError(f"{why}: leave out {option}")
 
 
-def _serve(store: Path, words: tuple[str, ...], port: int | None) -> None:
-    if words:
-        raise click.UsageError("--serve asks for the words in the browser: leave out the WORDS")
-    try:
-        from minicrawl.search.serving import serve_search
-    except ModuleNotFoundError as error:
-        if error.name not in ("starlette", "uvicorn"):
-            raise
-        raise UsageError(_MISSING) from None
+def _write_static(store: Path, folder: Path) -> None:
+    from minicrawl.search.static_site import write_static
+
     prepare_index(store)
-    with suppress(KeyboardInterrupt):
-        serve_search(store, port, click.echo)
+    with progress("static search") as tell:
+        done = write_static(search_folder(store), folder, tell)
+    click.echo(
+        f"{folder}: {counted(done.pages, 'page')}, {counted(done.words, 'word')}, "
+        f"{done.size / 1e6:.1f} MB; open index.html by a web server",
+        err=True,
+    )
 
 
 # ---------------------------------------------------------------- results
@@ -366,7 +463,7 @@ def index(store: Path, fresh: bool) -> None:
     bring_index_up_to_date(store, fresh=fresh)
 
 
-def bring_index_up_to_date(store: Path, *, fresh: bool = False) -> None:
+def bring_index_up_to_date(store: Path, *, fresh: bool = False, quiet: bool = False) -> None:
     """Bring the index up to date, store the importance of the pages, and print a summary."""
     from minicrawl.report.snapshot import snapshot
     from minicrawl.search.indexing import bring_up_to_date
@@ -376,8 +473,9 @@ def bring_index_up_to_date(store: Path, *, fresh: bool = False) -> None:
         done = bring_up_to_date(store, tell, lambda text: click.echo(text, err=True), fresh=fresh)
     with snapshot(store) as seen:
         keep_importance(search_folder(store), seen)
-    click.echo(
-        f"index: {counted(done.of_all, 'page')}, {done.pages:,} read anew, "
-        f"{done.by_links:,} by links to them",
-        err=True,
-    )
+    if not quiet:
+        click.echo(
+            f"index: {counted(done.of_all, 'page')}, {done.pages:,} read anew, "
+            f"{done.by_links:,} by links to them",
+            err=True,
+        )

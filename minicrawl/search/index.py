@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from errno import ENOSPC
+from functools import cached_property
 from importlib.util import find_spec
 from math import log
 from pathlib import Path
@@ -24,8 +27,17 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.errors import NoRoom, StoreError, UsageError
-from minicrawl.search.notes import Entry, StoredEntry, packed, sites_in, unpacked, words_of_url
+from minicrawl.search.notes import (
+    Entry,
+    StoredEntry,
+    host_of,
+    packed,
+    sites_in,
+    unpacked,
+    words_of_url,
+)
 from minicrawl.search.query import Phrase, Query
+from minicrawl.search.vocabulary import STEMMERS, stems
 from minicrawl.web.words import indexed, is_single_sign
 
 if TYPE_CHECKING:
@@ -52,6 +64,13 @@ TEXTS = ("title", "anchor", "url", "headings", "body", "repeated")
 """Fields with words."""
 _AS_SHOWN = {"title": "whole_title", "url": "url"}
 """Fields that users name: a user's `title:` includes the parts that all titles of a site share."""
+_STEMS = "stems"
+"""Field with the stems of all words of title, headings and text, each once."""
+FACETS = ("host", "type", "language", "year")
+_MOST_VALUES = 20
+"""Values of a facet that are counted."""
+_MOST_LANGUAGES = 5
+"""Languages by which a word of a query is stemmed: those of most pages."""
 _WHERE_WORDS_ARE = ("title", "anchor", "body", "repeated")
 """Fields that together have nearly all words of a page."""
 
@@ -68,6 +87,8 @@ class FieldWeights:
     repeated: float = 0.1
     compound: float = 2.0
     """Extra weight of words that the user wrote as one, if the page has them adjacent."""
+    form: float = 0.2
+    """Another form of the word, or a synonym."""
 
     def __iter__(self) -> Iterator[tuple[str, float]]:
         return ((name, getattr(self, name)) for name in TEXTS)
@@ -79,6 +100,14 @@ class Hit(NamedTuple):
     page: int
     score: float
     address: tantivy.DocAddress
+
+
+class Counts(NamedTuple):
+    """Number of pages that match a query."""
+
+    pages: int
+    facets: dict[str, list[tuple[str, int]]]
+    """Values of each facet that most of these pages have, with their number."""
 
 
 @contextmanager
@@ -163,6 +192,7 @@ class SearchIndex:
             self._writing.commit()
             self._index.reload()
             self.searcher = self._index.searcher()
+        self.__dict__.pop("languages", None)  # they may be others now
 
     def close(self) -> None:
         """Stop writing, and discard uncommitted changes."""
@@ -196,26 +226,96 @@ class SearchIndex:
         """Return the rarity of each word: the log of the inverse share of pages with it."""
         pages = self.searcher.num_docs
         with index_errors(self._folder):
-            return {word: log(1 + pages / (self._pages_with(word) + 0.5)) for word in words}
+            return {word: log(1 + pages / (self.pages_with(word) + 0.5)) for word in words}
 
-    def _pages_with(self, word: str) -> int:
+    def pages_with(self, word: str) -> int:
+        """Return how many pages have a word, in the field in which most pages have it."""
         return max(self.searcher.doc_freq(name, word) for name in _WHERE_WORDS_ARE)
 
-    def best(self, query: Query, weights: FieldWeights, count: int = CANDIDATES) -> list[Hit]:
-        """Return the best pages by BM25: those with all words, and if these are few, with some."""
-        found = self._hits(self._query(query, weights, is_all=True), count)
-        if len(found) >= ENOUGH or len(query.sought) < 2:  # noqa: PLR2004 - one word is all words
+    def words_from(
+        self, beginning: str, most: int, among: Query | None = None
+    ) -> list[tuple[str, int]]:
+        """Return the words with this beginning that most pages have, with their number.
+
+        Only pages that match the query `among` count.
+        """
+        pages = None if among is None else self._query(among, FieldWeights(), is_all=True)
+        with index_errors(self._folder):
+            return list(self.searcher.terms_with_prefix("body", beginning, pages, limit=most))
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of most pages, among those with a stemmer."""
+        import tantivy
+
+        found = self._counted(tantivy.Query.all_query()).facets["language"]
+        return tuple(name for name, _ in found if name in STEMMERS)[:_MOST_LANGUAGES]
+
+    def counts(self, query: Query) -> Counts:
+        """Count the pages that match: with all words, or with some if `best` would add these."""
+        found = self._counted(self._query(query, FieldWeights(), is_all=True))
+        if found.pages >= ENOUGH or len(query.sought) < 2:  # noqa: PLR2004 - one word is all words
             return found
-        known = {hit.page for hit in found}
-        more = self._hits(self._query(query, weights, is_all=False), count)
-        return found + [hit for hit in more if hit.page not in known][: count - len(found)]
+        return self._counted(self._query(query, FieldWeights(), is_all=False))
+
+    def _counted(self, query: tantivy.Query) -> Counts:
+        asked = {name: {"terms": {"field": name, "size": _MOST_VALUES}} for name in FACETS} | {
+            "pages": {"value_count": {"field": "page"}}
+        }
+        with index_errors(self._folder):
+            found = self.searcher.aggregate(query, asked)
+        facets = {
+            name: [(str(one["key"]), int(one["doc_count"])) for one in found[name]["buckets"]]
+            for name in FACETS
+        }
+        return Counts(int(found["pages"]["value"]), facets)
+
+    def read_pages(self) -> Iterator[StoredEntry]:
+        """Yield all pages that were read, in order."""
+        import tantivy
+
+        everything = self._hits(tantivy.Query.all_query(), max(len(self), 1))
+        found = (self.stored(hit.address) for hit in sorted(everything))
+        return (one for one in found if one.about.at is not None)
+
+    def at_url(self, url: str) -> Hit | None:
+        """Return the page at a URL, or None."""
+        import tantivy
+
+        words = list(words_of_url(url))
+        parts = [(tantivy.Occur.Must, tantivy.Query.term_query(self._schema, "host", host_of(url)))]
+        if len(words) > 1:
+            alike = tantivy.Query.phrase_query(
+                self._schema, "url", list[str | tuple[int, str]](words)
+            )
+            parts.append((tantivy.Occur.Must, alike))
+        found = self._hits(tantivy.Query.boolean_query(parts), CANDIDATES)
+        return next((hit for hit in found if self.stored(hit.address).about.url == url), None)
+
+    def best(self, query: Query, weights: FieldWeights, count: int = CANDIDATES) -> list[Hit]:
+        """Return the best pages by BM25: those with all words, and if these are few, others.
+
+        These have all words in some form, and then some of the words.
+        """
+        # One query for each, in this order. In one query, a page with the rarest word ten times
+        # could come before one with all words, and another form before the exact one.
+        found = self._hits(self._query(query, weights, is_all=True, is_exact=True), count)
+        for is_all in (True, False):
+            if len(found) < ENOUGH and (is_all or len(query.sought) > 1):
+                known = {hit.page for hit in found}
+                more = self._hits(self._query(query, weights, is_all=is_all), count)
+                found += [hit for hit in more if hit.page not in known][: count - len(found)]
+        return found
 
     def matches(self, query: Query, count: int) -> list[Hit]:
-        """Return pages that have all words, in no particular order."""
-        return self._hits(self._query(query, FieldWeights(), is_all=True), count)
+        """Return pages that have all words in their exact form, in no particular order."""
+        return self._hits(self._query(query, FieldWeights(), is_all=True, is_exact=True), count)
 
-    def _query(self, query: Query, weights: FieldWeights, *, is_all: bool) -> tantivy.Query:
-        return _QueryBuilder(self._schema, weights).built(query, is_all=is_all)
+    def _query(
+        self, query: Query, weights: FieldWeights, *, is_all: bool, is_exact: bool = False
+    ) -> tantivy.Query:
+        languages = () if is_exact else self.languages
+        return _QueryBuilder(self._schema, weights, languages).built(query, is_all=is_all)
 
     def _hits(self, query: tantivy.Query, count: int) -> list[Hit]:
         with index_errors(self._folder):
@@ -231,14 +331,18 @@ class SearchIndex:
 class _QueryBuilder:
     """Builder of Tantivy queries from words."""
 
-    def __init__(self, schema: tantivy.Schema, weights: FieldWeights) -> None:
-        self._schema, self._weights = schema, weights
+    def __init__(
+        self, schema: tantivy.Schema, weights: FieldWeights, languages: Sequence[str]
+    ) -> None:
+        self._schema, self._weights, self._languages = schema, weights, languages
+        self._synonyms: Mapping[str, Sequence[Phrase]] = {}
 
     def built(self, query: Query, *, is_all: bool) -> tantivy.Query:
         """Return the Tantivy query."""
         import tantivy
 
         must, should = tantivy.Occur.Must, tantivy.Occur.Should
+        self._synonyms = query.synonyms
         words = [self._word(word) for word in query.words]
         parts = [(must if is_all else should, word) for word in words]
         if not is_all and words:
@@ -257,13 +361,20 @@ class _QueryBuilder:
         yield from (self._in_field(_AS_SHOWN[name], phrase) for name, phrase in query.not_within)
         yield from (self._term("site", site) for site in query.not_sites)
         yield from (self._term("language", language) for language in query.not_languages)
+        yield from (self._term("type", name) for name in query.not_types)
 
     def _filters(self, query: Query) -> Iterator[tantivy.Query]:
         import tantivy
 
-        for name, values in (("site", query.sites), ("language", query.languages)):
+        wanted: Sequence[tuple[str, Sequence[str | int]]] = (
+            ("site", query.sites),
+            ("language", query.languages),
+            ("type", query.types),
+            ("year", query.years),
+        )
+        for name, values in wanted:
             if values:
-                any_of = [self._term(name, value) for value in values]
+                any_of = [tantivy.Query.term_query(self._schema, name, value) for value in values]
                 either = tantivy.Query.boolean_query(
                     [(tantivy.Occur.Should, one) for one in any_of]
                 )
@@ -275,8 +386,12 @@ class _QueryBuilder:
             yield tantivy.Query.const_score_query(since, 0.0)
 
     def _word(self, word: str) -> tantivy.Query:
-        """Return a query for a word in any field."""
-        return self._anywhere([(self._term(name, word), weight) for name, weight in self._weights])
+        """Return a query for a word in any field, or another form or a synonym of it."""
+        exact = [(self._term(name, word), weight) for name, weight in self._weights]
+        stemmed = {stem for one in self._languages for stem in stems([word], one)}
+        others = [self._term(_STEMS, stem) for stem in sorted(stemmed)]
+        others += [self._phrase(phrase) for phrase in self._synonyms.get(word, ())]
+        return self._anywhere(exact + [(one, self._weights.form) for one in others])
 
     def _phrase(self, phrase: Phrase) -> tantivy.Query:
         return self._anywhere(
@@ -323,8 +438,11 @@ def _schema() -> tantivy.Schema:
     # Tantivy cannot delete by a term of an unsigned field.
     builder.add_integer_field("page", indexed=True, fast=True)
     builder.add_integer_field("at", indexed=True, fast=True)
-    for name in ("site", "language"):
-        builder.add_text_field(name, tokenizer_name=_ANALYZER, index_option="basic")
+    builder.add_text_field("site", tokenizer_name=_ANALYZER, index_option="basic")
+    builder.add_integer_field("year", indexed=True, fast=True)
+    for name in ("host", "type", "language"):
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic", fast=True)
+    builder.add_text_field(_STEMS, tokenizer_name=_ANALYZER, index_option="basic")
     for name in (*TEXTS, _AS_SHOWN["title"]):
         builder.add_text_field(name, tokenizer_name=_ANALYZER)
     builder.add_bytes_field("shown", stored=True)
@@ -338,6 +456,7 @@ def _document(entry: Entry, words: str) -> tantivy.Document:
     document.add_integer("page", entry.page)
     if entry.at is not None:
         document.add_integer("at", int(entry.at))
+        document.add_integer("year", datetime.fromtimestamp(entry.at, UTC).year)
     for name, text in _fields(entry, words):
         if text:
             document.add_text(name, text)
@@ -348,15 +467,22 @@ def _document(entry: Entry, words: str) -> tantivy.Document:
 def _fields(entry: Entry, words: str) -> Iterator[tuple[str, str]]:
     """Yield the text fields; a page that was never read has few of them."""
     yield "site", " ".join(sites_in(entry.url))
+    yield "host", host_of(entry.url)
     yield "url", " ".join(words_of_url(entry.url))
     yield "anchor", f" {_BETWEEN} ".join(entry.anchors)
     if entry.at is None:
         return
-    yield "language", entry.language.partition("-")[0]
+    language, title = entry.language.partition("-")[0].lower(), indexed(entry.title)
+    headings = indexed("\n".join(entry.headings))
+    yield "language", language
+    yield "type", entry.type
     yield "title", indexed(entry.own_title)
-    yield _AS_SHOWN["title"], indexed(entry.title)
-    yield "headings", indexed("\n".join(entry.headings))
+    yield _AS_SHOWN["title"], title
+    yield "headings", headings
     yield "body", words
+    # Each word once: how often a page has the other forms says little beside the exact ones.
+    different = Counter(f"{title} {headings} {words}".split())
+    yield _STEMS, " ".join(stems(different, language))
     yield "repeated", indexed(entry.repeated)
 
 
@@ -370,7 +496,7 @@ def index_errors(folder: Path) -> Iterator[None]:
         if "LockBusy" in text:
             raise StoreError(f"{folder.parent} is being written by another process") from error
         if any(one in text for one in _FULL) or getattr(error, "errno", None) == ENOSPC:
-            raise NoRoom(f"{folder.parent}: the disk is full; it can be made again") from error
+            raise NoRoom(f"{folder.parent}: the disk is full; the index can be rebuilt") from error
         raise StoreError(
             f"{folder.parent} is damaged ({text}): `minicrawl index --fresh`"
         ) from error
@@ -421,6 +547,17 @@ def places(text: bytes, words: Sequence[str]) -> Places:
         counts.append(text.count(coded) if len(found) == _MOST_PLACES else len(found))
     hits.sort()
     return Places(text, hits, tuple(counts))
+
+
+def with_forms(found: Places, forms: Sequence[Sequence[str]]) -> Places:
+    """Return the places of the words, and of the other forms of each."""
+    more = [
+        (at, number)
+        for number, others in enumerate(forms)
+        for other in others
+        for at in _offsets(found.text, other.encode(), within=False)
+    ]
+    return found._replace(hits=sorted(found.hits + more)) if more else found
 
 
 def _offsets(text: bytes, word: bytes, *, within: bool) -> Iterator[int]:

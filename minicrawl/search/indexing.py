@@ -50,6 +50,7 @@ from minicrawl.search.notes import VERSION, AnchorRow, Entry, Notes, Watermark
 from minicrawl.search.page_text import PageReader, ReadPage, SiteLines, codes_of
 from minicrawl.search.query import Query
 from minicrawl.search.searching import Floats, keep_importance, sort_out
+from minicrawl.search.vocabulary import language_of
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import kept_topics
 from minicrawl.store.files import bytes_of
@@ -78,14 +79,14 @@ def why_useless(folder: Path, connection: tables.Connection) -> str:
         with folder_errors(folder), closing(Notes(folder)) as notes:
             version, store = notes.version, notes.store
         if version != VERSION:
-            return f"version {version} is made again as version {VERSION}"
+            return f"it is rebuilt, from version {version} to version {VERSION}"
         if not tables.is_birth_of(store, tables.birth(connection)):
-            return "it is of another store, and is made again"
+            return "it belongs to another store, and is rebuilt"
         SearchIndex(folder / FOLDER)
     except NoRoom:
         return ""  # a full disk says nothing about the existing index
     except StoreError as error:
-        return f"it is damaged and is made again ({error})"
+        return f"it is damaged, and is rebuilt ({error})"
     return ""
 
 
@@ -95,7 +96,7 @@ def why_pruned(folder: Path, archive: ArchiveReader) -> str:
         return ""
     with closing(Notes(folder)) as notes:
         is_behind = notes.watermark.place < archive.begin
-    return "pages were removed from the archive, and it is made again" if is_behind else ""
+    return "pages were removed from the archive, so it is rebuilt" if is_behind else ""
 
 
 def refuse_if_lost(archive: ArchiveReader, folder: Path) -> None:
@@ -103,7 +104,7 @@ def refuse_if_lost(archive: ArchiveReader, folder: Path) -> None:
     if lost := archive.segments.lost(archive.begin, archive.end):
         raise UsageError(
             f"{', '.join(lost)} of {archive.segments.folder} is gone, and the index still has "
-            f"these pages: delete {folder} to make it of what is left"
+            f"these pages: delete {folder} to index only what is left"
         )
 
 
@@ -124,7 +125,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
         folder.mkdir(exist_ok=True)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
     except FileExistsError:
-        raise StoreError(f"{folder} is where the index goes, and is no folder: move it") from None
+        raise StoreError(f"{folder} is the place of the index, but not a folder: move it") from None
     except OSError as error:
         raise UsageError(
             f"the index goes to {folder}, which cannot be written: {error.strerror}"
@@ -180,6 +181,8 @@ class AnchorFinder:
                 target = self._target(url)
                 if target is not None and target != page and (words := indexed(text)):
                     yield AnchorRow(target, own, words)
+        # Forgetting all of them costs only that some anchors are inserted again, which the notes
+        # ignore.
         if len(self._met) > _LINKS_REMEMBERED:
             self._met.clear()
 
@@ -198,7 +201,7 @@ class AnchorFinder:
 ROUND = 4_000
 """Pages per round; their texts take about 50 MB."""
 _ASKED_AT_ONCE = 64
-_WITH_PAGES = (RecordKind.PAGE, RecordKind.TEXT, RecordKind.REVISIT)
+_WITH_PAGES = (RecordKind.PAGE, RecordKind.TEXT, RecordKind.REVISIT, RecordKind.RENDERED)
 _MAY_BE_FOUND = (
     State.UNREAD,
     State.ROBOTS,
@@ -248,7 +251,7 @@ def bring_up_to_date(
             useless = why_useless(folder, seen.connection) or why_pruned(folder, archive)
             if fresh and has_index(folder) and not useless:
                 refuse_if_lost(archive, folder)
-            if why := "it begins anew" if fresh else useless:
+            if why := "it is rebuilt" if fresh else useless:
                 say(f"{folder}: {why}")
                 clear_folder(folder)
             with opened_index(folder, seen) as (index, notes):
@@ -368,6 +371,8 @@ class _Indexing:
                 continue
             entry = self._entry(page, pages[page], document.title)
             words = indexed(entry.body)
+            if not entry.language:
+                entry = entry._replace(language=language_of(words))
             self._index.replace(entry, words)
             self._notes.texts.sign(page, entry.title, signature(entry.body, words))
             self._count(pages=1)
@@ -390,6 +395,7 @@ class _Indexing:
             language=text.language,
             at=_changed(found),
             anchor_sites=anchors.sites,
+            type=found.type,
         )
 
     # ------------------------------------------------------------ pages known by links
@@ -422,6 +428,8 @@ class _Indexing:
         """
         if self._was_empty:
             return
+        # The pages touched by steps since the last run, rather than a scan of the whole index: only
+        # these may have ceased to be pages.
         touched = {row.step.page for row in tables.steps_after(self._seen.connection, step)}
         for page in touched:
             if self._seen.states[page] == State.FETCHED:
@@ -525,6 +533,7 @@ class IndexFollower:
             began = self._clock()
             with suppress(MinicrawlError):
                 self._follow()
+            # A quarter of the time at most: the crawl needs the disk, and a search can wait.
             yield max(EVERY_S, _REST * (self._clock() - began))
 
     def _follow(self) -> None:
@@ -633,7 +642,7 @@ def _texts(entry: Entry) -> tuple[str, ...]:
 
 # ================================================================ sizes
 #
-# Sizes of what the search keeps beside a store, for `archive info`. Does not need Tantivy.
+# Sizes of what the search keeps beside a store, for `status --stored`. Does not need Tantivy.
 
 
 def stored_parts(store: Path) -> Iterator[StoredPart]:

@@ -77,6 +77,8 @@ def _originals(signed: SignedPages, is_alike: Judge) -> Pages:
     originals = np.arange(len(signed.pages))
     for place, kind in enumerate(kind_of.tolist()):
         near = (int(kinds[-one]) for _, one in sorted(alike.get(kind, ()), reverse=True))
+        # A page joins an original only, and directly: with links through a third page, a chain of
+        # small changes would join pages that have little in common.
         earlier = (one for one in chain((int(kinds[kind]),), near) if one < place)
         firsts = (one for one in earlier if originals[one] == one)
         for first in islice(firsts, _MOST_JUDGED):
@@ -125,6 +127,8 @@ def _pairs(keys: NDArray[np.uint32]) -> Iterator[tuple[Pages, Pages]]:
     later = np.flatnonzero(is_same) + 1
     begins = np.flatnonzero(~np.concatenate(([False], is_same)))
     first = begins[np.searchsorted(begins, later, side="right") - 1]
+    # The first row of a group is the likely original, and the previous one is near it in time. All
+    # pairs of a large group would be millions.
     far = first < later - 1
     ones = np.concatenate((order[later - 1], order[first[far]]))
     others = np.concatenate((order[later], order[later[far]]))

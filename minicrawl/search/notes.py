@@ -31,7 +31,7 @@ from minicrawl.web.urls import host
 from minicrawl.web.words import PLACES, comparable, whole, words_of
 
 NAME = "notes.db"
-VERSION = 5
+VERSION = 6
 """Version of the whole index; an index with another version is rebuilt."""
 MOST_ANCHORS = 30
 """Anchor texts of a page in the index."""
@@ -100,7 +100,7 @@ class Notes:
 
     def __init__(self, folder: Path) -> None:
         path = folder / NAME
-        # Where this process cannot write, nobody writes: there is no log to consider.
+        # Where this process cannot write, nobody writes, so there is no log to consider.
         is_fixed = path.exists() and not os.access(folder, os.W_OK)
         name = f"{path.absolute().as_uri()}?mode=ro&immutable=1" if is_fixed else path
         self._connection = sqlite3.connect(name, isolation_level=None, uri=is_fixed)
@@ -237,6 +237,7 @@ class TextNotes:
         known = self._connection.execute(
             "SELECT page, title, signature FROM signatures WHERE page = ?", (page,)
         ).fetchone()
+        # A page that was read again mostly has its old text: its pairs stay judged.
         if known == row or known is None is signature:
             return
         self._connection.execute("DELETE FROM signatures WHERE page = ?", (page,))
@@ -319,6 +320,7 @@ class Entry(NamedTuple):
     """Time of its last change; None if it was never read."""
     anchor_sites: tuple[int, ...] = ()
     """Site of each anchor."""
+    type: str = "html"
 
 
 class StoredEntry:
@@ -410,6 +412,11 @@ def sites_in(url: str) -> Iterator[str]:
     while "." in name and not name[-1].isdigit():
         name = name.partition(".")[2]
         yield name
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL, with its port."""
+    return url.split("/", 3)[2].lower() if "://" in url else ""
 
 
 def words_of_url(url: str) -> Iterator[str]:

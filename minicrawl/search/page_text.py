@@ -113,7 +113,8 @@ def page_text(markup: str, url: str) -> PageText:
 def simple_text(markup: str) -> PageText:
     """Return the text without links, in time proportional to the length."""
     lines = tuple(plain_text(markup).split("\n")[:MOST_LINES])
-    return PageText("", tuple(headings(markup)), lines, (), language(markup))
+    found = tuple(one.text for one in headings(markup))
+    return PageText("", found, lines, (), language(markup))
 
 
 def _anchors(tree: LexborHTMLParser, url: str, *, has_base: bool) -> Iterator[AnchorText]:
@@ -203,7 +204,7 @@ SHARE_OF_TITLES = 0.2
 _BETWEEN_PIECES = re.compile(r"\s+[-–—|·•»«:/]+\s+|\s+(?=[(\[])|\s*[|·•»]\s*|::")
 
 
-class Parted(NamedTuple):
+class SplitText(NamedTuple):
     """Lines of a page, split into its own and boilerplate."""
 
     own: list[str]
@@ -230,12 +231,12 @@ class SiteLines:
         self.is_new = True
         self.counts.update({*codes, *codes_of(_pieces(title))})
 
-    def part(self, lines: Sequence[str], codes: Sequence[int]) -> Parted:
+    def part(self, lines: Sequence[str], codes: Sequence[int]) -> SplitText:
         """Split the lines of a page into its own and boilerplate."""
         least = max(FEWEST, SHARE * self.pages)
         counts = map(self.counts.get, codes, repeat(0))
         is_own = [count < least for count in counts]
-        return Parted(list(compress(lines, is_own)), list(compress(lines, map(not_, is_own))))
+        return SplitText(list(compress(lines, is_own)), list(compress(lines, map(not_, is_own))))
 
     def own_title(self, title: str) -> str:
         """Return the title without the parts that the site repeats, unless nothing is left."""
@@ -292,22 +293,24 @@ class ReadPage(NamedTuple):
     at: float
     changed: str
     """Last-Modified header, or ""."""
+    type: str = "html"
+    """Type of the document, as `--types` names it."""
 
     def as_bytes(self) -> bytes:
         """Encode for another process of the same Python; pickle takes twice as long."""
         title, headings, lines, frame, language, anchors = self.text
         text = title, headings, lines, frame, language, tuple(map(tuple, anchors))
-        return marshal.dumps((self.place, self.url, text, self.at, self.changed))
+        return marshal.dumps((self.place, self.url, text, self.at, self.changed, self.type))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> ReadPage | None:
         """Return the page from the result of `as_bytes`, or None for an empty one."""
         if not content:
             return None
-        place, url, told, at, changed = marshal.loads(content)
+        place, url, told, at, changed, kind = marshal.loads(content)
         text = PageText._make(told)
         anchors = tuple(map(AnchorText._make, text.anchors))
-        return cls(place, url, text._replace(anchors=anchors), at, changed)
+        return cls(place, url, text._replace(anchors=anchors), at, changed, kind)
 
 
 class PageReader:
@@ -330,6 +333,8 @@ class PageReader:
         """Yield the pages at these places, in order; None if one is damaged or not a page."""
         done = 0
         while done < len(places):
+            # All are asked for at once, so the process reads the next page while this one is
+            # indexed. If it dies, what it had still to do is asked for again.
             for page in self._answers(places[done:], is_simple=False):
                 done += 1
                 yield page
@@ -392,7 +397,13 @@ def _read(
     spent_s[name] += max(
         0.0, time.process_time() - began - _USUAL_S - _USUAL_BYTE_S * len(answer.body)
     )
-    return ReadPage(place, answer.url, text, answer.at, answer.headers.get("last-modified", ""))
+    changed = answer.headers.get("last-modified", "")
+    return ReadPage(place, answer.url, text, answer.at, changed, _type(answer))
+
+
+def _type(answer: Answer) -> str:
+    found = type_of(answer.headers.get("content-type"), answer.url, answer.body, ALL)
+    return str((found or DocumentType.HTML).name).lower()
 
 
 def _site(url: str) -> str:

@@ -5,8 +5,8 @@ Law: every text is a query or is refused with a reason; no character in it is sy
     words           all of them, in any order; pages with some of them come after
     "exact phrase"  these words, adjacent and in order
     -without        not this word; also -"a phrase", but `--all` is a word
-    site:example.org, title:word, url:word, lang:en, after:2024-05-01
-    -site:...       not these; also -title:, -url: and -lang:
+    site:example.org, title:word, url:word, lang:en, type:pdf, year:2024, after:2024-05-01
+    -site:...       not these; also -title:, -url:, -lang: and -type:
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -31,8 +31,10 @@ _MOST_FILTERS = 32
 Phrase = tuple[str, ...]
 
 _PART = re.compile(
-    r'((?:-(?!-))?)(?:(site|title|url|lang|after):)?(?:"([^"]*)(?:"|\Z)|(\S+))', re.IGNORECASE
+    r'((?:-(?!-))?)(?:(site|title|url|lang|type|year|after):)?(?:"([^"]*)(?:"|\Z)|(\S+))',
+    re.IGNORECASE,
 )
+_WITH_WORDS = ("", "title", "url")
 _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?")
 _SITE = re.compile(r"(?:https?://)?([^/\s?#]+)")
 
@@ -53,11 +55,27 @@ class Query:
     not_sites: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     not_languages: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    not_types: tuple[str, ...] = ()
+    years: tuple[int, ...] = ()
     after: float | None = None
+    synonyms: Mapping[str, tuple[Phrase, ...]] = field(default_factory=dict)
+    """Words, with the phrases that are as good."""
     written: str = ""
     """Words and phrases as the user wrote them."""
     ignored: int = 0
     """Number of words beyond `MOST_WORDS`."""
+
+    @property
+    def is_plain(self) -> bool:
+        """True if it has nothing but words: no phrase, filter or exclusion."""
+        return self == Query(
+            words=self.words,
+            compounds=self.compounds,
+            synonyms=self.synonyms,
+            written=self.written,
+            ignored=self.ignored,
+        )
 
     @property
     def sought(self) -> tuple[str, ...]:
@@ -78,6 +96,9 @@ class _Parts:
     not_sites: list[str] = field(default_factory=list)
     languages: list[str] = field(default_factory=list)
     not_languages: list[str] = field(default_factory=list)
+    types: list[str] = field(default_factory=list)
+    not_types: list[str] = field(default_factory=list)
+    years: list[int] = field(default_factory=list)
     after: float | None = None
     written: list[str] = field(default_factory=list)
 
@@ -102,13 +123,38 @@ def parse(text: str) -> Query:
         not_sites=tuple(parts.not_sites[:_MOST_FILTERS]),
         languages=tuple(parts.languages[:_MOST_FILTERS]),
         not_languages=tuple(parts.not_languages[:_MOST_FILTERS]),
+        types=tuple(parts.types[:_MOST_FILTERS]),
+        not_types=tuple(parts.not_types[:_MOST_FILTERS]),
+        years=tuple(parts.years[:_MOST_FILTERS]),
         after=parts.after,
         written=" ".join(parts.written[:MOST_WORDS]),
         ignored=max(len(words) - MOST_WORDS, 0),
     )
-    if not (found.sought or found.sites or found.languages or found.after):
+    filters = found.sites, found.languages, found.types, found.years, found.after
+    if not (found.sought or any(filters)):
         raise UsageError(f"{_shown(text)} has no word to search for")
     return found
+
+
+def respelt(text: str, change: Callable[[str], str]) -> str:
+    """Return the query with each of its words changed, except in quotes and of sites and the like.
+
+    Quotes are how a user insists on a spelling.
+    """
+
+    def part(found: re.Match[str]) -> str:
+        name, plain = (found[2] or "").lower(), found[4]
+        if not plain or name not in _WITH_WORDS:
+            return found[0]
+        begin = len(found[0]) - len(plain)
+        pieces, at = [found[0][:begin]], 0
+        for span in spans(plain):
+            if len(span.words) == 1 and (new := change(span.words[0])) != span.words[0]:
+                pieces += [plain[at : span.begin], new]
+                at = span.end
+        return "".join((*pieces, plain[at:]))
+
+    return _PART.sub(part, text)
 
 
 def _add(parts: _Parts, name: str, value: str, *, is_phrase: bool) -> None:
@@ -117,6 +163,10 @@ def _add(parts: _Parts, name: str, value: str, *, is_phrase: bool) -> None:
         parts.after = _moment(value)
     elif name == "lang":
         parts.languages.append(_language(value))
+    elif name == "type":
+        parts.types.append(value.lower())
+    elif name == "year":
+        parts.years.append(_year(value))
     elif name == "site":
         parts.sites.append(_site(value))
     elif name:
@@ -133,10 +183,12 @@ def _add(parts: _Parts, name: str, value: str, *, is_phrase: bool) -> None:
 def _leave_out(parts: _Parts, name: str, value: str) -> None:
     """Add an exclusion."""
     phrase = tuple(of_phrase(value)[:MOST_WORDS])
-    if name == "after":
-        raise UsageError(f"-after:{_shown(value)} is no filter: after: has no minus")
+    if name in ("after", "year"):
+        raise UsageError(f"-{name}:{_shown(value)} is not a filter: {name}: takes no minus")
     if name == "lang":
         parts.not_languages.append(_language(value))
+    elif name == "type":
+        parts.not_types.append(value.lower())
     elif name == "site":
         parts.not_sites.append(_site(value))
     elif name:
@@ -170,6 +222,12 @@ def _moment(value: str) -> float:
         return datetime(int(year), int(month or 1), int(day or 1), tzinfo=UTC).timestamp()
     except ValueError as error:
         raise UsageError(f"after:{_shown(value)} is not a date such as 2024-05-01") from error
+
+
+def _year(value: str) -> int:
+    if not re.fullmatch("[0-9]{4}", value):
+        raise UsageError(f"year:{_shown(value)} is not a year such as 2024")
+    return int(value)
 
 
 def _shown(text: str) -> str:
@@ -233,6 +291,8 @@ def _words_by_line(lines: Sequence[str], wanted: set[str]) -> dict[int, set[str]
             found[number] |= words
     # Most lines are ASCII, and are searched together.
     begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    # One search for each word in all lines together. The other lines are blanked out, not left out,
+    # so that offsets stay those of the text.
     plain = "\n".join(line if line.isascii() else "\0" * len(line) for line in lines).lower()
     for word in wanted:
         for at in islice(_places(plain, word), _MOST_PLACES):

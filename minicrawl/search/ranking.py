@@ -15,6 +15,10 @@ importance   of the page relative to the average, on a logarithmic scale; divide
 proximity    how near neighbouring query words are to each other, and in which field
 natural      1, or less if a query word makes up more of the text than in natural writing
 
+A page is scored twice if the words of the query have other forms, such as plurals, or synonyms: by
+the words alone, and with the other forms counted as well. The better score counts, the second one
+times `form`. So an exact form comes before another one.
+
 As written means with punctuation, such as `trim()`, `--all` or `__init__`. Case counts if the query
 has capitals.
 
@@ -26,12 +30,14 @@ without the words say "bill clinton", its phrase part is 0.89.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import log
 from typing import NamedTuple
 
-from minicrawl.search.index import FieldWeights, Places, grades, is_in, places
+from minicrawl.search.index import FieldWeights, Places, grades, is_in, places, with_forms
 from minicrawl.search.notes import StoredEntry
 from minicrawl.web.words import comparable, of_phrase, words_of
 
@@ -60,6 +66,11 @@ class RankingWeights:
     phrase: float = 2.0
     importance: float = 2.5
     proximity: float = 6.0
+    form: float = 0.7
+
+
+Forms = Sequence[Sequence[str]]
+"""Other forms of each word of a query, in the order of the words."""
 
 
 class Score(NamedTuple):
@@ -95,12 +106,18 @@ class Sought:
     """Query, prepared for scoring."""
 
     def __init__(
-        self, words: Sequence[str], written: str = "", rarity: Mapping[str, float] | None = None
+        self,
+        words: Sequence[str],
+        written: str = "",
+        rarity: Mapping[str, float] | None = None,
+        forms: Mapping[str, Forms] | None = None,
     ) -> None:
         """Prepare a query. `written` is the user's text without filters.
 
-        By `rarity`, some words count more than others.
+        By `rarity`, some words count more than others. `forms` has the other forms of each word by
+        language; those of "" are for all pages.
         """
+        self._forms = forms or {}
         self.words = tuple(words)
         counts = [1.0 if rarity is None else rarity[word] for word in words]
         self._shares = dict(zip(words, (one / (sum(counts) or 1.0) for one in counts), strict=True))
@@ -109,6 +126,10 @@ class Sought:
         self.phrase = _piece(" ".join(pieces), 1.0)
         self.indexed = [_within(of_phrase(one)) for one in pieces]
         self.indexed_phrase = _within(of_phrase(" ".join(pieces)))
+
+    def forms(self, language: str) -> Forms:
+        """Return the other forms of each word on a page in this language."""
+        return self._forms.get(language.partition("-")[0].lower()) or self._forms.get("", ())
 
     def share(self, words: Collection[str]) -> float:
         """Return the share of the query that these words make up."""
@@ -180,16 +201,15 @@ def judged(
     """Return the score of a page whose importance is `relative` to the average."""
     words, title = sought.words, stored.title_words
     found = {name: places(text, words) for name, text in stored.compared.items()}
-    known = {words[number] for one in found.values() for _, number in one.hits}
-    asked = _share(title, set(words))
     anchored = _anchored(sought, stored)
     names = _written(sought, stored.names, stored.compared_names)
     heading = max(names, anchored.heading)
+    asked, exact = _of_title(sought, title)
     score = Score(
         bm25=bm25,
-        share=_share(words, known) if len(words) > 1 else 1.0,
-        title=max(sought.share(title) if asked == 1 else 0.0, anchored.title),
-        exact=_share(words, set(title)) * asked,
+        share=_share_of(words, found) if len(words) > 1 else 1.0,
+        title=max(asked, anchored.title),
+        exact=exact,
         heading=heading,
         written=max(heading, _written(sought, stored.written, stored.compared["body"])),
         phrase=max(float(_has_phrase(sought, stored)), anchored.phrase),
@@ -198,7 +218,44 @@ def judged(
         natural=min(_natural(found[name]) ** power for name, power in _PENALTY.items()),
         total=0.0,
     )
-    return score._replace(total=_total(score, weights))
+    score = score._replace(total=_total(score, weights))
+    forms = sought.forms(stored.about.language)
+    if not any(forms):
+        return score
+    loose = _loosened(score, stored, sought, found, forms)
+    loose = loose._replace(total=weights.form * _total(loose, weights))
+    return max(score, loose, key=lambda one: one.total)
+
+
+def _loosened(
+    score: Score, stored: StoredEntry, sought: Sought, found: Mapping[str, Places], forms: Forms
+) -> Score:
+    """Return the parts of the score with other forms of the words counted as the words."""
+    words = sought.words
+    meant = defaultdict[str, list[str]](list)  # a form may stand for two words written as one
+    for word, others in zip(words, forms, strict=True):
+        for form in others:
+            meant[form].append(word)
+    found = {name: with_forms(one, forms) for name, one in found.items()}
+    title = list(chain.from_iterable(meant.get(word, [word]) for word in stored.title_words))
+    asked, exact = _of_title(sought, title)
+    return score._replace(
+        share=_share_of(words, found) if len(words) > 1 else 1.0,
+        title=max(score.title, asked),
+        exact=max(score.exact, exact),
+        proximity=_proximity(len(words), found),
+    )
+
+
+def _share_of(words: Sequence[str], found: Mapping[str, Places]) -> float:
+    return _share(words, {words[number] for one in found.values() for _, number in one.hits})
+
+
+def _of_title(sought: Sought, title: Sequence[str]) -> tuple[float, float]:
+    """Return the parts `title` and `exact` of a title of these words."""
+    asked = _share(title, set(sought.words))
+    is_all = asked == 1
+    return sought.share(title) if is_all else 0.0, _share(sought.words, set(title)) * asked
 
 
 def _total(score: Score, weights: RankingWeights) -> float:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain, pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.errors import NoRoom
+from minicrawl.errors import NoRoom, UsageError
 from minicrawl.report.snapshot import (
     NEAR_DUPLICATES_FILE,
     NO_NEAR_DUPLICATES,
@@ -29,7 +30,9 @@ from minicrawl.report.snapshot import (
     kept_near_duplicates,
     snapshot,
 )
-from minicrawl.search.index import CANDIDATES, FOLDER, Hit, SearchIndex
+from minicrawl.search import vocabulary
+from minicrawl.search.curation import curation, file_of
+from minicrawl.search.index import CANDIDATES, FOLDER, Counts, Hit, SearchIndex
 from minicrawl.search.near_duplicates import (
     SAMPLE,
     ReadText,
@@ -39,11 +42,11 @@ from minicrawl.search.near_duplicates import (
     found_among,
 )
 from minicrawl.search.notes import Entry, StoredEntry, TextNotes
-from minicrawl.search.query import Query, Snippet, snippet
-from minicrawl.search.ranking import RankingWeights, Score, Sought, judged
+from minicrawl.search.query import Query, Snippet, parse, respelt, snippet
+from minicrawl.search.ranking import Forms, RankingWeights, Score, Sought, judged
 from minicrawl.store.derived import OPIC, RankRow, rank_row, reading_beside
 from minicrawl.store.reader import reading
-from minicrawl.web.words import Hashes, shingles
+from minicrawl.web.words import Hashes, shingles, spans
 from minicrawl.wording import iso
 
 IMPORTANCE = "importance"
@@ -51,6 +54,9 @@ IMPORTANCE = "importance"
 _HEADER = struct.Struct("<dq")
 MOST_ORDERED = 40_000
 """Maximum pages to order by a rank."""
+
+_WORDS_REMEMBERED = 1_000
+"""Words whose other forms are remembered."""
 
 MOST_LOOKED_AT = 1_000
 """Maximum candidates, if many are near-duplicates."""
@@ -72,6 +78,8 @@ class Result(NamedTuple):
     snippet: Snippet
     folded: int = 0
     """Number of near-duplicates that also match and rank lower."""
+    is_pinned: bool = False
+    """True if the file with synonyms and pins puts it first."""
 
     def as_json(self, rank: int) -> dict[str, object]:
         """Return the result at this rank as a JSON document."""
@@ -84,11 +92,25 @@ class Result(NamedTuple):
             "marks": self.snippet.marks,
             "importance": self.importance,
             "language": entry.language,
+            "type": entry.type if entry.at is not None else None,
             "changed": None if entry.at is None else iso(entry.at),
             "fetched": entry.at is not None,
             "folded": self.folded,
+            "pinned": self.is_pinned,
             "score": self.score._asdict(),
         }
+
+
+class Answered(NamedTuple):
+    """Answer to a query as a user typed it."""
+
+    results: list[Result]
+    instead: str = ""
+    """Query that was answered instead, since no page has a word as it was typed; or ""."""
+    suggestion: str = ""
+    """Query that was probably meant, since few pages have a word as it was typed; or ""."""
+    counts: Counts | None = None
+    """Number of all pages that match, near-duplicates included, if it was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +124,8 @@ class SearchRequest:
     linear: float | None = None
     """Weight of relevance in the score; the rest is the rank."""
     weights: RankingWeights = field(default_factory=RankingWeights)
+    counts: bool = False
+    """Count all pages that match, for an answer."""
 
 
 class Finder:
@@ -117,6 +141,8 @@ class Finder:
         self._scores = scores
         self._alike = kept_near_duplicates(folder) or NO_NEAR_DUPLICATES
         self._made = _made_at(folder)
+        self._curation = curation(folder)
+        self._forms = lru_cache(_WORDS_REMEMBERED)(self._forms_of)
 
     def __len__(self) -> int:
         """Return the number of pages in the index."""
@@ -131,16 +157,102 @@ class Finder:
         """Return True if the index or a file beside it has changed since it was opened."""
         return _made_at(folder) != self._made
 
+    def answer(self, text: str, asked: SearchRequest) -> Answered:
+        """Return the best pages for a query as it was typed, or as it was probably meant."""
+        meant = respelt(text, self._known_or_nearest)
+        more_usual = respelt(meant, self._more_usual)
+        query = parse(meant)
+        return Answered(
+            self.find(query, asked),
+            instead=meant if meant != text else "",
+            suggestion=more_usual if more_usual != meant else "",
+            counts=self._index.counts(self._with_synonyms(query)) if asked.counts else None,
+        )
+
+    def all_pages(self) -> Iterator[tuple[Entry, float]]:
+        """Yield each page that was read, with its importance relative to the average."""
+        for stored in self._index.read_pages():
+            yield stored.entry, float(_of(self._importance, stored.about.page))
+
+    def completions(self, text: str, count: int) -> list[str]:
+        """Return the query with its last word completed, by words that the earlier ones go with."""
+        words = list(spans(text))
+        if not words or words[-1].end != len(text) or len(words[-1].words) != 1:
+            return []
+        before, (last,) = text[: words[-1].begin], words[-1].words
+        try:
+            among = parse(before) if before.strip() else None
+        except UsageError:  # such as a minus alone
+            among = None
+        found = self._index.words_from(last, count, among=among)
+        return [f"{before}{word}" for word, _ in found]
+
+    def _known_or_nearest(self, word: str) -> str:
+        if self._index.pages_with(word) or word in self._curation.synonyms:
+            return word
+        return vocabulary.nearest(word, self._index) or word
+
+    def _more_usual(self, word: str) -> str:
+        return vocabulary.more_usual(word, self._index) or word
+
     def find(self, query: Query, asked: SearchRequest) -> list[Result]:
         """Return the best pages."""
-        words, wanted = query.sought, asked.offset + asked.count
+        query, wanted = self._with_synonyms(query), asked.offset + asked.count
+        found = self._folded(query, asked)
+        pinned = self._pinned(query, asked)
+        if pinned:
+            pages = {stored.about.page for (stored, _), _ in pinned}
+            found = pinned + [one for one in found if one[0][0].about.page not in pages]
         return [
-            self._result(stored.entry, score, words, folded)
-            for (stored, score), folded in self._folded(query, asked)[asked.offset : wanted]
+            self._result(stored.entry, score, query, folded, is_pinned=place < len(pinned))
+            for place, ((stored, score), folded) in enumerate(found[:wanted])
+            if place >= asked.offset
         ]
 
-    def _result(self, entry: Entry, score: Score, words: Sequence[str], folded: int) -> Result:
-        return Result(entry, self._share(entry.page), score, _snippet(entry, words), folded)
+    def _result(
+        self, entry: Entry, score: Score, query: Query, folded: int, *, is_pinned: bool
+    ) -> Result:
+        others = chain.from_iterable(self._other_forms(query, entry))
+        words = set(query.sought).union(*map(str.split, others))
+        text = _snippet(entry, words)
+        return Result(entry, self._share(entry.page), score, text, folded, is_pinned)
+
+    # ------------------------------------------------------------ synonyms, pins, other forms
+
+    def _with_synonyms(self, query: Query) -> Query:
+        """Return the query with synonyms of its words; two words written as one are one of both."""
+        known, words = self._curation.synonyms, query.words
+        found = {one: list(known.get(one, ())) for one in words}
+        for one, other in pairwise(words):
+            if self._index.pages_with(joined := one + other):
+                found[one].append((joined,))
+                found[other].append((joined,))
+        synonyms = {one: tuple(others) for one, others in found.items() if others}
+        return replace(query, synonyms=synonyms)
+
+    def _pinned(self, query: Query, asked: SearchRequest) -> list[tuple[_Found, int]]:
+        urls = self._curation.pins.get(" ".join(query.words), ()) if query.is_plain else ()
+        hits = [hit for hit in map(self._index.at_url, urls) if hit is not None]
+        sought = self._sought(query) if hits else None
+        return [(self._judged(hit, sought, asked), 0) for hit in hits if sought is not None]
+
+    def _sought(self, query: Query) -> Sought:
+        forms = {one: self._forms_in(query, one) for one in ("", *self._index.languages)}
+        rarity = self._index.rarity(query.sought)
+        return Sought(query.sought, query.written, rarity, forms)
+
+    def _other_forms(self, query: Query, entry: Entry) -> Forms:
+        return self._forms_in(query, entry.language.partition("-")[0].lower())
+
+    def _forms_in(self, query: Query, language: str) -> Forms:
+        """Return other forms of the query's words in this language, and their synonyms."""
+        return [
+            (*self._forms(word, language), *map(" ".join, query.synonyms.get(word, ())))
+            for word in query.sought
+        ]
+
+    def _forms_of(self, word: str, language: str) -> tuple[str, ...]:
+        return vocabulary.forms(word, language, self._index)
 
     def _folded(self, query: Query, asked: SearchRequest) -> list[tuple[_Found, int]]:
         """Return the results, with the number of near-duplicates folded behind each.
@@ -156,6 +268,8 @@ class Finder:
             groups = self._groups([stored.about.page for stored, _ in found])
             if len(groups) >= wanted or len(found) < looked_at or looked_at >= MOST_LOOKED_AT:
                 return [(found[first], others) for first, others in groups]
+            # Starting with many candidates would make every search slower for the few whose best
+            # pages are alike.
             looked_at *= 4
 
     def _groups(self, pages: Sequence[int]) -> list[tuple[int, int]]:
@@ -167,7 +281,7 @@ class Finder:
         return [(place, sizes[group] - 1) for group, place in sorted(firsts.items(), key=_second)]
 
     def _ordered(self, query: Query, asked: SearchRequest, count: int) -> list[_Found]:
-        sought = Sought(query.sought, query.written, self._index.rarity(query.sought))
+        sought = self._sought(query)
         if not query.sought or (self._scores is not None and asked.linear is None):
             hits = self._by_rank(self._index.matches(query, MOST_ORDERED), query)[:count]
             return [self._judged(hit, sought, asked) for hit in hits]
@@ -211,7 +325,8 @@ def _joined(found: Sequence[_Found], ranks: Floats, part: float) -> list[_Found]
 
 def _made_at(folder: Path) -> list[int]:
     """Return the modification times of the files that answers depend on; 0 for missing ones."""
-    files = (folder / FOLDER / "meta.json", folder / IMPORTANCE, folder / NEAR_DUPLICATES_FILE)
+    beside = (IMPORTANCE, NEAR_DUPLICATES_FILE)
+    files = (folder / FOLDER / "meta.json", *(folder / name for name in beside), file_of(folder))
     return [file.stat().st_mtime_ns if file.exists() else 0 for file in files]
 
 
@@ -221,7 +336,7 @@ def _of(values: Floats, page: int) -> float:
     return value if value == value else 0.0  # noqa: PLR0124 - NaN differs from itself
 
 
-def _snippet(entry: Entry, words: Sequence[str]) -> Snippet:
+def _snippet(entry: Entry, words: Collection[str]) -> Snippet:
     text = "\n".join(filter(None, (entry.body, entry.repeated)))
     return snippet(text or "\n".join(entry.anchors), words)
 
@@ -236,6 +351,7 @@ def keep_importance(folder: Path, seen: Snapshot) -> None:
     draft = folder / f"{IMPORTANCE}.draft"
     try:
         draft.write_bytes(_mark(row) + values.tobytes())
+        # A search that has the old file mapped keeps it: the new one is another file of that name.
         draft.rename(folder / IMPORTANCE)
     except OSError as error:
         draft.unlink(missing_ok=True)

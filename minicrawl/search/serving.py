@@ -29,7 +29,6 @@ from minicrawl.dashboard.serving import LOOPBACK, listening, plain_config
 from minicrawl.errors import MinicrawlError, StoreError
 from minicrawl.search.index import check_installed
 from minicrawl.search.indexing import has_index, why_useless
-from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, SearchRequest, join_importance
 from minicrawl.store.reader import reading, search_folder
 
@@ -105,10 +104,11 @@ class SearchAnswers:
 
 def _found(text: str, wanted: SearchRequest, finder: Finder) -> object:
     began = time.perf_counter()
-    found = finder.find(parse(text), wanted)
-    results = [one.as_json(rank) for rank, one in enumerate(found, wanted.offset + 1)]
+    found = finder.answer(text, wanted)
+    results = [one.as_json(rank) for rank, one in enumerate(found.results, wanted.offset + 1)]
     ms = round(1000 * (time.perf_counter() - began), 1)
-    return {"results": results, "ms": ms, "at": finder.at}
+    corrected = {"instead": found.instead, "suggestion": found.suggestion}
+    return {"results": results, "ms": ms, "at": finder.at, **corrected}
 
 
 _DASHBOARD = Path(routes.__file__).parent / "page"

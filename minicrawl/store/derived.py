@@ -57,6 +57,8 @@ READABLE_PAGES = "readable"
 """Option of `OPIC`: number of readable pages, whether read or not."""
 FLOWED = "flowed"
 """Option of `OPIC`: mean flow through a page per iteration of `opic.cash_flow`."""
+GUARANTEED = "guaranteed"
+"""Option of `OPIC`: share of PageRank from the seeds that is proven by `opic.rank_mass`."""
 
 SUFFIX = "-ranks"
 
@@ -225,6 +227,12 @@ def gathered(row: RankRow) -> float | None:
 def flowed(row: RankRow) -> float | None:
     """Return the mean flow through a page, or None if it is not kept."""
     return _number(row, FLOWED)
+
+
+def guaranteed(row: RankRow, connection: Connection) -> float | None:
+    """Return the share that is proven; None if it is not kept, or there are new seeds since."""
+    seeds_at = tables.endowed(tables.counters(connection))
+    return _number(row, GUARANTEED) if max(seeds_at, default=0) <= row.step else None
 
 
 def readable_pages(row: RankRow) -> float | None:
@@ -416,6 +424,14 @@ def keep_findings(store: Path, connection: Connection, rows: Iterable[FindingRow
         derived.executemany("INSERT INTO findings VALUES (?, ?, ?, ?)", rows)
 
 
+def drop_findings(store: Path, connection: Connection, pages: Iterable[int]) -> None:
+    """Delete the findings of these pages, which have texts of their links."""
+    with writing_beside(store, connection, _CHECKS) as derived:
+        derived.execute("PRAGMA secure_delete = ON")
+        rows = [(page,) for page in pages]
+        derived.executemany("DELETE FROM findings WHERE source = ?", rows)
+
+
 def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
     """Return all results, by URL."""
     with reading_beside(store, connection) as derived:
@@ -488,3 +504,93 @@ def kept_samples(
             (since, -1 if last is None else last),
         ).fetchall()
         return [make(json.loads(figures)) for (figures,) in reversed(rows)]
+
+
+# ================================================================ facts
+#
+# Facts of kept pages, for an audit, and the entries of kept sitemaps.
+#
+# Law: facts are complete up to a place in the archive; what a kill cut off is noted again.
+
+_FACTS = """
+CREATE TABLE IF NOT EXISTS facts (
+    page INTEGER PRIMARY KEY, numbers BLOB NOT NULL, refs BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS listed (
+    sitemap INTEGER NOT NULL, page INTEGER NOT NULL, lastmod TEXT NOT NULL,
+    PRIMARY KEY (sitemap, page)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS facts_of (version INTEGER NOT NULL, archive TEXT NOT NULL, place INTEGER)
+"""
+
+
+class FactsUntil(NamedTuple):
+    """Version of the facts, identity of the archive, and place in it up to which they are noted."""
+
+    version: int
+    archive: str
+    place: int
+
+
+class FactsRow(NamedTuple):
+    """Facts of a page and its references, both packed."""
+
+    page: int
+    numbers: bytes
+    refs: bytes
+
+
+class ListedRow(NamedTuple):
+    """Entry of a sitemap: keys of their URLs, and the date that it says."""
+
+    sitemap: int
+    page: int
+    lastmod: str
+
+
+def keep_facts(
+    store: Path,
+    connection: Connection,
+    until: FactsUntil,
+    rows: Iterable[FactsRow],
+    listed: Mapping[int, Iterable[ListedRow]],
+) -> None:
+    """Add or replace facts of pages and entries of sitemaps. Facts of others are deleted."""
+    with writing_beside(store, connection, _FACTS) as derived:
+        known = derived.execute("SELECT version, archive FROM facts_of").fetchone()
+        if known != until[:2]:
+            derived.execute("DELETE FROM facts")
+            derived.execute("DELETE FROM listed")
+        derived.execute("DELETE FROM facts_of")
+        derived.execute("INSERT INTO facts_of VALUES (?, ?, ?)", until)
+        derived.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
+        for sitemap, entries in listed.items():
+            derived.execute("DELETE FROM listed WHERE sitemap = ?", (sitemap,))
+            derived.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?)", entries)
+
+
+def facts_until(store: Path, connection: Connection) -> FactsUntil | None:
+    """Return the place up to which facts are noted, or None if there are none."""
+    with reading_beside(store, connection) as derived:
+        if derived is None or not has_table(derived, "facts_of"):
+            return None
+        row = derived.execute("SELECT version, archive, place FROM facts_of").fetchone()
+        return None if row is None else FactsUntil(*row)
+
+
+def facts_in_blocks(store: Path, connection: Connection) -> Iterator[list[FactsRow]]:
+    """Yield the facts of all pages, in the order of their ids."""
+    with reading_beside(store, connection) as derived:
+        if derived is not None and has_table(derived, "facts"):
+            cursor = derived.execute("SELECT page, numbers, refs FROM facts ORDER BY page")
+            while rows := cursor.fetchmany(_PAGES_A_BLOCK):
+                yield list(map(FactsRow._make, rows))
+
+
+def listed_in_blocks(store: Path, connection: Connection) -> Iterator[list[ListedRow]]:
+    """Yield the entries of all sitemaps."""
+    with reading_beside(store, connection) as derived:
+        if derived is not None and has_table(derived, "listed"):
+            cursor = derived.execute("SELECT sitemap, page, lastmod FROM listed")
+            while rows := cursor.fetchmany(_PAGES_A_BLOCK):
+                yield list(map(ListedRow._make, rows))

@@ -93,7 +93,7 @@ def move(
     _refuse_what_is_there(path, target)
     with locked(path):
         if file_beside(path, LOG).exists():
-            raise StoreError(f"{path} is being read: wait until that is over")
+            raise StoreError(f"{path} is being read: wait and try again")
         moves = list(_moves(path, target))
         try:
             if not target.parent.exists():
@@ -102,7 +102,7 @@ def move(
             _move_all(moves)
         except OSError as error:
             raise MinicrawlError(
-                f"{path} cannot be moved to {target}: {error.strerror}; run the same again"
+                f"{path} cannot be moved to {target}: {error.strerror}; repeat the command"
             ) from error
     return [new for _, new in moves]
 
@@ -110,7 +110,7 @@ def move(
 def _refuse_what_is_there(path: Path, target: Path) -> None:
     for _, new in _moves(path, target):
         if os.path.lexists(new):
-            raise UsageError(f"{new} exists: a move replaces nothing")
+            raise UsageError(f"{new} exists: move it away or choose another name")
 
 
 def _moves(path: Path, target: Path) -> Iterator[tuple[Path, Path]]:
@@ -261,4 +261,4 @@ def fold(path: Path) -> None:
     with translating_sqlite_errors(path), closing(sqlite3.connect(path)) as connection:
         busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
-        raise DamagedStore(f"{path} is read by somebody while it is restored")
+        raise DamagedStore(f"{path} cannot be restored while another process reads it")

@@ -28,7 +28,7 @@ from minicrawl.store.records import (
 )
 from minicrawl.store.schema import check_version
 from minicrawl.store.stored_links import is_plain, unpack
-from minicrawl.store.tables import Connection, terms
+from minicrawl.store.tables import Connection, terms, urls_of
 
 _SPENDINGS_AT_ONCE = 2_000
 _ROWS_AT_ONCE = 10_000
@@ -117,6 +117,12 @@ def seeds(connection: Connection) -> list[int]:
     return [page for (blob,) in cursor for page in unpack(blob).links]
 
 
+def first_seeds(connection: Connection, most: int) -> tuple[list[str], int]:
+    """Return the URLs of the first seeds, and the number of all seeds."""
+    pages = seeds(connection)
+    return list(urls_of(connection, sorted(pages[:most]))), len(pages)
+
+
 def noindex_pages(connection: Connection) -> list[int]:
     """Return the pages that ask not to be indexed."""
     return list(chain.from_iterable(connection.execute("SELECT page FROM documents WHERE noindex")))
@@ -133,6 +139,23 @@ def pages_read_since(connection: Connection, since: float) -> list[tuple[PageId,
 def pages_read_ever(connection: Connection) -> list[PageId]:
     """Return the pages that were read at least once, whatever their state is now."""
     return list(chain.from_iterable(connection.execute("SELECT page FROM documents")))
+
+
+def last_reading(connection: Connection) -> float:
+    """Return the time at which a page was last read; 0.0 if none was."""
+    (found,) = connection.execute("SELECT max(last_at) FROM documents").fetchone()
+    return float(found or 0)
+
+
+def pages_by_first_reading(connection: Connection) -> list[PageId]:
+    """Return the pages that were read at least once, in the order of their first reading."""
+    query = "SELECT page FROM documents ORDER BY first_at, page"
+    return list(chain.from_iterable(connection.execute(query)))
+
+
+def with_originals(connection: Connection) -> list[tuple[PageId, str]]:
+    """Return the pages whose URL had session marks when it was found, with that URL."""
+    return connection.execute("SELECT page, url FROM originals").fetchall()
 
 
 def untitled(connection: Connection) -> list[tuple[PageId, str]]:
@@ -404,6 +427,25 @@ def costly_fetches(connection: Connection, column: str, least: float) -> list[tu
     return cursor.fetchall()
 
 
+class AnswerRow(NamedTuple):
+    """Last request of a page: its status (0 without a response), bytes and seconds."""
+
+    page: PageId
+    status: int
+    wire_bytes: int
+    elapsed_s: float
+
+
+def last_answers(connection: Connection) -> Iterator[list[AnswerRow]]:
+    """Yield the last request of each page, in blocks."""
+    cursor = connection.execute(
+        "SELECT page, ifnull(status, 0), wire_bytes, elapsed_s FROM fetches WHERE id IN "
+        "(SELECT max(id) FROM fetches GROUP BY page)"
+    )
+    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+        yield list(map(AnswerRow._make, rows))
+
+
 def changes(connection: Connection, since: float) -> list[tuple[PageId, float]]:
     """Return the pages that were found changed since then, with the time of the last change."""
     cursor = connection.execute(
@@ -412,6 +454,40 @@ def changes(connection: Connection, since: float) -> list[tuple[PageId, float]]:
         (since, CHANGED, CHANGED),
     )
     return cursor.fetchall()
+
+
+_READ_AGAIN = "outcome IN ('page', 'unchanged')"
+
+
+def reappeared(connection: Connection, since: float) -> list[tuple[PageId, float]]:
+    """Return the pages read since then whose last request before failed, though read earlier."""
+    cursor = connection.execute(
+        f"SELECT page, min(at) FROM fetches AS now WHERE at >= ? AND {_READ_AGAIN} AND NOT "
+        f"(SELECT {_READ_AGAIN} FROM fetches WHERE page = now.page AND at < ? "
+        "ORDER BY id DESC LIMIT 1) "
+        "AND (SELECT first_at FROM documents WHERE page = now.page) < ? GROUP BY page",
+        (since, since, since),
+    )
+    return cursor.fetchall()
+
+
+def missing_since(connection: Connection, ids: Sequence[int]) -> list[tuple[PageId, float, float]]:
+    """Return those of these pages that were read once: when they were missed first and last."""
+    read = [
+        page
+        for (page,) in connection.execute(
+            "SELECT value FROM json_each(?) CROSS JOIN documents ON page = value",
+            (as_json_list(ids),),
+        )
+    ]
+    times = zip(read, ends(connection, read), last_times(connection, read), strict=True)
+    return [(page, first, last) for page, first, last in times if first and last]
+
+
+def pages_answered_since(connection: Connection, since: float) -> int:
+    """Return the number of pages that were read since then, changed or not."""
+    query = f"SELECT count(DISTINCT page) FROM fetches WHERE at >= ? AND {_READ_AGAIN}"
+    return number(connection, query, since)
 
 
 def ends(connection: Connection, ids: Sequence[int]) -> list[float | None]:
@@ -524,6 +600,13 @@ def url_columns(connection: Connection) -> Iterator[UrlColumns]:
     cursor = connection.execute("SELECT host, path, depth FROM urls ORDER BY id")
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
         yield UrlColumns(*zip(*rows, strict=True))
+
+
+def all_urls(connection: Connection) -> Iterator[tuple[int, str]]:
+    """Yield all pages with their URLs."""
+    yield from connection.execute(
+        "SELECT urls.id, origin || path FROM urls JOIN hosts ON hosts.id = host"
+    )
 
 
 def fetch_rows(connection: Connection) -> Iterator[FetchRow]:

@@ -105,6 +105,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
             f"no store at {path}: make one with `minicrawl crawl`, or name another --store"
         )
     refuse_links_beside(path)
+    is_copy = _is_copy_of_a_crash(path)
     connection = _connect(path)
     try:
         with translating_sqlite_errors(path):
@@ -113,7 +114,20 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
             yield connection
     finally:
         connection.close()
-        remove_log(path)
+        if not is_copy:
+            remove_log(path)
+
+
+def _is_copy_of_a_crash(path: Path) -> bool:
+    """Return whether the store has commits in its log, but no writer, alive or dead.
+
+    Such a log must stay: it tells the next crawl to check the whole file, and damage that a copy
+    hides in it would otherwise pass for a clean store.
+    """
+    log = file_beside(path, LOG)
+    with suppress(FileNotFoundError):
+        return log.stat().st_size > 0 and not file_beside(path, LOCK).exists()
+    return False
 
 
 def remove_log(path: Path) -> None:

@@ -34,6 +34,8 @@ class StepRow(NamedTuple):
     seq: int
     state: int
     step: Step
+    value: int | None = None
+    """Value of its page in 65,535ths, if a scorer gave one."""
 
 
 NOT_ASKED = "not-asked"
@@ -220,7 +222,7 @@ _WITHOUT_OPTION = ("imported", "shard", "shards")
 NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Exceptions that parsing an invalid value may raise."""
 
-DERIVED = "delete it if need be: it can be made again"
+DERIVED = "delete it to have it rebuilt"
 """Advice for a damaged file of derived data."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -246,7 +248,7 @@ def translating_sqlite_errors(path: Path, comfort: str = "") -> Iterator[None]:
 
 @contextmanager
 def translating_derived_errors(path: Path) -> Iterator[None]:
-    """Like `translating_sqlite_errors`, but damage to derived data is no damage to the store."""
+    """Like `translating_sqlite_errors`, but damaged derived data leaves the store intact."""
     try:
         with translating_sqlite_errors(path, DERIVED):
             yield

@@ -207,6 +207,8 @@ WHERE target.key OR target.value;
 # frontier    checkpoint of the log: one row per page. `meta` has the watermark, which is the last
 #             step in the rows, the totals at that step, and the channel ends of a shard
 # originals   URLs as written, where they differ from the page's URL
+# scored      values of pages by step: a part of the log, in a table of its own because most crawls
+#             give no values
 # siblings    state of the siblings order as of the checkpoint; empty with other orders
 # written     link attributes, if they are kept: see `written_links`
 # refinement  used by earlier versions, which refined in the store; otherwise empty
@@ -339,12 +341,22 @@ WHERE name = 'counters' AND json_type(value, '$.settings') = 'object'
     AND json_type(value, '$.settings.keep') IS NULL;
 """
 
+_VERSION_11 = """
+CREATE TABLE scored (      -- values that a scorer gave to pages, by the step that read the page
+    seq INTEGER PRIMARY KEY,
+    page INTEGER NOT NULL,
+    value INTEGER NOT NULL -- from 0 to 65535
+);
+CREATE INDEX scored_page ON scored (page);
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     *(_VERSION_1, _VERSION_2, _VERSION_3 + _STAYS_GREEDY, VERSION_4, VERSION_5, _VERSION_6),
     VERSION_7,
     _VERSION_8,
     _STAYS_GREEDY,
     VERSION_10,
+    _VERSION_11,
 )
 """Migrations: the n-th script upgrades version n - 1 to version n."""
 

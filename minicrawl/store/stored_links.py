@@ -5,7 +5,7 @@ written    anchor texts and other link attributes, compressed in blocks of many 
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise
 from operator import sub
@@ -312,7 +312,19 @@ def wrong_blocks(connection: sqlite3.Connection, known: int) -> Iterator[str]:
             yield f"block {number}: {error}"
             continue
         if parts != len(found) or (found[:, 0] >= known).any():
-            yield f"block {number} has other pages than it says"
+            yield f"block {number} does not match its list of pages"
+
+
+def blank_written(connection: sqlite3.Connection, pages: Collection[int]) -> None:
+    """Remove the attributes of links of these pages, in the current transaction."""
+    for number, blob, data in connection.execute("SELECT id, pages, data FROM written").fetchall():
+        named = _pages(blob)[:, 0].tolist()
+        if not any(page in pages for page in named):
+            continue
+        parts = zip(named, _unpacked(data).split(_BETWEEN_PAGES), strict=True)
+        left = _BETWEEN_PAGES.join(b"" if page in pages else part for page, part in parts)
+        sql = "UPDATE written SET data = ? WHERE id = ?"
+        connection.execute(sql, (_packed(left, _LEVEL), number))
 
 
 def written_bytes(connection: sqlite3.Connection) -> int:
@@ -337,4 +349,4 @@ def _unpacked(data: bytes) -> bytes:
     try:
         return zstandard.ZstdDecompressor().decompress(data)
     except zstandard.ZstdError as error:
-        raise ValueError(f"links as they are written cannot be decompressed: {error}") from error
+        raise ValueError(f"link texts cannot be decompressed: {error}") from error

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import PageId, State
+from minicrawl.model import FULL_VALUE, PageId, State
 from minicrawl.opic.ledger import Spending, Step, StepKind, Totals
 from minicrawl.store.records import (
     ChannelEnds,
@@ -36,6 +36,8 @@ CONVERGES = "converges"
 """Counter: True if the crawl computes converged importance."""
 MAXIMUM = "maximum"
 """Counter: page limit of the last run, if any."""
+PAGES_OF_A_RUN = "pages_of_a_run"
+"""Counter: page limit of the last run, in all or in that run; an update keeps it."""
 BEGAN = "began"
 """Counter: start time of the last run."""
 STATES = "states"
@@ -47,6 +49,8 @@ FETCHES = "fetches"
 """Counters: number of steps, number of fetches."""
 GATHERED = "importance_gathered"
 """Counter: gathered share of the importance, as of its last update."""
+GUARANTEED = "importance_guaranteed"
+"""Counter: proven share of PageRank from the seeds, for a crawl that stops when it is enough."""
 FOUND_LATELY = "found_lately"
 """Counter: recent number of new pages per page read, for a crawl with an importance limit."""
 MINTED = "minted"
@@ -63,12 +67,15 @@ PRUNING_WAITS = "pruning_waits"
 """Counter: True if old versions in the archive await deletion because of readers."""
 LOST_AT = "archive_lost_at"
 """Counter: time when a crawl found archived pages missing."""
+FORGOTTEN = "forgotten"
+"""Counter: list of the URLs and prefixes that were taken down, each with time and answers."""
+
 OF_FILES_BESIDE = frozenset((ARCHIVE_END, WARC, PRUNING_WAITS, LOST_AT))
 """Counters that a copy of the store does not inherit."""
 SETTINGS = "settings"
 """Counter: settings that the user gave, by name."""
-WISHES = "wishes"
-"""Counter: all settings of the last run, whether given or default."""
+LAST_RUN_SETTINGS = "wishes"
+"""Counter: all settings of the last run, given or default. Stores know it by its old name."""
 
 _ROWS_AT_ONCE = 500  # larger blocks exceed the cache and are slower
 NO_LINKS = Spending(())
@@ -110,6 +117,12 @@ def counters(connection: Connection) -> dict[str, object]:
     return {} if text is None else dict(json.loads(text))
 
 
+def forgotten(counts: Mapping[str, object]) -> list[dict[str, object]]:
+    """Return what was taken down, oldest first: `what`, `at`, `answers` and `complete` of each."""
+    found = counts.get(FORGOTTEN)
+    return [dict(one) for one in found] if isinstance(found, list) else []
+
+
 def endowed(counts: Mapping[str, object]) -> list[int]:
     """Return the steps that endowed seeds."""
     steps = counts.get(ENDOWED)
@@ -141,7 +154,7 @@ def last_run(connection: Connection) -> float:
 def settings(connection: Connection) -> dict[str, object]:
     """Return the stored settings. Earlier versions stored those of the last run."""
     known = counters(connection)
-    found = known.get(SETTINGS, known.get(WISHES, {}))
+    found = known.get(SETTINGS, known.get(LAST_RUN_SETTINGS, {}))
     if not isinstance(found, dict):
         raise ValueError(f"settings are {found!r}")
     return {name.replace("_", "-"): value for name, value in found.items()}
@@ -191,11 +204,33 @@ def siblings(connection: Connection) -> dict[str, bytes]:
     return dict(connection.execute("SELECT name, data FROM siblings"))
 
 
+def has_values(connection: Connection) -> bool:
+    """Return True if a scorer gave values to pages."""
+    return connection.execute("SELECT 1 FROM scored LIMIT 1").fetchone() is not None
+
+
+def values_of(connection: Connection, pages: Sequence[int]) -> dict[int, int]:
+    """Return the last value of each of these pages that has one."""
+    # SQLite takes the value from the row with the largest step.
+    sql = "SELECT page, scored.value, max(seq) FROM json_each(?) AS wanted CROSS JOIN scored "
+    cursor = connection.execute(f"{sql}ON page = wanted.value GROUP BY page", (str(list(pages)),))
+    return {page: value for page, value, _ in cursor}
+
+
 def strategy(connection: Connection) -> str:
     """Return the page order of the last run."""
-    wishes = counters(connection).get(WISHES)
-    found = wishes.get("strategy") if isinstance(wishes, dict) else None
+    settings = counters(connection).get(LAST_RUN_SETTINGS)
+    found = settings.get("strategy") if isinstance(settings, dict) else None
     return found if isinstance(found, str) else "greedy"
+
+
+def score_weight(connection: Connection) -> float:
+    """Return the weight of the expected value in the order of the last run; 0 without a scorer."""
+    if not has_values(connection):
+        return 0.0
+    settings = counters(connection).get(LAST_RUN_SETTINGS)
+    found = settings.get("score-weight") if isinstance(settings, dict) else None
+    return float(found) if isinstance(found, int | float) else 0.0
 
 
 def are_siblings_asked(connection: Connection) -> bool:
@@ -211,13 +246,13 @@ def measures(connection: Connection) -> dict[int, bytes]:
 def steps_after(connection: Connection, seq: int) -> Iterator[StepRow]:
     """Yield the steps after this one, in order."""
     cursor = connection.execute(
-        "SELECT seq, kind, page, state, born, amount, spending FROM steps WHERE seq > ? "
-        "ORDER BY seq",
+        "SELECT seq, kind, steps.page, state, born, amount, spending, value FROM steps "
+        "LEFT JOIN scored USING (seq) WHERE seq > ? ORDER BY seq",
         (seq,),
     )
-    for number, kind, page, state, born, amount, blob in cursor:
+    for number, kind, page, state, born, amount, blob, value in cursor:
         spending = NO_LINKS if blob is None else unpack(blob)
-        yield StepRow(number, state, Step(StepKind(kind), page, born, spending, amount))
+        yield StepRow(number, state, Step(StepKind(kind), page, born, spending, amount), value)
 
 
 def spending(connection: Connection, seq: int) -> Spending:
@@ -420,6 +455,7 @@ def _blocks(
 
 
 def _numbers(text: str, column: Column, count: int) -> Numbers:
+    # Text that is not a number ends the parse early; the length below reveals it.
     found = np.fromstring(text, dtype=np.int64, sep=",")
     narrow = found.astype(_kind(column))
     if len(found) != count or (narrow != found).any():
@@ -476,6 +512,7 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "amount": _INTEGER,
         "spending": _or_none(_BLOB),
     },
+    "scored": {"seq": _whole(1, _MOST_COUNTED), "page": _PAGE, "value": _whole(0, FULL_VALUE)},
     "frontier": {
         "id": _COUNT,
         "state": _enum(State),

@@ -35,7 +35,7 @@ import json
 import os
 import sqlite3
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
 from itertools import chain, islice
@@ -64,7 +64,7 @@ from minicrawl.store.records import (
     translating_sqlite_errors,
 )
 from minicrawl.store.schema import prepare
-from minicrawl.store.stored_links import Pieces, pack
+from minicrawl.store.stored_links import Pieces, blank_written, pack
 from minicrawl.store.tables import Connection, meta
 
 # ================================================================ lock
@@ -384,6 +384,8 @@ class StoreWriter:
 
     def commit(self, batch: Batch) -> None:
         """Add the whole batch in one transaction."""
+        # A replica without room makes the caller repeat the call: the rows are in the store
+        # already.
         if self._unconfirmed is not batch:
             self._add(batch)
             self._pieces.confirm()
@@ -395,6 +397,11 @@ class StoreWriter:
             write("INSERT INTO urls VALUES (?, ?, ?, ?)", batch.urls)
             write("INSERT INTO originals VALUES (?, ?)", batch.originals)
             write("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", map(_step_columns, batch.steps))
+            scored = (row for row in batch.steps if row.value is not None)
+            write(
+                "INSERT INTO scored VALUES (?, ?, ?)",
+                ((row.seq, row.step.page, row.value) for row in scored),
+            )
             write("INSERT INTO fetches VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", batch.fetches)
             write(f"INSERT OR REPLACE INTO documents VALUES ({'?, ' * 10}?)", batch.documents)
             write(_HOST, batch.hosts)
@@ -470,6 +477,7 @@ class StoreWriter:
         write("INSERT INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?)", checkpoint.born)
         write(_TURNED, checkpoint.turned)
         write(_PAID, checkpoint.paid)
+        # Replaced as a whole: each array is one row.
         self._connection.execute("DELETE FROM siblings")
         write("INSERT INTO siblings VALUES (?, ?)", (checkpoint.siblings or {}).items())
         for name, value in checkpoint.totals._asdict().items():
@@ -514,6 +522,8 @@ def _connect(path: Path, *, is_replicated: bool = False) -> sqlite3.Connection:
         try:
             if is_replicated:
                 connection.execute("PRAGMA journal_mode = WAL")
+                # The replica copies the log, so SQLite must not restart it before the copy is
+                # complete.
                 connection.execute("PRAGMA wal_autocheckpoint = 0")
             prepare(connection, str(path))
             connection.execute("PRAGMA journal_mode = WAL")
@@ -637,6 +647,21 @@ def begin_draft(store: StoreWriter) -> None:
 def end_draft(store: StoreWriter) -> None:
     """Sync the draft to disk, and restore safe writing."""
     store.connection.execute("PRAGMA synchronous = FULL")
+    store.compact()
+
+
+def blank(store: StoreWriter, pages: Collection[int]) -> None:
+    """Remove all texts of these pages from the store, also from its free space and its log.
+
+    Their steps stay: they say where cash is.
+    """
+    store.connection.execute("PRAGMA secure_delete = ON")
+    with _transaction(store) as connection:
+        connection.executemany(
+            "UPDATE documents SET title = '', etag = NULL, last_modified = NULL WHERE page = ?",
+            [(page,) for page in pages],
+        )
+        blank_written(connection, pages)
     store.compact()
 
 

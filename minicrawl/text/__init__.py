@@ -9,4 +9,5 @@ markdown   the same boxes as Markdown
 language   the language of a text
 wet        files of main texts, as Common Crawl has them
 metadata   title, author, dates and the like, as a page declares them
+structured JSON-LD, Open Graph, microdata and RDFa Lite, as they are written
 """

@@ -129,14 +129,14 @@ class Inline(NamedTuple):
     """True inside `pre`."""
 
 
-class Places(NamedTuple):
-    """What is known of the places of a site; `text.places` learns it."""
+class SitePlaces(NamedTuple):
+    """Repeated and main places of the pages of a site; `text.places` learns them."""
 
     repeated: frozenset[int] = frozenset()
     main: frozenset[int] = frozenset()
 
 
-NO_PLACES = Places()
+NO_PLACES = SitePlaces()
 
 
 class Box:
@@ -182,10 +182,12 @@ def main_text(root: Box) -> str:
     return "\n".join(filter(None, (run.text for run in runs(root))))
 
 
-def main_boxes(markup: str, places: Places = NO_PLACES) -> Box:
+def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> Box:
     """Return the boxes of a page; runs that are not of the main text are marked as dropped."""
     root = boxes_of(markup)
     below = list(preorder(root))
+    # Class names first, as they find most frames; if hardly any text is left, a name has misled, as
+    # where all of a page is in `div class=related`.
     for least in (_FRAME_NAME, _FRAME_TAG):
         choose_main(root, below, places, least)
         if sum(run.letters for run in runs(root)) >= _FEWEST:
@@ -232,6 +234,7 @@ def parse(markup: str) -> LexborHTMLParser:
 def _tree(body: LexborNode) -> Box:
     root = Box("body", body)
     run, of_run = root, root
+    # A stack of our own instead of recursion: pages may be nested deeper than Python allows.
     stack: list[tuple[LexborNode | None, Box, Inline]] = [(body.child, root, Inline())]
     while stack:
         node, box, inline = stack.pop()
@@ -341,7 +344,7 @@ def _measure(below: list[Box]) -> None:
             box.linked = min(box.linked, box.letters)
 
 
-def choose_main(root: Box, below: list[Box], places: Places, frame: int = _FRAME_NAME) -> Box:
+def choose_main(root: Box, below: list[Box], places: SitePlaces, frame: int = _FRAME_NAME) -> Box:
     """Drop all but the main box and its lead, and return that box."""
     _drop_frames(root, below, frame, places.repeated)
     main = _known(below, places.main) or _searched(_named(root, below) or root)
@@ -365,6 +368,7 @@ def _drop_frames(root: Box, below: list[Box], frame: int, repeated: frozenset[in
     for box in below:
         box.is_dropped = box.place in repeated
     _sum_worth(below)
+    # A box with most of the page is not dropped, whatever it is called.
     most = _MOST * root.worth
     for box in below:
         if not box.is_dropped and _is_frame(box, frame) and box.worth < most:

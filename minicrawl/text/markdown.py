@@ -100,6 +100,7 @@ class _Writer:
             self._write(_START.sub(r"\\\1", self._inline(run)), place)
             return
         code = run.text
+        # A fence longer than any in the code, which would otherwise end the block.
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
         self._write(f"{fence}{_language(run)}\n{code}\n{fence}", place)
 

@@ -1,13 +1,13 @@
 """Reads what a page declares of itself: title, author, dates and the like.
 
-Pages declare the same thing in many ways. For each column the ways are tried in the order in which
-publishers keep them right: structured data (JSON-LD) that search engines check, then Open Graph for
-social networks, then older names for `meta`, then elements. The first that says something counts:
+Pages declare the same thing in many ways. For each column the ways are tried from the most to the
+least reliable: structured data (JSON-LD), which search engines check, then Open Graph for social
+networks, then older names for `meta`, then elements. The first that says something counts:
 
     author   JSON-LD author.name, meta article:author, meta author, rel=author, itemprop=author
 
-A date becomes `2026-11-26` or `2026-11-26T09:30:00+00:00`; what is no date is left out. A URL is
-resolved against that of the page.
+A date becomes `2026-11-26` or `2026-11-26T09:30:00+00:00`; values that are not dates are left out.
+A URL is resolved against that of the page.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NUMBERS = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
 
 
 class Declared(NamedTuple):
-    """All that a page declares, by name."""
+    """Declarations of a page, by name."""
 
     meta: Mapping[str, list[str]]
     data: list[dict[str, Any]]
@@ -182,6 +182,8 @@ def canonical_url(page: Declared) -> Iterator[str]:
 
 def _date(text: str) -> str:
     """Return a date as ISO 8601 has it, or "" if the text is none."""
+    # The strict forms first: a search for three numbers would also find a date in "5/6/2026", and
+    # nobody can tell which of the two is the month.
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             found = read(text)

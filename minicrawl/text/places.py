@@ -10,7 +10,7 @@ names. Two things are learned of the places of a site:
     body > div.c9a           what 4 pages of 40 with many comments have as their main box: main
     body > div.c9a > div.c3e what the 36 others have: main, and the inner one of two is taken
 
-Repeated lines instead of places were refused: in manuals, tables and signatures repeat from page
+Repeated lines instead of places were rejected: in manuals, tables and signatures repeat from page
 to page and are main text nevertheless. For the same reason headings, code, cells and terms are
 never dropped. Of few pages nothing is learned: with 5 to 10 the result is worse than without.
 """
@@ -26,7 +26,7 @@ from minicrawl.text.main import (
     HEADINGS,
     NO_PLACES,
     Box,
-    Places,
+    SitePlaces,
     boxes_of,
     choose_main,
     main_boxes,
@@ -44,18 +44,20 @@ _KEPT = HEADINGS | {"dt", "pre", "td", "th"}
 
 
 @lru_cache(1)
-def learned(pages: Sequence[str]) -> Places:
+def learned(pages: Sequence[str]) -> SitePlaces:
     """Return the places of the site of these pages; none if there are too few pages."""
     if len(pages) < FEWEST_PAGES:
         return NO_PLACES
     repeated = _repeated(pages)
     votes = Counter[int]()
     for root in map(boxes_of, pages):
-        main = choose_main(root, list(preorder(root)), Places(repeated))
+        main = choose_main(root, list(preorder(root)), SitePlaces(repeated))
         if main is not root:
             votes[main.place] += 1
     least = _VOTES * len(pages)
-    return Places(repeated, frozenset(place for place, count in votes.items() if count >= least))
+    return SitePlaces(
+        repeated, frozenset(place for place, count in votes.items() if count >= least)
+    )
 
 
 def _repeated(pages: Sequence[str]) -> frozenset[int]:
@@ -92,9 +94,9 @@ _main_boxes = lru_cache(1)(main_boxes)  # for a page of which several texts are 
 
 
 class SiteText:
-    """Makes a text of the boxes of pages, for `minicrawl.texts`; better if it knows their site."""
+    """Parser that makes a text of the boxes of pages; better if it knows their site."""
 
-    def __init__(self, make: Callable[[Box, str], str], places: Places = NO_PLACES) -> None:
+    def __init__(self, make: Callable[[Box, str], str], places: SitePlaces = NO_PLACES) -> None:
         self._make, self._places = make, places
 
     def __call__(self, markup: str, url: str) -> str:

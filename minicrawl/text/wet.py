@@ -4,8 +4,9 @@ Each record is a gzip member with the text of one page, so tools for WET files, 
 WARC, read it. Pages without a main text are left out.
 """
 
-import time
 from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import chain
 from typing import BinaryIO
 
 from minicrawl.archive.warc import WarcWriter
@@ -20,13 +21,21 @@ class WetFormat:
     def __call__(self, blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str]) -> None:
         """Write the pages of these blocks."""
         writer = WarcWriter(file, "pages.wet.gz")
-        writer.begin(time.time())
-        for block in blocks:
+        rest = iter(blocks)
+        first = next(rest, None)
+        writer.begin(_made_at(first))
+        for block in chain(() if first is None else (first,), rest):
             for url, date, text in zip(
                 block["url"], block["last_fetched"], block["main"], strict=True
             ):
                 if text:
                     writer.add_text(url, date, text)
+
+
+def _made_at(block: Block | None) -> float:
+    """Return a time of the file that is the same whenever it is made: that of its first pages."""
+    dates = filter(None, block["last_fetched"] if block is not None else ())
+    return datetime.fromisoformat(max(dates, default="1970-01-01T00:00:00Z")).timestamp()
 
 
 WET = WetFormat()

@@ -167,6 +167,8 @@ class CookieJar:
             return ""
         self._sites[name] = cookies  # the site is now the most recently requested one
         sent = [one for one in cookies.values() if one.is_for(scheme, host, path, now)]
+        # Longer paths first, and of equal ones the older cookie (RFC 6265, 5.4): the sort is
+        # stable, and an updated cookie keeps its place.
         sent.sort(key=lambda one: -len(one.path))
         return "; ".join([f"{one.name}={one.value}" for one in sent])
 
@@ -189,6 +191,7 @@ class CookieJar:
             return
         self._put(name, key, cookie)
         cookies = self._sites[name]
+        # The new cookie stays, whatever its size: one cookie is smaller than the limit of a site.
         while len(cookies) > PER_SITE or self._sizes[name] > SITE_BYTES:
             self._drop(name, next(old for old in cookies if old != key))
         while self._count > IN_ALL or self._size > ALL_BYTES:

@@ -170,6 +170,7 @@ def _without_code(line: str) -> str:
     marks = list(_CODE_MARK.finditer(line))
     ends: dict[int, int] = {}
     end_of: list[int | None] = [None] * len(marks)
+    # From the end, so that one pass tells each run of backticks the next one of its length.
     for number in reversed(range(len(marks))):
         length = len(marks[number][0])
         end_of[number] = ends.get(length)
@@ -421,7 +422,7 @@ def parse_document(  # the last ones are given by their names
 ) -> ParsedPage:
     """Parse the document at a canonical `url` as one of `types`; other types give an empty page.
 
-    `content` is the hash of the body, if known. HTML raises `TooDear` if it takes more than
+    `content` is the hash of the body, if known. HTML raises `TooExpensive` if it takes more than
     `most_us` of work.
     """
     kind = type_of(headers.get("content-type"), url, body, types)

@@ -132,6 +132,11 @@ def _beginning(text: str, start: int) -> str:
     return words
 
 
+def visible_text(text: str) -> str:
+    """Return the text of a page outside its tags, scripts, styles and title, in one line."""
+    return _words(_TEXT.findall(text))
+
+
 def _words(pieces: list[str]) -> str:
     text = "\n".join(pieces)
     return " ".join((unescaped(text) if "&" in text else text).split())
@@ -191,6 +196,7 @@ _MARKS = 20
 def scripting(text: str, links: int, *, is_thin: bool) -> Scripting:
     """Return what the scripts of a page may add; the page has `links` links without them."""
     names, fills = _scripts(text)
+    # The plain search spares most pages the regular expression.
     has_onload = "onload" in text and _ON_LOAD.search(text) is not None
     if not names and not has_onload:
         return NO_SCRIPTS
@@ -298,7 +304,7 @@ def parse_page(  # the last ones are given by their names
     content: int | None = None,
     most_us: float = inf,
 ) -> ParsedPage:
-    """Parse the page at a canonical `url`; raise `TooDear` if it takes more than `most_us` of work.
+    """Parse the page at a canonical `url`; raise `TooExpensive` above `most_us` of work.
 
     Header names are in lower case. `content` is the hash of the body, if known.
     """
@@ -336,6 +342,7 @@ def page_of(
 ) -> ParsedPage:
     """Return the page described by its markup, its bytes and its headers."""
     header_robots = parse_robots_tag(headers.get("x-robots-tag", ""), options.agent)
+    # The stricter of both counts, as for search engines.
     robots = markup.robots.combined_with(header_robots)
     resolver = _UrlResolver(markup, url, options)
     sent = _header_refresh(headers.get("refresh"), url, options)

@@ -325,7 +325,7 @@ def _said(value: str) -> str:
 #         blanks, quotes and slashes                       2,816
 #       150 links                                          1,830   done, 5,354 to spare
 #
-# A page of 128 kB with 3,000 links exceeds both: `TooDear`. Its body is parsed in a child process.
+# A page of 128 kB with 3,000 links exceeds both: `TooExpensive`. A child process parses its body.
 # `python -m tests.fuzz --prices` searches for pages that take longer than their work.
 
 TITLE_LENGTH = 300
@@ -335,7 +335,7 @@ AT_ONCE_S = 1
 """Longest delay of a refresh that counts as a redirect. With a longer one, it is a link."""
 
 MOST_LINKS = 10_000
-"""Of a page; the others are not read. Few pages of people have more than a thousand."""
+"""Links of a page that are read. Few pages made by people have more than a thousand."""
 _TITLE_READ = 20_000  # characters of markup that may be a title
 _LONGEST_HREF = 8192  # characters; longer URLs are not kept
 
@@ -351,7 +351,7 @@ _AROUND_US, _TAG_AROUND_US, _REFERENCE_US = 0.01, 0.3, 1.4
 _FOREIGN_US = 0.6  # a character may expand to 18 in a host name
 
 
-class TooDear(Exception):
+class TooExpensive(Exception):
     """The page takes longer to parse than the caller has time for."""
 
 
@@ -392,7 +392,7 @@ def scan(  # noqa: PLR0913  # each is given by its name
     with_sitemaps: bool = False,
     most_us: float = inf,
 ) -> Markup:
-    """Scan a page; raise `TooDear` if it takes more than `most_us` of work.
+    """Scan a page; raise `TooExpensive` if it takes more than `most_us` of work.
 
     `agent` is the crawler name that robots rules may use; `types` are those of alternates that
     count as links.
@@ -433,6 +433,7 @@ class _PageScanner:
         self.found = Markup()
         self.links = self.found.links
         self.open: set[str] = set()
+        # An unclosed tag is read to the end of the page, at a higher price than skipped tags.
         last = text.find("<", text.rfind(">") + 1)
         unclosed = len(text) - last if last >= 0 else 0
         self._guess_us = _PASSED_US * len(text)
@@ -446,7 +447,7 @@ class _PageScanner:
             self._count_marks()
 
     def _count_marks(self) -> None:
-        """Replace the guess, once; raise `TooDear` if there is still too much work."""
+        """Replace the guess, once; raise `TooExpensive` if there is still too much work."""
         count = self.text.count
         attributes = sum(map(count, _BEFORE_ATTRIBUTES))
         counted_us = _CHARACTER_US * len(self.text) + _TAG_US * count("<")
@@ -454,7 +455,7 @@ class _PageScanner:
         self._left_us += max(self._guess_us - counted_us, 0)
         self._guess_us = 0.0
         if self._left_us < 0:
-            raise TooDear
+            raise TooExpensive
 
     def read(self, token: re.Match[str]) -> None:
         """Process any token but a plain anchor."""

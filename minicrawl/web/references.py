@@ -5,6 +5,7 @@ references  links with their texts, assets, and anchors
 text        the text of a page, its headings and its language
 """
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -133,25 +134,63 @@ def _rooted(url: str) -> str:
 
 _LONGEST_HREF = 8192
 _IN_A_STYLE = re.compile(
-    r"""(?:@import\s+)?url\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"'()]+))\s*\)"""
-    r"""|@import\s+(?:"([^"\n]*)"|'([^'\n]*)')""",
+    r"""/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)"""  # a comment, which refers to nothing
+    r"""|(?:@import\s+)?url\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|((?:[^\s"'()\\]|\\.)+))\s*\)"""
+    r"""|@import\s+(?:"([^"\n]*)"|'([^'\n]*)')"""
+    r"""|(?:"([^"\n]*)"|'([^'\n]*)')\s+[\d.]+(?:x|dppx|dpi)\b"""  # of an image-set
+    r"""|"[^"\n]*"|'[^'\n]*'""",
     re.IGNORECASE,
 )
+_ESCAPED = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(.))", re.IGNORECASE)
 _LINKS = {"a": "href", "area": "href", "iframe": "src", "frame": "src"}
+_SOURCE, _HREF, _BACKGROUND = ("src",), ("href", "xlink:href"), ("background",)
 _ASSETS = {
-    "img": ("src",),
-    "script": ("src",),
-    "source": ("src",),
-    "audio": ("src",),
+    "img": ("src", "lowsrc"),
+    "script": (*_SOURCE, *_HREF),  # the latter in SVG
+    "source": _SOURCE,
+    "audio": _SOURCE,
     "video": ("src", "poster"),
-    "track": ("src",),
-    "embed": ("src",),
+    "track": _SOURCE,
+    "embed": _SOURCE,
+    "bgsound": _SOURCE,
     "object": ("data",),
-    "input": ("src",),
+    "input": _SOURCE,
+    "image": (*_SOURCE, *_HREF),
+    "feimage": _HREF,
+    "use": _HREF,
+    "body": _BACKGROUND,
+    "table": _BACKGROUND,
+    "thead": _BACKGROUND,
+    "tbody": _BACKGROUND,
+    "tfoot": _BACKGROUND,
+    "tr": _BACKGROUND,
+    "td": _BACKGROUND,
+    "th": _BACKGROUND,
 }
-_ASSET_RELATIONS = {"stylesheet", "icon", "apple-touch-icon", "manifest", "preload"}
-_LINK_RELATIONS = {"next", "prev", "alternate", "canonical"}
-_KINDS = {"img": "image", "input": "image", "script": "script"}
+_SETS = {"srcset", "imagesrcset", "data-srcset", "data-lazy-srcset", "data-original-set"}
+_LAZY = frozenset(
+    f"data-{name}"
+    for name in (
+        *("src", "original", "lazy", "lazy-src", "bg", "bg-image", "background", "echo", "poster"),
+        *("background-image", "image-src", "hi-res-src", "src-retina", "fallback-src", "lowsrc"),
+    )
+)
+"""Attributes from which usual scripts load an image or a medium once it is in view."""
+_ASSET_RELATIONS = {
+    *("stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"),
+    *("apple-touch-startup-image", "fluid-icon", "manifest", "preload", "prefetch"),
+    "modulepreload",
+}
+_ROLES = ("canonical", "alternate", "next", "prev")
+_LINK_RELATIONS = set(_ROLES)
+_KINDS = {"source": "media", "script": "script"} | dict.fromkeys(
+    ("img", "input", "image", "feimage", "use", "body", "table", "tr", "td", "th"), "image"
+)
+_MOST_ASSETS = 10_000
+"""Most assets of a page; others are left out."""
+_SURROGATES = 0xD800
+LEADS_ON = frozenset(("style", "manifest"))
+"""Kinds of assets that need assets of their own."""
 
 
 class Reference(NamedTuple):
@@ -160,7 +199,17 @@ class Reference(NamedTuple):
     written: str
     text: str
     rel: str
-    kind: str  # image, style, script or media for an asset; the name of the tag for a link
+    kind: str  # image, style, script, manifest or media for an asset; for a link its tag
+
+    @property
+    def role(self) -> str:
+        """Kind as reports name it: link, nofollow, canonical, alternate, next, prev or frame."""
+        relations = self.rel.lower().split()
+        if self.kind == "link":
+            return next((one for one in _ROLES if one in relations), self.kind)
+        if self.kind in ("a", "area"):
+            return "nofollow" if "nofollow" in relations else "link"
+        return "frame" if self.kind in _LINKS else self.kind
 
 
 @dataclass(slots=True)
@@ -179,6 +228,7 @@ def references(markup: str) -> References:
 
     reader = _Reader()
     parser = etree.HTMLParser(target=cast(Any, reader), encoding="utf-8", huge_tree=True)
+    # As bytes: lxml would obey an encoding that the markup declares and that no longer holds.
     parser.feed(markup.encode("utf-8", "replace"))
     parser.close()
     reader.close()
@@ -188,10 +238,32 @@ def references(markup: str) -> References:
 def style_references(style: str) -> Iterator[Reference]:
     """Yield the references in a style: other styles, images and fonts."""
     for found in _IN_A_STYLE.finditer(style):
-        written = "".join(filter(None, found.groups()))
+        written = _ESCAPED.sub(_unescaped, "".join(filter(None, found.groups())))
         if written and written[0] != "#" and len(written) <= _LONGEST_HREF:
             is_import = found[0].lower().startswith("@import")
             yield Reference(written, "", "", "style" if is_import else "media")
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code = int(found[1] or "0", 16)
+    return found[2] or (chr(code) if 0 < code < _SURROGATES else "")
+
+
+def manifest_references(text: str) -> Iterator[Reference]:
+    """Yield the icons and screenshots that the manifest of a web application names."""
+    try:
+        waiting = [json.loads(text)]
+    except (ValueError, RecursionError):
+        return
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, list):
+            waiting += found
+        elif isinstance(found, dict):
+            waiting += [found.get(name) for name in ("icons", "screenshots", "shortcuts")]
+            written = found.get("src")
+            if isinstance(written, str) and 0 < len(written) <= _LONGEST_HREF:
+                yield Reference(written, "", "", "image")
 
 
 class _Reader:
@@ -219,7 +291,9 @@ class _Reader:
             self._read_asset(tag, attributes)
         elif tag == "style":
             self._style = []
-        self._read_style(attributes.get("style", ""))
+        self._read_lazy(tag, attributes)
+        if style := attributes.get("style"):
+            self._read_style(style)
 
     def end(self, tag: str) -> None:
         """Process an end tag."""
@@ -258,6 +332,7 @@ class _Reader:
         relations = set(rel.lower().split())
         if relations & _ASSET_RELATIONS:
             kind = "style" if "stylesheet" in relations else "media"
+            kind = "manifest" if "manifest" in relations else kind
             self._add_asset(attributes.get("href"), rel, kind)
         elif relations & _LINK_RELATIONS:
             self._add_link(attributes.get("href"), "", rel, "link")
@@ -267,18 +342,30 @@ class _Reader:
             self.data(attributes.get("alt", ""))
         for name in _ASSETS[tag]:
             self._add_asset(attributes.get(name), "", _KINDS.get(tag, "media"))
-        for url in _candidates(attributes.get("srcset", "")):
-            self._add_asset(url, "", "image")
+
+    def _read_lazy(self, tag: str, attributes: dict[str, str]) -> None:
+        """Process sets of images, and what usual scripts load once it is in view."""
+        for name, value in attributes.items():
+            if name in _SETS:
+                for url in _candidates(value):
+                    self._add_asset(url, "", "image")
+            elif name in _LAZY and tag not in _LINKS:
+                if "url(" in value:
+                    self._read_style(value)
+                elif "/" in value or "." in value:  # otherwise it says how, and not what
+                    self._add_asset(value.strip(), "", _KINDS.get(tag, "media"))
 
     def _read_style(self, style: str) -> None:
-        self.found.assets += style_references(style)
+        room = _MOST_ASSETS - len(self.found.assets)
+        self.found.assets += islice(style_references(style), max(room, 0))
 
     def _add_link(self, href: str | None, text: str, rel: str, kind: str) -> None:
         if href is not None and len(href) <= _LONGEST_HREF:
             self.found.links.append(Reference(href, text, rel, kind))
 
     def _add_asset(self, href: str | None, rel: str, kind: str) -> None:
-        if href and len(href) <= _LONGEST_HREF:
+        is_usual = href and href[0] != "#" and len(href) <= _LONGEST_HREF
+        if href and is_usual and len(self.found.assets) < _MOST_ASSETS:
             self.found.assets.append(Reference(href, "", rel, kind))
 
 
@@ -339,7 +426,7 @@ def _with_breaks(found: re.Match[str]) -> str:
 
 
 _HEADING_TEXT = re.compile(
-    rf"<h[1-6]{STOP}{ATTRIBUTES}(?:>|\Z)((?:[^<]++|<(?!/?h[1-6]{STOP}))*+)",
+    rf"<h([1-6]){STOP}{ATTRIBUTES}(?:>|\Z)((?:[^<]++|<(?!/?h[1-6]{STOP}))*+)",
     re.IGNORECASE | re.ASCII,
 )
 _META = re.compile(rf"<meta{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
@@ -347,10 +434,18 @@ _MOST_METAS = 1000
 _LANG = re.compile(rf"<html{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
 
 
-def headings(markup: str) -> list[str]:
-    """Return the headings of a page, each on one line."""
+class Heading(NamedTuple):
+    """Heading of a page, on one line."""
+
+    level: int
+    text: str
+
+
+def headings(markup: str) -> list[Heading]:
+    """Return the headings of a page that have text."""
     found = _HEADING_TEXT.findall(_HIDDEN.sub("", markup))
-    return [line for one in found if (line := " ".join(plain_text(one).split()))]
+    lines = ((int(level), " ".join(plain_text(one).split())) for level, one in found)
+    return [Heading(level, line) for level, line in lines if line]
 
 
 def metas(markup: str) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What a response says of itself: its headers, its type, and the price of parsing its body.
+"""Facts about a response without parsing it: headers, document type, and cost of parsing its body.
 
 headers   parsers of response headers
 types     types of documents, from the head of a response, its URL and its first bytes
@@ -215,8 +215,8 @@ WORDS = {kind.name.lower(): kind for kind in DocumentType if kind.name}
 
 
 def types_of(names: Iterable[str]) -> int:
-    """Return the types with these names, as bits."""
-    return sum({int(WORDS[name]) for name in names})
+    """Return the types with these names, as bits; names of no documents count for nothing."""
+    return sum({int(WORDS[name]) for name in names if name in WORDS})
 
 
 # ---------------------------------------------------------------- by the media type
@@ -410,7 +410,7 @@ def media_types(wanted: int) -> frozenset[str]:
 
 _US = 1e-6
 _BYTE_US, _WRITING_BYTE_US, _RULES_BYTE_US, _UTF_16_BYTE_US = 0.04, 0.16, 0.35, 0.25
-"""Cost of a byte that is no mark: it is decoded, hashed and skipped, or part of a URL."""
+"""Cost of a byte that is not a mark: it is decoded, hashed and skipped, or part of a URL."""
 _Marks = Mapping[bytes, float]  # microseconds for each mark
 _URL_US = 8.5
 _EXPANDING: _Marks = {b"\xef\xb7": 0.8, "\ufdfa".encode("gb18030")[:2]: 0.8}

@@ -9,13 +9,14 @@ import re
 from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import accumulate, islice
 from string import ascii_letters, digits, hexdigits
 from typing import NamedTuple
 
 from minicrawl.model import Failed, FailureKind, Refused
-from minicrawl.web.usage import Preference, UsageRule, of_robots, rule_of
+from minicrawl.web.usage import Preference, UsageRule, joined, of_rules, rule_of
 
 # ================================================================ match
 #
@@ -41,7 +42,7 @@ from minicrawl.web.usage import Preference, UsageRule, of_robots, rule_of
 _MAX_STARRED, _MAX_STARRED_CHARS = 1000, 32 * 1024
 _UNRULED = 1  # rank without a matching rule: that of an empty pattern that allows
 
-# ---------------------------------------------------------------- spelling
+# ---------------------------------------------------------------- escapes
 
 _UNRESERVED = ascii_letters + digits + "-._~"
 _PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
@@ -254,7 +255,9 @@ class _Patterns:
         starred.sort(reverse=True)
         affordable = _affordable(starred)
         self._stars = _Stars(starred[:affordable])
-        literals += [(dear.head, dear.rank) for dear in starred[affordable:] if dear.rank % 2 == 0]
+        literals += [
+            (costly.head, costly.rank) for costly in starred[affordable:] if costly.rank % 2 == 0
+        ]
         self._literals = _Literals(dict(sorted(literals)))
 
     def rank(self, key: str, budget: int) -> int:
@@ -311,10 +314,10 @@ def _other_keys(path: str, key: str) -> Iterator[str]:
 # cannot answer forbids everything. Parsing takes linear time. Escapes are decoded as in the RFC,
 # unlike in Google's matcher: `/%61` is `/a`.
 #
-# /robots.txt itself follows the rules like any path; whoever checks it has already fetched it.
+# /robots.txt itself follows the rules like any path: its caller has already fetched it.
 
 MOST_ROBOTS_BYTES = 512 * 1024
-"""Of a robots.txt; the rest is ignored. RFC 9309 asks for 500 KiB at least."""
+"""Bytes of a robots.txt that are read. RFC 9309 asks for 500 KiB at least."""
 ANSWER_VALID_S = 24 * 3600.0
 """Time for which a robots.txt may be cached. RFC 9309 allows a day."""
 
@@ -322,7 +325,9 @@ SILENCE_VALID_S = 3600.0
 """Time to wait after a host could not answer."""
 
 _MAX_LINE_BYTES = 8 * 2083 - 1
-_MOST_USAGE_RULES = 100
+_MOST_USAGE_RULES, _MOST_LICENCES = 100, 5
+_MOST_STORED = 10 * _MOST_USAGE_RULES
+"""Usage rules of a host, those of other files than robots.txt included."""
 
 _FIELD = re.compile(
     rb"""(?P<agent> user[- ]?agent)
@@ -330,7 +335,8 @@ _FIELD = re.compile(
     | (?P<forbid> diss?allow | diss?alow | diasllow | disallaw)
     | (?P<delay> crawl[- ]?delay)
     | (?P<sitemap> site-?map)
-    | (?P<usage> content-(?:usage|signal))""",
+    | (?P<usage> content-(?:usage|signal))
+    | (?P<licence> license)""",
     re.IGNORECASE | re.VERBOSE,
 )
 _EVERYONE = re.compile(rb"\*(?:\s|$)")
@@ -349,6 +355,7 @@ class Rules:
     crawl_delay_s: float | None = None
     sitemaps: tuple[str, ...] = ()
     usage: tuple[UsageRule, ...] = ()
+    licences: tuple[str, ...] = ()
     _matcher: Matcher = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -359,13 +366,20 @@ class Rules:
         return self._matcher.allows(_target(url))
 
     def preferences(self, url: str) -> Iterator[Preference]:
-        """Yield what the file says of the use of a page."""
+        """Yield the usage preferences of the host for a page."""
         target = _target(url)
+        return of_rules(self.usage, lambda pattern: not _only(pattern).allows(target))
 
-        def matches(pattern: str) -> bool:
-            return not Matcher((), (pattern,)).allows(target)
+    def denial(self, url: str, purpose: str) -> str:
+        """Return where it is said that the page may not be used for a purpose; "" if nowhere."""
+        said = joined(self.preferences(url)).get(purpose)
+        return "" if said is None or said.allowed else said.where
 
-        return of_robots(self.usage, matches, "robots.txt")
+    def with_usage(self, found: Iterable[UsageRule]) -> "Rules":
+        """Return the rules with those of another file."""
+        new = (rule._replace(pattern=normalize_pattern(rule.pattern)) for rule in found)
+        usage = dict.fromkeys((*self.usage, *new))
+        return replace(self, usage=tuple(islice(usage, _MOST_STORED)))
 
     def text(self) -> str:
         """Return the shortest robots.txt with these rules. `from_text` parses it."""
@@ -374,13 +388,20 @@ class Rules:
         lines += [f"Disallow: {pattern}" for pattern in self.forbidden]
         if self.crawl_delay_s is not None:
             lines.append(f"Crawl-delay: {self.crawl_delay_s}")
-        lines += [f"Content-Usage: {pattern} {value}" for pattern, value in self.usage]
+        lines += [rule.line() for rule in self.usage]
+        lines += [f"License: {licence}" for licence in self.licences]
         lines += [f"Sitemap: {sitemap}" for sitemap in self.sitemaps]
         return "\n".join(lines)
 
     @staticmethod
     def from_text(text: str) -> "Rules":
-        return _read(text.encode().split(b"\n"), agent="*")
+        return _read(text.encode().split(b"\n"), agent="*", most_usage=_MOST_STORED)
+
+
+@lru_cache(1000)
+def _only(pattern: str) -> Matcher:
+    """Return a matcher that allows all paths but those of a pattern."""
+    return Matcher((), (pattern,))
 
 
 def _target(url: str) -> str:
@@ -433,24 +454,31 @@ class _Group:
         if slash and page.startswith("index.htm"):
             self.allowed.add(f"{folder}/$")
 
-    def rules(self, sitemaps: Iterable[str], usage: Iterable[UsageRule]) -> Rules:
+    def rules(
+        self,
+        sitemaps: Iterable[str],
+        usage: Iterable[UsageRule],
+        licences: Iterable[str],
+        most_usage: int,
+    ) -> Rules:
         return Rules(
             allowed=tuple(sorted(self.allowed)),
             forbidden=tuple(sorted(self.forbidden - self.allowed)),
             crawl_delay_s=max(self.delays_s, default=None),
             sitemaps=tuple(sitemaps),
-            usage=tuple(islice(dict.fromkeys((*usage, *self.usage)), _MOST_USAGE_RULES)),
+            usage=tuple(islice(dict.fromkeys((*usage, *self.usage)), most_usage)),
+            licences=tuple(islice(licences, _MOST_LICENCES)),
         )
 
 
-def _read(lines: Iterable[bytes], agent: str) -> Rules:
+def _read(lines: Iterable[bytes], agent: str, most_usage: int = _MOST_USAGE_RULES) -> Rules:
     """Parse the groups. Only a rule ends a list of agents; a blank line does not."""
     token = agent.lower().encode()
     everyones = _Group()
     ours: _Group | None = None
     group: _Group | None = None
     ruled = False
-    sitemaps: dict[str, None] = {}
+    sitemaps, licences = dict[str, None](), dict[str, None]()
     usage: dict[UsageRule, None] = {}  # before the first group
     has_agents = False
     for name, value in filter(None, map(_field, lines)):
@@ -464,13 +492,17 @@ def _read(lines: Iterable[bytes], agent: str) -> Rules:
                 group = ours = ours or _Group()
         elif name == "sitemap":
             sitemaps[value.decode(errors="replace")] = None
+        elif name == "licence":
+            if group is not None or not has_agents:
+                licences[value.decode(errors="replace")] = None
         elif name == "usage" and not has_agents:
             usage[_usage_rule(value)] = None
         else:
             ruled = ruled or name not in {"delay", "usage"}
             if group is not None:
                 group.add(name, value)
-    return (ours or everyones).rules(filter(None, sitemaps), usage)
+    found = filter(None, sitemaps), usage, filter(None, licences)
+    return (ours or everyones).rules(*found, most_usage)
 
 
 def _usage_rule(value: bytes) -> UsageRule:

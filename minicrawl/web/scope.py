@@ -93,6 +93,7 @@ def _below_a_folder(seeds: Iterable[str]) -> Reach:
 def folders(seeds: Iterable[str]) -> list[str]:
     """Return the servers and paths that `prefix` covers, without those inside another one."""
     found: list[str] = []
+    # Sorted, a folder comes directly before those inside it.
     for folder in sorted(map(_folder, seeds)):
         if not found or not folder.startswith(found[-1]):
             found.append(folder)
@@ -169,6 +170,12 @@ class ScopeRules:
     def denies(self, url: str) -> bool:
         """Return True if a pattern of `deny` forbids any request for the canonical `url`."""
         return any(pattern.search(url) for pattern in self.deny)
+
+
+def pattern_of(what: str) -> str:
+    """Return the pattern of a URL, or of all URLs that begin as `what` does before its `*`."""
+    is_prefix = what.endswith("*")
+    return rf"\A{re.escape(what[:-1])}" if is_prefix else rf"\A{re.escape(what)}\Z"
 
 
 def _compiled(setting: str, pattern: str) -> re.Pattern[str]:

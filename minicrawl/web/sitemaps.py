@@ -197,7 +197,7 @@ class Sitemap:
 
 def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
     """Parse the sitemap at `url`. Of a gzip file with several members, only the first is read."""
-    content, limit = _content(body)
+    content, limit = content_of(body)
     found = _READERS.get(content[:1], _read_lines)(content)
     canonicalizer = _Canonicalizer(url, strip_marks)
     pages = canonicalizer.canonical(found.pages)
@@ -213,7 +213,7 @@ def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
 # ---------------------------------------------------------------- the bytes
 
 
-def _content(body: bytes) -> tuple[bytes, str]:
+def content_of(body: bytes) -> tuple[bytes, str]:
     """Return the unpacked content, with UTF-16 as UTF-8; and the limit that was reached."""
     packed = body.startswith(_GZIP_MAGIC)
     content, limit = _unpacked(body) if packed else (body[:MAX_BYTES], "")
@@ -227,7 +227,7 @@ def _content(body: bytes) -> tuple[bytes, str]:
 
 
 def _unpacked(packed: bytes) -> tuple[bytes, str]:
-    """Return what can be unpacked of the bytes; and the limit that was reached."""
+    """Return the bytes that can be unpacked, and the limit that was reached, or ""."""
     member = zlib.decompressobj(_GZIP_ONLY)
     pieces = []
     most = room = min(max(_FREE_BYTES, _MAX_GROWTH * len(packed)), MAX_BYTES)
@@ -307,6 +307,8 @@ class _Canonicalizer:
                 if name in names:
                     continue
                 self._room -= len(name) + len(original or "")
+                # Relative URLs may be short and resolve to long ones, so they are counted when
+                # resolved.
                 if self._room < 0:
                     self.limit = f"only {MAX_CHARS:,} characters of URLs of a sitemap are kept"
                     return names

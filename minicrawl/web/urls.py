@@ -466,6 +466,25 @@ def has_public_suffix(host: str) -> bool:
     return bool(found.suffix and found.domain)
 
 
+def domains(host: str) -> tuple[str | None, ...] | None:
+    """Return registry suffix and registered domain of a host, and both with private suffixes.
+
+    None for an IP address. For `a.b.github.io` they are io, github.io, github.io and b.github.io.
+    """
+    if is_address(host):
+        return None
+    found = _extract().extract_str(host)
+    return tuple(
+        one or None
+        for one in (
+            found.registry_suffix,
+            found.top_domain_under_registry_suffix,
+            found.suffix,
+            found.top_domain_under_public_suffix,
+        )
+    )
+
+
 def _network(host: str) -> str:
     """Return the network of an IP address."""
     try:

@@ -1,7 +1,7 @@
-"""Usage preferences: what a site allows its pages to be used for.
+"""Usage preferences: the uses of its pages that a site allows or denies.
 
-Sites say so in several ways, and each has words of its own. All are read as answers for four
-purposes; what is not said stays open:
+Sites state them in several ways, each with words of its own. All are read as answers for four
+purposes; a purpose without an answer stays open:
 
     Content-Signal: search=yes, ai-train=no      search allowed, ai-train denied
     Content-Usage: /art/ train-ai=n              ai-train denied below /art/
@@ -12,11 +12,18 @@ purposes; what is not said stays open:
     Content-Usage     robots.txt, HTTP header    draft-ietf-aipref-attach, draft-ietf-aipref-vocab
     Content-Signal    robots.txt, HTTP header    draft-romm-aipref-contentsignals (Cloudflare)
     tdm-reservation   HTTP header, meta          W3C TDM Reservation Protocol
+    tdmrep.json       /.well-known               W3C TDM Reservation Protocol
+    RSL               file that License: in      RSL 1.0 (Really Simple Licensing)
+                      robots.txt names; script
+    rel=license       Link header, a, link       Creative Commons licences and CC0
     noai, noarchive   X-Robots-Tag, meta robots  DeviantArt 2022; search engines since 1996
     noindex, none     X-Robots-Tag, meta robots  search engines
 
-Laws: of two sources that disagree, the one that denies counts. Within a robots.txt the longest path
-counts, as for Allow and Disallow. A word that nobody defined says nothing.
+Laws: of two sources that disagree, the one that denies counts. Within a robots.txt or tdmrep.json
+the longest path counts, as for Allow and Disallow; in RSL every prohibition that covers a page. A
+word that nobody defined says nothing. What RSL permits for money is denied. A Creative Commons
+licence allows all purposes, but one with NC or ND only search and archive: whether a model is
+commercial, or an adaptation, is not for a crawler to say.
 
 purpose   search (indexes and snippets), ai-input (input of a model, as for answers), ai-train
           (training of a model), archive (copies that are shown)
@@ -24,10 +31,15 @@ purpose   search (indexes and snippets), ai-input (input of a model, as for answ
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
+from minicrawl.web.markup import attributes
 from minicrawl.web.responses import robots_words
 
 PURPOSES = ("search", "ai-input", "ai-train", "archive")
@@ -36,8 +48,9 @@ _LABELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {purpose: (purpose,) for purpose in PURPOSES}
     | dict.fromkeys(("train-ai", "train-genai", "tdm"), ("ai-train",))
     | dict.fromkeys(("all", "bots"), PURPOSES)
+    | {"ai-all": ("ai-input", "ai-train"), "ai-index": ("ai-input",)}
 )
-"""Purposes by the words of the two vocabularies; drafts of the first had several."""
+"""Purposes by the words of the vocabularies; drafts of aipref and RSL had several."""
 _ANSWERS: Mapping[str, bool] = MappingProxyType(
     {"y": True, "yes": True, "?1": True, "n": False, "no": False, "?0": False}
 )
@@ -53,6 +66,22 @@ _DENIED_BY_WORD: Mapping[str, tuple[str, ...]] = MappingProxyType(
 _FIELDS = ("content-usage", "content-signal")
 _MOST = 50
 """Parts of a value that are read."""
+ROBOTS, TDMREP, RSL = "robots.txt", "tdmrep.json", "rsl"
+TDMREP_PATH = "/.well-known/tdmrep.json"
+MOST_BYTES, _MOST_RULES = 64 * 1024, 100
+"""Limits of a file of preferences, and of the rules in it."""
+_FROM = re.compile(rf";from=({re.escape(TDMREP)}|{RSL})\Z")
+_NOT_IN_PATHS = frozenset(" \t\r\n#")
+_FREE = frozenset(("", "free", "attribution"))
+"""Payments of RSL that cost no money."""
+_SCRIPT = re.compile(
+    r"<script\s(?:(?!application/rsl\+xml)[^<>])*+application/rsl\+xml[^<>]*+>", re.IGNORECASE
+)
+_CC_URL = r"(?:(?!creativecommons\.org)[^<>])*+creativecommons\.org[^<>]*+"
+"""Up to the end of a tag in which the name is. Only the first of several is tried: linear time."""
+_CC_TAG = re.compile(rf"<(?:a|area|link)(\s{_CC_URL})>", re.IGNORECASE)
+_CC_LINK = re.compile(rf"<({_CC_URL})>([^<,]*)", re.IGNORECASE)
+_CC = re.compile(r"/(?:licenses/(by(?:-nc)?(?:-nd|-sa)?)|publicdomain/(?:zero|mark))(?:/|\Z)")
 
 
 class Preference(NamedTuple):
@@ -64,19 +93,27 @@ class Preference(NamedTuple):
 
 
 class UsageRule(NamedTuple):
-    """Line of a robots.txt: what holds for paths that match a pattern."""
+    """What holds for paths that match a pattern, by a line of robots.txt or by another file."""
 
     pattern: str
     """As in Allow; "" for all paths."""
     value: str
+    where: str = ROBOTS
+
+    def line(self) -> str:
+        """Return a line of robots.txt that `rule_of` reads as this rule."""
+        origin = "" if self.where == ROBOTS else f";from={self.where}"
+        return f"Content-Usage: {self.pattern} {self.value}{origin}"
 
 
 def rule_of(value: str) -> UsageRule:
     """Return the rule in the value of a line, which may begin with a path."""
-    if not value.startswith(("/", "*")):
-        return UsageRule("", value)
-    pattern, _, rest = value.partition(" ")
-    return UsageRule(pattern, rest.strip())
+    pattern, where = "", ROBOTS
+    if value.startswith(("/", "*")):
+        pattern, _, value = value.partition(" ")
+    if found := _FROM.search(value):
+        where, value = found[1], value[: found.start()]
+    return UsageRule(pattern, value.strip(), where)
 
 
 def answers(value: str) -> dict[str, bool]:
@@ -91,35 +128,37 @@ def answers(value: str) -> dict[str, bool]:
     return found
 
 
-def of_robots(
-    rules: Iterable[UsageRule], matches: Callable[[str], bool], where: str
-) -> Iterator[Preference]:
-    """Yield what the rules of a robots.txt say of a path that these patterns match."""
-    longest: dict[str, tuple[int, bool]] = {}
+def of_rules(rules: Iterable[UsageRule], matches: Callable[[str], bool]) -> Iterator[Preference]:
+    """Yield the preferences for a path; `matches` tests the path for a pattern."""
+    longest: dict[tuple[str, str], tuple[int, bool]] = {}
     for rule in rules:
         if rule.pattern and not matches(rule.pattern):
             continue
+        rank = 0 if rule.where == RSL else len(rule.pattern)
         for purpose, allowed in answers(rule.value).items():
-            length, before = longest.get(purpose, (-1, True))
-            if len(rule.pattern) > length:
-                longest[purpose] = len(rule.pattern), allowed
-            elif len(rule.pattern) == length:
-                longest[purpose] = length, before and allowed
-    for purpose, (_, allowed) in longest.items():
+            length, before = longest.get((rule.where, purpose), (-1, True))
+            if rank > length:
+                longest[rule.where, purpose] = rank, allowed
+            elif rank == length:
+                longest[rule.where, purpose] = rank, before and allowed
+    for (where, purpose), (_, allowed) in longest.items():
         yield Preference(purpose, allowed, where)
 
 
 def of_headers(headers: Mapping[str, str]) -> Iterator[Preference]:
-    """Yield what the headers of a response say; their names are in lower case."""
+    """Yield the preferences in response headers, whose names are in lower case."""
     for name in _FIELDS:
         for purpose, allowed in answers(headers.get(name, "")).items():
             yield Preference(purpose, allowed, name)
     yield from _of_words("x-robots-tag", headers.get("x-robots-tag", ""))
     yield from _of_reservation("tdm-reservation", headers.get("tdm-reservation", ""))
+    for found in _CC_LINK.finditer(headers.get("link", "")):
+        if "license" in found[2].lower():
+            yield from _of_licence("link", found[1])
 
 
 def of_meta(metas: Iterable[tuple[str, str]]) -> Iterator[Preference]:
-    """Yield what the `meta` elements of a page say, given their names and contents."""
+    """Yield the preferences in the `meta` elements of a page, given as names and contents."""
     for name, content in metas:
         if name == "robots":
             yield from _of_words("meta robots", content)
@@ -130,8 +169,94 @@ def of_meta(metas: Iterable[tuple[str, str]]) -> Iterator[Preference]:
                 yield Preference(purpose, allowed, f"meta {name}")
 
 
+def of_markup(markup: str, url: str) -> Iterator[Preference]:
+    """Yield the preferences in licences of a page: in its links to them, and in RSL."""
+    for found in _CC_TAG.finditer(markup):
+        said = attributes(found[1])
+        if "license" in said.get("rel", "").lower().split():
+            yield from _of_licence("rel=license", said.get("href", ""))
+    path = urlsplit(url).path or "/"
+    for found in islice(_SCRIPT.finditer(markup), _MOST):
+        limit = found.end() + MOST_BYTES
+        end = markup.find("</script", found.end(), limit)
+        text = markup[found.end() : limit if end < 0 else end]
+        # No `*` inside a path is read here: what it covers may be more, never less.
+        yield from of_rules(
+            rsl_rules(text, url),
+            lambda pattern: path.startswith(pattern.rstrip("$").partition("*")[0]),
+        )
+
+
+def tdmrep_rules(text: str) -> list[UsageRule]:
+    """Return the rules in a tdmrep.json; none if it is not one."""
+    try:
+        listed = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    found: list[UsageRule] = []
+    for one in listed[:_MOST_RULES] if isinstance(listed, list) else []:
+        pattern = one.get("location") if isinstance(one, dict) else None
+        if isinstance(pattern, str) and pattern.startswith(("/", "*")):
+            answer = {"0": "y", "1": "n"}.get(str(one.get("tdm-reservation")))
+            if answer and not set(pattern) & _NOT_IN_PATHS:
+                found.append(UsageRule(pattern, f"ai-train={answer}", TDMREP))
+    return found
+
+
+def rsl_rules(text: str, url: str) -> list[UsageRule]:
+    """Return the rules in a file of RSL that concern the host of a URL; none if it is not one."""
+    from lxml import etree  # few crawls and reports meet RSL
+
+    parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True)
+    try:
+        root = etree.fromstring(text[:MOST_BYTES].encode("utf-8", "replace"), parser)
+    except etree.XMLSyntaxError:
+        return []
+    if root is None:
+        return []
+    found: dict[UsageRule, None] = {}
+    for content in root.iter("{*}content"):
+        pattern = _pattern(content.get("url") or "", url)
+        for licence in content.iterchildren("{*}license") if pattern is not None else ():
+            said = [(_local(one), one.get("type") or "", one.text or "") for one in licence]
+            for value in _values_of_rsl(said):
+                found[UsageRule(pattern or "", value, RSL)] = None
+    return list(found)[:_MOST_RULES]
+
+
+def _local(element: object) -> str:
+    return str(getattr(element, "tag", "")).rpartition("}")[2]
+
+
+def _pattern(written: str, url: str) -> str | None:
+    """Return the pattern of paths of this host, or None if another host is meant."""
+    if "://" in written:
+        scheme, _, rest = written.partition("://")
+        host, slash, path = rest.partition("/")
+        if (scheme.lower(), host.lower()) != (urlsplit(url).scheme, urlsplit(url).netloc):
+            return None
+        written = slash + path
+    is_path = not written or written.startswith(("/", "*"))
+    return written if is_path and not set(written) & _NOT_IN_PATHS else None
+
+
+def _values_of_rsl(said: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    """Yield the answers of a licence, given its elements as names, types and texts."""
+    told = list(said)
+    is_paid = any(name == "payment" and kind not in _FREE for name, kind, _ in told)
+    # What is permitted to some users, or in some countries, is no answer for everybody.
+    is_limited = any(name in {"permits", "prohibits"} and kind != "usage" for name, kind, _ in told)
+    for name, kind, text in told:
+        words = text.lower().replace(",", " ").split()[:_MOST] if kind == "usage" else []
+        if name == "prohibits" or (name == "permits" and is_paid):
+            yield from (f"{word}=n" for word in words if word in _LABELS)
+        elif name == "permits" and not is_limited:
+            # An index for models is part of what they take in: permission for it is not for all.
+            yield from (f"{word}=y" for word in words if word in _LABELS and word != "ai-index")
+
+
 def joined(found: Iterable[Preference]) -> dict[str, Preference]:
-    """Return one answer for each purpose of which something was said."""
+    """Return one answer for each purpose that has any. A denial overrides a permission."""
     chosen: dict[str, Preference] = {}
     for one in found:
         before = chosen.get(one.purpose)
@@ -149,3 +274,10 @@ def _of_words(where: str, value: str) -> Iterator[Preference]:
 def _of_reservation(where: str, value: str) -> Iterator[Preference]:
     if value.strip() in {"0", "1"}:
         yield Preference("ai-train", value.strip() == "0", where)
+
+
+def _of_licence(where: str, licence: str) -> Iterator[Preference]:
+    if found := _CC.search(licence.lower()):
+        is_open = not {"nc", "nd"} & set((found[1] or "").split("-"))
+        for purpose in PURPOSES if is_open else ("search", "archive"):
+            yield Preference(purpose, allowed=True, where=where)

@@ -284,6 +284,7 @@ def shingles(text: str, words: str = "") -> Hashes:
     if not signed.isascii():
         signed = words if words and are_of_all else indexed(signed)
     hashes = _hashes_of_words(signed)
+    # A text of one or two words has no shingle: most such texts are alike without being copies.
     if len(hashes) < _WORDS_OF_SHINGLE:
         return np.empty(0, np.uint32)
     mixed = hashes[:-2] * _MIXERS[0] + hashes[1:-1] * _MIXERS[1] + hashes[2:] * _MIXERS[2]
@@ -296,6 +297,7 @@ def shingles(text: str, words: str = "") -> Hashes:
 
 def likeness(ones: Signatures, others: Signatures) -> NDArray[np.float64]:
     """Return the estimated similarity of the texts of these signatures, row by row."""
+    # Of 8 bits, 1 in 256 agrees by chance; the estimate is corrected for that below.
     agreeing = np.count_nonzero(ones == others, axis=1) / PLACES
     shares: NDArray[np.float64] = (agreeing - _BY_CHANCE) / (1 - _BY_CHANCE)
     return np.maximum(shares, 0.0)

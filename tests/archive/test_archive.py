@@ -12,21 +12,23 @@ from hypothesis import strategies as st
 
 from minicrawl.archive import record, segments, writer
 from minicrawl.archive.index import NAME, delete_index
-from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.archive.reader import ArchiveReader, last_page, verify
 from minicrawl.archive.record import (
     HASH_BYTES,
+    PLAIN,
     DigestKind,
     Header,
     RecordKind,
     key_of,
+    pack,
     seal,
     spare_path,
 )
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at
-from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.errors import Damaged
 from minicrawl.model import KeptAnswer
-from tests.archive.archives import NOON, bodies, body, filled, kept, url
+from tests.archive.archives import NOON, answered, bodies, body, filled, kept, url
 
 
 @pytest.fixture
@@ -138,6 +140,27 @@ def test_unchanged_pages_are_revisits_or_leave_no_record(
     assert len(found) == versions
     assert found[-1].body == body(2)
     assert found[-1].status == (200 if only_changes else 304)
+
+
+def test_the_last_version_of_an_unchanged_page_is_the_dom_that_was_rendered(folder: Path) -> None:
+    page, dom = answered(body(1)), answered(body(2))
+    packed = pack(RecordKind.RENDERED, url(1), dom, PLAIN, number=0)
+    read = pack(RecordKind.PAGE, url(1), page, PLAIN, number=0)
+    writer = ArchiveWriter(folder, FIRST)
+    batches = [[KeptAnswer(read, NOON), KeptAnswer(packed, NOON)], [KeptAnswer(b"", NOON, url(1))]]
+    for batch in [*batches, [kept(url(1), body(3))]]:
+        writer.append(batch)
+        writer.confirm()
+    with closing(writer):
+        writer.reader.go_on_to(writer.end)
+        rows = writer.reader.versions(url(1))
+        kinds = [RecordKind(row.kind).name for row in rows]
+        assert kinds == ["PAGE", "RENDERED", "REVISIT", "PAGE"]
+        assert [last_page(rows[:count]) for count in (1, 2, 3, 4)] == [1, 2, 2, 4]
+        assert writer.reader.answer(rows[2].place).body == body(1)
+        assert writer.reader.shown(rows[2].place).body == body(2)
+        left = Pruning(writer.reader, PruneRules(versions=1))
+        assert [left.keeps(row) for row in rows] == [False, True, False, True]
 
 
 def test_a_page_that_is_not_in_the_archive_cannot_be_unchanged(folder: Path) -> None:

@@ -4,17 +4,17 @@ from pathlib import Path
 
 from minicrawl.archive import record as packing
 from minicrawl.archive.record import AnswerPacker, Codec, RecordKind, header_of, read, seal
-from minicrawl.model import FailureKind, Request
+from minicrawl.model import Failed, FailureKind, Request
 from tests.archive.archives import NOON, answered, body, no_dictionary, url
 
 CODEC = Codec(no_dictionary)
 
 
 def test_a_packed_answer_is_read_as_it_came(tmp_path: Path) -> None:
-    request = Request(url(1), spelled=f"{url(1)}?sid=7")
+    request = Request(url(1), request_url=f"{url(1)}?sid=7")
     response = answered(body(1))._replace(cut=FailureKind.TIMEOUT)
     found = read(seal(AnswerPacker(tmp_path).pack(request, response), NOON), CODEC)
-    assert (found.url, found.spelled, found.cut) == (url(1), f"{url(1)}?sid=7", "timeout")
+    assert (found.url, found.request_url, found.cut) == (url(1), f"{url(1)}?sid=7", "timeout")
     assert (found.body, found.headers, found.at) == (body(1), response.headers, NOON)
 
 
@@ -38,3 +38,12 @@ def test_of_a_page_without_end_the_text_of_the_beginning_is_kept(tmp_path: Path)
     found = read(seal(packer.pack(Request(url(1)), response), NOON), CODEC)
     assert len(found.body) < packing._MOST_READ
     assert found.cut == "text of the first 1,048,576 bytes"
+
+
+def test_a_failure_that_no_worker_packed_is_kept_as_one() -> None:
+    gone = Failed(FailureKind.NOT_FOUND, answer=answered(body(1), 404))
+    record = packing.pack_any(url(1), gone)
+    assert record is not None
+    found = read(seal(record, NOON), CODEC)
+    assert (found.kind, found.status, found.body) == (RecordKind.FAILURE, 404, body(1))
+    assert packing.pack_any(url(1), gone._replace(answer=None)) is None

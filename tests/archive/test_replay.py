@@ -26,7 +26,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         crawl = ["crawl", "--demo", "--pages", PAGES, "--keep", "pages", "--warc", "warcs"]
         assert main([*crawl, "--workers", "0", "--quiet"]) == 0
         for name in ("site.warc.gz", "site.wacz"):
-            assert main(["export", name, "--noindex", "--store", STORE]) == 0
+            assert main(["export", name, "--store", STORE]) == 0
     finally:
         os.chdir(before)
     (file,) = (folder / "warcs").glob("*.warc.gz")
@@ -43,7 +43,7 @@ def kept(crawled: Path) -> dict[str, bytes]:
             if row.kind != RecordKind.DICTIONARY:
                 answer = archive.answer(row.place)
                 if answer.status == HTTPStatus.OK:
-                    found[answer.spelled or answer.url] = answer.body
+                    found[answer.request_url or answer.url] = answer.body
     assert len(found) >= int(PAGES) // 2
     return found
 

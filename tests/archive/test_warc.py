@@ -8,7 +8,9 @@ from zipfile import ZipFile
 
 import pytest
 
+from minicrawl.archive.record import MOST_HEAD_BYTES
 from minicrawl.archive.warc import Capture, WarcWriter, cdxj, surt, write_wacz, write_warc
+from minicrawl.model import Wire
 
 NOON = 1_700_000_000.0
 NAME = "site.warc.gz"
@@ -71,7 +73,7 @@ def test_a_revisit_names_the_answer_that_has_its_body(written: bytes) -> None:
     first, second = (r.rec_headers for r in records if r.rec_type == "revisit")
     assert first.get_header("WARC-Refers-To-Target-URI") == CAPTURES[0].url
     assert first.get_header("WARC-Profile").endswith("identical-payload-digest")
-    assert second.get_header("WARC-Refers-To-Date") == "2023-11-14T22:13:20Z"
+    assert second.get_header("WARC-Refers-To-Date") == "2023-11-14T22:13:20.000000Z"
     assert second.get_header("WARC-Profile").endswith("server-not-modified")
 
 
@@ -81,6 +83,25 @@ def test_a_header_cannot_write_another_one(written: bytes) -> None:
     headers = next(r.http_headers for r in records if r.rec_type == "response")
     assert headers.get_header("x-odd") == "a b: c"
     assert headers.get_header("b") is None
+
+
+@pytest.mark.parametrize(("spare", "is_cut"), [(0, False), (1, True), (5000, True)])
+def test_a_head_over_64_kib_is_cut_and_says_so(spare: int, is_cut: bool) -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    begin, end = b"HTTP/1.1 200 OK\r\nX-Own: 1\r\nX-Long: ", b"\r\n\r\n"
+    head = begin + b"a" * (MOST_HEAD_BYTES + spare - len(begin) - len(end)) + end
+    file = io.BytesIO()
+    write_warc([capture(wire=Wire(head, head, "192.0.2.1", ("h2", "tls/1.3"), "S"))], file, NAME, 0)
+    records = archiveiterator.ArchiveIterator(io.BytesIO(file.getvalue()), no_record_parse=True)
+    for record in records:
+        if record.rec_type not in ("request", "response"):
+            continue
+        named, block = record.rec_headers, record.content_stream().read()
+        assert named.get_header("WARC-Truncated") == ("length" if is_cut else None)
+        assert [v for k, v in named.headers if k == "WARC-Protocol"] == ["h2", "tls/1.3"]
+        assert named.get_header("WARC-Cipher-Suite") == "S"
+        assert b"X-Own: 1\r\n" in block
+        assert len(block) < MOST_HEAD_BYTES + 100
 
 
 def test_metadata_tell_importance_rank_and_hops(written: bytes) -> None:

@@ -3,9 +3,12 @@
 refined   does it harm the rest of a crawl by cash to deal the cash by the converged ranks there?
 until     how wrong is the estimate of what is gathered, pages yet unknown included? Pages are read
           by their siblings.
+proven    how far is the share of PageRank from the seeds that is proven below the true one? Pages
+          are read by their siblings.
 
     python -m tests.bench.cut_off refined cnr-2000.edges.txt.gz
     python -m tests.bench.cut_off until cnr-2000.edges.txt.gz
+    python -m tests.bench.cut_off proven cnr-2000.edges.txt.gz
 """
 
 import os
@@ -21,9 +24,10 @@ from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.reading_orders import OF_AN_UNKNOWN_WEB, Exploration, draw_seeds
 from minicrawl.lab.webs import Web, web_from_file
-from minicrawl.opic.cash_flow import FlowBuilder, Refinement
+from minicrawl.opic.cash_flow import CashFlow, FlowBuilder, Refinement
 from minicrawl.opic.ledger import READ, Spending, VirtualPage
-from minicrawl.opic.money import SMALL_EDGE
+from minicrawl.opic.money import SMALL_EDGE, UNIT
+from minicrawl.opic.rank_mass import RankMass
 from minicrawl.opic.windows import WINDOWS
 from tests.bench.notes import head, row
 from tests.shared import find
@@ -32,6 +36,7 @@ ENDOWMENT = 1000
 STOPS = (None, 0.1, 0.25)
 FRACTIONS = (0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 WANTED = (0.5, 0.7, 0.8, 0.9, 0.95)
+PROVEN = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5)
 LOOKS = 200
 _FLOAT_ERROR = 2.0**-40
 
@@ -73,10 +78,7 @@ class LabCrawl:
         """Each page gets its share of all cash by the converged ranks of what is known. From then
         on pages are read by cash.
         """
-        builder = FlowBuilder(self.ledger.small_edge)
-        for page in self.read:
-            builder.spend(page, Spending(self.crawl.links_of(page)[0]))
-        refinement = Refinement(builder.flow(len(self.ledger)))
+        refinement = Refinement(self.flow())
         for _ in refinement.until(1e-6):
             pass
         whole = self.ledger.minted * (1 - _FLOAT_ERROR)
@@ -86,6 +88,22 @@ class LabCrawl:
         self.ledger.virtual_page.remainder = self.ledger.missing()
         self._queue = ORDERS["greedy"](self.crawl)
         self._queue.load()
+
+    def flow(self) -> CashFlow:
+        """Where the cash of the pages that were read goes."""
+        builder = FlowBuilder(self.ledger.small_edge)
+        for page in self.read:
+            links = self.crawl.links_of(page)[0]
+            builder.spend(page, Spending([link for link in links if link != page]))
+        return builder.flow(len(self.ledger))
+
+    def proven(self) -> float:
+        """The share that the pages read surely have, seen from the seeds."""
+        edge = 1 - self.ledger.small_edge(UNIT, 1) / UNIT
+        mass = RankMass(self.flow(), dict.fromkeys(self.crawl.seeds, 1), edge)
+        is_read = np.frombuffer(bytes(self.ledger.flags), dtype=np.uint8) == READ
+        mass.move(~is_read, lambda: True)
+        return mass.share(is_read, ~is_read)
 
     def shares(self) -> tuple[float, float]:
         """The estimated importance of the pages that were read, and of those that wait."""
@@ -119,6 +137,26 @@ def _until(crawl: LabCrawl, nodes: int) -> list[float]:
     return found + [crawl.mass] * (len(WANTED) - len(found))
 
 
+def _proven(crawl: LabCrawl, nodes: int) -> list[float]:
+    """The proven share, and the true one, at each budget."""
+    seeds = [crawl.crawl.pages[page] for page in crawl.crawl.seeds]
+    links, builder = crawl.crawl.web.graph.adjacency(), FlowBuilder(crawl.ledger.small_edge)
+    for page, targets in enumerate(links):
+        builder.spend(page, Spending([link for link in targets if link != page]))
+    cash = np.zeros(nodes)
+    cash[seeds] = 1 / len(seeds)
+    refinement = Refinement(builder.flow(nodes), cash=cash)
+    for _ in refinement.until(1e-9):
+        pass
+    truth, found = refinement.importance, list[float]()
+    for fraction in PROVEN:
+        crawl.go_to(int(fraction * nodes))
+        share = float(truth[[crawl.crawl.pages[page] for page in crawl.read]].sum())
+        assert crawl.proven() <= share + 1e-9
+        found += [crawl.proven(), share]
+    return found
+
+
 def _cells(rows: Sequence[Sequence[float]]) -> Iterator[str]:
     for column in np.array(rows).T:
         error = column.std(ddof=1) / np.sqrt(len(column)) if len(column) > 1 else np.nan
@@ -126,7 +164,7 @@ def _cells(rows: Sequence[Sequence[float]]) -> Iterator[str]:
 
 
 @click.command()
-@click.argument("question", type=click.Choice(("refined", "until")))
+@click.argument("question", type=click.Choice(("refined", "until", "proven")))
 @click.argument("graph")
 @click.option("--draws", default=4, show_default=True)
 def main(question: str, graph: str, draws: int) -> None:
@@ -141,6 +179,12 @@ def main(question: str, graph: str, draws: int) -> None:
             for draw in range(draws)
         ]
         click.echo(row("true", *_cells(found)))
+        return
+    if question == "proven":
+        names = (f"{what} {one:.0%}" for one in PROVEN for what in ("proven", "true"))
+        click.echo("\n".join(head(graph, *names)))
+        crawls = (LabCrawl(web, links, truth, draw, by_siblings=True) for draw in range(draws))
+        click.echo(row("siblings", *_cells([_proven(crawl, nodes) for crawl in crawls])))
         return
     click.echo("\n".join(head(graph, *(f"{one:.0%}" for one in FRACTIONS))))
     for stop in STOPS:

@@ -18,9 +18,10 @@ from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.model import FailureKind, State
 from minicrawl.report import page_links
-from minicrawl.report.page_links import with_texts
+from minicrawl.report.page_links import BrokenLink, linked_verdicts, with_texts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import CheckRow, all_checks
+from minicrawl.web.soft_404 import missing_sibling
 from tests.crawl.fakes import NOON, Answer, FakeWeb, Scene, crawl, failed, moved, text
 from tests.crawl.fakes import html as page
 
@@ -74,7 +75,10 @@ def checks(path: Path) -> dict[str, CheckRow]:
 def broken(path: Path) -> set[tuple[str, str, str]]:
     with snapshot(path) as seen:
         found = with_texts(seen, page_links.broken_links(seen))
-    return {(link.target, link.state, link.text) for link in found}
+    usual = BrokenLink._field_defaults["kind"]
+    return {
+        (link.target, link.state, link.text if link.kind == usual else link.kind) for link in found
+    }
 
 
 def test_nothing_is_asked_for_unless_it_is_wanted(tmp_path: Path) -> None:
@@ -88,7 +92,7 @@ def test_nothing_is_asked_for_unless_it_is_wanted(tmp_path: Path) -> None:
 class TestExternal:
     def test_each_link_is_asked_for_once_and_its_host_first(self, tmp_path: Path) -> None:
         web = Web()
-        found = checks(crawled(tmp_path / "crawl.db", web, check_external=True))
+        found = checks(crawled(tmp_path / "crawl.db", web, check="external"))
         states = {url: State(row.state) for url, row in found.items()}
         assert states == {
             f"{OTHER}/there": State.FETCHED,
@@ -108,7 +112,7 @@ class TestExternal:
         assert not any("secret" in url or "10.0.0.1" in url for _, url in web.asked)
 
     def test_broken_shows_those_that_are_not_there(self, tmp_path: Path) -> None:
-        path = crawled(tmp_path / "crawl.db", Web(), check_external=True)
+        path = crawled(tmp_path / "crawl.db", Web(), check="external")
         assert broken(path) == {
             (f"{OTHER}/gone", "not-found", "gone"),
             (f"{HOST}/file.pdf", "not-found", "a file"),
@@ -118,9 +122,9 @@ class TestExternal:
     def test_they_are_not_crawled_and_not_asked_for_again_the_same_day(
         self, tmp_path: Path
     ) -> None:
-        path = crawled(tmp_path / "crawl.db", Web(), check_external=True)
+        path = crawled(tmp_path / "crawl.db", Web(), check="external")
         again = Web()
-        crawled(path, again, check_external=True)
+        crawled(path, again, check="external")
         assert not again.asked
         with snapshot(path) as seen:
             assert State(seen.states[0]) is State.FETCHED
@@ -130,17 +134,18 @@ class TestExternal:
 class TestAssets:
     def test_assets_and_anchors_that_are_not_there_are_broken(self, tmp_path: Path) -> None:
         web = Web()
-        path = crawled(tmp_path / "crawl.db", web, check_assets=True)
-        assert set(checks(path)) == {f"{HOST}/logo.png", f"{HOST}/lost.png", f"{OTHER}/s.css"}
+        path = crawled(tmp_path / "crawl.db", web, check="assets")
+        files = {f"{HOST}/logo.png", f"{HOST}/lost.png", f"{OTHER}/s.css"}
+        assert set(checks(path)) == {*files, missing_sibling(f"{HOST}/")}
         assert broken(path) == {
-            (f"{HOST}/lost.png", "not-found", "(image)"),
-            (f"{HOST}/page#gone", "no-anchor", "g"),
+            (f"{HOST}/lost.png", "not-found", "image"),
+            (f"{HOST}/page#gone", "no-anchor", "anchor"),
         }
 
     def test_the_report_and_the_command_show_them(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        path = crawled(tmp_path / "crawl.db", Web(), check_assets=True, check_external=True)
+        path = crawled(tmp_path / "crawl.db", Web(), check="external,assets")
         assert main(["broken", "--csv", "--store", str(path)]) == 0
         printed = capsys.readouterr().out
         assert "lost.png" in printed
@@ -151,10 +156,58 @@ class TestAssets:
         assert "http://b.example/gone" in page
 
 
+KINDS = {
+    f"{HOST}/": '<link rel=canonical href="http://b.example/original">'
+    '<link rel=alternate hreflang=de href="/de"><link rel=stylesheet href="/s.css">'
+    '<a rel=nofollow href="http://b.example/ad">ad</a><img srcset="/1.png 1x, /2.png 2x">'
+    '<a href="/page">page</a><a href="/page#gone">there</a>',
+    f"{HOST}/page": '<link rel=canonical href="/gone"><p style="background:url(/3.png)">',
+}
+STYLES = {
+    f"{HOST}/s.css": "@import 'more.css'; p { background: url(4.png) }",
+    f"{HOST}/more.css": "@font-face { src: url(there.woff), url(lost.woff) }",
+}
+
+
+class WebOfKinds(Web):
+    """A page with references of all kinds."""
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        url = str(request.url)
+        if url in KINDS:
+            return httpx.Response(200, html=KINDS[url])
+        if url in STYLES:
+            return httpx.Response(200, text=STYLES[url], headers={"content-type": "text/css"})
+        if url.endswith("/ad"):
+            return httpx.Response(403, headers={"cf-mitigated": "challenge"})
+        return httpx.Response(200 if "there" in url else 404)
+
+
+def test_references_of_all_kinds_are_shown_today_and_when_run_again(tmp_path: Path) -> None:
+    """Each has its kind; a dead canonical URL is no broken link."""
+    for _ in range(2):
+        path = crawled(tmp_path / "crawl.db", WebOfKinds(), check="all")
+        with snapshot(path) as seen:
+            found = with_texts(seen, page_links.broken_links(seen))
+            counts = linked_verdicts(seen)
+        assert {(link.kind, link.target, link.verdict) for link in found} == {
+            ("alternate", f"{HOST}/de", "dead"),
+            ("nofollow", f"{OTHER}/ad", "blocked"),
+            ("anchor", f"{HOST}/page#gone", "dead"),
+            ("image", f"{HOST}/1.png", "dead"),
+            ("image", f"{HOST}/2.png", "dead"),
+            ("media", f"{HOST}/3.png", "dead"),
+            ("media", f"{HOST}/4.png", "dead"),
+            ("media", f"{HOST}/lost.woff", "dead"),
+        }
+        assert (counts["blocked"], counts["forbidden"], counts["unchecked"]) == (1, 0, 0)
+    assert found[-1].source == f"{HOST}/"
+
+
 # ---------------------------------------------------------------- the gate of the crawl
 
 PAGE = f"{HOST}/"
-CHECKS: dict[str, Any] = {"check_external": True, "scope": "host", "converge": False}
+CHECKS: dict[str, Any] = {"check": "external", "scope": "host", "converge": False}
 
 
 def web_with(*links: str, **answers: Answer) -> FakeWeb:
@@ -318,7 +371,7 @@ class LoggedWeb:
 def test_the_log_of_a_server_shows_one_pace_for_pages_checks_and_requisites(tmp_path: Path) -> None:
     """Who asks waits for an answer first, so the server sees no less than the delay."""
     web = LoggedWeb()
-    checks = {"check_external": True, "check_assets": True, "requisites": True, "keep": "pages"}
+    checks = {"check": "all", "requisites": True, "keep": "pages"}
     pace = {"delay": 0.2, "address_delay": 0, "converge": False, "workers": 0}
     chosen: dict[str, Any] = {"scope": "host", "deny": ("secret",), **checks, **pace}
     with DemoServer(web) as server:
@@ -332,3 +385,22 @@ def test_the_log_of_a_server_shows_one_pace_for_pages_checks_and_requisites(tmp_
         assert len(asked) > 4
         assert [target for target, _ in asked].count("/robots.txt") == 1
         assert min(later - at for (_, at), (_, later) in pairwise(asked)) >= 0.2
+
+
+def test_checks_go_on_after_a_stop_and_none_is_repeated(tmp_path: Path) -> None:
+    """A host has as many connections as --per-host allows, also for checks."""
+    path, web = tmp_path / "crawl.db", web_with(*(f"{HOST}/{number}.pdf" for number in range(200)))
+
+    async def cut(scene: Scene) -> None:
+        while len(web.asked) < 120:
+            await asyncio.sleep(0.1)
+        scene.crawler.stop()
+
+    chosen = {"delay": 1, "address_delay": 0, "per_host": 4, **CHECKS}
+    crawl(web, path, PAGE, during=cut, **chosen)
+    first = len(found_in(path))
+    assert 100 <= first < 200
+    crawl(web, path, PAGE, **chosen)
+    assert len(found_in(path)) == 200
+    asked = Counter(web.asked)
+    assert max(asked[f"{HOST}/{number}.pdf"] for number in range(200)) == 1

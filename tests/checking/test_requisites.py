@@ -91,7 +91,9 @@ class TestKeeping:
 
     def test_images_scripts_styles_and_what_these_need_are_kept(self, path: Path) -> None:
         answers = kept(path)
-        assert answers.keys() == PAGES.keys() | STYLES.keys() | FILES.keys() | {f"{HOST}/old.js"}
+        rules = {f"{HOST}/robots.txt", f"{CDN}/robots.txt"}
+        files = STYLES.keys() | FILES.keys() | {f"{HOST}/old.js"}
+        assert answers.keys() == PAGES.keys() | files | rules
         assert all(answers[url].body == body for url, body in FILES.items())
         assert answers[f"{HOST}/old.js"].status == 302
 
@@ -168,7 +170,7 @@ def test_a_store_goes_on_to_keep_them(tmp_path: Path) -> None:
 def test_nothing_is_kept_unless_it_is_wanted(tmp_path: Path) -> None:
     web = Web()
     path = crawled(tmp_path / "crawl.db", web, requisites=False)
-    assert kept(path).keys() == PAGES.keys()
+    assert kept(path).keys() == {*PAGES, f"{HOST}/robots.txt"}
     assert f"{HOST}/logo.png" not in web.asked
 
 
@@ -185,3 +187,68 @@ def test_warc_files_have_them_too(tmp_path: Path, capsys: Captured) -> None:
 def test_without_pages_there_is_nothing_to_keep_them_with(tmp_path: Path, keep: str) -> None:
     with pytest.raises(UsageError, match="needs --keep pages"):
         crawled(tmp_path / "crawl.db", Web(), keep=keep)
+
+
+SIXTY = """
+<html><head><link rel=stylesheet href=/1.css><link rel="alternate stylesheet" href=/2.css>
+<link rel=icon href=/3.ico><link rel="shortcut icon" href=/4.ico>
+<link rel=apple-touch-icon href=/5.png><link rel=apple-touch-icon-precomposed href=/6.png>
+<link rel=mask-icon href=/7.svg><link rel=manifest href=/8.webmanifest>
+<link rel=preload as=font href=/9.woff2><link rel=modulepreload href=/10.mjs>
+<link rel=prefetch href=/11.js><link rel=preload as=image imagesrcset="/12.png 1x, /13.png 2x">
+<script src=/14.js></script><script type=module src=/15.mjs></script>
+<style>@import "/16.css"; @import url(/17.css) print; /* url(/not-a.png) */
+b { background: url('/18.png'), image-set("/19.png" 1x, url(/20.png) 2x) }
+b::after { content: "url(/not-b.png)" }
+@font-face { src: url(/21.woff2) format("woff2"), local("not-c.woff") } i { cursor: url(/22.cur) }
+</style></head><body background=/23.gif>
+<img src=/24.png srcset="/25.png 1x,/26.png 2x" lowsrc=/27.png>
+<img data-src=/28.jpg data-srcset="/29.jpg 1x, /30.jpg 2x"><img data-original=/31.jpg>
+<img data-lazy-src=/32.jpg data-lazy=true><div data-bg="url(/33.png)"></div>
+<div data-background-image=/34.png></div><noscript><img src=/35.png></noscript>
+<picture><source srcset="/36.webp 100w, /37.webp 200w"><img src=/24.png></picture>
+<video src=/38.mp4 poster=/39.jpg><source src=/40.webm><track src=/41.vtt></video>
+<video data-poster=/42.jpg></video><audio src=/43.mp3><source src=/44.ogg></audio>
+<svg><image href=/45.png /><image xlink:href=/46.png /><use href="/47.svg#a"/>
+<use xlink:href="/47.svg#b"/><use href="#here"/><feImage href=/48.png /></svg>
+<table background=/49.gif><tr background=/50.gif><td background=/51.gif>cell</table>
+<object data=/52.svg></object><embed src=/53.swf><input type=image src=/54.png>
+<p style="background: url(/55.png)"><p style='list-style: url("/56\\29.png")'>
+<img src=/24.png><img src="data:image/gif;base64,R0"></body></html>
+"""
+OF_FILES = {
+    "1.css": "@import '57.css';",
+    "57.css": "@import '58.css';",
+    "58.css": "@import url(59.css);",
+    **{f"{one}.css": f"@import '{one + 1}.css';" for one in range(59, 66)},
+    "66.css": "a { src: url(67.woff) }",
+    "8.webmanifest": '{"icons": [{"src": "68.png"}], "shortcuts": [{"icons": [{"src": 7}]}]}',
+    "52.svg": "<svg xmlns='http://www.w3.org/2000/svg'><image href='69.png'/></svg>",
+}
+_KIND = {"css": "text/css", "svg": "image/svg+xml", "webmanifest": "application/manifest+json"}
+
+
+def test_all_that_a_browser_would_ask_for_is_kept_and_asked_for_once(tmp_path: Path) -> None:
+    asked: Counter[str] = Counter()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        name = request.url.path[1:]
+        asked[name] += 1
+        if not name:
+            return httpx.Response(200, html=SIXTY)
+        headers = {"content-type": _KIND.get(name.rpartition(".")[2], "image/png")}
+        return httpx.Response(200, text=OF_FILES.get(name, name), headers=headers)
+
+    settings = Settings.of(
+        keep="pages",
+        requisites=True,
+        delay=0,
+        converge=False,
+        robots=False,
+        store=(path := tmp_path / "crawl.db"),
+    )
+    Crawl([HOST], settings, transport=httpx.MockTransport(answer)).run()
+    numbers = {int(name.partition(".")[0].partition(")")[0]) for name in asked if name}
+    assert numbers == set(range(1, 70))
+    assert set(asked.values()) == {1}
+    assert len(kept(path)) == 70

@@ -53,6 +53,8 @@ REFUSED = {
     "crawl a.example --shards 4": "--shards needs --cluster",
     "crawl a.example --cluster demo": "--cluster demo has its own seeds: leave out SEEDS",
     f"crawl a.example --cluster {NOBODY} --dry-run": "--dry-run is for a crawl on one machine",
+    "crawl http://a.example --cluster nats://east": "east is another machine, and no credentials",
+    "top --cluster nats://east": "--insecure east",
     f"crawl a.example --cluster {NOBODY} --fresh": "--fresh is for a crawl on one machine",
     f"node --cluster {NOBODY} --name a.b": "use up to 32 letters, digits, - and _",
     f"node --cluster {NOBODY} --folder /dev/null/x": "--folder /dev/null/x: Not a directory",
@@ -167,7 +169,7 @@ def test_the_status_names_shards_that_nobody_holds() -> None:
     facts = dict(facts_of(STATUS))
     assert facts["shards"] == "4; nobody holds 3"
     assert facts["fetched"] == "40 of 1,000 pages, 7/s"
-    assert facts["water level"] == "1.50 units"
+    assert facts["cash threshold"] == "1.50 units"
 
 
 def test_the_status_is_json_for_programs() -> None:
@@ -175,6 +177,7 @@ def test_the_status_is_json_for_programs() -> None:
     assert (found["fetched"], found["nodes"][0]["shards"]) == (40, [0, 1, 2])
 
 
+@pytest.mark.proof
 @needs_server
 def test_a_demo_cluster_crawls_its_web_and_keeps_what_it_found(tmp_path: Path) -> None:
     command = ["crawl", "--cluster", "demo", "--demo-pages", "100", "--json"]

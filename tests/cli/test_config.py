@@ -42,13 +42,13 @@ def test_each_value_is_shown_with_where_it_came_from(
 
 
 def test_what_is_shown_is_a_file_that_gives_the_same_settings(capsys: Captured) -> None:
-    chosen = ["--pages", "5", "--focus", "/news/=2", "--no-links", "--contact", "me@example.org"]
+    chosen = ["--pages", "5", "--score", "url:/news/", "--no-links", "--contact", "me@example.org"]
     written = Path("minicrawl.toml")
     written.write_text(shown(capsys, *chosen), encoding="utf-8")
     assert (
         load({}, {}, written).settings
         == load(
-            {"pages": 5, "focus": {"/news/": 2}, "links": False, "contact": "me@example.org"},
+            {"pages": 5, "score": ["url:/news/"], "links": False, "contact": "me@example.org"},
             {},
             None,
         ).settings

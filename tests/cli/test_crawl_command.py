@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -27,6 +28,7 @@ from minicrawl.errors import UsageError
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.crawl_status import latest_sample, status
+from minicrawl.store.reader import reading
 from minicrawl.store.writer import StoreWriter
 from tests.cli.imports import HEAVY, packages_imported_by
 from tests.processes import PATIENCE_S, killed_on_failure
@@ -89,8 +91,10 @@ class TestWhatCannotWork:
     @pytest.mark.parametrize(
         ("options", "told"),
         [
-            (("--focus-only", "2"), "--focus-only needs a focus"),
-            (("--focus-words", ""), "--focus-words : must have at least one word"),
+            (("--focus-only", "2"), "--focus-only is gone: --score"),
+            (("--score", "beauty"), "scorer 'beauty' is unknown"),
+            (("--score", "url:("), "--score url:(: "),
+            (("--score", "url:a", "--strategy", "greedy"), "--score needs --strategy siblings"),
             (("--cookies", "none.txt"), "none.txt: No such file"),
             (("--insecure", "--delay", "0"), "--insecure lacks its value: --delay is an option"),
             (("--insecure", "--no-converge"), "lacks its value: --no-converge is an option"),
@@ -136,7 +140,8 @@ class TestACrawl:
         options = ("--scope", "prefix", "--pages", "3", *of(server))
         for _ in range(2):  # also when the same is crawled again
             assert main(["crawl", seed, *options]) == 0
-            *_, last = capsys.readouterr().err.splitlines()
+            *_, heading, audit, _, _, last = capsys.readouterr().err.splitlines()
+            assert (heading, audit) == ("next steps", "  minicrawl audit")
             assert shlex.split(last, comments=True)[-2:] == ["--refresh", "1"]
         before = numbers(capsys)
         assert main(shlex.split(last, comments=True)[1:]) == 0
@@ -471,6 +476,8 @@ class TestDemo:
         assert re.search(r"^index: \d{3} pages", capsys.readouterr().err, re.MULTILINE)
         assert main(["search", "the", "--store", "data/demo.db"]) == 0
         assert "index:" not in capsys.readouterr().err
+        assert main([*command, "-q"]) == 0
+        assert capsys.readouterr() == ("", "")
 
     def test_a_finished_one_says_so_and_shows_the_same(self, capsys: Captured) -> None:
         demo = ["crawl", "--demo", "--demo-pages", "100"]
@@ -543,6 +550,25 @@ class TestTrouble:
             assert found["status"]["pages_fetched"] == pages
         assert main(["crawl", "seeds.txt", "--until", "1%", "--json", "-q", *of(server)]) == 0
         assert json.loads(capsys.readouterr().out)["reason"] == "until"
+
+    def test_a_guarantee_of_an_earlier_run_holds(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        """The proof of the first run is beside the store when the second one begins."""
+        until = ("--until", "1% guaranteed", "--json", "-q")
+        assert main(["crawl", "seeds.txt", "--pages", "10", *until, *of(server)]) == 0
+        before = json.loads(capsys.readouterr().out)["status"]
+        assert before["importance_guaranteed"] > 0.01
+        assert main(["crawl", "seeds.txt", *until, *of(server)]) == 0
+        after = json.loads(capsys.readouterr().out)
+        assert (after["reason"], after["pages"]) == ("until", 0)
+        assert main(["status"]) == 0
+        assert "at least" in capsys.readouterr().out
+
+    def test_a_guarantee_needs_links(self, server: DemoServer, capsys: Captured) -> None:
+        until = ("--until", "60% guaranteed", "--no-links")
+        assert main(["crawl", "seeds.txt", *until, *of(server)]) == 2
+        assert "drop --no-links" in capsys.readouterr().err
 
     def test_resume_needs_a_store(self, server: DemoServer, capsys: Captured) -> None:
         assert main(["crawl", "seeds.txt", "--resume", *of(server)]) == 2
@@ -622,7 +648,10 @@ class TestSignals:
         assert main([*again[1:], "--delay", "0", "--per-address", "64"]) == 0
         assert numbers(capsys)["pages_fetched"] == 40
         pages = {url: n for url, n in server.requests.items() if not url.endswith("robots.txt")}
-        assert set(pages.values()) == {1}
+        with reading(Path("data/crawl.db")) as connection:
+            failed = connection.execute("SELECT url FROM requests WHERE outcome LIKE 'failed%'")
+            retries = Counter(url for (url,) in failed)
+        assert not Counter(pages) - (Counter(pages.keys()) + retries)
 
     def test_two_break_it_off_at_once(self) -> None:
         with create_server(("127.0.0.1", 0)) as deaf:

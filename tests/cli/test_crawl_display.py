@@ -20,7 +20,7 @@ from minicrawl.cli.crawl_display import (
 )
 from minicrawl.cli.crawl_panel import Panel, as_panel
 from minicrawl.config import Budget
-from minicrawl.crawl.events import Asked, Delayed, Ended, Reason, Settled
+from minicrawl.crawl.events import Asked, Checking, Delayed, Ended, Reason, Settled
 from minicrawl.crawl.progress import Progress, RenderingProgress
 from minicrawl.model import State
 from tests.store.beside.test_samples import SAMPLE
@@ -124,6 +124,31 @@ class TestSpeed:
 
 
 class TestWords:
+    @pytest.mark.parametrize(
+        ("found", "left"),
+        [
+            (0, ", estimate: 300 pages, 0:01:00 left"),
+            (20, ", estimate: 400 pages, 0:01:20 left"),
+            (60, ""),
+        ],
+    )
+    def test_without_a_budget_what_is_left_is_estimated_once_little_is_found(
+        self, clock: Clock, found: int, left: str
+    ) -> None:
+        """In 20 seconds 100 pages are read, and so many are found; the others were in a sitemap."""
+        state = DisplayState(RunCounter(), Speed(clock), Budget())
+        state.record(replace(PROGRESS, fetched=0, unread=400))
+        clock.moment += 20
+        state.counter.read = 100
+        after = replace(PROGRESS, fetched=100, unread=300 + found)
+        state.record(after)
+        assert state.elapsed(after) == f"0:00:20{left}"
+
+    def test_links_that_are_checked_are_counted(self, state: DisplayState) -> None:
+        state.hear(Checking(done=120, all=1384))
+        assert "; 120 of 1,384 links checked" in as_line(state, PROGRESS)
+        assert "checks      120 of 1,384 links checked" in as_panel(state, PROGRESS).plain
+
     @pytest.mark.parametrize(
         ("budget", "left"),
         [

@@ -38,7 +38,7 @@ REPORTS = (
     "check",
     "broken",
     "redirects",
-    "orphans",
+    "audit orphan",
     "duplicates",
     "pages",
     "changes --since 2d",
@@ -48,11 +48,11 @@ REPORTS = (
     "search harbour -kitchen --explain",
     f"page {HOME} --headers",
     f"page {HOME} --versions",
-    "archive info",
-    "archive verify",
+    "archive",
+    "archive --verify",
     "rank pagerank",
     "rank hits",
-    "rank list",
+    "rank",
     "rank sites",
     "compare opic pagerank",
     "lab agree opic grades.csv",
@@ -69,7 +69,7 @@ WRITERS = (
     "export pages.parquet",
     "export edges.csv --edges --raw",
     "export folded.parquet --fetched --fold --with text,lang",
-    "archive prune --keep-versions 1",
+    "forget --keep-versions 1",
     "config",
     "import pages.warc.gz --store imported.db",
     "move elsewhere.db",
@@ -81,7 +81,7 @@ ON_PURPOSE = {
     "seed-set": r"core .*\nminicrawl: .* lead from one host to another .*\n",
 }
 """What a command says on stderr when all is well."""
-ELSEWHERE = {"cluster", "control", "crawl", "dashboard", "lab", "node"}
+ELSEWHERE = {"cluster", "control", "crawl", "dashboard", "lab", "mcp", "node", "update"}
 """Commands that run on, or that read no store; other tests look at what they say."""
 
 

@@ -182,7 +182,7 @@ class TestExport:
         filled_store(folder / "crawl.db")
 
     def test_links_are_a_row_each(self, capsys: Captured) -> None:
-        assert printed(capsys, "export", "--edges", "--noindex", "-").splitlines() == [
+        assert printed(capsys, "export", "--edges", "-").splitlines() == [
             "source,target,weight,end",
             f"{A},{B},1,",
             f"{A},{MOVED},1,{A}",
@@ -194,13 +194,11 @@ class TestExport:
 
     @pytest.mark.parametrize("file", ["links.csv", "links.tsv"])
     def test_a_table_of_links_is_a_graph_again(self, capsys: Captured, file: str) -> None:
-        printed(capsys, "export", file, "--edges", "--noindex")
+        printed(capsys, "export", file, "--edges")
         assert document(capsys, "graph", "--graph", file)["edges"] == 6
 
     def test_hosts_weigh_their_links(self, capsys: Captured) -> None:
-        lines = printed(
-            capsys, "export", "-", "--edges", "--noindex", "--level", "host"
-        ).splitlines()
+        lines = printed(capsys, "export", "-", "--edges", "--level", "host").splitlines()
         assert lines[1:] == [
             "a.example,a.example,2",
             "a.example,b.example,1",
@@ -210,9 +208,7 @@ class TestExport:
         ]
 
     def test_parquet_is_read_by_duckdb(self, capsys: Captured) -> None:
-        assert (
-            document(capsys, "export", "--edges", "--noindex", "l.parquet")["file"] == "l.parquet"
-        )
+        assert document(capsys, "export", "--edges", "l.parquet")["file"] == "l.parquet"
         with duckdb.connect() as database:
             found = database.execute("SELECT source, target, weight FROM 'l.parquet'").fetchall()
         assert len(found) == 6
@@ -232,7 +228,7 @@ class TestExport:
         graph = read(file)
         assert {told["label"] for _, told in graph.nodes(data=True)} == {A, DEEP, MOVED}
         assert graph.number_of_edges() == 2
-        printed(capsys, "export", file, "--level", "host", "--noindex", "--force")
+        printed(capsys, "export", file, "--level", "host", "--force")
         graph = read(file)
         assert {told["label"]: told["pages"] for _, told in graph.nodes(data=True)} == {
             "a.example": 3,
@@ -249,11 +245,9 @@ class TestExport:
     def test_the_graph_of_what_was_crawled_is_that_of_the_pages_read(
         self, capsys: Captured
     ) -> None:
-        rows = printed(
-            capsys, "export", "-", "--edges", "--noindex", "--graph-of", "crawled"
-        ).splitlines()
+        rows = printed(capsys, "export", "-", "--edges", "--graph-of", "crawled").splitlines()
         assert rows[1:] == [f"{A},{B},1,", f"{A},{MOVED},1,{A}", f"{B},{A},1,"]
-        printed(capsys, "export", "web.graphml", "--noindex", "--graph-of=crawled")
+        printed(capsys, "export", "web.graphml", "--graph-of=crawled")
         oracle = networkx.read_graphml("web.graphml")
         assert {data["label"] for _, data in oracle.nodes(data=True)} == {A, B}
         assert "--graph-of needs a graph" in refusal(capsys, "export", "-", "--graph-of", "crawled")
@@ -291,7 +285,7 @@ class TestExport:
         ]
         (folder / "web.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
         printed(capsys, "import", "web.tsv", "--store", "one.db")
-        printed(capsys, "export", "one.csv", "--edges", "--store", "one.db", "--noindex")
+        printed(capsys, "export", "one.csv", "--edges", "--store", "one.db")
         printed(capsys, "import", "one.csv", "--store", "other.db")
         printed(capsys, "export", "other.csv", "--edges", "--store", "other.db")
         one, other = (
@@ -326,8 +320,9 @@ class TestInfo:
         assert printed(capsys, "graph", "--graph", "web.txt") == (
             "nodes              4, 1 without links\n"
             "links              5, 1 from a node to itself\n"
-            "strong components  4; the largest has 1 node and 1 link\n"
+            "strong components  4; the largest has 1 node and 0 links\n"
             "weak components    1; the largest has 4 nodes\n"
+            "bow-tie            core 1, in 1, out 2, tendrils 0, apart 0\n"
             "mean distance      1.333 links\n"
             "diameter           2\n"
             "reciprocity        0.0%\n"
@@ -340,7 +335,7 @@ class TestInfo:
     ) -> None:
         monkeypatch.setattr(outline.outline, "__defaults__", (lambda _share: None, 0))
         lines = printed(capsys, "graph", "--graph", "web.txt").splitlines()
-        assert lines[4:6] == [
+        assert lines[5:7] == [
             "mean distance      1.333 ± 0 links, measured from some nodes",
             "diameter           at least 2",
         ]

@@ -95,10 +95,10 @@ def test_each_record_has_the_effect_of_its_answer(capsys: Captured, how: str) ->
         "warcinfo records": 1,
         "request records": 1,
         "metadata records": 1,
-        "records of what is no page": 1,
+        "records that are not pages": 1,
         "records of robots.txt": 1,
-        "records of pictures, failures and the like that no link before leads to": 2,
-        "revisits of what no page before has answered": 1,
+        "records of pictures, failures and the like that no earlier link leads to": 2,
+        "revisits of unknown responses": 1,
     }
     assert list(audit(Path("crawl.db")).wrong) == []
 
@@ -131,7 +131,7 @@ def test_all_commands_work_on_the_store(capsys: Captured) -> None:
     assert json.loads(capsys.readouterr().out)[0]["url"] == f"{SITE}one"
     for command in (["check"], ["refine"], ["export", "b.warc.gz"], ["export", "b.csv"]):
         assert main(command) == 0
-    assert main(["archive", "verify"]) == 0
+    assert main(["archive", "--verify"]) == 0
 
 
 def test_what_was_exported_is_imported_as_it_was(capsys: Captured) -> None:
@@ -181,7 +181,7 @@ def test_the_ranks_converge_as_at_the_end_of_a_crawl(capsys: Captured) -> None:
     assert "`minicrawl refine --store plain.db`" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("option", ["--warc", "--check-external", "--check-assets"])
+@pytest.mark.parametrize("option", ["--warc", "--check"])
 def test_options_of_what_is_asked_for_are_refused(option: str) -> None:
     Path("a.warc").write_bytes(b"".join(RECORDS))
     assert main(["import", "a.warc", option]) == 2
@@ -303,13 +303,13 @@ def test_control_characters_of_a_file_reach_no_terminal(capsys: Captured) -> Non
 
 STOPPED = """
 import os, signal
-from minicrawl.crawl.settle.keeping import ArchivingStore
-commit = ArchivingStore.commit
+from minicrawl.crawl.settle.keeping import StoreWithArchive
+commit = StoreWithArchive.commit
 def commit_and_die(self, batch):
     commit(self, batch)
     if batch.documents:
         os.kill(os.getpid(), signal.SIGKILL)
-ArchivingStore.commit = commit_and_die
+StoreWithArchive.commit = commit_and_die
 from minicrawl.cli import main
 main(["import", "a.warc"])
 """

@@ -1,4 +1,4 @@
-"""Ranks that are kept show in `top --by`, `export --ranks`, `explain` and `rank list`."""
+"""Ranks that are kept show in `top --by`, `export --ranks`, `explain` and `rank`."""
 
 import csv
 import io
@@ -219,7 +219,7 @@ class TestExplain:
 
 class TestList:
     def test_it_says_with_what_each_was_made(self, capsys: Captured) -> None:
-        _, second = as_json(capsys, "rank", "list")
+        _, second = as_json(capsys, "rank")
         assert second.pop("made_at").endswith("Z")
         assert second == {
             "name": "out-links",
@@ -232,19 +232,19 @@ class TestList:
             "current": True,
             "unranked": 0,
         }
-        line = printed(capsys, "rank", "list").splitlines()[2]
+        line = printed(capsys, "rank").splitlines()[2]
         assert line.split()[-3:] == ["out-links", "direction", "out"]
 
     def test_it_says_when_the_crawl_has_gone_on(self, store: Path, capsys: Captured) -> None:
         go_on(store)
-        first, _ = as_json(capsys, "rank", "list")
+        first, _ = as_json(capsys, "rank")
         assert (first["current"], first["unranked"]) == (False, 1)
-        assert "older than the store: 1 page has no score" in printed(capsys, "rank", "list")
+        assert "older than the store: 1 page has no score" in printed(capsys, "rank")
 
     def test_without_any_it_says_what_makes_one(self, store: Path, capsys: Captured) -> None:
         store.with_name("crawl.db-ranks").unlink()
-        assert as_json(capsys, "rank", "list") == []
-        assert "no ranks: make one" in printed(capsys, "rank", "list")
+        assert as_json(capsys, "rank") == []
+        assert "no ranks: make one" in printed(capsys, "rank")
 
 
 class TestRising:
@@ -261,7 +261,7 @@ class TestRising:
         assert first.split()[:2] == ["1", f"{shown[0]:.2f}"]
 
     def test_export_has_it_in_a_column(self, capsys: Captured) -> None:
-        text = printed(capsys, "export", "-", "--noindex", "--ranks", "rising")
+        text = printed(capsys, "export", "-", "--ranks", "rising")
         rows = {row["url"]: row["rank_rising"] for row in csv.DictReader(io.StringIO(text))}
         told = {page["url"]: page["score"] for page in as_json(capsys, "top", "--all", "--rising")}
         assert {url: float(score) if score else None for url, score in rows.items()} == told

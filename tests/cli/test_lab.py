@@ -124,6 +124,44 @@ def test_order_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         assert one["mass_error"] is one["spam"] is one["loss"] is None
 
 
+def test_order_by_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = [(a, b) for a in range(12) for b in range(12) if (a * 7 + b) % 3 == 0]
+    (tmp_path / "web.tsv").write_text("".join(f"p{a}\tp{b}\n" for a, b in links))
+    (tmp_path / "values").write_text("p3\np4\t0.5\n")
+    monkeypatch.chdir(tmp_path)
+    chosen = ["order", "--graph", "web.tsv", "--draws", "2", "--value", "values"]
+    found = document(capsys, *chosen)["series"]
+    assert [one["order"] for one in found] == ["siblings", "value"]
+    for one in found:
+        assert len(one["value"]) == len(one["value_error"]) == 6
+        assert all(0 <= share <= 1 for share in one["value"])
+    assert run(capsys, *chosen).count("siblings") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--value", "values"], "--graph"),
+        (["--strategy", "value"], "--value"),
+        (["--value", "values", "--graph", "web.tsv", "--spam", "host"], "--spam"),
+    ],
+)
+def test_values_need_named_pages_without_farms(
+    arguments: list[str],
+    named: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "web.tsv").write_text("a\tb\n")
+    (tmp_path / "values").write_text("a\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["lab", "order", *arguments]) == 2
+    assert named in capsys.readouterr().err
+
+
 def test_errors_gains_and_spam_as_json_and_in_tables_of_80_columns(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +228,7 @@ def test_a_real_graph_takes_the_place_of_the_synthetic_one(
         assert found["graph"] == {"nodes": 7, "edges": 7}
 
 
+@pytest.mark.proof
 def test_figures_are_drawn_with_their_numbers_beside_them(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

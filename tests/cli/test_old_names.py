@@ -4,7 +4,7 @@ import click
 import pytest
 
 from minicrawl.cli import MOVED, main, root
-from tests.cli.inert.walk import leaves, options_of
+from tests.cli.inert.walk import ALONE, leaves, options_of
 
 Captured = pytest.CaptureFixture[str]
 
@@ -25,7 +25,8 @@ def test_it_is_gone_and_the_new_one_is_there(old: str) -> None:
 def _is_there(name: str) -> bool:
     """Whether there is such a command, with this option if it names one."""
     path, _, option = name.partition(" --")
-    return path in leaves() and (not option or f"--{option}" in options_of(path))
+    is_there = path in (*leaves(), *ALONE)
+    return is_there and (not option or f"--{option}" in options_of(path))
 
 
 def test_a_command_that_took_the_name_is_called(monkeypatch: pytest.MonkeyPatch) -> None:

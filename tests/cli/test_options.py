@@ -9,7 +9,7 @@ import pytest
 
 from minicrawl.cli import main, root
 from minicrawl.cli.setting_options import CONFIG_VARIABLE, CommandWithSettings, settings_options
-from minicrawl.config import Budget, Focus, Order, Politeness, Scope, Settings
+from minicrawl.config import Budget, Order, Politeness, Scope, Settings
 from minicrawl.config.parts import TABLE
 from tests import readme
 from tests.cli.imports import HEAVY, packages_imported_by
@@ -56,7 +56,7 @@ class TestWhatACommandGets:
     def test_options_of_all_shapes(self, act: Act) -> None:
         found = act(
             *("--pages", "5", "--for", "1h30m", "--bytes", "10GB", "--continuous"),
-            *("--focus", "a=2", "--focus", "b", "--refresh", "0.25"),
+            *("--score", "url:a", "--focus", "b=2", "--refresh", "0.25"),
             *("--weight-internal", "0.5"),
             *("--scope", "host", "--deny", "x", "--deny", "y", "--sitemaps"),
             *("--ignore-robots", "--delay", "250ms"),
@@ -64,9 +64,8 @@ class TestWhatACommandGets:
         assert found == Settings(
             budget=Budget(pages=5, seconds=5400, body_bytes=10**10, continuous=True),
             order=Order(
-                discovery=0.75,
                 refresh=0.25,
-                focus=(Focus(pattern="a", strength=2), Focus(pattern="b")),
+                score=("url:a", "url:b"),
                 weight_internal=0.5,
             ),
             scope=Scope(scope="host", deny=("x", "y"), sitemaps=True),

@@ -15,7 +15,7 @@ from minicrawl.cli import main
 from minicrawl.cli import store_commands as commands
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive, prune_store
+from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_archive, prune_store
 from minicrawl.model import KeptAnswer
 from minicrawl.report.audit import audit
 from minicrawl.store import tables
@@ -46,7 +46,7 @@ def store(tmp_path: Path) -> Path:
         archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
         assert isinstance(archive, ArchiveWriter)
         with closing(archive):
-            ArchivingStore(opened, Keeping(archive)).commit(Batch(answers=answers))
+            StoreWithArchive(opened, ArchiveSinks(archive)).commit(Batch(answers=answers))
     return path
 
 
@@ -79,7 +79,7 @@ def test_a_page_that_failed_later_is_shown_as_it_was(store: Path, capsys: Captur
         archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
         assert isinstance(archive, ArchiveWriter)
         with closing(archive):
-            ArchivingStore(opened, Keeping(archive)).commit(Batch(answers=answers))
+            StoreWithArchive(opened, ArchiveSinks(archive)).commit(Batch(answers=answers))
     assert shown(store, capsys, "page", URL) == f"{SECOND.decode()}\n"
     assert shown(store, capsys, "page", URL, "--version", "4") == "away\n"
     assert shown(store, capsys, "page", URL, "--headers").splitlines()[1].endswith("3 of 4")
@@ -106,7 +106,7 @@ def test_headers_tell_the_version(store: Path, capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--version", "4"), "has 3 versions: there is none with number 4"),
+        (("--version", "4"), "has 3 versions: there is no version 4"),
         (("--at", "1969-01-01"), "was first read at 1970-01-02"),
         (("--at", "noon"), "is not a time such as"),
     ],
@@ -123,8 +123,8 @@ def test_a_page_that_was_not_read_says_so(store: Path, capsys: Captured) -> None
 
 COMMANDS_ON_PAGES = {
     "page": ("page", URL),
-    "info": ("archive", "info"),
-    "prune": ("archive", "prune", "--keep-versions", "1"),
+    "archive": ("archive",),
+    "prune": ("forget", "--keep-versions", "1"),
     "warc": ("export", "new.warc.gz"),
     "wacz": ("export", "new.wacz"),
     "text": ("export", "new.jsonl", "--with", "text"),
@@ -159,7 +159,7 @@ def test_pages_that_were_lost_are_told_after_a_crawl_went_on_as_well(
     """Each time, and by all that read the archive."""
     folder = archive_folder(store)
     shutil.rmtree(folder)
-    assert "is gone" in refused(store, capsys, "archive", "info")
+    assert "is gone" in refused(store, capsys, "archive")
     with closing(StoreWriter.open(store)) as opened:
         archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
         assert isinstance(archive, ArchiveWriter)
@@ -167,12 +167,12 @@ def test_pages_that_were_lost_are_told_after_a_crawl_went_on_as_well(
             other = failed("http://a.example/unread", b"away", 4 * DAY, 503)
             counters = tables.counters(opened.connection)
             batch = Batch(answers=[other], counters=counters)
-            ArchivingStore(opened, Keeping(archive)).commit(batch)
-    for command in (("check",), ("check",), ("archive", "verify")):
+            StoreWithArchive(opened, ArchiveSinks(archive)).commit(batch)
+    for command in (("check",), ("check",), ("archive", "--verify")):
         assert main([*command, "--store", str(store)]) == 1
         told = capsys.readouterr().out.splitlines()
         assert len([line for line in told if f"{folder}: " in line and "are gone" in line]) == 1
-    assert main(["archive", "info", "--store", str(store)]) == 0
+    assert main(["archive", "--store", str(store)]) == 0
     assert "are gone" in capsys.readouterr().err
     assert "are gone" in refused(store, capsys, "page", URL)
 
@@ -184,20 +184,20 @@ def test_a_store_without_pages_says_so(tmp_path: Path, capsys: Captured) -> None
     crawl.store.close()
     line = refused(crawl.path, capsys, "page", URL)
     assert "--keep pages" in line
-    assert "no pages are kept" in refused(crawl.path, capsys, "archive", "info")
+    assert "no pages are kept" in refused(crawl.path, capsys, "archive")
 
 
 def test_an_archive_tells_how_much_it_has(store: Path, capsys: Captured) -> None:
-    found = json.loads(shown(store, capsys, "archive", "info", "--json"))
+    found = json.loads(shown(store, capsys, "archive", "--json"))
     assert (found["page records"], found["revisit records"], found["segments"]) == (2, 1, 1)
-    assert "page records" in shown(store, capsys, "archive", "info")
+    assert "page records" in shown(store, capsys, "archive")
 
 
 def test_a_damaged_record_is_named_with_and_without_the_store(
     store: Path, capsys: Captured
 ) -> None:
     folder = archive_folder(store)
-    assert shown(store, capsys, "archive", "verify") == "ok: 3 records\n"
+    assert shown(store, capsys, "archive", "--verify") == "ok: 3 records\n"
     segment = Segments(folder).path(1)
     content = bytearray(segment.read_bytes())
     content[60] ^= 1
@@ -209,15 +209,15 @@ def test_a_damaged_record_is_named_with_and_without_the_store(
     assert f"version 1 of {URL} is damaged" in capsys.readouterr().err
     assert shown(store, capsys, "page", URL, "--version", "2") == f"{SECOND.decode()}\n"
     store.unlink()
-    assert main(["archive", "verify", str(folder)]) == 1
+    assert main(["archive", "--verify", str(folder)]) == 1
     assert "segment-000001.pages at byte 0: " in capsys.readouterr().out
-    assert main(["archive", "verify", str(folder), "--json"]) == 1
+    assert main(["archive", "--verify", str(folder), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["ok"] is False
 
 
-@pytest.mark.parametrize("command", ["info", "verify"])
+@pytest.mark.parametrize("options", [[], ["--verify"]])
 def test_an_archive_that_is_pruned_while_it_is_opened_is_as_it_was(
-    store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch, command: str
+    store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
     end_of = commands._end
 
@@ -226,10 +226,10 @@ def test_an_archive_that_is_pruned_while_it_is_opened_is_as_it_was(
         prune_store(path, PruneRules(versions=1))
         return found
 
-    before = shown(store, capsys, "archive", command, "--json")
+    before = shown(store, capsys, "archive", *options, "--json")
     monkeypatch.setattr(commands, "_end", end)
-    found = json.loads(shown(store, capsys, "archive", command, "--json"))
-    assert found == json.loads(before) | ({"segments": 2} if command == "info" else {})
+    found = json.loads(shown(store, capsys, "archive", *options, "--json"))
+    assert found == json.loads(before) | ({} if options else {"segments": 2})
 
 
 def test_a_web_archive_has_all_versions_of_the_selected_pages(
@@ -277,7 +277,7 @@ def test_a_data_set_has_what_was_fetched_last(
     lines = shown(store, capsys, "export", "-", "--format", "jsonl", "--with", CONTENTS)
     read, unread = map(json.loads, lines.splitlines())
     assert (read["text"], read["html"]) == ("New news", SECOND.decode())
-    assert (read["headings"], read["lang_declared"], read["links"]) == ("", "", "")
+    assert (read["headings"], read["lang_declared"], read["links"]) == ([], "", [])
     assert {unread[name] for name in CONTENTS.split(",")} == {None}
     duckdb = pytest.importorskip("duckdb")
     place = tmp_path / "pages.parquet"
@@ -298,7 +298,7 @@ def test_of_text_that_was_kept_no_markup_is_made_up(tmp_path: Path, capsys: Capt
         assert archive is not None
         with closing(archive):
             text = pack(RecordKind.TEXT, URL, answered(b"Old news"), PLAIN, number=0)
-            both = ArchivingStore(opened, Keeping(archive))
+            both = StoreWithArchive(opened, ArchiveSinks(archive))
             both.commit(Batch(answers=[KeptAnswer(text, DAY)]))
     line = shown(path, capsys, "export", "-", "--format", "jsonl", "--with", CONTENTS)
     found = json.loads(line)
@@ -330,7 +330,7 @@ def test_contents_are_for_exact_formats(
 
 def pruned(store: Path, capsys: Captured, *arguments: str) -> tuple[int, int]:
     """How many answers there were, and how many went."""
-    found = json.loads(shown(store, capsys, "archive", "prune", *arguments, "--json"))
+    found = json.loads(shown(store, capsys, "forget", *arguments, "--json"))
     return found["answers"], found["removed answers"]
 
 
@@ -342,11 +342,11 @@ def test_pruning_keeps_the_last_answers_of_each_page(store: Path, capsys: Captur
     assert pruned(store, capsys, "--keep-versions", "1") == (1, 0)
     assert shown(store, capsys, "page", URL, "--version", "1") == f"{SECOND.decode()}\n"
     assert audit(store).is_intact
-    assert shown(store, capsys, "archive", "prune", "--best", "9").startswith("answers")
+    assert shown(store, capsys, "forget", "--best", "9").startswith("answers")
 
 
 def test_pruning_needs_a_rule(store: Path, capsys: Captured) -> None:
-    assert "must say what to remove" in refused(store, capsys, "archive", "prune")
+    assert "must say what to remove" in refused(store, capsys, "forget")
 
 
 def test_pruning_names_what_is_damaged_and_cannot_be_copied(store: Path, capsys: Captured) -> None:
@@ -354,7 +354,7 @@ def test_pruning_names_what_is_damaged_and_cannot_be_copied(store: Path, capsys:
     content = bytearray(segment.read_bytes())
     content[60] ^= 1
     segment.write_bytes(content)
-    arguments = ("archive", "prune", "--keep-versions", "2", "--store", str(store))
+    arguments = ("forget", "--keep-versions", "2", "--store", str(store))
     for more in (("--dry-run",), ()):
         assert main([*arguments, *more]) == 1
         told = capsys.readouterr().err
@@ -364,21 +364,21 @@ def test_pruning_names_what_is_damaged_and_cannot_be_copied(store: Path, capsys:
 
 def test_pruning_all_is_refused_before_anything_goes(store: Path, capsys: Captured) -> None:
     for more in (("--dry-run",), ()):
-        line = refused(store, capsys, "archive", "prune", "--before", "2100-01-01", *more)
+        line = refused(store, capsys, "forget", "--before", "2100-01-01", *more)
         assert f"would remove all 3 answers: delete {archive_folder(store)}" in line
     assert pruned(store, capsys, "--keep-versions", "9") == (3, 0)
 
 
-@pytest.mark.parametrize("command", ["info", "verify"])
+@pytest.mark.parametrize("options", [[], ["--verify"]])
 def test_a_folder_that_is_no_archive_is_refused(
-    store: Path, capsys: Captured, command: str
+    store: Path, capsys: Captured, options: list[str]
 ) -> None:
-    assert main(["archive", command, str(archive_folder(store))]) == 0
+    assert main(["archive", *options, str(archive_folder(store))]) == 0
     capsys.readouterr()
     Segments(archive_folder(store)).path(1).unlink()
     for folder in (store.parent, archive_folder(store)):
-        assert main(["archive", command, str(folder)]) == 2
-        assert "is no archive, or has lost its files" in capsys.readouterr().err
+        assert main(["archive", *options, str(folder)]) == 2
+        assert "is not an archive" in capsys.readouterr().err
 
 
 def test_the_versions_of_a_page_are_listed(store: Path, capsys: Captured) -> None:

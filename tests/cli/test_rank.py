@@ -108,7 +108,7 @@ class TestKeeping:
     def test_what_is_not_wanted_any_more_is_removed(self, store: Path, capsys: Captured) -> None:
         for name in ("one", "two", "three"):
             document(capsys, "degree", "--as", name, "--store", store)
-        remove = ["rank", "list", "--store", str(store), "--remove"]
+        remove = ["rank", "--store", str(store), "--remove"]
         assert main([*remove, "one", "--remove", "four"]) == 2
         assert "one, three, two" in capsys.readouterr().err
         assert main([*remove, "one", "--remove", "three", "--json"]) == 0

@@ -3,27 +3,18 @@
 import io
 import json
 import math
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import networkx
-import numpy as np
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.config import Settings
-from minicrawl.crawl.settle.posting import CashShares
-from minicrawl.model import ParsedPage
-from minicrawl.opic.money import PARTS
 from minicrawl.search.commands import bring_index_up_to_date
 from minicrawl.store.derived import beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
-from minicrawl.web.html_page import ParseOptions, parse_page
-from minicrawl.web.markup import scan
-from tests.archive.archives import HEADERS
 from tests.search.stored.stores import read_into
-from tests.stores import DEEP, A, B, C, HandCrawl, filled_store
+from tests.stores import DEEP, A, B, filled_store
 
 Captured = pytest.CaptureFixture[str]
 
@@ -210,54 +201,6 @@ class TestBaseSet:
 
 
 class TestWords:
-    def test_two_matching_words_make_a_link_weigh_three_to_one(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
-        page = scan(
-            f"<p>All harbours <a href={B}>here</a>{'.' * 60} and {'.' * 60}"
-            f"<a href={C}>The museum</a> by the harbour",
-            with_words=True,
-        )
-        order = Settings.of(focus_words="harbour museum").order
-        links = list(page.links)
-        parsed = ParsedPage(links=tuple(links), words=tuple(page.links.values()))
-        spent = CashShares(order).spending(A, [1, 2], parsed)
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([A])
-            crawl.read(A, links, focus=spent.focus)
-            crawl.read(B, [C])
-            crawl.seeds([DEEP])
-            crawl.read(DEEP, [B])
-        # By hand: A weighs B by 1 + 1 and C by 1 + 2, B weighs C by 1 and DEEP weighs B by 1.
-        weights = np.array([[0, 2, 3, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
-        _, _, right = np.linalg.svd(weights)
-        wanted = np.abs(right[0]) / np.abs(right[0]).sum()
-        found = scores(ranked(capsys, "hits", "--words", "--store", crawl.path))
-        assert [found[url] for url in (A, B, C, DEEP)] == pytest.approx(wanted, abs=1e-8)
-
-    def test_the_small_edge_of_the_crawl_does_not_cap_them(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([A])
-            crawl.read(A, [B, C], weights=[9 * PARTS, PARTS], focus=[0, 2 * PARTS])
-        found = scores(ranked(capsys, "hits", "--words", "--store", crawl.path))
-        assert found[C] == pytest.approx(0.75)
-        assert found[B] == pytest.approx(0.25)
-
-    def test_words_and_guards_count_together(self, tmp_path: Path, capsys: Captured) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([A])
-            crawl.read(A, [DEEP, B, C], focus=[0, 0, 3 * PARTS])
-        options = ("--words", "--weight", "internal=2", "--weight", "transverse=0.5")
-        found = scores(ranked(capsys, "hits", *options, "--store", crawl.path))
-        assert found[DEEP] == pytest.approx(found[C])
-        assert found[DEEP] == pytest.approx(4 * found[B])
-        dropped = ("--words", "--weight", "transverse=0")
-        assert "no link has a word in focus" in refusal(
-            capsys, "hits", *dropped, "--store", crawl.path
-        )
-
     def test_with_a_query_the_words_are_those_of_the_pages_that_were_kept(
         self, tmp_path: Path, capsys: Captured
     ) -> None:
@@ -276,18 +219,12 @@ class TestWords:
         # By hand: the museum has two of the words in or near its link, the pier has none.
         assert found[quay] == pytest.approx(3 * found[pier])
 
-    def test_a_word_counts_as_often_for_a_query_as_for_a_crawl(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
+    def test_a_word_counts_as_often_as_it_is_said(self, tmp_path: Path, capsys: Captured) -> None:
         path, (home, song, shop) = tmp_path / "crawl.db", (f"{A}{name}" for name in "xyz")
         link = f"music music music <a href={song}>music music</a>"
         body = f"{link}{FAR}<a href={shop}>shop</a>".encode()
-        order = Settings.of(focus_words="music").order
-        parsed = parse_page(body, home, HEADERS, ParseOptions(with_words=True))
-        spent = CashShares(order).spending(home, [1, 2], parsed)
         read_into(path, {home: f"<title>music</title>{FAR} ".encode() + body, song: b"", shop: b""})
         found = scores(ranked(capsys, "hits", "--words", "--query", "music", "--store", path))
-        assert list(spent.focus) == [5 * PARTS, 0]
         assert found[song] == pytest.approx(6 * found[shop])
 
     def test_a_list_gives_the_roots_and_a_query_the_words(
@@ -326,7 +263,7 @@ class TestWords:
         assert "in the pages kept" in capsys.readouterr().err
 
     def test_links_without_such_words_are_refused(self, store: Path, capsys: Captured) -> None:
-        assert "--focus-words" in refusal(capsys, "hits", "--words", "--store", store)
+        assert "--query" in refusal(capsys, "hits", "--words", "--store", store)
 
     def test_a_graph_file_has_no_words(self, urls: Path, capsys: Captured) -> None:
         assert "needs a store" in refusal(capsys, "hits", "--words", "--graph", urls)
@@ -443,7 +380,7 @@ class TestHarmonic:
         caption = capsys.readouterr().out.splitlines()[-1]
         assert "standard error of a score 13.0%, not a bound" in caption
         assert "at most" not in caption
-        assert main(["rank", "list", "--store", str(store)]) == 0
+        assert main(["rank", "--store", str(store)]) == 0
         assert capsys.readouterr().out.splitlines()[1].split()[3] == "-"
 
     def test_exact_walks_are_exact(self, example: Path, capsys: Captured) -> None:

@@ -49,7 +49,7 @@ def exported(capsys: Captured, *arguments: str) -> str:
     assert main(["export", *arguments]) == 0
     out, err = capsys.readouterr()
     wrote, importance = err.splitlines()
-    assert wrote == f"wrote {arguments[0]}, 5 rows"
+    assert wrote == f"wrote {arguments[0]}, 6 rows"
     assert importance == f"importance: {ESTIMATED}"
     return out
 
@@ -180,7 +180,7 @@ class TestExport:
         assert capsys.readouterr().err == "minicrawl: ranks.csv exists: --force replaces it\n"
         assert Path("ranks.csv").read_text() == "mine"
         assert main(["export", "ranks.csv", "--force"]) == 0
-        assert capsys.readouterr().err.startswith("wrote ranks.csv, 5 rows\n")
+        assert capsys.readouterr().err.startswith("wrote ranks.csv, 6 rows\n")
 
     @pytest.mark.parametrize(("answer", "exit_code"), [("y\n", 0), ("n\n", 130)])
     def test_on_a_terminal_it_asks(
@@ -199,11 +199,16 @@ class TestExport:
         rows = printed(capsys, "export", "-", "--format", "jsonl").splitlines()
         assert [json.loads(row)["url"] for row in rows] == [line["url"] for line in lines]
 
-    def test_pages_that_ask_not_to_be_indexed_are_left_out_unless_asked_for(
+    def test_pages_that_ask_not_to_be_indexed_are_exported_and_say_so(
         self, capsys: Captured
     ) -> None:
-        assert f",{B}," not in printed(capsys, "export", "-")
-        assert f",{B}," in printed(capsys, "export", "-", "--noindex")
+        rows = csv.DictReader(io.StringIO(printed(capsys, "export", "-")))
+        noindex = {row["url"]: row["noindex"] for row in rows}
+        assert (noindex[A], noindex[B], noindex[DEEP]) == ("False", "True", "")
+
+    def test_the_option_that_included_them_says_where_it_went(self, capsys: Captured) -> None:
+        assert main(["export", "-", "--noindex"]) == 2
+        assert "column noindex" in capsys.readouterr().err
 
     def test_part_of_the_pages_may_be_asked_for(self, capsys: Captured) -> None:
         assert len(printed(capsys, "export", "-", "--n", "3").splitlines()) == 4
@@ -218,7 +223,7 @@ class TestExport:
         assert found == {
             "file": "ranks.csv",
             "bytes": Path("ranks.csv").stat().st_size,
-            "rows": 5,
+            "rows": 6,
             "left_out": 0,
             "importance": ESTIMATED,
         }
@@ -227,7 +232,7 @@ class TestExport:
 class TestStatus:
     def test_json_has_the_keys_that_programs_rely_on(self, capsys: Captured) -> None:
         (found,) = as_json(capsys, "status")
-        assert set(found) == {*Status.__dataclass_fields__, "graph"}
+        assert set(found) == {*Status.__dataclass_fields__, "graph", "linked"}
         assert found["failures"] == {"not-found": 1}
         graph = found["graph"]
         assert (graph["graph_of"], graph["basis"], graph["outline"]["nodes"]) == (
@@ -283,6 +288,7 @@ class TestStatus:
         assert shown.pop("store").strip().startswith("crawl.db, ")
         assert shown.pop("G").strip() == "-, error factor M/G -"
         assert shown.pop("importance").strip().startswith("estimated")
+        assert shown.pop("linked").strip().startswith("6 (alive 3,")
         assert {value.strip() for value in shown.values()} == {"-"}
 
     def test_hosts_that_repeat_others_are_shown_to_whoever_asks(
@@ -428,17 +434,19 @@ class TestLists:
         (row,) = as_json(capsys, "broken")
         assert (row["source"], row["target"], row["state"]) == (B, GONE, "not-found")
         assert B in printed(capsys, "broken")
-        assert printed(capsys, "broken", "--csv").splitlines()[1] == f"1,,not-found,{GONE},{B},,"
+        assert (
+            printed(capsys, "broken", "--csv").splitlines()[1]
+            == f"1,,not-found,{GONE},{B},,,dead,link"
+        )
 
     def test_redirects_and_where_they_end(self, capsys: Captured) -> None:
         (row,) = as_json(capsys, "redirects")
         assert (row["end"], row["hops"]) == (A, 1)
 
-    @pytest.mark.parametrize("command", ["orphans", "duplicates"])
-    def test_where_there_are_none(self, capsys: Captured, command: str) -> None:
-        assert printed(capsys, command) == "none\n"
-        assert as_json(capsys, command) == []
-        assert len(printed(capsys, command, "--csv").splitlines()) == 1
+    def test_where_there_are_none(self, capsys: Captured) -> None:
+        assert printed(capsys, "duplicates") == "none\n"
+        assert as_json(capsys, "duplicates") == []
+        assert len(printed(capsys, "duplicates", "--csv").splitlines()) == 1
 
     def test_it_is_said_how_many_more_there_are(self, tmp_path: Path, capsys: Captured) -> None:
         (tmp_path / "crawl.db").unlink()
@@ -452,7 +460,7 @@ class TestLists:
     def test_a_job_may_fail_where_there_is_anything_to_mend(self, capsys: Captured) -> None:
         assert GONE in printed(capsys, "broken", "--exit-code", code=1)
         assert printed(capsys, "broken", code=0)
-        assert printed(capsys, "orphans", "--exit-code", code=0) == "none\n"
+        assert printed(capsys, "duplicates", "--exit-code", code=0) == "none\n"
 
     @pytest.mark.parametrize(
         "arguments",

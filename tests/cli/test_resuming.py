@@ -224,11 +224,11 @@ class TestWhatIsShown:
     def test_each_value_of_a_store_has_the_store_as_its_origin(
         self, network: tuple[str, ...], capsys: Captured
     ) -> None:
-        flags = ("--scope", "prefix", "--focus", "/a=2", "--max-depth", "3", "--pages", "1")
+        flags = ("--scope", "prefix", "--score", "url:/a", "--max-depth", "3", "--pages", "1")
         assert main(["crawl", SEED, "--store", "a.db", *flags, *network]) == 0
         found = shown(capsys, "--store", "a.db", "--max-depth", "none")
         assert found["scope.scope"] == {"value": "prefix", "from": "store"}
-        assert found["focus"] == {"value": {"/a": 2}, "from": "store"}
+        assert found["order.score"] == {"value": ["url:/a"], "from": "store"}
         assert found["scope.max-depth"] == {"value": None, "from": "--max-depth"}
         assert found["budget.pages"] == {"value": None, "from": "default"}
         assert found["scope.deny"] == {"value": [], "from": "default"}
@@ -286,7 +286,7 @@ class TestAnotherVersion:
         with closing(StoreWriter.open(STORE)) as store:
             counters = tables.counters(store.connection)
             del counters[tables.SETTINGS]
-            store.commit(Batch(counters=counters | {tables.WISHES: wishes}))
+            store.commit(Batch(counters=counters | {tables.LAST_RUN_SETTINGS: wishes}))
         capsys.readouterr()
         assert main(["crawl", *network]) == 0
         assert web.asked == INSIDE - {f"{SITE}/docs/draft"}

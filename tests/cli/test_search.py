@@ -157,7 +157,7 @@ def test_a_file_where_the_index_goes_is_one_line(
     search_folder(copy).write_text("mine")
     assert asked(copy, "salt") == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith("is where the index goes, and is no folder: move it")
+    assert line.endswith("is the place of the index, but not a folder: move it")
     assert search_folder(copy).read_text() == "mine"
 
 

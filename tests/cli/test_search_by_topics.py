@@ -84,7 +84,7 @@ def test_what_was_not_made_or_is_gone_is_said_in_a_line(
     assert main([*command, str(store), "--by", "topics:yours"]) == 2
     assert "only mine, pagerank" in capsys.readouterr().err
     assert main([*command, str(other), "--by", "topics"]) == 2
-    assert main(["rank", "list", "--remove", "mine-music", "--store", str(store)]) == 0
+    assert main(["rank", "--remove", "mine-music", "--store", str(store)]) == 0
     capsys.readouterr()
     assert main([*command, str(store), "--by", "topics:mine"]) == 2
     assert "no rank mine-music any more" in capsys.readouterr().err

@@ -112,7 +112,7 @@ def test_a_walk_backwards_is_kept_as_a_rank_of_its_own(tmp_path: Path, capsys: C
     store = filled_store(tmp_path / "crawl.db")
     document(capsys, "pagerank", "--inverse", "--store", store)
     document(capsys, "pagerank", "--store", store)
-    assert main(["rank", "list", "--json", "--store", str(store)]) == 0
+    assert main(["rank", "--json", "--store", str(store)]) == 0
     names = [one["name"] for one in json.loads(capsys.readouterr().out)]
     assert names == ["inverse-pagerank", "pagerank"]
 

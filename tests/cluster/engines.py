@@ -3,14 +3,14 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from zlib import crc32
 
 import pytest
 
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.nats.connecting import connect
 from minicrawl.cluster.nats.jetstream import NatsSettings
-from minicrawl.cluster.servers import PROGRAM, local_servers, server_program
+from minicrawl.cluster.servers import PROGRAM, server_program
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 
 Connect = Callable[[], Awaitable[ClusterEngine]]
@@ -34,23 +34,19 @@ def fake(seed: int | None) -> EngineKind:
     return prepared
 
 
-def nats(count: int = 1, **more: Any) -> EngineKind:
+def nats(url: str) -> EngineKind:
+    """Engines of a crawl of its own at servers that run already."""
+
     @asynccontextmanager
     async def prepared(folder: Path) -> AsyncIterator[Connect]:
-        async with local_servers(folder, count) as servers, AsyncExitStack() as opened:
+        async with AsyncExitStack() as opened:
 
             async def one() -> ClusterEngine:
-                engine = await connect(NatsSettings(url=servers.url, **more))
+                name = f"c{crc32(bytes(folder)):08x}"
+                engine = await connect(NatsSettings(url=url, name=name))
                 opened.push_async_callback(engine.close)
                 return engine
 
             yield one
 
     return prepared
-
-
-KINDS = [
-    pytest.param(fake(None), id="fake"),
-    pytest.param(fake(1), id="unruly"),
-    pytest.param(nats(), id="nats", marks=needs_server),
-]

@@ -1,12 +1,17 @@
-"""The servers and the name of a crawl, in one URL."""
+"""The servers and the name of a crawl, in one URL; which servers need TLS and credentials."""
 
 from pathlib import Path
 
 import pytest
 
 from minicrawl.cluster.engine import access_of
-from minicrawl.config import Cluster
+from minicrawl.config import Cluster, Settings
+from minicrawl.config.parts import Network
 from minicrawl.errors import UsageError
+
+
+def settings(url: str | None, *insecure: str, creds: Path | None = None) -> Settings:
+    return Settings(cluster=Cluster(url=url, creds=creds), network=Network(insecure=insecure))
 
 
 @pytest.mark.parametrize(
@@ -21,17 +26,48 @@ from minicrawl.errors import UsageError
     ],
 )
 def test_a_path_behind_the_servers_names_the_crawl(url: str, servers: str, name: str) -> None:
-    found = access_of(Cluster(url=url))
+    found = access_of(settings(url, "a", "b"))
     assert (found.url, found.name) == (servers, name)
 
 
 def test_variables_of_nats_name_the_certificates() -> None:
     environ = {"NATS_CA": "ca.pem", "NATS_CERT": "us.pem", "NATS_KEY": ""}
-    found = access_of(Cluster(url="tls://a"), environ)
+    found = access_of(settings("tls://a"), environ)
     assert (found.ca, found.cert, found.key) == (Path("ca.pem"), Path("us.pem"), None)
-    assert access_of(Cluster(url="tls://a"), {}).ca is None
+    assert access_of(settings("tls://a", "a"), {}).ca is None
 
 
 def test_without_servers_there_is_no_cluster() -> None:
     with pytest.raises(UsageError, match="--cluster nats://host:4222"):
-        access_of(Cluster())
+        access_of(settings(None))
+
+
+@pytest.mark.parametrize(
+    ("url", "insecure", "tls"),
+    [
+        ("nats://localhost:1", (), False),
+        ("nats://127.0.0.3:1,127.0.0.4:2", (), False),
+        ("nats://[::1]:1", (), False),
+        ("nats://me:pw@east:1", (), True),
+        ("nats://me:pw@east:1", ("east",), False),
+        ("nats://me:pw@a.lan:1", ("*.lan",), False),
+        ("nats://me:pw@lan:1", ("*.lan",), True),
+        ("nats://me:pw@a.lan:1,b.wan:2", ("*.lan",), True),
+        ("nats://me:pw@127.0.0.1.evil.example", (), True),
+        ("nats://me:pw@localhost.evil.example", (), True),
+    ],
+)
+def test_servers_on_other_machines_must_encrypt(
+    url: str, insecure: tuple[str, ...], *, tls: bool
+) -> None:
+    assert access_of(settings(url, *insecure), {}).tls is tls
+
+
+@pytest.mark.parametrize("url", ["nats://east:4222", "tls://east", "nats://localhost:1,west:2"])
+def test_servers_on_other_machines_need_credentials(url: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--cluster-creds .*--insecure (east|west)") as refused:
+        access_of(settings(url), {})
+    assert "\n" not in str(refused.value)
+    assert access_of(settings(url, creds=tmp_path), {}).tls
+    assert access_of(settings(url), {"NATS_CERT": "us.pem"}).tls
+    assert not access_of(settings(url, "east", "west"), {}).tls

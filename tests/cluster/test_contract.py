@@ -1,12 +1,13 @@
 """The contract of an engine: what every one of them keeps, the fake one and NATS alike."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 
 from minicrawl.cluster.channels import Transfer, TransferBatch, unpack
 from minicrawl.cluster.engine import (
@@ -24,7 +25,8 @@ from minicrawl.cluster.engine import (
     LogSpan,
 )
 from minicrawl.cluster.node.leases import cancelled, listen
-from tests.cluster.engines import KINDS, Connect, EngineKind
+from minicrawl.cluster.servers import local_servers
+from tests.cluster.engines import Connect, EngineKind, fake, nats, needs_server
 
 T = TypeVar("T")
 Test = Callable[[Connect], Coroutine[Any, Any, None]]
@@ -32,10 +34,22 @@ SHARD = 3
 LONG_S = 60
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(scope="module")
+def nats_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Of a server for all tests here; each has a crawl of its own there."""
+    folder = tmp_path_factory.mktemp("servers")
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(local_servers(folder, 1)) as servers,
+    ):
+        yield servers.url
+
+
+@pytest.fixture(params=["fake", "unruly", pytest.param("nats", marks=needs_server)])
 def kind(request: pytest.FixtureRequest) -> EngineKind:
-    found: EngineKind = request.param
-    return found
+    if request.param == "nats":
+        return nats(request.getfixturevalue("nats_url"))
+    return fake(1 if request.param == "unruly" else None)
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from tests.crawl.large_web import AT_ONCE, LINKS, SEED
 
 FULL = (
     "the log of shard 3 is full; everything committed before is safe; "
-    "the crawl waits for room and goes on by itself; Ctrl-C ends it"
+    "the crawl waits for free space and then continues; Ctrl-C ends it"
 )
-GOING_ON = "there is room again: the crawl goes on"
+GOING_ON = "there is free space again: the crawl continues"
 
 
 @pytest.fixture

@@ -187,8 +187,12 @@ class OpenServer:
         writer.close()
 
 
-@pytest.mark.parametrize("scheme", ["tls", "nats"])
-def test_who_wants_tls_tells_nothing_to_a_server_without_it(tmp_path: Path, scheme: str) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "more"), [("tls", {}), ("nats", {"ca": True}), ("nats", {"tls": True})]
+)
+def test_who_wants_tls_tells_nothing_to_a_server_without_it(
+    tmp_path: Path, scheme: str, more: dict[str, bool]
+) -> None:
     ca = Certificates(tmp_path / "own", "127.0.0.2").ca
 
     async def work() -> None:
@@ -196,7 +200,8 @@ def test_who_wants_tls_tells_nothing_to_a_server_without_it(tmp_path: Path, sche
         server = await asyncio.start_server(heard.serve, "127.0.0.2", 0)
         port = server.sockets[0].getsockname()[1]
         url = f"{scheme}://crawler:secret@127.0.0.2:{port}"
-        await is_refused(NatsSettings(url=url, ca=ca), "does not encrypt, so nothing was sent")
+        wanted: dict[str, Any] = {**more, **({"ca": ca} if "ca" in more else {})}
+        await is_refused(NatsSettings(url=url, **wanted), "does not encrypt, so nothing was sent")
         server.close()
         assert heard.told == b""
 

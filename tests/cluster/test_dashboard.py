@@ -118,7 +118,7 @@ def steer_nodes(page: "Page", url: str) -> None:
     slider = page.get_by_label("Worker processes for each shard of b")
     slider.fill("2")
     slider.dispatch_event("change")
-    wait_until(lambda: workers_of(url, "b") == 2, "nobody desired_config for workers")
+    wait_until(lambda: workers_of(url, "b") == 2, "nobody asked for workers")
     page.get_by_role("button", name="Drain: a", exact=True).click()
     drained = page.locator("tr[data-node=a]")
     expect(drained).to_contain_text("none", timeout=PATIENCE_MS)

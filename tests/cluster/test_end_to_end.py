@@ -17,7 +17,7 @@ from threading import Event, Thread
 
 import pytest
 
-from minicrawl.cluster import overview as desired_config
+from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
 from minicrawl.cluster.gathering import gather_cluster
 from minicrawl.cluster.servers import local_servers
@@ -181,7 +181,7 @@ async def upset(engine: ClusterEngine, started: dict[str, NodeProcess], relay: R
         engine, lambda now: len(shards_of(now, "b")) == SHARDS // 2, "a paused node does not go on"
     )
     assert not back.unheld
-    assert "fenced off from shard" in started["b"].said
+    assert "lost the lease on shard" in started["b"].said
     relay.cut()
     await until(
         engine,
@@ -194,6 +194,6 @@ async def upset(engine: ClusterEngine, started: dict[str, NodeProcess], relay: R
         lambda now: len(shards_of(now, "c")) == SHARDS // 2,
         "a node that was cut off does not go on",
     )
-    assert "the cluster answers again; fenced off from shards" in started["c"].said
-    await desired_config.drain(engine, "c")
+    assert "the cluster answers again; lost the lease on shards" in started["c"].said
+    await steering.drain(engine, "c")
     await until(engine, lambda now: not shards_of(now, "c"), "a drained node keeps its shards")

@@ -30,7 +30,7 @@ from minicrawl.cluster.kept_pages import (
 from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, restore, take_over
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive
+from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_archive
 from minicrawl.errors import NoRoom
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
@@ -67,7 +67,7 @@ class KeepingNode:
             self.replica.close()
             raise
         assert archive is not None
-        self.archive, self.both = archive, ArchivingStore(self.store, Keeping(archive))
+        self.archive, self.both = archive, StoreWithArchive(self.store, ArchiveSinks(archive))
 
     def end(self) -> None:
         """What it did to its own files does not matter any more."""

@@ -31,6 +31,7 @@ from minicrawl.cluster.engine import (
 )
 from minicrawl.cluster.nats.connecting import NatsEngine, connect, connected
 from minicrawl.cluster.nats.jetstream import Bucket, LogKind, NatsSettings, Streams
+from minicrawl.cluster.nats.storage import NatsObjects
 from minicrawl.cluster.node.leases import cancelled
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
@@ -82,13 +83,43 @@ def test_who_only_reads_makes_no_crawl_of_a_name_that_is_wrong(tmp_path: Path) -
         async with local_servers(tmp_path, 1) as servers:
             typo = ClusterAccess(servers.url, "typo")
             for _ in range(2):  # the first one has left nothing
-                with pytest.raises(UsageError, match="no crawl named typo on this cluster"):
+                with pytest.raises(UsageError, match="typo"):
                     async with opened(typo, makes=False):
                         pass
             async with opened(typo):
                 pass
             async with opened(typo, makes=False) as engine:
                 assert await engine.keys() == []
+
+    run(work())
+
+
+def test_descriptions_of_objects_that_no_node_writes_are_refused(tmp_path: Path) -> None:
+    async def work() -> None:
+        file, got = tmp_path / "file", tmp_path / "got"
+        file.write_bytes(b"abc" * 100_000)
+        async with local_servers(tmp_path, 1) as servers:
+            settings = NatsSettings(url=servers.url)
+            async with connected(settings) as engine:
+                assert isinstance(engine, NatsObjects)
+                await engine.put_object("ours", file)
+                fine = {"name": "b", "nuid": "a1", "size": 1, "chunks": 1, "digest": "d"}
+                wrong = ({"nuid": ">"}, {"nuid": "a.b"}, {"size": -1}, {"chunks": "9"}, {"name": 7})
+                theirs: list[Any] = [*({**fine, **one} for one in wrong), {}, [], None]
+                for described in theirs:
+                    await engine._describe("theirs", described)
+                    for use in (engine.get_object("theirs", got), engine.delete_object("theirs")):
+                        with pytest.raises(EngineError, match="damaged, or no minicrawl made it"):
+                            await use
+                    assert await engine.objects() == ["ours"]
+                real = await engine._description("ours")
+                assert real is not None
+                await engine._describe("theirs", {**real._asdict(), "name": "theirs", "size": 7})
+                with pytest.raises(EngineError, match="damaged"):
+                    await engine.get_object("theirs", got)
+                assert got.stat().st_size <= 7
+                await engine.get_object("ours", got)
+                assert got.read_bytes() == file.read_bytes()
 
     run(work())
 
@@ -314,6 +345,7 @@ def test_a_server_that_was_killed_comes_back_with_all_it_confirmed(tmp_path: Pat
     run(work())
 
 
+@pytest.mark.proof
 def test_of_three_servers_one_may_be_killed(tmp_path: Path) -> None:
     """Somebody appends, publishes, receives, renews and watches all the time."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cluster import overview as desired_config
+from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import start_or_join
@@ -141,7 +141,7 @@ async def upset(engine: ClusterEngine, started: dict[str, NodeProcess], web: Pol
     moved, killed = shard_of(MOVED[0], SHARDS), shard_of(LOST[0], SHARDS)
     assert {shard_of(host, SHARDS) for host in MOVED} == {moved}
     await pause(web, MOVED)
-    await desired_config.drain(engine, name := await holder_of(engine, moved))
+    await steering.drain(engine, name := await holder_of(engine, moved))
     await until(
         engine,
         lambda now: not now.unheld and not shards_of(now, name),

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cluster import overview as desired_config
+from minicrawl.cluster import overview as steering
 from minicrawl.cluster import terms as cluster_terms
+from minicrawl.cluster.assignment import ShardFacts, as_bytes
 from minicrawl.cluster.node import node as running
 from minicrawl.cluster.node.node import check_disk
 from minicrawl.cluster.terms import (
@@ -16,6 +17,7 @@ from minicrawl.cluster.terms import (
     TERMS_KEY,
     CrawlActivity,
     TermsRecord,
+    effective_settings,
     seeds_of,
     start_or_join,
     state_of,
@@ -104,7 +106,7 @@ def test_the_budget_may_change_while_it_runs() -> None:
 def test_a_crawl_that_was_stopped_goes_on_with_other_settings_and_more_seeds() -> None:
     async def work(engine: FakeEngine) -> None:
         await start_or_join(engine, given(), SEEDS)
-        await desired_config.stop(engine)
+        await steering.stop(engine)
         again = await start_or_join(engine, given(delay=7), ["http://c.example/"])
         assert again.settings == {**USUAL, "delay": 7}
         assert await seeds_of(engine, again.seeds) == [*SEEDS, "http://c.example/"]
@@ -137,7 +139,7 @@ def test_a_stopped_crawl_of_an_older_version_goes_on() -> None:
         await engine.put(TERMS_KEY, older.pack())
         with pytest.raises(UsageError, match=r"one of minicrawl 0\.1 "):
             await start_or_join(engine, given(), [])
-        await desired_config.stop(engine)
+        await steering.stop(engine)
         again = await start_or_join(engine, given(), [])
         assert again == replace(begun, settings={**USUAL, "pages": 5})
         assert await wait_for_terms(engine) == again
@@ -148,9 +150,8 @@ def test_a_stopped_crawl_of_an_older_version_goes_on() -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        *({"for_": "1h"}, {"new_pages": 5}, {"max_rate": "5/s"}),
-        *({"warc": "there"}, {"strategy": "siblings"}, {"keep": "pages", "keep_versions": 3}),
-        {"keep": "pages", "requisites": True},
+        *({"until": "90%"}, {"score": ["url:a"]}, {"check": ["external"]}),
+        *({"keep": "pages", "keep_versions": 3}, {"keep": "pages", "requisites": True}),
     ],
 )
 def test_what_only_one_machine_can_keep_is_refused(settings: dict[str, object]) -> None:
@@ -158,6 +159,23 @@ def test_what_only_one_machine_can_keep_is_refused(settings: dict[str, object]) 
         with pytest.raises(UsageError, match="for a crawl on one machine"):
             await start_or_join(engine, given(**settings), SEEDS)
         assert engine.servers.values == {}
+
+    tried(work)
+
+
+def test_limits_of_a_run_are_those_of_one_run_and_count_from_its_begin() -> None:
+    async def work(engine: FakeEngine) -> None:
+        await start_or_join(engine, given(new_pages=5, for_="1h", bytes="2MB"), SEEDS, 2)
+        for shard in range(2):
+            await engine.put(f"told.1.{shard}", as_bytes(ShardFacts(shard, fetched=20)))
+        joined = await start_or_join(engine, given(new_pages=7), [])
+        limits = joined.limits
+        assert (limits.new_pages, limits.seconds, limits.body_bytes) == (7, 3600, 2_000_000)
+        await steering.stop(engine)
+        again = await start_or_join(engine, given(new_pages=7), [])
+        assert again.settings == {**USUAL, "new-pages": 7}
+        assert (await state_of(engine))[0].fetched == 40
+        assert effective_settings(again, {}) == (USUAL, "")
 
     tried(work)
 
@@ -200,7 +218,7 @@ def test_a_request_to_an_absent_node_names_the_present_ones() -> None:
     async def work(engine: FakeEngine) -> None:
         await engine.put("node.east", b"{}")
         with pytest.raises(UsageError, match=r"no node named west .* there are: east"):
-            await desired_config.drain(engine, "west")
+            await steering.drain(engine, "west")
 
     tried(work)
 
@@ -208,13 +226,13 @@ def test_a_request_to_an_absent_node_names_the_present_ones() -> None:
 def test_a_crawl_that_is_over_cannot_be_paused() -> None:
     async def work(engine: FakeEngine) -> None:
         await start_or_join(engine, given(), SEEDS)
-        await desired_config.pause(engine)
+        await steering.pause(engine)
         assert (await state_of(engine))[0].doing == CrawlActivity.PAUSED
-        await desired_config.resume(engine)
+        await steering.resume(engine)
         assert (await state_of(engine))[0].doing == CrawlActivity.RUNNING
-        await desired_config.stop(engine)
+        await steering.stop(engine)
         with pytest.raises(UsageError, match="has stopped"):
-            await desired_config.pause(engine)
+            await steering.pause(engine)
 
     tried(work)
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from minicrawl.config import (
     Budget,
-    Focus,
     Network,
     Order,
     Politeness,
@@ -35,11 +34,6 @@ def toml(tmp_path: Path) -> Path:
     file = tmp_path / "minicrawl.toml"
     file.write_text("[budget]\npages = 3\n[politeness]\ndelay = 3\nagent = 'three'\n", "utf-8")
     return file
-
-
-def of_both(found: Loaded) -> tuple[float, float, str, str]:
-    order, origins = found.settings.order, found.origins
-    return order.discovery, order.refresh, origins["discovery"], origins["refresh"]
 
 
 class TestPrecedence:
@@ -74,52 +68,27 @@ class TestPrecedence:
 
 class TestShares:
     @pytest.mark.parametrize(
-        ("flags", "environ", "expected"),
+        ("flags", "environ", "share", "origin"),
         [
-            ({}, {}, (1.0, 0.0, "default", "default")),
-            ({"refresh": "0.3"}, {}, (0.7, 0.3, "--refresh", "--refresh")),
-            ({"discovery": "0.9"}, {}, (0.9, 0.1, "--discovery", "--discovery")),
-            (
-                {"discovery": "0.9", "refresh": "0.1"},
-                {},
-                (0.9, 0.1, "--discovery", "--refresh"),
-            ),
-            (
-                {"discovery": "0.9"},
-                {"MINICRAWL_REFRESH": "0.5"},
-                (0.9, 0.1, "--discovery", "--discovery"),
-            ),
-            ({"continuous": True}, {}, (0.5, 0.5, "--continuous", "--continuous")),
-            ({"continuous": False}, {}, (1.0, 0.0, "default", "default")),
-            (
-                {"continuous": True},
-                {"MINICRAWL_DISCOVERY": "0.2"},
-                (0.2, 0.8, "MINICRAWL_DISCOVERY", "MINICRAWL_DISCOVERY"),
-            ),
+            ({}, {}, 0.0, "default"),
+            ({"refresh": "0.3"}, {"MINICRAWL_REFRESH": "0.4"}, 0.3, "--refresh"),
+            ({"continuous": True}, {}, 0.5, "--continuous"),
+            ({"continuous": False}, {}, 0.0, "default"),
+            ({"continuous": True}, {"MINICRAWL_REFRESH": "0.8"}, 0.8, "MINICRAWL_REFRESH"),
         ],
     )
-    def test_the_strongest_source_that_speaks_of_a_share_decides_both(
-        self,
-        flags: dict[str, object],
-        environ: dict[str, str],
-        expected: tuple[float, float, str, str],
+    def test_what_is_said_of_revisits_decides_before_continuous(
+        self, flags: dict[str, object], environ: dict[str, str], share: float, origin: str
     ) -> None:
-        assert of_both(load(flags, environ, None)) == expected
+        found = load(flags, environ, None)
+        assert (found.settings.order.refresh, found.origins["refresh"]) == (share, origin)
 
-    def test_both_from_one_source_must_sum_to_one(self) -> None:
-        with pytest.raises(UsageError, match=r"^--discovery \.5 and --refresh \.6: must sum to 1$"):
-            load({"refresh": ".6", "discovery": ".5"}, {}, None)
-
-    def test_a_third_and_two_thirds_are_one_within_rounding(self) -> None:
-        thirds = {"MINICRAWL_DISCOVERY": "0.6666666667", "MINICRAWL_REFRESH": "0.3333333333"}
-        assert load({}, thirds, None).settings.order.refresh == 0.3333333333
-
-    def test_a_share_that_is_none_is_refused_before_the_other_is_made_of_it(self) -> None:
+    def test_a_share_that_is_none_is_refused(self) -> None:
         with pytest.raises(UsageError, match=r"^--refresh 1\.5: must be a number from 0 to 1$"):
             load({"refresh": "1.5"}, {}, None)
 
     @given(st.floats(0, 1))
-    def test_what_one_share_leaves_the_other_gets(self, share: float) -> None:
+    def test_new_pages_get_the_rest(self, share: float) -> None:
         order = Settings.of(refresh=share).order
         assert order.refresh == share
         assert math.isclose(order.discovery + order.refresh, 1, abs_tol=1e-9)
@@ -133,11 +102,11 @@ class TestPython:
 
     def test_settings_are_made_of_flat_names(self) -> None:
         settings = Settings.of(
-            pages=100, for_="2h", delay=0, store="x.db", scope="host", deny=["a"], focus={"b": 2}
+            pages=100, for_="2h", delay=0, store="x.db", scope="host", deny=["a"], score=["url:b"]
         )
         assert settings == Settings(
             budget=Budget(pages=100, seconds=7200),
-            order=Order(focus=(Focus(pattern="b", strength=2),)),
+            order=Order(score=("url:b",)),
             scope=Scope(scope="host", deny=("a",)),
             politeness=Politeness(delay_s=0),
             storing=Storing(store=Path("x.db")),
@@ -156,7 +125,6 @@ class TestPython:
                 {"scope": Scope(deny=("b(",))},
                 "scope.deny=b(: is not a regular expression: missing )",
             ),
-            ({"order": Order(refresh=0.5)}, "order.discovery=1.0 and order.refresh=0.5: must sum"),
             ({"network": Network(timeout_s=math.inf)}, "network.timeout_s=Infinity: must be a ti"),
             ({"politeness": Politeness(concurrency=0)}, "politeness.concurrency=0: must be a who"),
         ],
@@ -187,15 +155,15 @@ class TestPython:
 class TestResumed:
     KEPT = from_store(
         Path("a.db"),
-        {"scope": "prefix", "deny": ["/x"], "max-depth": 2, "delay": 3, "focus": {"a": 2}},
+        {"scope": "prefix", "deny": ["/x"], "max-depth": 2, "delay": 3, "score": ["url:a"]},
     )
 
     def test_what_nobody_gives_is_what_the_store_keeps(self) -> None:
         found = load({}, {}, None).resumed(self.KEPT)
         assert found.settings == Settings.of(
-            scope="prefix", deny=["/x"], max_depth=2, delay=3, focus={"a": 2}
+            scope="prefix", deny=["/x"], max_depth=2, delay=3, score=["url:a"]
         )
-        assert found.origins["scope"] == found.origins["focus"] == STORE
+        assert found.origins["scope"] == found.origins["score"] == STORE
         assert found.origins["contact"] == DEFAULT
 
     def test_every_other_source_is_stronger_than_the_store(self, tmp_path: Path) -> None:
@@ -203,7 +171,7 @@ class TestResumed:
         file.write_text("[politeness]\ndelay = 1\n", encoding="utf-8")
         given = load({"scope": "any", "deny": "none"}, {"MINICRAWL_MAX_DEPTH": "none"}, file)
         found = given.resumed(self.KEPT)
-        assert found.settings == Settings.of(focus={"a": 2})
+        assert found.settings == Settings.of(score=["url:a"])
         assert found.origins["scope"] == "--scope"
         assert found.origins["max-depth"] == "MINICRAWL_MAX_DEPTH"
         assert found.origins["delay"] == f"{file}:politeness.delay"
@@ -226,7 +194,7 @@ class TestResumed:
         assert found == Settings(
             scope=Scope(scope="prefix", deny=("/x",), max_depth=7),
             budget=made.budget,
-            order=Order(focus=(Focus(pattern="a", strength=2),)),
+            order=Order(score=("url:a",)),
             politeness=Politeness(delay_s=3),
         )
         assert Loaded.of(made).origins["max-depth"] == "max_depth"
@@ -234,6 +202,7 @@ class TestResumed:
 
 
 WEAK: dict[str, object] = {
+    "score": ["words:sea", "likeness:/home/diary.html"],
     "browser": "/evil.sh",
     "render-workers": 64,
     "store": "/etc/x.db",
@@ -256,12 +225,14 @@ WEAK: dict[str, object] = {
     "per-host": 9,
     "per-address": 99,
     "max-body": "1TB",
+    "max-file": "1TB",
     "workers": 200,
     "cluster": "nats://127.0.0.1:1",
     "cluster-creds": "/creds",
 }
 """A value of each setting that does harm if a stranger may choose it."""
 HARMLESS: dict[str, object] = {
+    "score": ["words:sea"],
     "auth": ["a.example=user:password"],
     "bearer": ["a.example=token"],
     "cookies": "on",
@@ -269,6 +240,7 @@ HARMLESS: dict[str, object] = {
     "delay": 5,
     "allow-private": False,
     "max-body": 1000,
+    "max-file": 1000,
     "workers": 0,
     "warc": "none",
     "proxy": "environment",

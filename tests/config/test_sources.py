@@ -65,16 +65,33 @@ def test_a_variable_for_several_values_has_one_on_a_line() -> None:
     assert str(found["delay"]) == "MINICRAWL_DELAY=2"
 
 
-def test_keys_stand_in_sections_and_focus_in_a_table_of_its_own(written: Path) -> None:
-    written.write_text(
-        '[budget]\npages = 5\n[focus]\n"/news/" = 2\n[order]\nweight-internal = 0.5\n',
-        encoding="utf-8",
-    )
+def test_keys_stand_in_sections(written: Path) -> None:
+    written.write_text("[budget]\npages = 5\n[order]\nweight-internal = 0.5\n", encoding="utf-8")
     assert from_file(written) == {
         "pages": Given(5, "minicrawl.toml:budget.pages", " = "),
-        "focus": Given({"/news/": 2}, "minicrawl.toml:focus", " = "),
         "weight-internal": Given(0.5, "minicrawl.toml:order.weight-internal", " = "),
     }
+
+
+SCORES = ["url:/news/", "words:sea", "words:isle", "type:application/pdf", "words:quay"]
+
+
+def test_what_stood_for_a_focus_adds_to_the_scorers(written: Path) -> None:
+    """For one version, in all sources. The strengths are dropped."""
+    written.write_text(
+        '[focus]\n"/news/" = 2\n[focus-words]\nsea = 1\nisle = 0.5\n', encoding="utf-8"
+    )
+    assert from_file(written)["score"].value == SCORES[:3]
+    given: dict[str, object] = {"focus": ("/news/=2",), "focus_type": ("application/pdf",)}
+    assert from_arguments(given)["score"].value == [SCORES[0], SCORES[3]]
+    flags = from_flags({**given, "focus_words": (), "score": ("words:sea",)})
+    assert flags["score"].value == [SCORES[1], SCORES[0], SCORES[3]]
+    variables = {"MINICRAWL_FOCUS_WORDS": "sea\nisle", "MINICRAWL_FOCUS_SIMILAR": "quay"}
+    assert from_environment(variables)["score"].value == [*SCORES[1:3], SCORES[4]]
+    assert unknown_variables(variables) == []
+    kept = from_store(Path("a.db"), {"focus": {"/news/": 2}, "focus-type": {}, "focus-only": None})
+    assert {name: one.value for name, one in kept.items()} == {"score": SCORES[:1]}
+    assert list(from_store(Path("a.db"), {"focus": {"a": 2}, "strategy": "greedy"})) == ["strategy"]
 
 
 @pytest.mark.parametrize(

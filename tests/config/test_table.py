@@ -11,7 +11,7 @@ from minicrawl.cli import setting_options as options
 from minicrawl.config.parts import BY_NAME, KEPT, SECTIONS, TABLE
 from minicrawl.config.setting import Section, Setting, differs, setting, settings_in
 from minicrawl.config.settings import GONE, Settings
-from minicrawl.config.values import PATTERN, SWITCH, WAIT, Focus, focuses, several
+from minicrawl.config.values import PATTERN, SWITCH, WAIT, several
 from minicrawl.opic import windows
 
 every_setting = pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
@@ -33,7 +33,6 @@ class Sea:
     tide_s: float = setting(0.5, WAIT, "Wait for the tide.", name="tide", weakens=differs)
     is_deep: bool = setting(True, SWITCH, "Dive.", name="deep", kept=True)
     from_: tuple[str, ...] = setting((), several(PATTERN), "Sail from here.", name="from")
-    focus_tide: tuple[Focus, ...] = setting((), focuses(PATTERN), "Prefer these.")
     depth: int = 11
     """A limit in the code."""
 
@@ -44,10 +43,9 @@ def test_a_field_declares_all_names_of_a_setting() -> None:
         ("--tide", "", "MINICRAWL_TIDE", "sea.tide", "tide"),
         ("--deep", "--no-deep", "MINICRAWL_DEEP", "sea.deep", "deep"),
         ("--from", "", "MINICRAWL_FROM", "sea.from", "from_"),
-        ("--focus-tide", "", "MINICRAWL_FOCUS_TIDE", "focus-tide", "focus_tide"),
     ]
-    assert [row.default for row in rows] == [0.5, True, (), ()]
-    assert [row.kept for row in rows] == [False, True, False, False]
+    assert [row.default for row in rows] == [0.5, True, ()]
+    assert [row.kept for row in rows] == [False, True, False]
     assert rows[0].weakens is differs
     assert Sea(tide_s=2).tide_s == 2
     assert Sea().depth == 11
@@ -112,11 +110,19 @@ def test_a_switch_that_nobody_touched_is_neither_on_nor_off() -> None:
 def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> None:
     kept = {row.name for row in KEPT}
     assert kept > {row.name for row in TABLE if row.section.name in ("scope", "traps")}
-    assert kept > {"robots", "agent", "contact", "delay", "address-delay", "host-pages"}
-    assert kept > {"focus", "focus-type", "focus-words", "weight-internal", "window", "strategy"}
+    assert kept > {
+        "robots",
+        "obey-usage",
+        "agent",
+        "contact",
+        "delay",
+        "address-delay",
+        "host-pages",
+    }
+    assert kept > {"score", "score-weight", "weight-internal", "window", "strategy"}
     assert kept > {"small-edge", "endowment", "links", "keep", "keep-versions", "warc"}
     assert kept > {"requisites", "user-agent", "languages", "cookies", "render"}
-    of_a_run = {"pages", "for", "bytes", "continuous", "order-by", "discovery", "refresh"}
+    of_a_run = {"pages", "for", "bytes", "continuous", "order-by", "refresh"}
     of_a_run |= {"concurrency", "per-host", "resolve", "allow-private", "workers", "store"}
     of_a_run |= {"header", "auth", "bearer", "netrc", "render-workers", "browser"}
     assert not kept & of_a_run

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from minicrawl.control import ControlRequest, Verb, ask, socket_path
 from minicrawl.errors import MinicrawlError
 from minicrawl.model import FailureKind
@@ -30,6 +32,7 @@ def fetched(store: Path) -> int:
     return status(store).pages_fetched or 0
 
 
+@pytest.mark.proof
 def test_no_page_is_lost_while_workers_come_and_go(tmp_path: Path) -> None:
     store = tmp_path / "demo.db"
     options = ("--demo-pages", str(ENDLESS), "--workers", "2", "--address-delay", "0.01")

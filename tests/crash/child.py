@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl import app
-from minicrawl.archive import warc as warc_files
+from minicrawl.archive import warc_series as warc_files
 from minicrawl.cli import crawl_command as command
 from minicrawl.cli import crawl_session as session
 from minicrawl.cli import main

@@ -6,6 +6,7 @@ WARC files only grow, so what was read of them before is compared, and not read 
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -15,16 +16,16 @@ from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untype
 
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind, read_head
-from minicrawl.archive.segments import offset_of, segment_of
-from minicrawl.archive.warc import WarcSeries
+from minicrawl.archive.segments import offset_of, place_at, segment_of
+from minicrawl.archive.warc_series import OPEN, WarcSeries
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
-from minicrawl.wording import iso
 
 ANSWERED = ("page", "moved", "unchanged", "failed:not-found")
 """Outcomes whose answers are kept, of those that this web has."""
 _BESIDE = ("request", "metadata")
+_RULES = "/robots.txt"
 _SHOWN = 3
 
 
@@ -47,16 +48,20 @@ class KeptJudge:
             fetched = [(seen.url(page), at) for page, at in seen.connection.execute(query)]
             if (end := tables.archive_end(seen.connection)) is not None:
                 yield from _compared("the archive", Counter(fetched), _archived(store, end))
-            yield from self._warcs(seen, Counter((url, iso(at)) for url, at in fetched))
+            yield from self._warcs(seen, Counter((url, _moment(at)) for url, at in fetched))
 
     def ended(self, store: Path) -> Iterator[str]:
-        """The same when nothing is under way: files end where the store says."""
+        """The same when nothing is under way: files end where the store says.
+
+        Or a new file begins there, which is made with its first record: a run that was killed
+        after it had completed its file, and then one that kept nothing.
+        """
         yield from self.judge(store)
         with snapshot(store) as seen:
             series = _series(seen)
         assert series is not None
         sizes = [path.stat().st_size for path in _files(series)]
-        if len(sizes) != segment_of(series.end) or sizes[-1] != offset_of(series.end):
+        if series.end not in (place_at(len(sizes), sizes[-1]), place_at(len(sizes) + 1, 0)):
             yield f"WARC files of {sizes} bytes end at {series.end}"
 
     def _warcs(self, seen: Snapshot, fetched: Counter[tuple[str, str]]) -> Iterator[str]:
@@ -66,13 +71,19 @@ class KeptJudge:
         for number, path in enumerate(_files(series) if series else (), 1):
             content = path.read_bytes()[: length if number == last else None]
             if number <= last:
-                known = self._read.get(path.name, _Read(0, sha256().digest(), Counter()))
+                name = path.name.removesuffix(OPEN)
+                known = self._read.get(name, _Read(0, sha256().digest(), Counter()))
                 if sha256(content[: known.length]).digest() != known.digest:
-                    yield f"{path.name} has changed"
+                    yield f"{name} has changed"
                 answers = known.answers + _answers(content[known.length :])
-                self._read[path.name] = _Read(len(content), sha256(content).digest(), answers)
+                self._read[name] = _Read(len(content), sha256(content).digest(), answers)
                 found += answers
         yield from _compared("WARC files", fetched, found)
+
+
+def _moment(at: float) -> str:
+    """As a WARC file writes it."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def _series(seen: Snapshot) -> WarcSeries | None:
@@ -81,7 +92,7 @@ def _series(seen: Snapshot) -> WarcSeries | None:
 
 
 def _files(series: WarcSeries) -> list[Path]:
-    return sorted(Path(series.folder).glob(f"{series.prefix}-*.warc.gz"))
+    return sorted(Path(series.folder).glob(f"{series.prefix}-*.warc.gz*"))
 
 
 def _answers(content: bytes) -> Counter[tuple[str, str]]:
@@ -97,7 +108,8 @@ def _answers(content: bytes) -> Counter[tuple[str, str]]:
         elif record.rec_type in _BESIDE:
             beside[what] += 1
     assert found == beside
-    return Counter({what: count // len(_BESIDE) for what, count in found.items()})
+    pages = {what: count for what, count in found.items() if not what[0].endswith(_RULES)}
+    return Counter({what: count // len(_BESIDE) for what, count in pages.items()})
 
 
 def _archived(store: Path, end: int) -> Counter[tuple[str, float]]:
@@ -107,7 +119,8 @@ def _archived(store: Path, end: int) -> Counter[tuple[str, float]]:
             for row in archive.index.rows(end)
             if row.kind != RecordKind.DICTIONARY
         )
-        return Counter((answer.url, answer.at) for answer in heads)
+        pages = (answer for answer in heads if not answer.url.endswith(_RULES))
+        return Counter((answer.url, answer.at) for answer in pages)
 
 
 def _compared(

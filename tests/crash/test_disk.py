@@ -30,7 +30,7 @@ pytestmark = pytest.mark.proof
 SIZE_BYTES = 12 << 20
 ROOM_BYTES = 500_000
 POLL_S = 0.01
-WAITS = "; the crawl waits for room and goes on by itself; Ctrl-C ends it"
+WAITS = "; the crawl waits for free space and then continues; Ctrl-C ends it"
 PAGE_BYTES = 4096
 COMMANDS = ("crawl", "status", "top", "check", "frontier", "export")
 
@@ -128,7 +128,7 @@ def test_a_crawl_on_a_full_disk_waits_and_goes_on_when_there_is_room(full: FullD
     first, second = full.lines()
     assert first.startswith(str(store))  # or what lies beside it
     assert first.endswith(f"; everything committed before is safe{WAITS}")
-    assert second == "there is room again: the crawl goes on"
+    assert second == "there is free space again: the crawl continues"
     assert full.states() == full.server.town.states
     assert audit(store).wrong == []
 

@@ -14,6 +14,7 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+from unittest.mock import patch
 
 from minicrawl.checking import check_links
 from minicrawl.crawl.events import Asked, Event, Reason, Settled
@@ -23,6 +24,7 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.workers.parser import PageParser
 from minicrawl.crawl.workers.worker import Visitor, WorkerConfig
+from minicrawl.errors import NoRoom
 from minicrawl.frontier.checkpoint import load_frontier
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import (
@@ -37,7 +39,7 @@ from minicrawl.model import (
 )
 from minicrawl.store import tables
 from minicrawl.store.reader import connect, reading
-from minicrawl.store.records import StoreTerms
+from minicrawl.store.records import Batch, StoreTerms
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl
 from tests.limits import settings_of
@@ -113,6 +115,21 @@ class FakeClock:
 
     def today(self) -> float:
         return NOON + self.now() + self.turned_s
+
+
+@contextmanager
+def work_takes_no_time() -> Iterator[None]:
+    """Nothing depends on how fast the machine is: what work costs by the processor's clock counts
+    as nothing. Hosts do not wait for it, no look for the next page is interrupted, and no body or
+    page goes on in a later round.
+    """
+    with (
+        patch("minicrawl.crawl.hosts.politeness.FREE_S", inf),
+        patch("minicrawl.crawl.dispatch.LONGEST_LOOK_S", inf),
+        patch("minicrawl.crawl.large_pages.ROUND_S", inf),
+        patch("minicrawl.fetch.body._TURN_S", inf),
+    ):
+        yield
 
 
 def in_time(work: Coroutine[Any, Any, Result], *, for_ever_s: float = FOR_EVER_S) -> Result:
@@ -251,6 +268,22 @@ class FakeWeb:
 # ---------------------------------------------------------------- a store
 
 
+@dataclass
+class Disk:
+    """What it takes, how often it was tried in vain, and what happens before it is written."""
+
+    takes_batches: bool = True
+    takes_checkpoints: bool = True
+    tries: int = 0
+    before_commit: Callable[[Batch], None] = lambda _: None
+    before_checkpoint: Callable[[StoreWriter], None] = lambda _: None
+
+    def take(self, takes: bool) -> None:
+        if not takes:
+            self.tries += 1
+            raise NoRoom("crawl.db: full")
+
+
 def frontier_of(path: Path) -> Frontier:
     """As a run that goes on would find it."""
     with reading(path) as connection:
@@ -378,7 +411,7 @@ async def crawling(
         beside = during and asyncio.ensure_future(during(scene))
         try:
             reason = await crawler.run()
-            if chosen.storing.checks_links:
+            if chosen.asks_beside:
                 await crawler.attend(check_links(crawler))
         finally:
             await reader.close()

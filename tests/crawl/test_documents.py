@@ -117,11 +117,11 @@ def test_html_alone_is_read_by_default_and_no_more_is_asked_for(
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_documents_of_all_types_are_read_for_their_links(
+def test_documents_of_all_types_are_read_for_their_links_and_a_bomb_costs_itself(
     server: DemoServer, store: Path, workers: int
 ) -> None:
-    states = crawled(server, store, f"{A}/", types=ALL, workers=workers)
-    assert states.pop("/picture") == "type"
+    states = crawled(server, store, f"{A}/bomb.pdf", f"{A}/", types=ALL, workers=workers)
+    assert (states.pop("/bomb.pdf"), states.pop("/picture")) == ("too-large", "type")
     assert set(states.values()) == {"fetched"}
     assert {"/cited", "/noted", "/more", "/news/1", "/mapped"} < states.keys()
     assert f"{B}/stranger" not in states
@@ -132,16 +132,6 @@ def test_documents_of_all_types_are_read_for_their_links(
     assert sorted(links_of(store, f"{A}/paper.pdf")) == [f"{A}/cited", f"{A}/feed"]
 
 
-def test_some_types_are_read_and_what_is_refused_is_reported(
-    server: DemoServer, store: Path
-) -> None:
-    states = crawled(server, store, f"{A}/", types="html,pdf")
-    assert (states["/paper.pdf"], states["/get?id=1"]) == ("fetched", "fetched")
-    assert (states["/notes.txt"], states["/readme.md"]) == ("type", "type")
-    assert "/feed" in states  # the PDF links to it
-    assert states["/feed"] == "type"
-
-
 def test_types_that_are_added_let_in_what_was_refused_for_its_type(
     site: Documents, server: DemoServer, store: Path
 ) -> None:
@@ -149,6 +139,7 @@ def test_types_that_are_added_let_in_what_was_refused_for_its_type(
     site.asked.clear()
     states = crawled(server, store, types="html,pdf")
     assert (states["/paper.pdf"], states["/get?id=1"]) == ("fetched", "fetched")
+    assert {states[one] for one in ("/notes.txt", "/readme.md", "/feed")} == {"type"}
     asked = ["/cited", "/feed", "/get?id=1", "/paper.pdf", "/readme.md"]
     assert sorted(site.asked) == asked  # of the last one the server does not say what it is
     site.asked.clear()
@@ -215,14 +206,6 @@ def test_an_index_leads_to_no_more_sitemaps_than_are_allowed(
 
 
 # ---------------------------------------------------------------- PDF
-
-
-@pytest.mark.parametrize("workers", [0, 1])
-def test_a_pdf_that_is_a_bomb_costs_itself(server: DemoServer, store: Path, workers: int) -> None:
-    seeds = (f"{A}/bomb.pdf", f"{A}/paper.pdf", f"{A}/")
-    states = crawled(server, store, *seeds, types="html,pdf", workers=workers)
-    assert states["/bomb.pdf"] == "too-large"
-    assert (states["/paper.pdf"], states["/"]) == ("fetched", "fetched")
 
 
 def test_without_the_package_a_crawl_that_wants_pdf_does_not_begin(

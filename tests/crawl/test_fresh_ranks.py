@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from time import process_time
@@ -16,6 +17,7 @@ from minicrawl.app import Crawl, SystemClock
 from minicrawl.config import Settings
 from minicrawl.crawl import refinement
 from minicrawl.crawl.events import Converged, Converging, Ended, Event, Reason, Warned
+from minicrawl.crawl.progress import ImportanceLimit
 from minicrawl.crawl.refinement import (
     LastConvergence,
     Load,
@@ -30,8 +32,11 @@ from minicrawl.errors import DamagedStore, StoreError
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.report.audit import audit
 from minicrawl.report.crawl_status import status
+from minicrawl.store import tables
 from minicrawl.store.derived import OPIC, OPIC_SITES, beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
+from minicrawl.store.records import Batch
+from minicrawl.store.writer import StoreWriter
 from tests.crawl.fakes import keeping
 from tests.crawl.refined_stores import a_store
 from tests.stores import A, B, C, HandCrawl
@@ -173,6 +178,32 @@ time.sleep(600)
 """
 
 
+@pytest.mark.parametrize("converge", [True, False])
+def test_what_a_crawl_stops_by_is_proven_even_without_time(
+    path: Path, monkeypatch: pytest.MonkeyPatch, *, converge: bool
+) -> None:
+    """Its log is short, too; and the next run need not wait for the proof."""
+    monkeypatch.setattr(refinement, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(refinement, "has_time", lambda *_: False)
+    with closing(StoreWriter.open(path)) as store:
+        store.commit(Batch(counters=tables.counters(store.connection) | {tables.ENDOWED: [2]}))
+    storing = Settings.of(store=path, converge=converge).storing
+
+    async def work(*, is_first: bool) -> float:
+        with keeping(path) as recorder:
+            limit = ImportanceLimit("1% guaranteed", recorder)
+            async with kept_fresh(storing, recorder, SystemClock(), proves=True):
+                limit.look(0)
+                assert limit.is_reached is not is_first
+                await seen_within_patience(lambda: recorder.counters.number(tables.GUARANTEED) > 0)
+            limit.look(0)
+            assert limit.is_reached
+            return recorder.counters.number(tables.GUARANTEED)
+
+    found = asyncio.run(work(is_first=True))
+    assert found == status(path).importance_guaranteed == asyncio.run(work(is_first=False))
+
+
 @pytest.mark.usefixtures("with_time")
 def test_a_process_that_is_under_way_at_the_end_is_ended(
     path: Path, monkeypatch: pytest.MonkeyPatch
@@ -198,7 +229,7 @@ def test_a_process_that_fails_is_not_begun_again_at_once(
 ) -> None:
     begun: list[Path] = []
 
-    async def fails(store: Path) -> bool:
+    async def fails(store: Path, _most_s: float | None) -> bool:
         begun.append(store)
         return False
 
@@ -209,31 +240,22 @@ def test_a_process_that_fails_is_not_begun_again_at_once(
 
 
 @pytest.mark.usefixtures("with_time")
-def test_nothing_is_begun_while_reports_converge_the_ranks_themselves(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("limit", "storing"),
+    [
+        pytest.param({"FEWEST_STEPS": 10_000}, {}, id="reports converge the ranks themselves"),
+        pytest.param({"MOST_PAGES": 79}, {}, id="the store is too large"),
+        pytest.param({}, {"converge": False}, id="nobody wants it"),
+        pytest.param({}, {"links": False}, id="there are no links"),
+    ],
+)
+def test_nothing_is_begun_where_it_is_no_use(
+    limit: dict[str, int], storing: dict[str, Any], path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = iter(range(1000))
-    monkeypatch.setattr(refinement, "FEWEST_STEPS", 10_000)
-    monkeypatch.setattr(refinement, "_refine_beside", None)
-    fresh(path, lambda: next(looks) == 50)
-
-
-@pytest.mark.usefixtures("with_time")
-@pytest.mark.parametrize("storing", [{"converge": False}, {"links": False}])
-def test_nothing_is_begun_where_nobody_wants_it(
-    storing: dict[str, object], path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(refinement, "_keep_fresh", None)
-    fresh(path, lambda: True, **storing)
-
-
-@pytest.mark.usefixtures("with_time")
-def test_a_store_that_is_too_large_is_left_alone(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(refinement, "MOST_PAGES", 79)
-    monkeypatch.setattr(refinement, "_refine_beside", None)
-    fresh(path, lambda: True)
+    for name, value in ({"_refine_beside": None} | limit).items():
+        monkeypatch.setattr(refinement, name, value)
+    fresh(path, lambda: next(looks) == 50, **storing)
 
 
 def test_the_other_process_has_the_lowest_priority(
@@ -292,7 +314,7 @@ def test_damaged_ranks_are_told_for_the_crawl_is_safe(path: Path) -> None:
     beside(path).write_bytes(b"no ranks at all " * 512)
     (event,) = converged(path, StillClock(0.0))
     assert isinstance(event, Warned)
-    assert event.text.endswith("it can be made again")
+    assert event.text.endswith("delete it to have it rebuilt")
 
 
 def test_what_is_known_already_is_not_computed_again(path: Path) -> None:
@@ -395,19 +417,11 @@ def crawled(path: Path, **settings: Any) -> list[Event]:
 
 
 def with_pages(path: Path) -> Path:
-    with HandCrawlClosing(path) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A], endowment=10)
         crawl.read(A, [B, C])
         crawl.batch.counters |= {"fetched": 1}
     return path
-
-
-class HandCrawlClosing(HandCrawl):
-    def __enter__(self) -> "HandCrawlClosing":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def test_a_crawl_whose_budget_is_spent_converges(tmp_path: Path) -> None:

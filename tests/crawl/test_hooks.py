@@ -1,14 +1,24 @@
 """What a Python program hangs into a crawl is called, and nothing is lost when it raises."""
 
 import asyncio
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
+from typing import Literal
 
 import httpx
 import pytest
 import respx
 
 from minicrawl import Crawl, PageRead, Progress, Reason, Settings, Store, Warned
+from minicrawl.crawl import parts
 from minicrawl.errors import UsageError
+from minicrawl.report.audit import audit
+from tests.crawl.fakes import frontier_of
 
 HOST = "http://a.example"
 PAGES = {
@@ -102,15 +112,233 @@ class TestOnPage:
         Crawl([HOST], settings, transport=WEB, on_page=hear).run()
         assert len(read) == len(PAGES)
 
-    def test_its_exception_ends_the_crawl_and_nothing_is_lost(self, settings: Settings) -> None:
+    def test_its_exception_ends_the_crawl_and_the_next_run_hands_the_page_over(
+        self, settings: Settings
+    ) -> None:
+        handed: list[str] = []
+
+        def fail_at_c(page: PageRead) -> None:
+            if page.url.endswith("/c"):
+                raise ZeroDivisionError(page.url)
+            handed.append(page.url.removeprefix(HOST))
+
+        with pytest.raises(ZeroDivisionError, match="/c"):
+            Crawl([HOST], settings, transport=WEB, on_page=fail_at_c).run()
+        assert states(settings)["/c"] == "unread"
+        assert frontier_of(Path(settings.storing.store)).ledger.missing() == 0
+        rest = Crawl(
+            [],
+            settings,
+            transport=WEB,
+            on_page=lambda page: handed.append(page.url.removeprefix(HOST)),
+        )
+        assert rest.run() is Reason.EMPTY
+        assert states(settings) == dict.fromkeys(PAGES, "fetched")
+        assert sorted(handed) == sorted(PAGES)
+
+    def test_a_page_whose_request_failed_before_is_not_given_up_when_it_raises(
+        self, settings: Settings
+    ) -> None:
+        asked: list[str] = []
+
+        def fail_once(request: httpx.Request) -> httpx.Response:
+            asked.append(request.url.path)
+            return httpx.Response(500) if asked.count("/c") == 1 else answer(request)
+
         def fail(page: PageRead) -> None:
             raise ZeroDivisionError(page.url)
 
-        with pytest.raises(ZeroDivisionError, match=HOST):
-            Crawl([HOST], settings, transport=WEB, on_page=fail).run()
-        assert states(settings)["/"] == "fetched"
-        assert Crawl([], settings, transport=WEB).run() is Reason.EMPTY
+        web = httpx.MockTransport(fail_once)
+        with pytest.raises(ZeroDivisionError):
+            Crawl([f"{HOST}/c"], settings, transport=web, on_page=fail).run()
+        assert asked.count("/c") == 2
+        assert states(settings) == {"/c": "unread"}
+
+    @pytest.mark.parametrize(("on_error", "calls"), [("retry", 2), ("skip", 1)])
+    def test_a_page_is_retried_or_skipped_without_another_request(
+        self, settings: Settings, monkeypatch: pytest.MonkeyPatch, on_error: str, calls: int
+    ) -> None:
+        monkeypatch.setattr(parts, "CALL_AGAIN_S", 0)
+        called: list[str] = []
+        warned: list[str] = []
+
+        def fail_once(page: PageRead) -> None:
+            called.append(page.url)
+            if called.count(f"{HOST}/c") == 1 and page.url.endswith("/c"):
+                raise ZeroDivisionError
+
+        crawl = Crawl([HOST], settings, transport=WEB, on_page=fail_once, on_error=on_error)
+        crawl.subscribe(lambda told: warned.append(str(told)), (Warned,))
+        assert crawl.run() is Reason.EMPTY
+        assert called.count(f"{HOST}/c") == calls
+        assert len(called) == len(PAGES) + calls - 1
+        assert [f"{HOST}/c" in line for line in warned] == [True] * (on_error == "skip")
         assert states(settings) == dict.fromkeys(PAGES, "fetched")
+
+    def test_a_page_that_always_raises_is_retried_so_often_and_then_ends_the_crawl(
+        self, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(parts, "CALL_AGAIN_S", 0)
+        called: list[str] = []
+
+        def fail(page: PageRead) -> None:
+            called.append(page.url)
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            Crawl([HOST], settings, transport=WEB, on_page=fail, on_error="retry").run()
+        assert len(called) == parts.MOST_CALLS
+
+    def test_another_way_to_go_on_is_refused(self, settings: Settings) -> None:
+        with pytest.raises(UsageError, match="on_error"):
+            Crawl([HOST], settings, on_error="ignore")
+
+    @pytest.mark.parametrize("keep", ["none", "links"])
+    def test_a_url_that_it_enqueues_is_a_link_of_the_page(
+        self, settings: Settings, keep: Literal["none", "links"]
+    ) -> None:
+        answers: list[bool] = []
+
+        def find(page: PageRead) -> None:
+            if page.url == f"{HOST}/c":
+                urls = (
+                    "d?sid=1#x",
+                    "/d?sid=1",
+                    "/b",
+                    "/c",
+                    "mailto:x",
+                    "http://10.0.0.1/",
+                    "/never",
+                )
+                answers.extend(map(page.enqueue, urls))
+
+        focused = Settings.of(
+            delay=0,
+            store=settings.storing.store,
+            keep=keep,
+            deny=["/never"],
+            weight_internal=0.5,
+        )
+        Crawl([f"{HOST}/c"], focused, transport=WEB, on_page=find).run()
+        assert answers == [True, True, True, False, False, True, True]
+        path = Path(settings.storing.store)
+        with Store.open(path) as store:
+            linked = {page.url: page.state for page in store.links(f"{HOST}/c")}
+        assert linked[f"{HOST}/b"] == "fetched"
+        assert linked[f"{HOST}/never"] == "scope"
+        assert linked["http://10.0.0.1/"] == "address"
+        assert len(linked) == 4
+        assert audit(path).is_intact
+
+    def test_what_a_call_that_raised_has_enqueued_does_not_count(
+        self, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(parts, "CALL_AGAIN_S", 0)
+        calls: list[str] = []
+
+        def fail_once(page: PageRead) -> None:
+            calls.append(page.url)
+            page.enqueue("/b" if len(calls) == 1 else "/d")
+            if len(calls) == 1:
+                raise ZeroDivisionError
+
+        web, seeds = httpx.MockTransport(answer), [f"{HOST}/c"]
+        Crawl(seeds, settings, transport=web, on_page=fail_once, on_error="retry").run()
+        assert states(settings) == {"/c": "fetched", "/d": "fetched"}
+
+    def test_kept_pages_are_handed_over_again_without_requests(self, settings: Settings) -> None:
+        seen: list[list[PageRead]] = [[], []]
+        kept = settings.with_values({"keep": "pages"})
+        Crawl([HOST], kept, transport=WEB, on_page=seen[0].append).run()
+
+        async def hear(page: PageRead) -> None:
+            await asyncio.sleep(0)
+            seen[1].append(page)
+
+        with Store.open(settings.storing.store) as store:
+            assert store.replay(hear) == len(PAGES)
+            assert store.body(f"{HOST}/b") == PAGES["/b"].encode()
+            assert store.replay(print, host="a.example") == len(PAGES)
+        first, again = (sorted(pages, key=lambda page: page.url) for pages in seen)
+        assert first == again
+
+    def test_a_store_of_texts_cannot_be_replayed(self, settings: Settings) -> None:
+        Crawl([HOST], settings.with_values({"keep": "text"}), transport=WEB).run()
+        with Store.open(settings.storing.store) as store, pytest.raises(UsageError, match="--keep"):
+            store.replay(print)
+
+    def test_a_second_reading_has_another_number(self, settings: Settings) -> None:
+        readings: list[int] = []
+        for _ in range(2):
+            again = settings.with_values({"refresh": 1.0})
+            hear = lambda page: readings.append(page.reading)  # noqa: E731
+            Crawl([f"{HOST}/c"], again, transport=WEB, on_page=hear).run()
+        assert readings == [0, 1]
+
+    def test_a_sink_has_each_page_once_whenever_the_crawl_is_killed(self, tmp_path: Path) -> None:
+        """The sink records each call, and keeps the last one of each URL and reading."""
+        rng, deaths = random.Random(51), 0
+        while True:
+            place = rng.choice(("call", "return", "commit", "committed"))
+            moment = [str(tmp_path), place, str(rng.randint(1, 9))]
+            ran = subprocess.run([sys.executable, "-c", KILLED, *moment], check=False)
+            if ran.returncode == 0:
+                break
+            assert ran.returncode == -signal.SIGKILL
+            deaths += 1
+            assert deaths < 50
+        with Store.open(tmp_path / "crawl.db") as store:
+            read = {page.url for page in store.pages() if page.state == "fetched"}
+        with closing(sqlite3.connect(tmp_path / "sink.db")) as sink:
+            kept = sink.execute("SELECT url, reading, calls FROM items").fetchall()
+        assert sorted(row[:2] for row in kept) == [(url, 0) for url in sorted(read)]
+        assert len(read) == 40
+        assert deaths >= 3
+
+
+KILLED = """
+import os, signal, sqlite3, sys
+import httpx
+from minicrawl import Crawl, Settings
+from minicrawl.store.writer import StoreWriter
+
+folder, where, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+def reach(place):
+    global left
+    left -= place == where
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def answer(request):
+    if request.url.path == "/robots.txt":
+        return httpx.Response(404)
+    number = int(request.url.path.strip("/") or 0)
+    links = "".join(f'<a href="/{n}">x</a>' for n in (2 * number + 1, 2 * number + 2) if n < 40)
+    return httpx.Response(200, html=f"<title>{number}</title>page {number} {links}")
+
+sink = sqlite3.connect(f"{folder}/sink.db", isolation_level=None)
+sink.execute("CREATE TABLE IF NOT EXISTS items (url, reading, calls, PRIMARY KEY (url, reading))")
+
+def keep(page):
+    reach("call")
+    sink.execute(
+        "INSERT INTO items VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET calls = calls + 1",
+        (page.url, page.reading),
+    )
+    reach("return")
+
+commit = StoreWriter.commit
+
+def watched(self, *arguments, **named):
+    reach("commit")
+    commit(self, *arguments, **named)
+    reach("committed")
+
+StoreWriter.commit = watched
+settings = Settings.of(delay=0, store=f"{folder}/crawl.db", converge=False)
+Crawl(["http://a.example"], settings, transport=httpx.MockTransport(answer), on_page=keep).run()
+"""
 
 
 class TestStop:
@@ -141,17 +369,3 @@ def test_where_a_loop_runs_the_caller_awaits(settings: Settings) -> None:
         return await crawl.run_async()
 
     assert asyncio.run(in_a_notebook()) is Reason.EMPTY
-
-
-@pytest.mark.parametrize(("strength", "is_capped"), [("0.1", False), ("100000", True)])
-def test_a_strength_that_is_capped_is_said_once(
-    settings: Settings, strength: str, is_capped: bool
-) -> None:
-    focused = Settings.of(
-        delay=0, store=settings.storing.store, converge=False, focus=[f"/b={strength}"]
-    )
-    heard: list[str] = []
-    crawl = Crawl([HOST], focused, transport=WEB)
-    crawl.subscribe(lambda event: heard.append(event.text) if isinstance(event, Warned) else None)
-    crawl.run()
-    assert ["strengths were capped" in line for line in heard] == [True] * is_capped

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.config import Focus
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl import progress
 from minicrawl.crawl.dispatch import CLOSED_AT_ONCE
@@ -21,6 +20,7 @@ from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, 
 from minicrawl.crawl.hosts import politeness as fairness
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.settle import posting
+from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
 from minicrawl.crawl.workers.parser import Reading
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import (
@@ -43,12 +43,12 @@ from minicrawl.report.audit import audit
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
-from minicrawl.store.writer import StoreWriter
 from minicrawl.web.markup import MOST_LINKS
 from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.fakes import (
     NOON,
     Answer,
+    Disk,
     FakeWeb,
     Scene,
     Visit,
@@ -70,17 +70,6 @@ from tests.crawl.fakes import (
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
 FORBIDDING = text("User-agent: *\nDisallow: /")
-
-
-@pytest.fixture
-def cheap_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No host waits for what it costs, which depends on how busy the machine is."""
-    monkeypatch.setattr(fairness, "FREE_S", math.inf)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
 
 
 def star(origin: str, leaves: int) -> dict[str, Answer]:
@@ -137,8 +126,13 @@ def test_every_request_for_a_page_is_recorded(path: Path) -> None:
     assert NOON < again.at < page.at
 
 
-@pytest.mark.parametrize("window", BY_NAME["window"].kind.names)
-@pytest.mark.parametrize("strategy", BY_NAME["strategy"].kind.names)
+WINDOWS, STRATEGIES = (BY_NAME[name].kind.names for name in ("window", "strategy"))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "window"),
+    [*((one, WINDOWS[0]) for one in STRATEGIES), *((STRATEGIES[0], one) for one in WINDOWS[1:])],
+)
 def test_all_orders_and_windows_read_the_same_pages(strategy: str, window: str, path: Path) -> None:
     links = tangle(20, hosts=3, links=4)
     run = crawl(web_of(links), path, next(iter(links)), strategy=strategy, window=window)
@@ -177,12 +171,12 @@ def test_a_page_that_is_too_much_for_the_reader_fails_alone(
 
 @pytest.mark.usefixtures("cheap_hosts")
 @pytest.mark.parametrize("strategy", ["siblings", "greedy"])
-@pytest.mark.parametrize(("concurrency", "delay"), [(1, 0), (1, 2), (3, 0), (3, 2)])
+@pytest.mark.parametrize(("concurrency", "delay"), [(1, 0), (3, 2)])
 def test_the_next_page_is_the_best_of_all_whose_host_may_be_asked(
     concurrency: int, delay: int, strategy: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each choice against a search over the whole ledger, at the moment at which it is made."""
-    links = tangle(60, hosts=5, links=6)
+    links = tangle(30, hosts=5, links=6)
     chosen: dict[int, int] = {}
     asked: list[int] = []
 
@@ -256,19 +250,14 @@ def test_random_order_is_the_same_in_every_run_but_no_other(tmp_path: Path) -> N
 # ---------------------------------------------------------------- politeness
 
 
-def test_a_host_has_one_request_at_a_time_and_a_delay_before_the_next(path: Path) -> None:
+def test_a_host_has_one_request_at_a_time_and_the_delay_before_the_next_and_no_more(
+    path: Path,
+) -> None:
     web = FakeWeb(star(A, 8) | star(B, 8), takes_s=0.7)
     crawl(web, path, f"{A}/", f"{B}/", delay=2)
     for origin in (A, B):
-        assert len(web.visits_of(origin)) == 10
-        assert min(gaps(web.visits_of(origin))) >= 2
+        assert gaps(web.visits_of(origin)) == pytest.approx([2] * 9)
     assert web.most_at_once == 2
-
-
-def test_no_time_is_lost_over_the_delay(path: Path) -> None:
-    web = FakeWeb(star(A, 8), takes_s=0.7)
-    crawl(web, path, f"{A}/", delay=2)
-    assert gaps(web.visits_of(A)) == pytest.approx([2] * 9)
 
 
 def test_concurrency_is_the_most_requests_at_once(path: Path) -> None:
@@ -419,13 +408,6 @@ def test_robots_txt_may_be_ignored(path: Path) -> None:
     assert set(run.states.values()) == {State.FETCHED}
 
 
-def test_robots_txt_may_be_ignored_although_an_earlier_run_obeyed_it(path: Path) -> None:
-    web = FakeWeb(star(A, 3) | {f"{A}/robots.txt": text("User-agent: *\nDisallow: /1")})
-    crawl(web, path, f"{A}/", pages=1)
-    run = crawl(web, path, f"{A}/", robots=False)
-    assert set(run.states.values()) == {State.FETCHED}
-
-
 def test_an_address_that_is_not_public_closes_the_host(path: Path) -> None:
     web = FakeWeb(star(A, 1) | web_of({f"{A}/": ["/0", f"{B}/"], f"{B}/": []}))
     web.places[B] = Refused(reason=Refusal.ADDRESS, detail="127.0.0.1")
@@ -459,7 +441,7 @@ def test_rules_of_an_earlier_run_hold_for_their_day(path: Path) -> None:
 # ---------------------------------------------------------------- budgets
 
 
-@pytest.mark.parametrize("pages", [1, 7, 20])
+@pytest.mark.parametrize("pages", [1, 7])
 def test_a_crawl_reads_exactly_as_many_pages_as_it_may(pages: int, path: Path) -> None:
     answers: dict[str, Answer] = {}
     for n in range(5):
@@ -507,18 +489,18 @@ def free_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("free_looks")
 def test_a_crawl_ends_when_enough_of_the_importance_is_gathered(path: Path) -> None:
     """A star is known after its first page: no link reveals more, so nothing else is estimated."""
-    run = crawl(star(A, 400), path, f"{A}/", until="90%", concurrency=1)
+    run = crawl(star(A, 250), path, f"{A}/", until="90%", concurrency=1)
     assert run.reason is Reason.GATHERED
     frontier = run.recorder.frontier
     flowed = frontier.importance_of(None, 0, len(frontier))
     read = np.isin(frontier.states(), READ_STATES)
     share = float(flowed[read].sum() / flowed.sum())
-    assert 0.9 <= share < 0.93
+    assert 0.9 <= share < 0.94
 
 
 def test_while_pages_are_being_found_it_goes_on(path: Path) -> None:
     """Each page reveals one more, to the end: at no time is most of it known."""
-    assert crawl(ring(A, 60), path, f"{A}/0", until="90%").reason is Reason.EMPTY
+    assert crawl(ring(A, 30), path, f"{A}/0", until="90%").reason is Reason.EMPTY
 
 
 def test_without_a_limit_of_importance_all_is_read(path: Path) -> None:
@@ -527,13 +509,13 @@ def test_without_a_limit_of_importance_all_is_read(path: Path) -> None:
 
 @pytest.mark.usefixtures("free_looks")
 def test_a_crawl_that_has_gathered_enough_asks_for_nothing_when_it_goes_on(path: Path) -> None:
-    web = FakeWeb(star(A, 400))
+    web = FakeWeb(star(A, 150))
     crawl(web, path, f"{A}/", until=0.9, concurrency=1)
     asked = len(web.asked)
     assert crawl(web, path, f"{A}/", until=0.9).reason is Reason.GATHERED
     assert len(web.asked) == asked
     assert crawl(web, path, f"{A}/", until=0.95, concurrency=1).reason is Reason.GATHERED
-    assert asked < len(web.asked) < 401
+    assert asked < len(web.asked) < 151
 
 
 def test_a_budget_of_pages_may_be_spent_first(path: Path) -> None:
@@ -546,7 +528,7 @@ def test_what_fails_costs_nothing_of_the_budget(path: Path) -> None:
 
 
 def test_time_ends_a_crawl_and_what_is_under_way_ends_well(path: Path) -> None:
-    web = FakeWeb(star(A, 99), takes_s=3)
+    web = FakeWeb(star(A, 20), takes_s=3)
     run = crawl(web, path, f"{A}/", for_=31, delay=1)
     assert run.reason is Reason.BUDGET
     start = web.visits[0].began
@@ -596,26 +578,26 @@ def test_a_page_found_on_a_long_way_first_is_read_if_there_is_a_short_one(path: 
     """The long way is the richer one: 0 - 1 - 2 - target, against 0 - poor - target."""
     web = web_of(
         {
-            f"{A}/0": ["/1", "/poor"],
+            f"{A}/0": ["/gives", "/1", "/poor"],
+            f"{A}/gives": ["/1"],
             f"{A}/1": ["/2"],
             f"{A}/2": ["/target"],
             f"{A}/poor": ["/target"],
             f"{A}/target": ["/beyond"],
         }
     )
-    rich = (Focus(pattern="/[12]$", strength=50.0),)
-    run = crawl(web, path, f"{A}/0", max_depth=2, focus=rich)
-    assert run.asked[:3] == [f"{A}/0", f"{A}/1", f"{A}/2"]
+    run = crawl(web, path, f"{A}/0", max_depth=2, strategy="greedy")
+    assert run.asked.index(f"{A}/2") < run.asked.index(f"{A}/poor")
     assert run.states[f"{A}/target"] is State.FETCHED
     assert run.states[f"{A}/beyond"] is State.DEPTH
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 10_000), limit=st.integers(0, 4))
 def test_whatever_the_order_the_depth_is_that_of_the_shortest_way(
     tmp_path_factory: pytest.TempPathFactory, seed: int, limit: int
 ) -> None:
-    links = tangle(25, hosts=2, links=4, seed=seed)
+    links = tangle(16, hosts=2, links=4, seed=seed)
     depths: dict[str, int] = {}
     layer = [next(iter(links))]
     for depth in range(limit + 1):
@@ -715,7 +697,7 @@ def test_marks_are_kept_for_the_whole_life_of_a_store(path: Path) -> None:
 def insisting(request: Request) -> FetchResult:
     """Leads whoever comes without a session to one of his own."""
     page = html("/2;jsessionid=8", "/1;jsessionid=9", title="A")
-    return page if request.spelled else moved(f"{request.url};jsessionid=7")
+    return page if request.request_url else moved(f"{request.url};jsessionid=7")
 
 
 def test_a_server_that_insists_on_marks_is_asked_by_them(path: Path) -> None:
@@ -724,7 +706,7 @@ def test_a_server_that_insists_on_marks_is_asked_by_them(path: Path) -> None:
     assert set(run.states.values()) == {State.FETCHED}
     assert set(run.states) == {f"{A}/1", f"{A}/2"}
     first, second = (visit for visit in web.visits if visit.url == f"{A}/1")
-    assert second.request.spelled == f"{A}/1;jsessionid=7"
+    assert second.request.request_url == f"{A}/1;jsessionid=7"
     assert second.began - first.ended >= 1
 
 
@@ -744,61 +726,13 @@ def test_what_was_cut_is_recorded(path: Path) -> None:
     assert len(run.states) == 1 + MOST_LINKS
 
 
-def test_a_circle_of_redirects_ends(path: Path) -> None:
-    circle: dict[str, Answer] = {f"{A}/{n}": moved(f"/{(n + 1) % 4}") for n in range(4)}
-    web = FakeWeb(circle)
-    run = crawl(web, path, f"{A}/0")
-    assert len(web.asked) == 4
-    assert sorted(state.name for state in run.states.values()) == ["BAD_REDIRECT", *["MOVED"] * 3]
-
-
 @pytest.mark.parametrize(("discovery", "share"), [(1, -1), (0, -1), (0.25, 1 << 14)])
 def test_gifts_of_the_virtual_page_are_shared_as_the_fetches_are(
     path: Path, discovery: float, share: int
 ) -> None:
-    crawl(star(A, 3), path, f"{A}/", discovery=0.5, refresh=0.5)
-    crawl(star(A, 3), path, discovery=discovery, refresh=1 - discovery)
+    crawl(star(A, 3), path, f"{A}/", refresh=0.5)
+    crawl(star(A, 3), path, refresh=1 - discovery)
     assert frontier_of(path).ledger.totals.discovery == share
-
-
-def test_the_virtual_page_lends_for_a_focus_as_long_as_there_is_one(path: Path) -> None:
-    web: dict[str, Answer] = {f"{A}/": html("/1", "/2", "/3"), f"{A}/2": html("/3")}
-    crawl(web, path, f"{A}/", pages=1, endowment=0)
-    assert frontier_of(path).ledger.totals.focus == 0
-    crawl(web, path, pages=2, focus={"2$": 1000}, endowment=0)
-    assert frontier_of(path).ledger.totals.focus == PARTS // 2
-    crawl(web, path, pages=3, endowment=0)
-    assert frontier_of(path).ledger.totals.focus == 0
-
-
-@pytest.fixture(scope="module")
-def found_by_strength(tmp_path_factory: pytest.TempPathFactory) -> dict[float, int]:
-    """How many of the 40 pages that match are among the first 100 of 400, by strength.
-
-    One request at a time, so that the order does not depend on which page is parsed first.
-    """
-    rng, found = Random(1), dict[float, int]()
-    paths = [f"/{'m' if n % 10 == 3 else 'p'}{n}" for n in range(400)]
-    urls = [f"http://h{n % 8}.example{path}" for n, path in enumerate(paths)]
-    links = {
-        url: [*urls[2 * n + 1 : 2 * n + 3], *rng.sample(urls, 6)] for n, url in enumerate(urls)
-    }
-    for strength in (0, 1, 10, 1000):
-        focus: dict[str, Any] = {"focus": {"/m": strength}} if strength else {}
-        path = tmp_path_factory.mktemp("focus") / "crawl.db"
-        settings = {"delay": 0, "concurrency": 1, "barren_pages": "none", **focus}
-        asked = crawl(web_of(links), path, urls[0], **settings).asked
-        found[strength] = sum("/m" in url for url in asked[:100])
-        assert sum("/m" in url for url in asked) == 40
-    return found
-
-
-def test_the_stronger_the_focus_the_sooner_what_it_looks_for_is_read(
-    found_by_strength: dict[float, int],
-) -> None:
-    counts = [found_by_strength[strength] for strength in (0, 1, 10)]
-    assert counts == sorted(set(counts))
-    assert found_by_strength[1000] >= found_by_strength[10] > 2 * found_by_strength[0]
 
 
 @pytest.mark.usefixtures("cheap_hosts")
@@ -909,10 +843,10 @@ def test_sitemaps_make_pages_known(path: Path) -> None:
 
 
 def test_a_long_sitemap_does_not_hold_up_the_others(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path,
 ) -> None:
-    monkeypatch.setattr("minicrawl.crawl.settle.posting.LINKS_AT_ONCE", 2)
-    listed = "".join(f"<url><loc>/{n}</loc></url>" for n in range(5))
+    more = 5
+    listed = "".join(f"<url><loc>/{n}</loc></url>" for n in range(2 * LINKS_AT_ONCE + more))
     web = FakeWeb(
         {
             f"{A}/robots.txt": text("Sitemap: /pages.xml"),
@@ -920,41 +854,31 @@ def test_a_long_sitemap_does_not_hold_up_the_others(
         },
         elsewhere=html(),
     )
-    crawl(web, path, f"{A}/", sitemaps=True)
-    assert len(web.asked) == 6
+    crawl(web, path, f"{A}/", sitemaps=True, pages=1)
     with reading(path) as connection:
         born = [
             row.step.born
             for row in tables.steps_after(connection, 0)
             if row.step.kind is StepKind.BORN
         ]
-    assert born == [1, 2, 2, 1]
+    assert born == [1, LINKS_AT_ONCE, LINKS_AT_ONCE, more]
 
 
-def test_a_page_of_very_many_links_leads_to_them_as_one_of_few_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_of_very_many_links_leads_to_them_as_one_of_few_does(path: Path) -> None:
     """They become known before, some at a time, so that others have their turn meanwhile."""
-    many = html(*(f"/{n}" for n in range(7)), "/0#top")
-    answers: dict[str, Answer] = {f"{A}/": many, f"{A}/3": html("/8", "/1")}
-    states = []
-    for at_once in (1000, 3):
-        monkeypatch.setattr("minicrawl.crawl.settle.posting.LINKS_AT_ONCE", at_once)
-        path = tmp_path / f"{at_once}.db"
-        run = crawl(FakeWeb(answers), path, f"{A}/")
-        states.append(run.states)
-        assert links_of(path, f"{A}/") == [f"{A}/{n}" for n in range(7)]
-    assert states[0] == states[1]
+    links = [f"{A}/{n}" for n in range(2 * LINKS_AT_ONCE + 3)]
+    crawl(FakeWeb({f"{A}/": html(*links, "/0#top")}), path, f"{A}/", pages=1)
+    assert links_of(path, f"{A}/") == links
 
 
 def test_very_many_links_become_known_at_a_measured_pace(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each block is followed by a pause that goes with the time it took."""
-    monkeypatch.setattr("minicrawl.crawl.settle.posting.LINKS_AT_ONCE", 3)
     took_s = count(step=2.0)
     monkeypatch.setattr("minicrawl.crawl.settle.posting.perf_counter", lambda: next(took_s))
-    web = FakeWeb({f"{A}/": html(*(f"/{n}" for n in range(7)))})
+    links = [f"/{n}" for n in range(2 * LINKS_AT_ONCE + 3)]
+    web = FakeWeb({f"{A}/": html(*links)}, elsewhere=html())
     crawl(web, path, f"{A}/", pages=2)
     page, other, *_ = (visit for visit in web.visits if visit.url in web.asked)
     assert other.began - page.ended >= 3 * posting._REST * 2.0
@@ -1090,42 +1014,25 @@ def test_a_page_that_went_and_came_back_is_asked_for_whole(path: Path) -> None:
 
 
 def test_new_and_known_pages_share_the_fetches(path: Path) -> None:
-    answers = star(A, 99) | {
-        f"{A}/": html(*(f"/{n}" for n in range(99)), *(f"{B}/{n}.html" for n in range(99)))
+    answers = star(A, 49) | {
+        f"{A}/": html(*(f"/{n}" for n in range(49)), *(f"{B}/{n}.html" for n in range(49)))
     }
     web = FakeWeb(answers)
-    crawl(web, path, f"{A}/", pages=40, scope="host")
+    crawl(web, path, f"{A}/", pages=16, scope="host")
     known = set(web.asked)
     web.visits.clear()
-    crawl(web, path, f"{A}/", pages=80, refresh=0.25, scope="host")
+    crawl(web, path, f"{A}/", pages=32, refresh=0.25, scope="host")
     again = sum(url in known for url in web.asked)
-    assert len(web.asked) == 40
-    assert again == pytest.approx(10, abs=1)
-
-
-def test_polite_hosts_that_are_free_at_the_same_time_are_asked_for_known_pages_as_the_user_wants(
-    path: Path,
-) -> None:
-    """Measured from the log of the servers: a request for a page that was asked for before."""
-    origins = [f"http://h{n}.example" for n in range(12)]
-    links = {
-        f"{origin}/{n or ''}": [f"{origin}/{2 * n + 1}", f"{origin}/{2 * n + 2}"]
-        for origin in origins
-        for n in range(60)
-    }
-    web = FakeWeb(web_of(links), takes_s=0.3)
-    seeds = [f"{origin}/" for origin in origins]
-    crawl(web, path, *seeds, pages=500, refresh=0.8, delay=1, continuous=True)
-    again = len(web.asked) - len(set(web.asked))
-    assert again / len(web.asked) == pytest.approx(0.8, abs=0.03)
+    assert len(web.asked) == 16
+    assert again == pytest.approx(4, abs=1)
 
 
 def test_a_continuous_crawl_goes_on_and_reads_again(path: Path) -> None:
     web = FakeWeb(versions())
-    run = crawl(web, path, f"{A}/", continuous=True, for_=100, delay=1)
+    run = crawl(web, path, f"{A}/", continuous=True, for_=30, delay=1)
     assert run.reason is Reason.BUDGET
-    assert len(web.asked) == pytest.approx(99, abs=2)
-    assert min(map(web.asked.count, run.states)) > 10
+    assert len(web.asked) == pytest.approx(29, abs=2)
+    assert min(map(web.asked.count, run.states)) > 3
 
 
 def test_a_continuous_crawl_rests_while_its_only_host_is_down(path: Path) -> None:
@@ -1145,7 +1052,7 @@ def test_a_continuous_crawl_rests_while_its_only_host_is_down(path: Path) -> Non
 
 @pytest.mark.parametrize("replay", [0, 1, 3])
 def test_no_more_is_replayed_than_each_fetch_allows(replay: int, path: Path) -> None:
-    links = tangle(60, hosts=3, links=6)
+    links = tangle(30, hosts=3, links=6)
     crawl(web_of(links), path, next(iter(links)), replay=replay, delay=1)
     with reading(path) as connection:
         steps = list(tables.steps_after(connection, 0))
@@ -1162,11 +1069,11 @@ def test_no_more_is_replayed_than_each_fetch_allows(replay: int, path: Path) -> 
 # ---------------------------------------------------------------- going on
 
 
-@pytest.mark.parametrize("cut", [1, 5, 17])
+@pytest.mark.parametrize("cut", [2, 11])
 def test_a_crawl_that_goes_on_ends_with_the_pages_of_one_that_was_not_cut(
     cut: int, tmp_path: Path
 ) -> None:
-    links = tangle(60, hosts=4, links=5)
+    links = tangle(24, hosts=4, links=5)
     web = web_of(links) | {next(reversed(links)): moved("/moved")}
     seed = next(iter(links))
     whole = crawl(web, tmp_path / "whole.db", seed, delay=1)
@@ -1248,7 +1155,7 @@ def test_pages_that_are_settled_unasked_keep_nobody_waiting(
     # No time passes while somebody counts turns, so nothing may wait for it.
     monkeypatch.setattr(posting, "_REST", 0.0)
     monkeypatch.setattr(fairness, "SHARE", math.inf)
-    others = [f"{B}/{n}" for n in range(3000)]
+    others = [f"{B}/{n}" for n in range(3 * CLOSED_AT_ONCE)]
     turns = [0]
     seen: set[int] = set()
 
@@ -1263,7 +1170,7 @@ def test_pages_that_are_settled_unasked_keep_nobody_waiting(
 
     run = crawl({f"{A}/": html(*others)}, path, f"{A}/", scope="host", during=count, hear=hear)
     assert list(run.states.values()).count(State.SCOPE) == len(others)
-    assert len(seen) >= len(others) // CLOSED_AT_ONCE
+    assert len(seen) >= 3
 
 
 def test_a_crawl_does_not_wait_for_hosts_of_which_it_wants_nothing(path: Path) -> None:
@@ -1289,19 +1196,17 @@ def loadable(path: Path) -> bool:
 
 @pytest.mark.parametrize("bad_commit", [3, 5])
 def test_a_store_that_fails_ends_the_crawl_with_its_error(
-    bad_commit: int, path: Path, monkeypatch: pytest.MonkeyPatch
+    bad_commit: int, path: Path, disk: Disk
 ) -> None:
     commits: list[Batch] = []
-    commit = StoreWriter.commit
 
-    def fail(self: StoreWriter, batch: Batch) -> None:
+    def fail(batch: Batch) -> None:
         commits.append(batch)
         if len(commits) >= bad_commit:
             raise StoreError("the disk is full")
-        commit(self, batch)
 
-    monkeypatch.setattr(StoreWriter, "commit", fail)
-    web = FakeWeb(star(A, 50), takes_s=0.2)
+    disk.before_commit = fail
+    web = FakeWeb(star(A, 20), takes_s=0.2)
     with pytest.raises(StoreError, match="the disk is full"):
         crawl(web, path, f"{A}/", delay=1)
     assert len(commits) == bad_commit
@@ -1309,13 +1214,11 @@ def test_a_store_that_fails_ends_the_crawl_with_its_error(
     assert loadable(path)
 
 
-def test_a_store_that_fails_in_the_end_is_no_crawl_that_ended_well(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
+def test_a_store_that_fails_in_the_end_is_no_crawl_that_ended_well(path: Path, disk: Disk) -> None:
+    def fail(_: object) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(StoreWriter, "checkpoint", fail)
+    disk.before_checkpoint = fail
     events: list[Event] = []
     with pytest.raises(StoreError):
         crawl(star(A, 2), path, f"{A}/", hear=lambda _, event: events.append(event))
@@ -1336,9 +1239,9 @@ def test_a_mistake_of_ours_ends_the_crawl_and_what_was_committed_is_whole(path: 
     assert set(run.states.values()) == {State.FETCHED}
 
 
-@pytest.mark.parametrize("after_s", [0, 0.3, 4.2, 10])
+@pytest.mark.parametrize("after_s", [0, 0.3, 4.2])
 def test_a_crawl_that_is_cancelled_leaves_a_whole_store(after_s: float, path: Path) -> None:
-    web = FakeWeb(star(A, 50), takes_s=0.2)
+    web = FakeWeb(star(A, 12), takes_s=0.2)
 
     async def cancelled() -> None:
         running = asyncio.create_task(crawling(web, path, [f"{A}/"], delay=1))
@@ -1380,9 +1283,9 @@ def test_a_long_pause_that_a_host_asked_for_is_kept_by_later_runs(path: Path) ->
 
 
 def test_refreshing_goes_on_at_other_hosts_while_one_is_slow(path: Path) -> None:
-    slow = star(A, 60) | {f"{A}/robots.txt": text("User-agent: *\nCrawl-delay: 50")}
+    slow = star(A, 9) | {f"{A}/robots.txt": text("User-agent: *\nCrawl-delay: 50")}
     web = FakeWeb(slow | star(B, 5))
     crawl(web, path, f"{A}/0", f"{B}/0")
-    run = crawl(web, path, refresh=1, continuous=True, for_="100s", delay=1)
-    assert sum(url.startswith(B) for url in run.asked) > 80
-    assert sum(url.startswith(A) for url in run.asked) <= 3
+    run = crawl(web, path, refresh=1, continuous=True, for_="40s", delay=1)
+    assert sum(url.startswith(B) for url in run.asked) > 32
+    assert sum(url.startswith(A) for url in run.asked) <= 1

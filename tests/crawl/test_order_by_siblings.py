@@ -34,11 +34,6 @@ def both(path: Path) -> tuple[Siblings, Siblings]:
     return shown(loaded), shown(folded)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
-
-
 def test_what_a_crawl_that_went_on_knows_is_what_its_log_says(path: Path) -> None:
     links = tangle(60, hosts=5, links=6)
     seed = next(iter(links))

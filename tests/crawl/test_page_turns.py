@@ -4,7 +4,6 @@ from pathlib import Path
 
 from minicrawl.crawl.events import Event
 from minicrawl.crawl.page_turns import SuspendedTurns
-from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
 from minicrawl.model import FailureKind, State
 from tests.crawl.fakes import Answer, Scene, crawl, failed, html, moved
@@ -13,35 +12,7 @@ A = "http://a.example"
 
 # ---------------------------------------------------------------- between two leases
 
-PAGE, OTHER, HOST = 7, 8, 3
-LEASE = Lease(PAGE, HOST, "http://a.example/", again=False)
-
-
-def test_a_turn_begins_with_nothing() -> None:
-    turns = SuspendedTurns()
-    turn = turns.turn_of(LEASE)
-    assert (turn.page, turn.host, turn.tries, turn.spelling, turn.chain) == (
-        PAGE,
-        HOST,
-        0,
-        None,
-        NO_CHAIN,
-    )
-    assert len(turns) == 0
-
-
-def test_a_suspended_turn_keeps_its_tries_and_its_spelling_for_every_lease_until_it_ends() -> None:
-    turns = SuspendedTurns()
-    turn = turns.turn_of(LEASE)
-    turn.tries, turn.spelling, turn.cost_s = 2, "http://a.example/?sid=1", 0.5
-    turns.suspend(turn)
-    for _ in range(2):  # the first lease is given back, as the host may not be asked
-        again = turns.turn_of(LEASE)
-        assert (again.tries, again.spelling, again.cost_s) == (2, turn.spelling, 0)
-    assert turns.turn_of(LEASE._replace(page=OTHER)).tries == 0
-    turns.end(PAGE)
-    assert turns.turn_of(LEASE).tries == 0
-    assert len(turns) == 0
+PAGE, OTHER = 7, 8
 
 
 def test_of_two_chains_of_redirects_to_a_page_the_longer_one_counts() -> None:
@@ -73,21 +44,6 @@ def test_cookies_that_another_page_brought_count_for_a_chain_that_waits() -> Non
     turns.redirected(OTHER, NO_CHAIN.led_on(1, has_jar=False, sets_cookies=False))
     turns.cookies_came()
     assert not turns.chain_to(OTHER).sets_cookies  # nothing is sent back without a jar
-
-
-def test_without_a_jar_a_chain_is_its_length() -> None:
-    chain = NO_CHAIN.led_on(1, has_jar=False, sets_cookies=False)
-    assert chain == RedirectChain(1)
-
-
-def test_a_page_whose_turn_has_ended_takes_no_room() -> None:
-    turns = SuspendedTurns()
-    for page in range(100):
-        turn = turns.turn_of(LEASE._replace(page=page))
-        turns.suspend(turn)
-        turns.redirected(page, RedirectChain(1))
-        turns.end(page)
-    assert len(turns) == 0
 
 
 def test_a_crawl_that_has_read_all_remembers_nothing_of_its_turns(tmp_path: Path) -> None:

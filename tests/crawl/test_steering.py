@@ -141,8 +141,7 @@ def gaps_after(web: FakeWeb, moment: float) -> list[float]:
     return [after.began - before.ended for before, after in pairwise(in_order)]
 
 
-@pytest.mark.parametrize("crawl_delay", [0, 3])
-@pytest.mark.parametrize(("first", "then"), [(10, 1), (1, 10)])
+@pytest.mark.parametrize(("first", "then", "crawl_delay"), [(10, 1, 0), (10, 1, 3), (1, 10, 3)])
 def test_another_delay_holds_at_once_and_a_crawl_delay_always(
     tmp_path: Path, first: int, then: int, crawl_delay: int
 ) -> None:

@@ -43,7 +43,12 @@ _CRAWL = (
 _CLUSTER = ("--demo-pages", "5000", "--delay", "0.2")
 _URL = re.compile("--cluster (nats://.*)")
 _ENOUGH = 400
+_ENOUGH_GATHERED = 50  # shards are gathered about once a minute
 _WORDS = "museum harbour"
+
+
+def _set_up(page: "Page") -> None:
+    playwright.expect(page.locator("form[data-shown]")).to_be_visible(timeout=PATIENCE_MS)
 
 
 def _status(page: "Page") -> None:
@@ -66,7 +71,7 @@ def _search(page: "Page") -> None:
 
 
 VIEWS: dict[str, tuple[str, Callable[["Page"], None]]] = {
-    "setup": ("Set up", lambda _page: None),
+    "setup": ("Set up", _set_up),
     "status": ("Status", _status),
     "pages": ("Pages", _pages),
     "graph": ("Graph", _graph),
@@ -90,7 +95,7 @@ def draw(folder: Path) -> list[Path]:
                 seen = Watched(context.new_page(), served)
                 seen.page.set_default_timeout(PATIENCE_MS)
                 seen.wait_for_state("running")
-                wait_until(partial(_has_enough, seen), "some pages")
+                wait_until(partial(_has_crawled, seen, _ENOUGH), "some pages")
                 for name, (tab, wait) in VIEWS.items():
                     seen.tab(tab)
                     wait(seen.page)
@@ -116,8 +121,7 @@ def draw_cluster(folder: Path) -> list[Path]:
             context = browser.new_context(color_scheme=scheme, viewport=_SIZE)
             seen = Watched(context.new_page(), served)
             seen.wait_for_state("running")
-            gathered = seen.page.get_by_text("The shards were gathered at")
-            playwright.expect(gathered).to_be_visible(timeout=PATIENCE_MS)
+            wait_until(partial(_has_crawled, seen, _ENOUGH_GATHERED), "gathered pages")
             drawn.append(folder / f"dashboard-cluster{suffix}.png")
             seen.page.screenshot(path=drawn[-1])
             Image.open(drawn[-1]).quantize().save(drawn[-1], optimize=True)
@@ -143,11 +147,11 @@ def cluster_of_demo(folder: Path) -> Iterator[str]:
         process.communicate()
 
 
-def _has_enough(seen: Watched) -> bool:
+def _has_crawled(seen: Watched, pages: int) -> bool:
     seen.tab("Status")
     crawled = seen.page.locator("dt", has_text="crawled").locator("xpath=../dd").first
     shown = crawled.inner_text().replace(",", "")
-    return shown.isdecimal() and int(shown) >= _ENOUGH
+    return shown.isdecimal() and int(shown) >= pages
 
 
 if __name__ == "__main__":

@@ -111,6 +111,7 @@ def test_the_seeds_of_a_form_are_crawled_and_a_dry_run_shows_what_would_happen(
         assert not (tmp_path / "crawl.db").exists()
 
 
+@pytest.mark.proof
 def test_workers_come_and_go_and_the_crawl_pauses_resumes_and_stops(
     watch: Callable[..., Watched], tmp_path: Path
 ) -> None:
@@ -348,6 +349,7 @@ def test_without_the_token_nothing_is_shown_and_the_tab_keeps_it(
         assert seen.page.context.cookies() == []
 
 
+@pytest.mark.proof
 def test_ten_thousand_hosts_are_shown_by_their_best(
     watch: Callable[..., Watched], tmp_path: Path
 ) -> None:

@@ -213,6 +213,7 @@ def expected(name: str, shown: object) -> object:
     return kind.read("none" if shown == "no limit" else shown)
 
 
+@pytest.mark.proof
 def test_whatever_the_form_shows_is_what_runs(
     browser: Any, runs: list[Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -54,6 +54,14 @@ def test_what_says_or_changes_something_needs_the_token(method: str) -> None:
             assert "token" in str(refusal(method, path=path, host=HOST, origin=own, **wrongly))
 
 
+def test_metrics_are_read_with_the_token_as_prometheus_sends_it() -> None:
+    for given, is_ours in (("Bearer " + ACCESS.token, True), ("Bearer x", False), ("", False)):
+        refused = refusal("GET", path="/metrics", host=HOST, authorization=given)
+        assert (refused is None) == is_ours
+    assert refusal("GET", host=HOST, authorization="Bearer " + ACCESS.token)
+    assert refusal("POST", path="/metrics", host=HOST, authorization="Bearer " + ACCESS.token)
+
+
 def test_the_page_itself_which_says_nothing_of_a_store_is_sent_to_everybody() -> None:
     for path in ("/", "/page/main.js"):
         assert refusal("GET", path=path, host=HOST) is None

@@ -336,7 +336,9 @@ def test_what_an_answer_may_be_is_set(
 def test_a_url_is_asked_for_as_it_is_spelled() -> None:
     async def talk(server: Wire) -> list[bytes]:
         async with fetcher() as asker:
-            await asker.fetch(Request(url=server.url("/a"), spelled=server.url("/a;jsessionid=1")))
+            await asker.fetch(
+                Request(url=server.url("/a"), request_url=server.url("/a;jsessionid=1"))
+            )
         return server.asked
 
     (asked,) = meet([answer(PAGE)], talk)

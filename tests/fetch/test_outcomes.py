@@ -254,7 +254,6 @@ def test_unchanged_is_an_answer_to_validators_only(request_: Request) -> None:
         (300, FailureKind.BAD_STATUS),
         (305, FailureKind.BAD_STATUS),
         (600, FailureKind.BAD_STATUS),
-        (999, FailureKind.BAD_STATUS),
     ],
 )
 def test_any_other_status_is_a_failure_whose_body_is_not_read(
@@ -262,6 +261,13 @@ def test_any_other_status_is_a_failure_whose_body_is_not_read(
 ) -> None:
     failed = ask(unread(status, {"retry-after": "120"}))
     assert failed == Failed(kind=kind, status=status, retry_after="120")
+
+
+def test_a_status_by_which_robots_are_blocked_is_named() -> None:
+    failed = ask(unread(999))
+    assert isinstance(failed, Failed)
+    assert (failed.kind, failed.status) == (FailureKind.BAD_STATUS, 999)
+    assert "LinkedIn" in failed.detail
 
 
 @pytest.mark.parametrize(

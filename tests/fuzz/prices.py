@@ -19,7 +19,7 @@ from minicrawl.web import robots as rules
 from minicrawl.web import sitemaps as sitemap
 from minicrawl.web.documents import parse_document
 from minicrawl.web.html_page import ParseOptions, parse_page
-from minicrawl.web.markup import TooDear
+from minicrawl.web.markup import TooExpensive
 from minicrawl.web.responses import (
     DocumentType,
     document_price_s,
@@ -123,7 +123,7 @@ class Priced(NamedTuple):
 
 def _page(options: ParseOptions) -> Priced:
     def parse(body: bytes) -> None:
-        with suppress(TooDear):
+        with suppress(TooExpensive):
             parse_page(body, URL, {"content-type": "text/html"}, options, most_us=ENOUGH_S * 1e6)
 
     fragments = (*_HTML, *_HTML, *_HOSTS, *_URLS, *_SPACE)

@@ -208,13 +208,7 @@ def read_keys(body: bytes, random: Random) -> None:
 
 
 def _hear(state: CrawlState, view: ClusterView, entry: KeyEntry) -> None:
-    assert entry.value is not None
-    if entry.key == "node.a":
-        view.hear_node("a", records.NodeRecord.unpack(entry.key, entry.value), 1.0)
-    elif entry.key == "lease.1":
-        lease = records.LeaseRecord.unpack(entry.key, entry.value)
-        view.hear_lease(1, lease, entry.revision)
-    else:
+    if not view.hear(entry, 1.0):
         state.hear(entry)
 
 

@@ -13,13 +13,11 @@ import json
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from itertools import product
-from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest.mock import patch
 from urllib.parse import urlsplit
 
 from minicrawl.config import Network
@@ -30,7 +28,7 @@ from minicrawl.fetch.warc import RecordedAnswers, WarcRecord
 from minicrawl.model import FetchResult, Request
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.store.reader import LOCK, LOG
-from tests.crawl.fakes import FakeWeb, crawl
+from tests.crawl.fakes import FakeWeb, crawl, work_takes_no_time
 from tests.limits import settings_of
 
 FOLDER = Path(__file__).parent
@@ -69,7 +67,7 @@ CASES = [
 
 def logs(case: Case, folder: Path) -> dict[str, Log]:
     """The logs of a crawl, of what a kill left of it, if there was one, and of what went on."""
-    with _no_host_is_expensive():
+    with work_takes_no_time():
         return (_demo_logs if case.web == "demo" else _warc_logs)(case, folder)
 
 
@@ -135,18 +133,6 @@ class DemoAnswers:
         head = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())
         block = f"HTTP/1.1 {answer.status} Said\r\n{head}\r\n".encode("latin-1") + answer.body
         return await self._reader.read(request, WarcRecord("response", {}, block, is_cut=False))
-
-
-@contextmanager
-def _no_host_is_expensive() -> Iterator[None]:
-    """Hosts wait for the processor time that they cost, and a long look for the next page is
-    interrupted: that is all in a crawl that depends on how fast the machine is.
-    """
-    with (
-        patch("minicrawl.crawl.hosts.politeness.FREE_S", inf),
-        patch("minicrawl.crawl.dispatch.LONGEST_LOOK_S", inf),
-    ):
-        yield
 
 
 def rows_of(store: Path) -> Log:

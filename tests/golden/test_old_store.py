@@ -22,7 +22,7 @@ REPORTS = {
     "frontier": UNREAD_PAGE,
     f"explain {HOME}": READ_PAGE,
     f"page {HOME}": READ_PAGE,
-    "archive verify": "ok: ",
+    "archive --verify": "ok: ",
 }
 """What each of them says, among other things."""
 
@@ -73,7 +73,7 @@ def test_an_old_store_goes_on_and_its_money_is_exact() -> None:
         after = rows_of(folder / "old.db")
         for table in ("steps", "urls"):
             assert after[table][: len(before[table])] == before[table]
-        for check in ("check", "archive verify"):
+        for check in ("check", "archive --verify"):
             checked = run(f"{check} --store old.db", folder)
             assert (checked.code, checked.out[:4]) == (0, "ok: "), checked
         assert f"fetched              {THEN}\n" in run("status --store old.db", folder).out

@@ -48,6 +48,18 @@ def test_the_exponent_is_the_one_that_degrees_were_drawn_with(exponent: float) -
     assert found.exponent_error < 0.05
 
 
+def test_a_power_law_is_told_from_other_tails() -> None:
+    rng = np.random.default_rng(1)
+    law = np.floor((TAIL - 0.5) * rng.random(20_000) ** (-1 / 1.3) + 0.5).astype(np.int64)
+    assert distribution(law).is_power_law
+    for other in (rng.poisson(9, 20_000), rng.geometric(0.1, 20_000)):
+        found = distribution(other)
+        assert not found.is_power_law
+        assert found.exponent is not None
+        assert found.ks_distance is not None
+        assert found.ks_distance > 0.1
+
+
 def test_few_pages_have_no_exponent() -> None:
     few = np.full(FEWEST_PAGES - 1, TAIL)
     assert distribution(few).exponent is None

@@ -11,8 +11,20 @@ import pytest
 from hypothesis import given
 
 from minicrawl.graph import outline as outline_module
+from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import SAMPLE, estimated, exact, sampled
-from minicrawl.graph.outline import DegreeDistribution, Outline, estimate, outline, reciprocity
+from minicrawl.graph.outline import (
+    BowTie,
+    Components,
+    DegreeDistribution,
+    Outline,
+    bow_tie,
+    estimate,
+    outline,
+    reciprocity,
+    strong,
+    weak,
+)
 from tests.graph.graphs import Link, graph_of, nodes_and_links, random_graph
 
 # two circles, 0 1 2 and 3 4; a link from the first to the second; 5 that links to itself; 6 alone
@@ -40,12 +52,36 @@ WHOLE = Outline(
     mean_distance=26 / 14,
     diameter=4,
     is_exact=True,
+    bow_tie=BowTie(core=3, leading_in=0, leading_out=2, tendrils=0, apart=2),
 )
 
 
 def test_all_of_a_small_graph_is_looked_at() -> None:
     # From 0: 1 2 3 4; from 1: 1 2 2 3; from 2: 1 1 2 2; from 3 and from 4: 1.
     assert outline(graph_of(7, LINKS), np.random.default_rng(1)) == WHOLE
+
+
+@given(nodes_and_links())
+def test_the_parts_of_a_bow_tie_are_those_of_networkx(drawn: tuple[int, list[Link]]) -> None:
+    nodes, links = drawn
+    graph = networkx.DiGraph(links)
+    graph.add_nodes_from(range(nodes))
+    found = bow_tie(graph_of(nodes, links), *components(graph_of(nodes, links)))
+    cores = list(networkx.strongly_connected_components(graph))
+    core: set[int] = max(cores, key=len, default=set())
+    assert found.core == len(core)
+    if [len(one) for one in cores].count(found.core) == 1:
+        (node, *_) = core
+        leads_in = networkx.ancestors(graph, node) - core
+        leads_out = networkx.descendants(graph, node) - core
+        around = networkx.node_connected_component(graph.to_undirected(), node)
+        assert (found.leading_in, found.leading_out) == (len(leads_in), len(leads_out))
+        assert found.tendrils == len(around - core - leads_in - leads_out)
+        assert found.apart == nodes - len(around)
+
+
+def components(graph: Csr) -> tuple[Components, Components]:
+    return strong(graph), weak(graph)
 
 
 def test_of_a_large_one_the_distances_from_some_pages() -> None:

@@ -13,7 +13,7 @@ def test_a_list_without_a_link_is_refused(text: bytes) -> None:
     with pytest.raises(GraphFileError) as refused:
         parsed(text, lines_at_once=1)
     assert str(refused.value) == (
-        "graph.txt: no links; expected two page ids a line, or two names with a tab between"
+        "graph.txt: no links; expected two page ids per line, or two names with a tab between"
     )
 
 

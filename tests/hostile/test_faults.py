@@ -10,7 +10,6 @@ from tests.hostile.faults import CATALOGUE, ON_THE_WIRE, UNREADABLE
 from tests.hostile.sites import serving
 from tests.hostile.trial import Figures, planned, run
 from tests.hostile.verdict import GROWTH_BYTES, complaints, judge
-from tests.unmeasured import unmeasured
 
 NOTHING_LEFT = "no page is left to fetch"
 
@@ -39,7 +38,7 @@ def test_every_fault_ends_in_time_in_a_right_outcome_and_harms_nobody(
 @pytest.mark.proof
 def test_no_page_is_asked_for_behind_a_robots_txt_that_cannot_be_read(tmp_path: Path) -> None:
     store = tmp_path / "crawl.db"
-    with serving(CATALOGUE, tmp_path) as sites, unmeasured():
+    with serving(CATALOGUE, tmp_path) as sites:
         figures = run(planned(sites, store, robots=True, workers=0))
     forbidden = [name for name, fault in CATALOGUE.items() if UNREADABLE.issuperset(fault.outcomes)]
     asked = [

@@ -174,6 +174,7 @@ def most_at_once(log: Sequence[Asked]) -> int:
 
 
 @pytest.mark.parametrize(("workers", "per_address"), [(0, 1), (2, 2)])
+@pytest.mark.proof
 def test_no_delay_and_no_limit_is_undercut_by_redirects_retries_sitemaps_or_a_new_run(
     workers: int, per_address: int, tmp_path: Path
 ) -> None:

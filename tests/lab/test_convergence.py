@@ -34,6 +34,7 @@ def found() -> Found:
 
 
 @pytest.mark.parametrize("which", EXPECTED, ids=" ".join)
+@pytest.mark.proof
 def test_the_errors_are_those_that_are_expected(found: Found, which: tuple[str, str]) -> None:
     errors = found[which].errors
     measured = [(errors[lap - 1].all, errors[lap - 1].top10) for lap in LAPS]

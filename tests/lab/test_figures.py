@@ -1,9 +1,10 @@
 import builtins
 import csv
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import pytest
 from matplotlib.figure import Figure as Canvas
@@ -17,6 +18,21 @@ from minicrawl.report.formats import Figure, PlotLine, write
 TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1,), warm_up=1)
 
 
+class Drawn(NamedTuple):
+    """All figures of two draws, and what was told of them."""
+
+    folder: Path
+    paths: list[Path]
+    told: list[float]
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    folder, told = tmp_path_factory.mktemp("drawn"), list[float]()
+    paths = draw_all(folder, tiny_webs(), replace(TINY, draws=2), told.append)
+    return Drawn(folder, paths, told)
+
+
 def draw(out: Path) -> list[Path]:
     return draw_all(out, tiny_webs(), TINY, lambda _share: None)
 
@@ -26,32 +42,30 @@ def tiny_webs() -> FigureWebs:
     return FigureWebs(known=web.graph, watched=web.graph, crawled=web)
 
 
-def test_each_figure_is_written_and_named(tmp_path: Path) -> None:
-    assert sorted(draw(tmp_path)) == sorted(tmp_path.iterdir())
+def test_each_figure_is_written_and_named(drawn: Drawn) -> None:
+    assert sorted(drawn.paths) == sorted(drawn.folder.iterdir())
 
 
-def test_figure_4_has_interpolation_and_figure_5_says_what_an_error_costs(tmp_path: Path) -> None:
-    draw(tmp_path)
-    sizes = (tmp_path / "figure-4-window-sizes.csv").read_text().splitlines()
+def test_figure_4_has_interpolation_and_figure_5_says_what_an_error_costs(drawn: Drawn) -> None:
+    sizes = (drawn.folder / "figure-4-window-sizes.csv").read_text().splitlines()
     assert {line.split(",")[0] for line in sizes[1:]} >= {"variable 8", "interpolation 8"}
-    heading, *points = (tmp_path / "figure-5-window-measures.csv").read_text().splitlines()
+    heading, *points = (drawn.folder / "figure-5-window-measures.csv").read_text().splitlines()
     assert heading == 'line,measures stored per page,"mean relative error, %"'
-    stored = {name: float(measures) for name, measures, _ in (row.split(",") for row in points)}
+    stored = {name: float(measures) for name, measures, *_ in (row.split(",") for row in points)}
     assert set(stored) == set(WINDOW_WIDTHS)
     assert (stored["interpolation"], stored["adaptive"]) == (1, 2)
 
 
-def test_progress_grows_from_nothing_to_all(tmp_path: Path) -> None:
-    told: list[float] = []
-    draw_all(tmp_path, tiny_webs(), TINY, told.append)
-    assert told == sorted(told)
-    assert told[-1] == pytest.approx(1)
+def test_progress_grows_from_nothing_to_all(drawn: Drawn) -> None:
+    assert drawn.told == sorted(drawn.told)
+    assert drawn.told[-1] == pytest.approx(1)
 
 
 def test_a_half_written_figure_never_replaces_a_good_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    drawn: Drawn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pictures = {path: path.read_bytes() for path in draw(tmp_path) if path.suffix == ".png"}
+    shutil.copytree(drawn.folder, tmp_path, dirs_exist_ok=True)
+    pictures = {path: path.read_bytes() for path in tmp_path.glob("*.png")}
 
     def run_out_of_disk(_canvas: Canvas, file: BinaryIO, **_options: object) -> None:
         file.write(b"\x89PNG half of it")
@@ -75,10 +89,9 @@ def test_points_have_no_line_between_them(tmp_path: Path) -> None:
     assert inked[1] < inked[0]
 
 
-def test_the_numbers_of_several_draws_have_their_standard_errors(tmp_path: Path) -> None:
-    draw_all(tmp_path, tiny_webs(), replace(TINY, draws=2), lambda _share: None)
+def test_the_numbers_of_several_draws_have_their_standard_errors(drawn: Drawn) -> None:
     for name, has_errors in (("figure-7-order", True), ("figure-6-window-types", False)):
-        heading, *rows = csv.reader((tmp_path / f"{name}.csv").read_text().splitlines())
+        heading, *rows = csv.reader((drawn.folder / f"{name}.csv").read_text().splitlines())
         assert (heading[-1] == "standard error") == has_errors
         assert {len(row) for row in rows} == {len(heading)}
         assert all(float(row[-1]) >= 0 for row in rows)

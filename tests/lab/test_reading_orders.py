@@ -26,7 +26,6 @@ from minicrawl.opic import families
 from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.progress import unreported
 from tests.graph.graphs import Link, graph_of
-from tests.unmeasured import unmeasured
 
 Masses = dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]
 
@@ -181,9 +180,8 @@ def masses(web: Web, names: list[str], draws: int, endowment: int = 0) -> Masses
 
 @pytest.fixture(scope="module")
 def on_synthetic_web() -> Masses:
-    with unmeasured():
-        web = synthetic_web(Model.COPYING, 20_000, seed=1)
-        return masses(web, list(OF_AN_UNKNOWN_WEB), draws=2)
+    web = synthetic_web(Model.COPYING, 20_000, seed=1)
+    return masses(web, list(OF_AN_UNKNOWN_WEB), draws=2)
 
 
 def up_to(fraction: float) -> int:
@@ -234,10 +232,9 @@ def test_on_a_real_web_opic_is_what_it_is_expected_to_be(
     expected = np.array([0.180, 0.273, 0.345, 0.463, 0.569, 0.741])
     # The others from the first of these seeds alone: they take most of the time of all tests.
     baselines = ["breadth-first", "backlink-count", "pagerank"]
-    with unmeasured():
-        endowed = masses(web, ["opic"], draws=3, endowment=1000)["opic"]
-        compared = masses(web, ["opic", *baselines], draws=1, endowment=1000)
-        unendowed = masses(web, ["opic"], draws=1)["opic"]
+    endowed = masses(web, ["opic"], draws=3, endowment=1000)["opic"]
+    compared = masses(web, ["opic", *baselines], draws=1, endowment=1000)
+    unendowed = masses(web, ["opic"], draws=1)["opic"]
     assert endowed == pytest.approx(expected, abs=0.02)
     for name in baselines:
         assert (compared["opic"] >= compared[name]).all(), name

@@ -25,7 +25,6 @@ from minicrawl.lab.simulated_cluster import (
 )
 from minicrawl.lab.webs import Model, Web, synthetic_web, without_hosts
 from minicrawl.opic.ledger import READ
-from tests.unmeasured import unmeasured
 
 EDGE = 0.15
 CHAIN = [[1], [2], [3], []]
@@ -170,15 +169,14 @@ def test_a_crawl_without_transfers_sends_nothing() -> None:
 @pytest.fixture(scope="module")
 def points() -> list[ClusterPoint]:
     told: list[float] = []
-    with unmeasured():
-        web = synthetic_web(Model.COPYING, 1500, seed=1)
-        found = cluster(
-            web,
-            crawls=Crawls(draws=2, seed=1, endowment=0, fractions=(0.1, 0.5)),
-            wanted=[real(10), real(20), real(10_000, wait_s=300)],
-            sharding=Sharding(site_pages=100, headroom=2),
-            progress=told.append,
-        )
+    web = synthetic_web(Model.COPYING, 1500, seed=1)
+    found = cluster(
+        web,
+        crawls=Crawls(draws=2, seed=1, endowment=0, fractions=(0.1, 0.5)),
+        wanted=[real(10), real(20), real(10_000, wait_s=300)],
+        sharding=Sharding(site_pages=100, headroom=2),
+        progress=told.append,
+    )
     assert told[-1] == 1
     return found
 

@@ -28,7 +28,7 @@ class World:
         self.keys.extend(keys)
         self.flags.extend(repeat(self.pool, len(keys)))
         self.host_of.extend(repeat(host, len(keys)))
-        self.schedule.born(pages)
+        self.schedule.enqueue(pages)
         return pages
 
     def grow(self, page: int, by: int) -> None:
@@ -75,7 +75,7 @@ def test_many_pages_may_be_born_at_once() -> None:
     world.keys.extend([5, 9, 7])
     world.flags.extend([0, 0, 0])
     world.host_of.extend([0, 0, 0])
-    world.schedule.born_many(np.array([0, 1, 2], np.uint32))
+    world.schedule.enqueue_many(np.array([0, 1, 2], np.uint32))
     taken = []
     while (page := world.take()) is not None:
         taken.append(page)
@@ -104,7 +104,7 @@ def test_a_host_that_is_paused_is_not_asked() -> None:
 def test_pages_that_were_there_before_may_be_given_cash() -> None:
     keys, flags, host_of = array("q", [5, 7]), bytearray([1, 0]), array("I", [1, 0])
     schedule = ByHost(EligiblePages(keys, flags, host_of))
-    schedule.born([1])
+    schedule.enqueue([1])
     keys[0] += 1
     schedule.offer([0, 1])
     assert (schedule.take(), schedule.take()) == (1, None)
@@ -120,7 +120,7 @@ def test_pages_that_wait_from_the_start_come_in_the_same_order(
     other.keys.extend(one.keys)
     other.flags.extend(one.flags)
     other.host_of.extend(one.host_of)
-    other.schedule.wait(np.split(np.arange(40, dtype=np.uint32), (7, 30)))
+    other.schedule.enqueue_blocks(np.split(np.arange(40, dtype=np.uint32), (7, 30)))
     for _ in one.keys:
         page = one.take()
         assert page is not None
@@ -249,7 +249,7 @@ TestAnyHistory.settings = settings(max_examples=60, stateful_step_count=40)
 def test_a_candidate_whose_key_fell_below_the_floor_is_none_any_more() -> None:
     keys, flags = array("q", range(1000, 1200)), bytearray(200)
     queue = ByHost(EligiblePages(keys, flags, array("I", [0] * 200), large=64))
-    queue.born(range(200))
+    queue.enqueue(range(200))
     assert queue.take() == 199
     queue.resume(0)
     keys[198] = 1

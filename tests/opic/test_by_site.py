@@ -32,7 +32,7 @@ class Sites:
         self.keys.extend(keys)
         self.flags.extend(bytes(len(keys)))
         self.host_of.extend([host] * len(keys))
-        self.schedule.born(pages)
+        self.schedule.enqueue(pages)
 
     def grow(self, page: int, by: int) -> None:
         self.keys[page] += by

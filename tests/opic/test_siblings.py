@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 from minicrawl.opic import siblings as values
-from minicrawl.opic.ledger import Ledger, Plan, visit, weighted_visit
+from minicrawl.opic.ledger import (
+    Books,
+    Ledger,
+    Plan,
+    Spending,
+    Step,
+    StepKind,
+    visit,
+    weighted_visit,
+)
 from minicrawl.opic.money import PARTS, UNIT
 from minicrawl.opic.siblings import NO_GROUP, Groups, Siblings, urgency, worths_of
 from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
@@ -199,3 +208,20 @@ def test_gifts_are_not_kept_where_all_sites_have_a_seed() -> None:
     made.vouch(1)
     made.visit(0, [1])
     assert not array("d", made.siblings.state()["units"])
+
+
+def test_nobody_knows_the_siblings_of_pages_of_other_shards() -> None:
+    ledger, hosts = Ledger(), array("I", [0, 0, 1, 1, 1, 0, 0])
+    books = Books(ledger, lambda _page: Spending(()))
+    of = Siblings(ledger, hosts, SitesByHost(range(3)))
+    for step in (
+        Step(StepKind.BORN, born=2),
+        Step(StepKind.BORN, born=3),
+        Step(StepKind.FOREIGN, spending=Spending([2, 3, 4])),
+        Step(StepKind.RECEIVE, 1, 2, Spending([0, 5, 6], [9, 9, 9], (), 0), 1),
+        Step(StepKind.RECEIVE, 1, 0, Spending([0], [9], (), 0), 2),
+    ):
+        of.apply(step, 0, books.apply(step), waited=False)
+    assert list(of.groups.host) == [0]
+    assert list(map(of.groups.is_lone, range(7))) == [False, False, *[True] * 5]
+    assert of.known == 7

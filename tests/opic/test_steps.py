@@ -8,9 +8,7 @@ from minicrawl.opic.ledger import (
     READ,
     Ledger,
     Plan,
-    Spending,
     dead_end,
-    focus_granted,
     forward,
     loan,
     replay,
@@ -206,19 +204,3 @@ def test_with_one_more_link_the_small_edge_is_a_link_like_others() -> None:
     ledger.mint(4, pool=READ)
     plan = visit(ledger, 0, [1, 2, 3])
     assert plan.share == plan.virtual == UNIT // 4
-
-
-@pytest.mark.parametrize(("strength", "granted"), [(1, 1.0), (2, 0.5), (4, 0.25)])
-def test_what_focus_lacks_is_known(strength: int, granted: float) -> None:
-    ledger, spending = four_pages(0.5), Spending([1], focus=[strength * PARTS])
-    plan = weighted_visit(ledger, 0, [1], [1], focus=[strength * PARTS])
-    assert focus_granted(ledger, plan, spending) == (
-        strength * UNIT // 2,
-        int(granted * strength * UNIT / 2),
-    )
-
-
-def test_a_page_without_weight_lacks_nothing() -> None:
-    spending = Spending([1], [0], [PARTS])
-    plan = weighted_visit(four_pages(), 0, [1], [0], focus=[PARTS])
-    assert focus_granted(four_pages(), plan, spending) == (0, 0)

@@ -148,7 +148,7 @@ class TestWhatIsMissing:
         found = compare(np.ones(nodes), np.ones(nodes), [])
         assert found.kendall is found.spearman is None
         assert found.errors == ((0, 0) if nodes else None)
-        assert found.remarks == (f"nodes with a score in both: {nodes}, which is no order",)
+        assert found.remarks == (f"nodes with a score in both: {nodes}, too few for an order",)
 
     @given(st.lists(st.tuples(any_score, any_score), max_size=12))
     def test_there_is_never_a_nan(self, pairs: list[tuple[float, float]]) -> None:

@@ -79,7 +79,7 @@ def crawls(nginx: Nginx, tmp_path_factory: pytest.TempPathFactory) -> Crawls:
 def crawling(nginx: Nginx, store: Path) -> "Iterator[subprocess.Popen[bytes]]":
     """A crawl in a session of its own; nothing of it is left in the end."""
     # Each manual stands on two hosts: once that was noticed, half of the pages would not be asked.
-    mirrors = ["--same-pages", "none", "--barren-pages", "none"]
+    mirrors = ["--barren-pages", "none"]
     flags = ["--quiet", "--scope", "host", "--delay", "0", *mirrors, "--store", str(store)]
     command = [sys.executable, "-m", "minicrawl", "crawl", *flags, *nginx.origins.values()]
     with subprocess.Popen(

@@ -5,12 +5,13 @@ import io
 import json
 import time
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings
+from minicrawl import Crawl, Settings, plugins
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
 from minicrawl.model import State
@@ -59,6 +60,10 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
     return path, since
 
 
+def as_text(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat()
+
+
 def what_happened(
     path: Path, since: float | None = None, host: str | None = None
 ) -> dict[str, str]:
@@ -95,6 +100,16 @@ class TestChanges:
     def test_nothing_has_changed_since_the_last_crawl(self, crawled: tuple[Path, float]) -> None:
         path, since = crawled
         assert what_happened(path, since + 3600) == {}
+
+    def test_an_export_has_what_is_new_or_has_changed(
+        self, crawled: tuple[Path, float], capsys: Captured
+    ) -> None:
+        path, since = crawled
+        for moment, urls in ((since, {HOME, EDITED, FRESH, ELSEWHERE}), (since + 3600, set[str]())):
+            command = ["export", "-", "--format", "jsonl", "--since", as_text(moment)]
+            assert main([*command, "--store", str(path)]) == 0
+            rows = map(json.loads, capsys.readouterr().out.splitlines())
+            assert {row["url"] for row in rows} == urls
 
     def test_the_most_important_page_comes_first(self, crawled: tuple[Path, float]) -> None:
         path, since = crawled
@@ -224,3 +239,44 @@ def test_a_page_has_changed_if_its_text_has(tmp_path: Path, keep: str) -> None:
         assert found == {f"{SITE}/{name}": (None, None) for name in names}
     else:
         assert found == {f"{SITE}/word": (4, 6)}
+
+
+_STORY = "<p>" + "The river rose by a metre in the night, and the mill stands in water. " * 9
+
+
+class Framed:
+    """Pages whose menu is another one at each visit; the story of one of them changes, too."""
+
+    def __init__(self) -> None:
+        self.day = 1
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        menu = "".join(f"<li><a href=/{name}>{name}</a>" for name in ("steady", "edited", "bare"))
+        story = {
+            "/": _STORY,
+            "/steady": _STORY,
+            "/edited": f"{_STORY}<p>{'It fell again, so the miller says. ' * self.day}",
+            "/bare": "",  # all that it has is its menu
+        }.get(request.url.path)
+        if story is None:
+            return httpx.Response(404)
+        frame = f"<nav>{menu}<li>{'another item ' * self.day}</nav>"
+        return httpx.Response(200, html=f"{frame}<main>{story}</main>")
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_a_menu_is_no_change_where_the_main_text_is_known(
+    room: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, web = tmp_path / "crawl.db", Framed()
+    settings = Settings.of(delay=0, refresh=0.5, converge=False, store=path)
+    Crawl([SITE], settings, transport=httpx.MockTransport(web)).run()
+    web.day, since = 2, time.time()
+    Crawl([], settings, transport=httpx.MockTransport(web)).run()
+    if room:
+        if "main" not in plugins.entry_points(plugins.PARSERS):
+            pytest.skip("no room that finds the main text")
+        assert what_happened(path, since) == {EDITED: "changed", f"{SITE}/bare": "changed"}
+        return
+    monkeypatch.setattr(plugins, "entry_points", lambda _group: {})
+    assert set(what_happened(path, since)) == {HOME, STEADY, EDITED, f"{SITE}/bare"}

@@ -1,18 +1,30 @@
 """A graph that was written is read back as it was, by those for whom it was written."""
 
+import gzip
 import io
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import networkx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minicrawl.cli import main
+from minicrawl.errors import UsageError
 from minicrawl.report.formats import DrawingWriter as Writer
 from minicrawl.report.formats import write_dot, write_gexf, write_graphml
+from minicrawl.report.graph_folder import (
+    ADJACENCY,
+    EDGES,
+    VERTICES,
+    refuse_folder,
+    write_graph_folder,
+)
 from minicrawl.report.selected_pages import Block, Drawing
 from minicrawl.wording import visible
+from tests.stores import filled_store
 
 Node = tuple[str, float | None, int, str]
 Link = tuple[int, int, int]
@@ -161,3 +173,39 @@ def _trimmed(graph: networkx.DiGraph) -> networkx.DiGraph:
 def test_text_in_dot_is_quoted_once_and_shown_as_it_is() -> None:
     text = written(write_dot, [('a"b\\c', None, 0, "x")], [])
     assert text.decode().splitlines()[1] == (r'0 ["label"="a\"b\\c", "pages"="0", "state"="x"];')
+
+
+def test_a_folder_has_numbered_vertices_and_edges(tmp_path: Path) -> None:
+    names = ["www.b.example", "a.example", "10.0.0.1", "b.example"]
+    nodes: list[Node] = [(name, None, 1, "") for name in names]
+    links = [(0, 1, 3), (1, 0, 1), (0, 3, 1), (3, 3, 2), (2, 0, 1)]
+    for folder in (tmp_path / "graph", tmp_path / "again"):
+        assert write_graph_folder(drawing_of(nodes, links), folder, of_hosts=True) == len(links)
+        refused = pytest.raises(UsageError, match="--force")
+        with refused:
+            refuse_folder(folder, force=False)
+    files = {path.name: path.read_bytes() for path in (tmp_path / "graph").iterdir()}
+    assert files == {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
+    vertices = gzip.decompress(files[VERTICES]).decode()
+    assert vertices == "0\t10.0.0.1\n1\texample.a\n2\texample.b\n3\texample.b.www\n"
+    edges = gzip.decompress(files[EDGES]).decode()
+    assert edges == "0\t3\n1\t3\n2\t2\n3\t1\n3\t2\n"
+    assert files[ADJACENCY].decode() == "4\n3\n3\n2\n1 2\n"
+
+
+@pytest.mark.parametrize("level", ["page", "host"])
+def test_a_store_is_exported_as_a_folder(
+    level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    filled_store(tmp_path / "crawl.db")
+    export = ["export", "graph/", "--store", "crawl.db", "--level", level]
+    assert main(export) == 0
+    assert main(export) == 2
+    assert main([*export, "--force"]) == 0
+    number, *rows = (tmp_path / "graph" / ADJACENCY).read_text().splitlines()
+    vertices = gzip.decompress((tmp_path / "graph" / VERTICES).read_bytes()).decode().splitlines()
+    assert int(number) == len(rows) == len(vertices)
+    assert vertices[0].endswith("example.a" if level == "host" else "http://a.example/")
+    lines = gzip.decompress((tmp_path / "graph" / EDGES).read_bytes()).decode().split()
+    assert len(lines) == 2 * sum(len(row.split()) for row in rows) > 0

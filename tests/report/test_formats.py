@@ -41,6 +41,8 @@ FIRST = ExportRow(
     first_fetched="2027-01-15T08:00:00Z",
     last_fetched="2027-01-15T08:00:01Z",
     like="http://a.example/first",
+    noindex=True,
+    value=0.5,
 )
 SECOND = FIRST._replace(
     rank=2,
@@ -51,6 +53,8 @@ SECOND = FIRST._replace(
     first_fetched=None,
     last_fetched=None,
     like="",
+    noindex=None,
+    value=None,
 )
 TEXT = st.text(max_size=20)
 ROWS = st.builds(
@@ -69,6 +73,8 @@ ROWS = st.builds(
     first_fetched=st.none() | st.just("2027-01-15T08:00:00Z"),
     last_fetched=st.none() | st.just("2027-01-15T08:00:00Z"),
     like=TEXT,
+    noindex=st.none() | st.booleans(),
+    value=st.none() | st.floats(0, 1),
 )
 
 
@@ -92,10 +98,10 @@ class TestText:
     def test_csv_has_a_heading_and_a_line_for_each_page(self) -> None:
         assert written(write_csv, FIRST, SECOND).decode() == (
             "rank,url,host,importance,cash,history,inlinks,state,status,depth,title,"
-            "first_fetched,last_fetched,like\n"
+            "first_fetched,last_fetched,like,noindex,value\n"
             '1,"https://a.example/?q=1,2",a.example,0.75,1.5,0.1,3,fetched,200,0,'
-            '"She said ""=1"", twice",2027-01-15T08:00:00Z,2027-01-15T08:00:01Z,http://a.example/first\n'
-            "2,https://b.example/,a.example,0.75,1.5,0.1,3,unread,,0,,,,\n"
+            '"She said ""=1"", twice",2027-01-15T08:00:00Z,2027-01-15T08:00:01Z,http://a.example/first,True,0.5\n'
+            "2,https://b.example/,a.example,0.75,1.5,0.1,3,unread,,0,,,,,,\n"
         )
 
     def test_no_pages_are_a_heading_alone(self) -> None:
@@ -170,6 +176,7 @@ class TestParquet:
         assert kinds["importance"] == "DOUBLE"
         assert kinds["last_fetched"] == "TIMESTAMP WITH TIME ZONE"
         assert kinds["title"] == "VARCHAR"
+        assert kinds["noindex"] == "BOOLEAN"
 
     def test_files_are_alike_whatever_is_in_them(self, tmp_path: Path) -> None:
         unread = SECOND._replace(status=None, first_fetched=None, last_fetched=None)

@@ -17,13 +17,11 @@ def test_what_a_file_says_is_what_its_reader_says() -> None:
 
 
 def test_a_file_that_ends_its_process_says_nothing_and_why() -> None:
-    assert read_pdf(BOMB, deadline_s=FOR_EVER_S) == PdfText(
-        limit="it ended the process that read it"
-    )
+    assert read_pdf(BOMB, deadline_s=FOR_EVER_S) == PdfText(limit="the parser process ended")
 
 
 def test_a_file_that_takes_too_long_says_nothing_and_why() -> None:
-    assert read_pdf(pdf(words("a")), deadline_s=0) == PdfText(limit="it was not read in 0 s")
+    assert read_pdf(pdf(words("a")), deadline_s=0) == PdfText(limit="not parsed within 0 s")
 
 
 def test_without_the_package_the_user_hears_what_to_install(

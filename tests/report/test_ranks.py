@@ -98,7 +98,6 @@ class TestRows:
                 PageSelection(unread=True),
                 PageSelection(fetched=True),
                 PageSelection(host="b.example"),
-                PageSelection(noindex=False),
                 PageSelection(count=2),
             ):
                 assert all(ranks[row.url] == row.rank for row in rows(seen, choice))
@@ -107,12 +106,8 @@ class TestRows:
         assert set(urls(store, unread=True)) == {DEEP, C}
         assert set(urls(store, fetched=True)) == {A, B}
         assert set(urls(store, host="B.example")) == {B, GONE}
-        assert set(urls(store, noindex=False)) == {A, C, MOVED, GONE, DEEP}
         assert urls(store, count=2) == urls(store)[:2]
         assert urls(store, count=1, unread=True) == urls(store, unread=True)[:1]
-
-    def test_pages_that_are_left_out_are_not_counted(self, store: Path) -> None:
-        assert len(urls(store, count=5, noindex=False)) == 5
 
     def test_an_unknown_host_is_refused(self, store: Path) -> None:
         with pytest.raises(UsageError, match=r"no page of host d\.example is known"):

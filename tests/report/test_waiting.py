@@ -49,7 +49,7 @@ def test_pages_are_foretold_in_the_order_in_which_they_are_read(
     tmp_path: Path, strategy: str
 ) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-        crawl.batch.counters[tables.WISHES] = {"strategy": strategy}
+        crawl.batch.counters[tables.LAST_RUN_SETTINGS] = {"strategy": strategy}
         crawl.seeds([A, B])
         crawl.read(A, [C, DEEP, GONE, MOVED])
         crawl.read(B, [DEEP, MOVED])

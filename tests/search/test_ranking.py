@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from minicrawl.search.notes import Entry, packed, unpacked
-from minicrawl.search.page_text import FEWEST, SAMPLE, Parted, SiteLines, codes_of
+from minicrawl.search.page_text import FEWEST, SAMPLE, SiteLines, SplitText, codes_of
 from minicrawl.search.query import ABOUT, parse, snippet
 from minicrawl.search.ranking import RankingWeights, Score, Sought, importance_part, judged
 
@@ -109,7 +109,7 @@ def look(lines: SiteLines, title: str, *texts: str) -> None:
     lines.add(title, codes_of(texts))
 
 
-def parted(lines: SiteLines, *texts: str) -> Parted:
+def parted(lines: SiteLines, *texts: str) -> SplitText:
     return lines.part(texts, codes_of(texts))
 
 

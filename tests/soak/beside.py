@@ -21,8 +21,8 @@ from tests.dashboard.servers import RunningDashboard, dashboard_of
 from tests.processes import PATIENCE_S
 from tests.soak.samples import Sample, sample
 
-_INFO = ("archive", "info", "--json")
-_READERS = (_INFO, ("status",), ("top", "-n", "20"), ("archive", "verify"), ("frontier",))
+_INFO = ("archive", "--json")
+_READERS = (_INFO, ("status",), ("top", "-n", "20"), ("archive", "--verify"), ("frontier",))
 _BETWEEN_S = 1.0
 
 

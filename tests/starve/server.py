@@ -1,4 +1,4 @@
-"""Healthy and hostile hosts in a process of their own, so that they cost the crawl nothing.
+"""Healthy or hostile hosts in a process of their own, so that they cost the crawl nothing.
 
 `python -m tests.starve.server ATTACK` says its port; when stdin ends it tells when healthy hosts
 were asked for pages, as JSON: for each host the times of the system's clock that never jumps.

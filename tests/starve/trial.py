@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from minicrawl import Crawl, Settings
+from minicrawl.crawl.events import Asked, Event
 from minicrawl.memory import mmap_large_arrays
 from tests.hostile.trial import Probe
 from tests.starve.attacks import ATTACKS
@@ -38,9 +39,17 @@ class Figures:
 
 
 def run(attack: str, hostile: int, *, workers: int, seconds: float) -> Figures:
-    """A crawl of so many seconds."""
-    with _serving(attack) as (server, port), TemporaryDirectory() as folder:
-        healthy = [f"http://{HEALTHY}{n}.test/" for n in range(HEALTHY_HOSTS)]
+    """A crawl of so many seconds.
+
+    Hostile hosts have a server of their own, which sends so much that healthy hosts would wait.
+    """
+    names = [f"{HEALTHY}{n}.test" for n in range(HEALTHY_HOSTS)]
+    with (
+        _serving(attack) as (server, port),
+        _serving(attack) as (_, evil_port),
+        TemporaryDirectory() as folder,
+    ):
+        healthy = [f"http://{name}/" for name in names]
         # Pages of one host that say the same are put aside in the end: so each has many seeds.
         evil = [
             f"http://hostile{n}.test/{seed or ''}" for n in range(hostile) for seed in range(50)
@@ -48,7 +57,10 @@ def run(attack: str, hostile: int, *, workers: int, seconds: float) -> Figures:
         plan = {
             "seeds": healthy + evil,
             "settings": {
-                "resolve": f"*=127.0.0.1:{port}",
+                "resolve": [
+                    *(f"{name}=127.0.0.1:{port}" for name in names),
+                    f"*=127.0.0.1:{evil_port}",
+                ],
                 "delay": DELAY_S,
                 "address_delay": 0,
                 "per_address": 1000,
@@ -73,7 +85,9 @@ def run(attack: str, hostile: int, *, workers: int, seconds: float) -> Figures:
     times = json.loads(asked)
     return Figures(
         requests=sum(map(len, times.values())),
-        silence_s=max(_silence_s(mine, own["ended"]) for mine in times.values()),
+        silence_s=max(
+            _silence_s(times.get(name) or [own["began"]], own["ended"]) for name in names
+        ),
         **own["cost"],
     )
 
@@ -98,16 +112,25 @@ def _serving(attack: str) -> Iterator[tuple["subprocess.Popen[str]", int]]:
 
 
 async def _measured(plan: dict[str, Any]) -> dict[str, Any]:
-    """A little crawl goes first, so that what any crawl loads does not count."""
+    """A little crawl goes first, so that what any crawl loads does not count. No more does the
+    opening of the store: nobody is served before the first request.
+    """
     mmap_large_arrays()  # as in the command
     settings = plan["settings"]
     warm = settings | {"for_": _WARM_S, "store": settings["store"] + "-warm", "delay": 0}
     await Crawl([f"http://{WARM}.test/"], Settings.of(**warm)).run_async()
-    probe = Probe()
-    probing = asyncio.create_task(probe.watch())
-    ends = time.monotonic() + settings["for_"]
-    await Crawl(plan["seeds"], Settings.of(**settings)).run_async()
-    probing.cancel()
+    probe, probing = Probe(), list[asyncio.Task[None]]()
+
+    def begin(_: Event) -> None:
+        if not probing:
+            probing.append(asyncio.create_task(probe.watch()))
+
+    crawl = Crawl(plan["seeds"], Settings.of(**settings))
+    crawl.subscribe(begin, [Asked])
+    began = time.monotonic()
+    ends = began + settings["for_"]
+    await crawl.run_async()
+    probing[0].cancel()
     cost = Figures(
         requests=0,
         silence_s=0,
@@ -117,7 +140,7 @@ async def _measured(plan: dict[str, Any]) -> dict[str, Any]:
     )
     own = asdict(cost)
     del own["requests"], own["silence_s"]
-    return {"ended": min(ends, time.monotonic()), "cost": own}
+    return {"began": began, "ended": min(ends, time.monotonic()), "cost": own}
 
 
 if __name__ == "__main__":

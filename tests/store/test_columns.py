@@ -1,5 +1,5 @@
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +13,10 @@ from tests.stores import A, B, HandCrawl, filled_store
 MANY = 50_000  # more than two blocks
 
 
-@contextmanager
-def many_pages(path: Path) -> Iterator[HandCrawl]:
+@pytest.fixture(scope="module")
+def many_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HandCrawl]:
     """Every page but the first two waits; the first read gave the second something."""
-    with closing(HandCrawl(path)) as crawl:
+    with closing(HandCrawl(tmp_path_factory.mktemp("many") / "crawl.db")) as crawl:
         crawl.seeds([A, B, *(f"http://c.example/{number}" for number in range(MANY - 2))])
         crawl.read(A, [B])
         crawl.read(B, [A])
@@ -24,14 +24,13 @@ def many_pages(path: Path) -> Iterator[HandCrawl]:
         yield crawl
 
 
-def test_columns_are_those_of_the_pages_in_their_order(tmp_path: Path) -> None:
-    with many_pages(tmp_path / "crawl.db") as crawl:
-        blocks = list(tables.frontier(crawl.store.connection, "id", "key", "state"))
-        ids, keys, states = (np.concatenate(column) for column in zip(*blocks, strict=True))
-        assert len(blocks) > 2
-        assert ids.tolist() == list(range(MANY))
-        assert keys.tolist() == crawl.frontier.ledger.key.tolist()
-        assert states.tobytes() == crawl.frontier.state
+def test_columns_are_those_of_the_pages_in_their_order(many_pages: HandCrawl) -> None:
+    blocks = list(tables.frontier(many_pages.store.connection, "id", "key", "state"))
+    ids, keys, states = (np.concatenate(column) for column in zip(*blocks, strict=True))
+    assert len(blocks) > 2
+    assert ids.tolist() == list(range(MANY))
+    assert keys.tolist() == many_pages.frontier.ledger.key.tolist()
+    assert states.tobytes() == many_pages.frontier.state
 
 
 def test_columns_have_the_type_in_which_pages_keep_them(tmp_path: Path) -> None:
@@ -40,11 +39,9 @@ def test_columns_have_the_type_in_which_pages_keep_them(tmp_path: Path) -> None:
     assert [column.dtype for column in block] == [np.uint8, np.int64, np.int64, *[np.uint32] * 2]
 
 
-def test_a_column_may_be_had_in_one_piece(tmp_path: Path) -> None:
-    with many_pages(tmp_path / "crawl.db") as crawl:
-        connection = crawl.store.connection
-        hosts = tables.whole(tables.urls(connection, "host"), "host")
-        assert hosts.tolist() == crawl.frontier.urls.host_of.tolist()
+def test_a_column_may_be_had_in_one_piece(many_pages: HandCrawl) -> None:
+    hosts = tables.whole(tables.urls(many_pages.store.connection, "host"), "host")
+    assert hosts.tolist() == many_pages.frontier.urls.host_of.tolist()
 
 
 def test_a_store_without_pages_has_empty_columns(tmp_path: Path) -> None:

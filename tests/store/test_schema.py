@@ -96,6 +96,7 @@ def settings_of_before(store: Path, settings: dict[str, str], version: int) -> N
         f"UPDATE meta SET value = json_set(value, '$.settings', json('{json.dumps(settings)}')) "
         "WHERE name = 'counters'",
     )
+    execute(store, "DROP TABLE scored")
     execute(store, f"PRAGMA user_version = {version}")
 
 

@@ -39,7 +39,7 @@ def test_a_full_disk_is_told_from_other_trouble(tmp_path: Path) -> None:
 
 def test_damage_of_what_is_derived_is_no_damage_of_the_store(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db-ranks"
-    again = pytest.raises(StoreError, match="it can be made again")
+    again = pytest.raises(StoreError, match="rebuilt")
     with again as raised, translating_derived_errors(path):
         raise complaint(sqlite3.SQLITE_CORRUPT)
     assert raised.type is StoreError

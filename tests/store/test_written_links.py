@@ -124,8 +124,8 @@ def test_pages_with_the_same_menu_take_little_room(store: StoreWriter) -> None:
     ("change", "told"),
     [
         ("data = x'00'", "cannot be decompressed"),
-        ("pages = x'01000000000000000200000000000000'", "other pages than it says"),
-        ("pages = x'ff00000000000000'", "other pages than it says"),
+        ("pages = x'01000000000000000200000000000000'", "does not match"),
+        ("pages = x'ff00000000000000'", "does not match"),
     ],
 )
 def test_a_damaged_block_is_told_of(store: StoreWriter, change: str, told: str) -> None:

@@ -1,6 +1,7 @@
 """Texts of kept pages, as the commands, an export and Python programs have them."""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from minicrawl.report.page_texts import KillableProcess, PageTexts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.text.places import FEWEST_PAGES
 from tests.text.sites import pages
-from tests.text.stores import URLS, store_of
+from tests.text.stores import URLS, store_of, store_of_many
 
 Captured = pytest.CaptureFixture[str]
 SENTENCE = "This sentence is long enough to be one, and says something about the subject itself."
@@ -53,6 +54,35 @@ def test_an_export_has_main_text_in_columns(store: Path, tmp_path: Path, capsys:
     place = tmp_path / "pages.parquet"
     shown(capsys, store, "export", str(place), "--with", "main")
     assert duckdb.sql(f"SELECT main FROM '{place}' ORDER BY rank").fetchall() == [(MAIN,), (None,)]
+
+
+FACTS = "page_id,crawl_order,content_type,bytes,robots,text_hash"
+
+
+def test_an_export_has_facts_of_the_page_in_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    body = f"<meta name=robots content='noarchive, noai'>{PAGE}".encode()
+    headers = {"content-type": "Text/HTML; charset=utf-8", "x-robots-tag": "nofollow"}
+    store = store_of(tmp_path, body, headers)
+
+    def exported(columns: str) -> list[list[object]]:
+        said = shown(capsys, store, "export", "-", "--format", "jsonl", "--with", columns)
+        rows = map(json.loads, said.splitlines())
+        return [[row[name] for name in FACTS.split(",")] for row in rows]
+
+    digest = sha256(MAIN.encode()).hexdigest()
+    read = [0, 1, "text/html", len(body), "nofollow, noarchive, noai", digest]
+    unread = [1, None, None, None, None, None]
+    assert exported(FACTS) == exported(f"{FACTS},main") == [read, unread]
+    duckdb = pytest.importorskip("duckdb")
+    place = tmp_path / "pages.parquet"
+    shown(capsys, store, "export", str(place), "--with", FACTS)
+    types = duckdb.sql(f"SELECT page_id, crawl_order, bytes FROM '{place}'").types
+    assert set(map(str, types)) == {"BIGINT"}
+    whole = shown(capsys, store, "page", URLS[0], "--text").removesuffix("\n")
+    monkeypatch.setattr(plugins, "entry_points", lambda _group: {})
+    assert exported(FACTS) == [[*read[:-1], sha256(whole.encode()).hexdigest()], unread]
 
 
 def test_a_file_of_texts_has_the_main_text_of_each_page(
@@ -197,13 +227,13 @@ def test_a_site_that_took_long_is_read_no_further(monkeypatch: pytest.MonkeyPatc
 
 def test_after_many_slow_pages_deadlines_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_texts, "_MANY_SLOW", 1)
+    monkeypatch.setattr(KillableProcess, "answer", lambda *_: None)
     with PageTexts(["main"]) as texts:
         texts._deadline_s = 0.0
         with pytest.raises(TooSlow):
             texts.of(PAGE, URLS[0])
         assert texts._deadline_s == 0.0
         texts._deadline_s = 5.0
-        monkeypatch.setattr(KillableProcess, "answer", lambda *_: None)
         with pytest.raises(TooSlow):
             texts.of(PAGE, URLS[0])
         assert texts._deadline_s == page_texts.SHORT_DEADLINE_S
@@ -214,15 +244,55 @@ def test_a_text_that_nobody_makes_is_named() -> None:
         texts.of(PAGE, URLS[0])
 
 
+@pytest.mark.parametrize("step", ["begin", "finish"])
 def test_an_export_names_a_page_that_takes_too_long(
-    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+    step: str, store: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     def late(*_: object) -> list[str]:
         raise TooSlow("late")
 
-    monkeypatch.setattr(PageTexts, "of", late)
+    monkeypatch.setattr(PageTexts, step, late)
     arguments = ["export", "-", "--format", "jsonl", "--with", "main", "--store", str(store)]
     assert main(arguments) == 1
     told = capsys.readouterr()
     assert json.loads(told.out.splitlines()[0])["main"] is None
     assert f"left out: {URLS[0]}: late" in told.err
+
+
+def test_texts_stay_with_their_pages_whoever_makes_them(tmp_path: Path, capsys: Captured) -> None:
+    """Two processes make them in turn; every third page was not kept."""
+    bodies = [f"<p>{SENTENCE} {number}".encode() for number in range(9)]
+    store = store_of_many(tmp_path, bodies)
+    lines = shown(capsys, store, "export", "-", "--format", "jsonl", "--with", "main")
+    rows = map(json.loads, lines.splitlines())
+    assert {row["url"]: row["main"] for row in rows} == {
+        f"http://a.example/{number}": f"{SENTENCE} {number}" if number % 3 else None
+        for number in range(9)
+    }
+
+
+LISTS = f"""<h1>One</h1><h3>Two &amp; three</h3><h2> </h2><a href=/b rel="nofollow ugc">B</a>
+<a href=mailto:a@b>no page</a><a href=//c.example/x></a>{SENTENCE}"""
+HEADINGS = [{"level": 1, "text": "One"}, {"level": 3, "text": "Two & three"}]
+LINKS = [
+    {"url": "http://a.example/b", "text": "B", "rel": "nofollow ugc"},
+    {"url": "http://c.example/x", "text": "", "rel": ""},
+]
+
+
+def test_headings_and_links_are_lists_for_every_reader(tmp_path: Path, capsys: Captured) -> None:
+    store, place = store_of(tmp_path, LISTS.encode()), tmp_path / "pages.parquet"
+    columns = ("--with", "headings,links,data")
+    lines = shown(capsys, store, "export", "-", "--format", "jsonl", *columns)
+    read, unread = map(json.loads, lines.splitlines())
+    assert (read["headings"], read["links"], read["data"]) == (HEADINGS, LINKS, "")
+    assert (unread["headings"], unread["links"]) == (None, None)
+    duckdb = pytest.importorskip("duckdb")
+    shown(capsys, store, "export", str(place), *columns)
+    found = duckdb.sql(f"SELECT headings, links FROM '{place}' ORDER BY rank").fetchall()
+    assert found == [(HEADINGS, LINKS), (None, None)]
+    unnested = f"SELECT l.url FROM (SELECT unnest(links) l FROM '{place}') WHERE l.rel = ''"
+    assert duckdb.sql(unnested).fetchall() == [("http://c.example/x",)]
+    table = pytest.importorskip("pandas").read_parquet(place)
+    assert [dict(one) for one in table.headings[0]] == HEADINGS
+    assert table.links[1] is None

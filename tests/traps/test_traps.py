@@ -14,7 +14,6 @@ from minicrawl.report.page_states import explain
 from minicrawl.report.snapshot import snapshot
 from tests.traps.crawl import LEAST_HEALTHY, MOST_TRAPPED, Outcome, crawl
 from tests.traps.web import KINDS
-from tests.unmeasured import unmeasured
 
 pytestmark = pytest.mark.proof
 
@@ -26,9 +25,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def outcome(store: Path) -> Outcome:
-    """Measuring would slow the crawl down, not the sites, and more of it would be for traps."""
-    with unmeasured():
-        return crawl(store)
+    return crawl(store)
 
 
 def test_healthy_pages_are_read(outcome: Outcome) -> None:
@@ -53,7 +50,7 @@ def test_the_crawl_went_into_every_trap(outcome: Outcome) -> None:
         ("deeper", "--barren-pages 20"),
         ("repeated", "more than 4"),
         ("soft-404", "--barren-pages 20"),
-        ("mirror", "--same-pages 10"),
+        ("mirror", "seen on 10 pages"),
         ("chain", "--barren-pages 20"),
         ("farm", "--site-pages 1,000"),
         ("babble", "--site-pages 1,000"),
@@ -70,7 +67,7 @@ def test_each_trap_ends_by_a_limit_that_is_explained(
 def test_filters_end_as_needless_or_as_barren_whichever_is_seen_first(outcome: Outcome) -> None:
     limits = {limit for kind, limit in outcome.examples if kind == "permutations"}
     assert limits
-    assert limits <= {"--same-pages 10", "--barren-pages 20"}
+    assert limits <= {"seen on 10 pages", "--barren-pages 20"}
 
 
 def test_the_store_is_whole(outcome: Outcome, store: Path) -> None:

@@ -5,7 +5,7 @@ from math import inf
 import pytest
 
 from minicrawl.web.html_page import ParseOptions, parse_page
-from minicrawl.web.markup import TooDear
+from minicrawl.web.markup import TooExpensive
 from minicrawl.web.responses import DocumentType, document_price_s, list_price_s, robots_price_s
 
 ENOUGH_S = 0.010
@@ -88,7 +88,7 @@ def test_rules_full_of_lines_are_dear_and_usual_ones_cheap() -> None:
 def test_the_scan_of_a_page_gives_up_when_it_is_more_than_there_is_time_for(
     body: bytes, options: ParseOptions
 ) -> None:
-    with pytest.raises(TooDear):
+    with pytest.raises(TooExpensive):
         parse_page(body, URL, {}, options, most_us=ENOUGH_S * 1e6)
 
 

@@ -5,7 +5,12 @@ import pytest
 from minicrawl.demo.web import DemoWeb
 from minicrawl.web.html_page import parse_page
 from minicrawl.web.markup import LONGEST_TEXT
-from minicrawl.web.references import Reference, references, style_references
+from minicrawl.web.references import (
+    Reference,
+    manifest_references,
+    references,
+    style_references,
+)
 from minicrawl.web.urls import resolve
 
 
@@ -16,6 +21,27 @@ def links(markup: str) -> list[Reference]:
 def test_a_link_has_its_text_and_its_rel() -> None:
     markup = '<p>See <a href="../b?x=1&amp;y#z" rel="nofollow ugc"> the <b>best</b>\n page </a>.'
     assert links(markup) == [Reference("../b?x=1&y#z", "the best page", "nofollow ugc", "a")]
+
+
+@pytest.mark.parametrize(
+    ("markup", "role"),
+    [
+        ("<a href=x>", "link"),
+        ("<a href=x rel='ugc NoFollow'>", "nofollow"),
+        ("<area href=x>", "link"),
+        ("<iframe src=x></iframe>", "frame"),
+        ("<link href=x rel=canonical>", "canonical"),
+        ("<link href=x rel=alternate hreflang=de>", "alternate"),
+        ("<link href=x rel=next>", "next"),
+    ],
+)
+def test_a_link_has_a_role(markup: str, role: str) -> None:
+    assert [link.role for link in links(markup)] == [role]
+
+
+def test_the_role_of_an_asset_is_its_kind() -> None:
+    assert [one.role for one in references("<img src=x>").assets] == ["image"]
+    assert Reference("x", "", "", "link").role == "link"
 
 
 def test_an_image_says_what_its_link_says() -> None:
@@ -125,6 +151,9 @@ def test_styles_in_a_page_refer_to_other_styles_images_and_fonts() -> None:
         ("url('a b.png')", ["a b.png"]),
         (f"url({'x' * 10_000})", []),
         ("a::before { content: 'url is a word' }", []),
+        ("a::before { content: 'url(b)' } /* url(c) */ b { src: url(d) } /* url(e)", ["d"]),
+        ("image-set('a.png' 1x, \"b.png\" type('image/png'))", ["a.png"]),
+        (r"url(a\(b\29.png) url(c\d800.png)", ["a(b).png", "c.png"]),
     ],
 )
 def test_urls_in_a_style(style: str, written: list[str]) -> None:
@@ -145,3 +174,31 @@ def test_urls_in_a_style(style: str, written: list[str]) -> None:
 def test_each_image_of_a_set(srcset: str, written: list[str]) -> None:
     found = references(f'<img srcset="{srcset}">').assets
     assert [asset.written for asset in found] == written
+
+
+@pytest.mark.parametrize(
+    ("markup", "written"),
+    [
+        ("<img data-src=a.png data-lazy=true data-other=b.png>", ["a.png"]),
+        ("<div data-bg='url(a.png)'>", ["a.png"]),
+        ("<iframe data-src=a.html></iframe>", []),
+        ("<svg><use href='a.svg#b'/><use href='#c'/></svg>", ["a.svg#b"]),
+        ("<img src=a.png>" * 10_001, ["a.png"] * 10_000),
+        ("<style>" + "b { c: url(d) }" * 10_001 + "</style><img src=a.png>", ["d"] * 10_000),
+    ],
+)
+def test_lazy_and_other_assets(markup: str, written: list[str]) -> None:
+    assert [asset.written for asset in references(markup).assets] == written
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ('{"icons": [{"src": "a.png"}, {"src": 7}, 8], "name": "b"}', ["a.png"]),
+        ('{"shortcuts": [{"icons": [{"src": "c.png"}]}], "screenshots": 9}', ["c.png"]),
+        ("{", []),
+        ("[" * 100_000, []),
+    ],
+)
+def test_icons_in_a_manifest(text: str, written: list[str]) -> None:
+    assert [found.written for found in manifest_references(text)] == written

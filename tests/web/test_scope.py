@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.web.scope import NOT_HTML, REACHES, ScopeRules, folders, may_be_html
+from minicrawl.web.scope import NOT_HTML, REACHES, ScopeRules, folders, may_be_html, pattern_of
 
 SEED = "https://docs.example.com/manual/index.html?lang=/en/"
 
@@ -239,3 +239,17 @@ def test_folders_of_a_prefix_are_told_without_those_below_others() -> None:
     seeds = [f"https://a.example/{path}" for path in ("docs/b/x", "docs/", "docs/b/", "e?q=/f/")]
     assert folders(seeds[:3]) == ["a.example/docs/"]
     assert folders([*seeds, "http://b.example:8080/c/d"]) == ["a.example/", "b.example:8080/c/"]
+
+
+@pytest.mark.parametrize(
+    ("what", "text", "fits"),
+    [
+        ("http://a.example/x", "http://a.example/x", True),
+        ("http://a.example/x", "http://a.example/xy", False),
+        ("http://a.example/x", "http://aaexample/x", False),
+        ("http://a.example/x*", "http://a.example/x/y", True),
+        ("http://a.example/x*", "http://b.example/?http://a.example/x", False),
+    ],
+)
+def test_a_pattern_fits_its_url_or_all_that_begin_so(what: str, text: str, *, fits: bool) -> None:
+    assert (re.search(pattern_of(what), text) is not None) == fits

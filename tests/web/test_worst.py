@@ -30,17 +30,17 @@ pytestmark = pytest.mark.proof
 URL = "http://a.example/d/"
 WITH_WORDS = ParseOptions(with_words=True)
 MB = 1_000_000
-LONGEST_S = 2.0 if sys.gettrace() is None else 10.0
-"""For 5 MB of a page; most take a tenth of that. Lines that are counted take longer."""
-_TRIES = 4
+LONGEST_S = 0.4 if sys.gettrace() is None else 2.0
+"""For 1 MB of a page; most take a tenth of that. Lines that are counted take longer."""
+_TRIES = 12
 
 
-_USUAL_S = 0.07
+_USUAL_S = 0.014
 """CPU time of `_known_work` on the machine for which the limits are promised."""
 
 
 def _known_work() -> int:
-    return sum(number * number for number in range(1_000_000))
+    return sum(number * number for number in range(200_000))
 
 
 def cpu_s(work: Callable[[], object]) -> float:
@@ -61,7 +61,7 @@ def do_within(limit_s: float, work: Callable[[], object]) -> None:
     pytest.fail(f"{took_s:.3g} s of CPU, where {limit_s:g} x {slowness:.2g} are promised")
 
 
-def filled(piece: str | bytes, size: int = 5 * MB) -> bytes:
+def filled(piece: str | bytes, size: int = MB) -> bytes:
     """So many bytes of this piece, over and over."""
     body = piece if isinstance(piece, bytes) else piece.encode()
     return (body * (size // len(body) + 1))[:size]
@@ -90,10 +90,10 @@ ALL_CJK = "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))
 
 
 @given(st.lists(st.sampled_from(MARKUP), min_size=1, max_size=4).map("".join), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_no_mixture_of_markup_takes_more_than_its_share(mixture: str, with_words: bool) -> None:
-    body = filled(mixture, MB // 2)
-    do_within(LONGEST_S / 5, lambda: parse_page(body, URL, {}, ParseOptions(with_words=with_words)))
+    body = filled(mixture, MB // 4)
+    do_within(LONGEST_S / 2, lambda: parse_page(body, URL, {}, ParseOptions(with_words=with_words)))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_no_mixture_of_markup_takes_more_than_its_share(mixture: str, with_words
         b"<base href=/" + filled("a/", 1000) + b">" + filled("<a href=../&#65;?x>"),
     ],
 )
-def test_five_megabytes_of_the_worst_are_read_in_time(body: bytes) -> None:
+def test_a_megabyte_of_the_worst_is_read_in_time(body: bytes) -> None:
     do_within(LONGEST_S, lambda: parse_page(body, URL, {}, WITH_WORDS))
 
 
@@ -129,9 +129,9 @@ def test_five_megabytes_of_the_worst_are_read_in_time(body: bytes) -> None:
         "/;jsessionid=1" * 500,
     ],
 )
-def test_five_megabytes_of_the_worst_links_are_read_in_time(href: str) -> None:
-    body = b"".join(b'<a href="%b%d">' % (href.encode(), n) for n in range(5 * MB // len(href)))
-    do_within(LONGEST_S, lambda: parse_page(body[: 5 * MB], URL, {}))
+def test_a_megabyte_of_the_worst_links_is_read_in_time(href: str) -> None:
+    body = b"".join(b'<a href="%b%d">' % (href.encode(), n) for n in range(MB // len(href)))
+    do_within(LONGEST_S, lambda: parse_page(body[:MB], URL, {}))
 
 
 DEEP = 20_000
@@ -144,7 +144,7 @@ def test_elements_nested_twenty_thousand_deep_are_read_in_time(tags: str, is_clo
     end = "".join(f"</{tag}>" for tag in reversed(tags.split("><"))) if is_closed else ""
     body = f'{f"<{tags}>" * DEEP}<a href="/x">x</a>{end * DEEP}'.encode()
     for options in (WITH_WORDS, ParseOptions(with_written=True)):
-        do_within(LONGEST_S / 5, partial(parse_page, body, URL, {}, options))
+        do_within(LONGEST_S, partial(parse_page, body, URL, {}, options))
     assert parse_page(body, URL, {}, WITH_WORDS).links == ("http://a.example/x",)
 
 
@@ -170,7 +170,7 @@ def test_markdown_nested_twenty_thousand_deep_is_read_in_time(text: str) -> None
     markdown = types_of(["markdown"])
     headers = {"content-type": "text/markdown"}
     read = partial(parse_document, text.encode(), URL, headers, types=markdown)
-    do_within(LONGEST_S / 5, read)
+    do_within(LONGEST_S, read)
     assert "http://a.example/x" in read().links
 
 
@@ -185,7 +185,7 @@ def test_markdown_nested_twenty_thousand_deep_is_read_in_time(text: str) -> None
     ],
 )
 def test_lists_nested_twenty_thousand_deep_are_read_in_time(body: bytes) -> None:
-    do_within(LONGEST_S / 5, lambda: sitemap.parse(body, URL))
+    do_within(LONGEST_S, lambda: sitemap.parse(body, URL))
 
 
 def test_malformed_pages_are_read_however_they_are_repeated(
@@ -194,15 +194,15 @@ def test_malformed_pages_are_read_however_they_are_repeated(
     files = sorted(shared_vector("html5lib_tree").glob("*.dat"))
     assert len(files) == 44
     for file in files:
-        body = filled(file.read_bytes(), MB // 4)
-        do_within(LONGEST_S / 5, partial(parse_page, body, URL, {}, WITH_WORDS))
+        body = filled(file.read_bytes(), MB // 16)
+        do_within(LONGEST_S / 4, partial(parse_page, body, URL, {}, WITH_WORDS))
 
 
 @given(st.binary(min_size=1, max_size=4), st.sampled_from(["utf-8", "big5", "gbk", "iso-2022-jp"]))
 @settings(max_examples=30, deadline=None)
 def test_bytes_that_mean_nothing_are_decoded_in_time(piece: bytes, charset: str) -> None:
-    body = filled(piece, MB)
-    do_within(LONGEST_S / 5, lambda: decode(body, charset))
+    body = filled(piece, MB // 4)
+    do_within(LONGEST_S / 4, lambda: decode(body, charset))
 
 
 # ---------------------------------------------------------------- robots.txt
@@ -272,26 +272,35 @@ LAUGHS = b'<!DOCTYPE a [<!ENTITY a "a">' + ENTITIES + b"]><urlset><loc>http://e/
     "body",
     [
         LAUGHS,
-        b"<!DOCTYPE a [" + b"".join(b'<!ENTITY e%d "x">' % n for n in range(250_000)),
-        b"<a " + b"".join(b"xmlns:a%d='x' " % n for n in range(250_000)) + b">",
-        b"".join(b"<a xmlns:a%d='x'>" % n for n in range(250_000)),
-        b"<a " + b"".join(b"a%d='x' " % n for n in range(400_000)) + b">",
+        b"<!DOCTYPE a [" + b"".join(b'<!ENTITY e%d "x">' % n for n in range(50_000)),
+        b"<a " + b"".join(b"xmlns:a%d='x' " % n for n in range(50_000)) + b">",
+        b"".join(b"<a xmlns:a%d='x'>" % n for n in range(50_000)),
+        b"<a " + b"".join(b"a%d='x' " % n for n in range(80_000)) + b">",
         b"<a>" + filled("&"),
         b"<a>" + filled("<![CDATA["),
         b"<a>" + filled("<b></c>"),
         b"<urlset><loc>" + filled("x"),
-        filled("<a>"),
         filled("<!--"),
         b"<urlset>" + filled(f"<loc>http://{ALL_CJK}/</loc>"),
         filled(f"http://{ALL_CJK}/\n"),
         filled("\t \n"),
         b"\xff\xfe" + filled(b"\0\xd8"),
-        gzip.compress(bytes(60 * MB)),
-        gzip.compress(filled("<a>", 60 * MB)),
     ],
 )
 def test_the_worst_sitemaps_are_read_in_time(body: bytes) -> None:
     do_within(LONGEST_S, lambda: sitemap.parse(body, URL))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        gzip.compress(bytes(60 * MB)),
+        gzip.compress(filled("<a>", 60 * MB)),
+        filled("<a>", 5 * MB),  # no deeper than 2 MB of it
+    ],
+)
+def test_sitemaps_that_are_large_when_unpacked_are_read_in_time(body: bytes) -> None:
+    do_within(5 * LONGEST_S, lambda: sitemap.parse(body, URL))
 
 
 def test_of_a_sitemap_with_too_many_urls_the_first_fifty_thousand_count() -> None:

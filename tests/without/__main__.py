@@ -25,7 +25,7 @@ from tests.without.needs import ROOMS, tests_without
 
 ROOT = Path(__file__).parents[2]
 _COPIED = ("minicrawl", "tests", "docs", "examples", "seeds", "data", "pyproject.toml", "README.md")
-_HELPS = 7
+_HELPS = 3
 
 
 def copy_without(rooms: Sequence[str], folder: Path) -> dict[str, str]:

@@ -7,12 +7,14 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-ROOMS = ("cluster", "dashboard", "demo", "lab", "ranks", "search", "text")
+ROOMS = ("audit", "cluster", "dashboard", "demo", "lab", "mcp", "ranks", "search", "text")
 WORDS = {
+    "audit": r"\"audit\"|minicrawl audit\b",
     "cluster": r"--cluster|\bnats\b|\"(?:node\"|cluster[\" ])",
     "dashboard": r"--dashboard|\"dashboard\"",
     "demo": r"--demo\b|\bdemo_web\b",
     "lab": r"\"lab\"|\blab (?:agree|convergence|eigenvector|figures|graphs|judge|order|windows)\b",
+    "mcp": r"\"mcp\"|minicrawl mcp\b",
     "ranks": r"\"(?:rank|compare|seed-set)\"|\b(?:rank|compare) [a-z]|seed-set",
     "text": r"\"--(?:main|markdown)\"|--with (?:main|markdown)",
     "search": r"\"(?:search|index)\"|--index\b|minicrawl (?:search|index)\b|\bindex --",
@@ -20,12 +22,14 @@ WORDS = {
 """What tests write to use a room from the command line."""
 
 NEEDED_BY = {
+    "audit": ("mcp",),
     "cluster": ("lab",),
-    "dashboard": ("cluster",),
+    "dashboard": ("cluster", "mcp"),
     "demo": ("cluster",),
     "lab": (),
+    "mcp": (),
     "ranks": ("lab",),
-    "search": ("ranks", "lab"),
+    "search": ("ranks", "lab", "mcp"),
     "text": (),
 }
 """The rooms that do not work without a room."""

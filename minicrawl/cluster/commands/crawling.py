@@ -19,7 +19,7 @@ import click
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.crawl_session import NotFetched
 from minicrawl.cli.output import show_json
-from minicrawl.cluster import overview as desired_config
+from minicrawl.cluster import overview as steering
 from minicrawl.cluster.commands.nodes import FOLDER, facts_of, folder_of
 from minicrawl.cluster.engine import (
     ClusterAccess,
@@ -35,7 +35,7 @@ from minicrawl.cluster.node.node import NodeConfig, default_node_name, run_node
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
 from minicrawl.cluster.servers import DEMO_SHARDS, DEMO_STORE, demo_cluster, save_demo_store
 from minicrawl.cluster.terms import settings_of_node, start_or_join, state_of, workers_of_node
-from minicrawl.config import Cluster, Loaded
+from minicrawl.config import Loaded, Settings
 from minicrawl.config.parts import BY_NAME
 from minicrawl.config.settings import Given
 from minicrawl.config.values import without_login
@@ -92,7 +92,7 @@ async def _crawled(run: ClusterRun, shown: ClusterDisplay) -> ClusterStatus:
         try:
             await asyncio.wait((watching, waiting, node), return_when=asyncio.FIRST_COMPLETED)
             if waiting.done():
-                shown.say("this node gives its shards up; interrupt again to end at once")
+                shown.say("handing over the shards of this node; interrupt again to stop now")
                 _let_signals_kill()
         finally:
             leaving.set()
@@ -119,7 +119,7 @@ def _next_commands(loaded: Loaded) -> str:
 def _how_to_go_on(run: ClusterRun) -> str:
     if run.loaded.settings.cluster.url == DEMO:
         return "the demo cluster is gone, and kept nothing"
-    return f"other nodes go on; join them again with: {run.resume}"
+    return f"other nodes continue; rejoin them with: {run.resume}"
 
 
 def _let_signals_kill() -> None:
@@ -141,9 +141,9 @@ class CrawlPlace(NamedTuple):
 @asynccontextmanager
 async def _cluster(run: ClusterRun, shown: ClusterDisplay) -> AsyncIterator[CrawlPlace]:
     """Yield access to the named cluster, or to one started for a demo."""
-    cluster = run.loaded.settings.cluster
-    if cluster.url != DEMO:
-        yield CrawlPlace(access_of(cluster), run.loaded, run.seeds, run.shards, is_demo=False)
+    settings = run.loaded.settings
+    if settings.cluster.url != DEMO:
+        yield CrawlPlace(access_of(settings), run.loaded, run.seeds, run.shards, is_demo=False)
         return
     async with demo_cluster(run.loaded, run.demo_pages, shown.say) as (access, loaded, seeds):
         shown.say(f"watch it with: {PROGRAM} cluster status --cluster {access.url}")
@@ -232,7 +232,7 @@ ClusterRequest = Callable[[ClusterEngine], Coroutine[Any, Any, T]]
 
 
 class LiveCluster:
-    """A followed cluster."""
+    """A cluster whose keys are followed in a thread, for questions at any time."""
 
     def __init__(self, access: ClusterAccess) -> None:
         try:
@@ -274,12 +274,12 @@ class LiveCluster:
 # as in the dashboard of a store.
 
 GATHERED_EVERY_S = 10.0
-_BEGIN = "a crawl of a cluster is begun with: minicrawl crawl SEEDS --cluster URL"
+_BEGIN = "start a crawl of a cluster with: minicrawl crawl SEEDS --cluster URL"
 _REQUESTS: dict[str, ClusterRequest[object]] = {
-    "pause": desired_config.pause,
-    "resume": desired_config.resume,
-    "stop": desired_config.stop,
-    "rebalance": desired_config.rebalance,
+    "pause": steering.pause,
+    "resume": steering.resume,
+    "stop": steering.stop,
+    "rebalance": steering.rebalance,
 }
 
 
@@ -351,16 +351,14 @@ def _request_of(wanted: Json) -> ClusterRequest[object]:
             raise UsageError("only the pages of a cluster can be set")
         pages = Given(values["pages"], "pages", " ").read_as(BY_NAME["pages"])
         assert pages is None or isinstance(pages, int)
-        return partial(desired_config.set_pages, pages=pages)
+        return partial(steering.set_pages, pages=pages)
     if verb == "workers":
         workers = wanted.get("workers")
         if not isinstance(workers, int):
             raise UsageError(f"{workers!r} workers: must be a number")
-        return partial(desired_config.set_workers, node=node, workers=workers)
+        return partial(steering.set_workers, node=node, workers=workers)
     if verb == "drain":
-        return partial(
-            desired_config.undrain if wanted.get("undo") else desired_config.drain, node=node
-        )
+        return partial(steering.undrain if wanted.get("undo") else steering.drain, node=node)
     raise UsageError(f"no such request: {verb}")
 
 
@@ -407,13 +405,9 @@ class GatheredStore:
         return kept.store
 
 
-#
-# `minicrawl dashboard --cluster`: all nodes of a cluster in the browser.
-
-
-def serve_cluster(cluster: Cluster, place: Place) -> None:
+def serve_cluster(settings: Settings, place: Place) -> None:
     """Serve the dashboard of a cluster until the process is stopped."""
-    folder = folder_of(cluster)
-    with closing(LiveCluster(access_of(cluster))) as live:
-        views = ClusterViews(without_login(cluster.url or ""), live, folder)
+    folder = folder_of(settings.cluster)
+    with closing(LiveCluster(access_of(settings))) as live:
+        views = ClusterViews(without_login(settings.cluster.url or ""), live, folder)
         serve_views(views, folder / "cluster", place, click.echo)

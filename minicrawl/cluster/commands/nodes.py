@@ -17,7 +17,7 @@ from minicrawl.cli import PROGRAM
 from minicrawl.cli.input_options import json_option, progress
 from minicrawl.cli.output import show_facts, show_json, show_list
 from minicrawl.cli.setting_options import CommandWithSettings, loaded_options, settings_options
-from minicrawl.cluster import overview as desired_config
+from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import ClusterEngine, access_of, opened
 from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.config import Cluster, Loaded, Settings
@@ -29,20 +29,18 @@ from minicrawl.opic.money import UNIT
 from minicrawl.wording import counted, rate, visible
 
 if TYPE_CHECKING:
-    from minicrawl.cluster.overview import NodeRow
-
-if TYPE_CHECKING:
     from minicrawl.cluster.gathering import Gathered
+    from minicrawl.cluster.overview import NodeRow
 
 
 T = TypeVar("T")
 
 
-def with_engine(cluster: Cluster, work: Callable[[ClusterEngine], Awaitable[T]]) -> T:
+def with_engine(settings: Settings, work: Callable[[ClusterEngine], Awaitable[T]]) -> T:
     """Run `work` with the engine of a cluster that has a crawl, and return its result."""
 
     async def run() -> T:
-        async with opened(access_of(cluster), makes=False) as engine:
+        async with opened(access_of(settings), makes=False) as engine:
             return await work(engine)
 
     return asyncio.run(run())
@@ -78,7 +76,7 @@ _NAME = re.compile("[A-Za-z0-9_-]{1,32}")
 )
 @loaded_options(
     *("politeness", "network", "access", "cluster"),
-    *("browser", "render-workers"),
+    *("browser", "render-workers", "warc"),
 )
 def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None) -> None:
     """Join this machine to a cluster.
@@ -88,7 +86,6 @@ def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None
     shorter --delay, --allow-private), are set here. A node that stops hands its shards over first;
     the shards of a killed node are taken over by the others.
     """
-    from minicrawl.cluster.engine import access_of
     from minicrawl.cluster.node.node import NodeConfig, default_node_name, run_node
     from minicrawl.cluster.terms import settings_of_node, workers_of_node
 
@@ -98,7 +95,7 @@ def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None
         most_shards=most_shards or 1 << 16,
         workers=workers_of_node(loaded),
     )
-    access, own = access_of(loaded.settings.cluster), settings_of_node(loaded)
+    access, own = access_of(loaded.settings), settings_of_node(loaded)
 
     async def run() -> None:
         stopped = asyncio.Event()
@@ -144,7 +141,7 @@ def _say(text: str) -> None:
     help="Distribute the shards evenly now, without NODE. Nodes also do this a few seconds after "
     "a node joins.",
 )
-@settings_options("cluster")
+@settings_options("cluster", "insecure")
 def set_(
     settings: Settings,
     node: str | None,
@@ -157,24 +154,24 @@ def set_(
     The command returns at once. Once a drained node holds no shard (`minicrawl cluster status`), it
     can be stopped without pausing the crawl.
     """
-    from minicrawl.cluster import overview as desired_config
+    from minicrawl.cluster import overview as steering
 
     if rebalance:
         if node is not None or workers is not None or drain is not None:
             raise UsageError("--rebalance is for all nodes: leave out NODE, --workers and --drain")
-        with_engine(settings.cluster, desired_config.rebalance)
-        click.echo("the shards are shared out evenly", err=True)
+        with_engine(settings, steering.rebalance)
+        click.echo("distributing the shards evenly", err=True)
         return
     if node is None or (workers is None and drain is None):
         raise UsageError("say which NODE, and --workers N, --drain or --no-drain; or --rebalance")
 
     async def change(engine: ClusterEngine) -> None:
         if workers is not None:
-            await desired_config.set_workers(engine, node, workers)
+            await steering.set_workers(engine, node, workers)
         if drain is not None:
-            await (desired_config.drain if drain else desired_config.undrain)(engine, node)
+            await (steering.drain if drain else steering.undrain)(engine, node)
 
-    with_engine(settings.cluster, change)
+    with_engine(settings, change)
     if workers is not None:
         click.echo(f"{node}: {workers} fetching processes for each shard", err=True)
     if drain is not None:
@@ -188,7 +185,7 @@ _HEADINGS = ("pages", "pages/s", "workers", "node", "state", "machine", "shards"
 
 @click.command(cls=CommandWithSettings)
 @json_option
-@settings_options("cluster")
+@settings_options("cluster", "insecure")
 def status(settings: Settings, as_json: bool) -> None:
     """Show the nodes of a cluster, their shards, and the progress of the crawl.
 
@@ -196,7 +193,7 @@ def status(settings: Settings, as_json: bool) -> None:
     """
     from minicrawl.cluster.overview import overview
 
-    found = with_engine(settings.cluster, overview)
+    found = with_engine(settings, overview)
     if as_json:
         show_json(found.as_json())
         return
@@ -214,7 +211,7 @@ def facts_of(found: "ClusterStatus") -> Iterator[tuple[str, str]]:
     yield "fetched", f"{found.fetched:,}{budget} pages{pace}"
     yield "waiting", f"{found.waiting:,} pages"
     yield "under way", f"{counted(found.batches, 'batch', 'batches')} of cash between shards"
-    yield "water level", f"{found.level:,.2f} units" if found.level else "none"
+    yield "cash threshold", f"{found.level:,.2f} units" if found.level else "none"
     nobody = f"; nobody holds {as_ranges(found.unheld)}" if found.unheld else ""
     yield "shards", f"{found.shards:,}{nobody}"
 
@@ -249,9 +246,9 @@ def cells_of(row: "NodeRow") -> list[str]:
 # `minicrawl control --cluster`: pause, resume or stop all nodes, or change the page budget.
 
 _REQUESTS: dict[Verb, Callable[[ClusterEngine], Awaitable[object]]] = {
-    Verb.PAUSE: desired_config.pause,
-    Verb.RESUME: desired_config.resume,
-    Verb.STOP: desired_config.stop,
+    Verb.PAUSE: steering.pause,
+    Verb.RESUME: steering.resume,
+    Verb.STOP: steering.stop,
 }
 _INSTEAD = {
     "workers": "minicrawl cluster set NODE --workers N changes those of a node",
@@ -260,14 +257,14 @@ _INSTEAD = {
 _OTHERWISE = "stop the crawl, then start it with another value"
 
 
-def steer(cluster: Cluster, action: str, request: ControlRequest, *, as_json: bool) -> None:
+def steer(settings: Settings, action: str, request: ControlRequest, *, as_json: bool) -> None:
     """Send the request, then show the cluster."""
 
     async def work(engine: ClusterEngine) -> ClusterStatus:
         await _do(engine, action, request)
         return await overview(engine)
 
-    found = with_engine(cluster, work)
+    found = with_engine(settings, work)
     if as_json:
         show_json(found.as_json())
     else:
@@ -280,7 +277,7 @@ async def _do(engine: ClusterEngine, action: str, request: ControlRequest) -> No
     elif action == "pages":
         pages = Given((request.values or {})["pages"], "pages", " ").read_as(BY_NAME["pages"])
         assert pages is None or isinstance(pages, int)
-        await desired_config.set_pages(engine, pages)
+        await steering.set_pages(engine, pages)
     elif request.verb is not Verb.SHOW:
         raise UsageError(f"control {action} --cluster: {_INSTEAD.get(action, _OTHERWISE)}")
 
@@ -294,7 +291,7 @@ _DIGEST_BYTES = 8
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("stores", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @json_option
-@settings_options("cluster")
+@settings_options("cluster", "insecure")
 def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bool) -> None:
     """Gather all shards of a crawl into one store, FILE.
 
@@ -311,7 +308,7 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
         else:
             from minicrawl.cluster.gathering import gather_cluster
 
-            made = with_engine(settings.cluster, lambda engine: gather_cluster(engine, file, tell))
+            made = with_engine(settings, lambda engine: gather_cluster(engine, file, tell))
     _tell_of_age(made)
     if as_json:
         show_json(made.as_json())
@@ -320,18 +317,18 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
 
 
 @contextmanager
-def store_of_cluster(cluster: Cluster, *, pages: bool) -> Iterator[Path]:
+def store_of_cluster(settings: Settings, *, pages: bool) -> Iterator[Path]:
     """Yield a store of the whole cluster, with or (faster) without kept pages.
 
     It exists until the context is left, even if a newer one is gathered meanwhile.
     """
     from minicrawl.cluster.gathering import kept_store
 
-    folder = folder_of(cluster)
+    folder = folder_of(settings.cluster)
     with ExitStack() as reading:
         with progress("gather") as tell:
             found = with_engine(
-                cluster,
+                settings,
                 lambda engine: kept_store(engine, folder, tell, pages=pages, reading=reading),
             )
         if (made := found.made) is not None:
@@ -356,8 +353,8 @@ def _tell_of_age(made: "Gathered") -> None:
         batches = counted(sum(one.batches for one in made.ahead), "batch", "batches")
         units = sum(one.atoms for one in made.ahead) / UNIT
         _warn(
-            f"the stores are of different moments: {batches} with {units:,.2f} units came to a "
-            "younger one, and an older one has not sent them yet; so much was taken from the pot"
+            f"the stores are from different moments: a newer one received {batches} with "
+            f"{units:,.2f} units that an older one has not sent yet; the pot paid for them"
         )
 
 

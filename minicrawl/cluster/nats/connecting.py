@@ -323,7 +323,8 @@ def _kept_out(errors: list[Exception], settings: NatsSettings) -> EngineError:
     if any(isinstance(error, NotEncrypted) for error in errors):
         return EngineError(
             f"{settings.shown} does not encrypt, so nothing was sent: give it certificates "
-            "(tls { cert_file, key_file }), or leave out tls://, NATS_CA and NATS_CERT"
+            "(tls { cert_file, key_file }); or leave out tls://, NATS_CA and NATS_CERT, and say "
+            "--insecure HOST if it is another machine"
         )
     for error in errors:
         if isinstance(error, ssl.SSLError):

@@ -51,6 +51,8 @@ class NatsSettings:
     """File with our certificate, if servers want one."""
     key: Path | None = None
     """File with the certificate's key, if it is in a file of its own."""
+    tls: bool = False
+    """True if the connection must be encrypted, whatever the URLs say."""
     replicas: int | None = None
     """Copies of each stream. By default 3, or 1 if there is a single server."""
     log_bytes: int | None = None
@@ -85,7 +87,7 @@ class NatsSettings:
     def wants_tls(self) -> bool:
         """True if the connection must be encrypted."""
         has_files = self.ca is not None or self.cert is not None
-        return has_files or any(url.startswith(("tls:", "wss:")) for url in self.urls)
+        return self.tls or has_files or any(url.startswith(("tls:", "wss:")) for url in self.urls)
 
 
 def without_password(url: str) -> str:
@@ -102,7 +104,7 @@ def _check(url: str) -> None:
     except ValueError:  # its text may contain the password
         is_fine = False
     if not is_fine:
-        raise UsageError(f"{shown!r} is no server: write nats://HOST:4222 or tls://HOST:4222")
+        raise UsageError(f"{shown!r} is not a server: write nats://HOST:4222 or tls://HOST:4222")
 
 
 # ================================================================ jetstream
@@ -299,9 +301,9 @@ class JetStreamClient:
         if self.client.is_closed:
             return EngineUnavailable(f"{self._shown}: the connection is closed")
         if isinstance(error, NoRespondersError):
-            why = "no server leads the stream: look whether most of them run, with JetStream on"
+            why = "no server leads the stream: check that most of them run, with JetStream on"
         else:
-            why = "no answer: look at the servers and the network"
+            why = "no answer: check the servers and the network"
         return EngineUnavailable(f"{self._shown}: {why} ({str(error) or subject})")
 
 
@@ -426,7 +428,7 @@ class Streams:
             if refusal.code != NOT_FOUND:
                 raise
             raise EngineError(
-                f"there is no crawl named {self._settings.name} on this cluster: "
+                f"no crawl named {self._settings.name} exists on this cluster: "
                 "minicrawl crawl SEEDS --cluster URL"
             ) from None
 

@@ -7,7 +7,7 @@ comes behind an unknown one. A log with many writers is judged by readers alone,
 accepts everything: servers before 2.10.5 count refused messages of a stream, lose the count in a
 restart, and then drop as many later messages (nats-server pull requests 4365 and 4777).
 
-One stream for all logs was refused. With a stream for each, sequence numbers are entry numbers,
+One stream for all logs was rejected. With a stream for each, sequence numbers are entry numbers,
 removing the first entries drops whole files, and the servers share the work of leading.
 """
 
@@ -400,6 +400,35 @@ async def _soon(changed: asyncio.Event) -> None:
 
 _CHUNK_BYTES = 1 << 17
 _ROLLUP = "sub"
+_UNIQUE = re.compile("[A-Za-z0-9]+")
+
+
+class _Description(NamedTuple):
+    """Checked description of an object; `nuid` is the last part of the subject of its chunks."""
+
+    name: str
+    nuid: str
+    size: int
+    chunks: int
+    digest: str
+
+    @classmethod
+    def read(cls, data: str) -> "_Description | None":
+        """Decode a description; None if the object was deleted. Raises EngineError."""
+        try:
+            found = json.loads(base64.b64decode(data))
+            if found.get("deleted"):
+                return None
+            described = cls(*(found[field] for field in cls._fields))
+            texts, numbers = (described[0], described[1], described[4]), described[2:4]
+            has_numbers = all(type(one) is int and one >= 0 for one in numbers)
+            has_texts = all(isinstance(one, str) for one in texts)
+            # A wildcard in place of the unique part would name the chunks of all objects.
+            if has_numbers and has_texts and _UNIQUE.fullmatch(described.nuid):
+                return described
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass
+        raise EngineError("the description of an object is damaged, or no minicrawl made it")
 
 
 class NatsObjects(NatsPart):
@@ -428,27 +457,28 @@ class NatsObjects(NatsPart):
             },
         )
         if before is not None:
-            await self._purge(self._chunks(before["nuid"]))
+            await self._purge(self._chunks(before.nuid))
 
     async def get_object(self, name: str, file: Path) -> None:
         """Write the object to `file`. Raises EngineError if it is absent or damaged."""
         described = await self._description(name)
         if described is None:
-            raise EngineError(f"there is no object {name}")
+            raise EngineError(f"object {name} does not exist")
         digest, size = sha256(), 0
         with file.open("wb") as written:
             async for piece in self._read(described):
-                await to_thread(written.write, piece)
                 digest.update(piece)
-                size += len(piece)
-        if size != described["size"] or _digest_text(digest.digest()) != described["digest"]:
+                if (size := size + len(piece)) > described.size:
+                    break
+                await to_thread(written.write, piece)
+        if size != described.size or _digest_text(digest.digest()) != described.digest:
             raise EngineError(f"the object {name} is damaged, or was replaced while it was read")
 
     async def delete_object(self, name: str) -> None:
         """Delete the object, if it exists."""
         if (described := await self._description(name)) is not None:
             await self._purge(self._subject(name))
-            await self._purge(self._chunks(described["nuid"]))
+            await self._purge(self._chunks(described.nuid))
 
     async def objects(self) -> list[str]:
         """Return the names of all objects."""
@@ -456,24 +486,23 @@ class NatsObjects(NatsPart):
         number = 0
         while (found := await self._next(number + 1, subject)) is not None:
             number = int(found["seq"])
-            names.append(json.loads(base64.b64decode(found["data"]))["name"])
+            with suppress(EngineError):  # whoever made it, nobody here asks for it
+                if (described := _Description.read(found.get("data", ""))) is not None:
+                    names.append(described.name)
         return sorted(names)
 
-    async def _read(self, described: dict[str, Any]) -> AsyncIterator[bytes]:
-        subject, number = self._chunks(described["nuid"]), 0
-        for _ in range(described["chunks"]):
+    async def _read(self, described: _Description) -> AsyncIterator[bytes]:
+        subject, number = self._chunks(described.nuid), 0
+        for _ in range(described.chunks):
             found = await self._next(number + 1, subject)
             if found is None:
                 return
             number = int(found["seq"])
-            yield base64.b64decode(found["data"])
+            yield base64.b64decode(found.get("data", ""))
 
-    async def _description(self, name: str) -> dict[str, Any] | None:
+    async def _description(self, name: str) -> _Description | None:
         found = await self._next(1, self._subject(name))
-        if found is None:
-            return None
-        described: dict[str, Any] = json.loads(base64.b64decode(found["data"]))
-        return None if described.get("deleted") else described
+        return None if found is None else _Description.read(found.get("data", ""))
 
     async def _describe(self, name: str, description: dict[str, Any]) -> None:
         content = json.dumps(description).encode()
@@ -524,7 +553,7 @@ def _digest_text(digest: bytes) -> str:
 # the shard, and does not know it, receives nothing more.
 #
 # A batch published twice arrives twice, and the receiver drops the second by its number.
-# Deduplication by the servers (`Nats-Msg-Id`) was refused: servers before 2.10.5 count duplicates
+# Deduplication by the servers (`Nats-Msg-Id`) was rejected: servers before 2.10.5 count duplicates
 # as refused messages, and lose later ones by it (see above).
 
 _AT_ONCE_BATCHES = 32

@@ -39,6 +39,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from minicrawl.cluster import terms as records
 from minicrawl.cluster.assignment import (
     ShardNeed,
     assignment,
@@ -125,6 +126,26 @@ class ClusterView:
     known_to: dict[str, float] = field(default_factory=dict)
     """Moment up to which everything said in a place is known, by place. Only listed places count.
     """
+
+    def hear(self, entry: KeyEntry, now: float) -> NodeRecord | bool:
+        """Take in the present value of a key. Raises RecordError.
+
+        Return a node's record if the key has one, and else whether the key was one of ours.
+        """
+        kind, _, name = entry.key.partition(".")
+        match f"{kind}.":
+            case records.NODE_PREFIX:
+                node = NodeRecord.unpack(entry.key, entry.value) if entry.value else None
+                self.hear_node(name, node, now)
+                return node or True
+            case records.LEASE_PREFIX if name.isdecimal():
+                lease = LeaseRecord.unpack(entry.key, entry.value) if entry.value else None
+                self.hear_lease(int(name), lease, entry.revision)
+            case records.DRAIN_PREFIX:
+                (self.drained.discard if entry.value is None else self.drained.add)(name)
+            case _:
+                return False
+        return True
 
     def hear_node(self, name: str, record: NodeRecord | None, now: float) -> None:
         """Take in a node's record; None if the node has left."""
@@ -409,8 +430,8 @@ class NodePresence:
     async def _own_revision(self) -> int | None:
         """Return the present revision of our record, which an unanswered write may have changed.
 
-        A revision that is not later than ours is an old one, whoever wrote it: a new leader may lag
-        behind.
+        A revision that is not later than ours is stale, no matter who wrote it: a new leader may
+        lag behind.
         """
         found = await self._engine.get(self._key)
         if found is None or found.value is None:

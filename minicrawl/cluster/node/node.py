@@ -77,7 +77,6 @@ from minicrawl.cluster.terms import (
     BeatRecord,
     CrawlActivity,
     DesiredValue,
-    LeaseRecord,
     NodeRecord,
     RecordError,
     StateRecord,
@@ -85,6 +84,7 @@ from minicrawl.cluster.terms import (
     effective_settings,
     wait_for_terms,
 )
+from minicrawl.crawl.progress import most_pages
 from minicrawl.errors import UsageError
 from minicrawl.version import __version__
 from minicrawl.wording import counted
@@ -137,10 +137,13 @@ class CrawlState:
         return f"{TOLD_PREFIX}{self.state.run}."
 
     def hear_terms(self, terms: TermsRecord) -> None:
-        """Take in the terms. Their budget may change while the crawl goes on."""
-        self.terms = terms
-        pages = terms.settings.get("pages")
-        self.budget = pages if isinstance(pages, int) else None
+        """Take in the terms. Their limits may change during the crawl."""
+        self.terms, self._limits = terms, terms.limits
+
+    @property
+    def budget(self) -> int | None:
+        """Limit of pages fetched by all shards in all runs."""
+        return most_pages(self._limits, self.state.fetched)
 
     def _hear_state(self, state: StateRecord, revision: int) -> None:
         if revision <= self._state_revision:
@@ -179,8 +182,14 @@ class CrawlState:
 
     @property
     def end(self) -> str:
-        """Reason why the crawl is over; empty if it goes on."""
-        if self.budget is not None and fetched_together(self.told) >= self.budget:
+        """Reason why the crawl is over; empty while it runs."""
+        told, limits = self.told.values(), self._limits
+        spent = (
+            (fetched_together(self.told), self.budget),
+            (max((facts.age_s for facts in told), default=0.0), limits.seconds),
+            (sum(facts.wire_bytes for facts in told), limits.body_bytes),
+        )
+        if any(limit is not None and number >= limit for number, limit in spent):
             return "budget spent"
         return "nothing left to fetch" if has_ended(self.told, self.shards) else ""
 
@@ -191,7 +200,7 @@ class CrawlState:
 
     async def change(self, doing: CrawlActivity, reason: str = "") -> None:
         """Announce a new state of the crawl."""
-        state = StateRecord(doing=doing, run=self.state.run, reason=reason)
+        state = replace(self.state, doing=doing, reason=reason)
         try:
             revision = await self._engine.update(STATE_KEY, state.pack(), self._state_revision)
         except (KeyTaken, EngineUnavailable):
@@ -324,22 +333,11 @@ class ClusterWatcher:
             self.knows_more.set()
 
     def _hear(self, entry: KeyEntry) -> None:
-        view, (kind, _, name) = self._view, entry.key.partition(".")
-        match f"{kind}.":
-            case records.NODE_PREFIX:
-                node = NodeRecord.unpack(entry.key, entry.value) if entry.value else None
-                view.hear_node(name, node, self._now())
-                if node is not None:
-                    self._hear_own(KEYS, name, node)
-            case records.LEASE_PREFIX if name.isdecimal():
-                lease = entry.value and LeaseRecord.unpack(entry.key, entry.value)
-                view.hear_lease(int(name), lease or None, entry.revision)
-            case records.DRAIN_PREFIX if entry.value is None:
-                view.drained.discard(name)
-            case records.DRAIN_PREFIX:
-                view.drained.add(name)
-            case _:
-                self._state.hear(entry)
+        heard = self._view.hear(entry, self._now())
+        if isinstance(heard, NodeRecord):
+            self._hear_own(KEYS, entry.key.removeprefix(records.NODE_PREFIX), heard)
+        elif not heard:
+            self._state.hear(entry)
 
     async def _separate_leaders(self) -> None:
         """Keep one server from leading both places, for ever.
@@ -381,6 +379,7 @@ class Node:
         self._rebalances = 0
         self._is_cut_off = False
         self._is_leaving = False
+        self._following: list[asyncio.Task[None]] = []
         self.hearing = ClusterWatcher(engine, parts.presence, parts.state, parts.view, tell, now)
 
     def leave(self) -> None:
@@ -390,11 +389,11 @@ class Node:
     async def run(self) -> None:
         """Run until told to leave and all shards are given up."""
         await self.parts.presence.begin()
-        following = [asyncio.create_task(job) for job in self.hearing.jobs()]
+        self._following = [asyncio.create_task(job) for job in self.hearing.jobs()]
         try:
             await self._work()
         finally:
-            await cancelled(following)
+            await cancelled(self._following)
 
     async def _work(self) -> None:
         leaves_at = None
@@ -424,7 +423,7 @@ class Node:
         pause_s = exchange_interval_s(0, state.shards, BEAT_S)
         self.hearing.knows_more.clear()
         knowing = asyncio.create_task(self.hearing.knows_more.wait())
-        until = {beating, knowing}
+        until = {beating, knowing, *self._following}
         while (left_s := ends_at - self._now()) > 0:
             pause = min(pause_s, left_s)
             done, _ = await asyncio.wait(until, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
@@ -433,8 +432,10 @@ class Node:
             if state.is_short(self._running()) and not self._is_cut_off:
                 await self._steer()
         knowing.cancel()
-        if beating.done():
-            beating.result()
+        for task in (beating, *self._following):
+            if task.done():  # a node that is deaf must not go on
+                task.result()
+                raise EngineError("this node does not hear the cluster any more: start it again")
 
     async def _beat_on(self) -> None:
         """Send signs of life, for ever."""
@@ -482,7 +483,7 @@ class Node:
         why = presence.refusal or f"the cluster has not answered for {HOLD_S:g} s"
         ends = "there is room" if presence.refusal else "it does"
         shards = counted(len(self.parts.held), "shard")
-        self._tell(f"{why}: {shards} of this node stand still until {ends}")
+        self._tell(f"{why}: {shards} of this node paused until {ends}")
 
     async def _come_back(self, away_s: float) -> None:
         """Read the leases again before anything continues, and drop lost shards."""
@@ -497,8 +498,8 @@ class Node:
         view.renew_all(self._now())
         lost = [one for one in held.numbers if not view.is_mine(one, *self.parts.presence.me)]
         await held.drop(lost)
-        why = "the cluster answers again" if self._is_cut_off else f"stood still for {away_s:.0f} s"
-        fenced = f"; fenced off from {_listed(lost)}, which other nodes have now" if lost else ""
+        why = "the cluster answers again" if self._is_cut_off else f"paused for {away_s:.0f} s"
+        fenced = f"; lost the lease on {_listed(lost)} to other nodes" if lost else ""
         self._tell(f"{why}{fenced}")
         self._is_cut_off = False
 
@@ -509,7 +510,7 @@ class Node:
         self._rebalances = parts.state.rebalances
         todo = plan(view, parts.presence.me, held.numbers - held.taking, now, at_once=at_once)
         if todo.lost:
-            self._tell(f"fenced off from {_listed(todo.lost)}, which other nodes have now")
+            self._tell(f"lost the lease on {_listed(todo.lost)} to other nodes")
             await held.drop(todo.lost)
         if self._is_leaving or parts.state.state.is_over:
             for shard in held.numbers:
@@ -526,7 +527,7 @@ class Node:
 
     async def _explain(self, shard: int, end: ShardEnd) -> None:
         if end.is_fenced:
-            self._tell(f"fenced off from shard {shard}: another node writes its log")
+            self._tell(f"lost the lease on shard {shard}: another node writes its log")
             await self.parts.held.drop([shard])
         elif end.has_no_room:
             self._hold_no_more_than_now(shard, end)

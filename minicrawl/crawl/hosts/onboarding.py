@@ -35,6 +35,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
+from functools import partial
 from weakref import WeakValueDictionary
 
 from minicrawl.config import Settings
@@ -45,10 +46,12 @@ from minicrawl.crawl.hosts.side_requests import (
     Introduce,
     SideRequests,
     SitemapQueue,
+    UsageFiles,
 )
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.outcome import describe_failure, strike_of, tries_of
 from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.trap_detector import SkipReason
 from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Request, Response, State
 from minicrawl.ports import Clock, PageFetcher, WebAccess
 from minicrawl.store.records import HostRow
@@ -154,7 +157,9 @@ class RobotsCache:
         """Keep the rules in memory, as long as there is room."""
         self._hosts[host].keep_rules(rules, until)
         self._patterns_in_all -= self._patterns.pop(host, 0)
-        patterns = len(rules.allowed) + len(rules.forbidden) + len(rules.sitemaps)
+        patterns = sum(
+            map(len, (rules.allowed, rules.forbidden, rules.sitemaps, rules.usage, rules.licences))
+        )
         if patterns >= _MANY_PATTERNS:
             self._patterns[host] = patterns
             self._patterns_in_all += patterns
@@ -280,20 +285,23 @@ class HostOnboarding:
         self._hosts, self._clock = side_requests.hosts, side_requests.clock
         self._robots = RobotsCache(settings, recorder, web_access, side_requests)
         self._back_off = BackOff(settings, recorder, self._hosts, self._clock)
-        self._files = HostFiles(recorder, web_access, side_requests, self.recall)
+        keeps = bool(recorder.keeping) and settings.storing.keeps_failures
+        self._files = HostFiles(recorder, web_access, side_requests, self.recall, keeps=keeps)
         self._sitemaps = SitemapQueue(settings, recorder, gate, self._files, self)
+        self._usage_files = UsageFiles(recorder, gate, self._files, self)
         self._learning = WeakValueDictionary[int, asyncio.Lock]()
 
     def is_known(self, host: int) -> bool:
         """Return whether pages of the host may be requested: its address and rules are known.
 
-        Its sitemaps were read as well.
+        Its sitemaps were read as well, and its files of usage preferences.
         """
         state = self._hosts[host]
         return (
             state.address is not None
             and state.has_current_rules(self._clock.today())
             and host not in self._sitemaps
+            and host not in self._usage_files
         )
 
     def recall(self, host: int) -> None:
@@ -306,13 +314,17 @@ class HostOnboarding:
             return
         rules = self._robots.recall(host)
         if rules is not None:
-            self._queue_sitemaps(host, rules)
+            self._queue_files(host, rules)
             self._hosts.spare(host, self._recorder.shard.others_asked_until)
 
-    def allow(self, host: int, url: str) -> bool:
-        """Return whether the known rules of the host allow this URL."""
-        rules = self._hosts[host].rules
-        return rules is not None and rules.allows(url)
+    def refusal(self, host: int, url: str) -> SkipReason | None:
+        """Return why the known rules of the host do not allow this URL; None if they do."""
+        rules, purpose = self._hosts[host].rules, self._settings.politeness.obey_usage
+        if rules is None or not rules.allows(url):
+            return SkipReason(State.ROBOTS)
+        if purpose is not None and (where := rules.denial(url, purpose)):
+            return SkipReason(State.ROBOTS, f"{where} denies {purpose}")
+        return None
 
     def strike(self, host: int, answer: FetchResult) -> bool:
         """Count a failure of the host's own against it. Return whether it is one."""
@@ -329,8 +341,10 @@ class HostOnboarding:
         return False
 
     async def learn(self, host: int, tell: Listener, introduce: Introduce) -> None:
-        """Request one file: robots.txt, or after it a sitemap."""
-        if host in self._sitemaps:
+        """Request one file: robots.txt, or after it one of preferences, or a sitemap."""
+        if host in self._usage_files:
+            await self._read_usage(host, tell)
+        elif host in self._sitemaps:
             await self._sitemaps.read_next(host, tell, introduce)
         else:
             await self._learn_rules(host, tell)
@@ -346,7 +360,7 @@ class HostOnboarding:
         in_scope: bool = False,
         through: PageFetcher | None = None,
     ) -> FetchResult | State | None:
-        """Request a URL that is no page of the crawl.
+        """Request a URL that is not a page of the crawl.
 
         It passes the checks of a page: `--deny`, the state of its host, robots.txt (for documents),
         the delays of the host and of its address, the pace of the crawl; with `in_scope`, also the
@@ -366,7 +380,7 @@ class HostOnboarding:
             rules = await self.rules_for(url, tell)
             if rules is None:
                 return self._hosts[host].trouble_at(self._clock.now())
-            if not rules.allows(url):
+            if self.refusal(host, url) is not None:
                 return State.ROBOTS
         fetched = await self._files.resource(request, through)
         if not self.strike(host, fetched):
@@ -374,10 +388,16 @@ class HostOnboarding:
         return fetched
 
     async def ask_in_time(
-        self, request: Request, tell: Listener, through: PageFetcher | None = None
+        self,
+        request: Request,
+        tell: Listener,
+        through: PageFetcher | None = None,
+        *,
+        in_scope: bool = False,
     ) -> FetchResult | State:
         """Request a URL as `ask` does, and again after each pause of its host, until it is down."""
-        while (found := await self.ask(request, tell, through=through)) is None:
+        ask = partial(self.ask, request, tell, in_scope=in_scope, through=through)
+        while (found := await ask()) is None:
             await self.side_requests.wait_until_ready(self._recorder.host_at(origin(request.url)))
         return found
 
@@ -424,7 +444,7 @@ class HostOnboarding:
             elif state.has_long_stored_rules:
                 rules = await self._robots.recall_long(host)
                 if rules is not None:
-                    self._queue_sitemaps(host, rules)
+                    self._queue_files(host, rules)
             else:
                 self.recall(host)
                 if not state.has_current_rules(self._clock.today()):
@@ -443,17 +463,34 @@ class HostOnboarding:
         decision = decision_for(result, state.rules or FORBID_ALL)
         rules = decision.rules
         self._note_limits(host, rules, answer, tell)
-        if state.rules is None:
-            self._queue_sitemaps(host, rules)
+        is_first = state.rules is None
         self._robots.keep(host, rules, self._clock.today() + decision.valid_s)
         state.pause_until(self._clock.now() + state.delay_s(self._hosts.politeness))
         trouble = None if isinstance(result, Rules) else f"robots.txt: {describe_failure(result)}"
         self._back_off.store(host, trouble=trouble if decision.has_no_answer else None)
+        if is_first:
+            self._queue_files(host, rules)
+        elif not decision.has_no_answer:
+            self._queue_usage(host, rules)
 
-    def _queue_sitemaps(self, host: int, rules: Rules) -> None:
-        """Queue all named sitemaps: the number that an earlier run has read is not stored."""
+    def _queue_files(self, host: int, rules: Rules) -> None:
+        """Queue all named files: the number that an earlier run has read is not stored."""
         if self._settings.scope.sitemaps:
             self._sitemaps.add(host, rules.sitemaps)
+        self._queue_usage(host, rules)
+
+    def _queue_usage(self, host: int, rules: Rules) -> None:
+        if self._settings.politeness.obey_usage is not None:
+            self._usage_files.add(host, rules)
+
+    async def _read_usage(self, host: int, tell: Listener) -> None:
+        """Read a file of preferences, and add to the rules of the host what it states."""
+        found = await self._usage_files.read_next(host, tell)
+        self.recall(host)
+        state = self._hosts[host]
+        if found and state.rules is not None:
+            self._robots.keep(host, state.rules.with_usage(found), state.rules_until)
+            self._back_off.store(host)
 
     def _note_limits(
         self, host: int, rules: Rules, answer: Response | Failed | Refused, tell: Listener

@@ -41,7 +41,7 @@ from typing import Protocol
 
 from minicrawl.config import Politeness
 from minicrawl.config.values import hours_of, rates_of
-from minicrawl.model import FetchResult, Response
+from minicrawl.model import FetchResult, Refused, Response
 from minicrawl.ports import Clock
 
 Rank = tuple[float, float, bool]
@@ -99,14 +99,14 @@ class _Address:
     waiting: set[int] = field(default_factory=set)
     queue: list[tuple[Rank, int, int]] = field(default_factory=list)  # heap of waiting hosts
     has_alarm: bool = False
-    let_in: int | None = None  # admitted host, which finds room alone
-    one_by_one: int = 0  # number admitted one by one since all were
+    admitted: int | None = None  # host that finds room alone until `alone_until`
+    one_by_one: int = 0  # hosts admitted one by one since all were admitted at once
     alone_until: float = 0.0
 
     def is_open_to(self, host: int, now: float) -> bool:
         """Return whether no other host precedes this one."""
         if now < self.alone_until:
-            return host == self.let_in
+            return host == self.admitted
         return not (self.delay_s and self.waiting)
 
     def wait(self, host: int, rank: Rank, number: int) -> None:
@@ -127,7 +127,7 @@ class _Address:
             self.one_by_one = 0
             return self.release(len(self.queue))
         hosts = self.release(1)
-        for self.let_in in hosts:
+        for self.admitted in hosts:
             self.one_by_one += 1
             self.alone_until = now + self.delay_s * _ALONE
         return hosts
@@ -152,6 +152,7 @@ class AddressPacing:
         """Change the delays, also for addresses contacted already."""
         self._delay_s = delay_s
         for name, address in self._addresses.items():
+            # As if the new delay had followed the last request already.
             former = address.delay_s
             address.delay_s, address.most = self._limits(name)
             address.free_at += address.delay_s - former
@@ -285,31 +286,60 @@ class AddressPacing:
 # follows it, so the average holds, and transfers under way are not slowed. A pause is not made up
 # for later. No request begins outside the hours of the local day. The user may change the pace
 # while the crawl runs: the next request waits for the time that the new rate allows. Nothing of
-# this is stored: a resumed run has the pace from its first request on.
+# this is stored: a resumed run has the pace from its first request on. Of several crawls with one
+# pace each has a share of its rates, and no share before the others have agreed.
 
 LOOK_AGAIN_S = 60.0
 """Time between looks at the local time, which may jump, while the crawl waits for its hours."""
+LACK_S = 1.0
+"""Time between looks at our share of the pace, while other crawls have all of it."""
+CRAWL = "crawl"
+"""Name under which several crawls share one pace, as they share an address."""
 _DAY_MIN, _HOUR_MIN, _MIN_S = 24 * 60, 60, 60
 
 
 class CrawlPace:
     """Decides when the next request of the crawl may begin."""
 
-    def __init__(self, politeness: Politeness, clock: Clock) -> None:
+    def __init__(self, politeness: Politeness, clock: Clock, shards: int = 1) -> None:
+        """Take an even share of the rates, one of `shards`, until `shares` tells another one."""
         self._clock = clock
         self._rates = rates_of(politeness.max_rate)
         self._hours = hours_of(politeness.hours)
+        self._share = 1 / shards
         self._free_at = 0.0
         self._replaced = asyncio.Event()
+        self.used_at = -inf
+        """Start of the last request."""
+        self.shares: AddressShares | None = None
 
     @classmethod
-    def of(cls, politeness: Politeness, clock: Clock) -> CrawlPace | None:
+    def of(cls, politeness: Politeness, clock: Clock, shards: int = 1) -> CrawlPace | None:
         """Return the pace that the settings ask for, or None."""
         is_limited = politeness.max_rate is not None or politeness.hours is not None
-        return cls(politeness, clock) if is_limited else None
+        return cls(politeness, clock, shards) if is_limited else None
+
+    @property
+    def has_rates(self) -> bool:
+        """True if requests or bytes per second are limited."""
+        return bool(self._rates.requests or self._rates.bytes)
+
+    def take_share(self, share: float, now: float) -> None:
+        """Use this share of the rates. If we had none, our time between requests begins now."""
+        former, self._share = self._share, share
+        if not (self._rates.requests and share):
+            return
+        pause_s = 1 / (self._rates.requests * share)
+        if former:
+            self._free_at += pause_s - 1 / (self._rates.requests * former)
+        else:
+            self._free_at = max(self._free_at, now + pause_s)
 
     def wait_s(self, now: float) -> float:
         """Return the time until a request may begin, or 0."""
+        if not self._share and self.shares is not None:
+            self.shares.want(CRAWL)
+            return LACK_S
         return max(self._free_at - now, min(self.closed_s(), LOOK_AGAIN_S), 0.0)
 
     def closed_s(self) -> float:
@@ -327,13 +357,16 @@ class CrawlPace:
 
     def begin(self, now: float) -> None:
         """Note the start of a request."""
-        if self._rates.requests:
-            self._free_at = max(self._free_at, now) + 1 / self._rates.requests
+        self.used_at = now
+        if self._rates.requests and self._share:
+            pause_s = 1 / (self._rates.requests * self._share)
+            self._free_at = max(self._free_at, now) + pause_s
 
     def receive(self, fetched: FetchResult, now: float) -> None:
         """Note a response."""
-        if self._rates.bytes and isinstance(fetched, Response):
-            self._free_at = max(self._free_at, now) + fetched.wire_bytes / self._rates.bytes
+        if self._rates.bytes and self._share and isinstance(fetched, Response | Refused):
+            pause_s = fetched.wire_bytes / (self._rates.bytes * self._share)
+            self._free_at = max(self._free_at, now) + pause_s
 
     async def wait(self) -> None:
         """Wait until a request may begin, or another pace applies."""
@@ -378,8 +411,11 @@ def closed_s(hours: tuple[int, int], hour: int, minute: int, second: int) -> flo
 # stranger   host that no page has come from
 
 SLOW_S = 2.0
-MOST_WAITING = 2
-"""Limit of strangers and pages that wait to be parsed, per slot."""
+MOST_WAITING = 8
+"""Limit of strangers and pages that wait to be parsed, per slot.
+
+With 2, 64 hosts with large sitemaps kept 17 of 20 others from their first page for seconds.
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -394,7 +430,7 @@ class RequestSlot:
 
 
 class RequestSlots:
-    """CompactHashMap that are taken; `resume` is called with a host that waited for one."""
+    """Slots of the requests under way. `resume` is called with a host that waited for a slot."""
 
     def __init__(
         self,
@@ -538,6 +574,7 @@ class FairLock:
         before_s = self._costs_s.pop(host, None)
         self._strangers_s += cost_s if before_s is None else 0.0
         self._costs_s[host] = (before_s or 0.0) + cost_s
+        # The host charged longest ago counts as a stranger from now on.
         if len(self._costs_s) > _MOST_CHARGED:
             self._costs_s.popitem(last=False)
 

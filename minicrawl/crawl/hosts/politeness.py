@@ -95,7 +95,7 @@ class NameState:
 
     name: str
     free_at: float = 0.0  # end of the delay after the last request
-    fair_at: float = 0.0  # end of the delay for the costs of the host
+    fair_at: float = 0.0  # end of the delay for the processor time that the host has cost
     in_use: int = 0  # requests under way
     being_read: int = 0  # large bodies; each counts as a request, so that few are in memory
     to_render: int = 0  # pages that wait for a browser; no page is requested meanwhile
@@ -276,6 +276,7 @@ class FairShare:
             self._means.popitem(last=False)
         if now - self._updated_at >= _UPDATE_EVERY_S:
             self._update_free_cost(now)
+        # The mean before this request decides, so that a single large page is free.
         if before_s <= self._free_s:
             return 0.0
         return self._pause_s(host, cost_s - self._free_s, now)
@@ -285,6 +286,7 @@ class FairShare:
         return self._pause_s(host, cost_s - self._free_s * UNASKED, now)
 
     def _pause_s(self, host: str, excess_s: float, now: float) -> float:
+        # With one host there is nobody to be fair to.
         if excess_s <= 0 or len(self._means) == (host in self._means):
             return 0.0
         self._expensive[host] = now
@@ -361,6 +363,8 @@ class HostTable(dict[int, HostState]):
         self._wakes: list[tuple[float, int]] = []  # heap: end of each host's delay
         self._side_requests: defaultdict[int, deque[Callable[[], None]]] = defaultdict(deque)
         self.pace: CrawlPace | None = None  # of the whole crawl, if limited
+        self.charges_costs = True
+        """False if processor time, which varies, must not affect the order."""
         self.shards = 1
         """Number of crawls that may request the same addresses."""
 
@@ -374,12 +378,12 @@ class HostTable(dict[int, HostState]):
     # ------------------------------------------------------------ conditions of a request
 
     def may_be_asked(self, host: int, now: float) -> bool:
-        """Return whether its delays and pauses are over, and it takes one more request."""
+        """Return whether the host's delays and pauses are over and it takes one more request."""
         state = self[host]
         return state.ready_at <= now and state.shared.takes_more(self.politeness.per_host)
 
     def has_room(self, host: int, now: float) -> bool:
-        """Return whether its address takes one more request."""
+        """Return whether the host's address takes one more request."""
         address = self[host].address
         return address is None or self.addresses.has_room(address, host, now)
 
@@ -400,7 +404,7 @@ class HostTable(dict[int, HostState]):
             self.resume_when_ready(host, now)
 
     def spare(self, host: int, now: float) -> None:
-        """Start its delay now: another process may have contacted it just before."""
+        """Start the host's delay now: another process may have contacted it just before."""
         state = self[host]
         state.shared.delay_until(now + state.delay_s(self.politeness))
 
@@ -433,6 +437,8 @@ class HostTable(dict[int, HostState]):
 
     def charge(self, host: int, cost_s: float, now: float, *, was_asked: bool = True) -> None:
         """Charge the processor time of a request, or of a page settled without one."""
+        if not self.charges_costs:
+            return
         if was_asked:
             self._cost_delays.charge(self[host].shared, cost_s, now)
         elif cost_s > FREE_UNASKED_S:
@@ -441,7 +447,7 @@ class HostTable(dict[int, HostState]):
     # ------------------------------------------------------------ waiting hosts
 
     def wait_for_room(self, host: int, now: float, rank: Rank = FIRST) -> None:
-        """Enqueue it at its address, which has no room. It is resumed when it is the next one."""
+        """Enqueue the host at its address, which has no room; it is resumed when it is next."""
         address = self[host].address
         if address is not None:
             self.addresses.wait(address, host, rank, now)
@@ -540,7 +546,8 @@ def hosts_of(
     politeness, targets = settings.politeness, resolve_targets(settings)
     hosts = HostTable(politeness, resume, name_of, address_delay(politeness, targets, shards))
     hosts.shards = shards
-    hosts.pace = CrawlPace.of(politeness, clock)
+    hosts.pace = CrawlPace.of(politeness, clock, shards)
+    hosts.charges_costs = not settings.order.deterministic
     return hosts
 
 

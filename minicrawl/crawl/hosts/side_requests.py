@@ -1,4 +1,4 @@
-"""Side requests: requests for files that are no pages, each at a time that suits its host.
+"""Side requests: requests for files that are not pages, each at a time that suits its host.
 
 Laws: a host is contacted no sooner, and by no more requests at once, than its delays and limits
 allow, whatever the request is for. A robots.txt that redirects to another host, or a sitemap there,
@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, TypeVar
 
+from minicrawl.archive.record import pack_any, record_of
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.hosts.politeness import HostTable
@@ -25,6 +26,7 @@ from minicrawl.model import (
     Failed,
     FailureKind,
     FetchResult,
+    KeptAnswer,
     Moved,
     Originals,
     Refused,
@@ -39,6 +41,7 @@ from minicrawl.web.robots import MOST_ROBOTS_BYTES, Rules
 from minicrawl.web.sitemaps import MAX_BYTES, Sitemap
 from minicrawl.web.urls import canonical, origin
 from minicrawl.web.urls import host as name_of
+from minicrawl.web.usage import MOST_BYTES, TDMREP_PATH, UsageRule, rsl_rules, tdmrep_rules
 from minicrawl.wording import counted
 
 T = TypeVar("T")
@@ -63,6 +66,11 @@ class SideRequests:
         """
         few = self.hosts.politeness.concurrency // 4
         return len(self._waiting) + max(self._reading - few, 0)
+
+    @property
+    def waiting(self) -> int:
+        """Number of turns that wait for a host."""
+        return len(self._waiting)
 
     @property
     def waiting_to_be_read(self) -> int:
@@ -150,15 +158,21 @@ MOST_REDIRECTS = 5
 
 
 class HostFiles:
-    """Requests robots.txt and sitemaps; `recall` loads the stored delay of a host."""
+    """Requests robots.txt and sitemaps; `recall` loads the stored delay of a host.
 
-    def __init__(
+    With `keeps`, their responses are kept like those of pages, failures included.
+    """
+
+    def __init__(  # the last argument is keyword-only
         self,
         recorder: Recorder,
         web_access: WebAccess,
         side_requests: SideRequests,
         recall: Callable[[int], None],
+        *,
+        keeps: bool = False,
     ) -> None:
+        self._keeps = keeps
         self._recorder, self._web_access, self._recall = recorder, web_access, recall
         self._side_requests = side_requests
         self._hosts, self._clock = side_requests.hosts, side_requests.clock
@@ -189,10 +203,22 @@ class HostFiles:
         self._hosts.charge(host, response.cost_s + cost_s, self._clock.now())
         return rules
 
+    async def usage_file(self, url: str) -> FetchResult:
+        """Fetch a file that states usage preferences."""
+        return await self._robots_file(url, MOST_BYTES)
+
     async def sitemap(self, url: str, max_bytes: int) -> Visit:
         """Fetch a sitemap. The visit knows how to parse it."""
-        request = Request(url=url, want=Want.SITEMAP, max_bytes=max_bytes)
-        return await self._ask(url, lambda: self._web_access.visit(request))
+        request = Request(
+            url=url, want=Want.SITEMAP, max_bytes=max_bytes, keeps_failures=self._keeps
+        )
+        visit = await self._ask(url, lambda: self._web_access.visit(request))
+        self._keep(url, record_of(url, visit.fetched))
+        return visit
+
+    def _keep(self, url: str, record: bytes | None) -> None:
+        if record and self._keeps:
+            self._recorder.keep(None, KeptAnswer(record, self._clock.today(), url))
 
     async def resource(self, request: Request, through: PageFetcher | None = None) -> FetchResult:
         """Fetch a part or a link target of a page, with this fetcher or another one."""
@@ -214,13 +240,17 @@ class HostFiles:
     def _robots_url(self, host: int) -> str:
         return f"{self._recorder.frontier.urls.origins[host]}/robots.txt"
 
-    async def _robots_file(self, url: str) -> Response | Moved | Failed | Refused:
-        request = Request(url=url, want=Want.TEXT, max_bytes=MOST_ROBOTS_BYTES)
+    async def _robots_file(
+        self, url: str, max_bytes: int = MOST_ROBOTS_BYTES
+    ) -> Response | Moved | Failed | Refused:
+        request = Request(url=url, want=Want.TEXT, max_bytes=max_bytes, keeps_failures=self._keeps)
 
         async def fetch() -> Visit:
             return Visit(await self._web_access.fetch(request))
 
         fetched = (await self._ask(url, fetch)).fetched
+        if self._keeps:
+            self._keep(url, pack_any(url, fetched))
         if isinstance(fetched, Unchanged):
             raise TypeError(f"{url}: 304 Not Modified for an unconditional request")
         return fetched
@@ -437,3 +467,72 @@ def _limit(answer: Response, listed: Sitemap) -> str:
     if answer.cut is not None:
         return f"only {answer.wire_bytes:,} bytes of the sitemap arrived ({answer.cut})"
     return listed.limit
+
+
+# ================================================================ usage files
+#
+# Files that state what the pages of a host may be used for: its tdmrep.json, and the files of RSL
+# that its robots.txt names. With --obey-usage they are read before the pages of the host.
+#
+# Laws: such a file passes the checks of a sitemap, but for the scope. One that fails or is missing
+# states nothing. A redirect counts as one file more, and no host has more than `_MOST_FILES`.
+
+_MOST_FILES = 10
+
+
+class UsageFiles:
+    """Waiting files of preferences, by the hosts whose pages they are about."""
+
+    def __init__(
+        self, recorder: Recorder, gate: ScopeGate, files: HostFiles, robots: HostRules
+    ) -> None:
+        self._recorder, self._gate, self._files, self._robots = recorder, gate, files, robots
+        self._waiting: dict[int, deque[str]] = {}
+        self._asked: dict[int, int] = {}
+
+    def __contains__(self, host: int) -> bool:
+        return host in self._waiting
+
+    def add(self, host: int, rules: Rules) -> None:
+        """Add the files of a host with these rules."""
+        base = self._recorder.frontier.urls.origins[host]
+        found = (canonical(one, f"{base}/") for one in (TDMREP_PATH, *rules.licences))
+        self._waiting[host] = deque(filter(None, found))
+
+    async def read_next(self, host: int, tell: Listener) -> list[UsageRule]:
+        """Read the next file of a host, and return what it states."""
+        waiting = self._waiting[host]
+        url = waiting.popleft()
+        try:
+            return await self._read(host, url, waiting, tell)
+        finally:
+            if not waiting or self._asked.get(host, 0) >= _MOST_FILES:
+                del self._waiting[host]
+                self._asked.pop(host, None)
+
+    async def _read(
+        self, host: int, url: str, waiting: deque[str], tell: Listener
+    ) -> list[UsageRule]:
+        if not await self._may_be_asked(url, tell):
+            tell(Noted(text=f"{url} is not read: its host forbids it, or is another shard's"))
+            return []
+        self._asked[host] = self._asked.get(host, 0) + 1
+        answer = await self._files.usage_file(url)
+        self._robots.judge(url, answer)
+        if isinstance(answer, Moved) and (target := canonical(answer.target, url)) is not None:
+            waiting.appendleft(target)
+        if not isinstance(answer, Response):
+            return []
+        if answer.cut is not None:
+            tell(Noted(text=f"{url} was read in part only: {answer.cut}"))
+        text = answer.body.decode("utf-8", "replace")
+        if text.lstrip("\ufeff \t\r\n").startswith("<"):
+            return rsl_rules(text, f"{self._recorder.frontier.urls.origins[host]}/")
+        return tdmrep_rules(text.lstrip("\ufeff"))
+
+    async def _may_be_asked(self, url: str, tell: Listener) -> bool:
+        is_refused = self._gate.refusal_of_part(url, in_scope=False) is not None
+        if is_refused or not self._recorder.shard.is_own(url) or self._robots.is_down(url):
+            return False
+        rules = await self._robots.rules_for(url, tell)
+        return rules is not None and rules.allows(url)

@@ -18,7 +18,7 @@ of its own, and the page has an image.
     crawl   passes the request through the gate of `resources`: --deny, robots.txt and the delay of
             b.example; a preflight, as the script set a header; no cookies, no logins
     crawl   answers Resource(1, 200, "application/json", ...), or status 0 if anything refused it
-    worker  fulfils the route, and the script goes on. Its clock runs again
+    worker  fulfils the route, and the script continues. Its clock runs again
 
 What gets past playwright fails at the second wall, and what knows an address at the third. The test
 `test_a_browser_asks_for_nothing_by_itself` puts a listener in the place of the proxy.
@@ -300,6 +300,8 @@ class BrowserPage:
         await context.add_init_script(BEFORE_SCRIPTS)
         await context.route("**/*", self._route)
         await context.route_web_socket("**/*", lambda one: one.close())
+        # Dialogs are removed from windows before scripts run (`BEFORE_SCRIPTS`). The dialog that
+        # asks whether to leave a page is not a function, and would stop it until someone answers.
         shown.on("dialog", lambda one: asyncio.ensure_future(_dismiss(one)))
         shown.on("popup", lambda one: asyncio.ensure_future(_close(one)))
         shown.on("crash", lambda _: self._leave(PageEnded(_CRASHED, may_pass=True)))
@@ -333,11 +335,13 @@ class BrowserPage:
         session = await shown.context.new_cdp_session(shown)
         expired = asyncio.Event()
         session.on("Emulation.virtualTimeBudgetExpired", lambda _: expired.set())
-        url = page.request.spelled or page.request.url
+        url = page.request.request_url or page.request.url
         await shown.goto(url, wait_until="commit", timeout=0)
         for turn, budget in enumerate(_BUDGETS_MS):
             before = self._asked
             expired.clear()
+            # Virtual time, instead of waiting for a quiet network: idle time is skipped, so a timer
+            # of five seconds costs nothing, and a slow server does not use up the time of the page.
             policy = {"policy": "pauseIfNetworkFetchesPending", "budget": budget}
             starvation = {"maxVirtualTimeTaskStarvationCount": _STARVATION}
             await session.send("Emulation.setVirtualTimePolicy", policy | starvation)
@@ -357,6 +361,8 @@ class BrowserPage:
         while busy_s < limit_s and waited_s < _WAITING * limit_s:
             await asyncio.sleep(_LOOK_EVERY_S)
             now = monotonic()
+            # Waiting for servers has a limit of its own: the delays of polite requests are not the
+            # page's fault.
             if self._pending:
                 waited_s += now - last
             else:
@@ -400,7 +406,10 @@ class BrowserPage:
 
     async def _navigate(self, route: Route, request: Request) -> None:
         """Serve the document itself, and once more on a reload; another URL is a redirect."""
-        url = self._page.request.spelled or self._page.request.url
+        url = self._page.request.request_url or self._page.request.url
+        # The document is served from the response that the crawl has, so that the server is asked
+        # once. A page that reloads itself gets it again once, as some do so after setting a cookie;
+        # then it would reload forever.
         is_itself = request.url.partition("#")[0] == url
         if request.frame is not self._main or (is_itself and self._documents > _RELOADS):
             await route.abort()
@@ -579,7 +588,7 @@ class RenderWorker:
         parsed = parsed_dom(body, page, read, self._config.parse_options)
         record = b""
         if self._packer is not None and body:
-            record = self._packer.pack(request, response._replace(body=body))
+            record = self._packer.pack_rendered(request, response._replace(body=body))
         return Rendered(parsed, body, 0.0, record)
 
 

@@ -47,7 +47,7 @@ class RenderConfig:
 
 
 class Started(NamedTuple):
-    """The browser was started."""
+    """The browser runs."""
 
     version: str
 

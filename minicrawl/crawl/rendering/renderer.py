@@ -230,7 +230,7 @@ def config_of(settings: Settings, browser: str, folder: Path, archive: Path | No
         max_memory=rendering.max_memory,
         max_body_bytes=settings.network.max_body_bytes,
         parse_options=WorkerConfig.of(settings).parse_options,
-        archive=archive if storing.warc is None else None,
+        archive=archive,
         only_text=storing.keep == "text",
     )
 
@@ -359,11 +359,13 @@ class PageRenderer:
         async with AsyncExitStack() as held:
             with self._set_aside(turn.host, len(fetched.body)):
                 browser = await held.enter_async_context(self._pool.free_for(name))
+            # Asked again, since the wait may have been long and other pages of the host were
+            # rendered meanwhile.
             if not self._is_worth(name, parsed):  # learned from the host's last page
                 return fetched, parsed
             request = Request(
                 url=turn.lease.url,
-                spelled=turn.spelling,
+                request_url=turn.request_url,
                 suspicious=self._parts.traps.suspicious(turn.host),
                 dictionary=self._context.recorder.dictionary,
             )
@@ -389,11 +391,15 @@ class PageRenderer:
         )
         if before.links and not after.links and after.refresh is None:
             return page  # the scripts only removed links: something they requested failed
-        record = found.record or page.fetched.record
-        return page.fetched._replace(body=found.body, record=record), after
+        fetched = page.fetched._replace(body=found.body)
+        if self._context.settings.storing.keep == "text":
+            return fetched._replace(record=found.record or fetched.record), after
+        return fetched._replace(rendered=found.record), after
 
     def _not_rendered(self, url: str, host: str, page: Unrendered, found: NotRendered) -> Read:
         """Fail the page, if another try may help; otherwise use it without its scripts."""
+        # Only once: a page that crashes every browser would otherwise be tried until its retries
+        # end, at the cost of a browser each time.
         if found.may_pass and url not in self._suspects:
             self._suspects[url] = None
             while len(self._suspects) > _MOST_SUSPECTS:

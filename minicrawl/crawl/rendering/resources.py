@@ -193,10 +193,13 @@ class PageResources:
         key = url, is_own, wanted.is_document
         if (kept := self._cache.get(key, self._context.clock.now())) is not None:
             return kept
+        # Data may differ from request to request, so two that overlap are not joined; scripts are.
         if wanted.is_document:
             return await self._ask(url, wanted)
-        if (same := self._under_way.get(key)) is not None:
-            return await asyncio.shield(same)
+        while (same := self._under_way.get(key)) is not None:
+            await asyncio.wait((same,))
+            if not same.cancelled():  # else the page that asked first was given up
+                return same.result()
         task = asyncio.create_task(self._ask(url, wanted))
         self._under_way[key] = task
         task.add_done_callback(lambda _: self._under_way.pop(key))
@@ -230,6 +233,8 @@ class PageResources:
         key, now = ("preflight", url, wanted.asker, names), self._context.clock.now()
         if (kept := self._cache.get(key, now)) is not None:
             return kept.status != 0
+        # The first preflight names no header: an origin that does not share with the asker is not
+        # told what its scripts send.
         for told in ((), names):
             asks = preflight_of(url, wanted.asker, told)
             answer = await self._onboarding.ask(asks, self._context.tell)

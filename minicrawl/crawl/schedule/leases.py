@@ -15,7 +15,7 @@ A balance counts the fetches that reading again is owed, negative when it is ahe
     d, unread      0       from either pool
     e, unread    +1/2      again, as it is due
 
-Each host has a balance, and the crawl has one. A single balance was refused: small hosts without
+Each host has a balance, and the crawl has one. A single balance was rejected: small hosts without
 unread pages read nothing but known ones, and could use up the whole share by themselves, so that no
 other host would read a page again. So the share applies to each host that has pages in both pools.
 Hosts without unread pages read the best pages of all, within the balance of the crawl; to settle
@@ -43,7 +43,7 @@ from math import inf
 from typing import NamedTuple
 
 from minicrawl.config import Settings
-from minicrawl.crawl.schedule.orders import ORDERS, best_site_first
+from minicrawl.crawl.schedule.orders import best_site_first, queue_of
 from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import PageId
@@ -96,10 +96,11 @@ class LeaseScheduler:
         fetches = budget.pages, budget.new_pages, budget.body_bytes
         self._patience_s = _PATIENCE_S if fetches == (None, None, None) else inf
         self._waits_since: float | None = None  # start of a pool's wait for the other
+        weight = order.score_weight if recorder.by_value else 0.0
         self.queue = (
-            best_site_first(frontier, order.strategy, importance_of_sites)
+            best_site_first(frontier, order.strategy, importance_of_sites, weight)
             if order.order_by == "site"
-            else ORDERS[order.strategy](frontier)
+            else queue_of(frontier, order.strategy, weight)
         )
         self.admits: Callable[[PageId], bool] | None = None
         """Tells whether the next unread page may be read now.
@@ -147,6 +148,8 @@ class LeaseScheduler:
         owed = min(max(self._balance / (_MOST_OWED * self._share), -1.0), 1.0)
         share_of_host = self._share * (1 + _PART * owed)
         of_host = self._balance_of[lease.host] + share_of_host - lease.again
+        # At most a page ahead or behind: what a host could not do for long is not made up for
+        # later.
         self._balance_of[lease.host] = min(max(of_host, -1.0), 1.0)
         if lease.counts:
             self._balance += self._share - lease.again

@@ -14,11 +14,12 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, MutableSequence, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl import plugins
 from minicrawl.config import Settings
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
@@ -26,6 +27,7 @@ from minicrawl.opic.ledger import Ledger, Plan, Spending
 from minicrawl.opic.queues import ByHost, BySite, EligiblePages, ImportanceOfHosts, random_keys
 
 if TYPE_CHECKING:
+    from minicrawl.opic.expected_value import ValueEstimate
     from minicrawl.opic.siblings import Siblings
 
 
@@ -96,6 +98,10 @@ class KnownPages(Protocol):
     def siblings(self) -> Siblings | None:
         """What siblings have shown, if the order needs it."""
 
+    @property
+    def values(self) -> ValueEstimate | None:
+        """Expected values of the pages, if pages have values."""
+
     def __len__(self) -> int:
         """Return the number of known pages."""
 
@@ -132,15 +138,15 @@ class ByAge:
         self.keys.extend(-page for page in pages)
 
 
-class ByLot:
-    """Random order: each page has an equal chance. The draws are the same in every run."""
+class RandomOrder:
+    """Random order: each page has an equal chance. The random keys are the same in every run."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.keys = array("q")
-        self._lots = random_keys()
+        self._random_keys = random_keys()
 
     def grow(self, pages: range) -> None:
-        self.keys.extend(islice(self._lots, len(pages)))
+        self.keys.extend(islice(self._random_keys, len(pages)))
 
 
 class ByKey(ByHost):
@@ -155,7 +161,7 @@ class ByKey(ByHost):
     def load(self) -> None:
         """Enqueue all pages that wait when the crawl begins."""
         self._order.grow(range(len(self._frontier)))
-        self.wait(self._frontier.in_state(State.UNREAD))
+        self.enqueue_blocks(self._frontier.in_state(State.UNREAD))
 
     def posted(
         self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()
@@ -166,7 +172,7 @@ class ByKey(ByHost):
         """
         if new:
             self._order.grow(range(new[0], new[-1] + 1))
-            self.born(new)
+            self.enqueue(new)
         if paid:
             self.offer(paid)
         for plan in plans:
@@ -177,12 +183,12 @@ class ByKey(ByHost):
 
     def wait_again(self, pages: Iterable[int]) -> None:
         """Enqueue pages that had their turn and wait again."""
-        self.born(pages)
+        self.enqueue(pages)
 
     def met_foreign(self, pages: Sequence[int]) -> None:
         """Add keys for new pages of other shards, which never wait here."""
         self._order.grow(range(pages[0], pages[-1] + 1))
-        self.born(pages)
+        self.enqueue(pages)
 
     @property
     def leased(self) -> Collection[int]:
@@ -198,17 +204,25 @@ class ByKeyAndSite(ByKey, BySite):
     """Queue of an order with keys, pages of the most important site first."""
 
 
-def _by_siblings(frontier: KnownPages, importance: ImportanceOfHosts | None = None) -> PageQueue:
+def _by_siblings(
+    frontier: KnownPages,
+    importance: ImportanceOfHosts | None = None,
+    value_weight: float = 0.0,
+) -> PageQueue:
     from minicrawl.opic.sibling_queue import ByGroup  # a shard has another order
 
     if frontier.siblings is None:
         raise ValueError("the frontier was loaded without what siblings have shown")
-    return ByGroup(frontier.siblings, importance)
+    if not value_weight or frontier.values is None:
+        return ByGroup(frontier.siblings, importance)
+    from minicrawl.opic.value_queue import ByValue
+
+    return ByValue(frontier.siblings, frontier.values, value_weight, importance)
 
 
 KEYS: dict[str, Callable[[Ledger], PageOrder]] = {
     "greedy": ByCash,
-    "random": ByLot,
+    "random": RandomOrder,
     "breadth-first": ByAge,
 }
 
@@ -221,6 +235,22 @@ ORDERS: dict[str, Callable[[KnownPages], PageQueue]] = {
     "siblings": _by_siblings,
     **{name: _by_key(keys) for name, keys in KEYS.items()},
 }
+"""Built-in orders; packages add others."""
+
+
+def queue_of(frontier: KnownPages, strategy: str, value_weight: float = 0.0) -> PageQueue:
+    """Return the queue of an order, built in or of a package."""
+    if strategy == "siblings":
+        return _by_siblings(frontier, None, value_weight)
+    if strategy in ORDERS:
+        return ORDERS[strategy](frontier)
+    return ByKey(frontier, _added(frontier, strategy))
+
+
+def _added(frontier: KnownPages, strategy: str) -> PageOrder:
+    """Return the order that a package adds."""
+    make = plugins.required(plugins.ORDERS, strategy, "strategy")
+    return cast(Callable[[KnownPages], PageOrder], make)(frontier)
 
 
 def without_effect(settings: Settings, hosts: int) -> str | None:
@@ -240,17 +270,22 @@ def without_effect(settings: Settings, hosts: int) -> str | None:
 
 
 def best_site_first(
-    frontier: KnownPages, strategy: str, importance: ImportanceOfHosts
+    frontier: KnownPages,
+    strategy: str,
+    importance: ImportanceOfHosts,
+    value_weight: float = 0.0,
 ) -> PageQueue:
     """Return a queue by sites, the most important first, and by the strategy within a site."""
-    if strategy not in KEYS:
-        return _by_siblings(frontier, importance)
-    return ByKeyAndSite(frontier, KEYS[strategy](frontier.ledger), importance)
+    if strategy == "siblings":
+        return _by_siblings(frontier, importance, value_weight)
+    keys = KEYS.get(strategy)
+    order = _added(frontier, strategy) if keys is None else keys(frontier.ledger)
+    return ByKeyAndSite(frontier, order, importance)
 
 
 # ================================================================ depth
 #
-# Distance of a page from a seed or a page in focus, where the user limits it.
+# Distance of a page from a seed, where the user limits it.
 #
 # Law: a page is refused for its distance only when no shorter path to it can be found. The crawl
 # reads the most important page first, not the nearest, so it often finds a long path to a page and

@@ -77,7 +77,7 @@ def by_age(readings: Readings) -> Floats:
     return -readings.last_at
 
 
-class ByLot:
+class RandomRevisits:
     """Random order: each page is due a random time after the one drawn before it.
 
     Any page has an equal chance. The draws are the same in every run.
@@ -104,13 +104,11 @@ class ByLot:
 def worth_of(strategy: str) -> Worth:
     """Return the order in which a crawl with this strategy reads pages again."""
     match strategy:
-        case "siblings" | "greedy":
-            return by_cash
         case "breadth-first":
             return by_age
         case "random":
-            return ByLot()
-    raise ValueError(f"no order of reading again for the strategy {strategy!r}")
+            return RandomRevisits()
+    return by_cash  # also with the order of a package, which says nothing of read pages
 
 
 # ================================================================ refresh

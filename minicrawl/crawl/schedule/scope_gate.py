@@ -5,27 +5,30 @@ Law: a page that the gate refuses is known and ranked, and never requested.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import cast
 
-from minicrawl.config import Order, Scope
-from minicrawl.crawl.schedule.orders import FARTHEST, DistanceTracker
-from minicrawl.crawl.settle.posting import is_in_focus
+from minicrawl import plugins
+from minicrawl.config import Scope
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.model import PageId, State
-from minicrawl.opic.ledger import Spending
+from minicrawl.errors import MinicrawlError
+from minicrawl.model import State
+from minicrawl.store import tables
 from minicrawl.web.responses import FROM_SEEDS, may_be_wanted, types_of, unwanted_endings
-from minicrawl.web.scope import PROGRAMS, ScopeRules, folders
+from minicrawl.web.scope import PROGRAMS, REACHES, ScopeRules, folders, pattern_of
 
 NO_ENDINGS: frozenset[str] = frozenset()
+_ANY = "any"
 
 
 class ScopeGate:
-    """The user's scope and limits, and the filter of a Python program, if any."""
+    """The user's scope and limits, and the filters of a package and of a Python program, if any."""
 
     def __init__(
         self, scope: Scope, seeds: Iterable[str], accept: Callable[[str], bool] | None = None
     ) -> None:
-        self._scope, self._accept = scope, accept
+        self._scope, self._accept, self._filter = scope, accept, _filter(scope.scope)
         self._types = types_of(scope.types)
         self._of_seeds = self._types | FROM_SEEDS
         self._endings = unwanted_endings(self._types)
@@ -39,8 +42,8 @@ class ScopeGate:
 
     @property
     def has_filter(self) -> bool:
-        """True if a Python program filters URLs, too."""
-        return self._accept is not None
+        """True if a program or a package filters URLs, too."""
+        return self._accept is not None or self._filter is not None
 
     def is_of_a_type(self, url: str, *, is_seed: bool = False) -> bool:
         """Return whether the page may have a type that is read, as far as its URL tells.
@@ -73,7 +76,7 @@ class ScopeGate:
         return None
 
     def refusal_of_file(self, url: str, depth: int) -> State | None:
-        """Return why a file that is no page, such as a sitemap, is not requested; None if it is."""
+        """Return why a file such as a sitemap is not requested; None if it is requested."""
         if not self._is_within(url):
             return State.SCOPE
         return State.DEPTH if self._max_depth is not None and depth > self._max_depth else None
@@ -87,7 +90,8 @@ class ScopeGate:
         return State.SCOPE if is_refused else None
 
     def _is_within(self, url: str) -> bool:
-        return self._rules.allows(url) or self._wider.allows(url)
+        is_reached = self._rules.allows(url) or self._wider.allows(url)
+        return is_reached and (self._filter is None or self._filter(url))
 
     def widen(self, url: str) -> None:
         """Admit the target of a seed's redirect: the user meant this page, whatever its host."""
@@ -97,74 +101,39 @@ class ScopeGate:
 
     def _rules_for(self, seeds: Iterable[str]) -> ScopeRules:
         scope = self._scope
-        return ScopeRules.of(
-            scope.scope, seeds, allow=scope.allow, deny=scope.deny, not_html=NO_ENDINGS
-        )
+        reach = _ANY if self._filter else scope.scope
+        return ScopeRules.of(reach, seeds, allow=scope.allow, deny=scope.deny, not_html=NO_ENDINGS)
+
+
+def _filter(scope: str) -> Callable[[str], bool] | None:
+    """Return the filter that a package adds as a scope; None for a built-in scope.
+
+    A filter that raises ends the crawl: to guess would request what nobody asked for, or lose it.
+    """
+    if scope in REACHES:
+        return None
+    admits = cast(Callable[[str], bool], plugins.required(plugins.FILTERS, scope, "scope"))
+
+    def is_admitted(url: str) -> bool:
+        try:
+            return bool(admits(url))
+        except Exception as error:
+            told = f"{type(error).__name__}: {error}"
+            raise MinicrawlError(f"the filter {scope!r} raised {told} for {url}") from error
+
+    return is_admitted
 
 
 def gate_for(
     recorder: Recorder, scope: Scope, accept: Callable[[str], bool] | None = None
 ) -> ScopeGate:
-    """Return the gate for the seeds, widened by the pages that they have redirected to so far."""
+    """Return the gate for the seeds, widened by the pages that they have redirected to so far.
+
+    It denies what was taken down.
+    """
+    gone = (pattern_of(str(one["what"])) for one in tables.forgotten(recorder.counters))
+    scope = replace(scope, deny=(*scope.deny, *gone))
     gate = ScopeGate(scope, recorder.seeds.urls(), accept)
     for url in recorder.seeds.redirect_targets():
         gate.widen(url)
     return gate
-
-
-# ================================================================ off focus
-#
-# Distance of a page from the focus, where a crawl reads nothing farther away.
-#
-# Laws: a seed is 0 links away, and so is a page in focus. Any other page is as far as the shortest
-# path from one of these. A URL puts a page in focus whatever the order of reading; words do so as
-# soon as one link says them. The log has those links, so a crawl that is resumed knows as much as
-# one that was never stopped.
-
-_URLS_AT_ONCE = 10_000
-
-
-class OffFocusTracker(DistanceTracker):
-    """Distances of all pages from the seeds and from pages in focus."""
-
-    refusal = State.FOCUS
-
-    def __init__(self, recorder: Recorder, limit: int, order: Order) -> None:
-        self._away = bytearray()
-        self._url_of = recorder.pages.url_of
-        super().__init__(recorder.frontier, limit, self._away)
-        self._is_in_focus = is_in_focus(order)
-        self._grow()
-        for page in recorder.seeds.ids():
-            self._away[page] = 0
-        for first in range(0, len(self._away), _URLS_AT_ONCE):
-            pages = range(first, min(first + _URLS_AT_ONCE, len(self._away)))
-            for page, url in recorder.pages.urls_at(pages).items():
-                if self._is_in_focus(url):
-                    self._away[page] = 0
-        # An earlier run may have had other URLs in focus: only the words of its links count.
-        self._counts_links = bool(order.focus_words or order.focus_similar)
-        self.learn()
-        self._counts_links = True
-
-    def look_at(self, pages: Sequence[PageId]) -> None:
-        """Note new pages: their URLs may put them in focus, whatever links to them."""
-        self._grow()
-        for page in pages:
-            if self._is_in_focus(self._url_of(page)):
-                self._away[page] = 0
-
-    def _nearer(self, start: PageId, spending: Spending) -> list[int]:
-        self._grow()
-        found = self._bring_to(spending.links, self._reach(start))
-        if spending.focus and self._counts_links:
-            pairs = zip(spending.links, spending.focus, strict=True)
-            looked_for = self._bring_to((link for link, strength in pairs if strength), 0)
-            found = list({*found, *looked_for})
-        return found
-
-    def _grow(self) -> None:
-        """Add new pages at the largest distance, until a path to them is known."""
-        missing = len(self._frontier) - len(self._away)
-        if missing > 0:
-            self._away.extend(bytes((FARTHEST,)) * missing)

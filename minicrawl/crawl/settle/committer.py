@@ -17,7 +17,7 @@ A checkpoint copies the rows of changed pages at the moment a batch is closed, a
 that batch. So whenever a checkpoint is in the store, each step that it includes is there, too.
 
 If the disk is full at 0.10 s, the commit of 1-40 stays at the head of the queue and is tried again
-every `TRY_AGAIN_S`. Closing more batches in the meantime was refused: steps 41 and later stay in
+every `TRY_AGAIN_S`. Closing more batches in the meantime was rejected: steps 41 and later stay in
 the open batch, and `takes_more` turns False, which stops new requests. `takes_more` is also False
 while too many rows wait because the disk is slower than the crawl.
 
@@ -36,7 +36,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from minicrawl.crawl.events import Listener, Warned, nobody_listens
-from minicrawl.crawl.settle.keeping import ArchivingStore
+from minicrawl.crawl.settle.keeping import StoreWithArchive
 from minicrawl.errors import NoRoom
 from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.importance import gathered
@@ -68,8 +68,8 @@ CHANGES_A_CHECKPOINT = 500_000
 MOST_CHANGES = 2_000_000
 """Upper limit: copying more rows for a checkpoint would delay the loop noticeably."""
 _HAVE_SPENDINGS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.ENDOWED))
-_WAITING = "the crawl waits for room and goes on by itself; Ctrl-C ends it"
-_GOING_ON = "there is room again: the crawl goes on"
+_WAITING = "the crawl waits for free space and then continues; Ctrl-C ends it"
+_GOING_ON = "there is free space again: the crawl continues"
 
 
 class Counters(dict[str, object]):
@@ -152,6 +152,7 @@ class UncommittedRows:
         for url in batch.urls:
             self.urls.pop(url.id, None)
         for document in batch.documents:
+            # The page may have been read again meanwhile; that document is in the open batch.
             if self.documents.get(document.page) is document:
                 del self.documents[document.page]
 
@@ -209,7 +210,7 @@ class Committer:
 
     def __init__(
         self,
-        store: ArchivingStore,
+        store: StoreWithArchive,
         reader: tables.Connection,
         rows: UncommittedRows,
         frontier: Frontier,
@@ -251,6 +252,7 @@ class Committer:
             async with asyncio.TaskGroup() as group:
                 working = group.create_task(work(group))
                 await asyncio.wait((working, committing), return_when=asyncio.FIRST_COMPLETED)
+                # The committer ended first, so it failed: its error must not wait for the work.
                 if not working.done():
                     committing.result()
             self.finish()
@@ -309,6 +311,7 @@ class Committer:
 
         A checkpoint shortens the replay of steps at the next start.
         """
+        # A write that failed before comes first: batches are committed in order.
         await self._write()
         frontier = self._frontier
         is_due = checkpoint or frontier.changes > _changes_allowed(len(frontier))
@@ -327,6 +330,7 @@ class Committer:
         if add_up:
             self._counters[tables.GATHERED] = gathered(self._frontier)
         self._counters.add(tables.FETCHES, len(batch.fetches))
+        # In the same transaction as the steps, so that a crash cannot separate them.
         batch.counters = self._counters | self._frontier.tally()
         self._writes.add(partial(self._store.commit, batch))
 

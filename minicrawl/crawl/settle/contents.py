@@ -168,7 +168,7 @@ class Duplicates:
 
     def __init__(self, frontier: Frontier, inbound_cash: InboundCash, seeds: set[int]) -> None:
         """Set up; `inbound_cash` knows what hosts and pages were given by other sites."""
-        self._frontier, self._external_cash, self._seeds = frontier, inbound_cash, seeds
+        self._frontier, self._inbound_cash, self._seeds = frontier, inbound_cash, seeds
         self.gifts = CopyGifts(frontier, inbound_cash, self._is_copy)
         self._original_of: dict[int, int] = {}
         self._folded_onto: dict[int, int] = {}  # host of folded pages -> host of their originals
@@ -180,7 +180,7 @@ class Duplicates:
     def are_strangers(self, page: PageId, other: int) -> bool:
         """Return whether the pages are of different sites."""
         host_of = self._frontier.urls.host_of
-        return self._external_cash.are_strangers(host_of[page], host_of[other])
+        return self._inbound_cash.are_strangers(host_of[page], host_of[other])
 
     def _is_copy(self, page: PageId, target: int) -> bool:
         return self._frontier.state[page] in _COPY_STATES and self.are_strangers(page, target)
@@ -195,7 +195,7 @@ class Duplicates:
         """Return whether the page, rather than the first one read, is the original."""
         if not self.are_strangers(page, first):
             return False
-        given, to_hosts = self._external_cash.from_strangers(np.array((page, first)))
+        given, to_hosts = self._inbound_cash.from_strangers(np.array((page, first)))
         mine, other = zip(given.tolist(), to_hosts.tolist(), strict=True)
         return (page in self._seeds, *mine) > (first in self._seeds, *other)
 
@@ -232,7 +232,7 @@ class Duplicates:
     def _make_room(self) -> None:
         """Drop the half of the copies that was given least."""
         copies = _numbers(self._original_of)
-        given, _ = self._external_cash.from_strangers(copies)
+        given, _ = self._inbound_cash.from_strangers(copies)
         for page in copies[np.argsort(given, kind="stable")[: MOST_COPIES // 2]].tolist():
             del self._original_of[page]
 
@@ -261,8 +261,8 @@ class Duplicates:
         return [page for page in found if self._may_be_compared(page)]
 
     def _overtakes(self, copies: Numbers, originals: Numbers) -> NDArray[np.bool_]:
-        given, to_hosts = self._external_cash.from_strangers(copies)
-        held, held_by_hosts = self._external_cash.from_strangers(originals)
+        given, to_hosts = self._inbound_cash.from_strangers(copies)
+        held, held_by_hosts = self._inbound_cash.from_strangers(originals)
         by_hosts = (given == held) & (to_hosts > MARGIN * held_by_hosts)
         found: NDArray[np.bool_] = (given > MARGIN * held) | by_hosts
         return found | np.isin(copies, list(self._seeds))
@@ -275,7 +275,7 @@ class Duplicates:
     def _take_folded(self) -> list[int]:
         """Return some of the pages folded onto hosts that now get less than their own hosts."""
         pairs = self._folded_onto.items()
-        found = {host for host, other in pairs if self._external_cash.overtakes(host, other)}
+        found = {host for host, other in pairs if self._inbound_cash.overtakes(host, other)}
         if not found:
             return []
         hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)
@@ -293,7 +293,7 @@ class CopyGifts:
     def __init__(
         self, frontier: Frontier, inbound_cash: InboundCash, is_copy: Callable[[int, int], bool]
     ) -> None:
-        self._frontier, self._external_cash, self._is_copy = frontier, inbound_cash, is_copy
+        self._frontier, self._inbound_cash, self._is_copy = frontier, inbound_cash, is_copy
 
     def to_copies(self, plan: Plan, links: Sequence[int]) -> list[tuple[int, int]]:
         """Return the amounts of a plan that links give to copies, and their deduction from the
@@ -344,7 +344,7 @@ class CopyGifts:
         atoms = frontier.window.histories(block.pages) * pots / np.maximum(counts, 1)
         hosts = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)[block.pages]
         gifts = np.repeat(atoms, counts).astype(np.int64)
-        self._external_cash.recall(ends[links], np.repeat(hosts, counts), gifts)
+        self._inbound_cash.recall(ends[links], np.repeat(hosts, counts), gifts)
 
 
 def _links(block: Spendings) -> tuple[Numbers, Numbers]:

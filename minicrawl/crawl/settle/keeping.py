@@ -7,35 +7,43 @@ Most crawls keep no responses, so the code that writes them is imported only on 
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from itertools import count
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.archive.index import IndexRow
-from minicrawl.archive.record import PLAIN
+from minicrawl.archive.record import PLAIN, key_of
 from minicrawl.archive.segments import (
     FIRST,
     Segments,
+    disk_errors,
 )
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
+from minicrawl.config.values import folder_and_name
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.errors import NoRoom, UsageError
-from minicrawl.store import tables
-from minicrawl.store.reader import archive_folder, real_path
+from minicrawl.store import questions, tables
+from minicrawl.store.reader import archive_folder, real_path, search_folder
 from minicrawl.store.records import Batch, Checkpoint
 from minicrawl.store.writer import StoreWriter
 
 if TYPE_CHECKING:
     from minicrawl.archive.writer import PruneRules, Pruning
     from minicrawl.store.writer import StoreLock
-from minicrawl.archive.warc import WarcFiles, WarcSeries
+from minicrawl.archive.warc import MOST_SEEDS, crawl_facts
+from minicrawl.archive.warc_series import WarcFiles, WarcSeries
+from minicrawl.web.scope import pattern_of
+from minicrawl.web.urls import canonical
 
 
-class Keeping(NamedTuple):
+class ArchiveSinks(NamedTuple):
     """Places where responses are kept."""
 
     archive: ArchiveWriter | None = None
@@ -59,16 +67,17 @@ class Keeping(NamedTuple):
             one.close(cuts_off=cuts_off)
 
 
-NOWHERE = Keeping()
+NOWHERE = ArchiveSinks()
 _GROWN, _WORTH = 2, 0.25
-"""Size of the archive, as a factor of what had to stay when it was last examined, at which it is
-examined again; share of it worth rewriting."""
+"""The archive is examined when its size is `_GROWN` times the bytes that had to stay last time, and
+pruned if that frees `_WORTH` of it.
+"""
 
 
-class ArchivingStore:
+class StoreWithArchive:
     """Store that keeps the responses of a batch before it commits the batch."""
 
-    def __init__(self, store: StoreWriter, keeping: Keeping) -> None:
+    def __init__(self, store: StoreWriter, keeping: ArchiveSinks) -> None:
         self._store, self._keeping = store, keeping
         self._had_to_stay = 0  # bytes of the archive that no pruning could have freed
         self._waits_for_readers = False
@@ -83,13 +92,18 @@ class ArchivingStore:
         """Write the responses of a batch, then commit its rows as one transaction."""
         archive = self._keeping.archive
         self._store.lock.check()
+        # After a failed commit the batch comes again; its records are on disk already.
         if self._appended is not batch:
             self._append(batch)
         if archive is not None and self._store.replica is not None:
             self._store.replica.kept(archive.end, self._end)
         self._store.commit(batch)
+        # Not before the commit: until then the next append must overwrite these records.
         for one in self._keeping.places:
             one.confirm()
+        for answer in batch.answers:
+            if answer.payload is not None:
+                answer.payload.close()
         self._appended = None
         if archive is not None and self._keeping.versions is not None:
             self._let_go_of_versions(archive, self._keeping.versions)
@@ -140,12 +154,12 @@ class ArchivingStore:
         self._store.checkpoint(checkpoint, forget_links=forget_links)
 
 
-def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> Keeping:
+def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> ArchiveSinks:
     """Open the archive and the WARC files that the settings ask for."""
     if storing.warc is not None and storing.keep == "text":
-        raise UsageError("--warc writes whole pages, and --keep text has only their text")
+        raise UsageError("--warc writes whole pages: it cannot be combined with --keep text")
     if storing.requisites and storing.keep != "pages":
-        raise UsageError("--requisites keeps what pages need to be shown: it needs --keep pages")
+        raise UsageError("--requisites needs --keep pages")
     if not (storing.keeps_answers or storing.warc is not None):
         return NOWHERE
 
@@ -169,37 +183,43 @@ def _bytes_of(archive: ArchiveWriter) -> int:
 # The code that writes WARC files and the code that prunes are imported only on demand.
 
 
-def open_places(store: StoreWriter, storing: Storing, tell: Listener) -> Keeping:
+def open_places(store: StoreWriter, storing: Storing, tell: Listener) -> ArchiveSinks:
     """Open the places where responses are kept, as of the last commit of the store."""
     archive = open_archive(store, storing, tell)
     try:
         versions = storing.keep_versions if isinstance(storing.keep_versions, int) else None
         warcs = open_warcs(store, storing.warc, archive, tell)
-        return Keeping(archive, warcs, versions, store.lock)
+        return ArchiveSinks(archive, warcs, versions, store.lock)
     except BaseException:
-        Keeping(archive, lock=store.lock).close()
+        ArchiveSinks(archive, lock=store.lock).close()
         raise
 
 
 def open_warcs(
-    store: StoreWriter, folder: Path | None, archive: ArchiveWriter | None, tell: Listener
+    store: StoreWriter, where: Path | str | None, archive: ArchiveWriter | None, tell: Listener
 ) -> WarcFiles | None:
-    """Open the WARC files of a store in this folder, which the user has named for this run.
+    """Open the WARC files of a store in the folder that the user has named for this run.
 
     Another folder that the store names is not opened: somebody else may have written that name.
     """
-    if folder is None:
+    if where is None:
         return None
 
+    folder, name = folder_and_name(where)
     counters, place = tables.counters(store.connection), real_path(store.path)
     series = WarcSeries.read(counters.get(tables.WARC))
-    if series is None or (series.store, series.folder) != (str(place), str(folder)):
-        series = WarcSeries.of(folder, place, time.time())
+    if series is None or not series.has(place, folder, name):
+        series = WarcSeries.of(folder, place, time.time(), name)
         store.commit(Batch(counters=counters | {tables.WARC: series._asdict()}))
-    warcs = WarcFiles(series, PLAIN if archive is None else archive.reader.codec)
+    codec = PLAIN if archive is None else archive.reader.codec
+    warcs = WarcFiles(series, codec, partial(_facts, store.connection))
     if warcs.was_shortened:
-        tell(Warned(text=f"the last WARC file in {folder} was changed: a new one is begun"))
+        tell(Warned(text=f"the last WARC file in {folder} has changed: writing a new one"))
     return warcs
+
+
+def _facts(connection: tables.Connection) -> Mapping[str, str]:
+    return crawl_facts(tables.settings(connection), *questions.first_seeds(connection, MOST_SEEDS))
 
 
 def open_archive(store: StoreWriter, storing: Storing, tell: Listener) -> ArchiveWriter | None:
@@ -213,20 +233,26 @@ def open_archive(store: StoreWriter, storing: Storing, tell: Listener) -> Archiv
         if aside := set_pages_aside(folder):
             folder.mkdir()
             store.lock.check()  # also holds the new folder
-            tell(Noted(text=f"the pages that were there are in {aside} now"))
+            tell(Noted(text=f"{folder} had pages of an unknown store: moved to {aside}"))
         end = FIRST
         store.commit(Batch(counters=counters | {tables.ARCHIVE_END: end}))
     archive = ArchiveWriter(folder, end, only_changes=storing.keep_versions == "changed")
     if archive.was_shortened:
         known = tables.counters(store.connection)
         store.commit(Batch(counters=known | {tables.LOST_AT: time.time()}))
-        tell(Warned(text=f"{folder} has less than the store says: pages that were kept are gone"))
+        tell(Warned(text=f"{folder} is shorter than the store says: kept pages are lost"))
     return archive
 
 
-def prune(archive: ArchiveWriter, store: StoreWriter, stays: Callable[[IndexRow], bool]) -> bool:
+def prune(
+    archive: ArchiveWriter,
+    store: StoreWriter,
+    stays: Callable[[IndexRow], bool],
+    *,
+    retrains: bool = False,
+) -> bool:
     """Prune records. Return False if a reader delays their deletion."""
-    end = archive.prune(stays)
+    end = archive.prune(stays, retrains=retrains)
     store.commit(Batch(counters=tables.counters(store.connection) | {tables.ARCHIVE_END: end}))
     archive.confirm()
     return archive.remove_pruned()
@@ -247,6 +273,69 @@ def prune_store(path: Path, rules: PruneRules) -> tuple[Pruning, bool]:
             pruning.refuse_all(archive.reader)
             is_gone = not pruning.dropped or prune(archive, store, pruning.keeps)
             return pruning, is_gone
+
+
+class TakenDown(NamedTuple):
+    """Result of a take-down."""
+
+    what: str
+    answers: int
+    pages: int
+    is_complete: bool
+    """False if a reader delays the deletion of files: the take-down must be repeated."""
+    warcs: str
+    """Folder of WARC files that may still have the answers, or empty."""
+
+
+def forget(path: Path, what: str, now: float) -> TakenDown:
+    """Remove the stored content of a URL or, if `what` ends with `*`, of all URLs with this prefix.
+
+    The store first records the take-down, so that no crawl requests these URLs again, and at the
+    end that it is complete. After a kill, repeating the call completes it.
+    """
+    from minicrawl.archive.writer import PruneRules, Pruning
+    from minicrawl.store.derived import drop_findings
+    from minicrawl.store.writer import blank
+
+    stem, star, _ = what.partition("*")
+    if (url := canonical(stem)) is None:
+        raise UsageError(f"{what!r} is neither a URL nor a URL prefix followed by *")
+    what, fits = url + star, re.compile(pattern_of(url + star)).match
+    with closing(StoreWriter.open(path)) as store:
+        others = tables.forgotten(tables.counters(store.connection))
+        note = next((one for one in others if one["what"] == what), {"what": what, "answers": 0})
+        others = [one for one in others if one["what"] != what]
+        note |= {"at": now, "complete": False}
+        _note_forgotten(store, [*others, note])
+        pages = {page: url for page, url in questions.all_urls(store.connection) if fits(url)}
+        answers, is_gone = 0, True
+        if tables.archive_end(store.connection) is not None:
+            archive = open_archive(store, Storing(keep="pages"), nobody_listens)
+            assert archive is not None
+            with closing(archive):
+                keys = archive.reader.keys_of(lambda head: fits(head.url) or fits(head.request_url))
+                keys |= set(map(key_of, pages.values()))  # also of answers that cannot be read
+                pruning = Pruning(archive.reader, PruneRules(gone=keys))
+                if answers := pruning.dropped:
+                    is_gone = prune(archive, store, pruning.keeps, retrains=True)
+                else:
+                    is_gone = archive.remove_pruned()
+                if is_gone:
+                    archive.remove_spares()
+        blank(store, pages.keys())
+        drop_findings(path, store.connection, pages.keys())
+        if (index := search_folder(path)).exists():
+            with disk_errors(index):
+                rmtree(index)
+        note |= {"answers": int(str(note["answers"])) + answers, "complete": is_gone}
+        _note_forgotten(store, [*others, note])
+        store.compact()
+        series = WarcSeries.read(tables.counters(store.connection).get(tables.WARC))
+        return TakenDown(what, answers, len(pages), is_gone, series.folder if series else "")
+
+
+def _note_forgotten(store: StoreWriter, notes: list[dict[str, object]]) -> None:
+    store.commit(Batch(counters=tables.counters(store.connection) | {tables.FORGOTTEN: notes}))
 
 
 def set_pages_aside(folder: Path) -> Path | None:

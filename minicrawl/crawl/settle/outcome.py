@@ -28,12 +28,15 @@ from minicrawl.model import (
     Unchanged,
 )
 from minicrawl.store.records import CHANGED
+from minicrawl.web.challenges import COOKIE_WALL
 from minicrawl.web.responses import retry_after_s
 from minicrawl.web.urls import ResolvedUrl, resolve
 
 _MOST_SENT = 1000
-_SPELLINGS = 3
-"""Limit of requests for a page that answers with a session, by a mark in its URL or a cookie."""
+_MOST_SESSION_TRIES = 3
+"""Limit of requests for a page that redirects to itself to start a session: by a mark in its URL,
+or with a cookie.
+"""
 
 
 class RetryPolicy(NamedTuple):
@@ -61,7 +64,7 @@ RETRY_POLICIES = {
     FailureKind.BAD_STATUS: RetryPolicy(1, False),
     FailureKind.BAD_REDIRECT: RetryPolicy(1, False),
     FailureKind.LOST: RetryPolicy(2, False),
-    FailureKind.INTERRUPTED: RetryPolicy(1, False),  # no try: there is always one more
+    FailureKind.INTERRUPTED: RetryPolicy(1, False),  # of robots.txt; a page is always retried
 }
 
 
@@ -97,9 +100,9 @@ class GivenUp:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The page is requested again later, as `spelled` if the server insists on its marks."""
+    """The page is requested again later, at `request_url` if the server insists on its marks."""
 
-    spelled: str | None = None
+    request_url: str | None = None
 
 
 Outcome = WasRead | Redirects | NotModified | GivenUp | Retry
@@ -156,7 +159,7 @@ def decide_outcome(
     match fetched:
         case Response():
             if parsed is None:
-                raise ValueError(f"{url} came but was not read")
+                raise ValueError(f"{url}: a response without its parsed page")
             if parsed.refresh is None:
                 return WasRead(fetched, parsed)
             return Redirects(parsed.refresh, parsed.originals, bool(fetched.cookies))
@@ -167,9 +170,11 @@ def decide_outcome(
             return NotModified()
         case Refused():
             return GivenUp(State.of(fetched.reason))
-        case Failed():
-            is_retried = tries < tries_of(fetched.kind, max_tries)
-            return Retry() if is_retried else _given_up(fetched.kind, tries)
+        case Failed(kind):
+            is_over = tries >= tries_of(kind, max_tries)
+            # An interruption is no failure of the page, however often that has failed before.
+            is_given_up = is_over and kind is not FailureKind.INTERRUPTED
+            return _given_up(kind, tries) if is_given_up else Retry()
     assert_never(fetched)
 
 
@@ -177,11 +182,12 @@ def _redirected(
     url: str, target: ResolvedUrl | None, tries: int, *, sets_cookies: bool
 ) -> Redirects | Retry | GivenUp:
     if target is None:
-        return GivenUp(State.BAD_REDIRECT, "that is no page")
+        return GivenUp(State.BAD_REDIRECT, "the target is not a page")
     if target.url == url:
-        if (target.original or sets_cookies) and tries < _SPELLINGS:
+        if (target.original or sets_cookies) and tries < _MOST_SESSION_TRIES:
             return Retry(target.original)
-        return GivenUp(State.BAD_REDIRECT, "that is the page itself")
+        wall = f"; {COOKIE_WALL}" if sets_cookies else ""
+        return GivenUp(State.BAD_REDIRECT, f"that is the page itself{wall}")
     originals = ((target.url, target.original),) if target.original else ()
     return Redirects(target.url, originals, sets_cookies)
 
@@ -241,7 +247,7 @@ def _describe_cut(kind: FailureKind, network: Network) -> str:
     if kind is FailureKind.TOO_LARGE:
         return f"cut at {network.max_body_bytes:,} bytes (--max-body)"
     if kind is FailureKind.CROWDED:
-        return f"cut as all bodies were over {network.max_bodies_bytes:,} bytes"
+        return f"truncated: all bodies together exceeded {network.max_bodies_bytes:,} bytes"
     if kind is FailureKind.TIMEOUT:
         return f"cut after {network.timeout_s:g} s (--timeout)"
     return f"cut: {kind}"

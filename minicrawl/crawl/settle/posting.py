@@ -13,20 +13,17 @@ replay   a page that was read spends the cash it got since, along its stored lin
 from __future__ import annotations
 
 import asyncio
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from math import sqrt
 from time import perf_counter
 from typing import NamedTuple
 
-from minicrawl.config import Focus, Order
+from minicrawl.config import Order
 from minicrawl.crawl.schedule.orders import DistanceTracker, PageQueue
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
 from minicrawl.model import Originals, PageId, ParsedPage, State
-from minicrawl.opic.ledger import READ, Ledger, Plan, Spending, Step, StepKind, focus_granted
+from minicrawl.opic.ledger import READ, Plan, Spending, Step, StepKind
 from minicrawl.opic.money import PARTS, UNIT
 from minicrawl.opic.queues import CandidateHeap
 from minicrawl.web.urls import host, site
@@ -53,9 +50,15 @@ class StepPoster:
         self._queue, self._trackers, self._saw = queue, trackers, saw
         self.reopened: set[int] = set()
 
-    def post(self, step: Step, state: State = State.UNREAD, new: Sequence[int] = ()) -> list[Plan]:
+    def post(
+        self,
+        step: Step,
+        state: State = State.UNREAD,
+        new: Sequence[int] = (),
+        value: int | None = None,
+    ) -> list[Plan]:
         """Apply and record the step, by which the `new` pages are born. Return its plans."""
-        plans = self._recorder.apply_step(step, state)
+        plans = self._recorder.apply_step(step, state, value)
         queue = self._queue
         if new:
             self._recorder.counters.add("born", len(new))
@@ -217,134 +220,26 @@ class ReplayScheduler:
 
 
 # ================================================================ shares
-#
-# Shares of a page's cash for its links: equal, or by the user's weights and focus.
-#
-# Pure: settings, the page and its links in, a `Spending` out. Links come out in ascending order.
-#
-# internal   link within its site: it weighs less, so that a site cannot promote itself
-# focus      a link in focus gets its share once more, times `strength`: for a pattern or a type,
-#            once; by words, once for each focus word in or around the link; by similarity, times
-#            the cosine of the angle between the two word counts
-
-Judge = Callable[[str, str], float]
-"""Degree to which a link is in focus, by its URL and its words."""
-
-_WORD = re.compile(r"\w+")
-_MOST_OF_IT = 0.9
 
 
 class CashShares:
-    """Splits cash among links by the user's weights and focus."""
+    """Splits cash among links: equally, or a link within its site weighs less.
+
+    Pure: settings, the page and its links in, a `Spending` out. Links come out in ascending order.
+    """
 
     def __init__(self, order: Order) -> None:
         self._internal = round(order.weight_internal * PARTS)
-        self._judges = _judges(order)
-        self._are_equal = self._internal == PARTS and not self._judges
 
     def spending(self, url: str, pages: Sequence[int], parsed: ParsedPage) -> Spending:
         """Return the spending of the page at `url`, whose links lead to `pages`, in this order."""
         ordered = sorted(set(pages))
-        if self._are_equal or not ordered:
+        if self._internal == PARTS or not ordered:
             return Spending(ordered, self_link=parsed.self_link)
-        links, words = parsed.links, parsed.words or [""] * len(parsed.links)
-        link_of = dict(zip(pages, zip(links, words, strict=True), strict=True))
-        targets = [link_of[page] for page in ordered]
-        weights = self._weights(url, [link for link, _ in targets])
-        return Spending(ordered, weights, self._focus(targets), self_link=parsed.self_link)
-
-    def _weights(self, url: str, targets: Sequence[str]) -> Sequence[int]:
-        if self._internal == PARTS:
-            return ()
+        link_of = dict(zip(pages, parsed.links, strict=True))
         own = site(host(url))
-        weights = [self._internal if site(host(to)) == own else PARTS for to in targets]
-        return weights if any(weights) else [PARTS] * len(weights)
-
-    def _focus(self, targets: Sequence[tuple[str, str]]) -> Sequence[int]:
-        if not self._judges:
-            return ()
-        strengths = [
-            round(PARTS * sum(strength * judge(*target) for judge, strength in self._judges))
-            for target in targets
+        weights = [
+            self._internal if site(host(link_of[page])) == own else PARTS for page in ordered
         ]
-        return strengths if any(strengths) else ()
-
-
-class FocusTally:
-    """Tally of the cash that focus strengths ask for, and how much the virtual page could pay."""
-
-    def __init__(self) -> None:
-        self._wanted = self._granted = 0
-
-    def add(self, ledger: Ledger, plans: Iterable[Plan], spending: Spending) -> None:
-        """Add a page with focused links that handed on its cash."""
-        for plan in plans:
-            wanted, granted = focus_granted(ledger, plan, spending)
-            self._wanted += wanted
-            self._granted += granted
-
-    def shortfall(self) -> str:
-        """Return a warning if strengths had much less effect than asked for, or an empty string."""
-        if self._granted >= _MOST_OF_IT * self._wanted:
-            return ""
-        return (
-            f"--focus: strengths were capped, as the virtual page could pay only "
-            f"{self._granted / self._wanted:.0%} of what they ask for: larger ones change the "
-            "order among focused links, and little else"
-        )
-
-
-def is_in_focus(order: Order) -> Callable[[str], bool]:
-    """Return a function that tells whether a URL alone puts a page in focus."""
-    judges = _judges(Order(focus=order.focus, focus_type=order.focus_type))
-    return lambda url: any(judge(url, "") for judge, _ in judges)
-
-
-def _judges(order: Order) -> list[tuple[Judge, float]]:
-    kinds = (
-        (order.focus, _by_url),
-        (order.focus_type, _by_type),
-        (order.focus_words, _by_words),
-        (order.focus_similar, _by_similarity),
-    )
-    return [(make(rule), rule.strength) for rules, make in kinds for rule in rules]
-
-
-def _by_url(rule: Focus) -> Judge:
-    search = re.compile(rule.pattern).search
-    return lambda url, _: search(url) is not None
-
-
-def _by_type(rule: Focus) -> Judge:
-    """Judge by the type that the URL's suffix suggests. Only a request would tell the true type."""
-    from mimetypes import MimeTypes
-
-    types = MimeTypes()  # Python's own table: those of machines differ
-    wanted = rule.pattern.lower()
-    return lambda url, _: types.guess_type(url.partition("?")[0])[0] == wanted
-
-
-def _by_words(rule: Focus) -> Judge:
-    """Count the words in and around the link that equal or contain a word of the rule."""
-    wanted = rule.pattern.lower().split()
-    return lambda _, words: sum(
-        any(word in said for word in wanted) for said in words.lower().split()
-    )
-
-
-def _by_similarity(rule: Focus) -> Judge:
-    wanted = _counted(rule.pattern)
-    return lambda _, words: _cosine(wanted, _counted(words))
-
-
-def _counted(text: str) -> Counter[str]:
-    return Counter(_WORD.findall(text.lower()))
-
-
-def _cosine(one: Counter[str], other: Counter[str]) -> float:
-    common = sum(count * other[word] for word, count in one.items())
-    return common / (_length(one) * _length(other)) if common else 0.0
-
-
-def _length(counts: Counter[str]) -> float:
-    return sqrt(sum(count * count for count in counts.values()))
+        weights = weights if any(weights) else [PARTS] * len(weights)
+        return Spending(ordered, weights, self_link=parsed.self_link)

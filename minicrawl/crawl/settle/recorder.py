@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config import Order
 from minicrawl.crawl.settle.committer import Committer, Counters, UncommittedRows
-from minicrawl.crawl.settle.keeping import NOWHERE, ArchivingStore, Keeping
+from minicrawl.crawl.settle.keeping import NOWHERE, ArchiveSinks, StoreWithArchive
 from minicrawl.crawl.settle.stored import (
     LoadFrontier,
     SeedPages,
@@ -30,7 +30,7 @@ from minicrawl.frontier.importance import CurrentShares
 from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
 from minicrawl.model import KeptAnswer, Originals, PageId, State
 from minicrawl.opic.ledger import Plan, Step, StepKind, terms
-from minicrawl.opic.money import FOCUS_SHARE, in_parts
+from minicrawl.opic.money import in_parts
 from minicrawl.store import tables
 from minicrawl.store.records import DocumentRow, FetchRow, HostRow, StepRow, WrittenRow, check_of
 from minicrawl.store.writer import StoreWriter
@@ -48,7 +48,7 @@ class Recorder:
         store: StoreWriter,
         reader: tables.Connection,
         load: LoadFrontier,
-        keeping: Keeping = NOWHERE,
+        keeping: ArchiveSinks = NOWHERE,
     ) -> None:
         """Set up with `reader`, which sees the store as of the last commit."""
         self.keeping = keeping
@@ -59,9 +59,11 @@ class Recorder:
         self.hosts = StoredHosts(reader, self.frontier)
         self.seeds = SeedPages(self.pages, self.counters)
         self.committer = Committer(
-            ArchivingStore(store, keeping), reader, self._rows, self.frontier, self.counters
+            StoreWithArchive(store, keeping), reader, self._rows, self.frontier, self.counters
         )
         self.shard: Membership = WHOLE
+        self.by_value = False
+        """True if a scorer gives values to pages in this run."""
         self._shares = CurrentShares(self.frontier)
         self._url_lookup = UrlLookup(store.path)
 
@@ -104,7 +106,7 @@ class Recorder:
         return meeting
 
     async def look_up_urls(self, urls: Iterable[str]) -> PagesByUrl:
-        """Return the pages of the known URLs. The crawl goes on while the store is queried."""
+        """Return the pages of the known URLs. The crawl continues while the store is queried."""
         found, candidates = self.frontier.urls.find_recent(urls)
         if candidates:
             homes = await self._url_lookup.homes(candidates)
@@ -120,9 +122,11 @@ class Recorder:
 
     # ------------------------------------------------------------ events
 
-    def apply_step(self, step: Step, state: State = State.UNREAD) -> list[Plan]:
+    def apply_step(
+        self, step: Step, state: State = State.UNREAD, value: int | None = None
+    ) -> list[Plan]:
         """Apply a step and queue its row."""
-        row = StepRow(self.frontier.last_seq + 1, state, step)
+        row = StepRow(self.frontier.last_seq + 1, state, step, value)
         if step.kind is StepKind.ENDOWED:
             self.seeds.endowed_by(row.seq)
         plans = self.frontier.apply(row)
@@ -133,16 +137,15 @@ class Recorder:
     def agree_on_terms(self, order: Order) -> None:
         """Post the terms of the virtual page if they have changed.
 
-        When fetches are shared with pages read before, the virtual page's gifts are shared too, and
-        a focus may be paid out of them. The small edge may have changed as well.
+        When fetches are shared with pages read before, the virtual page's gifts are shared too. The
+        small edge may have changed as well. Older crawls gave focused links cash: this ends here.
         """
         share = in_parts(order.discovery) if 0 < order.discovery < 1 else -1
-        focus = in_parts(FOCUS_SHARE) if order.has_focus else 0
         totals, edge = self.frontier.ledger.totals, in_parts(order.small_edge)
         if edge == in_parts(self.frontier.small_edge):
             edge = totals.edge
-        if (share, focus, edge) != (totals.discovery, totals.focus, totals.edge):
-            self.apply_step(terms(share, focus, edge))
+        if (share, 0, edge) != (totals.discovery, totals.focus, totals.edge):
+            self.apply_step(terms(share, edge=edge))
 
     def record(self, fetch: FetchRow) -> None:
         """Record why a page was not requested."""
@@ -164,6 +167,7 @@ class Recorder:
         """Keep the links of a page as written in it, if collected, in the order of its step."""
         if entries:
             of_link = dict(zip(links, entries, strict=True))
+            # In the order of the stored links, whose ids ascend.
             ordered = sorted(of_link)
             told = joined(map(of_link.__getitem__, ordered)).encode("utf-8", "replace")
             self._rows.add_written(WrittenRow(page, check_of(ordered), told))

@@ -26,12 +26,13 @@ from minicrawl.crawl.settle.outcome import (
     TurnEnd,
     WasRead,
 )
-from minicrawl.crawl.settle.posting import CashShares, FocusTally, StepPoster
+from minicrawl.crawl.settle.posting import CashShares, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.model import Originals, PageId, ParsedPage, State
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store.tables import Numbers
+from minicrawl.web.challenges import COOKIE_WALL
 
 if TYPE_CHECKING:
     from minicrawl.crawl.page_turns import Turn
@@ -50,6 +51,8 @@ class Ending(NamedTuple):
     new: Sequence[int] = ()
     replaces: int | None = None
     """Former original of the content, which becomes a copy of this page."""
+    value: int | None = None
+    """Value of the page, if a scorer gave one."""
 
 
 class Settler:
@@ -64,7 +67,6 @@ class Settler:
         traps: TrapDetector,
     ) -> None:
         self._shares = CashShares(settings.order)
-        self.focus = FocusTally()
         self._recorder, self._frontier = recorder, recorder.frontier
         self.poster = poster
         self._gate, self._traps = gate, traps
@@ -111,13 +113,11 @@ class Settler:
 
     def _post(self, ending: Ending) -> None:
         """Post the step, and let the traps learn from it."""
-        step, end, new, replaces = ending
+        step, end, new, replaces, value = ending
         page, spending, copies = step.page, step.spending, self._traps.copies
         is_first = self._frontier.state[page] == State.UNREAD
         self.poster.reopened.discard(page)
-        plans = self.poster.post(step, end.state, new)
-        if spending.focus:
-            self.focus.add(self._frontier.ledger, plans, spending)
+        plans = self.poster.post(step, end.state, new, value)
         if spending.links and is_first and end.state not in _COPIES:  # a copy recommends nobody
             self._traps.paid(page, plans, spending.links)
         if step.kind is StepKind.FORWARD:
@@ -153,6 +153,8 @@ class Settler:
         page, canonical, other = turn.page, parsed.canonical, None
         other_new: list[int] = []
         if canonical and self._gate.refusal(canonical, 0, 0) is None:
+            # Foreign pages first: new ones are born before new pages of our own
+            # (`shards.Membership`).
             depth = self._frontier.urls.depth[page] + 1
             self._recorder.shard.meet_foreign(parsed.links, depth, parsed.originals, turn.looked_up)
             other, other_new = self._meet_target(page, canonical, parsed.originals)
@@ -162,7 +164,8 @@ class Settler:
         spending = self._shares.spending(turn.lease.url, links, parsed)
         if parsed.written:
             self._recorder.keep_written(page, links, parsed.written)
-        return Ending(Step(StepKind.VISIT, page, len(new), spending), _FETCHED, new)
+        step = Step(StepKind.VISIT, page, len(new), spending)
+        return Ending(step, _FETCHED, new, value=parsed.value)
 
     def _copied(
         self,
@@ -230,7 +233,8 @@ class Settler:
             sets_cookies = chain.sets_cookies or redirects.sets_cookies
             is_first_time = sets_cookies and page not in chain.begun_at
             if not is_first_time or self._frontier.state[other] != State.MOVED:
-                return _dead_end(page, State.BAD_REDIRECT, "that leads back here")
+                wall = f"; {COOKIE_WALL}" if sets_cookies else ""
+                return _dead_end(page, State.BAD_REDIRECT, f"that leads back here{wall}")
             again = self._ask_again(page, other, chain)
         if page in self._traps.seeds:
             self._traps.vouch(other)

@@ -3,7 +3,7 @@
 Law: a row reads the same before and after its commit. The store is read through a connection that
 sees the last commit; rows that are not in it yet are found in memory.
 
-`UrlLookup` looks URLs up while the crawl goes on, so that a slow disk delays one page only. Pages
+`UrlLookup` looks URLs up while the crawl continues, so that a slow disk delays one page only. Pages
 wanted during a query are looked up together by the next query. A thread that returns from SQLite
 waits for Python's global lock, for milliseconds if the crawl is busy; it does so a few times per
 query, however many pages the query has.
@@ -51,6 +51,7 @@ class UrlLookup:
         self._wanted.update(pages)
         if self._next is None:
             self._next = asyncio.create_task(self._ask(self._last))
+        # Shielded, because other pages wait for the same query.
         return await asyncio.shield(self._next)
 
     async def _ask(self, last: asyncio.Task[Homes] | None) -> Homes:
@@ -119,6 +120,10 @@ class StoredPages:
     def refused_types(self, pages: Sequence[int]) -> list[str | None]:
         """Return the media types that pages were refused for; None for a page without a request."""
         return questions.last_details(self._reader, pages)
+
+    def missing_since(self, pages: Sequence[int]) -> list[tuple[int, float, float]]:
+        """Return those that were read once, with the first and the last request in vain since."""
+        return questions.missing_since(self._reader, pages)
 
     def documents(self) -> Iterator[DocumentRow]:
         """Yield all committed documents."""

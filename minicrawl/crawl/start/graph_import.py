@@ -154,7 +154,7 @@ class _Reader:
         reads = np.flatnonzero(self._web.graph.out_degrees())
         pages, all_turns = len(self._web.homes), max(len(self._web.homes) + len(reads), 1)
         for first in range(0, pages, _BIRTHS_AT_ONCE):
-            self._bear(first, self._web.homes[first : first + _BIRTHS_AT_ONCE])
+            self._introduce(first, self._web.homes[first : first + _BIRTHS_AT_ONCE])
             tell(min(first + _BIRTHS_AT_ONCE, pages) / all_turns)
         for first in range(0, len(reads), _VISITS_AT_ONCE):
             self._visit(reads[first : first + _VISITS_AT_ONCE].tolist())
@@ -162,7 +162,7 @@ class _Reader:
         self._commit(Batch(), {tables.GATHERED: gathered(self._frontier)})
         self._store.checkpoint(cut_checkpoint(self._frontier))
 
-    def _bear(self, first: int, born: Sequence[Location]) -> None:
+    def _introduce(self, first: int, born: Sequence[Location]) -> None:
         batch = Batch()
         for page, (origin, path) in enumerate(born, start=first):
             if origin not in self._hosts:

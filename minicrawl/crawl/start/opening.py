@@ -20,7 +20,7 @@ from minicrawl.crawl.events import Listener, Noted, nobody_listens
 from minicrawl.crawl.hosts.politeness import remaining_s
 from minicrawl.crawl.schedule.orders import DistanceTracker
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
-from minicrawl.crawl.settle.keeping import NOWHERE, Keeping
+from minicrawl.crawl.settle.keeping import NOWHERE, ArchiveSinks
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.shards import WHOLE, ShardSetup
 from minicrawl.errors import UsageError
@@ -75,10 +75,25 @@ def resume_command(command: str, store: Path) -> dict[str, object]:
 
 def refuse_contradictions(settings: Settings) -> None:
     """Refuse contradictory settings. In a resumed crawl, this includes those from the store."""
-    if settings.scope.focus_only is not None and not settings.order.has_focus:
-        raise UsageError("--focus-only needs a focus: add --focus, --focus-words or another one")
+    refuse_scorers(settings)
     if settings.storing.keep == "links" and not settings.storing.links:
         raise UsageError("--keep links needs stored links: drop --no-links")
+    if settings.politeness.obey_usage is not None and not settings.politeness.robots:
+        raise UsageError("--obey-usage reads robots.txt: drop --ignore-robots")
+    until = settings.budget.importance
+    if settings.budget.guaranteed is not None and not settings.storing.links:
+        raise UsageError(f"--until {until!r} needs stored links: drop --no-links")
+
+
+def refuse_scorers(settings: Settings, *, in_python: bool = False) -> None:
+    """Refuse scorers that cannot be made, and any scorer in an order that ignores values."""
+    order = settings.order
+    if (order.score or in_python) and order.strategy != "siblings":
+        raise UsageError(f"--score needs --strategy siblings, not {order.strategy}")
+    if order.score:
+        from minicrawl.crawl.workers.scoring import scorers_of  # most crawls give no values
+
+        scorers_of(order.score)
 
 
 def store_terms(settings: Settings) -> StoreTerms:
@@ -119,6 +134,7 @@ async def plant(
         units = share_of_endowment(recorder, endowment, len(new), is_first=not before)
         recorder.apply_step(Step(StepKind.ENDOWED, spending=Spending(new), amount=units))
         await recorder.committer.commit()
+    # Links may have led to a page before the user named it.
     for page in before | named:
         recorder.frontier.urls.depth[page] = 0
     return len(new)
@@ -129,6 +145,7 @@ def share_of_endowment(recorder: Recorder, endowment: int, new: int, *, is_first
     if is_first:
         recorder.counters.add(FIRST_SEEDS, new)
     first = max(int(recorder.counters.number(FIRST_SEEDS)), 1)  # 0 in a damaged store
+    # Rounded up, so that a later seed gets no less than the first ones did.
     return -(-endowment * new // first)
 
 
@@ -157,22 +174,29 @@ async def opened_crawl(  # the last arguments are given by name
     path: Path,
     seeds: Iterable[ResolvedUrl],
     tell: Listener = nobody_listens,
-    keep: Callable[[StoreWriter, Storing], Keeping] = lambda _store, _storing: NOWHERE,
+    keep: Callable[[StoreWriter, Storing], ArchiveSinks] = lambda _store, _storing: NOWHERE,
     *,
     needs_pages: bool = True,
     shard: ShardSetup = WHOLE,
+    by_value: bool = False,
 ) -> AsyncIterator[Recorder]:
-    """Open the store, created if needed, and plant the seeds."""
+    """Open the store, created if needed, and plant the seeds.
+
+    `by_value` tells that a Python program scores pages.
+    """
     with (
         closing(StoreWriter.open(path, shard.replica)) as store,
         translating_sqlite_errors(path, SAFE),
     ):
         settings = agree(store)
         by_siblings = settings.order.strategy == "siblings"
+        by_value = by_value or bool(settings.order.score)
         with (
             closing(keep(store, settings.storing)) as keeping,
             closing(connect(path)) as connection,
-            closing(recorder_of(store, connection, keeping, by_siblings=by_siblings)) as recorder,
+            closing(
+                recorder_of(store, connection, keeping, by_siblings=by_siblings, by_value=by_value)
+            ) as recorder,
         ):
             own = shard.join(recorder, seeds)
             await plant(recorder, own, settings.order.endowment, tell)
@@ -185,16 +209,22 @@ async def opened_crawl(  # the last arguments are given by name
 def recorder_of(
     store: StoreWriter,
     connection: tables.Connection,
-    keeping: Keeping = NOWHERE,
+    keeping: ArchiveSinks = NOWHERE,
     *,
     by_siblings: bool = False,
+    by_value: bool = False,
 ) -> Recorder:
     """Return a recorder of the store, once the store is checked."""
     with reporting_damage(store.path):
         terms = tables.terms(store.connection) or StoreTerms()
-        load = partial(load_frontier, store.connection, terms, siblings=by_siblings)
+        load = partial(
+            load_frontier, store.connection, terms, siblings=by_siblings, values=by_value
+        )
         recorder = Recorder(store, connection, load, keeping)
+        recorder.by_value = by_value
         verify(recorder.frontier, store.connection)
+        # After a clean end this would only cost time: a crash may have left tables that contradict
+        # each other where no commit counts them.
         if store.was_cut_off:
             for contradiction in contradictions(recorder.frontier, store.connection):
                 raise ValueError(contradiction)
@@ -214,8 +244,10 @@ def recorder_of(
 # A page that an earlier run refused waits again only when the reason is gone: a page out of scope,
 # when the user widens the scope; a page of a type that was not read, when that type is read now; a
 # trapped page, when a limit of traps has changed; a page that robots.txt forbade, when that
-# response has expired or robots.txt is ignored now; a page that failed for a passing reason, when
-# the last run was an hour ago.
+# response has expired or robots.txt is ignored now, or another use is obeyed; a page that failed
+# for a passing reason, when the last run was an hour ago; if pages are read again, also a page that
+# was read once and is missing now, after waits that double: after as long as it is known to be
+# missing.
 
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET, State.FOCUS)
@@ -223,15 +255,17 @@ TRAPPED = (State.TRAP, State.ALLOWANCE)
 """States of trapped pages. Other limits may admit them; if the trap is met again, they are skipped
 again.
 """
+MISSING = (State.NOT_FOUND, State.CLIENT_ERROR)
+"""States of pages that may be there again one day."""
 PASSES_AFTER_S = 3600.0
 _REOPENED_AT_ONCE = 10_000
 _TYPES = BY_NAME["types"]
 _ALLOW_PRIVATE = BY_NAME["allow-private"]
+_OBEY_USAGE = "obey-usage"
 _SCOPE_NAMES, _TRAP_NAMES = (
     frozenset(setting.name for setting in KEPT if setting.section.name == section)
     for section in ("scope", "traps")
 )
-_FOCUS_NAMES = frozenset(("focus", "focus-type", "focus-words", "focus-similar"))
 LAST_AT = "last_at"  # a counter: end of the last run
 FILTERED = "filtered"  # a counter: whether a Python program filters URLs
 
@@ -250,12 +284,14 @@ def reopen(
     before, after = _settings_before(recorder), _settings_now(settings)
     wanted = set(_wanted(recorder, gate, trackers, settings, before))
     passed = set(_passed(recorder, today)) - wanted
+    if settings.order.refresh:
+        passed |= set(_missing(recorder, today)) - wanted
     pages = sorted(wanted | passed)
     for start in range(0, len(pages), _REOPENED_AT_ONCE):
         recorder.apply_step(
             Step(StepKind.REOPEN, spending=Spending(pages[start : start + _REOPENED_AT_ONCE]))
         )
-    recorder.counters[tables.WISHES] = after
+    recorder.counters[tables.LAST_RUN_SETTINGS] = after
     if gate.has_filter or FILTERED in recorder.counters:
         recorder.counters[FILTERED] = gate.has_filter
     return list(_lines(before, after, len(wanted), len(passed)))
@@ -271,7 +307,7 @@ def _settings_before(recorder: Recorder) -> dict[str, object]:
 
     Older versions wrote field names, and false for no value.
     """
-    found = recorder.counters.get(tables.WISHES)
+    found = recorder.counters.get(tables.LAST_RUN_SETTINGS)
     if not isinstance(found, dict):
         return {}
     return {
@@ -311,8 +347,7 @@ def _wanted(
     new = {name for name, value in after.items() if name not in before or before[name] != value}
     if gate.has_filter or recorder.counters.get(FILTERED):
         new |= _SCOPE_NAMES  # a filter cannot be compared with an earlier one
-    of_scope = _SCOPE_NAMES if settings.scope.focus_only is None else _SCOPE_NAMES | _FOCUS_NAMES
-    if new & of_scope:
+    if new & _SCOPE_NAMES or "focus-only" in before:  # older versions could refuse pages off focus
         yield from _in_scope_now(recorder, gate, trackers)
     if new & _TRAP_NAMES:
         yield from _pages(recorder, *TRAPPED)
@@ -320,7 +355,7 @@ def _wanted(
         yield from _readable_now(recorder, gate, before, settings)
     if _ALLOW_PRIVATE.name in new and settings.network.allow_private:
         yield from _pages(recorder, State.ADDRESS)
-    if not settings.politeness.robots:
+    if not settings.politeness.robots or _OBEY_USAGE in new:
         yield from _pages(recorder, State.ROBOTS)
 
 
@@ -351,6 +386,16 @@ def _passed(recorder: Recorder, today: float) -> Iterator[int]:
         yield from _pages(recorder, *PASSING)
     for page in _pages(recorder, State.ROBOTS):
         if _has_expired(recorder, page, today):
+            yield page
+
+
+def _missing(recorder: Recorder, today: float) -> Iterator[int]:
+    """Yield pages that were read once and are missing, if they may be there again."""
+    if abs(today - recorder.counters.number(LAST_AT)) <= PASSES_AFTER_S:
+        return
+    pages = _pages(recorder, *MISSING)
+    for page, since, last in recorder.pages.missing_since(pages):
+        if abs(today - last) >= last - since:
             yield page
 
 

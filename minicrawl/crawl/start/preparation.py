@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Access, Network, Rendering, Scope, Settings
-from minicrawl.config.values import OFF, ON, hidden_login
+from minicrawl.config.parts import BY_NAME, FILES
+from minicrawl.config.values import AUTO, OFF, ON, hidden_login
 from minicrawl.crawl.events import Listener, Noted, Warned
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import hosts_of, resolve_targets
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.loop import Crawler
-from minicrawl.crawl.schedule.orders import ORDERS
+from minicrawl.crawl.schedule.orders import queue_of
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import refuse_contradictions
@@ -231,6 +232,7 @@ def _write(file: Path, text: str) -> None:
     draft = file.with_name(f"{file.name}.part")
     with suppress(FileNotFoundError):
         draft.unlink()
+    # O_EXCL refuses a link that somebody else put there in the meantime.
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as written:
         written.write(text)
@@ -286,13 +288,33 @@ _FOLDERS_SHOWN = 5
 
 
 def check_types(scope: Scope) -> None:
-    """Check that the packages for all document types are installed; raises `UsageError`."""
+    """Check that documents are read, and packages for them are installed; raises `UsageError`."""
+    if scope.types == (FILES,):
+        raise UsageError("--types files leaves nothing to find files in: name a document type, too")
     if "pdf" not in scope.types:
         return
     from minicrawl.web.documents import PDF_MISSING, can_read_pdf
 
     if not can_read_pdf():
         raise UsageError(PDF_MISSING)
+
+
+_VARY = ("for", "until", "hours", "refresh", "continuous", "cluster")
+"""Settings that decide by a clock, or by other machines."""
+
+
+def refuse_what_varies(settings: Settings) -> None:
+    """Refuse to be deterministic with settings whose effects differ from run to run."""
+    if not settings.order.deterministic:
+        return
+    rows = (BY_NAME[name] for name in _VARY)
+    found = [row.flag for row in rows if settings.value(row) != row.default]
+    if settings.politeness.delay_s == AUTO:
+        found.append("--delay auto")
+    if settings.rendering.is_on:
+        found.append("--render")
+    if found:
+        raise UsageError(f"--deterministic and {found[0]} cannot be combined: it varies with time")
 
 
 async def check_reach(network: Network, tell: Listener, *, is_given: bool) -> None:
@@ -314,6 +336,8 @@ def limits(settings: Settings, gate: ScopeGate, seeds: Iterable[str]) -> Iterato
     if found := gate.folders:
         more = f" and {len(found) - _FOLDERS_SHOWN:,} more" if len(found) > _FOLDERS_SHOWN else ""
         yield f"--scope prefix: only pages below {', '.join(found[:_FOLDERS_SHOWN])}{more}"
+    if FILES in settings.scope.types and settings.storing.keep != "pages":
+        yield "--types files keeps linked files only with --keep pages"
     polite = settings.politeness
     delay_s, apart_s = polite.delay_s, polite.address_delay_s
     if isinstance(delay_s, str) or delay_s >= apart_s:
@@ -361,7 +385,7 @@ class StartOptions(NamedTuple):
 
 # ================================================================ preview
 #
-# Preview of a crawl: its first pages, and the wishes of their hosts.
+# Preview of a crawl: its first pages, and the delays and rules of their hosts.
 #
 # Law: only robots.txt files are requested, no page. The caller gives a store that may be written
 # to.
@@ -412,13 +436,17 @@ class DryRun:
         clock: Clock,
     ) -> None:
         self._frontier, self._recorder, self._gate = recorder.frontier, recorder, gate
-        self._queue = ORDERS[settings.order.strategy](recorder.frontier)
+        self._queue = queue_of(recorder.frontier, settings.order.strategy)
         self._hosts = hosts_of(settings, recorder.frontier.urls.origins, lambda _host: None, clock)
         self._clock, self._settings = clock, settings
         for pages, _ in recorder.pages.contents():
             for number, count in recorder.hosts.of_pages(pages):
                 self._hosts[number].pages += count
-        only_robots = replace(settings, scope=replace(settings.scope, sitemaps=False))
+        only_robots = replace(
+            settings,
+            scope=replace(settings.scope, sitemaps=False),
+            politeness=replace(settings.politeness, obey_usage=None),
+        )
         side_requests = SideRequests(self._hosts, self._clock)
         self._onboarding = HostOnboarding(only_robots, recorder, web_access, gate, side_requests)
         self._room = asyncio.Semaphore(settings.politeness.per_address)
@@ -485,8 +513,10 @@ class DryRun:
         state = self._hosts[host]
         refusal = self._gate_refuses(page) or state.trouble_at(self._clock.now())
         rules = state.rules
-        if refusal is None and rules is not None and not rules.allows(url):
-            refusal = State.ROBOTS
+        if refusal is None and rules is not None:
+            purpose = self._settings.politeness.obey_usage
+            if not rules.allows(url) or (purpose and rules.denial(url, purpose)):
+                refusal = State.ROBOTS
         return FirstPage(url, self._frontier.ledger.cash(page) / UNIT, refusal)
 
 

@@ -24,6 +24,7 @@ def receive_message(connection: socket.socket) -> Any:
     """Wait for the next message; None if the other end is gone."""
     length = int.from_bytes(connection.recv(LENGTH_BYTES, socket.MSG_WAITALL), "big")
     packed = connection.recv(length, socket.MSG_WAITALL)
+    # A peer that dies while it writes leaves part of a message: that counts as its end.
     return pickle.loads(packed) if length and len(packed) == length else None
 
 

@@ -22,7 +22,7 @@ from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.web.html_page import ParseOptions, parse_page
-from minicrawl.web.markup import TooDear
+from minicrawl.web.markup import TooExpensive
 from minicrawl.web.responses import (
     HTML,
     PDF,
@@ -94,10 +94,10 @@ class ParserProcess:
             await self._renew_when_due()
             return result
         except TimeoutError as error:
-            detail = f"it was not read in {self._max_s:g} s"
+            detail = f"not parsed within {self._max_s:g} s"
             raise ParserLost(detail) from error
         except (OSError, ChildLost) as error:
-            raise ParserLost("it ended the process that read it") from error
+            raise ParserLost("the parser process ended") from error
         finally:
             if not is_done:
                 await self.close()
@@ -131,16 +131,14 @@ class ParserProcess:
 # Parses bodies in this process or in a child process.
 #
 # Laws: no parse in a process that serves others takes more than `ENOUGH_S`, whatever a server
-# sends.
-# A body that kills the parser, takes it too long or meets a bug of ours costs its page and not the
-# crawl. Expensive bodies wait on disk, not in memory. The host whose bodies have cost least so far
-# is next; hosts that were never charged share one account.
+# sends. A body that kills the parser, takes too long or hits a bug of ours costs its page and not
+# the crawl. Expensive bodies wait on disk, not in memory. The host whose bodies have cost least so
+# far is next; hosts that were never charged share one account.
 #
-# dear   expensive: a body that is large, or takes more than `ENOUGH_S` by its price
-#        (`web.responses`) or by what the scan of HTML finds (`web.markup`): it is parsed in a child
-#        process
+# expensive  a body that is large, or takes more than `ENOUGH_S` by its price (`web.responses`) or
+#            by what the scan of HTML finds (`web.markup`); a child process parses it
 #
-# The child is a plain process. A process pool was refused: it would import the user's own script
+# The child is a plain process. A process pool was rejected: it would import the user's own script
 # once more, and crawl again if that script has no guard against it.
 
 ENOUGH_S = 0.010
@@ -200,11 +198,11 @@ class PageParser:
     def reading(self, response: Response, request: Request, content: int | None = None) -> Reading:
         """Prepare to parse a page or a sitemap. `content` is the hash of its body, if known."""
         body = response.spooled or response.body
-        if isinstance(body, bytes) and self._is_dear(response, request):
+        if isinstance(body, bytes) and self._is_expensive(response, request):
             body = to_disk(body)
         return Reading(self, self._task(response, request, content), body, request.url)
 
-    def _is_dear(self, response: Response, request: Request) -> bool:
+    def _is_expensive(self, response: Response, request: Request) -> bool:
         """Return whether the body is expensive at first sight; HTML may turn out so on the way."""
         body = response.body
         if len(body) > LARGE:
@@ -312,10 +310,10 @@ def _timed(task: Callable[[bytes], T], body: bytes) -> Timed[T | Failed | None]:
     result: T | Failed | None
     try:
         result = task(body)
-    except TooDear:
+    except TooExpensive:
         result = None
     except Exception as bug:
-        detail = f"the reader made a mistake: {bug!r}"[:_SHOWN]
+        detail = f"bug in the parser: {bug!r}"[:_SHOWN]
         result = Failed(kind=FailureKind.LOST, detail=detail)
     return Timed(result, perf_counter() - began)
 

@@ -45,6 +45,7 @@ from minicrawl.model import (
     Refused,
     Request,
     Response,
+    Want,
 )
 from minicrawl.ports import Timed, Visit, WebAccess
 from minicrawl.web.robots import Rules
@@ -296,12 +297,15 @@ class WorkerPool:
             task = asyncio.create_task(slot.retire())
             self._retiring[task] = slot
             task.add_done_callback(self._retiring.pop)
+        # All hosts are dealt out anew. Dealing out only those of removed workers was rejected: new
+        # workers would get no host that is known.
         del self._slots[workers:]
         self._deal_out_hosts()
 
     async def fetch(self, request: Request) -> FetchResult:
-        """Fetch one URL, body included."""
-        if (worker := self._worker(request.url)) is not None:
+        """Fetch one URL, body included. A body in a file stays in this process."""
+        is_file = request.want is Want.FILE
+        if not is_file and (worker := self._worker(request.url)) is not None:
             with suppress(ChildLost):
                 fetched: FetchResult = await worker.call(WorkerCommand.FETCH, request)
                 return fetched
@@ -351,11 +355,13 @@ class WorkerPool:
         if self._first_own:
             self._first_own -= 1
             return None
+        # The origin is cut out by hand: parsing the URL would cost more than choosing the worker.
         worker = self._slot_of(url[: url.index("/", len("https://"))]).worker
         return worker if worker.is_ready else None
 
     def _sheds(self, worker: WorkerProcess) -> bool:
         """Return whether the own process does the next page instead of this worker."""
+        # A page that ended its worker may end the process that fetches it next.
         if self._suspects:
             return False
         left, own = len(worker.activity.under_way), len(self.activity.under_way)

@@ -89,6 +89,8 @@ def _marked(mark: BlameMark, call: int, work: Coroutine[Any, Any, T]) -> Generat
     step: Callable[[Any], Any] = work.send
     value: Any = None
     while True:
+        # Only while the coroutine runs, not while it waits: a worker has many calls under way, and
+        # the one that holds the processor is the one that can crash it or never end.
         mark.call = call
         try:
             waits_for = step(value)
@@ -248,6 +250,7 @@ class ChildProcess:
         busy_with = self._mark.call
         for number, reply in self._waiting.items():
             if not reply.done():
+                # A child that ended between two calls (0) may have been ended by any of them.
                 reply.set_exception(ChildLost(is_to_blame=busy_with in (0, number)))
 
 

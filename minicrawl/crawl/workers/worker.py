@@ -16,15 +16,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 
 from minicrawl.config import Access, Network, Politeness
 from minicrawl.config.values import AUTO
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
-from minicrawl.crawl.workers.parser import PageParser, is_pdf
+from minicrawl.crawl.workers.parser import LARGE, PageParser, is_pdf, to_disk
 from minicrawl.crawl.workers.supervisor import PING, BlameMark, marked
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.opening import known
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from minicrawl.archive.record import AnswerPacker
     from minicrawl.config import Settings
+    from minicrawl.crawl.workers.scoring import PageScorer
     from minicrawl.fetch.access import AccessByOrigin
     from minicrawl.web.robots import Rules
     from minicrawl.web.sitemaps import Sitemap
@@ -72,6 +74,7 @@ class WorkerConfig:
     rendered_bytes: int = 0  # size limit of bodies that the crawl gets for a browser
     access: Access = field(default_factory=Access)
     logins: AccessByOrigin | None = None
+    scorers: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -85,8 +88,7 @@ class WorkerConfig:
     ) -> WorkerConfig:
         """Return the settings for visitors of a crawl.
 
-        Words around links are collected only if the order of reading uses them. Proxies that files
-        and the environment name are resolved here.
+        Proxies that files and the environment name are resolved here.
         """
         return cls(
             network=known(settings.network),
@@ -99,11 +101,20 @@ class WorkerConfig:
             rendered_bytes=MOST_RENDERED if settings.rendering.is_on else 0,
             access=settings.access,
             logins=logins,
+            scorers=settings.order.score,
         )
 
     def parser(self) -> PageParser:
         """Return a parser with these settings."""
         return PageParser(self.parse_options, self.max_reading_s)
+
+    def scorer(self) -> PageScorer | None:
+        """Return the scorer of pages, if they get values."""
+        if not self.scorers:
+            return None
+        from minicrawl.crawl.workers.scoring import PageScorer  # most crawls give no values
+
+        return PageScorer(self.scorers)
 
     def packer(self) -> AnswerPacker | None:
         """Return the packer of responses for the archive, if they are kept."""
@@ -118,7 +129,6 @@ def _parse_options(settings: Settings) -> ParseOptions:
     types = types_of(settings.scope.types)
     return ParseOptions(
         agent=settings.politeness.agent,
-        with_words=bool(settings.order.focus_words or settings.order.focus_similar),
         with_written=settings.storing.keep == "links",
         strip_marks=settings.storing.strip_marks,
         types=media_types(types),
@@ -146,7 +156,9 @@ class Visitor:
         *,
         with_bodies: bool = False,
         rendered_bytes: int = 0,
+        scorer: PageScorer | None = None,
     ) -> None:
+        self._scorer = scorer
         self._fetcher, self._parser, self._packer = fetcher, parser, packer
         self._with_bodies, self._rendered_bytes = with_bodies, rendered_bytes
 
@@ -160,7 +172,13 @@ class Visitor:
 
     async def visit(self, request: Request) -> Visit:
         """Fetch a page or a sitemap. The visit knows how to parse it."""
-        return self.visit_of(request, await self._fetcher.fetch(request))
+        fetched = await self._fetcher.fetch(request)
+        if isinstance(fetched, Refused) and fetched.answer is not None:
+            assert self._packer is not None  # without an archive, no request asks for files
+            if fetched.answer.spooled is None:
+                return Visit(self._packer.pack_other(request, fetched))
+            return Visit(await asyncio.to_thread(self._packer.pack_other, request, fetched))
+        return self.visit_of(request, fetched)
 
     def visit_of(self, request: Request, fetched: FetchResult) -> Visit:
         """Return the visit for a fetch result."""
@@ -168,28 +186,37 @@ class Visitor:
             return Visit(self._packed_failure(request, fetched, fetched.answer))
         if not isinstance(fetched, Response):
             return Visit(fetched)
-        packer = self._packer if request.want is Want.PAGE else None
+        packer = self._packer if _is_kept(request, fetched, self._packer) else None
         content, whole = None, fetched
-        if packer is not None:
+        is_scored = self._scorer is not None and request.want is Want.PAGE
+        if packer is not None or is_scored:
             whole = _with_body(fetched)
+        if packer is not None:
             # Hash the body once for both packing and parsing.
             content = None if packer.only_text else content_hash(whole.body)
         reading = self._parser.reading(fetched, request, content)
-        parse, quickly = reading.anyhow, reading.quickly
+        parse = reading.anyhow
+        # A scorer may take long.
+        quickly = None if is_scored else reading.quickly
         record = b""
         if packer is not None:
             if packer.only_text and is_pdf(fetched, request):
                 parse = partial(_packed, parse, packer, request, fetched._replace(body=b""))
             else:
                 record = packer.pack(request, whole, content)
+        if self._scorer is not None and is_scored:
+            waiting = BytesIO(whole.body) if len(whole.body) <= LARGE else to_disk(whole.body)
+            parse = partial(_scored, parse, self._scorer, request, fetched, waiting)
         is_wanted = self._with_bodies or len(fetched.body) <= self._rendered_bytes
         body = fetched.body if is_wanted else b""
-        fetched = fetched._replace(body=body, record=record, spooled=None)
+        fetched = fetched._replace(body=body, record=record, spooled=None, wire=None)
         return Visit(fetched, parse, quickly)
 
     def _packed_failure(self, request: Request, failed: Failed, answer: Response) -> Failed:
         record = b"" if self._packer is None else self._packer.pack_failure(request, answer)
-        return failed._replace(answer=answer._replace(headers={}, body=b"", record=record))
+        return failed._replace(
+            answer=answer._replace(headers={}, body=b"", record=record, wire=None)
+        )
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
         """Parse the robots.txt at this URL for our agent."""
@@ -198,6 +225,13 @@ class Visitor:
     async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
         """Parse the rules of a robots.txt as a store keeps them."""
         return await self._parser.parse_stored_rules(text, url)
+
+
+def _is_kept(request: Request, found: Response, packer: AnswerPacker | None) -> bool:
+    """Return whether a response is kept: a page, or a sitemap of usual size beside whole pages."""
+    if request.want is Want.SITEMAP:
+        return packer is not None and not packer.only_text and found.spooled is None
+    return request.want is Want.PAGE
 
 
 def _with_body(response: Response) -> Response:
@@ -223,12 +257,31 @@ async def _packed(
     return Timed(page, cost_s)
 
 
+async def _scored(
+    parse: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]],
+    scorer: PageScorer,
+    request: Request,
+    response: Response,
+    body: IO[bytes],
+) -> Timed[ParsedPage | Sitemap | Failed]:
+    """Parse a page, and give it a value."""
+    from minicrawl.crawl.workers.scoring import page_read
+
+    page, cost_s = await parse()
+    if isinstance(page, ParsedPage):
+        without = response._replace(body=b"", spooled=None, wire=None)
+        page = await scorer.scored(page_read(request.url, without, page), page, body)
+    else:
+        body.close()
+    return Timed(page, cost_s)
+
+
 @asynccontextmanager
 async def visiting(
     config: WorkerConfig, transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[Visitor]:
     """Open a visitor with connections of its own, or with a transport of httpx in their place."""
-    parser = config.parser()
+    parser, scorer = config.parser(), config.scorer()
     try:
         async with HttpFetcher(
             config.network,
@@ -244,9 +297,12 @@ async def visiting(
                 config.packer(),
                 with_bodies=config.with_bodies,
                 rendered_bytes=config.rendered_bytes,
+                scorer=scorer,
             )
     finally:
         await parser.close()
+        if scorer is not None:
+            await scorer.close()
 
 
 # ================================================================ worker

@@ -66,7 +66,7 @@ export const clusterFacts = (cluster) => {
       ["pages", count(cluster.fetched)], ["pages a second", paceOf(cluster.pace)], ["waiting", count(cluster.waiting)],
       ["nodes", count(live), cluster.nodes.length > live ? `and ${cluster.nodes.length - live} silent` : ""],
       ["shards", `${count(held)} of ${count(cluster.shards)} held`], ["batches of cash under way", count(cluster.batches)],
-      ["water level", cluster.level ? `${fixed(cluster.level, 2)} units` : "none"],
+      ["cash threshold", cluster.level ? `${fixed(cluster.level, 2)} units` : "none"],
     ], "lines"),
     cluster.unheld.length ? h("p", { class: "small wrong" }, `nobody holds ${ranges(cluster.unheld)}`) : null,
     h("p", { class: "small muted" }, cluster.gathered_at ? `The shards were gathered at ${clock(cluster.gathered_at)}.` : "The shards are being gathered."),

@@ -78,7 +78,8 @@ export const makeSearch = (place, { path, more = null, note = () => {} }) => {
       if (goesOn) results.append(...rows); else put(results, rows);
       shown = offset + rows.length;
       next.hidden = rows.length < AT_ONCE;
-      say(shown ? `${count(shown)} ${shown === 1 ? "page" : "pages"} shown, ${fixed(found.ms, 0)} ms; the index is as of ${clock(found.at)}` : "No page has these words.");
+      const meant = found.instead ? `No page has these words as typed; shown is: ${plain(found.instead)}. ` : found.suggestion ? `Did you mean: ${plain(found.suggestion)}? ` : "";
+      say(shown ? `${meant}${count(shown)} ${shown === 1 ? "page" : "pages"} shown, ${fixed(found.ms, 0)} ms; the index is as of ${clock(found.at)}` : "No page has these words.");
       if (goesOn && rows.length) rows[0].querySelector("a, summary").focus();
     } catch (error) {
       clear();

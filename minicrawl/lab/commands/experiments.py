@@ -58,8 +58,17 @@ from minicrawl.report.formats import Figure, PlotLine, prepare, write
     "orders",
     multiple=True,
     metavar="NAME",
-    type=click.Choice(list(OF_AN_UNKNOWN_WEB)),
-    help=f"Order of reading: {', '.join(OF_AN_UNKNOWN_WEB)}; repeatable.  [default: all]",
+    type=click.Choice([*OF_AN_UNKNOWN_WEB, lab.BY_VALUE]),
+    help=f"Order of reading: {', '.join(OF_AN_UNKNOWN_WEB)}, or with --value {lab.BY_VALUE}; "
+    f"repeatable.  [default: all; siblings and {lab.BY_VALUE} with --value]",
+)
+@click.option(
+    "--value",
+    "values",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Values of pages of --graph: a name in each line, with a tab and a number from 0 to 1 if "
+    "it is not 1. Shows the share of the reachable value that is found, too.",
 )
 @click.option(
     "--draws",
@@ -102,6 +111,7 @@ from minicrawl.report.formats import Figure, PlotLine, prepare, write
 def order(
     choice: WebChoice,
     orders: Sequence[str],
+    values: Path | None,
     draws: int | None,
     endowment: int | None,
     small_edge: float,
@@ -116,13 +126,21 @@ def order(
     Each crawl starts from ten random pages and knows only what it has read. The numbers are the
     share of all importance held by the pages fetched so far, with standard errors over the draws.
     Draws differ more than orders do, so the second table compares orders draw by draw."""
-    web, farms = choice.web(), _farms(kinds, spam_hosts, spam_domains)
+    farms, usual = _farms(kinds, spam_hosts, spam_domains), [*OF_AN_UNKNOWN_WEB]
+    if values is None:
+        web, valued = choice.web(), None
+        if lab.BY_VALUE in orders:
+            raise click.UsageError(f"--strategy {lab.BY_VALUE} needs the values of pages: --value")
+    elif farms:
+        raise click.UsageError("--value and --spam cannot be combined")
+    else:
+        (web, valued), usual = choice.valued_web(values), ["siblings", lab.BY_VALUE]
     if at_once and not web.has_hosts:
         raise click.UsageError("--polite needs a web whose hosts are known: take one of URLs")
     with progress("order") as tell:
         curves = lab.order(
             web,
-            orders=orders or [*OF_AN_UNKNOWN_WEB],
+            orders=orders or usual,
             crawls=lab.Crawls(
                 draws=choice.otherwise(draws, DRAWS, QUICK_DRAWS),
                 seed=choice.seed,
@@ -131,6 +149,7 @@ def order(
                 at_once=at_once or 1,
             ),
             farms=farms,
+            values=valued,
             progress=tell,
         )
     show(web.graph, curves, as_json, _show_order)
@@ -155,6 +174,7 @@ def _show_order(graph: Csr, curves: Sequence[lab.Curve]) -> None:
         about(graph),
     )
     for title, more in (
+        ("Share of the value that can be reached, in %", [curve.value for curve in curves]),
         (f"The same less that of {lab.BASELINE}, from the same seeds", [c.gain for c in curves]),
         ("Share of spam in the pages fetched, in %", [curve.spam for curve in curves]),
         ("Importance lost by the spam, in %", [curve.loss for curve in curves]),

@@ -100,6 +100,7 @@ def keep(store: Path, judgements: Iterable[Judgement], at: float) -> None:
     lines = b"".join(_line(one, at) for one in judgements if one.verdicts)
     with file_of(store).open("ab+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        # A line that a crash cut off is removed, or the next one would be appended to it.
         file.truncate(_end_of_lines(file))
         file.write(lines)
         file.flush()
@@ -137,7 +138,7 @@ def _judgement(line: bytes, place: str) -> Judgement:
         shown = tuple(map(str, said["shown"]))
         return Judgement(query=plain(said["query"]), verdicts=verdicts, shown=shown)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(f"{place} is no judgement of a search: mend or remove it") from error
+        raise StoreError(f"{place} is not a judgement of a search: correct or remove it") from error
 
 
 def _end_of_lines(file: IO[bytes]) -> int:

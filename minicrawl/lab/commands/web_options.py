@@ -4,7 +4,8 @@ The numbers of an experiment as a table or as JSON.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -14,9 +15,11 @@ import click
 from minicrawl.cli.input_options import progress
 from minicrawl.cli.output import show_json
 from minicrawl.config.values import LEAST_EDGE
-from minicrawl.graph.csr import MOST_NODES, Csr
+from minicrawl.graph.csr import MOST_NODES, Csr, NamedGraph
+from minicrawl.graphfiles import read
 from minicrawl.lab import webs
 from minicrawl.lab.known_webs import RATES
+from minicrawl.lab.value_order import PageValues, read_values
 from minicrawl.lab.webs import EstimateErrors, Model, Web
 from minicrawl.report.store_graph import crawled, opened
 from minicrawl.store.files import is_database
@@ -89,6 +92,13 @@ class WebChoice:
         if self.graph and self.nodes:
             raise click.UsageError("--nodes is for a synthetic web: leave it out with --graph")
 
+    def valued_web(self, path: Path) -> tuple[Web, PageValues]:
+        """Return the web of the graph, and the values of its pages."""
+        if self.graph is None:
+            raise click.UsageError("--value needs pages with names: add --graph")
+        with _named(self.graph) as named:
+            return webs.web_of(named, self.graph), read_values(path, named.names)
+
     def web(self) -> Web:
         return _web_of(self.graph) if self.graph else self._synthetic(self.model)
 
@@ -121,11 +131,18 @@ class WebChoice:
 
 
 def _web_of(path: Path) -> Web:
-    """Return the web of a graph file, or of the fetched pages of a store."""
+    with _named(path) as named:
+        return webs.web_of(named, path)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[NamedGraph]:
+    """Yield the graph in a graph file, or of the fetched pages of a store."""
     if not is_database(path):
-        return webs.web_from_file(path)
+        yield read(path)
+        return
     with opened(path, None, progress) as source:
-        return webs.web_of(crawled(source), path)
+        yield crawled(source)
 
 
 def on_a_web(

@@ -1,16 +1,16 @@
 """`minicrawl rank`: link analysis of a whole graph, with one command for each rank."""
 
+from pathlib import Path
+
 import click
+from click.core import ParameterSource
 
 from minicrawl import plugins
 from minicrawl.cli import DeferredCommand, LazyGroup
+from minicrawl.cli.input_options import json_option, store_option
 
 # name -> target to import, and summary in `minicrawl rank --help`
 COMMANDS = {
-    "list": (
-        "minicrawl.ranks.commands.named_ranks:list_ranks",
-        "List saved ranks.",
-    ),
     "degree": ("minicrawl.ranks.commands.centrality_command:degree", "Rank by number of links."),
     "pagerank": ("minicrawl.ranks.commands.pagerank_command:pagerank", "Rank by PageRank."),
     "trust": (
@@ -66,10 +66,33 @@ class AddedRank(DeferredCommand):
         DeferredCommand(name, target=target, summary=summary)
         for name, (target, summary) in COMMANDS.items()
     ],
+    invoke_without_command=True,
 )
-def rank() -> None:
-    """Rank pages by the link graph.
+@click.option(
+    "--remove",
+    "removed",
+    metavar="NAME",
+    multiple=True,
+    help="Delete this rank, then list the others. Repeatable.",
+)
+@json_option
+@store_option
+@click.pass_context
+def rank(context: click.Context, store: Path, removed: tuple[str, ...], as_json: bool) -> None:
+    """Rank pages by the link graph, or list the saved ranks.
 
     The graph comes from a crawl or a file. Scores are saved beside the store, for `top --by`,
-    `export --ranks` and `explain`.
+    `export --ranks` and `explain`. Without a command, the saved ranks are listed with their
+    options, and whether they are up to date.
     """
+    if context.invoked_subcommand is None:
+        from minicrawl.ranks.commands.named_ranks import list_ranks
+
+        list_ranks(store, removed, as_json)
+        return
+    for option in context.command.params:
+        if context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"{option.opts[0]} before {context.invoked_subcommand!r} has no effect: "
+                f"write it behind the name of the rank"
+            )

@@ -8,9 +8,7 @@ Links of a base set may weigh more for the query:
 
 words       weight = 1 + n, with n as the number of query words, with repetitions, in the link and
             in the 50 characters on either side (Chakrabarti et al., 1998). They are read from the
-            archive. Without a query, n is the focus of the crawl: the number of words in the link
-            that contain a word of --focus-words, or their similarity to those of --focus-similar,
-            times the strength of the rule, plus what --focus and --focus-type add.
+            archive
 similarity  weight = mean similarity of the two pages to the query: the cosine of two sets of words,
             those of the query and those of title and URL. A link between two pages without any
             similarity is dropped.
@@ -34,7 +32,7 @@ from minicrawl.ranks.hits import LINKING, ROOTS, BaseSet, base_set
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.sites import with_marked_links
 from minicrawl.report.snapshot import Snapshot, places_of_largest
-from minicrawl.report.store_graph import Source, links_in_focus
+from minicrawl.report.store_graph import Source
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import search_folder
 from minicrawl.store.records import reporting_damage
@@ -247,27 +245,11 @@ def weighed_by_similarity(named: NamedGraph, similarity: Vector, query: str) -> 
 
 # ================================================================ words of links
 
-_NO_FOCUS = (
-    "no link has a word in focus: --words needs a crawl with --focus-words, or --query and kept "
-    "pages"
-)
-
 
 def has_kept_pages(source: Source) -> bool:
     """Return True if the words of links can be read."""
     seen = source.snapshot
     return seen is not None and tables.archive_end(seen.connection) is not None
-
-
-def weighed_by_focus(source: Source, named: NamedGraph) -> NamedGraph:
-    """Return the graph with links weighted by the focus of the crawl."""
-    graph = named.graph
-    found = list(links_in_focus(_snapshot_of(source)))
-    links = np.concatenate(
-        [np.empty(0, dtype=np.int64), *(some.givers * graph.nodes + some.ends for some in found)]
-    )
-    amounts = np.concatenate([np.empty(0), *(some.parts for some in found)])
-    return _weighed(named, links, amounts, _NO_FOCUS)
 
 
 def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGraph:

@@ -25,7 +25,6 @@ from minicrawl.ranks.commands.base_sets import (
     base_set_options,
     has_kept_pages,
     similarity_to,
-    weighed_by_focus,
     weighed_by_similarity,
     weighed_by_words,
 )
@@ -100,8 +99,7 @@ subspace_option = click.option(
     "--words",
     is_flag=True,
     help="Weight each link 1 + n, where n is how often the words of --query occur in the link and "
-    "the 50 characters around it, in kept pages. Without --query or kept pages, the words or "
-    "similarity of crawl --focus-words or --focus-similar are used.",
+    "the 50 characters around it. It needs kept pages.",
 )
 @click.option(
     "--likeness",
@@ -139,15 +137,16 @@ def hits(
         dimensions=dimensions,
         tolerance=tolerance or ranks.TOLERANCE,
     )
-    asked = base.query if base is not None and words and has_kept_pages(source) else None
+    asked = base.query if base is not None and words else None
+    if words and (asked is None or not has_kept_pages(source)):
+        raise UsageError("--words needs a store with kept pages (crawl --keep pages), and --query")
     if asked is None and base is not None and base.root and base.query:
         raise UsageError("--query with --root needs pages that were kept: crawl --keep pages")
     if likeness and (base is None or base.query is None):
         raise UsageError("--likeness needs --query: it is that of a page to the words")
-    weighted = weighed_by_focus(source, named) if words and asked is None else named
     if base is None:
-        return _both(variant, weighted, tell)
-    grown = base.grown(source, weighted)
+        return _both(variant, named, tell)
+    grown = base.grown(source, named)
     of_base = grown.named if asked is None else weighed_by_words(source, grown.named, asked)
     if likeness and base.query is not None:
         similarity = similarity_to(source, base.query, grown.nodes)

@@ -19,7 +19,6 @@ from minicrawl import plugins
 from minicrawl.cli.input_options import (
     json_option,
     source_options,
-    store_option,
     warn_of_unranked_pages,
 )
 from minicrawl.cli.output import (
@@ -203,22 +202,12 @@ def _origin(origin: str, *, converged: bool) -> str:
 
 # ================================================================ list
 #
-# `minicrawl rank list`: the ranks saved beside a store.
+# `minicrawl rank` alone: the ranks saved beside a store.
 
 LIST_HEADINGS = ("nodes", "links", "iterations", "error", "made at", "name", "options and state")
 NO_RANKS = "no ranks: make one with `minicrawl rank`"
 
 
-@click.command("list")
-@click.option(
-    "--remove",
-    "removed",
-    metavar="NAME",
-    multiple=True,
-    help="Delete this rank, then list the others. Repeatable.",
-)
-@json_option
-@store_option
 def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
     """List saved ranks, their options, and whether they are up to date."""
     with reading(store) as connection:

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from minicrawl.cluster import overview as desired_config
+from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
 from minicrawl.cluster.replica import store_snapshot, take_over
 from minicrawl.cluster.servers import local_servers
@@ -152,7 +152,7 @@ async def _move(engine: ClusterEngine, web: AskedWeb) -> Move:
     now = await until(engine, lambda found: not found.unheld, "a shard is held by nobody")
     holder = next(one.name for one in now.nodes if MOVED in one.shards)
     began = time.monotonic()
-    await desired_config.drain(engine, holder)
+    await steering.drain(engine, holder)
     await until(
         engine,
         lambda found: not found.unheld and not shards_of(found, holder),
@@ -161,6 +161,6 @@ async def _move(engine: ClusterEngine, web: AskedWeb) -> Move:
     await _some_requests(web)
     asked = web.asked[bisect(web.asked, began) - 1 :]
     last, first = max(pairwise(asked), key=lambda pair: pair[1] - pair[0])
-    await desired_config.undrain(engine, holder)
+    await steering.undrain(engine, holder)
     await _shared_out(engine, web)
     return Move(last - began, first - last)

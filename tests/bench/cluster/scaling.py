@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from urllib.request import ProxyHandler, build_opener
 
-from minicrawl.cluster import overview as desired_config
+from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import ClusterAccess, opened
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.cluster.terms import start_or_join
@@ -101,13 +101,13 @@ async def _measured(
         await start_or_join(
             engine, crawl_settings(web.address, 0), web.seeds, scene.shards or scene.nodes
         )
-        await desired_config.pause(engine)
+        await steering.pause(engine)
         async with nodes(servers.url, folder, scene.nodes) as started:
             await settled(engine, started)
             await asyncio.sleep(times.age_s)
             for node in started:
                 node.group.hold(cores)
-            await desired_config.resume(engine)
+            await steering.resume(engine)
             while web.pages() < FIRST_PAGES * scene.nodes:
                 await asyncio.sleep(_POLL_S)
             began, before = _now(), _moment(web, started, servers, port)

@@ -63,7 +63,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def test_each_command_is_walked_or_it_is_told_why_not() -> None:
-    assert sorted([*WALKED, *STORES, *NOT_WALKED]) == sorted(walk.leaves())
+    assert sorted([*WALKED, *STORES, *NOT_WALKED]) == sorted([*walk.leaves(), *walk.ALONE])
     assert all(NOT_WALKED.values())
 
 
@@ -89,6 +89,7 @@ def test_each_option_alone_changes_something_or_is_refused(
     assert found == []
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("command", STORES)
 def test_each_option_of_a_stores_command_changes_something_or_is_refused(
@@ -111,8 +112,8 @@ def test_each_option_of_a_stores_command_changes_something_or_is_refused(
         ("lab judge ink --explain --json", "leave out --explain"),
         ("lab judge ink --by pagerank --weight title=0", "--weight needs --score"),
         ("lab searches --by pagerank --weight title=0", "--weight needs --score"),
-        ("archive info crawl.db-pages", "--store and FOLDER cannot be combined"),
-        ("archive verify crawl.db-pages", "--store and FOLDER cannot be combined"),
+        ("archive crawl.db-pages", "--store and FOLDER cannot be combined"),
+        ("archive --verify crawl.db-pages", "--store and FOLDER cannot be combined"),
         (f"page {LINKED} --at 2100-01-01 --version 1", "--at and --version"),
         ("top --all --unread", "leave out --sites and --unread"),
         ("top --all --sites", "leave out --sites and --unread"),
@@ -132,7 +133,8 @@ def test_the_reason_is_told(command: str, reason: str, store: Made) -> None:
     assert len(found.err.splitlines()) == 1
 
 
-@pytest.mark.parametrize("command", [*SHORT_WALKS, *in_a_proof(LONGER_WALKS)])
+@pytest.mark.parametrize("command", [*SHORT_WALKS, *LONGER_WALKS])
+@pytest.mark.proof
 def test_no_option_takes_the_effect_from_another_one(command: str, folder: Path) -> None:
     assert list(graph_pairs(command, folder)) == []
 

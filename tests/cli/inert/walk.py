@@ -58,6 +58,10 @@ def command_of(path: str) -> click.Command:
     return found
 
 
+ALONE = ("rank",)
+"""Groups that do something without a command."""
+
+
 def leaves(group: click.Group = root, path: str = "") -> Iterator[str]:
     """The paths of all commands that are not groups."""
     context = click.Context(group)

@@ -17,7 +17,7 @@ from minicrawl.cluster.child import ADDRESS_PREFIX, EngineAddressRecords
 from minicrawl.cluster.traffic import ShardAddresses
 from minicrawl.config import Politeness
 from minicrawl.crawl.events import Event, Warned
-from minicrawl.crawl.hosts.pacing import FIRST, AddressPacing, address_delay
+from minicrawl.crawl.hosts.pacing import CRAWL, FIRST, AddressPacing, CrawlPace, address_delay
 from minicrawl.opic.shard_channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
@@ -39,13 +39,17 @@ class Holder:
     def __init__(self, servers: FakeServers, shard: int, generation: int = 1) -> None:
         self.servers, self.shard, self.generation, self.now = servers, shard, generation, 0.0
         self.heard: list[Event] = []
-        politeness = Politeness(per_address=MOST, address_delay_s=PACE_S)
+        politeness = Politeness(per_address=MOST, address_delay_s=PACE_S, max_rate="10")
         self.pacing = AddressPacing(MOST, address_delay(politeness))
+        clock = SimpleNamespace(now=lambda: self.now)
+        self.pace = CrawlPace(politeness, cast(Any, clock))
+        self.has_pages = True
         records = EngineAddressRecords(FakeEngine(servers), ShardPlace(shard, SHARDS), generation)
-        context = SimpleNamespace(
-            clock=SimpleNamespace(now=lambda: self.now), tell=self.heard.append, wake=lambda: None
+        context = SimpleNamespace(clock=clock, tell=self.heard.append, wake=lambda: None)
+        hosts = SimpleNamespace(addresses=self.pacing, pace=self.pace)
+        self.addresses = ShardAddresses(
+            cast(Any, context), cast(Any, hosts), shard, records, lambda: self.has_pages
         )
-        self.addresses = ShardAddresses(cast(Any, context), self.pacing, shard, records)
         self.task = asyncio.create_task(self.addresses.run())
 
     @property
@@ -238,5 +242,34 @@ def test_whatever_fails_and_whoever_is_killed_no_more_than_the_whole_is_used(see
             holder.want()
         await until(lambda: all(holder.share == 1 / SHARDS for holder in holders))
         await ended(*holders)
+
+    run(work())
+
+
+def test_the_rate_of_the_whole_crawl_is_shared_by_the_shards_that_have_pages() -> None:
+    async def work() -> None:
+        servers = FakeServers()
+        one, other, idle = Holder(servers, 0), Holder(servers, 2), Holder(servers, 3)
+        idle.has_pages = False
+
+        def of_crawl(holder: Holder) -> float:
+            holder.pace.wait_s(holder.now)  # asks for a share, as each round of the loop does
+            return holder.addresses.share_of(CRAWL)
+
+        assert one.pace.wait_s(one.now) > 0
+        await until(lambda: of_crawl(one) == 1)
+        one.now += 0.1
+        assert one.pace.wait_s(one.now) == 0
+        one.pace.begin(one.now)
+        assert one.pace.wait_s(one.now) == pytest.approx(0.1)
+        await until(lambda: of_crawl(other) == of_crawl(one) == 0.5)
+        assert of_crawl(idle) == 0
+        assert one.pace.wait_s(one.now) == pytest.approx(0.2)
+        other.pace.begin(other.now)
+        assert other.pace.wait_s(other.now) >= 0.2
+        other.has_pages = False
+        other.now += 60
+        await until(lambda: of_crawl(one) == 1)
+        await ended(one, other, idle)
 
     run(work())

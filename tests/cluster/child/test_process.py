@@ -9,9 +9,28 @@ from typing import Any, cast
 
 import pytest
 
-from minicrawl.cluster.child import ShardChild
-from minicrawl.cluster.node.supervisor import ShardCommand, ShardOrders
+from minicrawl.cluster.child import ShardChild, settings_of_shard
+from minicrawl.cluster.engine import ClusterAccess
+from minicrawl.cluster.node.supervisor import ShardCommand, ShardJob, ShardOrders
+from minicrawl.config.values import folder_and_name
 from minicrawl.crawl.events import Warned
+
+
+@pytest.mark.parametrize(("given", "name"), [("/there", "crawl-03"), ("news=/there", "news-03")])
+def test_the_warc_files_of_each_shard_have_names_of_their_own(given: str, name: str) -> None:
+    job = ShardJob(
+        shard=3,
+        shards=8,
+        run=1,
+        access=ClusterAccess("nats://127.0.0.1"),
+        generation=1,
+        folder=Path(),
+        settings={"pages": 5},
+        own_settings={"warc": given},
+        seeds="seeds",
+    )
+    storing = settings_of_shard(job, Path("crawl.db")).settings.storing
+    assert folder_and_name(storing.warc or "") == (Path("/there"), name)
 
 
 @pytest.mark.parametrize(("free", "is_stopped"), [(100, True), (1 << 30, False)])

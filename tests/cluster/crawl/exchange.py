@@ -11,7 +11,7 @@ from random import Random
 
 from minicrawl.cluster.assignment import ShardFacts, as_bytes, facts_in, fetched_together, has_ended
 from minicrawl.cluster.channels import TransferBatch, pack
-from minicrawl.cluster.traffic import ArrivedBatch
+from minicrawl.cluster.engine import BatchDelivery
 
 
 class FakeExchanges:
@@ -67,7 +67,7 @@ class FakeExchange:
             every.came[batch.receiver].set()
         await asyncio.sleep(every.chance.choice((0, 0, 0, 0.01)))
 
-    async def arrivals(self) -> AsyncIterator[ArrivedBatch]:
+    async def arrivals(self) -> AsyncIterator[BatchDelivery]:
         """In any order, and some of them again before they are acknowledged."""
         waiting, came = self._all.waiting[self._shard], self._all.came[self._shard]
         while True:

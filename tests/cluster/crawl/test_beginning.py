@@ -33,6 +33,19 @@ def test_nobody_waits_for_ever_for_a_shard_that_does_not_come() -> None:
     assert beginning.has_begun
 
 
+def test_the_age_of_a_crawl_is_that_of_the_first_shard_and_outlives_it() -> None:
+    beginning = a_beginning()
+    assert beginning.age_s(101) == 0
+    beginning.hear(ALL, 102)
+    assert beginning.age_s(105) == 3
+    beginning.hear({**ALL, 1: ShardFacts(1, age_s=50)}, 105)
+    beginning.hear({**ALL, 1: ShardFacts(1, age_s=1)}, 106)
+    assert beginning.age_s(110) == 55
+    later = StartBarrier(ShardPlace(0, len(ALL)), 7, age_s=60)
+    assert later.has_begun
+    assert later.age_s(10) == 63
+
+
 def test_a_shard_begins_when_others_have_begun() -> None:
     beginning = a_beginning()
     beginning.hear({0: ALL[0], 1: ShardFacts(1, pace=2)}, 101)

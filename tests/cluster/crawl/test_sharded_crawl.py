@@ -149,6 +149,28 @@ def test_kills_lose_and_double_nothing(crawl: ShardedCrawl, server: DemoServer) 
     assert server.requests.keys() == another.requests.keys()
 
 
+def test_by_siblings_all_is_read_and_money_is_exact_after_a_kill(
+    tmp_path: Path, web: LittleWeb, server: DemoServer
+) -> None:
+    crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, strategy="siblings")
+
+    async def killed() -> None:
+        tasks = [asyncio.create_task(crawl.crawl(shard).run_async()) for shard in range(SHARDS)]
+        while server.requests.total() < 60:
+            await asyncio.sleep(0.001)
+        tasks[1].cancel()
+        await asyncio.wait([tasks[1]])
+        tasks[1] = asyncio.create_task(crawl.crawl(1).run_async())
+        await asyncio.gather(*tasks)
+
+    asyncio.run(killed())
+    check_that_all_has_come(crawl)
+    with DemoServer(web) as another:
+        alone = [asyncio.run(ShardedCrawl(tmp_path, another, web.seeds, 1).run_alone())]
+    assert states_of(crawl.stores) == states_of(alone)
+    assert links_of(crawl.stores) == links_of(alone)
+
+
 def test_a_circle_of_redirects_over_all_shards_comes_to_an_end(tmp_path: Path) -> None:
     web = CircleWeb(SHARDS)
     with DemoServer(web) as server:
@@ -223,7 +245,7 @@ def test_what_is_no_batch_is_dropped(crawl: ShardedCrawl) -> None:
 
     asyncio.run(disturbed())
     assert crawl.exchanges.waiting[1] == []
-    assert any("these bytes are no batch" in str(event) for event in warnings)
+    assert any("invalid batch" in str(event) for event in warnings)
 
 
 # ---------------------------------------------------------------- what is refused
@@ -235,7 +257,7 @@ def test_what_is_no_batch_is_dropped(crawl: ShardedCrawl) -> None:
         ({"links": False}, "--no-links"),
         ({"until": 0.5}, "--until"),
         ({"new_pages": 5}, "--new-pages"),
-        ({"focus_only": 1, "focus": ["a"]}, "--focus-only"),
+        ({"score": ["url:a"]}, "--score"),
     ],
 )
 def test_settings_of_one_machine_are_refused(
@@ -246,13 +268,11 @@ def test_settings_of_one_machine_are_refused(
         asyncio.run(crawl.run())
 
 
-def test_the_order_by_siblings_is_refused_if_it_is_given(tmp_path: Path) -> None:
-    given = load({"strategy": "siblings"}, {}, None)
-    with (
-        closing(StoreWriter.open(tmp_path / "crawl.db")) as store,
-        pytest.raises(UsageError, match="strategy siblings works on one machine only"),
-    ):
-        agree_in_shards(store, given, ShardPlace(0, SHARDS))
+def test_the_order_by_siblings_is_that_of_shards_only_if_it_is_given(tmp_path: Path) -> None:
+    for number, given in enumerate(({}, {"strategy": "siblings"})):
+        with closing(StoreWriter.open(tmp_path / f"{number}.db")) as store:
+            found = agree_in_shards(store, load(given, {}, None), ShardPlace(0, SHARDS))
+        assert found.order.strategy == given.get("strategy", "greedy")
 
 
 def test_a_shard_stays_the_shard_that_it_is(crawl: ShardedCrawl) -> None:

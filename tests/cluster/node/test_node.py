@@ -2,14 +2,16 @@
 test turns."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from minicrawl.cluster import overview as desired_config
+from minicrawl.cluster import overview as steering
 from minicrawl.cluster.assignment import ShardFacts, as_bytes
-from minicrawl.cluster.engine import KeyEntry, KeyTaken
+from minicrawl.cluster.engine import EngineError, KeyEntry, KeyTaken
+from minicrawl.cluster.node import node as running
 from minicrawl.cluster.node.leases import HOLD_S, LEASE_S, YOUNG_S, ClusterView, NodePresence
 from minicrawl.cluster.node.node import CrawlState, Node, NodeParts
 from minicrawl.cluster.node.supervisor import ShardEnd, ShardOrders, ShardSupervisor
@@ -18,6 +20,7 @@ from minicrawl.cluster.terms import (
     CrawlActivity,
     LeaseRecord,
     NodeRecord,
+    RecordError,
     StateRecord,
     TermsRecord,
 )
@@ -146,12 +149,55 @@ def tried(work: Callable[[Cluster], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(work(Cluster()), 60))
 
 
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({"pages": 20}, {"fetched": 10}),
+        ({"pages": 90, "new-pages": 12}, {"fetched": 10}),  # earlier runs have fetched 8
+        ({"for": "1m"}, {"age_s": 60}),
+        ({"bytes": "2kB"}, {"wire_bytes": 1000}),
+    ],
+)
+def test_the_crawl_ends_when_all_shards_together_have_spent_a_limit(
+    limits: dict[str, object], told: dict[str, Any]
+) -> None:
+    state = CrawlState(FakeEngine(), replace(TERMS, settings=limits))
+    state.hear(KeyEntry(STATE_KEY, replace(RUNNING, fetched=8).pack(), 1))
+    for shard in range(2):
+        assert state.end == ""
+        state.hear_facts(f"told.1.{shard}", as_bytes(ShardFacts(shard, waiting=1)))
+    for shard in range(2):
+        state.hear_facts(f"told.1.{shard}", as_bytes(ShardFacts(shard, waiting=1, **told)))
+    assert state.end == "budget spent"
+
+
+def test_a_limit_that_no_crawl_writes_is_not_taken_in() -> None:
+    with pytest.raises(RecordError, match=r"crawl\.terms"):
+        CrawlState(FakeEngine(), replace(TERMS, settings={"bytes": {}}))
+
+
 def test_a_node_that_is_alone_crawls_all_shards() -> None:
     async def work(cluster: Cluster) -> None:
         a = cluster.node("a")
         await cluster.pass_time(2, a)
         assert sorted(a.held.running) == [0, 1, 2, 3]
         assert {crawl.deadline for crawl in a.crawls.values()} == {cluster.clock[0] + HOLD_S}
+
+    tried(work)
+
+
+def test_a_node_ends_with_what_ended_one_of_its_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def denied(_prefix: str = "") -> AsyncIterator[KeyEntry | None]:
+        raise EngineError("watching is denied")
+        yield
+
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        monkeypatch.setattr(a.engine, "watch", denied)
+        monkeypatch.setattr(running, "BEAT_S", 0)
+        with pytest.raises(EngineError, match="watching is denied"):
+            await a.node.run()
+        assert not a.held.numbers
 
     tried(work)
 
@@ -198,9 +244,7 @@ def test_a_node_that_was_paused_finds_itself_fenced_says_so_and_goes_on() -> Non
         await a.round()
         assert all(before[shard].was_killed for shard in lost)
         numbers = ", ".join(map(str, lost))
-        assert a.said == [
-            f"stood still for 60 s; fenced off from shards {numbers}, which other nodes have now"
-        ]
+        assert a.said == [f"paused for 60 s; lost the lease on shards {numbers} to other nodes"]
         await cluster.pass_time(YOUNG_S + 3, a, b)
         assert len(a.held.running) == len(b.held.running) == 2
 
@@ -214,7 +258,7 @@ def test_a_node_that_was_paused_alone_goes_on_with_its_shards() -> None:
         before = dict(a.crawls)
         cluster.clock[0] += 60
         await a.round()
-        assert a.said == ["stood still for 60 s"]
+        assert a.said == ["paused for 60 s"]
         assert a.crawls == before
         assert not any(crawl.was_killed for crawl in before.values())
         assert before[0].deadline == cluster.clock[0] + HOLD_S
@@ -231,7 +275,7 @@ def test_a_node_that_the_servers_do_not_answer_lets_its_shards_stand_still() -> 
         await cluster.pass_time(HOLD_S + 3, a)
         assert a.crawls[0].deadline == deadline < cluster.clock[0]
         assert a.said == [
-            "the cluster has not answered for 6 s: 4 shards of this node stand still until it does"
+            "the cluster has not answered for 6 s: 4 shards of this node paused until it does"
         ]
         cluster.all_answer()
         await cluster.pass_time(1, a)
@@ -248,7 +292,7 @@ def test_shards_stand_still_and_say_why_while_servers_have_no_room() -> None:
         cluster.nobody_answers(Fault.FULL)
         await cluster.pass_time(HOLD_S + 3, a)
         assert a.said == [
-            "the servers have no room: 4 shards of this node stand still until there is room"
+            "the servers have no room: 4 shards of this node paused until there is room"
         ]
         cluster.all_answer()
         await cluster.pass_time(1, a)
@@ -256,7 +300,7 @@ def test_shards_stand_still_and_say_why_while_servers_have_no_room() -> None:
         cluster.nobody_answers()
         await cluster.pass_time(HOLD_S + 3, a)
         assert a.said[2:] == [
-            "the cluster has not answered for 6 s: 4 shards of this node stand still until it does"
+            "the cluster has not answered for 6 s: 4 shards of this node paused until it does"
         ]
 
     tried(work)
@@ -355,12 +399,12 @@ def test_a_beat_whose_answer_is_lost_costs_nothing(fault: Fault) -> None:
 def test_a_drained_node_ends_its_crawls_cleanly_and_others_take_them() -> None:
     async def work(cluster: Cluster) -> None:
         a, b = await _with_two(cluster)
-        await desired_config.drain(a.engine, "a")
+        await steering.drain(a.engine, "a")
         await cluster.pass_time(3, a, b)
         assert not a.held.running
         assert sorted(b.held.running) == [0, 1, 2, 3]
         assert {crawl.end for crawl in a.crawls.values()} == {ShardEnd(reason="stopped")}
-        await desired_config.undrain(a.engine, "a")
+        await steering.undrain(a.engine, "a")
         await cluster.pass_time(3, a, b)
         assert len(a.held.running) == 2
 
@@ -377,7 +421,7 @@ def test_the_workers_of_a_node_are_its_own_until_somebody_wishes_for_others() ->
 
         assert workers() == [{WORKERS}, {WORKERS}]
         for wanted in (3, 0):
-            await desired_config.set_workers(b.engine, "a", wanted)
+            await steering.set_workers(b.engine, "a", wanted)
             await cluster.pass_time(2, a, b)
             assert workers() == [{wanted}, {WORKERS}]
 
@@ -511,7 +555,7 @@ def test_who_is_fenced_by_the_log_gives_the_shard_up_and_says_so() -> None:
         await cluster.pass_time(2, a)
         a.crawls[1].end = ShardEnd(reason="fenced", is_fenced=True)
         await cluster.pass_time(1, a)
-        assert a.said == ["fenced off from shard 1: another node writes its log"]
+        assert a.said == ["lost the lease on shard 1: another node writes its log"]
 
     tried(work)
 

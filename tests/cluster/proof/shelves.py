@@ -92,7 +92,6 @@ class Shelves(NamedTuple):
                 per_address=len(self.seeds),
                 address_delay=0,
                 barren_pages=_NO_LIMIT,
-                same_pages=_NO_LIMIT,
             )
         )
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
-from minicrawl.cluster import overview as desired_config
+from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
 from minicrawl.cluster.nats.connecting import NatsEngine
 from minicrawl.cluster.node.leases import HOLD_S
@@ -91,14 +91,14 @@ async def cut_a_server_off(cluster: Upsettable, chance: Random) -> None:
 async def move(cluster: Upsettable, chance: Random) -> None:
     """A node is drained, then takes shards again."""
     engine, name = cluster.engine, (await _a_holder(cluster, chance)).name
-    await desired_config.drain(engine, name)
+    await steering.drain(engine, name)
     await until(
         engine,
         lambda now: now.doing == "ended" or not shards_of(now, name),
         f"the drained node {name} keeps its shards",
     )
-    await desired_config.undrain(engine, name)
-    await desired_config.rebalance(engine)
+    await steering.undrain(engine, name)
+    await steering.rebalance(engine)
 
 
 KILLS: tuple[Work, ...] = (

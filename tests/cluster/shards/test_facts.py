@@ -22,7 +22,7 @@ COUNTS = st.integers(0, 1 << 62)
 TABLES = st.dictionaries(st.integers(0, 400), COUNTS, max_size=8)
 
 
-NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 9)
+NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 11)
 
 
 @given(st.builds(ShardFacts, *NUMBERS, TABLES, TABLES, TABLES, *[st.booleans()] * 3))
@@ -48,6 +48,9 @@ def test_facts_are_what_their_bytes_say(facts: ShardFacts) -> None:
         json.dumps(ShardFacts(-1)._asdict()).encode(),
         json.dumps(ShardFacts(MOST_SHARDS)._asdict()).encode(),
         json.dumps(ShardFacts(1, waiting=-1)._asdict()).encode(),
+        json.dumps(ShardFacts(1, wire_bytes=-1)._asdict()).encode(),
+        json.dumps(ShardFacts(1, age_s=-0.5)._asdict()).encode(),
+        json.dumps(ShardFacts(1, age_s=float("inf"))._asdict()).encode(),
         json.dumps(ShardFacts(1, minted=1 << 100)._asdict()).encode(),
         json.dumps(ShardFacts(1, sent={1: -2})._asdict()).encode(),
         json.dumps(ShardFacts(1, sketch={10**4: 2})._asdict()).encode(),

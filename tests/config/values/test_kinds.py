@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 
 from minicrawl.config import values as kinds
 from minicrawl.config import values as network_kinds
-from minicrawl.config.values import Focus, InvalidValue, ValueKind
+from minicrawl.config.values import InvalidValue, ValueKind
 
 PAGES = kinds.whole(1, 1000)
 SEVERAL = kinds.several(kinds.PATTERN)
-FOCUSES = kinds.focuses(kinds.PATTERN)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +24,8 @@ FOCUSES = kinds.focuses(kinds.PATTERN)
         (kinds.PART, "12.5 %", 0.125),
         (kinds.PART, "0.9", 0.9),
         (kinds.PART, 1, 1.0),
+        (kinds.PART, "0.6 guaranteed", "60% guaranteed"),
+        (kinds.PART, "12.5%guaranteed ", "12.5% guaranteed"),
         (kinds.WEIGHT, 0, 0.0),
         (kinds.WAIT, "0", 0.0),
         (kinds.TIME, "1h30m", 5400.0),
@@ -35,7 +36,6 @@ FOCUSES = kinds.focuses(kinds.PATTERN)
         (kinds.choice("host", "any"), "any", "any"),
         (kinds.FILE, "a/b.db", Path("a/b.db")),
         (kinds.PATTERN, "(a|b)$", "(a|b)$"),
-        (kinds.WORDS, "  solar \n power ", "solar power"),
         (network_kinds.RULE, "*=127.0.0.1:8080", "*=127.0.0.1:8080"),
         (network_kinds.RULE, "*.example:443=[::1]", "*.example:443=[::1]"),
         (kinds.AGENT, "my-crawler", "my-crawler"),
@@ -49,16 +49,8 @@ FOCUSES = kinds.focuses(kinds.PATTERN)
         (SEVERAL, "a", ("a",)),
         (SEVERAL, ["a", "b"], ("a", "b")),
         (SEVERAL, (), ()),
-        (FOCUSES, "a", (Focus(pattern="a"),)),
-        (FOCUSES, ["a=2", "b=c"], (Focus(pattern="a", strength=2), Focus(pattern="b=c"))),
-        (FOCUSES, "5", (Focus(pattern="5"),)),
-        (FOCUSES, "id=5=1.5", (Focus(pattern="id=5", strength=1.5),)),
-        (
-            FOCUSES,
-            {"a": 2, "b=1": 0.5},
-            (Focus(pattern="a", strength=2.0), Focus(pattern="b=1", strength=0.5)),
-        ),
-        (FOCUSES, (Focus(pattern="a=3"),), (Focus(pattern="a=3"),)),
+        (kinds.SCORER, "words:sea, harbour", "words:sea, harbour"),
+        (kinds.SCORER, "my-scorer", "my-scorer"),
     ],
 )
 def test_text_and_values_become_the_value_and_stay_it(
@@ -86,6 +78,8 @@ def test_text_and_values_become_the_value_and_stay_it(
         (kinds.PART, "101%", "must be a share above 0 and at most 1"),
         (kinds.PART, "-5%", "must be a share above 0 and at most 1"),
         (kinds.PART, "much", "must be a share above 0 and at most 1"),
+        (kinds.PART, "guaranteed", "must be a share above 0 and at most 1"),
+        (kinds.PART, "120% guaranteed", "must be a share above 0 and at most 1"),
         (kinds.PART, True, "must be a share above 0 and at most 1"),
         (kinds.WEIGHT, "inf", "must be a number of at least 0"),
         (kinds.WAIT, "-1", "must be a time of at least 0, such as 90, 30s, 5m, 2h or 1h30m"),
@@ -103,18 +97,12 @@ def test_text_and_values_become_the_value_and_stay_it(
         (kinds.PATTERN, "", "must be a regular expression of printable characters"),
         (kinds.PATTERN, "a\n", "must be a regular expression of printable characters"),
         (kinds.PATTERN, "a{99999999999}", "is not a regular expression: the repetition number is"),
-        (kinds.WORDS, " ", "must have at least one word"),
-        (kinds.WORDS, 3, "must have at least one word"),
         (kinds.AGENT, "bot/1.0", "must be a name of letters, - and _ only"),
         (kinds.CONTACT, "me", "must be a URL or a mail address"),
         (kinds.CONTACT, "a@b)\r\nX: y", "must be a URL or a mail address"),
         (SEVERAL, 3, "must be a string or a list of strings"),
-        (FOCUSES, 3, "must be a string, a list of strings or a table of strengths"),
-        (FOCUSES, [3], "must be a regular expression of printable characters"),
-        (FOCUSES, "a=0", "must have a strength above 0"),
-        (FOCUSES, "a=nan", "must have a strength above 0"),
-        (FOCUSES, {"a": "much"}, "must have a strength above 0"),
-        (FOCUSES, ["a", "b", "a=2"], "is given twice"),
+        (kinds.SCORER, "words:", "must be the name of a scorer, or name:arguments"),
+        (kinds.SCORER, ":sea", "must be the name of a scorer, or name:arguments"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_is_wanted(
@@ -155,32 +143,20 @@ def test_a_rule_leads_from_a_host_to_an_address(rule: str) -> None:
         network_kinds.RULE.read(rule)
 
 
-@pytest.mark.parametrize("kind", [SEVERAL, FOCUSES])
 @pytest.mark.parametrize("value", ["none", ["none"], ("none",), [], ()])
-def test_none_alone_is_an_empty_list(kind: ValueKind, value: object) -> None:
-    assert kind.read(value) == ()
+def test_none_alone_is_an_empty_list(value: object) -> None:
+    assert SEVERAL.read(value) == ()
 
 
 def test_none_among_others_is_a_pattern() -> None:
     assert SEVERAL.read(["none", "a"]) == ("none", "a")
     assert SEVERAL.read("(none)") == ("(none)",)
-    assert FOCUSES.read("none=1") == (Focus(pattern="none"),)
-
-
-@given(st.text(), st.floats(min_value=1e-6, max_value=1e6))
-def test_words_of_any_kind_come_back_with_their_strength(words: str, strength: float) -> None:
-    try:
-        plain = kinds.WORDS.read(words)
-    except InvalidValue:
-        return
-    found = kinds.focuses(kinds.WORDS).read(f"{words}={strength!r}")
-    assert found == (Focus(pattern=str(plain), strength=strength),)
 
 
 @given(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none(), st.binary()))
 def test_a_kind_answers_with_a_value_or_unfit_and_nothing_else(value: object) -> None:
     of_hosts = (network_kinds.RULE, network_kinds.PROXY, network_kinds.HOST, network_kinds.BYPASS)
-    of_values = (PAGES, kinds.SHARE, kinds.TIME, kinds.SIZE, kinds.SWITCH, kinds.FILE)
+    of_values = (PAGES, kinds.SHARE, kinds.PART, kinds.TIME, kinds.SIZE, kinds.SWITCH, kinds.FILE)
     for kind in (*of_values, *of_hosts, network_kinds.ADDRESS):
         try:
             found = kind.read(value)

@@ -196,8 +196,8 @@ def test_after_a_while_all_are_let_in_so_that_ranks_are_those_of_now() -> None:
     polite.hosts.begin(first, 0)
     for host in hosts:
         polite.hosts.wait_for_room(host, 0, (0.0, float(host), False))
-    let_in = []
+    admitted = []
     for now in (0.5, 1.0, 1.5, 2.0, 2.5):
-        let_in.append(polite.resumed(now))
-        polite.hosts.begin(let_in[-1][0], now)
-    assert let_in == [[1], [2], [3], [4], hosts[4:]]
+        admitted.append(polite.resumed(now))
+        polite.hosts.begin(admitted[-1][0], now)
+    assert admitted == [[1], [2], [3], [4], hosts[4:]]

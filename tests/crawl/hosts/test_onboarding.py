@@ -1,6 +1,6 @@
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from minicrawl.config import Politeness, Settings
-from minicrawl.crawl.events import Noted, Reason
+from minicrawl.crawl.events import Noted, Reason, Settled
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS, SideRequests
@@ -20,8 +20,6 @@ from minicrawl.model import (
     FailureKind,
     Refusal,
     Refused,
-    Request,
-    Response,
     State,
     Unchanged,
 )
@@ -47,14 +45,9 @@ from tests.crawl.fakes import (
     web_of,
 )
 
-A, B = "http://a.example", "http://b.example"
+A, B, C = "http://a.example", "http://b.example", "http://c.example"
 ROBOTS = f"{A}/robots.txt"
 FORBIDDING = text("User-agent: *\nDisallow: /")
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
 
 
 def crawl_with(robots_txt: Answer, path: Path, **settings: Any) -> tuple[FakeWeb, Run]:
@@ -70,13 +63,6 @@ def trouble_of(path: Path) -> str | None:
 
 
 # ---------------------------------------------------------------- what an answer means
-
-
-@pytest.mark.parametrize("kind", [FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR])
-def test_what_is_not_there_forbids_nothing(kind: FailureKind, path: Path) -> None:
-    web, run = crawl_with(failed(kind), path)
-    assert set(run.states.values()) == {State.FETCHED}
-    assert len(web.visits) == 3
 
 
 @pytest.mark.parametrize("kind", [FailureKind.SERVER_ERROR, FailureKind.THROTTLED])
@@ -199,25 +185,11 @@ def test_every_case_of_the_vectors_has_its_law(shared_vector: Callable[[str], Pa
 # ---------------------------------------------------------------- redirects
 
 
-@pytest.mark.parametrize("hops", [1, MOST_REDIRECTS])
-def test_redirects_of_robots_txt_are_followed(hops: int, path: Path) -> None:
-    web = FakeWeb({f"{A}/": html(), ROBOTS: moved(f"{B}/1.txt")})
-    web.answers |= {f"{B}/{n}.txt": moved(f"/{n + 1}.txt") for n in range(1, hops)}
-    web.answers[f"{B}/{hops}.txt"] = FORBIDDING
-    assert crawl(web, path, f"{A}/").states == {f"{A}/": State.ROBOTS}
-
-
 @pytest.mark.parametrize("target", ["/robots.txt", "ftp://a.example/robots.txt"])
 def test_a_robots_txt_that_leads_nowhere_is_not_there(target: str, path: Path) -> None:
     web, run = crawl_with(moved(target), path)
     assert run.states[f"{A}/"] is State.FETCHED
     assert [visit.url for visit in web.visits].count(ROBOTS) <= MOST_REDIRECTS + 1
-
-
-def test_a_robots_txt_that_leads_where_we_do_not_go_forbids_all(path: Path) -> None:
-    refused = Refused(reason=Refusal.ADDRESS)
-    web = FakeWeb({f"{A}/": html(), ROBOTS: moved(f"{B}/robots.txt"), f"{B}/robots.txt": refused})
-    assert crawl(web, path, f"{A}/").states == {f"{A}/": State.ROBOTS}
 
 
 def starts(web: FakeWeb, origin: str) -> list[float]:
@@ -272,12 +244,6 @@ def test_a_robots_txt_that_broke_off_was_not_had(kind: FailureKind, path: Path) 
     assert web.asked == []
 
 
-def test_a_robots_txt_that_is_cut_at_its_cap_is_obeyed(path: Path) -> None:
-    large = text("User-agent: *\nDisallow: /1\n")._replace(cut=FailureKind.TOO_LARGE)
-    _, run = crawl_with(large, path)
-    assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
-
-
 # ---------------------------------------------------------------- addresses
 
 
@@ -294,11 +260,6 @@ def test_a_name_without_an_address_is_looked_up_twice(path: Path) -> None:
     assert run.states == {f"{A}/": State.DNS, f"{A}/1": State.DNS}
     assert web.looked_up == 2
     assert web.visits == []
-
-
-def test_an_address_that_is_refused_closes_the_host_at_once(path: Path) -> None:
-    web = FakeWeb({}, places={A: Refused(reason=Refusal.ADDRESS)})
-    assert crawl(web, path, f"{A}/").states == {f"{A}/": State.ADDRESS}
 
 
 @pytest.mark.parametrize(("rules", "delay_s"), [("", 5), ("User-agent: *\nCrawl-delay: 30", 30)])
@@ -429,18 +390,85 @@ def test_sitemaps_that_a_run_left_unread_are_read_by_the_next(path: Path) -> Non
     assert run.states == {f"{A}/": State.FETCHED, f"{A}/listed": State.NOT_FOUND}
 
 
-def test_of_too_many_sitemaps_not_all_are_read(path: Path) -> None:
-    count = iter(range(10_000))
+# ---------------------------------------------------------------- files of usage preferences
 
-    def more(_: Request) -> Response:
-        index = "".join(f"<sitemap><loc>/{next(count)}.xml</loc></sitemap>" for _ in range(3))
-        return text(f"<sitemapindex>{index}</sitemapindex>")
+TDMREP = f"{A}/.well-known/tdmrep.json"
+PAGES = ("", "art/1", "open", "shop")
+DENIES = text('[{"location": "/art/", "tdm-reservation": 1}]')
+RSL = text(
+    '<rsl><content url="/shop"><license><prohibits type="usage">ai-train</prohibits></license>'
+    "</content></rsl>"
+)
 
-    known: dict[str, Answer] = {f"{A}/": html(), ROBOTS: text("Sitemap: /index.xml")}
-    web = FakeWeb(known, elsewhere=more)
-    run = crawl(web, path, f"{A}/", sitemaps=True, max_sitemaps=20)
-    assert len(web.visits) == 20 + 2
-    assert any(isinstance(e, Noted) and "20 sitemaps" in e.text for e in run.events)
+
+def web_of_preferences(robots: str, others: Mapping[str, Answer] | None = None) -> FakeWeb:
+    answers = {f"{A}/{page}": html(*(f"/{one}" for one in PAGES)) for page in PAGES}
+    files = {ROBOTS: text(robots), TDMREP: DENIES, f"{A}/license.xml": RSL}
+    return FakeWeb(answers | files | {f"{A}/{name}": one for name, one in (others or {}).items()})
+
+
+def refused(run: Run) -> set[str]:
+    return {url.removeprefix(f"{A}/") for url, state in run.states.items() if state is State.ROBOTS}
+
+
+ALL_THREE = "License: /license.xml\nUser-agent: *\nContent-Usage: /open ai-train=n"
+
+
+def test_pages_that_deny_a_use_are_not_fetched(path: Path) -> None:
+    web = web_of_preferences(ALL_THREE)
+    run = crawl(web, path, f"{A}/", obey_usage="ai-train", delay=2)
+    assert refused(run) == {"art/1", "open", "shop"}
+    files = [ROBOTS, TDMREP, f"{A}/license.xml"]
+    assert [visit.url for visit in web.visits] == [*files, f"{A}/"]
+    assert are_apart(starts(web, A), 2)
+    details = {event.url: event.detail for event in run.events if isinstance(event, Settled)}
+    assert details[f"{A}/art/1"] == "tdmrep.json denies ai-train"
+    assert details[f"{A}/shop"] == "rsl denies ai-train"
+
+
+def test_another_use_is_not_denied_by_them(path: Path) -> None:
+    run = crawl(web_of_preferences(ALL_THREE), path, f"{A}/", obey_usage="search")
+    assert not refused(run)
+
+
+def test_without_the_setting_no_such_file_is_asked_for(path: Path) -> None:
+    web = web_of_preferences(ALL_THREE)
+    run = crawl(web, path, f"{A}/")
+    assert not {TDMREP, f"{A}/license.xml"} & {visit.url for visit in web.visits}
+    assert not refused(run)
+
+
+@pytest.mark.parametrize(
+    ("robots", "denied"),
+    [
+        ("User-agent: *\nDisallow: /.well-known/", set()),  # its own rules hold for it
+        ("", {"art/1"}),
+        ("License: /moved.xml", {"art/1", "shop"}),
+        ("License: /endless.xml", {"art/1"}),
+        ("License: /down.xml", {"art/1"}),
+        ("License: mailto:a@a.example", {"art/1"}),
+        (f"License: {B}/license.xml", {"art/1"}),  # whose robots.txt forbids it
+        (f"License: {C}/license.xml", {"art/1", "shop"}),
+    ],
+)
+def test_the_files_pass_the_checks_of_a_sitemap(robots: str, denied: set[str], path: Path) -> None:
+    web = web_of_preferences(
+        robots,
+        {
+            "moved.xml": moved("/license.xml"),
+            "endless.xml": moved("/endless.xml"),
+            "down.xml": failed(FailureKind.NOT_FOUND),
+        },
+    )
+    elsewhere = '<rsl><content url="{}/shop"><license><prohibits type="usage">all</prohibits>'
+    for origin, rules in ((B, "User-agent: *\nDisallow: /"), (C, "")):
+        web.answers |= {
+            f"{origin}/robots.txt": text(rules),
+            f"{origin}/license.xml": text(elsewhere.format(A)),
+        }
+    run = crawl(web, path, f"{A}/", obey_usage="ai-train")
+    assert refused(run) == denied
+    assert len(web.visits) < 20
 
 
 # ---------------------------------------------------------------- rules past all reason

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.config import Politeness, Settings
-from minicrawl.crawl.hosts.politeness import HostTable, hosts_of
+from minicrawl.config import Politeness
+from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.model import FailureKind
 from minicrawl.web.robots import Rules
-from tests.crawl.fakes import FakeClock
 from tests.crawl.hosts.polite import HOST, OTHER, THIRD, Polite
 
 # ---------------------------------------------------------------- pauses
@@ -107,15 +106,6 @@ def test_a_side_request_is_called_before_the_hosts_own_pages_and_once() -> None:
         assert polite.resumed(end + 0.9) == []
         resumed = polite.resumed(end + 1)
         assert (called, resumed) == (["one", "two"][: (end + 1) // 2], [] if end < 5 else [HOST])
-
-
-def test_a_host_may_be_asked_when_its_delay_is_over_and_it_has_a_connection_to_spare() -> None:
-    polite = Polite(delay_s=1, per_host=1)
-    polite.hosts.begin(HOST, 0)
-    assert not polite.hosts.may_be_asked(HOST, 2)
-    polite.hosts.end(HOST, 3)
-    assert not polite.hosts.may_be_asked(HOST, 3.9)
-    assert polite.hosts.may_be_asked(HOST, 4)
 
 
 # ---------------------------------------------------------------- all together
@@ -235,11 +225,3 @@ def test_a_host_is_not_asked_while_a_large_body_of_it_is_read() -> None:
     assert not polite.hosts.may_be_asked(HOST, 10)
     polite.hosts.end_reading(HOST, 10)
     assert polite.resumed(10) == [HOST]
-
-
-def test_ports_of_a_name_are_one_host() -> None:
-    origins = ["http://a.example", "https://a.example:8443", "http://b.example"]
-    hosts = hosts_of(Settings.of(delay=1), origins, lambda _: None, FakeClock())
-    hosts.begin(0, 0)
-    assert not hosts.may_be_asked(1, 5)
-    assert hosts.may_be_asked(2, 5)

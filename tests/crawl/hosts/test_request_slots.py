@@ -1,13 +1,13 @@
 """Which hosts may hold the requests that are under way."""
 
 from minicrawl.config import Politeness
-from minicrawl.crawl.hosts.pacing import SLOW_S, RequestSlots
+from minicrawl.crawl.hosts.pacing import MOST_WAITING, SLOW_S, RequestSlots
 
 HOST, OTHER = 1, 2
 
 
 class Room:
-    """CompactHashMap, and which hosts were resumed as there is one."""
+    """Slots, and the hosts that were resumed because one became free."""
 
     def __init__(self, concurrency: int, share: float = 0.5, idle: int = 0) -> None:
         self.resumed: list[int] = []
@@ -96,15 +96,15 @@ def test_what_cannot_be_ended_is_not_asked_to() -> None:
 
 
 def test_strangers_wait_only_while_very_many_pages_wait_to_be_read() -> None:
-    room = Room(2)
-    slots = [room.slots.take(0, is_silent=False, is_strange=True) for _ in range(5)]
+    room, most = Room(2), 2 * MOST_WAITING
+    slots = [room.slots.take(0, is_silent=False, is_strange=True) for _ in range(most + 1)]
     assert room.slots.has_room_for_strangers()
     room.waiting = 1
     assert not room.slots.has_room_for_strangers()
     assert not room.slots.has_room_for_silent()
-    room.slots.leave(slots.pop())
-    room.slots.leave(slots.pop())
-    assert not room.slots.has_room_for_strangers()
+    for _ in range(2):
+        room.slots.leave(slots.pop())
+        assert not room.slots.has_room_for_strangers()
     room.slots.leave(slots.pop())
     assert room.slots.has_room_for_strangers()
     room.waiting = 2
@@ -114,7 +114,7 @@ def test_strangers_wait_only_while_very_many_pages_wait_to_be_read() -> None:
 def test_a_stranger_that_waits_is_resumed_when_another_one_has_its_answer() -> None:
     room = Room(1)
     slot = room.slots.take(0, is_silent=False, is_strange=True)
-    room.waiting = 1
+    room.waiting = MOST_WAITING - 1
     room.slots.wait(HOST)
     assert not room.slots.resume_one()
     room.slots.leave(slot)

@@ -16,11 +16,6 @@ A, B, C = "http://a.example", "http://b.example", "http://c.example"
 FORBIDDING = text("User-agent: *\nDisallow: /")
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
-
-
 def naming(*urls: str) -> Answer:
     """A robots.txt."""
     return text("\n".join(f"Sitemap: {url}" for url in urls))

@@ -1,7 +1,7 @@
 """A web whose pages need a browser, and a server that tells what it was asked for."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from minicrawl.app import Crawl
-from minicrawl.crawl.parts import PageRead
 from minicrawl.crawl.rendering.renderer import find_browser
+from minicrawl.crawl.workers.scoring import PageRead
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
@@ -84,11 +84,15 @@ def served(
 
 
 def crawled(
-    seed: str, store: Path, on_page: Callable[[PageRead], None] | None = None, **settings: Any
+    seed: str,
+    store: Path,
+    on_page: Callable[[PageRead], None] | None = None,
+    seeds: Sequence[str] = (),
+    **settings: Any,
 ) -> dict[str, ExportRow]:
     """All pages that are known after a crawl, by their paths."""
     wanted: dict[str, Any] = {"delay": 0, "workers": 0, "render": "auto", "max_s": 10}
     with_them = settings_of(store=store, scope="host", converge=False, **wanted | settings)
-    crawl = Crawl([seed], with_them, on_page=on_page)
+    crawl = Crawl([seed, *seeds], with_them, on_page=on_page)
     crawl.run()
     return {row.url[row.url.index("/", len("http://")) :]: row for row in crawl.pages()}

@@ -1,14 +1,19 @@
-"""Crawls of pages that need a browser, through a real one."""
+"""Crawls of pages that need a browser, through a real one.
 
-from collections.abc import Iterable
+One crawl reads what pages of all kinds come to, another one pages that harm: a browser is slow to
+start. Each page has a path of its own, and so have its links.
+"""
+
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.crawl.parts import PageRead
+from minicrawl.crawl.workers.scoring import PageRead
 from minicrawl.demo.small_web import DemoResponse
+from minicrawl.report.selected_pages import ExportRow
 from tests.crawl.children import nothing_left_behind
 from tests.crawl.rendering.sites import (
     ScriptedWeb,
@@ -21,8 +26,10 @@ from tests.crawl.rendering.sites import (
     served,
 )
 
-pytestmark = [needs_browser, pytest.mark.timeout(300)]
+pytestmark = [needs_browser, pytest.mark.timeout(600)]
 
+TEXT = {"Content-Type": "text/plain"}
+ROBOTS = DemoResponse(200, TEXT, b"User-agent: *\nDisallow: /no/\n")
 ROUTER = """
 const show = async (path) => {
   const found = await (await fetch("/api" + path)).json();
@@ -34,220 +41,96 @@ show(location.pathname);
 """
 SHELL = page('<title>app</title><div id="root"></div><script src="/app.js"></script>')
 APP = {
-    "/": SHELL,
+    "/app": SHELL,
     "/one": SHELL,
-    "/two": SHELL,
     "/app.js": script(ROUTER),
-    "/api/": data({"title": "front", "links": ["/one", "/two"]}),
-    "/api/one": data({"title": "one", "links": ["/", "/three"]}),
-    "/api/two": data({"title": "two", "links": ["/", "/four"]}),
+    "/api/app": data({"title": "front", "links": ["/one"]}),
+    "/api/one": data({"title": "one", "links": ["/app", "/three"]}),
 }
-WORDS = "words that a page has without its scripts. " * 10
-FILL = "document.getElementById('root').innerHTML = '<a href=/found>found</a>';"
 
 
-def test_the_pages_of_an_application_are_found_one_after_the_other(tmp_path: Path) -> None:
-    with served(APP) as (web, base):
-        found = crawled(f"{base}/", tmp_path / "c.db")
-    assert set(found) == {"/", "/one", "/two", "/three", "/four"}
-    assert {found[path].title for path in ("/", "/one", "/two")} == {"front", "one", "two"}
-    asked = [path for path in web.paths if path != "/robots.txt"]
-    assert sorted(asked) == sorted([*APP, "/three", "/four"])  # each once, the script too
+def fill(name: str) -> str:
+    """A script that adds a link."""
+    return f"document.body.insertAdjacentHTML('beforeend', '<a href=/found-{name}>f</a>');"
 
 
-def test_without_rendering_nothing_of_it_is_found(tmp_path: Path) -> None:
-    with served(APP) as (web, base):
-        found = crawled(f"{base}/", tmp_path / "c.db", render="never")
-    assert set(found) == {"/"}
-    assert web.paths == ["/robots.txt", "/"]
-
-
-ADDED = (
-    "FILL",
-    "setTimeout(() => { FILL }, 3000)",
-    "let n = 0; const t = setInterval(() => { if (++n == 20) { FILL } }, 100)",
-    "requestAnimationFrame(() => { FILL })",
-    "requestAnimationFrame(() => requestAnimationFrame(() => { FILL }))",
-    "requestAnimationFrame(() => setTimeout(() => { FILL }, 500))",
-    "requestIdleCallback(() => { FILL })",
-    "new IntersectionObserver(() => { FILL }).observe(document.getElementById('root'))",
-    "addEventListener('load', () => { FILL })",
-    "fetch('/empty').then(() => setTimeout(() => { FILL }, 1000))",
-    "import('/module.js').then(() => { FILL })",
-    "new Worker('/worker.js').onmessage = () => { FILL }",
-    "document.write('<a href=/found>found</a>')",
-)
-
-
-def each(codes: Iterable[str]) -> dict[str, DemoResponse]:
-    """A page for each of these scripts, whose links end with its number."""
-    pages = {
-        f"/{number}": filled_by(code.replace("FILL", FILL).replace("/found", f"/found{number}"))
-        for number, code in enumerate(codes)
-    }
-    return {"/": page("".join(f"<a href={path}>{path}</a>" for path in pages)), **pages}
-
-
-def found_by(codes: Iterable[str]) -> set[str]:
-    return {f"/found{number}" for number, _ in enumerate(codes)}
-
-
-def test_links_are_found_whenever_they_are_added(tmp_path: Path) -> None:
-    others = {
-        "/empty": data([]),
-        "/module.js": script("export const a = 1"),
-        "/worker.js": script("fetch('/empty').then(() => postMessage(1))"),
-    }
-    with served(each(ADDED) | others) as (_, base):
-        assert found_by(ADDED) <= set(crawled(f"{base}/", tmp_path / "c.db"))
-
-
-def test_links_in_shadow_trees_are_found(tmp_path: Path) -> None:
-    code = """
-    class Card extends HTMLElement {
-      constructor() {
-        super();
-        const root = this.attachShadow({ mode: "closed" });
-        root.innerHTML = `<a href="/in-shadow?a=1&amp;b=2">x &lt; y</a><slot></slot>
-          <my-inner></my-inner>`;
-      }
-    }
-    class Inner extends HTMLElement {
-      connectedCallback() {
-        this.attachShadow({ mode: "open" }).innerHTML = "<a href=/inner>inner</a>";
-      }
-    }
-    customElements.define("my-card", Card);
-    customElements.define("my-inner", Inner);"""
-    markup = f"<my-card><a href=/slotted>s</a></my-card><script>{code}</script>"
-    with served({"/": page(markup)}) as (_, base):
-        found = crawled(f"{base}/", tmp_path / "c.db")
-    assert {"/in-shadow?a=1&b=2", "/inner", "/slotted"} <= set(found)
-
-
-GOES = (
-    "location.href = '/there'",
-    "location.replace('/there')",
-    "setTimeout(() => { location = '/there' }, 500)",
-    "history.replaceState({}, '', '/there')",
-    "history.pushState({}, '', '/there')",
-    "document.write('<meta http-equiv=refresh content=\"0; url=/there\">')",
-    "const f = document.createElement('form'); f.action = '/there'; "
-    "document.body.append(f); f.submit()",
-)
-
-
-def test_a_page_that_goes_elsewhere_is_a_redirect(tmp_path: Path) -> None:
-    there = page(f"<title>there</title><p>{WORDS}")
-    answers = each(GOES) | {"/there": there, "/there?": there}
-    with served(answers) as (web, base):
-        found = crawled(f"{base}/", tmp_path / "c.db")
-    states = {found[path].state for path in each(GOES) if path != "/"}
-    assert states == {"moved"}
-    assert max(web.paths.count(path) for path in answers) == 1
-
-
-def test_a_page_that_loads_itself_again_and_again_is_read(tmp_path: Path) -> None:
-    again = page("<p><a href=/found>f</a><script>location.reload()</script>")
-    with served({"/": again}) as (web, base):
-        assert "/found" in crawled(f"{base}/", tmp_path / "c.db", render="always")
-    assert web.paths.count("/") == 1
-
-
-def test_what_lies_behind_a_consent_wall_is_found(tmp_path: Path) -> None:
-    wall = """
-    document.body.style.overflow = "hidden";
-    document.body.insertAdjacentHTML("beforeend",
-      '<div style="position:fixed;inset:0;z-index:9999"><button>Accept all</button></div>');
-    """
-    answers = {"/": filled_by(FILL + wall)}
-    with served(answers) as (_, base):
-        assert "/found" in crawled(f"{base}/", tmp_path / "c.db")
-
-
-def test_the_canonical_url_the_title_and_the_text_are_those_of_the_dom(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = """document.title = "rendered";
-    document.head.insertAdjacentHTML("beforeend", '<link rel="canonical" href="/main">');
-    document.getElementById("root").innerHTML = "<p>größer <a href=/found>f</a>";"""
-    seen: dict[str, PageRead] = {}
-    with served({"/": filled_by(code)}) as (_, base):
-        found = crawled(
-            f"{base}/", tmp_path / "c.db", lambda read: seen.update({read.url: read}), keep="pages"
-        )
-        front = seen[f"{base}/"]
-    assert (found["/"].state, found["/"].title, found["/"].status) == ("canonical", "rendered", 200)
-    assert "größer" in front.body.decode()
-    assert main(["page", front.url, "--store", str(tmp_path / "c.db")]) == 0
-    assert "größer" in capsys.readouterr().out
-    assert front.headers["content-type"].startswith("text/html")
-
-
-def test_status_and_headers_are_those_of_the_network(tmp_path: Path) -> None:
-    front = filled_by(FILL)
-    latin = DemoResponse(
+TRACKER = '<script src="http://www.google-analytics.com/ga.js"></script>'
+NOW = f"""{fill("now")} addEventListener('load', () => {{ {fill("load")} }});
+requestAnimationFrame(() => {{ {fill("drawn")}
+  requestAnimationFrame(() => {{ {fill("drawn-twice")} }}) }});
+new IntersectionObserver(() => {{ {fill("seen")} }}).observe(document.getElementById('root'));
+document.write('<a href=/found-written>f</a>');"""
+ADDED = {
+    "now": filled_by(NOW),
+    "late": filled_by(
+        f"""setTimeout(() => {{ {fill("late")} }}, 3000);
+        let n = 0; const t = setInterval(() => {{ if (++n == 20) {{ {fill("ticks")} }} }}, 100)"""
+    ),
+    "after-frame": filled_by(
+        f"requestAnimationFrame(() => setTimeout(() => {{ {fill('after-frame')} }}, 500))"
+    ),
+    "idle": filled_by(f"requestIdleCallback(() => {{ {fill('idle')} }})"),
+    "fetched": filled_by(
+        f"fetch('/empty').then(() => setTimeout(() => {{ {fill('fetched')} }}, 1000))"
+    ),
+    "module": filled_by(f"import('/module.js').then(() => {{ {fill('module')} }})"),
+    "worker": filled_by(f"new Worker('/worker.js').onmessage = () => {{ {fill('worker')} }}"),
+    "tracker": page(f'{TRACKER}<div id="root"></div><script>{fill("tracker")}</script>'),
+    "latin": DemoResponse(
         200,
         {"Content-Type": "text/html; charset=iso-8859-1"},
-        "<p>ä".encode("latin-1") + front.body,
+        f"<p>ä<div id=root></div><script>{fill('latin')}</script>".encode("latin-1"),
+    ),
+    "wall": filled_by(
+        f"""{fill("wall")} document.body.style.overflow = "hidden";
+        document.body.insertAdjacentHTML("beforeend",
+          '<div style="position:fixed;inset:0;z-index:9999"><button>Accept all</button></div>');"""
+    ),
+}
+SHADOWS = """<my-card><a href=/slotted>s</a></my-card><script>
+class Card extends HTMLElement {
+  constructor() {
+    super();
+    const root = this.attachShadow({ mode: "closed" });
+    root.innerHTML = `<a href="/in-shadow?a=1&amp;b=2">x &lt; y</a><slot></slot>
+      <my-inner></my-inner>`;
+  }
+}
+class Inner extends HTMLElement {
+  connectedCallback() {
+    this.attachShadow({ mode: "open" }).innerHTML = "<a href=/inner>inner</a>";
+  }
+}
+customElements.define("my-card", Card);
+customElements.define("my-inner", Inner);</script>"""
+GOES = {
+    f"/goes-{number}": filled_by(code)
+    for number, code in enumerate(
+        (
+            "location.href = '/there'",
+            "setTimeout(() => { location = '/there' }, 500)",
+            "history.pushState({}, '', '/there')",
+            "document.write('<meta http-equiv=refresh content=\"0; url=/there\">')",
+            "const f = document.createElement('form'); f.action = '/there'; "
+            "document.body.append(f); f.submit()",
+        )
     )
-    with served({"/": latin}) as (_, base):
-        assert "/found" in crawled(f"{base}/", tmp_path / "c.db")
-
-
-# ---------------------------------------------------------------- what it costs others
-
-THINGS = """<link rel="stylesheet" href="/style.css"><img src="/picture.png">
-<video src="/film.mp4"></video><style>@font-face { font-family: f; src: url(/font.woff2) }
-p { font-family: f; background: url(/back.png) }</style>
+}
+CANONICAL = """document.title = "rendered";
+document.head.insertAdjacentHTML("beforeend", '<link rel="canonical" href="/main">');
+document.getElementById("root").innerHTML = "<p>größer <a href=/found>f</a>";"""
+THINGS = f"""<link rel="stylesheet" href="/style.css"><img src="/picture.png">
+<video src="/film.mp4"></video><style>@font-face {{ font-family: f; src: url(/font.woff2) }}
+p {{ font-family: f; background: url(/back.png) }}</style>
 <link rel="icon" href="/icon.png"><link rel="prefetch" href="/later.html">
-<div id="root"></div><p>text<script src="/app.js"></script>"""
-
-
-def test_pictures_media_fonts_and_styles_are_not_asked_for(tmp_path: Path) -> None:
-    code = f"fetch('/empty').then(() => {{ {FILL} }})"
-    with served({"/": page(THINGS), "/app.js": script(code), "/empty": data([])}) as (web, base):
-        assert "/found" in crawled(f"{base}/", tmp_path / "c.db", render="always")
-    assert set(web.paths) == {"/robots.txt", "/", "/app.js", "/empty", "/found"}
-
-
-def test_a_page_reads_and_changes_nothing(tmp_path: Path) -> None:
-    code = f"""navigator.sendBeacon("/beacon", "x"); new EventSource("/events");
-    fetch("/posted", {{ method: "POST", body: "x" }}).catch(() => {{ {FILL} }});"""
-    with served({"/": filled_by(code)}) as (web, base):
-        assert "/found" in crawled(f"{base}/", tmp_path / "c.db")
-    assert set(web.paths) == {"/robots.txt", "/", "/found"}
-
-
-def test_what_robots_txt_forbids_is_not_asked_for_by_a_page_either(tmp_path: Path) -> None:
-    robots = DemoResponse(200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /no/\n")
-    code = f"""fetch("/no/data").catch(() => {{ {FILL} }}); fetch("/yes");
-    document.body.insertAdjacentHTML("beforeend", "<iframe src=/no/frame></iframe>");
-    document.body.insertAdjacentHTML("beforeend", "<iframe src=/frame></iframe>");"""
-    answers = {"/robots.txt": robots, "/": filled_by(code), "/frame": page("<p>frame")}
-    with served(answers | {"/yes": data([])}) as (web, base):
-        assert "/found" in crawled(f"{base}/", tmp_path / "c.db")
-    assert {"/yes", "/frame"} <= set(web.paths)
-    assert not [path for path in web.paths if path.startswith("/no/")]
-
-
-def test_a_page_cannot_reach_what_the_crawl_may_not_ask(tmp_path: Path) -> None:
-    """Another port of loopback is no seed: nothing gets there, by whatever way."""
-    with served({"/secret": data([1])}) as (other, there):
-        socket = there.replace("http:", "ws:")
-        code = f"""fetch("{there}/secret").catch(() => {{ {FILL} }});
-        new WebSocket("{socket}/socket"); new Image().src = "{there}/picture";
-        new EventSource("{there}/events"); navigator.sendBeacon("{there}/beacon");
-        document.body.insertAdjacentHTML("beforeend", '<iframe src="{there}/frame"></iframe>'
-          + '<link rel="preconnect" href="{there}"><link rel="prefetch" href="{there}/p">');
-        const blob = new Blob([`fetch("{there}/worker"); new WebSocket("{socket}/w");`]);
-        new Worker(URL.createObjectURL(blob));
-        window.open("{there}/window");"""
-        with served({"/": filled_by(code)}) as (_, base):
-            assert "/found" in crawled(f"{base}/", tmp_path / "c.db")
-    assert other.paths == []
-
-
+<div id="root"></div><p>text<script>{fill("things")}</script>"""
+CHANGES = f"""navigator.sendBeacon("/beacon", "x"); new EventSource("/events");
+fetch("/posted", {{ method: "POST", body: "x" }}).catch(() => {{ {fill("changes")} }});"""
+FORBIDDEN = f"""fetch("/no/data").catch(() => {{ {fill("forbidden")} }}); fetch("/yes");
+document.body.insertAdjacentHTML("beforeend", "<iframe src=/no/frame></iframe>");
+document.body.insertAdjacentHTML("beforeend", "<iframe src=/frame></iframe>");"""
+GREEDY = f"""(async () => {{ for (let n = 0; n < 50; n++)
+  await fetch("/data?" + n).catch(() => 0); {fill("greedy")} }})()"""
 READS = """
 const show = (name) => (text) => document.body.insertAdjacentHTML(
   "beforeend", `<a href="/${name}-${/mine/.test(text) ? "read" : "closed"}">x</a>`);
@@ -263,83 +146,238 @@ document.body.append(frame);
 """
 
 
-class Bank(ScriptedWeb):
-    """A host that needs a login, and another one whose scripts try to read it."""
+def reaches(there: str) -> str:
+    """A script that tries all ways to another server."""
+    socket = there.replace("http:", "ws:")
+    return f"""fetch("{there}/secret").catch(() => {{ {fill("reaches")} }});
+    new WebSocket("{socket}/socket"); new Image().src = "{there}/picture";
+    new EventSource("{there}/events"); navigator.sendBeacon("{there}/beacon");
+    document.body.insertAdjacentHTML("beforeend", '<iframe src="{there}/frame"></iframe>'
+      + '<link rel="preconnect" href="{there}"><link rel="prefetch" href="{there}/p">');
+    const blob = new Blob([`fetch("{there}/worker"); new WebSocket("{socket}/w");`]);
+    new Worker(URL.createObjectURL(blob));
+    window.open("{there}/window");"""
 
-    def answer(self, host, target, headers, visits, /):  # type: ignore[no-untyped-def]
-        if target == "/robots.txt" or host != "bank.example":
-            return super().answer(host, target, headers, visits)
-        self.asked.append((host + target, dict(headers)))
-        if target == "/open":
-            return page("mine", Access_Control_Allow_Origin="*")
-        return page(f"mine {OWN}") if "authorization" in headers else LOCKED
 
-
-LOCKED = DemoResponse(401, {"WWW-Authenticate": "Basic realm=r"})
 LINK = "document.body.innerHTML += '<a href=/in>in</a>'"
 OWN = f"<script>fetch('/').then((r) => r.ok && ({LINK}))</script>"
 
 
-def test_no_script_reads_what_another_host_shows_to_us(tmp_path: Path) -> None:
-    away = DemoResponse(302, {"Location": "http://bank.example/"})
-    with served({"/": filled_by(READS), "/go": away}, Bank) as (web, base):
-        more: dict[str, Any] = {
-            "resolve": f"*={base[7:]}",
-            "auth": "bank.example=me:pw",
-            "cookies": "on",
-        }
-        found = crawled("http://thief.example/", tmp_path / "c.db", render="always", **more)
-        assert {"/other-closed", "/moved-closed", "/frame-closed", "/open-read"} <= set(found)
-        seen = [headers for target, headers in web.asked if target.startswith("bank.example")]
-        assert seen
-        assert not [one for one in seen if "authorization" in one]
-        own = crawled("http://bank.example/", tmp_path / "own.db", render="always", **more)
-    assert "/in" in own
+class Bank(ScriptedWeb):
+    """Beside the answers a host that needs a login, which scripts of others try to read."""
+
+    def answer(self, host, target, headers, visits, /):  # type: ignore[no-untyped-def]
+        if host != "bank.example":
+            found = super().answer(host, target, headers, visits)
+            self.asked[-1] = (target if host.startswith("127.") else host + target, {})
+            return found
+        if target == "/robots.txt":
+            return ROBOTS
+        if target == "/open":
+            return page("mine", Access_Control_Allow_Origin="*")
+        is_in = "authorization" in headers
+        return page(f"mine {OWN}") if is_in else DemoResponse(401, {"WWW-Authenticate": "Basic"})
 
 
-def test_a_page_asks_for_no_more_than_it_may(tmp_path: Path) -> None:
-    code = f"""(async () => {{ for (let n = 0; n < 50; n++)
-      await fetch("/data?" + n).catch(() => 0); {FILL} }})()"""
-    answers = {f"/data?{number}": data([]) for number in range(50)}
-    with served({"/": filled_by(code)} | answers) as (web, base):
-        assert "/found" in crawled(f"{base}/", tmp_path / "c.db", max_requests=10)
-    assert len([path for path in web.paths if path.startswith("/data")]) == 10
+class Reading(NamedTuple):
+    """What a crawl came to: by path what is known of the page, and what was asked for."""
+
+    found: dict[str, ExportRow]
+    asked: list[str]
+    elsewhere: list[str]
+    seen: dict[str, PageRead]
+    store: Path
 
 
-def test_trackers_are_not_asked(tmp_path: Path) -> None:
-    markup = '<script src="http://www.google-analytics.com/ga.js"></script>'
-    with served({"/": page(markup + f'<div id="root"></div><script>{FILL}</script>')}) as (_, base):
-        assert "/found" in crawled(f"{base}/", tmp_path / "c.db")
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reading]:
+    store = tmp_path_factory.mktemp("rendered") / "c.db"
+    pages = {**APP, **GOES, "/shadows": page(SHADOWS), "/canonical": filled_by(CANONICAL)}
+    pages |= {f"/{name}": added for name, added in ADDED.items()}
+    pages |= {"/things": page(THINGS), "/changes": filled_by(CHANGES), "/reads": filled_by(READS)}
+    pages |= {"/forbidden": filled_by(FORBIDDEN), "/greedy": filled_by(GREEDY)}
+    there = page("<title>there</title>")
+    others = {
+        "/robots.txt": ROBOTS,
+        "/empty": data([]),
+        "/yes": data([]),
+        "/frame": page("<p>frame"),
+        "/module.js": script("export const a = 1"),
+        "/worker.js": script("fetch('/empty').then(() => postMessage(1))"),
+        "/go": DemoResponse(302, {"Location": "http://bank.example/"}),
+        "/there": there,
+        "/there?": there,
+    } | {f"/data?{number}": data([]) for number in range(50)}
+    seen: dict[str, PageRead] = {}
+    with served({}) as (other, elsewhere), served({}, Bank) as (web, base):
+        pages["/reaches"] = filled_by(reaches(elsewhere))
+        starts = [path for path in pages if path not in ("/one", "/app.js") and "/api" not in path]
+        links = "".join(f"<a href={path}>{path}</a>" for path in starts)
+        web.answers |= others | pages | {"/": page(f"{links}<a href=http://bank.example/>b</a>")}
+        named = ("bank.example", "www.google-analytics.com")
+        found = crawled(
+            f"{base}/",
+            store,
+            lambda read: seen.update({read.url: read}),
+            seeds=("http://bank.example/",),
+            render="always",
+            keep="pages",
+            warc=store.with_name("warcs"),
+            max_requests=10,
+            resolve=[f"{name}={base[7:]}" for name in named],
+            auth="bank.example=me:pw",
+            cookies="on",
+        )
+        yield Reading(found, web.paths, other.paths, seen, store)
 
 
-# ---------------------------------------------------------------- pages that do not end
+def test_the_pages_of_an_application_are_found_one_after_the_other(rendered: Reading) -> None:
+    found = rendered.found
+    assert {"/app", "/one", "/three"} <= set(found)
+    assert {found[path].title for path in ("/app", "/one")} == {"front", "one"}
+    assert {rendered.asked.count(path) for path in APP} == {1}
+
+
+def test_without_rendering_nothing_of_it_is_found(tmp_path: Path) -> None:
+    with served(APP) as (web, base):
+        assert set(crawled(f"{base}/app", tmp_path / "c.db", render="never")) == {"/app"}
+    assert web.paths == ["/robots.txt", "/app"]
+
+
+def test_links_are_found_whenever_they_are_added(rendered: Reading) -> None:
+    others = ("ticks", "load", "drawn", "drawn-twice", "seen", "written")
+    assert {f"/found-{name}" for name in (*ADDED, *others)} <= set(rendered.found)
+    assert {rendered.asked.count(f"/{name}") for name in ADDED} == {1}
+
+
+def test_links_in_shadow_trees_are_found(rendered: Reading) -> None:
+    assert {"/in-shadow?a=1&b=2", "/inner", "/slotted"} <= set(rendered.found)
+
+
+def test_a_page_that_goes_elsewhere_is_a_redirect(rendered: Reading) -> None:
+    assert {rendered.found[path].state for path in GOES} == {"moved"}
+    assert {rendered.asked.count(path) for path in (*GOES, "/there")} == {1}
+
+
+def test_the_canonical_url_the_title_and_the_text_are_those_of_the_dom(
+    rendered: Reading, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = rendered.found["/canonical"]
+    assert (row.state, row.title, row.status) == ("canonical", "rendered", 200)
+    (read,) = (one for url, one in rendered.seen.items() if url.endswith("/canonical"))
+    assert "größer" in read.body.decode()
+    assert read.headers["content-type"].startswith("text/html")
+    assert main(["page", read.url, "--store", str(rendered.store)]) == 0
+    assert "größer" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["warcs/*.warc.gz", "site.warc.gz"])
+def test_the_dom_is_a_conversion_of_the_response_and_never_the_response(
+    rendered: Reading, name: str
+) -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    whole = rendered.store.with_name("site.warc.gz")
+    arguments = [str(whole), "--store", str(rendered.store), "--force"]
+    assert main(["export", *arguments]) == 0
+    (file,) = rendered.store.parent.glob(name)
+    found = {}
+    with file.open("rb") as stream:
+        for record in archiveiterator.ArchiveIterator(stream, check_digests="raise"):
+            head, body = (
+                record.rec_headers,
+                record.content_stream().read().decode("utf-8", "replace"),
+            )
+            if (head.get_header("WARC-Target-URI") or "").endswith("/canonical"):
+                found[record.rec_type] = head, body
+    (response, written), (conversion, dom) = found["response"], found["conversion"]
+    assert "<title>rendered</title>" not in written
+    assert "<title>rendered</title>" in dom
+    assert conversion.get_header("WARC-Refers-To") == response.get_header("WARC-Record-ID")
+    assert response.get_header("WARC-IP-Address") == "127.0.0.1"
+
+
+# ---------------------------------------------------------------- what it costs others
+
+
+def test_pictures_media_fonts_and_styles_are_not_asked_for(rendered: Reading) -> None:
+    assert "/found-things" in rendered.found
+    names = ("style.css", "picture.png", "film.mp4", "font.woff2", "back.png", "icon.png")
+    assert not {f"/{name}" for name in (*names, "later.html")} & set(rendered.asked)
+
+
+def test_a_page_reads_and_changes_nothing(rendered: Reading) -> None:
+    assert "/found-changes" in rendered.found
+    assert not {"/beacon", "/events", "/posted"} & set(rendered.asked)
+
+
+def test_what_robots_txt_forbids_is_not_asked_for_by_a_page_either(rendered: Reading) -> None:
+    assert "/found-forbidden" in rendered.found
+    assert {"/yes", "/frame"} <= set(rendered.asked)
+    assert not [path for path in rendered.asked if path.startswith("/no/")]
+
+
+def test_a_page_cannot_reach_what_the_crawl_may_not_ask(rendered: Reading) -> None:
+    """Another port of loopback is no seed: nothing gets there, by whatever way."""
+    assert "/found-reaches" in rendered.found
+    assert rendered.elsewhere == []
+
+
+def test_no_script_reads_what_another_host_shows_to_us(rendered: Reading) -> None:
+    closed = {"/other-closed", "/moved-closed", "/frame-closed"}
+    assert closed | {"/open-read", "/in"} <= set(rendered.found)
+
+
+def test_a_page_asks_for_no_more_than_it_may(rendered: Reading) -> None:
+    assert "/found-greedy" in rendered.found
+    assert len([path for path in rendered.asked if path.startswith("/data")]) == 10
+
+
+def test_trackers_are_not_asked(rendered: Reading) -> None:
+    assert not [path for path in rendered.asked if "google" in path]
+
+
+# ---------------------------------------------------------------- pages that harm
 
 ENDLESS = {
-    "dialogs": "alert(1); confirm(2); prompt(3); onbeforeunload = () => 'stay';",
-    "windows": "for (let n = 0; n < 10; n++) window.open('/window');",
-    "download": "const a = document.createElement('a'); a.href = 'data:application/zip,x'; "
+    "windows": "alert(1); confirm(2); prompt(3); onbeforeunload = () => 'stay';"
+    "for (let n = 0; n < 10; n++) window.open('/window');"
+    "const a = document.createElement('a'); a.href = 'data:application/zip,x'; "
     "a.download = 'x.zip'; document.body.append(a); a.click();",
     "timers": "setInterval(() => document.body.append('x'), 1); "
     "const again = () => setTimeout(again, 0); again();",
     "frames": "const again = () => requestAnimationFrame(again); again();",
     "polling": "setInterval(() => fetch('/empty'), 50);",
-    "workers": "for (let n = 0; n < 5; n++) "
+    "workers": "for (let n = 0; n < 2; n++) "
     "new Worker(URL.createObjectURL(new Blob(['while (true) {}'])));",
     "scrolling": "new IntersectionObserver(() => document.body.insertAdjacentHTML('beforeend', "
     "'<p style=height:500px>more')).observe(document.body);",
-    "promises": "const again = () => new Promise((r) => setTimeout(r, 10)).then(again); again();",
+}
+EATERS = {
+    "reloads": "location.reload()",
+    "processor": "while (true) {}",
+    "memory": "const all = []; while (true) all.push(new Uint8Array(1e6).fill(7));",
 }
 
 
-def test_pages_without_an_end_are_read(tmp_path: Path) -> None:
-    codes = [f"FILL {code}" for code in ENDLESS.values()]
-    with nothing_left_behind(), served(each(codes) | {"/empty": data([])}) as (_, base):
-        found = crawled(f"{base}/", tmp_path / "c.db", max_s=3)
-    assert found_by(codes) <= set(found)
+@pytest.mark.proof
+def test_pages_without_an_end_are_read_and_those_that_take_all_are_read_as_they_came(
+    tmp_path: Path,
+) -> None:
+    pages = {f"/{name}": filled_by(fill(name) + code) for name, code in ENDLESS.items()}
+    pages |= {
+        f"/{name}": page(f"<div id=root></div><a href=/found-{name}>p</a><script>{code}</script>")
+        for name, code in EATERS.items()
+    }
+    front = page("".join(f"<a href={path}>{path}</a>" for path in pages))
+    with nothing_left_behind(), served({"/": front, "/empty": data([])} | pages) as (web, base):
+        found = crawled(f"{base}/", tmp_path / "c.db", max_s=2, max_memory=700_000_000)
+    assert {f"/found-{name}" for name in (*ENDLESS, *EATERS)} <= set(found)
+    assert {found[path].state for path in pages} == {"fetched"}
+    assert (web.paths.count("/processor"), web.paths.count("/reloads")) == (1, 1)
 
 
 def test_a_page_that_ends_its_browser_is_tried_twice_and_read_as_it_came(tmp_path: Path) -> None:
-    deep = """let at = document.body; for (let n = 0; n < 100000; n++)
+    deep = """let at = document.body; for (let n = 0; n < 30000; n++)
       at = at.appendChild(document.createElement('div')); at.offsetTop;"""
     eater = page(f"<div id=root></div><a href=/plain>p</a><script>{deep}</script>")
     with nothing_left_behind(), served({"/": eater}) as (web, base):
@@ -347,29 +385,3 @@ def test_a_page_that_ends_its_browser_is_tried_twice_and_read_as_it_came(tmp_pat
     assert found["/"].state == "fetched"
     assert "/plain" in found
     assert web.paths.count("/") == 2
-
-
-def test_a_page_that_takes_the_processor_is_read_as_it_came(tmp_path: Path) -> None:
-    eater = page("<div id=root></div><a href=/plain>p</a><script>while (true) {}</script>")
-    answers = {"/": page("<a href=/eater>e</a><a href=/good>g</a>")}
-    with (
-        nothing_left_behind(),
-        served(answers | {"/eater": eater, "/good": filled_by(FILL)}) as (web, base),
-    ):
-        found = crawled(f"{base}/", tmp_path / "c.db", max_s=1)
-    assert found["/eater"].state == "fetched"
-    assert {"/plain", "/found"} <= set(found)
-    assert web.paths.count("/eater") == 1
-
-
-def test_a_page_that_takes_all_memory_is_read_as_it_came(tmp_path: Path) -> None:
-    code = "const all = []; while (true) all.push(new Uint8Array(1e6).fill(7));"
-    eater = page(f"<div id=root></div><a href=/plain>p</a><script>{code}</script>")
-    answers = {"/": page("<a href=/eater>e</a><a href=/good>g</a>")}
-    with (
-        nothing_left_behind(),
-        served(answers | {"/eater": eater, "/good": filled_by(FILL)}) as (_, base),
-    ):
-        found = crawled(f"{base}/", tmp_path / "c.db", max_memory=700_000_000)
-    assert found["/eater"].state == "fetched"
-    assert {"/plain", "/found"} <= set(found)

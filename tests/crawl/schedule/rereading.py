@@ -15,7 +15,7 @@ import numpy as np
 
 from minicrawl.crawl.events import Asked, Event
 from minicrawl.model import READ_STATES
-from tests.crawl.fakes import FakeWeb, Run, Scene, crawl, web_of
+from tests.crawl.fakes import FakeWeb, Run, Scene, crawl, web_of, work_takes_no_time
 
 LICENCE = "http://licence.example/"
 LARGE, SMALL = 6, 12
@@ -23,15 +23,15 @@ SEEDS = tuple(f"http://large{n}.example/" for n in range(LARGE))
 PAGES_OF_LARGE = 3000
 
 
-def web_with_small_hosts(takes_s: float = 0.1) -> FakeWeb:
-    """Large hosts with unread pages for hours beside small ones."""
+def web_with_small_hosts(takes_s: float = 0.1, pages: int = PAGES_OF_LARGE) -> FakeWeb:
+    """Large hosts with so many pages beside small ones."""
     rng = Random(7)
     large = [f"http://large{n}.example" for n in range(LARGE)]
     small = [f"http://small{n}.example/{k or ''}" for n in range(SMALL) for k in range(3)]
     links = {page: [LICENCE, *rng.sample(small, 2)] for page in small} | {LICENCE: [small[0]]}
     for host in large:
-        for n in range(PAGES_OF_LARGE):
-            near = [f"{host}/{k}" for k in (2 * n + 1, 2 * n + 2) if k < PAGES_OF_LARGE]
+        for n in range(pages):
+            near = [f"{host}/{k}" for k in (2 * n + 1, 2 * n + 2) if k < pages]
             far = [f"{rng.choice(large)}/{rng.randrange(n + 1) or ''}"]
             far += [rng.choice(small)] * (n % 5 == 0)
             links[f"{host}/{n or ''}"] = [f"{host}/", LICENCE, *near, *far]
@@ -64,7 +64,8 @@ def turns_of(
             read.add(event.url)
 
     chosen = {"continuous": True, "address_delay": 0, "barren_pages": 10**6, **settings}
-    run = crawl(web or web_with_small_hosts(), path, *seeds, hear=hear, **chosen)
+    with work_takes_no_time():
+        run = crawl(web or web_with_small_hosts(), path, *seeds, hear=hear, **chosen)
     return run, turns
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from minicrawl import config
 from minicrawl.config.parts import BY_NAME
-from minicrawl.crawl.schedule.orders import ORDERS, ByAge, ByCash, ByLot
-from minicrawl.opic.ledger import Ledger, Step, StepKind, visit
+from minicrawl.crawl.schedule.orders import ORDERS, RandomOrder
+from minicrawl.opic.ledger import Ledger, Step, StepKind
 from tests.crawl.fakes import keeping
 
 
@@ -14,25 +14,8 @@ def test_every_strategy_of_the_settings_has_an_order() -> None:
     assert config.Order().strategy in ORDERS
 
 
-def test_greedy_knows_what_links_gave() -> None:
-    ledger = Ledger()
-    ledger.mint(3)
-    order = ByCash(ledger)
-    order.grow(range(3))
-    ledger.post(visit(ledger, 0, [2]))
-    assert order.keys[2] > order.keys[1]
-
-
-def test_by_age_the_page_found_first_comes_first() -> None:
-    order = ByAge(Ledger())
-    order.grow(range(2))
-    order.grow(range(2, 4))
-    assert list(order.keys) == sorted(order.keys, reverse=True)
-    assert len(set(order.keys)) == 4
-
-
 def test_lots_are_the_same_in_every_run_however_pages_came() -> None:
-    at_once, one_by_one = ByLot(Ledger()), ByLot(Ledger())
+    at_once, one_by_one = RandomOrder(Ledger()), RandomOrder(Ledger())
     at_once.grow(range(100))
     for page in range(100):
         one_by_one.grow(range(page, page + 1))

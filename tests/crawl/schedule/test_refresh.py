@@ -8,7 +8,7 @@ from minicrawl.crawl.schedule.refresh import FEWEST, RefreshScheduler, chance, w
 from minicrawl.opic.ledger import Plan
 from minicrawl.store.records import DocumentRow
 from tests.crawl.fakes import FakeWeb, crawl, web_of
-from tests.crawl.schedule.rereading import LICENCE, shares, turns_of
+from tests.crawl.schedule.rereading import LICENCE, shares, turns_of, web_with_small_hosts
 
 DAY_S = 86_400.0
 TODAY = 1000 * DAY_S
@@ -258,20 +258,25 @@ def test_at_random_each_page_is_read_again_with_equal_chance() -> None:
     pages = Pages(*known, endless=True, hosts=1, strategy="random")
     pages.cash[:10] = np.arange(10) ** 4
     turns = np.zeros(10)
-    for turn in range(3000):
+    for turn in range(2000):
         pages.today += 1
         page = pages.take()
         assert page is not None
         turns[page] += 1
         pages.refresh.saw(document(page, first=20, last=-(turn + 1) / DAY_S))
         pages.refresh.release(page)
-    assert turns == pytest.approx(np.full(10, 300), rel=0.2)
+    assert turns == pytest.approx(np.full(10, 200), rel=0.2)
 
 
 def test_the_strategy_of_a_crawl_is_that_of_reading_again(tmp_path: Path) -> None:
     """A host is read again in a fixed cycle, in which its richest page has no more turns."""
     _, turns = turns_of(
-        tmp_path / "crawl.db", strategy="breadth-first", refresh=0.5, pages=600, delay=1
+        tmp_path / "crawl.db",
+        web_with_small_hosts(pages=60),
+        strategy="breadth-first",
+        refresh=0.5,
+        pages=200,
+        delay=1,
     )
     for host in {turn.host for turn in turns}:
         asked = [turn.url for turn in turns if turn.host == host]
@@ -287,27 +292,32 @@ def test_the_strategy_of_a_crawl_is_that_of_reading_again(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("strategy", "share", "delay"),
-    [("siblings", 0.2, 0), ("siblings", 0.5, 1), ("greedy", 0.5, 0), ("greedy", 0.8, 1)],
+    [("siblings", 0.2, 0), ("greedy", 0.8, 1)],
 )
 def test_no_page_starves_where_small_hosts_have_nothing_unread(
     strategy: str, share: float, delay: int, tmp_path: Path
 ) -> None:
     """The shares hold over all hosts and each that has both; the richest page is soon read."""
     _, turns = turns_of(
-        tmp_path / "crawl.db", strategy=strategy, refresh=share, delay=delay, pages=1000
+        tmp_path / "crawl.db",
+        web_with_small_hosts(pages=600),
+        strategy=strategy,
+        refresh=share,
+        delay=delay,
+        pages=600,
     )
-    for first in range(0, 1000, 250):
-        again = sum(turn.again for turn in turns[first : first + 250]) / 250
+    for first in range(0, 600, 200):
+        again = sum(turn.again for turn in turns[first : first + 200]) / 200
         assert again == pytest.approx(share, abs=0.06)
-    large = [found for found in shares(turns[250:]) if "large" in found[0]]
-    assert all(again == pytest.approx(share, rel=0.2) for _, _, again in large)
+    large = [found for found in shares(turns[200:]) if "large" in found[0]]
+    assert all(again == pytest.approx(share, abs=0.1, rel=0.2) for _, _, again in large)
     most = int(1 / share) + 2
-    for n, turn in enumerate(turns[250:], 250):
+    for n, turn in enumerate(turns[200:], 200):
         host = turn.richest[: turn.richest.index("/", 8)]
         of_host = [later.url for later in turns[n:] if later.host == host]
         assert turn.richest in of_host[:most] or len(of_host) < most
-    assert max(turn.cash for turn in turns[500:]) < 500
-    assert sum(turn.url == LICENCE for turn in turns[250:]) >= 3
+    assert max(turn.cash for turn in turns[300:]) < 500
+    assert sum(turn.url == LICENCE for turn in turns[200:]) >= 3
 
 
 # ---------------------------------------------------------------- turns
@@ -344,7 +354,7 @@ def test_pages_of_idle_hosts_wait_while_those_that_are_read_again_are_due(tmp_pa
     links |= dict.fromkeys(old, new) | {page: [] for page in new}
     web = FakeWeb(web_of(links), takes_s=0.1)
     pages = len(old) + 1 + 40
-    shares = {"refresh": 0.8, "discovery": 0.2, "delay": 1.0, "address_delay": 0.0}
+    shares = {"refresh": 0.8, "delay": 1.0, "address_delay": 0.0}
     run = crawl(web, path, pages=pages, later_s=10 * DAY_S, during=None, hear=None, **shares)
     again = [url for url in run.asked if url in old or url == "http://a.example/"]
     assert len(again) / 40 == pytest.approx(0.8, abs=0.05)
@@ -353,11 +363,11 @@ def test_pages_of_idle_hosts_wait_while_those_that_are_read_again_are_due(tmp_pa
 def test_one_slow_host_with_unread_pages_does_not_make_a_crawl_idle(tmp_path: Path) -> None:
     """Where no number of pages limits the crawl, the others are read again meanwhile."""
     quick = [f"http://quick{host}.example/" for host in range(8)]
-    slow = [f"http://slow.example/{n}" for n in range(1000)]
+    slow = [f"http://slow.example/{n}" for n in range(60)]
     web = FakeWeb(web_of({"http://slow.example/": [*quick, *slow]} | {url: [] for url in quick}))
     _, turns = turns_of(
-        tmp_path / "crawl.db", web, ["http://slow.example/"], refresh=0.5, delay=1.0, for_=100
+        tmp_path / "crawl.db", web, ["http://slow.example/"], refresh=0.5, delay=1.0, for_=40
     )
     of_slow = sum(turn.host == "http://slow.example" for turn in turns)
-    assert of_slow >= 90
-    assert len(turns) >= of_slow + 0.7 * 8 * 90
+    assert of_slow >= 36
+    assert len(turns) >= of_slow + 0.7 * 8 * 36

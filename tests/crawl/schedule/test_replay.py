@@ -7,8 +7,6 @@ from minicrawl.opic.ledger import Plan, Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
 from minicrawl.store.records import StepRow, StoreTerms
 
-A = "http://a.example"
-
 
 class Books:
     """So many pages, all read, each of which holds so many units; pages link to page 0."""

@@ -1,7 +1,6 @@
 """What tests of settling share."""
 
 from collections.abc import Iterator
-from math import inf
 from pathlib import Path
 
 import pytest
@@ -11,13 +10,10 @@ from tests.crawl.fakes import keeping
 
 
 @pytest.fixture(autouse=True)
-def _no_host_is_expensive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What hosts cost is real processor time, and would decide which page is next."""
-    monkeypatch.setattr("minicrawl.crawl.hosts.politeness.FREE_S", inf)
-    monkeypatch.setattr("minicrawl.crawl.hosts.politeness.FREE_UNASKED_S", inf)
+def _cheap_hosts(cheap_hosts: None) -> None: ...
 
 
 @pytest.fixture
-def recorder(tmp_path: Path) -> Iterator[Recorder]:
-    with keeping(tmp_path / "crawl.db") as recorder:
+def recorder(path: Path) -> Iterator[Recorder]:
+    with keeping(path) as recorder:
         yield recorder

@@ -10,8 +10,13 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.segments import FIRST, Segments, offset_of
 from minicrawl.archive.writer import TRAINED_AT
 from minicrawl.config import Storing
-from minicrawl.crawl.events import Event, Noted, Warned, nobody_listens
-from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive, open_keeping
+from minicrawl.crawl.events import Event, Warned, nobody_listens
+from minicrawl.crawl.settle.keeping import (
+    ArchiveSinks,
+    StoreWithArchive,
+    open_archive,
+    open_keeping,
+)
 from minicrawl.errors import NoRoom
 from minicrawl.report.crawl_status import status
 from minicrawl.store import tables
@@ -19,11 +24,7 @@ from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import NOON, bodies, body, filled, kept, url
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
+from tests.crawl.fakes import Disk
 
 
 def committed(path: Path) -> dict[str, list[bytes]]:
@@ -38,7 +39,7 @@ def test_what_is_committed_is_in_the_archive_and_what_is_not_is_cut_off(path: Pa
     with closing(StoreWriter.open(path)) as store:
         archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None
-        both = ArchivingStore(store, Keeping(archive))
+        both = StoreWithArchive(store, ArchiveSinks(archive))
         both.commit(Batch(answers=[kept(url(1), body(1))]))
         archive.append([kept(url(2), body(2))])  # and then it is killed
     assert committed(path) == {url(1): [body(1)]}
@@ -49,27 +50,18 @@ def test_what_is_committed_is_in_the_archive_and_what_is_not_is_cut_off(path: Pa
             assert Segments(archive_folder(path)).end == archive.end
 
 
-def test_a_batch_that_had_no_room_is_in_the_archive_once(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    takes = [False, True]
-    commit = StoreWriter.commit
-
-    def try_to_commit(store: StoreWriter, batch: Batch) -> None:
-        if batch.answers and not takes.pop(0):
-            raise NoRoom("full")
-        commit(store, batch)
-
-    monkeypatch.setattr(StoreWriter, "commit", try_to_commit)
+def test_a_batch_that_had_no_room_is_in_the_archive_once(path: Path, disk: Disk) -> None:
     with closing(StoreWriter.open(path)) as store:
         archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None
         both, batch = (
-            ArchivingStore(store, Keeping(archive)),
+            StoreWithArchive(store, ArchiveSinks(archive)),
             Batch(answers=[kept(url(1), body(1))]),
         )
+        disk.takes_batches = False
         with pytest.raises(NoRoom):
             both.commit(batch)
+        disk.takes_batches = True
         both.commit(batch)
         archive.close()
     assert committed(path) == {url(1): [body(1)]}
@@ -112,7 +104,7 @@ def test_pages_that_a_replica_had_no_room_for_are_the_same_when_they_come_again(
         archive = open_archive(store, Storing(keep="pages"), nobody_listens)
     assert archive is not None
     with closing(archive), closing(StoreWriter.open(path, replica)) as store:
-        both = ArchivingStore(store, Keeping(archive))
+        both = StoreWithArchive(store, ArchiveSinks(archive))
         with pytest.raises(NoRoom):
             both.commit(batch)
         there = Segments(archive_folder(path)).path(1).read_bytes()
@@ -131,7 +123,7 @@ def test_pages_of_a_store_that_is_gone_are_set_aside(path: Path) -> None:
         assert archive.end == FIRST
         archive.close()
     aside = path.with_name("crawl.db-pages.1")
-    assert told == [Noted(text=f"the pages that were there are in {aside} now")]
+    assert str(aside) in str(told)
     with closing(ArchiveReader(aside)) as reader:
         assert len(bodies(reader)) == 3
 
@@ -163,7 +155,7 @@ def read_again(path: Path, versions: object, times: int, pages: int = 5) -> None
         closing(StoreWriter.open(path)) as store,
         closing(open_keeping(store, storing, nobody_listens)) as keeping,
     ):
-        both = ArchivingStore(store, keeping)
+        both = StoreWithArchive(store, keeping)
         for time in range(times):
             found = [kept(url(page), body(100 * page + time), NOON) for page in range(pages)]
             both.commit(Batch(answers=found))
@@ -183,7 +175,7 @@ def test_only_the_last_versions_stay_when_that_frees_a_quarter(path: Path) -> No
     }
 
 
-def commit_versions(both: ArchivingStore, times: int, begin: int = 0) -> None:
+def commit_versions(both: StoreWithArchive, times: int, begin: int = 0) -> None:
     for time in range(begin, begin + times):
         found = [kept(url(page), body(100 * page + time), NOON) for page in range(5)]
         both.commit(Batch(answers=found))
@@ -195,7 +187,7 @@ def test_a_reader_postpones_pruning_and_status_says_so(path: Path) -> None:
         closing(StoreWriter.open(path)) as store,
         closing(open_keeping(store, storing, nobody_listens)) as keeping,
     ):
-        both = ArchivingStore(store, keeping)
+        both = StoreWithArchive(store, keeping)
         commit_versions(both, 4)
         with closing(ArchiveReader(archive_folder(path))) as reader:
             before = bodies(reader)
@@ -218,7 +210,7 @@ def test_an_archive_has_at_most_twice_what_must_stay(path: Path) -> None:
         closing(StoreWriter.open(path)) as store,
         closing(open_keeping(store, storing, nobody_listens)) as keeping,
     ):
-        both, sizes = ArchivingStore(store, keeping), list[int]()
+        both, sizes = StoreWithArchive(store, keeping), list[int]()
 
         def read(*pages: int, time: int) -> None:
             answers = [kept(url(page), body(100 * page + time), NOON) for page in pages]

@@ -1,5 +1,4 @@
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
 
@@ -8,36 +7,20 @@ import pytest
 from minicrawl.crawl.settle import committer
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.errors import StoreError
+from minicrawl.errors import NoRoom
 from minicrawl.opic.ledger import Spending
 from minicrawl.report.crawl_status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StoreTerms
-from minicrawl.store.writer import StoreWriter
-from tests.crawl.fakes import frontier_of, in_time, keeping
+from tests.crawl.fakes import Disk, frontier_of, in_time, keeping
 from tests.crawl.settle.recording import A, bear, document, steps_in, visit
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
-
-
-@pytest.fixture
-def recorder(path: Path) -> Iterator[Recorder]:
-    with keeping(path) as recorder:
-        yield recorder
-
-
-def test_nothing_new_is_nothing_to_write(
-    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def never(*_: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(StoreWriter, "commit", never)
+def test_nothing_new_is_nothing_to_write(recorder: Recorder, disk: Disk) -> None:
+    disk.takes_batches = False
     in_time(recorder.committer.commit())
+    assert disk.tries == 0
 
 
 def test_commits_come_now_and_then_and_at_the_end_a_checkpoint(
@@ -131,29 +114,26 @@ def test_without_links_a_checkpoint_forgets_where_cash_went(path: Path) -> None:
 
 
 def test_a_store_that_fails_says_so_and_the_checkpoint_is_not_ahead_of_it(
-    recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
+    recorder: Recorder, path: Path, disk: Disk
 ) -> None:
-    def fail(*_: object) -> None:
-        raise StoreError("the disk is full")
-
     bear(recorder, f"{A}/")
     in_time(recorder.committer.commit())
     bear(recorder, f"{A}/1")
-    monkeypatch.setattr(StoreWriter, "commit", fail)
-    with pytest.raises(StoreError, match="the disk is full"):
+    disk.takes_batches = False
+    with pytest.raises(NoRoom):
         in_time(recorder.committer.commit(checkpoint=True))
     assert len(frontier_of(path)) == 1
 
 
 def test_what_happens_while_it_is_written_is_kept_for_the_next_commit(
-    recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
+    recorder: Recorder, path: Path, disk: Disk
 ) -> None:
     written = Event()
-    commit = StoreWriter.commit
 
-    def slow(self: StoreWriter, batch: Batch) -> None:
+    def wait(_: Batch) -> None:
         written.wait()
-        commit(self, batch)
+
+    disk.before_commit = wait
 
     async def work() -> None:
         bear(recorder, f"{A}/")
@@ -170,7 +150,6 @@ def test_what_happens_while_it_is_written_is_kept_for_the_next_commit(
         await recorder.committer.commit()
         assert steps_in(path) == 2
 
-    monkeypatch.setattr(StoreWriter, "commit", slow)
     in_time(work())
 
 

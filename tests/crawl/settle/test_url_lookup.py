@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from threading import Event, current_thread, main_thread
@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 from minicrawl.crawl import events
-from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.stored import UrlLookup
 from minicrawl.frontier import url_table as url_index
-from minicrawl.frontier.url_table import RecentUrls
 from minicrawl.store import tables
 from tests.crawl.fakes import FakeWeb, Scene, crawl, in_time, keeping, web_of
 from tests.crawl.settle.recording import A, B, bear
@@ -40,10 +38,13 @@ class SlowStore:
         self.asked: list[list[int]] = []
         self.may_answer = Event()
         self.fails = False
+        self.in_the_loop = 0
         self._paths = tables.paths
 
     def paths(self, connection: tables.Connection, pages: Sequence[int]) -> list[Any]:
-        if current_thread() is not main_thread():
+        if current_thread() is main_thread():
+            self.in_the_loop += 1
+        else:
             self.asked.append(list(pages))
             assert self.may_answer.wait(A_WHILE_S), "nobody let it answer"
             if self.fails:
@@ -127,49 +128,29 @@ def test_a_store_that_fails_says_so_to_all_and_is_asked_again(
 # ---------------------------------------------------------------- a crawl
 
 
-def test_what_was_looked_up_before_is_met_without_a_question(
-    path: Path, monkeypatch: pytest.MonkeyPatch, forget: Callable[[Recorder], None]
-) -> None:
-    """Even if so much is met meanwhile that nothing of it is at hand any more."""
-    with keeping(path) as recorder:
-        looked_up = in_time(recorder.look_up_urls([*URLS, f"{B}/new"]))
-        forget(recorder)
-        monkeypatch.setattr(tables, "paths", _nobody_asks)
-        meeting = recorder.meet([*URLS, f"{B}/new"], 0, looked_up=looked_up)
-    assert meeting.pages == list(range(10))
-    assert [row.path for row in meeting.urls] == ["/new"]
-
-
-def test_where_all_urls_are_recent_nobody_asks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with keeping(path) as recorder:
-        in_time(recorder.look_up_urls(URLS))
-        monkeypatch.setattr(UrlLookup, "homes", _nobody_asks)
-        in_time(recorder.look_up_urls([*URLS, f"{B}/new"]))
-
-
-def test_a_page_that_is_on_its_way_to_the_store_is_met_all_the_same(
-    path: Path, forget: Callable[[Recorder], None]
-) -> None:
-    with keeping(path) as recorder:
-        bear(recorder, f"{B}/new")
-        forget(recorder)
-        in_time(recorder.look_up_urls([f"{B}/new"]))
-        assert recorder.meet([f"{B}/new"], 0).pages == [9]
-
-
 @pytest.fixture
-def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[Recorder], None]:
-    """No URL is at hand any more."""
+def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hardly any URL stays at hand until it is met."""
+    monkeypatch.setattr(url_index, "RECENT", 1)
+    monkeypatch.setattr(url_index, "ROOM", 1)
 
-    def forget(recorder: Recorder) -> None:
-        index = recorder.frontier.urls._index
-        monkeypatch.setattr(index, "_young", {})
-        monkeypatch.setattr(index, "_old", {})
-        urls = recorder.frontier.urls
-        monkeypatch.setattr(index, "recent", RecentUrls(urls.host_of, urls.origins))
-        monkeypatch.setattr(urls, "url_of", index.recent.url_of)
 
-    return forget
+@pytest.mark.usefixtures("_forgetful")
+def test_a_page_that_is_on_its_way_to_the_store_is_met_all_the_same(path: Path) -> None:
+    new = [f"{B}/new{number}" for number in range(4)]
+    with keeping(path) as recorder:
+        bear(recorder, *new)
+        in_time(recorder.look_up_urls(new))
+        assert recorder.meet(new, 0).pages == [9, 10, 11, 12]
+
+
+def test_where_all_urls_are_recent_nobody_asks(path: Path, slow: SlowStore) -> None:
+    with keeping(path) as recorder:
+        slow.may_answer.set()
+        in_time(recorder.look_up_urls(URLS))
+        slow.asked.clear()
+        in_time(recorder.look_up_urls([*URLS, f"{B}/new"]))
+        assert slow.asked == []
 
 
 def test_a_slow_look_up_delays_a_page_and_nobody_else(tmp_path: Path, slow: SlowStore) -> None:
@@ -194,28 +175,17 @@ def test_a_slow_look_up_delays_a_page_and_nobody_else(tmp_path: Path, slow: Slow
     assert [*run.settled].index(f"{A}/1") > [*run.settled].index(f"{B}/")
 
 
+@pytest.mark.usefixtures("_forgetful")
 def test_the_loop_asks_for_nothing_that_was_looked_up_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, slow: SlowStore
 ) -> None:
     """But for the seed, and even if hardly any URL stays at hand until it is met."""
-    monkeypatch.setattr(url_index, "RECENT", 1)
-    monkeypatch.setattr(url_index, "ROOM", 1)
+    slow.may_answer.set()
     urls = [f"{A}/", *URLS]
     links = {url: [other for other in urls if other != url] for url in urls}
     path = tmp_path / "crawl.db"
     crawl(web_of(links), path, urls[0], pages=1)
-    in_the_loop = list[bool]()
-
-    def paths(connection: tables.Connection, pages: Sequence[int]) -> list[tuple[int, int, str]]:
-        in_the_loop.append(current_thread() is main_thread())
-        return looked_up(connection, pages)
-
-    looked_up = tables.paths
-    monkeypatch.setattr(tables, "paths", paths)
+    slow.in_the_loop = 0
     assert {*crawl(web_of(links), path, urls[0]).settled} == {*URLS}
-    seed, *others = in_the_loop
-    assert (seed, {*others}) == (True, {False})
-
-
-def _nobody_asks(*_: object) -> None:
-    raise AssertionError("the store was asked")
+    assert slow.asked
+    assert slow.in_the_loop == 1

@@ -1,29 +1,26 @@
 """WARC files that a crawl writes: exact as of the last commit, and nobody else's are touched."""
 
+import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
-from minicrawl.archive import warc as warc_files
+from minicrawl.archive import warc_series as warc_files
 from minicrawl.archive.record import PLAIN, RecordKind, pack, pack_redirect
-from minicrawl.config import Storing
+from minicrawl.config import Settings, Storing
 from minicrawl.crawl.events import Event, Warned, nobody_listens
-from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_keeping
+from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_keeping
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.model import FailureKind, KeptAnswer
 from minicrawl.store import tables
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import NOON, answered, body, kept, url
+from tests.crawl.fakes import Disk
 
 archiveiterator = pytest.importorskip("warcio.archiveiterator")
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
 
 
 @pytest.fixture
@@ -32,15 +29,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def crawling(path: Path, folder: Path, keep: str = "none") -> Iterator[ArchivingStore]:
+def crawling(path: Path, folder: Path, keep: str = "none") -> Iterator[StoreWithArchive]:
     with closing(StoreWriter.open(path)) as store:
         storing = Storing(keep=keep, warc=folder)
         with closing(open_keeping(store, storing, nobody_listens)) as keeping:
-            yield ArchivingStore(store, keeping)
+            yield StoreWithArchive(store, keeping)
 
 
 def files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.warc.gz"))
+    """All files, complete or open."""
+    return sorted(folder.glob("*.warc.gz*"))
 
 
 def answers(folder: Path) -> list[tuple[str, str, str | None]]:
@@ -65,7 +63,7 @@ def test_what_was_not_committed_is_cut_off_at_the_next_start(path: Path, folder:
     with closing(StoreWriter.open(path)) as store:
         keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
         assert keeping.warcs is not None
-        ArchivingStore(store, keeping).commit(Batch(answers=[kept(url(1), body(1))]))
+        StoreWithArchive(store, keeping).commit(Batch(answers=[kept(url(1), body(1))]))
         (file,) = files(folder)
         committed = file.read_bytes()
         keeping.warcs.append([kept(url(2), body(2))])  # and then it is killed
@@ -108,30 +106,90 @@ def test_a_store_names_no_files_outside_the_folder(path: Path, folder: Path, pre
     assert precious.read_bytes() == b"precious"
 
 
-def test_a_batch_that_had_no_room_is_written_once(
-    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+def indexed(folder: Path) -> dict[str, list[str]]:
+    """URLs of each index, which leads to each response of its file."""
+    found = {}
+    for index in sorted(folder.glob("*.cdxj")):
+        lines = index.read_text().splitlines()
+        assert lines == sorted(lines)
+        urls = []
+        for line in lines:
+            told = json.loads(line.split(" ", 2)[2])
+            with (folder / told["filename"]).open("rb") as stream:
+                stream.seek(int(told["offset"]))
+                head = next(iter(archiveiterator.ArchiveIterator(stream))).rec_headers
+            assert head.get_header("WARC-Target-URI") == told["url"]
+            assert head.get_header("WARC-Payload-Digest") == told["digest"]
+            urls.append(told["url"])
+        found[index.stem] = urls
+    return found
+
+
+@pytest.mark.usefixtures("_short_files")
+def test_a_file_is_open_until_it_is_complete_and_has_an_index(path: Path, folder: Path) -> None:
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(number), body(number)) for number in range(5)]))
+        both.commit(Batch(answers=[kept(url(5), body(5))]))
+        *complete, last = files(folder)
+        assert complete
+        assert [file.suffix for file in complete] == [".gz"] * len(complete)
+        assert last.name.endswith(".warc.gz.open")
+        assert indexed(folder).keys() == {file.name[:-8] for file in complete}
+    assert all(file.suffix == ".gz" for file in files(folder))
+    listed = [one for urls in indexed(folder).values() for one in urls]
+    assert listed == pages(folder) == [url(number) for number in range(6)]
+
+
+def test_an_open_file_is_continued_after_a_kill_and_its_index_is_whole(
+    path: Path, folder: Path
 ) -> None:
-    takes = [False, True]
-    commit = StoreWriter.commit
+    with closing(StoreWriter.open(path)) as store:
+        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
+        assert keeping.warcs is not None
+        StoreWithArchive(store, keeping).commit(Batch(answers=[kept(url(1), body(1))]))
+        keeping.warcs.append([kept(url(2), body(2))])  # and then it is killed
+    (file,) = files(folder)
+    assert file.suffix == ".open"
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(3), body(3))]))
+    assert list(indexed(folder).values()) == [[url(1), url(3)]]
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(4), body(4))]))
+    assert list(indexed(folder).values()) == [[url(1), url(3)], [url(4)]]
 
-    def try_to_commit(store: StoreWriter, batch: Batch) -> None:
-        if batch.answers and not takes.pop(0):
-            raise NoRoom("full")
-        commit(store, batch)
 
-    monkeypatch.setattr(StoreWriter, "commit", try_to_commit)
+def test_an_open_file_whose_index_is_lost_is_completed_without_one(
+    path: Path, folder: Path
+) -> None:
+    with closing(StoreWriter.open(path)) as store:
+        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
+        StoreWithArchive(store, keeping).commit(Batch(answers=[kept(url(1), body(1))]))
+    for file in folder.glob("*.db*"):
+        file.unlink()
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(2), body(2))]))
+    assert list(indexed(folder).values()) == [[url(2)]]
+    assert pages(folder) == [url(1), url(2)]
+
+
+def test_a_batch_that_had_no_room_is_written_once(path: Path, folder: Path, disk: Disk) -> None:
     batch = Batch(answers=[kept(url(1), body(1))])
     with crawling(path, folder, "pages") as both:
+        disk.takes_batches = False
         with pytest.raises(NoRoom):
             both.commit(batch)
+        disk.takes_batches = True
         both.commit(batch)
     assert pages(folder) == [url(1)]
 
 
-def test_a_file_that_is_long_enough_is_followed_by_another_one(
-    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def _short_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warc_files, "FILE_BYTES", 2000)
+
+
+@pytest.mark.usefixtures("_short_files")
+def test_a_file_that_is_long_enough_is_followed_by_another_one(path: Path, folder: Path) -> None:
     with crawling(path, folder) as both:
         both.commit(Batch(answers=[kept(url(number), body(number)) for number in range(6)]))
     with crawling(path, folder) as both:
@@ -144,10 +202,10 @@ def test_a_file_that_is_long_enough_is_followed_by_another_one(
         assert first.rec_headers.get_header("WARC-Filename") == file.name
 
 
+@pytest.mark.usefixtures("_short_files")
 def test_files_that_are_cut_off_are_all_those_behind_the_last_commit(
-    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, folder: Path
 ) -> None:
-    monkeypatch.setattr(warc_files, "FILE_BYTES", 2000)
     with crawling(path, folder) as both:
         both.commit(Batch(answers=[kept(url(1), body(1))]))
     with closing(StoreWriter.open(path)) as store:
@@ -199,9 +257,31 @@ def test_a_file_that_is_shorter_than_it_was_is_left_as_it_is(path: Path, folder:
     with closing(StoreWriter.open(path)) as store:
         keeping = open_keeping(store, Storing(keep="none", warc=folder), told.append)
         with closing(keeping):
-            ArchivingStore(store, keeping).commit(Batch(answers=[kept(url(2), body(2))]))
+            StoreWithArchive(store, keeping).commit(Batch(answers=[kept(url(2), body(2))]))
     assert len(files(folder)) == 2
     assert [type(event) for event in told] == [Warned]
+
+
+def test_file_names_begin_with_the_store_or_with_a_name_that_is_given(
+    path: Path, folder: Path
+) -> None:
+    given: tuple[Path | str, ...] = (
+        folder,
+        f"museum={folder}",
+        f"museum={folder}",
+        f"a-b={folder}",
+    )
+    for number, warc in enumerate(given):
+        storing = Settings.of(keep="none", warc=warc).storing
+        with (
+            closing(StoreWriter.open(path)) as store,
+            closing(open_keeping(store, storing, nobody_listens)) as keeping,
+        ):
+            batch = Batch(answers=[kept(url(number), body(number))])
+            StoreWithArchive(store, keeping).commit(batch)
+    names = [file.name.rpartition("-")[0].rpartition("-")[0] for file in files(folder)]
+    assert names == ["a-b", path.stem, "museum", "museum"]
+    assert len({file.name.rpartition("-")[0] for file in files(folder)}) == 3
 
 
 def test_a_copy_of_a_store_writes_to_files_of_its_own(path: Path, folder: Path) -> None:
@@ -241,4 +321,4 @@ def test_text_alone_makes_no_web_archive(path: Path, folder: Path) -> None:
 
 
 def test_nothing_is_kept_nowhere() -> None:
-    assert not Keeping()
+    assert not ArchiveSinks()

@@ -19,7 +19,7 @@ from minicrawl.report.crawl_status import status
 from minicrawl.web.cookie_jar import HEADER, CookieJar
 from tests.crawl.fakes import FakeClock, FakeWeb
 
-PAGES = 40
+PAGES = 5
 HTML = {"Content-Type": "text/html"}
 
 

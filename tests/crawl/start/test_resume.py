@@ -25,11 +25,6 @@ HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
-
-
 def a_chain() -> FakeWeb:
     """Three pages on one host, the last of which leads to another host."""
     links = {
@@ -140,7 +135,7 @@ def test_a_new_setting_for_which_no_page_waits_is_said_without_a_count(path: Pat
 
 
 def test_a_first_run_and_one_with_the_same_settings_say_nothing(path: Path) -> None:
-    settings: dict[str, Any] = {"scope": "host", "deny": ["/2"], "focus": {"a": 2}, "delay": 0.5}
+    settings: dict[str, Any] = {"scope": "host", "deny": ["/2"], "score": ["url:a"], "delay": 0.5}
     assert notes(crawl(a_chain(), path, f"{A}/0", **settings)) == []
     assert notes(crawl(a_chain(), path, **settings)) == []
 
@@ -172,3 +167,13 @@ def test_a_store_of_an_earlier_minicrawl_says_how_many_pages_wait(path: Path) ->
         recorder.counters["wishes"] = {"per_host_pages": None}
         in_time(recorder.committer.commit(checkpoint=True))
     assert notes(crawl(web, path)) == ["1 page put aside earlier waits again"]
+
+
+def test_pages_whose_use_is_denied_wait_again_when_another_use_is_obeyed(path: Path) -> None:
+    web = a_chain()
+    web.answers[f"{A}/robots.txt"] = text("User-agent: *\nContent-Usage: /1 ai-train=n")
+    assert crawl(web, path, f"{A}/0", obey_usage="ai-train").states[f"{A}/1"] is State.ROBOTS
+    assert crawl(web, path, obey_usage="ai-train").asked == []
+    run = crawl(web, path, obey_usage="search")
+    assert f"{A}/1" in run.asked
+    assert notes(run)[0] == "obey-usage search (was ai-train): 1 page waits again"

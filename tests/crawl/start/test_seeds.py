@@ -25,11 +25,6 @@ from tests.crawl.fakes import (
 A, B = "http://a.example", "http://b.example"
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
-
-
 def planted(path: Path, *seeds: str, endowment: int = 1000, terms: StoreTerms | None = None) -> int:
     """How many are new in a run that does no more."""
 
@@ -89,16 +84,21 @@ def test_without_an_endowment_seeds_are_pages_like_others(path: Path) -> None:
     assert seeds_of(path) == [f"{A}/"]
 
 
-def test_seeds_are_taken_block_by_block(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_SEEDS_AT_ONCE", 4)
-    planted(path, *(f"{A}/{n % 7}" for n in range(20)), endowment=14)
-    assert cash_of(path) == [3] * 7
+@pytest.fixture
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "_SEEDS_AT_ONCE", 2)
 
 
+@pytest.mark.usefixtures("_small_blocks")
+def test_seeds_are_taken_block_by_block(path: Path) -> None:
+    planted(path, *(f"{A}/{n % 5}" for n in range(12)), endowment=10)
+    assert cash_of(path) == [3] * 5
+
+
+@pytest.mark.usefixtures("_small_blocks")
 def test_a_planting_that_was_cut_short_is_made_good(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "_SEEDS_AT_ONCE", 2)
 
     class Cut(Exception):
         pass

@@ -44,7 +44,7 @@ def test_the_order_of_parameters_is_folded_when_enough_pages_were_the_same(web: 
         assert web.original(f"{A}/x?b=1&a=9") is None
         web.twins.saw_copy(f"{A}/x?b={number}&a=1", f"{A}/x?a=1&b={number}")
     assert web.twins.original(f"{A}/x?b=1&a=9") == Folded(
-        f"{A}/x?a=9&b=1", f"the order of its parameters changes nothing: --same-pages {LIMIT}"
+        f"{A}/x?a=9&b=1", f"the order of its parameters changes nothing: seen on {LIMIT} pages"
     )
     assert web.original(f"{A}/x?a=9&b=1") is None
     assert web.original(f"{A}/y?b=1&a=9") is None
@@ -105,7 +105,7 @@ def test_a_host_that_repeats_another_one_is_folded_path_by_path(web: Web) -> Non
     for number in range(LIMIT):
         web.twins.saw_copy(f"{B}/{number}", f"{A}/{number}")
     assert web.twins.original(f"{B}/x?a=1") == Folded(
-        f"{A}/x?a=1", f"its host repeats {A}: --same-pages {LIMIT}"
+        f"{A}/x?a=1", f"its host repeats {A}: seen on {LIMIT} pages"
     )
     assert web.original(f"{A}/x") is None
 
@@ -169,10 +169,13 @@ def test_rules_that_nobody_needs_are_forgotten(web: Web, monkeypatch: pytest.Mon
     assert web.original(f"{A}/x?from=9") == f"{A}/x"
 
 
-def test_rules_are_forgotten_when_there_are_too_many_proofs(
-    web: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def _few_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_PROOFS", LIMIT)
+
+
+@pytest.mark.usefixtures("_few_proofs")
+def test_rules_are_forgotten_when_there_are_too_many_proofs(web: Web) -> None:
     for number in range(LIMIT):
         web.twins.saw_copy(f"{A}/x?from={number}", f"{A}/x")
     assert web.original(f"{A}/x?from=9") == f"{A}/x"
@@ -180,10 +183,8 @@ def test_rules_are_forgotten_when_there_are_too_many_proofs(
     assert web.original(f"{A}/x?from=9") is None
 
 
-def test_what_is_refuted_has_no_proofs_that_count(
-    web: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MOST_PROOFS", LIMIT)
+@pytest.mark.usefixtures("_few_proofs")
+def test_what_is_refuted_has_no_proofs_that_count(web: Web) -> None:
     web.twins.saw_copy(f"{A}/y?from=1", f"{A}/y")
     web.read_another(f"{A}/y?from=0", f"{A}/y")
     for number in range(LIMIT):

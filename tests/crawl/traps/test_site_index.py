@@ -1,9 +1,8 @@
 """Which hosts are of one site, and which are at one network."""
 
 import numpy as np
-import pytest
 
-from minicrawl.crawl.quotas import SiteIndex, network_of
+from minicrawl.crawl.quotas import SiteIndex
 from minicrawl.frontier.url_table import UNKNOWN, SiteTable
 
 ORIGINS = [
@@ -65,17 +64,3 @@ def test_a_host_is_at_a_network_once_it_was_located() -> None:
     assert index.network_name(index.network(OTHER)) == "198.41.0.5"
     hosts = np.array((WWW, OTHER, SHOP), dtype=np.uint32)
     assert index.networks(hosts).tolist() == [0, 1, UNKNOWN]
-
-
-@pytest.mark.parametrize(
-    ("address", "network"),
-    [
-        ("198.41.0.4", "198.41.0.4"),
-        ("2a00:1:2:3:4:5:6:7", "[2a00:1:2:3::]/64"),
-        ("127.0.0.1", None),
-        ("fd00::1", None),
-        ("proxy", None),
-    ],
-)
-def test_a_network_is_public(address: str, network: str | None) -> None:
-    assert network_of(address) == network

@@ -28,11 +28,6 @@ from tests.crawl.fakes import (
 A, B, C = "http://www.a.example", "http://www.b.example", "http://www.c.example"
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
-
-
 def why(path: Path, url: str) -> str:
     """What is recorded of a page that was not asked for."""
     with reading(path) as connection:
@@ -167,14 +162,14 @@ def mirrored(pages: int) -> dict[str, Answer]:
 
 
 def test_a_mirror_is_asked_for_until_it_is_known_as_one_and_then_no_more(path: Path) -> None:
-    run = crawl(mirrored(40), path, f"{C}/", same_pages=10, strategy="greedy")
+    run = crawl(mirrored(40), path, f"{C}/", strategy="greedy")
     twins = in_state(run, State.TWIN)
     assert 20 <= len(twins) <= 30
     (host,) = {url.rpartition("/")[0] for url in twins}
     other = B if host == A else A
     for url in twins:
         assert links_of(path, url) == [url.replace(host, other)]
-        assert why(path, url) == f"its host repeats {other}: --same-pages 10"
+        assert why(path, url) == f"its host repeats {other}: seen on 10 pages"
     assert {f"{other}/{page}" for page in range(40)} <= in_state(run, State.FETCHED) | in_state(
         run, State.ALIAS
     )
@@ -189,7 +184,7 @@ def late(target: str, **more: Answer) -> dict[str, Answer]:
 
 def test_a_page_that_a_mirror_alone_has_is_not_lost(path: Path) -> None:
     web = late("/lost", **{f"{B}/lost": html(title="Lost")})
-    run = crawl(web, path, f"{C}/", same_pages=10, strategy="breadth-first", concurrency=1)
+    run = crawl(web, path, f"{C}/", strategy="breadth-first", concurrency=1)
     assert run.states[f"{A}/lost"] is State.NOT_FOUND
     assert run.states[f"{B}/lost"] is State.FETCHED
     assert in_state(run, State.TWIN)
@@ -197,13 +192,13 @@ def test_a_page_that_a_mirror_alone_has_is_not_lost(path: Path) -> None:
 
 def test_a_page_that_only_the_mirror_was_known_to_have_is_read_where_it_belongs(path: Path) -> None:
     web = late("/new", **{f"{A}/new": html(title="New"), f"{B}/new": html(title="New")})
-    run = crawl(web, path, f"{C}/", same_pages=10, strategy="breadth-first", concurrency=1)
+    run = crawl(web, path, f"{C}/", strategy="breadth-first", concurrency=1)
     assert run.states[f"{A}/new"] is State.FETCHED
     assert run.states[f"{B}/new"] is State.TWIN
 
 
 def test_what_is_out_of_scope_stands_for_nobody(path: Path) -> None:
-    run = crawl(mirrored(40), path, f"{C}/", same_pages=10, allow=["www.[bc]|/[0-9]$|/1[0-9]$"])
+    run = crawl(mirrored(40), path, f"{C}/", allow=["www.[bc]|/[0-9]$|/1[0-9]$"])
     assert f"{A}/39" not in run.asked
     assert run.states[f"{B}/39"] is State.FETCHED
 

@@ -112,7 +112,7 @@ def test_the_usual_netrc_is_that_of_the_environment_or_of_home(tmp_path: Path) -
 
 
 def test_a_host_that_is_none_is_refused() -> None:
-    with pytest.raises(UsageError, match="not a host that a login"):
+    with pytest.raises(UsageError, match="not a host"):
         access_by_origin(Access(auth=("a<b.example=u:p",)))
 
 

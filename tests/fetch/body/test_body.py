@@ -284,7 +284,7 @@ def test_a_list_is_no_longer_than_its_protocol_lets_it_be() -> None:
         assert len(found.spooled.read()) == MAX_BYTES
     assert (found.cut, found.cut_detail) == (
         FailureKind.TOO_LARGE,
-        f"{MAX_BYTES:,} bytes of it came: the limit of sitemaps",
+        f"cut after {MAX_BYTES:,} bytes: the limit of sitemaps",
     )
 
 

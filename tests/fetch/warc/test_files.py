@@ -56,7 +56,7 @@ def test_damage_in_one_file_costs_no_record_of_the_next(tmp_path: Path, how: str
 def test_what_cannot_be_read_where_it_lies_is_refused(tmp_path: Path) -> None:
     files = {"archive/a.warc": b"".join(pages(3))}
     packed = wacz(tmp_path / "packed.wacz", files, ZIP_DEFLATED)
-    with pytest.raises(UsageError, match=r"archive/a.warc is compressed in it: unzip it"):
+    with pytest.raises(UsageError, match=r"archive/a.warc is compressed"):
         warc_files(packed)
     with pytest.raises(UsageError, match="without WARC files in archive/"):
         warc_files(wacz(tmp_path / "other.zip", {"a.txt": b"text"}))

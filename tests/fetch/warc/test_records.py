@@ -146,7 +146,7 @@ def test_of_a_record_of_ten_gigabytes_the_beginning_is_held(tmp_path: Path, how:
 
 
 @given(at=st.floats(0, 1), bit=st.integers(0, 7), how=st.sampled_from(["gzip", "zstd"]))
-@settings(max_examples=120, deadline=None)
+@settings(deadline=None)
 def test_damage_costs_the_record_that_it_hits(
     at: float, bit: int, how: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -215,7 +215,7 @@ def test_members_that_swell_without_measure_are_cut_and_the_others_are_read(
     """As each member is cut when nothing is left of the allowance, many are no worse than one."""
     path = tmp_path / "a.warc"
     first, *rest = pages(4)
-    bomb = pack(first + filler * (2 * ALWAYS_UNPACKED // len(filler)))
+    bomb = pack(first + filler * (ALWAYS_UNPACKED * 9 // 8 // len(filler)))
     path.write_bytes(b"".join(bomb + pack(page) for page in rest))
     (file,) = warc_files(path)
     notes: list[str] = []
@@ -238,9 +238,9 @@ def test_members_that_swell_without_measure_are_cut_and_the_others_are_read(
 def test_tiny_records_without_number_end_by_the_size_of_their_file(
     tmp_path: Path, pack: Callable[[bytes], bytes], tiny: bytes
 ) -> None:
-    """100,000 of them take some hundred bytes; to import them took minutes, and as many lines."""
+    """10,000 of them take some hundred bytes; to import more took minutes, and as many lines."""
     path = tmp_path / "a.warc"
-    path.write_bytes(pack(tiny * 100_000) + pack(pages(1)[0]))
+    path.write_bytes(pack(tiny * 2 * ALWAYS_READ) + pack(pages(1)[0]))
     (file,) = warc_files(path)
     notes: list[str] = []
     read = list(WarcRecords(file, LIMIT, notes.append))
@@ -254,7 +254,7 @@ def test_what_is_read_again_because_of_wrong_lengths_counts_once(tmp_path: Path)
     lie = record("x", b"x", length=10**6)
     tiny = b"WARC/1.0\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
     path = tmp_path / "a.warc"
-    path.write_bytes(gzip.compress(noise + lie * 19 + tiny * 100_000))
+    path.write_bytes(gzip.compress(noise + lie * 19 + tiny * 2 * ALWAYS_READ))
     read, _ = found(path)
     assert len(read) <= ALWAYS_READ + path.stat().st_size // LEAST_PACKED + 1
 
@@ -263,10 +263,10 @@ def test_files_in_a_wacz_file_share_what_is_always_read(tmp_path: Path) -> None:
     path = tmp_path / "a.wacz"
     tiny = gzip.compress(b"WARC/1.0\r\nContent-Length: 0\r\n\r\n\r\n\r\n" * ALWAYS_READ)
     with ZipFile(path, "w") as archive:
-        for number in range(20):
+        for number in range(3):
             archive.writestr(f"archive/{number}.warc.gz", tiny)
     read = sum(len(list(WarcRecords(file, LIMIT, lambda _line: None))) for file in warc_files(path))
-    assert read <= ALWAYS_READ + path.stat().st_size // LEAST_PACKED + 20
+    assert read <= ALWAYS_READ + path.stat().st_size // LEAST_PACKED + 3
 
 
 def test_a_long_url_is_not_told_whole(tmp_path: Path) -> None:

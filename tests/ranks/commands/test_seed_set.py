@@ -284,7 +284,12 @@ class TestEvaluation:
 
 class TestFigures:
     def test_each_is_a_picture_with_its_numbers(self, folder: Path, capsys: Captured) -> None:
-        _, err = printed(capsys, "--evaluate", "--figures", "figures")
+        """Three cores in a row: from the first to the last there are 3 links, one is in the second
+        core. A line of the map cannot be 1 + 1 and 3 links long, so it is 1.5 + 1.5.
+        """
+        third = [f"{hub}>{page}" for hub in ("m1", "m2") for page in ("c1", "c2")]
+        (folder / "web.tsv").write_text(web(*LARGE, *SMALL, *third, "a1>k1", "b1>m1"))
+        out, err = printed(capsys, "--evaluate", "--figures", "figures", "--json")
         names = [
             "core-distances",
             "core-map",
@@ -300,20 +305,9 @@ class TestFigures:
         assert [path.name for path in found] == [
             f"{name}.{suffix}" for name in names for suffix in ("csv", "png")
         ]
-        assert {f"figures/{path.name}" for path in found} < set(err)
+        assert {f"figures/{path.name}" for path in found} <= set(err)
         assert all(path.read_bytes().startswith(b"\x89PNG") for path in found[1::2])
 
-    def test_without_an_evaluation_no_crawls_are_drawn(
-        self, folder: Path, capsys: Captured
-    ) -> None:
-        printed(capsys, "--figures", "figures")
-        drawn = {path.name for path in (folder / "figures").glob("*.png")}
-        assert drawn == {
-            f"{name}.png" for name in ("core-sizes", "in-degrees", "links-left", "out-degrees")
-        }
-
-    def test_distances_between_cores_are_drawn(self, folder: Path, capsys: Captured) -> None:
-        out, _ = printed(capsys, "--evaluate", "--figures", "figures", "--json")
         between = json.loads("\n".join(out))["evaluation"]["core_distances"]
         lengths = {core: [links for links in row if links] for core, row in enumerate(between, 1)}
         assert numbers(folder, "core-distances")[1:] == [
@@ -323,20 +317,41 @@ class TestFigures:
             if row
         ]
 
-    def test_the_map_joins_each_core_with_the_nearest(self, folder: Path, capsys: Captured) -> None:
-        """Three cores in a row: from the first to the last there are 3 links, one is in the second
-        core. A line cannot be 1 + 1 and 3 links long, so it is 1.5 + 1.5.
-        """
-        third = [f"{hub}>{page}" for hub in ("m1", "m2") for page in ("c1", "c2")]
-        (folder / "web.tsv").write_text(web(*LARGE, *SMALL, *third, "a1>k1", "b1>m1"))
-        printed(capsys, "--evaluate", "--figures", "figures")
         rows = numbers(folder, "core-map")[1:]
         assert [label for label, *_ in rows] == ["core"] * 3 + ["1 to 2"] * 2 + ["2 to 3"] * 2
         places = [complex(float(x), float(y)) for _, x, y in rows]
-        between = [abs(places[0] - places[1]), abs(places[1] - places[2])]
-        assert between == pytest.approx([1.5, 1.5])
+        apart = [abs(places[0] - places[1]), abs(places[1] - places[2])]
+        assert apart == pytest.approx([1.5, 1.5])
         assert abs(places[0] - places[2]) == pytest.approx(3)
         assert places[3:] == [places[0], places[1], places[1], places[2]]
+
+    def test_without_an_evaluation_degrees_and_cores_are_drawn(
+        self, folder: Path, capsys: Captured
+    ) -> None:
+        (folder / "web.tsv").write_text(WEB + f"{url('h1')}\t{url('h1')}inside\n")
+        printed(capsys, "--figures", "figures")
+        drawn = {path.name for path in (folder / "figures").glob("*.png")}
+        assert drawn == {
+            f"{name}.png" for name in ("core-sizes", "in-degrees", "links-left", "out-degrees")
+        }
+        ends = [line.split() for line in (folder / "web.tsv").read_text().splitlines()]
+        between = [ends for ends in ends if not ends[1].startswith(ends[0])]
+        for end, direction in enumerate(("out", "in")):
+            assert numbers(folder, f"{direction}-degrees")[1:] == [
+                [label, str(degree), str(pages)]
+                for label, links in (("all links", ends), ("links between hosts", between))
+                for degree, pages in sorted(
+                    Counter(Counter(link[end] for link in links).values()).items()
+                )
+            ]
+        assert numbers(folder, "core-sizes")[1:] == [
+            ["hubs", "1", "3"],
+            ["hubs", "2", "2"],
+            ["authorities", "1", "2"],
+            ["authorities", "2", "2"],
+        ]
+        # Each core leaves fewer links to the next one.
+        assert numbers(folder, "links-left")[1:] == [["links", "1", "11"], ["links", "2", "4"]]
 
     def test_no_line_is_drawn_through_a_core_without_a_distance(
         self, folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
@@ -350,32 +365,6 @@ class TestFigures:
         monkeypatch.setattr(figures, "write", keep)
         printed(capsys, "--evaluate", "--figures", "figures")
         assert drawn["core-distances"].points
-
-    def test_degrees_are_those_of_the_file(self, folder: Path, capsys: Captured) -> None:
-        (folder / "web.tsv").write_text(WEB + f"{url('h1')}\t{url('h1')}inside\n")
-        printed(capsys, "--figures", "figures")
-        ends = [line.split() for line in (folder / "web.tsv").read_text().splitlines()]
-        between = [ends for ends in ends if not ends[1].startswith(ends[0])]
-        for end, direction in enumerate(("out", "in")):
-            assert numbers(folder, f"{direction}-degrees")[1:] == [
-                [label, str(degree), str(pages)]
-                for label, links in (("all links", ends), ("links between hosts", between))
-                for degree, pages in sorted(
-                    Counter(Counter(link[end] for link in links).values()).items()
-                )
-            ]
-
-    def test_each_core_has_its_hubs_and_authorities_and_the_links_that_earlier_ones_left(
-        self, folder: Path, capsys: Captured
-    ) -> None:
-        printed(capsys, "--figures", "figures")
-        assert numbers(folder, "core-sizes")[1:] == [
-            ["hubs", "1", "3"],
-            ["hubs", "2", "2"],
-            ["authorities", "1", "2"],
-            ["authorities", "2", "2"],
-        ]
-        assert numbers(folder, "links-left")[1:] == [["links", "1", "11"], ["links", "2", "4"]]
 
 
 def numbers(folder: Path, name: str) -> list[list[str]]:

@@ -105,16 +105,6 @@ class TestPages:
         }
         assert len(named(PageGraph, store, PageSelection(count=1))) <= 1
 
-    def test_pages_that_ask_not_to_be_indexed_are_left_out_where_that_is_asked(
-        self, store: Path
-    ) -> None:
-        shown = named(PageGraph, store, PageSelection(noindex=False))
-        assert shown == {(A, DEEP, 1, ""), (A, MOVED, 1, A)}
-        with snapshot(store) as seen:
-            best = rows(PageGraph(seen, PageSelection(noindex=False, count=2)).drawing().nodes)
-        assert len(best) == 2
-        assert B not in {row[1] for row in best}
-
     def test_nodes_come_in_the_order_of_their_importance(self, store: Path) -> None:
         with snapshot(store) as seen:
             drawing = PageGraph(seen, ALL).drawing()

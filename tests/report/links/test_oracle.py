@@ -69,7 +69,7 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def exported(store: Path, file: Path, *options: str) -> list[dict[str, str]]:
-    args = ["export", str(file), "--edges", "--noindex", "--force", "--store", str(store), *options]
+    args = ["export", str(file), "--edges", "--force", "--store", str(store), *options]
     assert main(args) == 0
     return list(csv.DictReader(io.StringIO(file.read_text())))
 
@@ -87,7 +87,7 @@ def test_exported_edges_are_the_links_of_the_pages(store: Path, tmp_path: Path, 
 
 def test_a_drawing_has_the_same_links(store: Path, tmp_path: Path) -> None:
     file = tmp_path / "links.graphml"
-    assert main(["export", str(file), "--noindex", "--store", str(store)]) == 0
+    assert main(["export", str(file), "--store", str(store)]) == 0
     graph = networkx.read_graphml(file)
     url = networkx.get_node_attributes(graph, "label")
     assert {(url[one], url[other]) for one, other in graph.edges} == WANTED
@@ -129,7 +129,7 @@ def test_the_exported_links_are_a_graph_file(
     store: Path, tmp_path: Path, suffix: str, capsys: Captured
 ) -> None:
     file = tmp_path / f"links.{suffix}"
-    assert main(["export", str(file), "--edges", "--noindex", "--store", str(store)]) == 0
+    assert main(["export", str(file), "--edges", "--store", str(store)]) == 0
     capsys.readouterr()
     assert main(["graph", "--json", "--graph", str(file)]) == 0
     assert json.loads(capsys.readouterr().out)["edges"] == len(WANTED)

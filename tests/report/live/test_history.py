@@ -49,6 +49,13 @@ def test_it_is_made_again_of_the_log(crawl: HandCrawl) -> None:
     assert 0 < shares[0] < shares[-1] < 1
 
 
+def test_pages_that_cannot_be_read_do_not_count_in_what_is_gathered(crawl: HandCrawl) -> None:
+    read(crawl, 0)
+    crawl.ended(PAGES[1], State.NOT_FOUND)
+    crawl.commit()
+    assert remade(crawl.path)[-1].importance_gathered == 1
+
+
 def test_a_pause_between_two_runs_is_no_running_time(crawl: HandCrawl) -> None:
     read(crawl, 0)
     crawl.now += 86_400

@@ -7,7 +7,7 @@ from pathlib import Path
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive
+from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_archive
 from minicrawl.store import tables
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
@@ -59,4 +59,4 @@ def keep(path: Path, pages: Pages) -> None:
         assert isinstance(archive, ArchiveWriter)
         with closing(archive):
             answers = [kept(url, body) for url, body in pages.items()]
-            ArchivingStore(opened, Keeping(archive)).commit(Batch(answers=answers))
+            StoreWithArchive(opened, ArchiveSinks(archive)).commit(Batch(answers=answers))

@@ -1,6 +1,7 @@
 """What lies beside a store: nothing after a clean end but what is wanted, and it moves along."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -83,6 +84,18 @@ os.kill(os.getpid(), signal.SIGKILL)
     with closing(StoreWriter.open(path)) as store:
         assert store.was_cut_off
     assert names(path.parent) == ALL | {"other.db"}
+
+
+def test_the_log_of_a_copy_without_its_lock_stays_until_the_next_writer(path: Path) -> None:
+    copy, writer = path.with_name("other.db"), StoreWriter.open(path)
+    with closing(writer):
+        writer.connection.execute("INSERT INTO meta VALUES ('x', 'y')")
+        for suffix in ("", "-wal"):
+            shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
+    with reading(copy) as connection:
+        assert connection.execute("SELECT value FROM meta WHERE name = 'x'").fetchone() == ("y",)
+    with closing(StoreWriter.open(copy)) as store:
+        assert store.was_cut_off
 
 
 def test_a_lock_that_its_owner_removes_is_not_taken_for_a_free_one(

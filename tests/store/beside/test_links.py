@@ -70,7 +70,7 @@ def test_a_store_with_a_link_beside_it_is_refused(
         StoreWriter.open(store)
     with pytest.raises(UsageError, match=str(place)), reading(store):
         pass
-    for command in (["status"], ["search", "word"], ["index"], ["archive", "verify"]):
+    for command in (["status"], ["search", "word"], ["index"], ["archive", "--verify"]):
         assert main([*command, "--store", str(store)]) == 2
     assert victim.read_bytes() == PRECIOUS
     assert list(victim.parent.iterdir()) == [victim]

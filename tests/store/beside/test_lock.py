@@ -12,7 +12,7 @@ import pytest
 
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.keeping import ArchivingStore, open_keeping
+from minicrawl.crawl.settle.keeping import StoreWithArchive, open_keeping
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
@@ -110,7 +110,7 @@ def test_a_writer_that_lost_its_lock_writes_nothing_more(
         closing(StoreWriter.open(path)) as store,
         closing(open_keeping(store, storing, nobody_listens)) as keeping,
     ):
-        both = ArchivingStore(store, keeping)
+        both = StoreWithArchive(store, keeping)
         both.commit(Batch(answers=[kept(url(1), body(1))]))
         change(path)
         segment = archive_folder(path) / "segment-000001.pages"

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from minicrawl.graph.csr import NamedGraph
-from minicrawl.progress import Progress
-from minicrawl.ranks.scores import Scores
+from minicrawl.ext import NamedGraph, Progress, Scores
 
 
 def reciprocal(named: NamedGraph, tell: Progress) -> Scores:

@@ -1,6 +1,6 @@
 """A window: it decides how much of a page's past its importance is computed from."""
 
-from minicrawl.opic.windows import Interpolation, Window
+from minicrawl.ext import Interpolation, Window
 
 
 def half_life(width: float, _measures: int | None) -> Window:

@@ -1,0 +1,10 @@
+"""Audit of a site for its owner: every fault, none invented.
+
+page_facts  facts of one page, from its markup and its headers
+noting      keeps the facts of kept pages beside the store, each page read once
+site        columns of a whole store, which the checks read
+checks      the table of checks
+findings    runs the checks, and compares with a baseline
+outputs     formats for programs: JSON, CSV, XLSX, SARIF and JUnit
+commands    `minicrawl audit`
+"""

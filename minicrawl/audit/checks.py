@@ -1,0 +1,410 @@
+"""The checks of an audit: a table with one row and one small function or expression for each.
+
+A check gets the columns of a site and returns the pages that have the issue, as a mask. Thresholds
+are lenient: a title of 61 characters is no fault that anybody would mend. A package adds checks of
+its own by the entry point group `minicrawl.audits`: a function without arguments that returns rows.
+
+error    readers or search engines do not get the page, or get another one
+warning  they get it late, or badly
+notice   worth a look; may be meant
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from minicrawl import plugins
+from minicrawl.audit.site import NO_TARGET, REDIRECTS, UNKNOWN, AuditedSite, Column, Mask
+from minicrawl.model import State
+from minicrawl.report.verdicts import LinkVerdict
+
+ERROR, WARNING, NOTICE = "error", "warning", "notice"
+SEVERITIES = (ERROR, WARNING, NOTICE)
+MARKUP, LINKS, CHECKED, LISTED = "markup", "links", "checked", "listed"
+"""What a check needs: kept pages, stored links, checked links, or kept sitemaps."""
+
+_SLOW_S, _DEEP, _THIN_WORDS, _LARGE, _WORTH_CODING = 1.0, 5, 20, 500_000, 2_000
+_TEMPORARY, _SERVER_ERROR = (302, 303, 307), 500
+_MANY_LINKS, _MOST_ALIKE = 500, 10
+
+Find = Callable[[AuditedSite], Mask]
+Measure = Callable[[AuditedSite], Column]
+
+
+class Detector(NamedTuple):
+    """Way to find an issue, with its needs and the number that it shows for a page."""
+
+    find: Find
+    needs: str = MARKUP
+    shows: Measure | None = None
+
+
+class Check(NamedTuple):
+    """An issue: its name, how bad it is, what it means, and how it is found."""
+
+    name: str
+    severity: str
+    means: str
+    by: Detector
+
+
+# ---------------------------------------------------------------- ways to find
+
+
+def _of(name: str) -> Measure:
+    return lambda site: site.number(name)
+
+
+def missing(name: str) -> Detector:
+    """Find pages without a text."""
+    return Detector(lambda site: site.indexable & (site.number(name) == 0))
+
+
+def shared(name: str) -> Detector:
+    """Find pages that share a text with another one of their host."""
+    return Detector(lambda site: site.repeated(name, site.indexable))
+
+
+def over(name: str, most: int) -> Detector:
+    """Find pages that may be indexed and have more than this."""
+    return Detector(lambda site: site.indexable & (site.number(name) > most), shows=_of(name))
+
+
+def under(name: str, least: int) -> Detector:
+    """Find pages that may be indexed and have something, but less than this."""
+
+    def find(site: AuditedSite) -> Mask:
+        return site.indexable & (site.number(name) > 0) & (site.number(name) < least)
+
+    return Detector(find, shows=_of(name))
+
+
+def more(name: str, than: int = 0) -> Detector:
+    """Find pages with more than this of something."""
+    return Detector(lambda site: site.html & (site.number(name) > than), shows=_of(name))
+
+
+def has(flag: str) -> Detector:
+    """Find pages with a flag."""
+    return Detector(lambda site: site.html & site.flag(flag))
+
+
+def lacks(flag: str) -> Detector:
+    """Find pages without a flag."""
+    return Detector(lambda site: site.html & ~site.flag(flag))
+
+
+def url(fault: str) -> Detector:
+    """Find pages whose URL has a fault."""
+    return Detector(lambda site: site.url_fault(fault), "")
+
+
+def links_to(kind: str) -> Detector:
+    """Find pages with links of a kind."""
+
+    def count(site: AuditedSite) -> Column:
+        return cast(Column, getattr(site.links, kind))
+
+    return Detector(lambda site: count(site) > 0, LINKS, count)
+
+
+def found(kind: str) -> Detector:
+    """Find pages for which a check of links found this."""
+    return Detector(lambda site: site.finding(kind), CHECKED)
+
+
+def names(head: str, kind: Find) -> Detector:
+    """Find pages whose canonical, next or prev is a page of a kind."""
+    return Detector(lambda site: site.whose_target(head, kind(site)))
+
+
+def translated(kind: Find) -> Detector:
+    """Find pages with a language version of a kind."""
+    return Detector(lambda site: site.with_alternate(kind(site)))
+
+
+def listed(kind: Find) -> Detector:
+    """Find pages of a kind in sitemaps."""
+    return Detector(lambda site: site.listed & kind(site), LISTED)
+
+
+def state(*states: State) -> Find:
+    """Return a function of the pages in these states."""
+    return lambda site: site.is_in(*states)
+
+
+def own(kind: Find, shows: Measure | None = None) -> Detector:
+    """Find pages of a kind on the hosts of the site, whatever is kept."""
+    return Detector(lambda site: site.own & kind(site), "", shows)
+
+
+def linked(kind: Find) -> Detector:
+    """Find pages of a kind, for which links are counted."""
+    return Detector(kind, LINKS)
+
+
+def _dead(site: AuditedSite) -> Mask:
+    return site.dead
+
+
+def _noindex(site: AuditedSite) -> Mask:
+    return site.noindex
+
+
+# ---------------------------------------------------------------- canonical
+
+
+def _canonical_loop(site: AuditedSite) -> Mask:
+    """Return pages whose canonical URL names another one that leads back."""
+    target = site.target("canonical")
+    # After as many steps as there are pages only loops are left; each round doubles the steps.
+    after = np.where(target >= 0, target, np.arange(len(site), dtype=np.int32))
+    for _ in range(len(site).bit_length()):
+        after = after[after]
+    return site.of(after) & (target >= 0) & site.html
+
+
+def _canonical_chain(site: AuditedSite) -> Mask:
+    further = site.target("canonical") >= 0
+    return site.whose_target("canonical", further) & ~_canonical_loop(site)
+
+
+def _canonical_elsewhere(site: AuditedSite) -> Mask:
+    target = site.target("canonical")
+    hosts = site.seen.host_of
+    other = (target >= 0) & (hosts[np.maximum(target, 0)] != hosts)
+    return site.html & (other | (target == UNKNOWN))
+
+
+# ---------------------------------------------------------------- languages and pagination
+
+
+def _no_return(site: AuditedSite) -> Mask:
+    """Return pages with a language version that does not name them."""
+    pages, targets = (column.astype(np.int64) for column in site.alternates)
+    pairs = np.sort(pages * len(site) + targets)
+    is_read = (targets >= 0) & site.html[np.maximum(targets, 0)] & (targets != pages)
+    pages, targets = pages[is_read], targets[is_read]
+    back = targets * len(site) + pages
+    places = np.minimum(np.searchsorted(pairs, back), len(pairs) - 1)
+    return site.html & site.of(pages[pairs[places] != back])
+
+
+def _no_way_back(site: AuditedSite) -> Mask:
+    found, own = site.none(), np.arange(len(site), dtype=np.int32)
+    for head, back in (("next", "prev"), ("prev", "next")):
+        target, returned = site.target(head), site.target(back)
+        at = np.maximum(target, 0)
+        found |= (target >= 0) & site.html[at] & (returned[at] != own)
+    return found & site.html
+
+
+# ---------------------------------------------------------------- redirects, structure, sitemaps
+
+
+def _temporary(site: AuditedSite) -> Mask:
+    is_one = site.is_in(State.MOVED) & np.isin(site.status, _TEMPORARY)
+    return site.own & is_one & (site.links.to > 0)
+
+
+def _to_dead(site: AuditedSite) -> Mask:
+    return site.own & site.is_in(State.MOVED) & site.dead[site.ends] & ~_endless(site)
+
+
+def _endless(site: AuditedSite) -> Mask:
+    """Return the redirects of a loop, and those that lead into one: the crawl gives up one."""
+    return site.is_in(*REDIRECTS) & site.is_in(State.BAD_REDIRECT)[site.ends]
+
+
+def _orphan(site: AuditedSite) -> Mask:
+    seeds = site.of(site.seeds)
+    return site.was_read & (site.links.to == 0) & ~seeds & ~site.is_end
+
+
+def _one_link(site: AuditedSite) -> Mask:
+    return site.indexable & (site.links.to == 1) & ~site.of(site.seeds)
+
+
+def _no_links(site: AuditedSite) -> Mask:
+    return site.html & site.was_read & (site.links.away_from == 0) & ~site.flag("nofollow")
+
+
+def _unlisted(site: AuditedSite) -> Mask:
+    stands = site.indexable & (site.target("canonical") == NO_TARGET)
+    return stands & ~site.listed if site.listed.any() else site.none()
+
+
+def _answered_badly(site: AuditedSite) -> Mask:
+    is_bad = site.status >= _SERVER_ERROR
+    return site.own & site.is_in(State.SERVER_ERROR) & is_bad & (site.verdicts == LinkVerdict.DEAD)
+
+
+def _slow(site: AuditedSite) -> Mask:
+    return site.own & site.was_read & (site.seconds > _SLOW_S)
+
+
+def _uncompressed(site: AuditedSite) -> Mask:
+    return site.html & ~site.flag("compressed") & (site.number("size") > _WORTH_CODING)
+
+
+def _on_http(site: AuditedSite) -> Mask:
+    return site.html & ~site.flag("is_https") & site.has_https
+
+
+def _near_duplicate(site: AuditedSite) -> Mask:
+    """Return pages with all long lines in common; what many pages have is part of a template."""
+    alike = site.repeated("text", site.indexable, _MOST_ALIKE)
+    return alike | (site.of(site.seen.near_duplicates.pages) & site.indexable)
+
+
+def _is_copy(site: AuditedSite) -> Mask:
+    return site.target("canonical") != NO_TARGET
+
+
+def _without_hsts(site: AuditedSite) -> Mask:
+    return site.html & site.flag("is_https") & ~site.flag("hsts")
+
+
+def _many_links(site: AuditedSite) -> Mask:
+    return site.html & (site.links.away_from > _MANY_LINKS)
+
+
+def _chain(site: AuditedSite) -> Mask:
+    return site.hops > 1
+
+
+def _deep(site: AuditedSite) -> Mask:
+    return site.was_read & (site.depth > _DEEP)
+
+
+E, W, N = SEVERITIES
+_MOVED, _BLOCKED, _COPY = state(State.MOVED), state(State.ROBOTS), state(State.CANONICAL)
+
+CHECKS: tuple[Check, ...] = (
+    # texts of the page in results
+    Check("title-missing", E, "no title", missing("title")),
+    Check("title-duplicate", W, "title of other pages, too", shared("title")),
+    Check("title-long", N, "title over 70 characters", over("title_chars", 70)),
+    Check("title-short", N, "title under 10 characters", under("title_chars", 10)),
+    Check("title-several", W, "several titles", more("titles", 1)),
+    Check("description-missing", N, "no description", missing("description")),
+    Check("description-duplicate", N, "description of other pages, too", shared("description")),
+    Check("description-long", N, "description over 170 characters", over("description_chars", 170)),
+    Check(
+        "description-short", N, "description under 50 characters", under("description_chars", 50)
+    ),
+    Check("description-several", W, "several descriptions", more("descriptions", 1)),
+    Check("h1-missing", W, "no h1", missing("h1")),
+    Check("h1-duplicate", N, "h1 of other pages, too", shared("h1")),
+    Check("h1-long", N, "h1 over 80 characters", over("h1_chars", 80)),
+    Check("h1-short", N, "h1 under 3 characters", under("h1_chars", 3)),
+    Check("h1-several", N, "several h1", more("h1s", 1)),
+    Check("heading-order", N, "a heading skips a level, as h4 after h2", has("skips_heading")),
+    # markup
+    Check("image-without-alt", W, "images without alt", more("without_alt")),
+    Check("language-missing", N, "no lang at <html>", lacks("html_lang")),
+    Check("viewport-missing", N, "no viewport for phones", lacks("viewport")),
+    Check("charset-missing", W, "no declared encoding", lacks("charset")),
+    Check("doctype-missing", N, "no doctype: browsers use quirks mode", lacks("doctype")),
+    Check("structured-data-broken", E, "JSON-LD that does not parse", has("bad_json")),
+    Check("meta-refresh", W, "a refresh sends readers on", has("refresh")),
+    Check("text-thin", N, "fewer than 20 words", under("words", _THIN_WORDS)),
+    Check("text-filler", W, "placeholder text", has("filler")),
+    Check("duplicate", W, "content of another page", own(state(State.ALIAS))),
+    Check("duplicate-near", N, "nearly the text of another page", Detector(_near_duplicate)),
+    # indexing
+    Check("noindex-meta", N, "a meta element says noindex", has("noindex_meta")),
+    Check("noindex-header", N, "X-Robots-Tag says noindex", has("noindex_header")),
+    Check("nofollow-page", N, "the page says nofollow", has("nofollow")),
+    Check("nofollow-links", N, "nofollow on links within the site", more("nofollow_links")),
+    Check("link-to-noindex", N, "links to noindex pages", links_to("noindex")),
+    Check("link-to-blocked", W, "links to what robots.txt forbids", links_to("blocked")),
+    Check("canonical-several", E, "several canonical URLs", more("canonicals", 1)),
+    Check("canonical-dead", E, "canonical URL is missing", names("canonical", _dead)),
+    Check("canonical-redirect", W, "canonical URL redirects", names("canonical", _MOVED)),
+    Check("canonical-noindex", E, "canonical URL says noindex", names("canonical", _noindex)),
+    Check("canonical-blocked", E, "robots.txt forbids the canonical", names("canonical", _BLOCKED)),
+    Check("canonical-chain", W, "canonical URL names another", Detector(_canonical_chain)),
+    Check("canonical-loop", E, "canonical URLs name each other", Detector(_canonical_loop)),
+    Check("canonical-elsewhere", N, "canonical on another host", Detector(_canonical_elsewhere)),
+    # languages and pagination
+    Check("hreflang-unknown", E, "language code that is none", has("unknown_hreflang")),
+    Check("hreflang-twice", W, "one language twice", has("twice_hreflang")),
+    Check("hreflang-without-self", N, "hreflang without the page itself", has("no_self_hreflang")),
+    Check("hreflang-without-return", E, "language version does not return", Detector(_no_return)),
+    Check("hreflang-dead", E, "language version is missing", translated(_dead)),
+    Check("hreflang-redirect", W, "language version redirects", translated(_MOVED)),
+    Check("hreflang-not-canonical", W, "language version is not canonical", translated(_is_copy)),
+    Check("hreflang-noindex", W, "language version says noindex", translated(_noindex)),
+    Check("pagination-dead-next", E, "next page is missing", names("next", _dead)),
+    Check("pagination-dead-prev", E, "previous page is missing", names("prev", _dead)),
+    Check("pagination-without-return", N, "next or prev does not return", Detector(_no_way_back)),
+    # security
+    Check("mixed-content", E, "https page loads parts by http", more("mixed")),
+    Check("form-insecure", E, "https page sends a form by http", has("insecure_form")),
+    Check("link-to-http", W, "links from https to http of the host", links_to("insecure")),
+    Check("page-on-http", W, "served by http, though the host has https", Detector(_on_http)),
+    Check("hsts-missing", N, "no Strict-Transport-Security", Detector(_without_hsts)),
+    Check("csp-missing", N, "no Content-Security-Policy", lacks("csp")),
+    # speed
+    Check("slow", W, "answer after more than 1 s", own(_slow, lambda site: site.seconds)),
+    Check("page-large", W, "markup over 500 kB", more("size", _LARGE)),
+    Check("uncompressed", N, "sent uncompressed", Detector(_uncompressed)),
+    Check("uncached", N, "nothing tells browsers what to cache", lacks("cached")),
+    # links and answers
+    Check("link-dead", E, "links to missing pages of the site", links_to("dead")),
+    Check("link-dead-outside", W, "links to missing pages elsewhere", links_to("dead_outside")),
+    Check("link-to-redirect", N, "links to redirects", links_to("redirects")),
+    Check("link-to-copy", N, "links to pages that name another", links_to("copies")),
+    Check("link-single", N, "linked from one page only", linked(_one_link)),
+    Check("links-none", N, "links to no other page", linked(_no_links)),
+    Check("links-many", N, "more than 500 links", linked(_many_links)),
+    Check("anchor-missing", N, "a #place that does not exist", found("anchor")),
+    Check("image-missing", E, "an image does not exist", found("image")),
+    Check("style-missing", E, "a style sheet does not exist", found("style")),
+    Check("script-missing", E, "a script does not exist", found("script")),
+    Check("media-missing", E, "a medium or font does not exist", found("media")),
+    Check("page-missing", W, "404 or 410 of this site", own(state(State.NOT_FOUND))),
+    Check("server-error", E, "5xx of this site", own(_answered_badly)),
+    Check("soft-404", E, "not found, but with status 200", found("soft-404")),
+    # redirects and structure
+    Check("redirect-loop", E, "redirects without an end", own(_endless)),
+    Check("redirect-chain", W, "several redirects in a row", own(_chain, lambda site: site.hops)),
+    Check("redirect-temporary", N, "302 on a linked page, not 301", linked(_temporary)),
+    Check("redirect-to-dead", E, "redirect to a missing page", own(_to_dead)),
+    Check("orphan", W, "no page links to it", linked(_orphan)),
+    Check("deep", N, "more than 5 links deep", own(_deep, lambda site: site.depth)),
+    # sitemaps
+    Check("sitemap-dead", E, "a sitemap lists a missing page", listed(_dead)),
+    Check("sitemap-redirect", W, "a sitemap lists a redirect", listed(_MOVED)),
+    Check("sitemap-noindex", W, "a sitemap lists a noindex page", listed(_noindex)),
+    Check("sitemap-blocked", E, "a sitemap lists a forbidden page", listed(_BLOCKED)),
+    Check("sitemap-copy", W, "a sitemap lists a copy", listed(_COPY)),
+    Check("sitemap-without", N, "in no sitemap", Detector(_unlisted, LISTED)),
+    Check("sitemap-future", W, "lastmod is in the future", listed(lambda site: site.listed_ahead)),
+    # URLs
+    Check("url-upper-case", N, "capital letters in the path", url("upper")),
+    Check("url-session", W, "session id in the URL", own(lambda site: site.has_session)),
+    Check("url-long", N, "URL over 115 characters", url("long")),
+    Check("url-non-ascii", N, "characters beyond ASCII", url("non_ascii")),
+    Check("url-double-slash", N, "// in the path", url("double_slash")),
+    Check("url-space", N, "space in the path", url("space")),
+    Check("url-parameters", N, "five parameters or more", url("many_parameters")),
+)
+"""The table, in the order in which issues of one severity and count are listed."""
+
+
+def all_checks() -> tuple[Check, ...]:
+    """Return the checks of the table, and those of packages, which cannot replace them."""
+    known = {check.name for check in CHECKS}
+    points = plugins.entry_points(plugins.AUDITS).values()
+    added = [
+        check
+        for point in points
+        for check in cast(Callable[[], Iterable[Check]], point.load())()
+        if check.name not in known
+    ]
+    return (*CHECKS, *added)

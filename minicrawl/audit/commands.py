@@ -1,0 +1,113 @@
+"""`minicrawl audit`: the issues of a site for its owner, and their pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from minicrawl.cli.input_options import count_option, json_option, percent, progress, store_option
+from minicrawl.cli.output import show_json, show_list
+from minicrawl.errors import UsageError
+from minicrawl.wording import counted
+
+if TYPE_CHECKING:
+    from minicrawl.audit.findings import SiteAudit
+
+_SHOWN = 100
+_SUFFIXES = ("json", "csv", "xlsx", "sarif", "xml")
+
+
+@click.command()
+@click.argument("issues", nargs=-1, metavar="[ISSUE]...")
+@click.option("--host", metavar="NAME", help="Only pages of this host.")
+@count_option(_SHOWN)
+@click.option("--list", "lists", is_flag=True, help="List all issues that are looked for.")
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write all pages of the issues to FILE: .json, .csv, .xlsx, .sarif, or .xml for JUnit.",
+)
+@click.option(
+    "--baseline",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Show only what is not in this .json file of an earlier --out; exit 1 if anything is.",
+)
+@json_option
+@store_option
+def audit(
+    issues: tuple[str, ...],
+    host: str | None,
+    n: int,
+    lists: bool,
+    out: Path | None,
+    baseline: Path | None,
+    as_json: bool,
+    store: Path,
+) -> None:
+    """List the issues of a site, worst first.
+
+    With ISSUE, list its pages, most important first. The pages that a crawl kept are read by the
+    next audit, and once. Issues that cannot be looked for are named with the reason.
+    """
+    from minicrawl.audit.findings import as_document, audited, chosen_checks, known_in
+    from minicrawl.audit.outputs import WRITERS
+    from minicrawl.memory import mmap_large_arrays
+    from minicrawl.own_files import replacing
+
+    mmap_large_arrays()
+    if lists:
+        rows = [(one.severity, one.name, one.means) for one in chosen_checks(issues)]
+        show_list(("severity", "issue", "means"), rows, texts=2)
+        return
+    suffix = "" if out is None else out.suffix[1:].lower()
+    if out is not None and suffix not in WRITERS:
+        raise UsageError(f"{out}: unknown suffix; use one of .{', .'.join(_SUFFIXES)}")
+    known = None if baseline is None else known_in(baseline)
+    with progress("pages") as tell, audited(store, issues, host, tell) as whole:
+        found = whole if known is None else whole.new_since(known)
+        if out is not None:
+            with replacing(out) as file:
+                WRITERS[suffix](found, found.pages(), file)
+        if as_json:
+            show_json(as_document(found, found.pages(n)))
+        elif issues:
+            _show_pages(found, n)
+        else:
+            _show_issues(found)
+        has_new = known is not None and any(one.count for one in found.found)
+    if has_new:
+        raise click.exceptions.Exit(1)
+
+
+def _show_issues(found: SiteAudit) -> None:
+    rows = found.issues()
+    lines = [(one.severity, f"{one.pages:,}", one.issue, one.example) for one in rows]
+    if lines:
+        show_list(("severity", "pages", "issue", "example"), lines, texts=2)
+    looked = len(found.found)
+    click.echo(f"{counted(len(rows), 'issue')} of {looked} on {counted(found.read, 'page')} read")
+    _tell_skipped(found)
+
+
+def _show_pages(found: SiteAudit, count: int) -> None:
+    lines = [
+        (percent(page.importance), "-" if page.value is None else f"{page.value:g}", page.url)
+        for page in found.pages(count)
+    ]
+    show_list(("importance", "value", "url"), lines, texts=1)
+    left = sum(max(one.count - count, 0) for one in found.found) if count else 0
+    if left:
+        click.echo(f"{counted(left, 'more page')}: --n 0 shows all")
+    _tell_skipped(found)
+
+
+def _tell_skipped(found: SiteAudit) -> None:
+    reasons: dict[str, list[str]] = {}
+    for name, why in found.skipped:
+        reasons.setdefault(why, []).append(name)
+    for why, names in reasons.items():
+        click.echo(f"not looked for: {counted(len(names), 'issue')}, {why}", err=True)

@@ -1,0 +1,346 @@
+"""Facts of one page, from its markup and its headers: what the checks of an audit need to know.
+
+Any markup has facts, in linear time. They are numbers of one fixed layout, so that a million pages
+fit into one array, and references to other URLs, of which most pages have none:
+
+    <title>Shop</title>             title_chars 4, title 0x7a…, the hash that finds duplicates
+    <img src=a.png>                 images 1, without_alt 1
+    <link rel=canonical href=/b>    reference ("canonical", "", "https://example.org/b")
+
+Comments, scripts, templates, drawings and <noscript> are skipped: no tag in them is a fault.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+
+from minicrawl.web.markup import ATTRIBUTES, STOP, attributes, decoded, unescaped
+from minicrawl.web.responses import link_canonical, parse_robots_tag
+from minicrawl.web.urls import canonical, host
+
+VERSION = 2
+"""Version of the facts; facts of another version are noted again."""
+
+FLAGS = (
+    *("noindex_meta", "noindex_header", "nofollow", "skips_heading", "html_lang", "viewport"),
+    *("charset", "bad_json", "no_self_hreflang", "unknown_hreflang", "twice_hreflang", "refresh"),
+    *("insecure_form", "compressed", "cached", "hsts", "csp", "doctype", "is_https", "filler"),
+)
+"""Facts that are true or false, each a bit of `flags`."""
+BIT = {name: 1 << place for place, name in enumerate(FLAGS)}
+_HASHES = ("title", "description", "h1", "text")
+_COUNTS = (
+    *("title_chars", "description_chars", "h1_chars", "titles", "descriptions", "h1s"),
+    *("canonicals", "images", "without_alt", "mixed", "nofollow_links", "words"),
+)
+LAYOUT = np.dtype(
+    [
+        ("flags", "<u8"),
+        *((name, "<u8") for name in _HASHES),
+        *((name, "<u2") for name in _COUNTS),
+        ("size", "<u4"),
+    ]
+)
+"""Layout of the numbers of a page."""
+_MOST = {"<u2": 0xFFFF, "<u4": 0xFFFFFFFF}
+
+_READ = 2_000_000
+"""Characters of markup that are read; no page of people is longer."""
+_LONGEST_HEADING, _MOST_REFERENCES, _LONGEST_JSON = 2000, 200, 200_000
+_TAG_OF_ITS_OWN = r"h[1-6]|img|link|meta|a|html|form|iframe|source|video|audio|embed|object|body"
+_RAW = r"script|style|template|title|textarea|noscript|svg"
+_COMMENT = r"!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))"
+# Each pattern begins with a "<" alone, which is found ten times as fast as one of several letters.
+_TOKEN = re.compile(
+    rf"<(?:{_COMMENT}"
+    rf"|(?i:(?P<raw>{_RAW}){STOP}(?P<raw_said>{ATTRIBUTES})(?:>|\Z)"
+    rf"(?P<content>(?:[^<]++|<(?!/(?P=raw){STOP}))*+)"
+    rf"|(?P<name>{_TAG_OF_ITS_OWN}){STOP}(?P<said>{ATTRIBUTES})(?:>|\Z)))",
+    re.ASCII,
+)
+_NOT_TEXT = re.compile(
+    rf"<(?:{_COMMENT}|(?i:({_RAW}){STOP}(?:[^<]++|<(?!/\1{STOP}))*+)|[^>]*+(?:>|\Z))", re.ASCII
+)
+_TAG = re.compile(r"<[^>]*+(?:>|\Z)")
+_WORD = re.compile(r"\w+")
+_DOCTYPE = re.compile(r"\s*(?:<!--.*?-->\s*)*<!doctype\s+html", re.IGNORECASE | re.DOTALL)
+_LINE_OF_PROSE = 60  # characters; what is shorter is mostly navigation
+_FILLER = re.compile(r"lorem\s+ipsum\s+dolor")
+_CODINGS = ("gzip", "br", "zstd", "deflate")
+_FRESH = ("cache-control", "expires", "etag", "last-modified")
+_RELATIONS = ("canonical", "next", "prev")
+
+_LANGUAGES = """
+aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da
+de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz
+ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln
+lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi
+pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti
+tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
+"""
+LANGUAGES = frozenset(_LANGUAGES.split())
+"""Languages of ISO 639-1."""
+_REGIONS = """
+ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br bs
+bt bv bw by bz ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee
+eg eh er es et fi fj fk fm fo fr ga gb gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm
+hn hr ht hu id ie il im in io iq ir is it je jm jo jp ke kg kh ki km kn kp kr kw ky kz la lb lc
+li lk lr ls lt lu lv ly ma mc md me mf mg mh mk ml mm mn mo mp mq mr ms mt mu mv mw mx my mz na
+nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw
+sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st sv sx sy sz tc td tf tg th tj tk tl tm tn to
+tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw
+"""
+REGIONS = frozenset(_REGIONS.split())
+"""Countries of ISO 3166-1."""
+_SCRIPT = 4  # letters of a script, as in zh-Hant
+
+
+class UrlReference(NamedTuple):
+    """A URL that the head of a page names: canonical, alternate with its language, next or prev."""
+
+    kind: str
+    code: str
+    url: str
+
+
+class PageFacts(NamedTuple):
+    """Facts of a page: numbers in the order of `LAYOUT`, and references."""
+
+    numbers: bytes
+    references: tuple[UrlReference, ...]
+
+
+def is_known_language(code: str) -> bool:
+    """Return True for x-default, or a language with an optional script and country."""
+    language, *rest = code.lower().split("-")
+    if code.lower() == "x-default":
+        return True
+    if rest and len(rest[0]) == _SCRIPT:
+        rest = rest[1:]
+    return language in LANGUAGES and (not rest or (len(rest) == 1 and rest[0] in REGIONS))
+
+
+def facts_of(markup: str, url: str, headers: Mapping[str, str], size: int) -> PageFacts:
+    """Return the facts of the page at `url`; `size` is that of its body in bytes."""
+    page = _Page(markup[:_READ], url)
+    page.read_headers(headers)
+    page.read_markup()
+    return page.facts(size)
+
+
+def content_hash(text: str) -> int:
+    """Return a hash of a text, in any case and spacing; 0 for none."""
+    plain = " ".join(text.lower().split())
+    code = blake2b(plain.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(code, "little") if plain else 0
+
+
+class _Page:
+    """Collects the facts of one page."""
+
+    def __init__(self, markup: str, url: str) -> None:
+        self._markup, self._url, self._base = markup, url, url
+        self._is_https = url.startswith("https:")
+        self._flags = {"is_https"} if self._is_https else set[str]()
+        self._texts: dict[str, list[str]] = {"title": [], "description": [], "h1": []}
+        self._counts = dict.fromkeys(_COUNTS, 0)
+        self._references: dict[UrlReference, None] = {}
+        self._level = 0  # of the last heading
+        self._languages: list[str] = []
+
+    def read_headers(self, headers: Mapping[str, str]) -> None:
+        """Note what the headers say."""
+        robots = parse_robots_tag(headers.get("x-robots-tag", ""), "")
+        is_compressed = any(one in headers.get("content-encoding", "") for one in _CODINGS)
+        self._note(
+            noindex_header=robots.noindex,
+            nofollow=robots.nofollow,
+            compressed=is_compressed,
+            cached=any(name in headers for name in _FRESH),
+            hsts="strict-transport-security" in headers,
+            csp="content-security-policy" in headers,
+            charset="charset=" in headers.get("content-type", "").lower(),
+        )
+        if target := link_canonical(headers.get("link")):
+            self._refer("canonical", "", target)
+
+    def read_markup(self) -> None:
+        """Note what the tags say."""
+        self._note(doctype=_DOCTYPE.match(self._markup) is not None)
+        for token in _TOKEN.finditer(self._markup):
+            if raw := token["raw"]:
+                self._read_raw(raw.lower(), token)
+            elif name := token["name"]:
+                self._read_tag(name.lower(), token)
+
+    def facts(self, size: int) -> PageFacts:
+        """Return what was noted."""
+        plain = unescaped(_NOT_TEXT.sub("\n", self._markup)).lower()
+        counts = self._counts | {
+            "titles": len(self._texts["title"]),
+            "descriptions": len(self._texts["description"]),
+            "h1s": len(self._texts["h1"]),
+            "words": len(_WORD.findall(plain)),
+        }
+        # As a sorted set: pages that only show the same long lines in another order are alike as
+        # well.
+        prose = sorted({line for line in plain.split("\n") if len(line) >= _LINE_OF_PROSE})
+        hashes = [content_hash("\n".join(prose))]
+        for name, found in reversed(self._texts.items()):
+            first = next(filter(None, found), "")
+            counts[f"{name}_chars"] = len(first)
+            hashes.insert(0, content_hash(first))
+        codes = self._languages
+        own = any(one.kind == "alternate" and one.url == self._url for one in self._references)
+        self._note(
+            filler=_FILLER.search(plain) is not None,
+            no_self_hreflang=bool(codes) and not own,
+            unknown_hreflang=not all(map(is_known_language, codes)),
+            twice_hreflang=len(set(codes)) < len(codes),
+        )
+        numbers = np.zeros((), LAYOUT)
+        numbers["flags"] = sum(BIT[name] for name in self._flags)
+        for name, value in zip(_HASHES, hashes, strict=True):
+            numbers[name] = value
+        for name, value in (counts | {"size": size}).items():
+            numbers[name] = min(value, np.iinfo(LAYOUT[name]).max)
+        kept = [one for one in self._references if one.kind == "alternate" or one.url != self._url]
+        return PageFacts(numbers.tobytes(), tuple(kept[:_MOST_REFERENCES]))
+
+    # ------------------------------------------------------------ tags
+
+    def _read_raw(self, name: str, token: re.Match[str]) -> None:
+        said = attributes(token["raw_said"])
+        if name == "title":
+            self._texts["title"].append(_words(token["content"]))
+        elif name == "script":
+            if self._is_https:
+                self._counts["mixed"] += _is_insecure(said.get("src", ""))
+            if said.get("type", "").lower() == "application/ld+json":
+                self._note(bad_json=not _is_json(token["content"]))
+
+    def _read_tag(self, name: str, token: re.Match[str]) -> None:
+        if name == "a" and "nofollow" not in token["said"].lower():
+            return  # most tags of most pages
+        if name[1:].isdigit():
+            self._read_heading(int(name[1:]), token.end())
+            return
+        said = attributes(token["said"])
+        if reader := _READERS.get(name):
+            reader(self, said)
+        if self._is_https and name in _LOADS:
+            loaded = [said.get(where, "") for where in _LOADED]
+            loaded += said.get("srcset", "").split(",")
+            self._counts["mixed"] += any(map(_is_insecure, loaded))
+
+    def _read_heading(self, level: int, start: int) -> None:
+        self._note(skips_heading=level > self._level + 1 > 1)
+        self._level = level
+        if level == 1:
+            end = self._markup.lower().find("</h1", start, start + _LONGEST_HEADING)
+            inside = self._markup[start : end if end >= 0 else start + _LONGEST_HEADING]
+            self._texts["h1"].append(_words(_with_alt(inside)))
+
+    def read_image(self, said: dict[str, str]) -> None:
+        """Note an image."""
+        self._counts["images"] += 1
+        is_decoration = said.get("role") == "presentation" or said.get("aria-hidden") == "true"
+        self._counts["without_alt"] += "alt" not in said and not is_decoration
+
+    def read_link(self, said: dict[str, str]) -> None:
+        """Note a <link>."""
+        relations = said.get("rel", "").lower().split()
+        target = decoded(said.get("href", ""))
+        self._counts["canonicals"] += "canonical" in relations
+        for kind in _RELATIONS:
+            if kind in relations:
+                self._refer(kind, "", target)
+        if "alternate" in relations and "hreflang" in said:
+            code = said["hreflang"].strip().lower()
+            self._languages.append(code)
+            self._refer("alternate", code, target)
+        elif self._is_https and {"stylesheet", "icon", "preload"} & set(relations):
+            self._counts["mixed"] += _is_insecure(target)
+
+    def read_meta(self, said: dict[str, str]) -> None:
+        """Note a <meta>."""
+        name, content = said.get("name", "").lower(), decoded(said.get("content", ""))
+        if name == "description":
+            self._texts["description"].append(_words(content))
+        elif name == "robots":
+            robots = parse_robots_tag(content, "")
+            self._note(noindex_meta=robots.noindex, nofollow=robots.nofollow)
+        pragma = said.get("http-equiv", "").lower()
+        self._note(
+            viewport=name == "viewport",
+            charset="charset" in said or pragma == "content-type",
+            refresh=pragma == "refresh" and "url" in content.lower(),
+            csp=pragma == "content-security-policy",
+        )
+
+    def read_anchor(self, said: dict[str, str]) -> None:
+        """Note a link: those with nofollow within the site say that the site distrusts itself."""
+        if "nofollow" in said.get("rel", "").lower():
+            target = canonical(decoded(said.get("href", "")), self._base)
+            self._counts["nofollow_links"] += target is not None and host(target) == host(self._url)
+
+    def read_form(self, said: dict[str, str]) -> None:
+        """Note a form."""
+        self._note(insecure_form=self._is_https and _is_insecure(said.get("action", "")))
+
+    def read_html(self, said: dict[str, str]) -> None:
+        """Note the language of the page."""
+        self._note(html_lang=bool((said.get("lang") or said.get("xml:lang") or "").strip()))
+
+    def _refer(self, kind: str, code: str, target: str) -> None:
+        if (url := canonical(target, self._base)) is not None:
+            self._references.setdefault(UrlReference(kind, code, url))
+
+    def _note(self, **facts: bool) -> None:
+        self._flags.update(name for name, is_so in facts.items() if is_so)
+
+
+_READERS = {
+    "img": _Page.read_image,
+    "link": _Page.read_link,
+    "meta": _Page.read_meta,
+    "a": _Page.read_anchor,
+    "form": _Page.read_form,
+    "html": _Page.read_html,
+}
+_LOADS = ("img", "iframe", "source", "video", "audio", "embed", "object")
+_LOADED = ("src", "data", "poster")
+"""Attributes of these tags with a URL that is loaded; `srcset` has several."""
+
+
+def _is_insecure(url: str) -> bool:
+    return url.strip().lower().startswith("http://")
+
+
+def _is_json(text: str) -> bool:
+    """Return True if structured data parses; data beyond any size that people write is not read."""
+    if len(text) > _LONGEST_JSON:
+        return True
+    try:
+        json.loads(text.strip().removeprefix("<![CDATA[").removesuffix("]]>"))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+_ALT = re.compile(rf"<img{STOP}({ATTRIBUTES})>", re.IGNORECASE | re.ASCII)
+
+
+def _with_alt(markup: str) -> str:
+    """Return markup with each image replaced by its text."""
+    return _ALT.sub(lambda image: attributes(image[1]).get("alt", ""), markup)
+
+
+def _words(markup: str) -> str:
+    return " ".join(unescaped(_TAG.sub("", markup)).split())

@@ -1,0 +1,424 @@
+"""Columns of a whole store, which the checks of an audit read: an entry for each known page.
+
+Each column is computed when a check first asks for it, in blocks, and the columns of a million
+pages take about 150 MB: facts are packed, links are counted and not kept. Of a page without facts
+all numbers are 0, so a check of markup begins with `html`.
+
+own        pages of the hosts that the crawl read from: the owner's
+html       own pages that were read and have facts
+indexable  of these, those that stand for themselves and may be indexed
+target     page that a page's canonical, next or prev names; -1 for none, -2 for an unknown one
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import cached_property, lru_cache, partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.audit.noting import REFERENCE, REFERENCE_KINDS, UrlKeys, is_future
+from minicrawl.audit.page_facts import BIT, LAYOUT
+from minicrawl.model import READ_STATES, State
+from minicrawl.progress import Progress
+from minicrawl.report.snapshot import Snapshot, urls
+from minicrawl.report.store_graph import final_pages, page_links
+from minicrawl.report.verdicts import LinkVerdict, verdicts
+from minicrawl.store import questions, tables
+from minicrawl.store.derived import (
+    all_checks,
+    all_findings,
+    facts_in_blocks,
+    listed_in_blocks,
+)
+from minicrawl.web.urls import host_of
+from minicrawl.wording import counted
+
+Column = NDArray[Any]
+Mask: TypeAlias = Any
+"""Column of truth values. Operators of arrays return Any for the type checker, and so do these."""
+
+NO_TARGET, UNKNOWN = -1, -2
+_HEADS = ("canonical", "next", "prev")
+_URL_FAULTS = {
+    "upper": re.compile(r"^(?:%[0-9A-Fa-f]{2}|[^A-Z%?])*+[A-Z]"),
+    "session": re.compile(r"[;?&](?:(?:j|php|asp)?sess(?:ion)?id\w*|sid)=", re.IGNORECASE),
+    "non_ascii": re.compile(r"%[89A-Fa-f][0-9A-Fa-f]|[^\x00-\x7f]"),
+    "double_slash": re.compile(r"//"),
+    "space": re.compile(r"^[^?]*%20"),
+    "many_parameters": re.compile(r"\?[^&]*(?:&[^&]*){4,}"),
+}
+"""Faults of a path with its query."""
+_LONGEST_URL = 115
+REDIRECTS = (State.MOVED, State.BAD_REDIRECT)
+_BLOCKS_AT_ONCE = 16
+"""Blocks of links that are counted together: a count takes time for each page of the store."""
+_MOST_HOPS, _MOST_DATES, _MOST_COUNTED = 1000, 1 << 16, 0xFFFF
+
+
+class LinkColumns(NamedTuple):
+    """Counts of links of each page: to it, from it, and from it to pages of some kind.
+
+    A page counts once, however often the other one links to it.
+    """
+
+    to: Column
+    dead: Column
+    dead_outside: Column
+    redirects: Column
+    noindex: Column
+    blocked: Column
+    copies: Column
+    insecure: Column
+    away_from: Column
+    """All links from it."""
+
+
+class Alternate(NamedTuple):
+    """Language versions: page, the page that it names for a language, or `UNKNOWN`."""
+
+    pages: Column
+    targets: Column
+
+
+class _Facts(NamedTuple):
+    """Facts of all pages: their numbers, which have some, and the pages that their heads name."""
+
+    numbers: NDArray[Any]
+    has: Mask
+    heads: dict[str, Column]
+    alternates: Alternate
+
+
+class AuditedSite:
+    """The columns of a store."""
+
+    def __init__(self, seen: Snapshot, keys: UrlKeys, tell: Progress) -> None:
+        self.seen, self._keys, self._tell = seen, keys, tell
+        self.now = time.time()
+        self.states = seen.states
+
+    def __repr__(self) -> str:
+        return f"<AuditedSite of {counted(len(self), 'page')}>"
+
+    def __len__(self) -> int:
+        return len(self.seen)
+
+    def none(self) -> Mask:
+        """Return a mask of no page."""
+        return np.zeros(len(self), np.bool_)
+
+    def of(self, pages: Any) -> Mask:
+        """Return the mask of these pages."""
+        found = self.none()
+        found[np.asarray(pages, np.int64)] = True
+        return found
+
+    def is_in(self, *states: State) -> Mask:
+        """Return the pages in any of these states."""
+        return np.isin(self.states, states)
+
+    # ------------------------------------------------------------ facts
+
+    @cached_property
+    def _facts(self) -> _Facts:
+        facts, has = np.zeros(len(self), LAYOUT), self.none()
+        heads = {name: np.full(len(self), NO_TARGET, np.int32) for name in _HEADS}
+        versions = [np.empty((2, 0), np.int32)]
+        for rows in facts_in_blocks(self.seen.path, self.seen.connection):
+            pages = np.array([row.page for row in rows], np.int32)
+            facts[pages] = np.frombuffer(b"".join(row.numbers for row in rows), LAYOUT)
+            has[pages] = True
+            givers = np.repeat(pages, [len(row.refs) // REFERENCE.itemsize for row in rows])
+            references = np.frombuffer(b"".join(row.refs for row in rows), REFERENCE)
+            targets = self._keys.pages(references["key"])
+            targets[targets < 0] = UNKNOWN
+            for kind, name in enumerate(REFERENCE_KINDS):
+                is_it = references["kind"] == kind
+                if name in heads:
+                    heads[name][givers[is_it]] = targets[is_it]
+                else:
+                    versions.append(np.array((givers[is_it], targets[is_it]), np.int32))
+        return _Facts(facts, has, heads, Alternate(*np.concatenate(versions, axis=1)))
+
+    def number(self, name: str) -> Column:
+        """Return a number of the facts."""
+        return self._facts.numbers[name]
+
+    def flag(self, name: str) -> Mask:
+        """Return a flag of the facts."""
+        return (self.number("flags") & np.uint64(BIT[name])) != 0
+
+    @cached_property
+    def own(self) -> Mask:
+        """Pages of the hosts from which anything was read."""
+        is_own = np.zeros(len(self.seen.origins), np.bool_)
+        is_own[self.seen.host_of[np.isin(self.states, READ_STATES)]] = True
+        return is_own[self.seen.host_of]
+
+    @cached_property
+    def html(self) -> Mask:
+        """Pages that were read and have facts, without copies."""
+        return self._facts.has & self.is_in(State.FETCHED, State.CANONICAL)
+
+    @cached_property
+    def noindex(self) -> Mask:
+        """Pages that ask not to be indexed."""
+        return self.of(questions.noindex_pages(self.seen.connection))
+
+    @cached_property
+    def indexable(self) -> Mask:
+        """Pages with facts that stand for themselves and may be indexed."""
+        return self.html & (self.states == State.FETCHED) & ~self.noindex
+
+    def repeated(self, name: str, among: Mask, most: int | None = None) -> Mask:
+        """Return the pages that share a hash with others of the same host, with at most `most`."""
+        pages = np.flatnonzero(among & (self.number(name) != 0)).astype(np.int32)
+        # Hash and host as one number, since pages of different hosts may share a title; two columns
+        # would be sorted by rows, which is several times slower.
+        values, hosts = self.number(name)[pages], self.seen.host_of[pages].astype(np.uint64)
+        hosts *= np.uint64(0x9E3779B97F4A7C15)
+        values ^= hosts
+        del hosts  # eight bytes for each page
+        order = np.argsort(values)
+        values = values[order]
+        is_same = values[1:] == values[:-1]
+        is_repeated = np.zeros(len(values), np.bool_)
+        is_repeated[1:] = is_same
+        is_repeated[:-1] |= is_same
+        if most is not None:
+            places = np.flatnonzero(is_repeated)
+            starts = np.flatnonzero(np.diff(values[places], prepend=~values[places[:1]]))
+            sizes = np.diff(starts, append=len(places))
+            is_repeated[places] = np.repeat(sizes <= most, sizes)
+        return self.of(pages[order[is_repeated]])
+
+    # ------------------------------------------------------------ answers
+
+    @cached_property
+    def _answers(self) -> tuple[Column, Column]:
+        statuses, seconds = np.zeros(len(self), np.int16), np.zeros(len(self), np.float32)
+        for rows in questions.last_answers(self.seen.connection):
+            pages, status, _, elapsed = zip(*rows, strict=True)
+            statuses[list(pages)], seconds[list(pages)] = status, elapsed
+        return statuses, seconds
+
+    @property
+    def status(self) -> Column:
+        """Status of the last response; 0 without one."""
+        return self._answers[0]
+
+    @property
+    def seconds(self) -> Column:
+        """Time of the last request."""
+        return self._answers[1]
+
+    @cached_property
+    def depth(self) -> Column:
+        """Links away from a seed, as the crawl found the page."""
+        return tables.whole(tables.urls(self.seen.connection, "depth"), "depth")
+
+    @cached_property
+    def _urls(self) -> dict[str, Mask]:
+        found = {name: self.none() for name in (*_URL_FAULTS, "long")}
+        lengths, place = list(map(len, self.seen.origins)), 0
+        for hosts, paths in tables.hosts_and_paths(self.seen.connection):
+            for page, (host, path) in enumerate(zip(hosts, paths, strict=True), place):
+                # Most paths have none of these, and then no fault, so that seven patterns are not
+                # tried.
+                if not path.islower() or "?" in path or "%" in path or "//" in path:
+                    for name, pattern in _URL_FAULTS.items():
+                        found[name][page] = pattern.search(path) is not None
+                found["long"][page] = lengths[host] + len(path) > _LONGEST_URL
+            place += len(hosts)
+        return found
+
+    @cached_property
+    def has_session(self) -> Mask:
+        """Own pages that were linked with a session id, which the crawl took off or kept."""
+        originals = questions.with_originals(self.seen.connection)
+        pages = [page for page, url in originals if _URL_FAULTS["session"].search(url)]
+        return self.own & (self.of(pages) | self.url_fault("session"))
+
+    @cached_property
+    def has_https(self) -> Mask:
+        """Pages of hosts that are also served by https."""
+        origins = self.seen.origins
+        safe = {host_of(one) for one in origins if one.startswith("https:")}
+        return np.array([host_of(one) in safe for one in origins], np.bool_)[self.seen.host_of]
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        """Pages that the user started from."""
+        return questions.seeds(self.seen.connection)
+
+    @cached_property
+    def is_end(self) -> Mask:
+        """Pages that others stand for."""
+        return self.of(list(self.seen.frontier.books.forwards.values()))
+
+    def url_fault(self, name: str) -> Mask:
+        """Return the own pages that were read and whose URL has a fault."""
+        return self._urls[name] & self.was_read
+
+    @cached_property
+    def was_read(self) -> Mask:
+        """Pages that were read and stand for themselves."""
+        return self.states == State.FETCHED
+
+    # ------------------------------------------------------------ links
+
+    @cached_property
+    def dead(self) -> Mask:
+        """Pages that failed, or whose check failed."""
+        return self.verdicts == LinkVerdict.DEAD
+
+    @cached_property
+    def verdicts(self) -> Column:
+        """Verdict on each page."""
+        return verdicts(self.seen)
+
+    @cached_property
+    def ends(self) -> Column:
+        """Final page of each page."""
+        return final_pages(self.seen).astype(np.int32)
+
+    @cached_property
+    def links(self) -> LinkColumns:
+        """Counts of links, in one pass over all of them."""
+        size = len(self)
+        columns = LinkColumns(*(np.zeros(size, np.uint16) for _ in LinkColumns._fields))
+        columns = columns._replace(to=np.zeros(size, np.int32))
+        waiting: list[Column] = []
+        dead_end = self.dead[self.ends] & ~(self.states == State.CANONICAL)
+        is_https = np.array([one.startswith("https:") for one in self.seen.origins], np.bool_)
+        names = {name: place for place, name in enumerate(dict.fromkeys(self.seen.hosts))}
+        name_of = np.array([names[name] for name in self.seen.hosts], np.int32)
+        hosts = self.seen.host_of
+        is_giver = self.is_in(State.FETCHED)
+        kinds = {
+            "redirects": self.is_in(*REDIRECTS) & ~dead_end,
+            "noindex": self.noindex,
+            "blocked": self.is_in(State.ROBOTS) & self.own,
+            "copies": self.is_in(State.CANONICAL),
+            "dead": dead_end & self.own,
+            "dead_outside": dead_end & ~self.own,
+        }
+        for block in page_links(self.seen, self._tell):
+            chosen = is_giver[block.givers] & (block.givers != block.ends)
+            givers, ends = block.givers[chosen], block.ends[chosen]
+            if not len(givers):
+                continue
+            waiting.append(ends.astype(np.int32))
+            if len(waiting) >= _BLOCKS_AT_ONCE:
+                columns.to[:] += np.bincount(np.concatenate(waiting), minlength=size)
+                waiting.clear()
+            # The links of a giver are adjacent, and no other block has any of them.
+            starts = np.flatnonzero(np.diff(givers, prepend=-1))
+            pages = givers[starts]
+            lengths = np.diff(starts, append=len(givers))
+            columns.away_from[pages] = np.minimum(lengths, _MOST_COUNTED)
+            for name, kind in kinds.items():
+                counts = np.add.reduceat(kind[ends], starts, dtype=np.int32)
+                getattr(columns, name)[pages] = np.minimum(counts, _MOST_COUNTED)
+            drops = is_https[hosts[givers]] & ~is_https[hosts[ends]]
+            drops &= name_of[hosts[givers]] == name_of[hosts[ends]]
+            counts = np.add.reduceat(drops, starts, dtype=np.int32)
+            columns.insecure[pages] = np.minimum(counts, _MOST_COUNTED)
+        if waiting:
+            columns.to[:] += np.bincount(np.concatenate(waiting), minlength=size)
+        return columns
+
+    @cached_property
+    def hops(self) -> Column:
+        """Redirects from each page to its end."""
+        forwards = self.seen.frontier.books.forwards
+        pages = np.flatnonzero(self.states == State.MOVED)
+        ends = np.array([forwards.get(page, page) for page in pages.tolist()], np.int64)
+        target = np.arange(len(self), dtype=np.int32)
+        target[pages] = ends
+        found: Column = np.zeros(len(self), np.int16)
+        found[pages] = ends != pages
+        # Each round doubles the counted part of a chain: a long chain takes no longer.
+        while (rest := found[target]).any():
+            found, target = np.minimum(found + rest, _MOST_HOPS), target[target]
+            if (found[rest > 0] == _MOST_HOPS).all():
+                break
+        return found
+
+    # ------------------------------------------------------------ references
+
+    def target(self, head: str) -> Column:
+        """Return the page that a head element of each page names."""
+        return self._facts.heads[head]
+
+    def whose_target(self, head: str, is_wanted: Mask) -> Mask:
+        """Return the pages whose canonical, next or prev is one of these."""
+        target = self.target(head)
+        return self.html & (target >= 0) & is_wanted[np.maximum(target, 0)]
+
+    @property
+    def alternates(self) -> Alternate:
+        """Language versions."""
+        return self._facts.alternates
+
+    def with_alternate(self, is_wanted: Mask) -> Mask:
+        """Return the pages with another language version among these."""
+        pages, targets = self.alternates
+        is_other = (targets >= 0) & (targets != pages)
+        return self.html & self.of(pages[is_other & is_wanted[np.maximum(targets, 0)]])
+
+    # ------------------------------------------------------------ sitemaps, checks
+
+    @cached_property
+    def _listed(self) -> tuple[Mask, Mask]:
+        listed, future = self.none(), self.none()
+        is_ahead = lru_cache(_MOST_DATES)(partial(is_future, now=self.now))
+        for rows in listed_in_blocks(self.seen.path, self.seen.connection):
+            pages = self._keys.pages(np.array([row.page for row in rows], np.int64))
+            listed[pages[pages >= 0]] = True
+            ahead = pages[[is_ahead(row.lastmod) for row in rows]]
+            future[ahead[ahead >= 0]] = True
+        return listed, future
+
+    @property
+    def listed(self) -> Mask:
+        """Pages in a sitemap."""
+        return self._listed[0]
+
+    @property
+    def listed_ahead(self) -> Mask:
+        """Pages whose sitemap says that they will change in the future."""
+        return self._listed[1]
+
+    @cached_property
+    def _findings(self) -> dict[str, Column]:
+        found: dict[str, Column] = {}
+        for row in all_findings(self.seen.path, self.seen.connection):
+            found.setdefault(row.kind, self.none())[row.source] = True
+        return found
+
+    def finding(self, kind: str) -> Mask:
+        """Return the pages with a missing asset or anchor of this kind, if assets were checked."""
+        return self._findings.get(kind, self.none())
+
+    @cached_property
+    def was_checked(self) -> bool:
+        """True if links outside of the crawl, or assets, were checked."""
+        return bool(all_checks(self.seen.path, self.seen.connection))
+
+    def titles(self, pages: list[int]) -> dict[int, str]:
+        """Return the titles of some pages."""
+        rows = questions.documents(self.seen.connection, sorted(pages))
+        return {row.page: row.title for row in rows}
+
+    def urls(self, pages: Column) -> list[str]:
+        """Return the URLs of some pages."""
+        return urls(self.seen, np.asarray(pages, np.int64))
+
+    def pages_of(self, keys: Column) -> Column:
+        """Return the page of each key of a URL, or -1."""
+        return self._keys.pages(keys)

@@ -1,0 +1,206 @@
+"""Values of pages: scorers of packages and of programs, and the pages as they see them.
+
+A scorer of a package runs in a child process of the worker that parses, which can be killed. That
+of a Python program runs in the process of the crawl, where the program is: a function in a thread,
+one page at a time, a coroutine function in the loop, for pages of all turns at once.
+
+Laws: a scorer is called once a page, after parsing. If it raises, takes longer than `SCORING_S` or
+returns anything but a number from 0 to 1, its page gets no value, and the crawl goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from inspect import iscoroutinefunction
+from threading import Thread
+from typing import IO, Any, cast
+
+from minicrawl import plugins
+from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
+from minicrawl.errors import UsageError
+from minicrawl.model import FULL_VALUE, ParsedPage, Response
+from minicrawl.web.urls import ResolvedUrl, host, resolve
+
+SCORING_S = 10.0
+"""Longest time that a scorer may take for a page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRead:
+    """A page that was just read, for `on_page` and for scorers."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str] = field(repr=False)  # by lower-case name
+    body: bytes = field(repr=False)  # decoded; may be incomplete, see `cut`
+    title: str
+    links: tuple[str, ...] = field(repr=False)  # distinct, in page order, without nofollow
+    encoding: str
+    cut: str = ""  # why the body is incomplete
+    reading: int = 0
+    """How often the store says that the page was read or confirmed before.
+
+    With the URL it is a key that stays the same if a page is handed over again after a kill.
+    """
+    strip_marks: bool = field(default=True, repr=False)
+    enqueued: list[ResolvedUrl] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The body as text, decoded with its encoding; invalid bytes are replaced."""
+        return self.body.decode(self.encoding, "replace")
+
+    def enqueue(self, url: str) -> bool:
+        """Add a link to the page, for a URL that only your program sees; it may be relative.
+
+        The link is one of the page's own: it gets its share of the page's cash, and the scope,
+        robots.txt and the limits of the crawl decide whether it is fetched. Return False if it is
+        no URL of the web, or the page's own.
+        """
+        found = resolve(url, self.url, strip_marks=self.strip_marks)
+        if found is None or found.url == self.url:
+            return False
+        self.enqueued.append(found)
+        return True
+
+
+def page_read(
+    url: str, fetched: Response, parsed: ParsedPage, reading: int = 0, *, strip_marks: bool = True
+) -> PageRead:
+    """Return the page as programs see it."""
+    return PageRead(
+        url=url,
+        status=fetched.status,
+        headers=fetched.headers,
+        body=fetched.body,
+        title=parsed.title,
+        links=parsed.links,
+        encoding=parsed.encoding,
+        cut="" if fetched.cut is None else fetched.cut_detail or fetched.cut.value,
+        reading=reading,
+        strip_marks=strip_marks,
+    )
+
+
+Scorer = Callable[[PageRead], float]
+"""Returns the value of a page, from 0 to 1."""
+
+
+def scored(parsed: ParsedPage, result: object) -> ParsedPage:
+    """Return the page with the result of its scorer: a value, or the reason why there is none."""
+    if isinstance(result, str):
+        return parsed._replace(unscored=result)
+    try:
+        share = float(cast(Any, result))
+    except (TypeError, ValueError):
+        share = -1.0
+    if not 0 <= share <= 1:  # as with NaN
+        return parsed._replace(unscored=f"{result!r:.60} is not a number from 0 to 1")
+    return parsed._replace(value=round(share * FULL_VALUE))
+
+
+# ---------------------------------------------------------------- scorers of packages
+
+
+def scorers_of(names: Sequence[str]) -> list[Scorer]:
+    """Return the scorers of these settings; raise UsageError if one cannot be made."""
+    found = []
+    for text in names:
+        name, _, arguments = text.partition(":")
+        make = plugins.required(plugins.SCORERS, name, "scorer")
+        try:
+            found.append(cast(Callable[[str], Scorer], make)(arguments))
+        except Exception as error:
+            raise UsageError(f"--score {text}: {error}") from error
+    return found
+
+
+class PageScorer:
+    """Runs scorers in a child process."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
+        self._process = ParserProcess(SCORING_S)
+
+    async def scored(self, page: PageRead, parsed: ParsedPage, body: IO[bytes]) -> ParsedPage:
+        """Return the parsed page with its value."""
+        task = partial(_score, names=self._names, page=page)
+        try:
+            with body:
+                result = await self._process.run(task, body, host(page.url))
+        except ParserLost as lost:
+            return scored(parsed, f"the scorer was stopped: {lost}")
+        return scored(parsed, result.value)
+
+    async def close(self) -> None:
+        """End the child process."""
+        await self._process.close()
+
+
+_made = lru_cache(1)(scorers_of)
+
+
+def _score(body: bytes, names: tuple[str, ...], page: PageRead) -> object:
+    """Return the largest value; what a scorer raises, as text."""
+    whole = replace(page, body=body)
+    try:
+        # As a list: `max` would hide that one of several values is NaN.
+        values = [float(scorer(whole)) for scorer in _made(names)]
+        return next((value for value in values if not 0 <= value <= 1), max(values))
+    except Exception as error:
+        return _told(error)
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:200]
+
+
+# ---------------------------------------------------------------- scorers of programs
+
+OwnScorer = Callable[[PageRead], float | Awaitable[float]]
+
+
+class ProgramScorer:
+    """Runs the scorer of a Python program."""
+
+    def __init__(self, score: OwnScorer) -> None:
+        self._score, self._is_free = score, asyncio.Lock()
+
+    async def scored(self, page: PageRead, parsed: ParsedPage) -> ParsedPage:
+        """Return the parsed page with its value."""
+        try:
+            if iscoroutinefunction(self._score):
+                async with asyncio.timeout(SCORING_S):
+                    return scored(parsed, await self._score(page))
+            async with self._is_free, asyncio.timeout(SCORING_S):
+                return scored(parsed, await self._in_thread(page))
+        except TimeoutError:
+            return scored(parsed, f"the scorer took longer than {SCORING_S:g} s")
+        except Exception as error:
+            return scored(parsed, _told(error))
+
+    def _in_thread(self, page: PageRead) -> asyncio.Future[object]:
+        """Call the scorer in a thread of its own: one that hangs must not keep the program alive,
+        as those of an executor do.
+        """
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[object] = loop.create_future()
+
+        def settle(result: object) -> None:
+            if not answer.done():
+                answer.set_result(result)
+
+        def run() -> None:
+            try:
+                result: object = self._score(page)
+            except Exception as error:
+                result = _told(error)
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(settle, result)
+
+        Thread(target=run, name="scorer", daemon=True).start()
+        return answer

@@ -1,0 +1,64 @@
+"""`minicrawl mcp`: a store for agents."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from minicrawl.cli.input_options import own_store_option
+from minicrawl.errors import UsageError
+
+_MISSING = "agents need the package mcp: install minicrawl[mcp]"
+_PACKAGES = ("mcp", "starlette", "uvicorn", "pydantic")
+
+
+@click.command()
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    help="Serve streamable HTTP at this port of 127.0.0.1; 0 for any.  [default: stdio]",
+)
+@click.option(
+    "--allow-crawl",
+    "below",
+    metavar="URL",
+    multiple=True,
+    help="Let agents crawl pages below this URL. Repeatable.",
+)
+@click.option(
+    "--pages",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Number of pages that --allow-crawl allows until the server ends.",
+)
+@own_store_option
+def mcp(store: Path, port: int | None, below: tuple[str, ...], pages: int | None) -> None:
+    """Let AI agents query a store (MCP).
+
+    Agents use the Model Context Protocol. They read the store while a crawl may be running, and
+    change nothing. Over HTTP they need the token that is printed, or that of the variable
+    MCP_TOKEN.
+    """
+    if bool(below) != (pages is not None):
+        raise click.UsageError("--allow-crawl and --pages: give both or none")
+    if not below and not store.is_file():
+        raise UsageError(f"no store at {store}: make one with `minicrawl crawl`")
+    try:
+        from minicrawl.mcp.crawling import CrawlGrant
+        from minicrawl.mcp.serving import serve_http, server_for
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _PACKAGES:
+            raise
+        raise UsageError(_MISSING) from None
+
+    server = server_for(store, CrawlGrant.of(below, pages) if pages else None)
+    with suppress(KeyboardInterrupt):
+        if port is None:
+            server.run("stdio")
+        else:
+            serve_http(server, port, _announce)
+
+
+def _announce(address: str, token: str) -> None:
+    click.echo(f"{address}\nAuthorization: Bearer {token}", err=True)

@@ -1,0 +1,272 @@
+"""Tools: questions about a store. Their names, docstrings and parameters are shown to agents.
+
+Laws: a tool reads the store as of one moment, and a crawl may go on beside it. All tools run in one
+thread, one after the other, so they share the columns of all pages, which take a second to load
+where there are a million.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from minicrawl.control import ControlRequest, Verb, ask
+from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.mcp.answers import Answer, answer, answer_with_rows, text_of_page
+from minicrawl.report import archived_pages, crawl_status, page_links, page_states
+from minicrawl.report.selected_pages import PageSelection, top
+from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot
+from minicrawl.store import questions
+from minicrawl.store.derived import OPIC
+from minicrawl.store.reader import LOG, file_beside, search_folder
+from minicrawl.store.view_queries import query_views
+from minicrawl.wording import iso
+
+Url = Annotated[str, Field(description="URL of a page in the store.", max_length=10_000)]
+Count = Annotated[int, Field(description="Maximum number of rows.", ge=1, le=200)]
+Host = Annotated[str | None, Field(description="Only pages of this host.", max_length=300)]
+Form = Literal["markdown", "main", "text", "html"]
+
+IDLE_S = 30.0
+"""A crawl's log grows while somebody reads a store, so a reader without questions leaves it."""
+_SHARE_OF_LOADING = 0.1
+_PATIENCE_S = 0.5
+
+
+class HeldSnapshot:
+    """Snapshot for several questions. It is renewed after a commit, at most a tenth of the time."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._open = ExitStack()
+        self._seen: Snapshot | None = None
+        self._mark: object = None
+        self._due = 0.0
+
+    def get(self) -> Snapshot:
+        """Return the snapshot; an old one only if the new one would come too soon."""
+        mark, now = self._commit_mark(), time.monotonic()
+        if self._seen is not None and (mark == self._mark or now < self._due):
+            return self._seen
+        self.close()
+        self._seen = self._open.enter_context(snapshot(self._store, ordered=True))
+        self._mark, loaded = mark, time.monotonic()
+        self._due = loaded + (loaded - now) / _SHARE_OF_LOADING
+        return self._seen
+
+    def close(self) -> None:
+        """Leave the store."""
+        self._seen = None
+        self._open.close()
+
+    def _commit_mark(self) -> object:
+        """Return a value that differs after each commit, and for another store."""
+        marks = []
+        for file in (self._store, file_beside(self._store, LOG)):
+            with suppress(OSError):
+                found = file.stat()
+                marks.append((found.st_ino, found.st_size, found.st_mtime_ns))
+        return marks
+
+
+class StoreTools:
+    """Tools of one store."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._held = HeldSnapshot(store)
+        self._search: Callable[[str, int], Answer] | None = None
+
+    def all(self) -> list[Callable[..., Answer]]:
+        """Return the tools, in the order in which agents see them."""
+        return [
+            *(self.status, self.search, self.page, self.top, self.explain),
+            *(self.links, self.backlinks, self.audit, self.changes, self.sql),
+        ]
+
+    def close(self) -> None:
+        """Leave the store until the next question."""
+        self._held.close()
+
+    def status(self) -> Answer:
+        """Show how far the crawl has come: pages, failures, pace, and whether it runs now."""
+        state: str | None = None
+        with suppress(MinicrawlError):
+            state = ask(self._store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)["state"]
+        found = crawl_status.status(self._store).as_json()
+        del found["command"]  # its options can name files and accounts of the user
+        return answer({"crawl": state, **found})
+
+    def search(
+        self,
+        query: Annotated[
+            str,
+            Field(
+                description='Words; also "a phrase", -without, site:NAME, title:WORD, url:WORD.',
+                max_length=2_000,
+            ),
+        ],
+        count: Count = 10,
+    ) -> Answer:
+        """Find pages by words in their text; without a search index, in their URLs and titles."""
+        if self._search is None:
+            self._search = _full_text(self._store)
+        found = self._search(query, count) if self._search else None
+        return found or self._by_title(query, count)
+
+    def _by_title(self, query: str, count: int) -> Answer:
+        seen = self._held.get()
+        pages = np.array(questions.pages_with(seen.connection, query.split()), dtype=np.int64)
+        best = pages[places_of_largest(seen.importance[pages], count)].tolist()
+        titles = {row.page: row.title for row in questions.documents(seen.connection, best)}
+        urls = questions.locations(seen.connection, best).urls if best else []
+        rows = [
+            {"url": url, "title": titles.get(page, ""), "importance": float(seen.importance[page])}
+            for page, url in zip(best, urls, strict=True)
+        ]
+        return answer_with_rows(rows, {"searched": "URLs and titles"})
+
+    def page(
+        self,
+        url: Url,
+        form: Annotated[
+            Form, Field(description="`markdown` and `main`: without navigation; `text`: all of it.")
+        ] = "markdown",
+        start: Annotated[int, Field(description="First character to return.", ge=0)] = 0,
+        count: Annotated[int, Field(description="Maximum characters.", ge=1, le=40_000)] = 20_000,
+    ) -> Answer:
+        """Read a page as it was fetched last, from a store that keeps pages."""
+        seen = self._held.get()
+        found = archived_pages.version(seen, url)
+        if form in ("markdown", "main"):
+            text = archived_pages.made_text(seen, found, form)
+            if text is None:
+                raise UsageError(f"there is no {form} of {url}: ask for form `text`")
+        else:
+            text = found.text if form == "text" else found.markup
+        kept = found.answer
+        made = answer({"url": kept.url, "status": kept.status, "fetched": iso(kept.at)})
+        made["untrusted"] |= text_of_page(text, start, count)
+        return made
+
+    def top(
+        self,
+        count: Count = 20,
+        by: Annotated[
+            str, Field(description="Rank; `opic` is the importance.", max_length=100)
+        ] = OPIC,
+        host: Host = None,
+    ) -> Answer:
+        """List the most important pages, fetched or not."""
+        selection = PageSelection(count=count, by=by, host=host, only_pages=True)
+        return answer_with_rows(top(self._held.get(), selection))
+
+    def explain(self, url: Url) -> Answer:
+        """Explain the rank of a page, where its importance comes from, and why it was read or not.
+
+        The first call on a large store takes time, for an index of all links.
+        """
+        found = page_states.explain(self._held.get(), url).as_json()
+        return answer({"page": found})
+
+    def links(self, url: Url, count: Count = 50) -> Answer:
+        """List the pages that a page links to, most important first."""
+        return _linked(page_links.links(self._held.get(), url, count))
+
+    def backlinks(self, url: Url, count: Count = 50) -> Answer:
+        """List the pages that link to a page, most important first.
+
+        The first call on a large store takes time, for an index of all links.
+        """
+        return _linked(page_links.backlinks(self._held.get(), url, count))
+
+    def audit(
+        self,
+        issue: Annotated[
+            str | None,
+            Field(description="List the pages of this issue; else count all issues."),
+        ] = None,
+        host: Host = None,
+        count: Count = 50,
+    ) -> Answer:
+        """List the issues of a site for its owner, such as broken links and missing titles.
+
+        The first call on a large store takes minutes, for facts about all kept pages.
+        """
+        from minicrawl.audit.findings import audited
+
+        self._held.close()  # an audit loads its own columns: not both at once
+        with audited(self._store, () if issue is None else (issue,), host) as found:
+            rows: Any = found.issues() if issue is None else found.pages(count)
+            skipped = [{"issue": name, "why": why} for name, why in found.skipped]
+            return answer_with_rows(rows, {"pages_read": found.read, "skipped": skipped})
+
+    def changes(
+        self,
+        since: Annotated[
+            str | None,
+            Field(description="Time in UTC (2026-11-22T10:00). Without it: since the last crawl."),
+        ] = None,
+        host: Host = None,
+        count: Count = 50,
+    ) -> Answer:
+        """List new, changed and removed pages, most important first."""
+        moment = None if since is None else archived_pages.moment(since)
+        found = page_states.changes(self._held.get(), moment, host)
+        return answer_with_rows(found[:count], {"changes": len(found)})
+
+    def sql(
+        self,
+        query: Annotated[str, Field(description="One SELECT of SQLite.", max_length=20_000)],
+        count: Count = 200,
+    ) -> Answer:
+        """Query the store in SQL, for at most 5 seconds. Times are text in UTC.
+
+        pages(id, url, state, depth, inlinks, cash, history, title, status, first_fetched,
+        last_fetched); links(source_id, target_id, source, target, target_state), slow without a
+        condition on source_id; redirects(page_id, target_id, kind, url, target, target_state);
+        requests(id, page_id, url, at, outcome, status, wire_bytes, elapsed_s, detail);
+        states(id, name).
+        """
+        found = query_views(self._store, query)
+        made = answer_with_rows(found.rows[:count], {"columns": found.columns})
+        made["untrusted"]["is_cut"] |= found.is_cut or len(found.rows) > count
+        return made
+
+
+def _linked(found: page_links.Linked) -> Answer:
+    about = {"url": found.url, "stands_for": found.stands_for, "pages": found.count}
+    return answer_with_rows(found.pages, about)
+
+
+def _full_text(store: Path) -> Callable[[str, int], Answer] | None:
+    """Return a function that searches the index, or None if there is no index to search."""
+    try:
+        from minicrawl.search.index import check_installed
+        from minicrawl.search.indexing import has_index
+
+        check_installed()
+    except (ModuleNotFoundError, MinicrawlError):
+        return None
+    folder = search_folder(store)
+    if not has_index(folder):
+        return None
+    from minicrawl.search.searching import Finder, SearchRequest
+
+    held = [Finder(folder)]
+
+    def find(text: str, count: int) -> Answer:
+        if held[0].is_old(folder):
+            held[0] = Finder(folder)
+        answered = held[0].answer(text, SearchRequest(count=count))
+        rows = [one.as_json(rank) for rank, one in enumerate(answered.results, 1)]
+        for row in rows:
+            del row["marks"], row["score"]
+        corrected = {"searched_for": answered.instead} if answered.instead else {}
+        return answer_with_rows(rows, {"searched": "text of pages", **corrected})
+
+    return find

@@ -1,0 +1,213 @@
+"""Words of an index: the nearest to a misspelt one, and other forms of one.
+
+Law: only words of the index are proposed, and how many pages have each decides between them. A word
+that pages have is never misspelt, however rare; a more frequent one is at most a suggestion.
+
+    mdoels      -> models       two letters exchanged
+    managment   -> management   a letter left out
+    subprosess  -> subprocess   another letter
+    proccesing  -> processing   two mistakes, behind the first two letters
+
+One mistake is found by trying all of them, since looking up a word takes microseconds; two would be
+far too many, so all words with the same beginning are compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, takewhile
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import tantivy
+
+_SHORTEST, _SHORTEST_OF_TWO = 4, 7
+"""Letters from which on a word with one mistake is corrected, and one with two."""
+_FIRST_LETTERS = 2
+_COMPARED = 3_000
+_ALPHABETS = (
+    "abcdefghijklmnopqrstuvwxyz",
+    "абвгдежзийклмнопрстуфхцчшщъыьэюя",
+    "αβγδεζηθικλμνξοπρστυφχψω",
+    "אבגדהוזחטיכלמנסעפצקרשת",
+    "ابتثجحخدذرزسشصضطظعغفقكلمنهوي",
+)
+_EXCHANGED, _OTHER_BEGINNING = 4.0, 0.1
+"""Weight of a word that differs by an exchange, which is the usual slip; and of one that begins
+with another letter, which is the least usual.
+"""
+_MORE_FREQUENT = 30
+"""How much more frequent a word must be than one that pages have, to be suggested."""
+
+
+class Words(Protocol):
+    """Words of an index."""
+
+    def pages_with(self, word: str) -> int:
+        """Return how many pages have a word."""
+
+    def words_from(self, beginning: str, most: int) -> Sequence[tuple[str, int]]:
+        """Return the words with this beginning that most pages have, with their number."""
+
+
+def nearest(word: str, words: Words) -> str | None:
+    """Return the word that is meant by one that no page has, or None."""
+    return _nearest(word, words, 0)
+
+
+def more_usual(word: str, words: Words) -> str | None:
+    """Return the word that is probably meant by one that few pages have, or None."""
+    return _nearest(word, words, _MORE_FREQUENT * words.pages_with(word), mistakes=1)
+
+
+def _nearest(word: str, words: Words, least: int, mistakes: int = 2) -> str | None:
+    if len(word) < _SHORTEST or not word.isalpha():
+        return None
+    weights = {near: weight * words.pages_with(near) for near, weight in _by_one(word).items()}
+    best = max(weights, key=lambda near: (weights[near], near), default="")
+    if best and weights[best] > least:
+        return best
+    if len(word) < _SHORTEST_OF_TWO or mistakes == 1:
+        return None
+    # The words that most pages have come first, and so does the best of several.
+    near = words.words_from(word[:_FIRST_LETTERS], _COMPARED)
+    return next((other for other, pages in near if pages > least and _is_near(word, other)), None)
+
+
+def _by_one(word: str) -> Mapping[str, float]:
+    """Return the words that differ by one mistake, with the weight of each."""
+    letters = next((one for one in _ALPHABETS if word[0] in one), "")
+    found = dict.fromkeys(_others(word, letters), 1.0) | dict.fromkeys(_exchanged(word), _EXCHANGED)
+    found.pop(word, None)
+    return {
+        other: weight * (1.0 if other[0] == word[0] else _OTHER_BEGINNING)
+        for other, weight in found.items()
+    }
+
+
+def _exchanged(word: str) -> Iterator[str]:
+    for at in range(len(word) - 1):
+        yield word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+
+
+def _others(word: str, letters: str) -> Iterator[str]:
+    for at in range(len(word) + 1):
+        before, after = word[:at], word[at:]
+        yield from (f"{before}{letter}{after}" for letter in letters)
+        if after:
+            yield before + after[1:]
+            yield from (f"{before}{letter}{after[1:]}" for letter in letters)
+
+
+def _is_near(word: str, other: str) -> bool:
+    """Return True if two mistakes make one word of the other: two exchanges count as two."""
+    if abs(len(word) - len(other)) > 2:  # noqa: PLR2004 - two mistakes
+        return False
+    two_before, before = list[int](), list(range(len(other) + 1))
+    for row, letter in enumerate(word, 1):
+        costs = [row]
+        for column, wanted in enumerate(other, 1):
+            cost = min(before[column] + 1, costs[-1] + 1, before[column - 1] + (letter != wanted))
+            is_exchange = (
+                row > 1 < column and letter == other[column - 2] and wanted == word[row - 2]
+            )
+            costs.append(min(cost, two_before[column - 2] + 1) if is_exchange else cost)
+        two_before, before = before, costs
+    return before[-1] <= 2  # noqa: PLR2004 - two mistakes
+
+
+# ================================================================ forms
+#
+# Other forms of a word, by stemming: `partitions` and `partitioning` for `partitioned`.
+#
+# Laws: a word is stemmed by the language of the page it is on. A language without a stemmer, or a
+# page without a known language, has no other forms. A page that declares no language has the one to
+# which most of its words are stop words, if these are as many as in prose. A model that knows more
+# languages takes 100 MB and a second to load, in every process that indexes.
+
+STEMMERS = {
+    "ar": "arabic",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "hu": "hungarian",
+    "it": "italian",
+    "nb": "norwegian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
+"""Tantivy's stemmers (Snowball), by language."""
+_MOST_FORMS = 8
+_SHORTEST_STEM = 3
+_LOOKED_AT = 300
+"""Words with the beginning of a stem, the most frequent first, among which its forms are sought."""
+
+
+def stems(words: Iterable[str], language: str) -> list[str]:
+    """Return the stem of each word; nothing for a language without a stemmer."""
+    name = STEMMERS.get(language)
+    return _stemmer(name).analyze(" ".join(words)) if name else []
+
+
+def forms(word: str, language: str, words: Words) -> tuple[str, ...]:
+    """Return the most frequent words of the index with the stem of this one."""
+    stem = next(iter(stems([word], language)), "")
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(word, stem, strict=False))
+    beginning = "".join(letter for letter, _ in alike)
+    if len(beginning) < _SHORTEST_STEM:
+        return ()
+    others = [other for other, _ in words.words_from(beginning, _LOOKED_AT) if other != word]
+    stemmed = zip(others, stems(others, language), strict=True)
+    return tuple(other for other, found in stemmed if found == stem)[:_MOST_FORMS]
+
+
+_WITH_STOP_WORDS = ("da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ru", "sv")
+_READ = 2_000
+"""Characters of a text by which its language is told."""
+_FEWEST_WORDS = 15
+_OF_PROSE = 0.15
+"""Least share of stop words in prose; code and lists have fewer."""
+
+
+def language_of(words: str) -> str:
+    """Return the language of a text, given its words as the index has them; "" if in doubt."""
+    some = words[:_READ].split()
+    counts = Counter(chain.from_iterable(map(_stop_word_of, some))).most_common(2)
+    if len(some) < _FEWEST_WORDS or not counts or counts[0][1] < _OF_PROSE * len(some):
+        return ""
+    is_clear = len(counts) == 1 or counts[0][1] > counts[1][1]
+    return counts[0][0] if is_clear else ""
+
+
+@lru_cache(1 << 16)
+def _stop_word_of(word: str) -> tuple[str, ...]:
+    """Return the languages in which a word is a stop word."""
+    return tuple(one for one in _WITH_STOP_WORDS if not _stop_filter(STEMMERS[one]).analyze(word))
+
+
+@lru_cache
+def _stop_filter(name: str) -> tantivy.TextAnalyzer:
+    import tantivy
+
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    return words.filter(tantivy.Filter.stopword(name)).build()
+
+
+@lru_cache
+def _stemmer(name: str) -> tantivy.TextAnalyzer:
+    import tantivy
+
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    return words.filter(tantivy.Filter.stemmer(name)).build()

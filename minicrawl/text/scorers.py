@@ -1,0 +1,119 @@
+"""Scorers for `crawl --score`: what a page that was read is worth, from 0 to 1.
+
+Each is made from the arguments behind its name, as in `--score words:harbour,museum`. A page that
+is no text has words in its URL only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from fnmatch import fnmatchcase
+from math import sqrt
+from pathlib import Path
+
+from minicrawl.crawl.workers.scoring import PageRead, Scorer
+from minicrawl.errors import UsageError
+from minicrawl.text.language import language_of
+from minicrawl.web.html_page import visible_text
+from minicrawl.web.words import words_of
+
+_ENOUGH = 0.02
+"""Share of the words of a text from which it is all about them."""
+_OF_TITLE = 0.5
+"""Least value of a page with a word in its title or URL."""
+_LONGEST = 200_000
+"""Characters of a page that are read."""
+
+
+def words(arguments: str) -> Scorer:
+    """Value pages by the share of their words that are among these; 2 % is worth 1."""
+    wanted = frozenset(words_of(arguments))
+    if not wanted:
+        raise UsageError("name words, as in words:harbour,museum")
+
+    def score(page: PageRead) -> float:
+        said = words_of(_text(page))
+        found = sum(word in wanted for word in said) / max(len(said), 1) / _ENOUGH
+        is_named = not wanted.isdisjoint(words_of(f"{page.title} {page.url}"))
+        return min(max(found, _OF_TITLE * is_named), 1.0)
+
+    return score
+
+
+def language(arguments: str) -> Scorer:
+    """Value pages in these languages, such as de,fr, as 1."""
+    wanted = _listed(arguments, "language:de,fr")
+    language_of("a text that is long enough loads the model, or says that it is not installed")
+    return lambda page: float(language_of(_text(page)) in wanted)
+
+
+def media_type(arguments: str) -> Scorer:
+    """Value pages of these media types as 1; * stands for any characters."""
+    wanted = _listed(arguments, "type:application/pdf")
+
+    def score(page: PageRead) -> float:
+        name = _media_type(page)
+        return float(any(fnmatchcase(name, one) for one in wanted))
+
+    return score
+
+
+def url(arguments: str) -> Scorer:
+    """Value pages whose URL matches a regular expression as 1."""
+    if not arguments:
+        raise UsageError("name a regular expression, as in url:/recipes/")
+    search = re.compile(arguments).search
+    return lambda page: float(search(page.url) is not None)
+
+
+def likeness(arguments: str) -> Scorer:
+    """Value pages by their likeness to one of these files: the cosine of their words."""
+    files = _listed(arguments, "likeness:example.html")
+    try:
+        examples = [_counted(_visible(Path(name).read_text(errors="replace"))) for name in files]
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from error
+
+    def score(page: PageRead) -> float:
+        own = _counted(f"{page.title} {_text(page)}")
+        return min(max(_cosine(own, example) for example in examples), 1.0)
+
+    return score
+
+
+def _listed(arguments: str, example: str) -> list[str]:
+    found = [one.strip() for one in arguments.split(",") if one.strip()]
+    if not found:
+        raise UsageError(f"lacks its arguments, as in {example}")
+    return found
+
+
+def _media_type(page: PageRead) -> str:
+    said = page.headers.get("content-type", "text/html")
+    return said.partition(";")[0].strip().lower()
+
+
+def _text(page: PageRead) -> str:
+    """Return what a reader of the page sees."""
+    name = _media_type(page)
+    if "html" in name:
+        return _visible(page.text)
+    return page.text[:_LONGEST] if name.startswith("text/") else ""
+
+
+def _visible(markup: str) -> str:
+    return visible_text(markup[:_LONGEST])
+
+
+def _counted(text: str) -> Counter[str]:
+    return Counter(words_of(text))
+
+
+def _cosine(one: Counter[str], other: Counter[str]) -> float:
+    common = sum(count * other[word] for word, count in one.items())
+    return common / (_length(one) * _length(other)) if common else 0.0
+
+
+def _length(counts: Counter[str]) -> float:
+    return sqrt(sum(count * count for count in counts.values()))

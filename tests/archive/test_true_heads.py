@@ -1,0 +1,192 @@
+"""Heads in the archive and in WARC files are the bytes that a server got and sent."""
+
+import gzip
+import os
+import re
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import RecordKind
+from minicrawl.cli import main
+
+PAGES = 200
+SECRETS = (b"hunter2", b"Basic ", b"s3cr3t")
+_INSERTED = re.compile(rb"Content-Length: \d+\r\n\r\n\Z")
+
+
+def _reply(number: int) -> bytes:
+    """One of eight kinds of responses, each with a head of its own."""
+    body = f"<title>{number}</title><p>page {number}".encode()
+    coded, chunks = gzip.compress(body), b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    own = b"X-NumBer:  %d \r\nx-number: again\r\nX-Odd: \xe9\xff\rbare\r\n" % number
+    html, length = b"Content-Type: text/html\r\n", b"Content-Length: %d\r\n\r\n"
+    moved = b"LOCATION: /%d\r\nX-Why: moved\r\n" % (number + 1)
+    long = b"X-Long: " + b"a" * 5000 + b"\r\nX-Nul: a\x00b\r\n"
+    folded = b"X-Folded: one\r\n  two\r\nSet-Cookie: session=s3cr3t\r\n"
+    kinds = (
+        b"200 Fine\r\n" + html + own + b"CONTENT-encoding: gzip\r\n" + length % len(coded) + coded,
+        b"200 OK\r\n" + html + b"Transfer-Encoding: chunked\r\n\r\n" + chunks,
+        b"302 Over There\r\n" + moved + own + length % 0,
+        b"404 Gone Fishing\r\n" + html + long + length.lower() % len(body) + body,
+        b"200\r\n" + html + folded + length % len(body) + body,
+        b"200 OK\nContent-Type: text/html\nContent-Length: 0\n\n",
+        b"200 OK\r\n" + html + length % len(body) + body,
+        b"200 OK\r\n" + html + own + length % len(body) + body,
+    )
+    return b"HTTP/1.1 " + kinds[number % len(kinds)]
+
+
+def _links() -> bytes:
+    body = "".join(f"<a href=/{number}>x</a>" for number in range(PAGES)).encode()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
+    return head + body
+
+
+def _for_crawlers() -> dict[str, bytes]:
+    """The robots.txt, and sitemaps: one behind a redirect and one that is missing."""
+    rules = b"User-agent: *\nDisallow:\nSitemap: /map.xml\nSitemap: /gone.xml\n"
+    listed = b"<urlset></urlset>"
+    head = b"HTTP/1.1 200 OK\r\nX-oDD: 1\r\nx-Odd: 2\r\nContent-Length: %d\r\n\r\n"
+    return {
+        "/robots.txt": head % len(rules) + rules,
+        "/map.xml": b"HTTP/1.1 301 Elsewhere\r\nLOCATION: /site.xml\r\nContent-Length: 0\r\n\r\n",
+        "/site.xml": head % len(listed) + listed,
+    }
+
+
+FOR_CRAWLERS = _for_crawlers()
+
+
+@dataclass
+class Witness:
+    """What the server got and sent, by path."""
+
+    port: int = 0
+    got: dict[str, bytes] = field(default_factory=dict)
+    sent: dict[str, bytes] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="module")
+def witness() -> Iterator[Witness]:
+    seen = Witness()
+
+    class Turn(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            lines = iter(self.rfile.readline, b"")  # which a closed connection returns for ever
+            while request := b"".join(takewhile(b"\r\n".__ne__, lines)):
+                path = request.split()[1].decode()
+                reply = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+                if path in FOR_CRAWLERS:
+                    reply = FOR_CRAWLERS[path]
+                elif path == "/":
+                    reply = _links()
+                elif path[1:].isdigit():
+                    reply = _reply(int(path[1:]))
+                seen.got[path] = request + b"\r\n"
+                seen.sent[path] = re.split(rb"(?<=\n)(?=\r?\n)", reply, maxsplit=1)[0]
+                seen.sent[path] += b"\n" if b"\r\n\r\n" not in reply else b"\r\n"
+                self.wfile.write(reply)
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = allow_reuse_address = True
+
+    with Server(("127.0.0.1", 0), Turn) as server:
+        seen.port = server.server_address[1]
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield seen
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def crawled(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a crawl of all pages that logs in, keeps cookies and sends a secret header."""
+    folder = tmp_path_factory.mktemp("true")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        site = f"http://127.0.0.1:{witness.port}/"
+        login = ["--header", f"127.0.0.1:{witness.port}=X-Key: hunter2", "--cookies", "on"]
+        keeps = ["--keep", "pages", "--warc", "warcs", "--store", "crawl.db", "--workers", "0"]
+        told = ["--sitemaps", "--contact", "https://a.example/bot", "--quiet"]
+        assert main(["crawl", site, "--delay", "0", *login, *keeps, *told]) == 0
+        assert main(["export", "site.warc.gz", "--store", "crawl.db"]) == 0
+    finally:
+        os.chdir(before)
+    assert len(witness.got) > PAGES * 3 // 4
+    assert any(b"hunter2" in request for request in witness.got.values())
+    assert any(b"s3cr3t" in head for head in witness.sent.values())
+    return folder
+
+
+def without(head: bytes, *names: bytes) -> bytes:
+    lines = head.split(b"\n")
+    return b"\n".join(line for line in lines if line.partition(b":")[0].lower() not in names)
+
+
+def expected(witness: Witness, path: str) -> tuple[bytes, bytes]:
+    """The heads of an exchange without the crawler's secrets."""
+    request = without(witness.got[path], b"x-key", b"cookie")
+    return request, without(witness.sent[path], b"set-cookie")
+
+
+def test_the_archive_has_each_head_as_it_went_over_the_wire(
+    crawled: Path, witness: Witness
+) -> None:
+    compared = set()
+    with closing(ArchiveReader(crawled / "crawl.db-pages")) as archive:
+        for row in archive.index.rows(archive.end):
+            if row.kind == RecordKind.DICTIONARY:
+                continue
+            answer = archive.answer(row.place)
+            assert answer.wire is not None, answer.url
+            path = "/" + answer.url.split("/", 3)[3]
+            assert (answer.wire.request, answer.wire.response) == expected(witness, path)
+            assert (answer.wire.address, answer.wire.protocols) == ("127.0.0.1", ("http/1.1",))
+            compared.add(path)
+    assert len(compared) > PAGES * 3 // 4
+    assert {*FOR_CRAWLERS, "/gone.xml"} <= compared
+
+
+@pytest.mark.parametrize("name", ["warcs/*.warc.gz", "site.warc.gz"])
+def test_warc_files_have_the_same_heads(crawled: Path, witness: Witness, name: str) -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    (place,) = crawled.glob(name)
+    content = gzip.decompress(place.read_bytes())
+    assert not [secret for secret in SECRETS if secret in content]
+    compared = set()
+    with place.open("rb") as file:
+        for record in archiveiterator.ArchiveIterator(file, no_record_parse=True):
+            headers, block = record.rec_headers, record.content_stream().read()
+            if record.rec_type == "warcinfo":
+                info = block.decode().splitlines()
+            if record.rec_type not in ("request", "response", "revisit"):
+                continue
+            path = "/" + headers.get_header("WARC-Target-URI").split("/", 3)[3]
+            request, response = expected(witness, path)
+            assert headers.get_header("WARC-IP-Address") == "127.0.0.1"
+            assert headers.get_header("WARC-Protocol") == "http/1.1"
+            assert re.search(r"\.\d{6}Z$", headers.get_header("WARC-Date"))
+            if record.rec_type == "request":
+                assert block == request
+                continue
+            compared.add(path)
+            end = re.search(rb"\n\r?\n", block)
+            assert end
+            head = block[: end.end()]
+            if b"X-Archive-Orig-" in head:
+                head = _INSERTED.sub(b"\r\n", head).replace(b"X-Archive-Orig-", b"")
+            assert head == response
+    assert len(compared) > PAGES // 2
+    assert {*FOR_CRAWLERS, "/gone.xml"} <= compared
+    site = f"seed: http://127.0.0.1:{witness.port}/"
+    assert {"operator: https://a.example/bot", "robots: classic", "seeds: 1", site} <= set(info)

@@ -1,0 +1,587 @@
+"""A site with several faults of each kind that no check was written for or tuned on.
+
+A brewery in Germany: other words, other structure and other ways to write HTML than the planted
+site. Three layouts take turns: HTML 5, XHTML with single quotes, and old HTML in capital letters
+without quotes. `truth` has each fault as issue and path, those included that follow from others: a
+page that links to a planted redirect has an issue of its own. Around them are clean pages that look
+like faults and are none.
+"""
+
+import gzip
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+HOST, PARTNER = "https://www.brauhaus.example", "https://partner.example"
+_NOUNS = """
+Malz Hopfen Sud Fass Keller Maische Treber Gerste Weizen Wasser Kessel Flasche Krug Schaum Würze
+Brauer Lager Ernte Acker Rezept Geschmack Bitterkeit Süße Farbe Klarheit Reife Kälte Herbst Winter
+Frühling Sommer Region Quelle Handwerk Tradition Braumeister Gasthaus Markt
+"""
+_WORDS, _VERBS = _NOUNS.split(), ("prägt", "begleitet", "bestimmt", "braucht", "zeigt", "ergänzt")
+_KEPT_HEADERS = {
+    "cache-control": "public, max-age=3600",
+    "strict-transport-security": "max-age=31536000",
+    "content-security-policy": "default-src https:",
+}
+_MISSING = "Leider ist diese Seite in unserem Keller nicht zu finden. Bitte suchen Sie weiter."
+
+
+@dataclass
+class Page:
+    """A page before it is written; None means as on a clean page."""
+
+    path: str
+    title: str | None = None
+    titles: str = ""
+    description: str | None = None
+    h1: str | None = None
+    head: str = ""
+    body: str = ""
+    text: str | None = None
+    lang: str = ' lang="de"'
+    doctype: str | None = None
+    viewport: bool = True
+    charset: bool = True
+    canonical: bool = True
+    links: list[str] = field(default_factory=list)
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    without: str = ""
+    zipped: bool = True
+    listed: bool = True
+    raw: bytes | None = None
+    lastmod: str = "2023-05-04T10:00:00+02:00"
+
+
+class HeldOutSite:
+    """The pages by URL path, and the truth about them; a transport for httpx."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self._random = random.Random(seed)
+        self.pages: dict[str, Page] = {}
+        self.plain: dict[str, Page] = {}
+        self.truth: set[tuple[str, str]] = set()
+        self.copies: tuple[str, ...] = ()
+        """Two pages of which the crawl takes the one that it reads first for the original."""
+        self.forbidden: list[str] = []
+        self.extra_listed: list[str] = []
+        self._hubs = [self.add(f"/verzeichnis-{number}/") for number in (1, 2)]
+        self._number = 0
+        home = self.add("/")
+        sections = [f"/{name}/" for name in ("biere", "brauerei", "gasthaus", "termine", "wissen")]
+        home.links += [*sections, *(hub.path for hub in self._hubs)]
+        for section in sections:
+            items = [f"{section}eintrag-{number}.html" for number in range(6)]
+            self.add(section).links += ["/", *sections, *items]
+            for place, item in enumerate(items):
+                near = [items[place - 1], items[(place + 1) % len(items)]]
+                self.add(item).links += ["/", section, *near]
+
+    # ------------------------------------------------------------ pages
+
+    def add(self, path: str, **said: Any) -> Page:
+        """Add a page that nothing links to yet."""
+        page = self.pages[path] = Page(path, **said)
+        page.links += ["/"]
+        return page
+
+    def item(self, path: str = "", **said: Any) -> Page:
+        """Add a page that two hubs link to, and that links to both."""
+        self._number += 1
+        page = self.add(path or f"/archiv/beitrag-{self._number}.html", **said)
+        for hub in self._hubs:
+            hub.links.append(page.path)
+            page.links.append(hub.path)
+        return page
+
+    def fault(self, issue: str, path: str = "", **said: Any) -> Page:
+        """Add a page with a fault."""
+        page = self.item(path, **said)
+        self.truth.add((issue, page.path))
+        return page
+
+    def leads(self, issue: str, *targets: str, **said: Any) -> Page:
+        """Add a page whose fault is where it links to."""
+        page = self.fault(issue, **said)
+        page.links += targets
+        return page
+
+    def moved(self, target: str, status: int = 301) -> str:
+        """Add a redirect that only one page links to, and return its path."""
+        self._number += 1
+        path = f"/alt/umzug-{self._number}"
+        self.pages[path] = Page(path, status=status, headers={"location": target}, listed=False)
+        return path
+
+    def sentence(self) -> str:
+        """Return a sentence that no other page has."""
+        words = self._random.sample(_WORDS, 5)
+        verb = self._random.choice(_VERBS)
+        return f"{words[0]} {verb} {words[1]}, {words[2]} und {words[3]} vor {words[4]}."
+
+    # ------------------------------------------------------------ answers
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:  # noqa: PLR0911
+        """Answer a request."""
+        path = request.url.raw_path.decode()
+        if request.url.host != "www.brauhaus.example":
+            return httpx.Response(410 if "weg" in path else 200, html="<title>Partner</title>")
+        if path == "/robots.txt":
+            rules = "".join(f"Disallow: {one}\n" for one in self.forbidden)
+            return httpx.Response(200, text=f"User-agent: *\n{rules}Sitemap: {HOST}/index.xml\n")
+        if path == "/index.xml":
+            entry = f"<sitemap><loc>{HOST}/karte.xml.gz</loc></sitemap>"
+            return httpx.Response(200, text=f"<sitemapindex>{entry}</sitemapindex>")
+        if path == "/karte.xml.gz":
+            return httpx.Response(200, content=gzip.compress(self._sitemap().encode()))
+        if path.endswith((".png", ".css", ".js", ".mp4")) and "fehlt" not in path:
+            kind = {"png": "image/png", "css": "text/css"}.get(path[-3:], "application/javascript")
+            return httpx.Response(200, headers={"content-type": kind}, content=b"/* x */")
+        pages = self.plain if request.url.scheme == "http" else self.pages
+        page = pages.get(path)
+        if page is None and path.startswith("/laden/"):
+            page = Page(path, text=_MISSING, title="Nicht gefunden", h1="Hoppla")
+        if page is None:
+            return httpx.Response(404, html="<title>Fehler</title>")
+        return self._answer(page)
+
+    def _answer(self, page: Page) -> httpx.Response:
+        headers = {k: v for k, v in _KEPT_HEADERS.items() if k != page.without} | page.headers
+        headers.setdefault("content-type", "text/html")
+        if page.status >= 300:
+            return httpx.Response(page.status, headers=headers)
+        body = page.raw if page.raw is not None else self.markup(page).encode()
+        if page.zipped:
+            body, headers["content-encoding"] = gzip.compress(body), "gzip"
+        return httpx.Response(page.status, headers=headers, content=body)
+
+    def _sitemap(self) -> str:
+        paths = [one.path for one in self.pages.values() if one.listed and one.status == 200]
+        entries = "".join(
+            f"<url><loc>{HOST}{path.replace('&', '&amp;')}</loc>"
+            f"<lastmod>{self.pages[path].lastmod if path in self.pages else '2023'}</lastmod></url>"
+            for path in [*paths, *self.extra_listed]
+        )
+        return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
+
+    def markup(self, page: Page) -> str:
+        """Write a page, in one of three layouts."""
+        self._random.seed(page.path)
+        words = " ".join(self._random.sample(_WORDS, 3))
+        name = page.path.strip("/").replace("/", " ")[-24:] or "Start"
+        title = f"{words} – {name} &amp; mehr" if page.title is None else page.title
+        title = f"<title>{title}</title>" if title else ""
+        said = " ".join(self.sentence() for _ in range(2)) + f" ({name})"
+        said = said if page.description is None else page.description
+        h1 = f"<h1>{words}: <em>{name}</em></h1>" if page.h1 is None else page.h1
+        text = " ".join(self.sentence() for _ in range(8)) if page.text is None else page.text
+        links = "".join(f'<li><a href="{one}">{one[-20:]}</a></li>' for one in page.links)
+        head = "".join(
+            (
+                '<meta charset="utf-8">' if page.charset else "",
+                title + page.titles,
+                f'<meta name="description" content="{said}">' if said else "",
+                '<meta name="viewport" content="width=device-width, initial-scale=1">'
+                if page.viewport
+                else "",
+                f'<link rel="canonical" href="{page.path}">' if page.canonical else "",
+                '<link rel="stylesheet" href="/stil.css">',
+                page.head,
+            )
+        )
+        image = '<img src="/bilder/krug.png" alt="Ein Krug"><img src="/bilder/rand.png" alt="">'
+        body = f"<nav><ul>{links}</ul></nav><article>{h1}<h2>Dazu</h2><p>{text}</p>{image}"
+        body += f"{page.body}</article><footer><p>Brauhaus am Markt</p></footer>"
+        layout = len(page.path) % 3
+        doctype = (
+            "<!DOCTYPE html>",
+            '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN">',
+            "<!-- alt -->\n<!doctype HTML>",
+        )[layout]
+        doctype = doctype if page.doctype is None else page.doctype
+        whole = f"<html{page.lang}><head>{head}</head><body>{body}</body></html>"
+        if layout == 1:
+            whole = whole.replace(
+                '<meta charset="utf-8">',
+                "<meta http-equiv='Content-Type' content='text/html; charset=utf-8'/>",
+            ).replace("<img ", "<img\n ")
+        if layout == 2:
+            for tag in ("title", "meta", "link", "img", "h2", "html", "head", "body", "p"):
+                whole = (
+                    whole.replace(f"<{tag} ", f"<{tag.upper()} ")
+                    .replace(f"<{tag}>", f"<{tag.upper()}>")
+                    .replace(f"</{tag}>", f"</{tag.upper()}>")
+                )
+            whole = whole.replace('name="description"', "NAME=description").replace(
+                'rel="canonical"', "REL=Canonical"
+            )
+        return doctype + whole
+
+
+# ---------------------------------------------------------------- faults
+
+
+def _texts(site: HeldOutSite) -> None:
+    for title in ("", "   ", "&nbsp;"):
+        site.fault("title-missing", title=title)
+    for issue, said in (
+        ("title-long", {"title": "Bier &amp; Brot " * 8}),
+        ("title-short", {"title": "Bier"}),
+        ("title-short", {"title": "M&auml;rzen"}),
+        ("title-several", {"titles": "<title>Ein zweiter Titel der Seite</title>"}),
+        ("description-missing", {"description": ""}),
+        ("description-missing", {"description": "", "head": "<meta name=description content>"}),
+        ("description-long", {"description": "Sehr viele Worte &uuml;ber Bier. " * 9}),
+        ("description-short", {"description": "Nur das hier."}),
+        ("description-several", {"head": "<meta name='Description' content='Noch eine davon'>"}),
+        ("h1-missing", {"h1": ""}),
+        ("h1-missing", {"h1": "<div class=h1>Kein h1</div>"}),
+        ("h1-missing", {"h1": "<h1><span> </span></h1>"}),
+        ("h1-long", {"h1": f"<H1>{'Ein langes Wort nach dem anderen ' * 4}</H1>"}),
+        ("h1-short", {"h1": "<h1>a</h1>"}),
+        ("h1-several", {"body": "<section><h1 class=x>Noch eine</h1></section>"}),
+        ("heading-order", {"body": "<h3>drei</h3><h5>fünf</h5>"}),
+        ("heading-order", {"body": "<H4>vier</H4>"}),
+    ):
+        site.fault(issue, **said)
+    for issue, name, same in (
+        ("title-duplicate", "title", ("Unser Sortiment im Herbst", "Unser  sortiment im Herbst")),
+        (
+            "description-duplicate",
+            "description",
+            ("Was die Brauerei im Herbst anbietet, und wo.",) * 2,
+        ),
+        (
+            "h1-duplicate",
+            "h1",
+            ("<h1>Alle Sorten im Keller</h1>", "<h1>Alle <b>Sorten</b> im Keller</h1>"),
+        ),
+    ):
+        for one in same:
+            padded = one + " Fragen Sie uns." if name == "description" else one
+            site.fault(issue, **{name: padded})
+
+
+def _markup(site: HeldOutSite) -> None:
+    for issue, said in (
+        ("image-without-alt", {"body": "<p><IMG SRC=/bilder/fass.png></p>"}),
+        ("image-without-alt", {"body": "<picture><img src='/bilder/fass.png' width=9></picture>"}),
+        ("language-missing", {"lang": ""}),
+        ("language-missing", {"lang": ' lang=""'}),
+        ("viewport-missing", {"viewport": False}),
+        ("charset-missing", {"charset": False}),
+        ("doctype-missing", {"doctype": ""}),
+        (
+            "structured-data-broken",
+            {"head": '<script type="application/ld+json">{"a": 1,}</script>'},
+        ),
+        (
+            "structured-data-broken",
+            {"body": "<script type='application/LD+JSON'>{'a': 1}</script>"},
+        ),
+        ("meta-refresh", {"head": "<meta content='9;URL=/biere/' http-equiv=Refresh>"}),
+        ("text-filler", {"text": "Lorem  ipsum dolor sit amet, consectetur. " * 5}),
+        (
+            "noindex-meta",
+            {"head": '<meta content="NOINDEX, follow" name="Robots">', "listed": False},
+        ),
+        ("noindex-meta", {"head": "<meta name=robots content=none>", "listed": False}),
+        ("noindex-header", {"headers": {"x-robots-tag": "noarchive, noindex"}, "listed": False}),
+        ("nofollow-links", {"body": "<a rel='ugc nofollow' href='/biere/'>Biere</a>"}),
+        ("mixed-content", {"body": "<img alt='' src='http://www.brauhaus.example/bilder/x.png'>"}),
+        ("mixed-content", {"body": "<iframe src=http://partner.example/karte></iframe>"}),
+        ("mixed-content", {"head": "<link href='http://partner.example/a.css' rel=stylesheet>"}),
+        ("mixed-content", {"head": "<script defer src='http://partner.example/a.js'></script>"}),
+        (
+            "mixed-content",
+            {"body": "<img alt='' srcset='http://partner.example/a.png 2x' src=/bilder/krug.png>"},
+        ),
+        ("mixed-content", {"body": "<object data='http://partner.example/a.png'></object>"}),
+        ("form-insecure", {"body": "<FORM method=post ACTION='http://partner.example/f'></FORM>"}),
+        ("hsts-missing", {"without": "strict-transport-security"}),
+        ("csp-missing", {"without": "content-security-policy"}),
+        ("uncached", {"without": "cache-control"}),
+        ("page-large", {"body": f"<p>{'Noch ein Absatz zum Bier. ' * 25_000}</p>"}),
+        ("uncompressed", {"zipped": False, "body": f"<p>{'Noch ein Absatz zum Bier. ' * 200}</p>"}),
+    ):
+        page = site.fault(issue, **said)
+        if issue.startswith("noindex"):
+            site.truth |= {
+                ("link-to-noindex", hub) for hub in ("/verzeichnis-1/", "/verzeichnis-2/")
+            }
+    for value in ("none", "nofollow"):
+        page = site.fault("nofollow-page", head=f"<meta name=robots content={value}>", listed=False)
+        if value == "none":
+            site.truth.add(("noindex-meta", page.path))
+        page.listed = value == "nofollow"
+    site.truth.add(
+        ("nofollow-page", next(p for p in site.pages.values() if "content=none" in p.head).path)
+    )
+    thin = site.fault("text-thin", text="Kurz.", h1="<h1>Kurz</h1>", links=["/"])
+    thin.raw = (
+        b"<!doctype html><html lang=de><meta charset=utf-8><title>Eine kurze Seite</title>"
+        b"<meta name=viewport content='width=device-width'><meta name=description content='"
+        b"Eine Beschreibung, die lang genug ist, damit sie niemandem als zu kurz erscheint.'>"
+        b"<h1>Kurz</h1><a href='/'>Start</a> <a href='/biere/'>Biere</a>"
+    )
+    same = [" ".join(f"{place}. {one}" for place, one in enumerate(_WORDS * 3))] * 2
+    for text in same:
+        site.fault("duplicate-near", text=text)
+    body = site.markup(Page("/archiv/doppelt", canonical=False)).encode()
+    site.copies = tuple(site.item(raw=body).path for _ in range(2))
+    site.truth |= {(issue, site.copies[0]) for issue in ("duplicate", "links-none")}
+
+
+def _indexing(site: HeldOutSite) -> None:
+    def names(issue: str, target: str, **said: Any) -> Page:
+        head = f"<link href='{target}' rel=canonical>"
+        return site.fault(issue, head=head, canonical=False, listed=False, **said)
+
+    names("canonical-dead", "/archiv/nie-da.html")
+    names("canonical-redirect", site.moved("/biere/eintrag-1.html"))
+    hidden = site.add("/intern/plan.html", head="<meta name=robots content=noindex>", listed=False)
+    names("canonical-noindex", hidden.path)
+    site.truth.add(("noindex-meta", hidden.path))
+    site.forbidden.append("/gesperrt/")
+    names("canonical-blocked", "/gesperrt/seite.html")
+    middle = site.item(
+        head="<link rel=canonical href=/biere/eintrag-2.html>", canonical=False, listed=False
+    )
+    names("canonical-chain", middle.path)
+    one, other = "/archiv/kreis-a.html", "/archiv/kreis-b.html"
+    for path, target in ((one, other), (other, one)):
+        site.fault(
+            "canonical-loop",
+            path,
+            head=f"<link rel=canonical href={target}>",
+            canonical=False,
+            listed=False,
+        )
+    names("canonical-elsewhere", f"{PARTNER}/bier")
+    site.fault("canonical-several", head="<link rel='canonical' href='/biere/'>")
+    site.leads("link-to-blocked", "/gesperrt/liste.html")
+
+
+def _versions(site: HeldOutSite) -> None:
+    def head(*pairs: tuple[str, str]) -> str:
+        return "".join(f"<link hreflang={code} rel=alternate href='{to}'>" for code, to in pairs)
+
+    site.fault("hreflang-unknown", "/sprache/a.html", head=head(("de-EN", "/sprache/a.html")))
+    site.fault("hreflang-unknown", "/sprache/b.html", head=head(("deutsch", "/sprache/b.html")))
+    site.fault(
+        "hreflang-twice",
+        "/sprache/c.html",
+        head=head(("de", "/sprache/c.html"), ("DE", "/sprache/c.html")),
+    )
+    site.fault("hreflang-without-self", "/sprache/d.html", head=head(("en", "/wissen/")))
+    site.truth.add(("hreflang-without-return", "/sprache/d.html"))
+    site.fault(
+        "hreflang-without-return",
+        "/sprache/e.html",
+        head=head(("de", "/sprache/e.html"), ("fr", "/biere/")),
+    )
+    site.fault(
+        "hreflang-dead",
+        "/sprache/f.html",
+        head=head(("de", "/sprache/f.html"), ("it", "/sprache/weg.html")),
+    )
+    site.fault(
+        "hreflang-redirect",
+        "/sprache/g.html",
+        head=head(("de", "/sprache/g.html"), ("nl", site.moved("/biere/"))),
+    )
+    for issue, name, more in (
+        ("hreflang-not-canonical", "h", "<link rel=canonical href=/biere/eintrag-3.html>"),
+        ("hreflang-noindex", "i", "<meta name=robots content=noindex>"),
+    ):
+        both = head(("de", f"/sprache/{name}.html"), ("pl", f"/sprache/{name}-pl.html"))
+        site.fault(issue, f"/sprache/{name}.html", head=both)
+        other = site.item(
+            f"/sprache/{name}-pl.html", head=both + more, listed=False, canonical="noindex" in more
+        )
+        if "noindex" in more:
+            site.truth.add(("noindex-meta", other.path))
+    site.fault("pagination-dead-next", head="<link rel=next href='/blatt/9'>")
+    site.fault("pagination-dead-prev", head="<link rel=prev href='/blatt/8'>")
+    site.fault("pagination-without-return", head="<link href='/termine/' rel=next>")
+    good = [f"/sprache/gut-{code}.html" for code in ("de", "en-gb", "zh-hans-cn")]
+    for path in good:
+        codes = [(one[len("/sprache/gut-") : -len(".html")], one) for one in good]
+        site.item(path, head=head(*codes, ("x-default", good[0])))
+    series = [f"/serie/{number}.html" for number in range(3)]
+    for place, path in enumerate(series):
+        near = f"<link rel=prev href={series[place - 1]}>" if place else ""
+        near += f"<link rel=next href={series[place + 1]}>" if place < 2 else ""
+        site.item(path, head=near)
+
+
+def _links(site: HeldOutSite) -> None:
+    site.leads("link-dead", "/kaputt/1", "/kaputt/2")
+    site.truth |= {("page-missing", f"/kaputt/{number}") for number in (1, 2)}
+    site.leads("link-dead-outside", f"{PARTNER}/weg")
+    site.leads("link-to-redirect", site.moved("/biere/eintrag-1.html", 308))
+    copy = site.add(
+        "/archiv/kopie.html",
+        head="<link rel=canonical href=/biere/eintrag-4.html>",
+        canonical=False,
+        listed=False,
+    )
+    site.leads("link-to-copy", copy.path)
+    lonely = site.add("/archiv/einsam.html")
+    site.item().links.append(lonely.path)
+    site.truth.add(("link-single", lonely.path))
+    site.leads("anchor-missing", "/biere/#nirgends")
+    site.fault("image-missing", body="<img src='/bilder/fehlt.png' alt=Fehlt>")
+    site.fault(
+        "image-missing", body="<img src=/bilder/krug.png srcset='/bilder/fehlt2.png 2x' alt=x>"
+    )
+    site.fault("style-missing", head="<link rel=stylesheet href=/fehlt.css>")
+    site.fault("script-missing", body="<script async src=/fehlt.js></script>")
+    site.fault("media-missing", body="<video><source src=/fehlt.mp4></video>")
+    for number, status in enumerate((500, 503)):
+        path = f"/fehler/{number}"
+        site.pages[path] = Page(path, status=status, listed=False)
+        site.leads("link-dead", path)
+        site.truth.add(("server-error", path))
+    for number in range(3):
+        site.item(f"/laden/ware-{number}.html")
+    site.fault(
+        "soft-404", "/laden/vergriffen.html", text=_MISSING, h1="<h1>Hoppla</h1>", canonical=False
+    )
+
+    loop = site.moved("/alt/schleife")
+    site.pages["/alt/schleife"] = Page(
+        "/alt/schleife", status=301, headers={"location": loop}, listed=False
+    )
+    site.truth |= {("redirect-loop", loop), ("redirect-loop", "/alt/schleife")}
+    site.leads("link-dead", loop)
+    second = site.moved(site.moved("/biere/"))
+    chain = site.moved(second)
+    site.truth |= {("redirect-chain", chain), ("redirect-chain", second)}
+    site.leads("link-to-redirect", chain)
+    for status in (302, 307):
+        passing = site.moved("/wissen/", status)
+        site.truth.add(("redirect-temporary", passing))
+        site.leads("link-to-redirect", passing)
+    lost = site.moved("/kaputt/3")
+    site.truth |= {("redirect-to-dead", lost), ("page-missing", "/kaputt/3")}
+    site.leads("link-dead", lost)
+
+    for number in range(2):
+        site.truth.add(("orphan", site.add(f"/archiv/vergessen-{number}.html").path))
+    before = site.item()
+    for number in range(6):
+        path = f"/tief/{number}.html"
+        before.links.append(path)
+        before = site.add(path, listed=False)
+        site.truth |= {("link-single", path), ("sitemap-without", path)}
+        if number > 3:
+            site.truth.add(("deep", path))
+
+    site.plain["/alt/unsicher.html"] = Page("/alt/unsicher.html", canonical=False, listed=False)
+    site.leads("link-to-http", "http://www.brauhaus.example/alt/unsicher.html")
+    for issue in ("page-on-http", "link-single", "links-none", "sitemap-without"):
+        site.truth.add((issue, "http://www.brauhaus.example/alt/unsicher.html"))
+
+
+def _sitemaps_and_urls(site: HeldOutSite) -> None:
+    moved = site.moved("/termine/")
+    site.extra_listed += ["/karte/weg.html", moved, "/gesperrt/karte.html"]
+    site.truth |= {
+        ("sitemap-dead", "/karte/weg.html"),
+        ("page-missing", "/karte/weg.html"),
+        ("sitemap-redirect", moved),
+        ("sitemap-blocked", "/gesperrt/karte.html"),
+    }
+    site.truth.add(
+        (
+            "noindex-meta",
+            site.fault("sitemap-noindex", head="<meta name=robots content=noindex>").path,
+        )
+    )
+    site.fault(
+        "sitemap-copy", head="<link rel=canonical href=/biere/eintrag-5.html>", canonical=False
+    )
+    for _ in range(2):
+        site.fault("sitemap-without", listed=False)
+    site.fault("sitemap-future", lastmod="2098-02-01T00:00:00Z")
+    site.fault("sitemap-future", lastmod="2098-02-01")
+    for issue, path in (
+        ("url-upper-case", "/archiv/Fest-Programm.html"),
+        ("url-upper-case", "/Archiv/index.html"),
+        ("url-long", f"/archiv/{'ein-sehr-langer-name-' * 5}ende.html"),
+        ("url-non-ascii", "/archiv/m%C3%A4rzen.html"),
+        ("url-double-slash", "/archiv//doppelt.html"),
+        ("url-space", "/archiv/zwei%20worte.html"),
+        ("url-parameters", "/liste?farbe=rot&jahr=2&ort=3&seite=4&sorte=5&art=6"),
+    ):
+        site.fault(issue, path)
+
+
+def _lookalikes(site: HeldOutSite) -> None:
+    """Clean pages that look like faults."""
+    for said in (
+        {"title": "Bier &amp; Br&ouml;tchen: was der Herbst uns alles &uuml;brig l&auml;sst (2)"},
+        {"body": "<svg viewBox='0 0 1 1'><title>Zeichnung</title></svg>"},
+        {"h1": "<h1><img src=/bilder/krug.png alt='Der Krug des Jahres'></h1>"},
+        {"body": "<!-- <img src=x.png> <h1>alt</h1> <h6>x</h6> -->"},
+        {"body": "<script>var s = '<h1>nein</h1><img src=x>';</script>"},
+        {"body": "<template><h1>Vorlage</h1><img src=leer.png></template>"},
+        {"head": '<script type="application/ld+json">[{"@type": "Brewery"}]</script>'},
+        {"body": "<h3>a</h3><h4>b</h4><h2>c</h2><h3>d</h3>"},
+        {
+            "body": "<p id=stelle>Hier</p><a href='#stelle'>dort</a><a href='#top'>oben</a>"
+            "<a href='#'>x</a>"
+        },
+        {"body": "<a name=alt></a><a href='#alt'>alt</a><a href='tel:+491'>ruf an</a>"},
+        {"body": "<a rel=nofollow href='https://partner.example/bier'>Partner</a>"},
+        {"body": "<a href='http://partner.example/bier'>Partner</a>"},
+        {"body": "<form action='/suche'><input name=q></form>"},
+        {"body": "<img alt='' src='data:image/png;base64,AAAA'>"},
+        {"body": "<img src=/bilder/rand.png role=presentation>"},
+        {"body": "<noscript><img src='/bilder/krug.png' alt='x'></noscript>"},
+        {"head": "<meta name=robots content='index, follow, max-snippet:-1'>"},
+        {"head": "<meta http-equiv=refresh content=3600>"},
+        {"headers": {"content-type": "text/html; charset=UTF-8"}, "charset": False},
+        {"without": "cache-control", "headers": {"etag": '"a1"'}},
+        {
+            "without": "content-security-policy",
+            "head": '<meta http-equiv=Content-Security-Policy content="default-src https:">',
+        },
+        {"lang": " class='js' lang='de-AT' dir=ltr"},
+    ):
+        site.item(**said)
+
+
+_FOLLOWING = {
+    "canonical-dead": ("page-missing", "/archiv/nie-da.html"),
+    "hreflang-dead": ("page-missing", "/sprache/weg.html"),
+    "pagination-dead-next": ("page-missing", "/blatt/9"),
+    "pagination-dead-prev": ("page-missing", "/blatt/8"),
+}
+_LINKED_BY_HEAD = {
+    "hreflang-dead": "link-dead",
+    "pagination-dead-next": "link-dead",
+    "pagination-dead-prev": "link-dead",
+    "hreflang-redirect": "link-to-redirect",
+    "hreflang-noindex": "link-to-noindex",
+    "hreflang-not-canonical": "link-to-copy",
+}
+"""What follows: a crawl follows what the head of a page names as it follows links."""
+
+
+def planted_site() -> HeldOutSite:
+    """Return the site with all faults."""
+    site = HeldOutSite()
+    for plant in (_texts, _markup, _indexing, _versions, _links, _sitemaps_and_urls, _lookalikes):
+        plant(site)
+    for issue, path in tuple(site.truth):
+        if issue in _FOLLOWING:
+            site.truth.add(_FOLLOWING[issue])
+        if issue in _LINKED_BY_HEAD:
+            site.truth.add((_LINKED_BY_HEAD[issue], path))
+    site.truth |= {("link-to-copy", hub) for hub in ("/verzeichnis-1/", "/verzeichnis-2/")}
+    return site

@@ -1,0 +1,93 @@
+"""Every planted fault is found where it was planted, and none on a site without faults."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from minicrawl import Crawl, Settings
+from minicrawl.audit import checks
+from minicrawl.audit.checks import CHECKED, CHECKS
+from minicrawl.audit.findings import audited
+from tests.audit.planted import FAULTS, HOST, PlantedSite
+
+MADE_ELSEWHERE = {"slow", "links-many"}
+"""Issues whose faults have tests of their own."""
+
+
+def crawled(path: Path, site: PlantedSite, **chosen: Any) -> Path:
+    """Crawl the site, and check its links."""
+    usual: dict[str, Any] = {
+        "delay": 0,
+        "address_delay": 0,
+        "converge": False,
+        "scope": "host",
+        "sitemaps": True,
+        "check": "all",
+        "store": path,
+        "workers": 0,
+    }
+    settings = Settings.of(**(usual | chosen))
+    Crawl([f"{HOST}/"], settings, transport=httpx.MockTransport(site)).run()
+    return path
+
+
+def issues(path: Path) -> dict[str, set[str]]:
+    """Return the URLs of the pages with each issue."""
+    with audited(path) as found:
+        pages = list(found.pages())
+        names = {one.check.name for one in found.found}
+    assert names | {name for name, _ in found.skipped} == {check.name for check in CHECKS}
+    return {name: {page.url for page in pages if page.issue == name} for name in names}
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, set[str]], dict[str, str]]:
+    site = PlantedSite()
+    places = {name: plant(site) for name, plant in FAULTS.items()}
+    found = issues(crawled(tmp_path_factory.mktemp("planted") / "crawl.db", site))
+    return found, places
+
+
+@pytest.mark.parametrize("issue", FAULTS)
+def test_a_planted_fault_is_found(
+    planted: tuple[dict[str, set[str]], dict[str, str]], issue: str
+) -> None:
+    found, places = planted
+    place = places[issue]
+    url = place if place.startswith("http") else HOST + place
+    assert url in found[issue]
+    assert len(found[issue]) < len(places) / 2
+
+
+def test_the_clean_twin_has_no_issue(tmp_path: Path) -> None:
+    found = issues(crawled(tmp_path / "crawl.db", PlantedSite()))
+    assert {name: urls for name, urls in found.items() if urls} == {}
+    assert len(found) >= 60
+
+
+def test_many_links_and_slow_answers_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "_MANY_LINKS", 5)
+    monkeypatch.setattr(checks, "_SLOW_S", -1.0)
+    found = issues(crawled(tmp_path / "crawl.db", PlantedSite()))
+    assert found["links-many"] == {f"{HOST}/", f"{HOST}/all"}
+    assert f"{HOST}/good-1" in found["slow"]
+
+
+def test_every_check_has_a_planted_fault() -> None:
+    names = [check.name for check in CHECKS]
+    assert len(names) == len(set(names))
+    assert {*names} == FAULTS.keys() | MADE_ELSEWHERE
+
+
+def test_checks_that_cannot_be_made_are_named_and_not_passed(tmp_path: Path) -> None:
+    chosen: dict[str, Any] = {"keep": "none", "check": "none"}
+    path = crawled(tmp_path / "crawl.db", PlantedSite(), **chosen)
+    with audited(path) as found:
+        skipped = {name for name, _ in found.skipped}
+        made = {one.check.name for one in found.found}
+    assert {check.name for check in CHECKS if check.by.needs in ("markup", CHECKED)} <= skipped
+    assert "redirect-loop" in made

@@ -1,0 +1,120 @@
+"""Files and baselines of an audit, through the command."""
+
+import csv
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+from zipfile import ZipFile
+
+import pytest
+
+from minicrawl.cli import main
+from tests.audit.planted import HOST, PlantedSite
+from tests.audit.test_audit import crawled
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    site = PlantedSite()
+    site.add("/untitled", title="")
+    site.add("/sum", h1="=SUM(A1:A9)", title="=SUM(A1:A9) of <everything> & more", description="")
+    return crawled(tmp_path_factory.mktemp("audit") / "crawl.db", site)
+
+
+def run(store: Path, *arguments: str) -> int:
+    return main(["audit", *arguments, "--store", str(store)])
+
+
+def document(store: Path, file: Path) -> dict[str, list[dict[str, object]]]:
+    assert run(store, "--out", str(file)) == 0
+    found: dict[str, list[dict[str, object]]] = json.loads(file.read_bytes())
+    return found
+
+
+def test_the_table_and_the_pages_of_an_issue(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(store) == 0
+    table = capsys.readouterr().out
+    assert "title-missing" in table
+    assert "description-missing" in table
+    assert run(store, "title-missing", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [page["url"] for page in found["pages"]] == [f"{HOST}/untitled"]
+    assert run(store, "title-missing") == 0
+    assert f"{HOST}/untitled" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("wrong", ["title-misspelled", "--out=report.pdf"])
+def test_what_is_unknown_is_refused(
+    store: Path, wrong: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(store, wrong) == 2
+    assert wrong.rpartition("=")[2] in capsys.readouterr().err
+
+
+def test_a_baseline_leaves_only_what_is_new(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = tmp_path / "known.json"
+    whole = document(store, known)
+    capsys.readouterr()
+    assert run(store, "--baseline", str(known), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["pages"] == []
+    pages = [page for page in whole["pages"] if page["issue"] != "title-missing"]
+    known.write_text(json.dumps(whole | {"pages": pages}))
+    assert run(store, "--baseline", str(known), "--json") == 1
+    (new,) = json.loads(capsys.readouterr().out)["pages"]
+    assert (new["issue"], new["url"]) == ("title-missing", f"{HOST}/untitled")
+    known.write_text("[]")
+    assert run(store, "--baseline", str(known)) == 2
+
+
+def test_csv_and_workbook_have_each_page_and_no_formula(store: Path, tmp_path: Path) -> None:
+    pages = document(store, tmp_path / "all.json")["pages"]
+    assert run(store, "--out", str(tmp_path / "all.csv")) == 0
+    with (tmp_path / "all.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["issue"], row["url"]) for row in rows] == [(p["issue"], p["url"]) for p in pages]
+    assert not any(row["title"].startswith("=") for row in rows)
+    assert run(store, "--out", str(tmp_path / "all.xlsx")) == 0
+    with ZipFile(tmp_path / "all.xlsx") as book:
+        parts = {name: ElementTree.fromstring(book.read(name)) for name in book.namelist()}
+    sheet = parts["xl/sheet2.xml"]
+    typed = {one.get("PartName") for one in parts["[Content_Types].xml"]}
+    assert {"/xl/workbook.xml", "/xl/sheet1.xml", "/xl/sheet2.xml"} <= typed
+    assert len(list(sheet.iterfind(".//{*}row"))) == len(pages) + 1
+    assert not list(sheet.iterfind(".//{*}f"))
+    assert any("<everything> & more" in (one.text or "") for one in sheet.iterfind(".//{*}t"))
+
+
+def test_ci_formats_fail_what_was_found(store: Path, tmp_path: Path) -> None:
+    issues = {row["issue"] for row in document(store, tmp_path / "all.json")["issues"]}
+    assert run(store, "--out", str(tmp_path / "all.xml")) == 0
+    suite = ElementTree.parse(tmp_path / "all.xml").getroot()
+    assert {case.get("name") for case in suite if case.find("failure") is not None} == issues
+    assert int(suite.get("failures", 0)) == len(issues)
+    assert run(store, "--out", str(tmp_path / "all.sarif")) == 0
+    (log,) = json.loads((tmp_path / "all.sarif").read_bytes())["runs"]
+    assert {result["ruleId"] for result in log["results"]} == issues
+    assert issues <= {rule["id"] for rule in log["tool"]["driver"]["rules"]}
+
+
+def test_pages_are_noted_once(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from minicrawl.audit import noting
+
+    assert run(store) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(noting, "facts_of", None)  # nobody calls it
+        assert run(store, "--json") == 0
+    capsys.readouterr()
+
+
+def test_the_site_report_has_the_issues_and_their_pages(store: Path, tmp_path: Path) -> None:
+    file = tmp_path / "site.html"
+    assert main(["report", str(file), "--store", str(store)]) == 0
+    text = file.read_text()
+    for section in ("Issues", "Pages with issues"):
+        assert f">{section} <span" in text
+    assert "<td>title-missing</td>" in text
+    assert "of &lt;everything&gt; &amp; more" in text

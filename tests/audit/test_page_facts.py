@@ -1,0 +1,128 @@
+"""Facts of single pages: what people write, and what nobody should."""
+
+import numpy as np
+import pytest
+
+from minicrawl.audit.page_facts import (
+    BIT,
+    FLAGS,
+    LAYOUT,
+    UrlReference,
+    facts_of,
+    is_known_language,
+)
+
+URL = "https://a.example/page"
+
+
+def number(markup: str, name: str, **headers: str) -> int:
+    named = {key.replace("_", "-"): value for key, value in headers.items()}
+    (found,) = np.frombuffer(facts_of(markup, URL, named, len(markup)).numbers, LAYOUT)
+    return int(found[name])
+
+
+def flags(markup: str, **headers: str) -> set[str]:
+    found = number(markup, "flags", **headers)
+    return {name for name in FLAGS if found & BIT[name]}
+
+
+@pytest.mark.parametrize(
+    ("markup", "name", "expected"),
+    [
+        ("<title>a &amp; b</title>", "title_chars", 5),
+        ("<svg><title>drawing</title></svg><title>a</title>", "titles", 1),
+        ("<!-- <title>a</title> --><TITLE>b</TITLE>", "titles", 1),
+        ("<script>'<img src=x><h1>'</script>", "images", 0),
+        ("<h1>one <img alt=two> three</h1>", "h1_chars", len("one two three")),
+        ("<h1>never closed", "h1_chars", len("never closed")),
+        ("<h1></h1><h1>a</h1>", "h1s", 2),
+        ("<img><img alt><img role=presentation><img aria-hidden=true>", "without_alt", 1),
+        ("<noscript><img></noscript><template><img></template>", "images", 0),
+        ("<img src='http://b.example/a'><script src=http://b.example/b></script>", "mixed", 2),
+        ("<link rel=stylesheet href=http://b.example/c>", "mixed", 1),
+        ("<img src=/a srcset='/b 1x, http://b.example/c 2x'>", "mixed", 1),
+        ("<object data=http://b.example/a></object><video poster=http://b.example/>", "mixed", 2),
+        ("<a href=http://b.example/>no part of the page</a>", "mixed", 0),
+        ("<a rel=nofollow href=/in><a rel=nofollow href=//b.example/out>", "nofollow_links", 1),
+        ("<a href=/about-nofollow>", "nofollow_links", 0),
+        ("<p>one two</p><style>three</style>", "words", 2),
+        ("<meta name=description content=' a  b '>", "description_chars", 3),
+        ("<p>" * 100_000, "size", 300_000),
+    ],
+)
+def test_numbers(markup: str, name: str, expected: int) -> None:
+    assert number(markup, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("markup", "flag", "expected"),
+    [
+        ("<h1>a</h1><h2>b</h2><h3>c</h3><h2>d</h2>", "skips_heading", False),
+        ("<h1>a</h1><h3>b</h3>", "skips_heading", True),
+        ("<h3>first</h3><h4>b</h4>", "skips_heading", False),
+        ("<script type=application/ld+json>{}</script>", "bad_json", False),
+        ("<script type=application/ld+json>{,}</script>", "bad_json", True),
+        (f"<script type=application/ld+json>{'[' * 150_000}</script>", "bad_json", True),
+        (f"<script type=application/ld+json>{'[' * 300_000}</script>", "bad_json", False),
+        ("<meta name=robots content=noindex>", "noindex_meta", True),
+        ("<meta name=robots content=nofollow>", "nofollow", True),
+        ("<meta charset=utf-8>", "charset", True),
+        ("<meta http-equiv=refresh content='5; url=/b'>", "refresh", True),
+        ("<meta http-equiv=refresh content=5>", "refresh", False),
+        ("<meta http-equiv=Content-Security-Policy content=x>", "csp", True),
+        ("<form action=http://a.example/send>", "insecure_form", True),
+        (" <!-- x --> <!DOCTYPE html>", "doctype", True),
+        ("<html lang=''>", "html_lang", False),
+        ("<p>Lorem  Ipsum\ndolor sit", "filler", True),
+        ("<link rel=alternate hreflang=en href=/page>", "no_self_hreflang", False),
+        ("<link rel=alternate hreflang=en href=/b>", "no_self_hreflang", True),
+        ("<link rel=alternate hreflang=en_US href=/page>", "unknown_hreflang", True),
+    ],
+)
+def test_flags(markup: str, flag: str, expected: bool) -> None:
+    assert (flag in flags(markup)) is expected
+
+
+def test_headers_have_facts_too() -> None:
+    found = flags(
+        "",
+        x_robots_tag="noindex",
+        content_encoding="br",
+        etag='"1"',
+        strict_transport_security="max-age=1",
+        content_security_policy="default-src 'self'",
+        content_type="text/html; charset=utf-8",
+    )
+    assert found == {"noindex_header", "compressed", "cached", "hsts", "csp", "charset", "is_https"}
+
+
+def test_references_are_resolved_and_the_page_itself_is_none() -> None:
+    markup = (
+        "<link rel=canonical href=/page><link rel=next href=?p=2><link rel=prev href='http://['>"
+        "<link rel=alternate hreflang=de href=/de>"
+    )
+    found = facts_of(markup, URL, {"link": "</b>; rel=canonical"}, 0).references
+    assert found == (
+        UrlReference("canonical", "", "https://a.example/b"),
+        UrlReference("next", "", f"{URL}?p=2"),
+        UrlReference("alternate", "de", "https://a.example/de"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        *((code, True) for code in ("en", "de-AT", "zh-Hant", "zh-hant-tw", "x-default")),
+        *((code, False) for code in ("en-UK", "jp", "", "en-GB-oed", "english", "de-at-x")),
+    ],
+)
+def test_languages(code: str, expected: bool) -> None:
+    assert is_known_language(code) is expected
+
+
+def test_parts_of_a_page_on_http_are_no_mixed_content() -> None:
+    markup = "<script src=http://b.example/s></script><iframe src=http://b.example/f></iframe>"
+    found = facts_of(markup, "http://a.example/", {}, 0).numbers
+    assert np.frombuffer(found, LAYOUT)[0]["mixed"] == 0
+    assert number(markup, "mixed") == 2
+    assert facts_of("<link rel=next href='http://['>", URL, {}, 0).references == ()

@@ -1,0 +1,120 @@
+"""Questions as people type them, with the pages that answer them, for five manuals.
+
+Law: the questions were written from memory of the manuals, before a result was looked at, and no
+weight is fitted to them. The store has a sixth manual (boost), which gets in the way.
+
+`python -m tests.bench.search_questions --store FILE` asks them all in the store that
+`python -m tests.bench.search --store FILE` has made. A page answers if it would end the search of
+somebody who typed this: what is described in two places has two pages. Then it asks the questions
+once more with two letters of the longest word exchanged, as fast typing does.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from minicrawl.report.snapshot import snapshot
+from minicrawl.search.indexing import bring_up_to_date
+from minicrawl.search.searching import Finder, SearchRequest, keep_importance
+from minicrawl.store.reader import search_folder
+from tests.bench.notes import circumstances, head, row
+
+TOP = 3
+_SHOWN = 10
+
+
+class Question(NamedTuple):
+    """What somebody types, the manual that is meant, and the pages of it that answer."""
+
+    words: str
+    manual: str
+    pages: tuple[str, ...]
+
+
+_JAVA = "java.base/java/"
+# ruff: noqa: E501
+QUESTIONS = (
+    Question("python read csv file", "python", ("library/csv.html",)),
+    Question("format date as string python", "python", ("library/datetime.html", "library/time.html")),
+    Question("sort list of dictionaries by key", "python", ("howto/sorting.html",)),
+    Question("run subprocess and capture output", "python", ("library/subprocess.html",)),
+    Question("python virtual environments", "python", ("library/venv.html", "tutorial/venv.html")),
+    Question("python parse command line arguments", "python", ("library/argparse.html", "howto/argparse.html")),
+    Question("python named groups in regular expressions", "python", ("library/re.html", "howto/regex.html")),
+    Question("create index without locking table", "postgresql", ("sql-createindex.html",)),
+    Question("postgres backup single database", "postgresql", ("app-pgdump.html", "backup-dump.html")),
+    Question("postgres max connections", "postgresql", ("runtime-config-connection.html",)),
+    Question("grant select on all tables in schema", "postgresql", ("sql-grant.html",)),
+    Question("postgres insert on conflict update", "postgresql", ("sql-insert.html",)),
+    Question("postgres json operators", "postgresql", ("functions-json.html",)),
+    Question("point in time recovery", "postgresql", ("continuous-archiving.html",)),
+    Question("autovacuum settings", "postgresql", ("runtime-config-autovacuum.html", "routine-vacuuming.html")),
+    Question("sqlite wal mode", "sqlite", ("wal.html",)),
+    Question("sqlite full text search", "sqlite", ("fts5.html", "fts3.html")),
+    Question("sqlite enable foreign keys", "sqlite", ("foreignkeys.html",)),
+    Question("sqlite maximum database size", "sqlite", ("limits.html",)),
+    Question("sqlite backup of a running database", "sqlite", ("backup.html",)),
+    Question("when to use sqlite", "sqlite", ("whentouse.html",)),
+    Question("undo last commit", "git", ("git-reset.html", "git-revert.html")),
+    Question("git stash changes", "git", ("git-stash.html",)),
+    Question("git squash commits interactive rebase", "git", ("git-rebase.html",)),
+    Question("find the commit that introduced a bug", "git", ("git-bisect.html", "git-bisect-lk2009.html")),
+    Question("git ignore files", "git", ("gitignore.html",)),
+    Question("remove file from git but keep it on disk", "git", ("git-rm.html",)),
+    Question("who changed this line git", "git", ("git-blame.html", "git-annotate.html")),
+    Question("java hash map", "java", (f"{_JAVA}util/HashMap.html",)),
+    Question("java read file line by line", "java", (f"{_JAVA}io/BufferedReader.html", f"{_JAVA}nio/file/Files.html", f"{_JAVA}io/LineNumberReader.html")),
+    Question("java thread pool", "java", (f"{_JAVA}util/concurrent/ThreadPoolExecutor.html", f"{_JAVA}util/concurrent/Executors.html", f"{_JAVA}util/concurrent/ExecutorService.html")),
+    Question("java http client request", "java", ("java.net.http/java/net/http/HttpClient.html", "java.net.http/java/net/http/HttpRequest.html")),
+)  # fmt: skip
+
+
+def misspelt(words: str) -> str:
+    """Return the words with two letters in the middle of the longest one exchanged."""
+    longest = max(words.split(), key=len)
+    middle = len(longest) // 2
+    wrong = longest[: middle - 1] + longest[middle] + longest[middle - 1] + longest[middle + 1 :]
+    return words.replace(longest, wrong)
+
+
+def places(
+    finder: Finder, origins: dict[str, str], change: Callable[[str], str] = str
+) -> list[int]:
+    """Return the place of the first page that answers each question; 0 for none of the first."""
+    found = []
+    for one in QUESTIONS:
+        wanted = {f"{origins[one.manual]}/{page}" for page in one.pages}
+        answered = finder.answer(change(one.words), SearchRequest(count=_SHOWN))
+        urls = [result.entry.url for result in answered.results]
+        found.append(next((nth for nth, url in enumerate(urls, 1) if url in wanted), 0))
+    return found
+
+
+def _counted(found: list[int]) -> tuple[str, str]:
+    return str(sum(one == 1 for one in found)), str(sum(0 < one <= TOP for one in found))
+
+
+@click.command()
+@click.option("--store", type=click.Path(path_type=Path, exists=True), required=True)
+@click.option("--misses", is_flag=True, help="Show each question that is not answered first.")
+def main(store: Path, misses: bool) -> None:
+    bring_up_to_date(store)
+    with snapshot(store) as seen:
+        keep_importance(search_folder(store), seen)
+    finder = Finder(search_folder(store))
+    lines = store.with_suffix(".origins").read_text().splitlines()
+    origins = {name: origin.rstrip("/") for name, origin in map(str.split, lines)}
+    click.echo(f"{circumstances()} {len(finder):,} pages.\n")
+    click.echo("\n".join(head("questions", "number", "first", f"in the first {TOP}")))
+    right, wrong = places(finder, origins), places(finder, origins, misspelt)
+    click.echo(row("as written", str(len(QUESTIONS)), *_counted(right)))
+    click.echo(row("two letters exchanged", str(len(QUESTIONS)), *_counted(wrong)))
+    for one, place, place_of_wrong in zip(QUESTIONS, right, wrong, strict=True) if misses else ():
+        if (place, place_of_wrong) != (1, 1):
+            click.echo(f"{place:>3} {place_of_wrong:>3}  {one.words} / {misspelt(one.words)}")
+
+
+if __name__ == "__main__":
+    main()

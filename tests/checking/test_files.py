@@ -1,0 +1,195 @@
+"""Linked files of any type are kept, streamed to the archive, and bounded."""
+
+import resource
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from minicrawl import Crawl, Settings
+from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.archive.record import PAYLOAD, RecordKind
+from minicrawl.archive.writer import PruneRules
+from minicrawl.cli import main
+from minicrawl.crawl.settle.keeping import prune_store
+from minicrawl.errors import UsageError
+from minicrawl.store.reader import archive_folder
+from tests.checking.test_requisites import kept
+
+HOST = "http://a.example"
+LINKS = ("a.zip", "film.mp4", "same.mp4", "data.csv", "endless.mkv", "secret/b.zip", "gone.docx")
+UNTOLD = ("report", "get?film", "get?plain", "get?endless", "get?blob", "get?odd")
+"""Files whose URLs do not tell that they are files."""
+HOME = "".join(f"<a href=/{name}>x</a>" for name in (*LINKS, *UNTOLD)) + (
+    "<a href=http://b.example/c.zip>out of scope</a>"
+)
+MEGABYTE = 1_000_000
+MOST = 20 * MEGABYTE
+FILM = bytes(range(256)) * 40_000  # 10 MB
+
+
+class Endless(httpx.AsyncByteStream):
+    """A body without an end; counts what was taken."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+
+    async def __aiter__(self) -> Any:
+        while True:
+            self.sent += MEGABYTE
+            yield bytes(MEGABYTE)
+
+
+class Web:
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+        self.endless = Endless()
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.asked[str(request.url)] += 1
+        query = request.url.query.decode()
+        return self.untold(query) if query else self.told(request.url.path)
+
+    def told(self, path: str) -> httpx.Response:
+        kind = {"content-type": "application/octet-stream"}
+        if path == "/":
+            return httpx.Response(200, html=HOME)
+        if path == "/robots.txt":
+            return httpx.Response(200, text="User-agent: *\nDisallow: /secret")
+        if path == "/endless.mkv":
+            return httpx.Response(200, stream=self.endless, headers=kind)
+        if path == "/gone.docx":
+            return httpx.Response(404)
+        if path.endswith(".mp4"):
+            return httpx.Response(200, content=FILM, headers=kind)
+        kind = {"content-type": "application/x-report"}
+        return httpx.Response(200, content=path.encode(), headers=kind)
+
+    def untold(self, name: str) -> httpx.Response:
+        if name == "blob":  # only its first bytes tell what it is
+            return httpx.Response(200, content=b"\0\1" + FILM)
+        kind = {"content-type": "video/mp4"}
+        if name == "endless":
+            return httpx.Response(200, stream=self.endless, headers=kind)
+        if name == "odd":
+            kind |= {"content-encoding": "gzip, gzip, gzip, gzip, x-odd"}
+            return httpx.Response(200, stream=httpx.ByteStream(b"odd"), headers=kind)
+        body = FILM[1:] if name == "film" else b"short"
+        return httpx.Response(200, content=body, headers=kind)
+
+
+def crawled(path: Path, web: Web, **chosen: Any) -> Path:
+    usual: dict[str, Any] = {"types": "html,files", "scope": "host", "delay": 0}
+    quick = {"address_delay": 0, "converge": False, "max_file": MOST}
+    settings = Settings.of(**{**usual, **quick, **chosen, "store": path})
+    Crawl([HOST], settings, transport=httpx.MockTransport(web)).run()
+    return path
+
+
+@pytest.fixture(scope="module")
+def web() -> Web:
+    return Web()
+
+
+@pytest.fixture(scope="module")
+def path(web: Web, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return crawled(tmp_path_factory.mktemp("files") / "crawl.db", web)
+
+
+def test_linked_files_within_the_scope_are_kept(path: Path, web: Web) -> None:
+    answers = kept(path)
+    names = {url.removeprefix(f"{HOST}/") for url in answers}
+    files = {"a.zip", "film.mp4", "same.mp4", "data.csv", "endless.mkv", *UNTOLD[:-1]}
+    assert names == {"", "robots.txt"} | files
+    assert answers[f"{HOST}/film.mp4"].body == answers[f"{HOST}/same.mp4"].body == FILM
+    assert not any("secret" in url or "b.example" in url for url in web.asked)
+
+
+def test_a_file_is_asked_for_once_even_if_only_the_response_tells_that_it_is_one(
+    path: Path, web: Web
+) -> None:
+    asked = {url.removeprefix(f"{HOST}/"): count for url, count in web.asked.items()}
+    assert asked.pop("get?odd") == 2  # its body cannot be read, so it is tried again as a file
+    assert set(asked.values()) == {1}
+    answers = kept(path)
+    assert answers[f"{HOST}/get?film"].body == FILM[1:]
+    assert answers[f"{HOST}/get?blob"].body == b"\0\1" + FILM
+    assert answers[f"{HOST}/get?plain"].body == b"short"
+    cut = answers[f"{HOST}/get?endless"]
+    assert len(cut.body) == MOST
+    assert "--max-file" in cut.cut
+    assert not list(archive_folder(path).glob(f"{PAYLOAD}*"))
+
+
+def test_a_film_without_an_end_is_cut_and_says_so(path: Path, web: Web) -> None:
+    film = kept(path)[f"{HOST}/endless.mkv"]
+    assert len(film.body) == MOST
+    assert "--max-file" in film.cut
+    assert web.endless.sent < 3 * MOST
+
+
+def test_equal_bodies_are_kept_once_and_the_archive_is_whole(path: Path) -> None:
+    assert main(["archive", "--verify", "--store", str(path)]) == 0
+    assert main(["check", "--store", str(path)]) == 0
+    with closing(ArchiveReader(archive_folder(path))) as archive:
+        kinds = {head.url.removeprefix(f"{HOST}/"): row.kind for row, head in archive.heads()}
+    pairs = (("film.mp4", "same.mp4"), ("endless.mkv", "get?endless"))
+    assert all(RecordKind.REVISIT in (kinds[one], kinds[other]) for one, other in pairs)
+
+
+def test_kept_files_are_not_asked_for_again(path: Path) -> None:
+    again = Web()
+    crawled(path, again)
+    assert not again.asked
+
+
+def test_pruning_copies_large_records(path: Path) -> None:
+    before = kept(path)
+    prune_store(path, PruneRules(keys={row for row in _keys(path) if row}))
+    assert kept(path) == before
+    with closing(ArchiveReader(archive_folder(path))) as archive:
+        assert not list(verify(archive))
+
+
+def _keys(path: Path) -> Iterator[int]:
+    with closing(ArchiveReader(archive_folder(path))) as archive:
+        rows = list(archive.index.rows(archive.end))
+    return (row.key for row in rows if row.key)
+
+
+def test_memory_stays_small(tmp_path: Path) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    crawled(tmp_path / "crawl.db", Web(), max_file=60 * MEGABYTE)
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < 30 * MEGABYTE
+
+
+def test_web_archives_contain_them(path: Path, tmp_path: Path) -> None:
+    file = tmp_path / "site.wacz"
+    assert main(["export", str(file), "--store", str(path)]) == 0
+    with zipfile.ZipFile(file) as package:
+        lines = package.read("indexes/index.cdx").decode()
+    assert all(f"{HOST}/{name}" in lines for name in ("film.mp4", "report", "endless.mkv"))
+
+
+def test_warc_files_of_a_crawl_have_them_too(tmp_path: Path) -> None:
+    web, folder = Web(), tmp_path / "warcs"
+    path = crawled(tmp_path / "crawl.db", web, warc=folder, max_file=9 * MEGABYTE)
+    (file,) = (tmp_path / "warcs").glob("*.warc.gz")
+    copy = tmp_path / "copy.db"
+    options = ["--types", "html,files", "--no-converge"]
+    assert main(["import", str(file), "--store", str(copy), *options]) == 0
+    before, after = kept(path), kept(copy)
+    del before[f"{HOST}/robots.txt"]  # an import reads no rules
+    assert {url: answer.body for url, answer in after.items()} == {
+        url: answer.body for url, answer in before.items()
+    }
+
+
+def test_files_alone_lead_nowhere(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--types files"):
+        crawled(tmp_path / "crawl.db", Web(), types="files")

@@ -1,0 +1,115 @@
+"""`minicrawl update`: nights after a crawl, each with the same command."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.crawl.start import opening
+from minicrawl.demo.small_web import DemoResponse
+from minicrawl.demo.web import DemoServer
+
+HOST = "site.example"
+NOTHING = {
+    "new": 0,
+    "changed": 0,
+    "reappeared": 0,
+    "moved": 0,
+    "gone": 0,
+    "failed": 0,
+    "refused": 0,
+}
+_TEXT = "This page tells at length what {} are good for, and whom to ask about them. "
+
+
+class ChangingSite:
+    """A site with a menu on all pages."""
+
+    def __init__(self) -> None:
+        self.texts = {f"/{name}": name for name in ("", "apples", "pears", "plums", "figs")}
+        self.moved: dict[str, str] = {}
+        self.slogan = "Fruit for all"
+
+    def answer(
+        self, _host: str, target: str, _headers: Mapping[str, str], _visits: int, /
+    ) -> DemoResponse:
+        if target in self.moved:
+            return DemoResponse(301, {"Location": self.moved[target]}, b"")
+        kind = {"Content-Type": "text/html; charset=utf-8"}
+        if target not in self.texts:
+            return DemoResponse(404, kind, b"nothing here")
+        menu = "".join(f"<li><a href='{path}'>{path}</a>" for path in self.texts)
+        text = _TEXT.format(self.texts[target]) * 9
+        body = f"<main><h1>{target}</h1><p>{text}</p></main>"
+        page = f"<nav><ul>{menu}</ul></nav>{body}<footer>{self.slogan}</footer>"
+        return DemoResponse(200, kind, f"<!doctype html><title>{target}</title>{page}".encode())
+
+
+@pytest.fixture
+def site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[ChangingSite, DemoServer]]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(opening, "PASSES_AFTER_S", -1.0)  # as if a night had passed
+    web = ChangingSite()
+    with DemoServer(web) as server:
+        for name, value in {
+            "RESOLVE": f"{HOST}={server.address}",
+            "DELAY": "0",
+            "ADDRESS_DELAY": "0",
+            "CONTACT": "owner@site.example",
+            "WORKERS": "0",
+        }.items():
+            monkeypatch.setenv(f"MINICRAWL_{name}", value)
+        yield web, server
+
+
+def updated(capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
+    """What an update says that is not 0."""
+    capsys.readouterr()
+    assert main(["update", "-q", "--json"]) == 0
+    found: dict[str, int] = json.loads(capsys.readouterr().out)
+    assert found.keys() == {*NOTHING, "unchanged"}
+    return {what: pages for what, pages in found.items() if pages}
+
+
+def test_each_night_says_what_changed_and_asks_each_page_once(
+    site: tuple[ChangingSite, DemoServer], capsys: pytest.CaptureFixture[str]
+) -> None:
+    web, server = site
+    assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--pages", "50", "-q"]) == 0
+    assert updated(capsys) == {"unchanged": 5}
+
+    web.slogan = "Fruit for everybody"  # on all pages, and no main text
+    web.texts["/apples"] = "red apples"
+    web.moved["/pears"] = "/apples"
+    del web.texts["/plums"], web.texts["/pears"]
+    web.texts["/grapes"] = "grapes"
+    server.requests.clear()
+    assert updated(capsys) == {"new": 1, "changed": 1, "moved": 1, "gone": 1, "unchanged": 2}
+    asked = {url: count for url, count in server.requests.items() if "robots" not in url}
+    assert set(asked.values()) == {1}
+
+    assert updated(capsys) == {"unchanged": 4}
+    web.texts["/plums"] = "plums"
+    assert updated(capsys) == {"reappeared": 1, "unchanged": 4}
+
+
+def test_an_update_reads_no_more_pages_than_the_last_run_could(
+    site: tuple[ChangingSite, DemoServer], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, server = site
+    assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--pages", "3", "-q"]) == 0
+    for _ in range(3):
+        server.requests.clear()
+        assert updated(capsys) == {"unchanged": 3}
+        assert len([url for url in server.requests if "robots" not in url]) == 3
+
+
+def test_without_a_store_there_is_nothing_to_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["update"]) == 2

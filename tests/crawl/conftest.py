@@ -1,0 +1,46 @@
+"""What tests of a crawl share."""
+
+from math import inf
+from pathlib import Path
+
+import pytest
+
+from minicrawl.crawl.hosts import politeness
+from minicrawl.store.records import Batch, Checkpoint
+from minicrawl.store.writer import StoreWriter
+from tests.crawl.fakes import Disk
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+@pytest.fixture
+def cheap_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What hosts cost is real processor time, and would decide which page is next."""
+    monkeypatch.setattr(politeness, "FREE_S", inf)
+    monkeypatch.setattr(politeness, "FREE_UNASKED_S", inf)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    """The disk of all stores that are written."""
+    disk = Disk()
+    commit, checkpoint = StoreWriter.commit, StoreWriter.checkpoint
+
+    def try_to_commit(store: StoreWriter, batch: Batch) -> None:
+        disk.take(disk.takes_batches)
+        disk.before_commit(batch)
+        commit(store, batch)
+
+    def try_to_checkpoint(
+        store: StoreWriter, rows: Checkpoint, *, forget_links: bool = False
+    ) -> None:
+        disk.take(disk.takes_checkpoints)
+        disk.before_checkpoint(store)
+        checkpoint(store, rows, forget_links=forget_links)
+
+    monkeypatch.setattr(StoreWriter, "commit", try_to_commit)
+    monkeypatch.setattr(StoreWriter, "checkpoint", try_to_checkpoint)
+    return disk

@@ -1,0 +1,182 @@
+"""A take-down removes all texts of a page, keeps the books, and goes on after a kill."""
+
+import json
+import shutil
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from minicrawl import Crawl, Settings
+from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.cli import main
+from minicrawl.crawl.settle import keeping
+from minicrawl.crawl.settle.keeping import forget
+from minicrawl.errors import UsageError
+from minicrawl.report.audit import audit
+from minicrawl.store.reader import archive_folder, search_folder
+from tests.checking.test_requisites import kept
+
+HOST = "http://a.example"
+SECRET = "xylophone"
+COUNT = 450  # enough for a dictionary
+GONE = [f"{HOST}/private/{number}" for number in range(30)]
+
+
+def answer(request: httpx.Request) -> httpx.Response:
+    path = request.url.path
+    if path == "/":
+        links = "".join(f"<a href=/{number}>{number}</a>" for number in range(COUNT))
+        hidden = "".join(f"<a href={url}>more</a>" for url in GONE)
+        return httpx.Response(200, html=f"<title>Home</title>{links}{hidden}<a href=/same>s</a>")
+    if path in ("/same", "/private/0"):
+        return httpx.Response(200, html="<title>Equal</title>the same body of two pages")
+    if path.startswith("/private/"):
+        html = f"<title>{SECRET}</title><a href=/>{SECRET}</a>{SECRET} {path} " + SECRET * 50
+        return httpx.Response(200, html=html, headers={"etag": SECRET})
+    usual = "words that are on every page of this site " * 5
+    return httpx.Response(200, html=f"<title>{path}</title>{usual} {path}")
+
+
+def settings(path: Path) -> Settings:
+    return Settings.of(
+        store=path, keep="pages", delay=0, address_delay=0, converge=False, robots=False
+    )
+
+
+def crawled(path: Path) -> Counter[str]:
+    asked: Counter[str] = Counter()
+
+    def count(request: httpx.Request) -> httpx.Response:
+        asked[str(request.url)] += 1
+        return answer(request)
+
+    Crawl([HOST], settings(path), transport=httpx.MockTransport(count)).run()
+    return asked
+
+
+def texts_in(path: Path) -> list[str]:
+    """Where the secret is: in files as they are, in records, in link texts."""
+    wanted = SECRET.encode()
+    found = [str(file) for file in path.parent.rglob("*") if file.is_file()]
+    found = [file for file in found if wanted in Path(file).read_bytes()]
+    with closing(ArchiveReader(archive_folder(path))) as archive:
+        for number, _ in archive.index.dictionaries():
+            if wanted in archive.dictionary(number):
+                found.append(f"dictionary {number}")
+    found += [url for url, one in kept(path).items() if wanted in one.body]
+    return found
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("original")
+    crawled(folder / "crawl.db")
+    assert texts_in(folder / "crawl.db")
+    return folder
+
+
+@pytest.fixture
+def path(original: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(original, tmp_path / "copy") / "crawl.db"
+
+
+def is_sound(path: Path) -> bool:
+    with closing(ArchiveReader(archive_folder(path))) as archive:
+        return not list(verify(archive)) and not list(audit(path).wrong)
+
+
+def test_nothing_of_it_is_left_and_all_else_is(path: Path) -> None:
+    before = kept(path)
+    search_folder(path).mkdir()
+    (search_folder(path) / "segment").write_text(SECRET)
+    done = forget(path, f"{HOST}/private/*", 1.0)
+    assert (done.answers, done.pages, done.is_complete) == (30, 30, True)
+    assert texts_in(path) == []
+    assert is_sound(path)
+    after = kept(path)
+    assert after.keys() == before.keys() - set(GONE)
+    assert {url: one.body for url, one in after.items()} == {url: before[url].body for url in after}
+    assert after[f"{HOST}/same"].body == before[GONE[0]].body  # of another page, which stays
+    with closing(sqlite3.connect(path)) as connection:
+        (text,) = connection.execute("SELECT value FROM meta WHERE name = 'counters'").fetchone()
+    (note,) = json.loads(text)["forgotten"]
+    assert note == {"what": f"{HOST}/private/*", "answers": 30, "at": 1.0, "complete": True}
+
+
+def test_it_is_not_asked_for_again(path: Path) -> None:
+    forget(path, f"{HOST}/private/*", 1.0)
+    again = Settings.of(
+        store=path,
+        delay=0,
+        address_delay=0,
+        converge=False,
+        robots=False,
+        refresh=0.5,
+    )
+    asked: Counter[str] = Counter()
+
+    def count(request: httpx.Request) -> httpx.Response:
+        asked[str(request.url)] += 1
+        return answer(request)
+
+    Crawl([], again, transport=httpx.MockTransport(count)).run()
+    assert asked
+    assert not asked.keys() & set(GONE)
+    assert texts_in(path) == []
+    assert is_sound(path)
+
+
+class KilledError(Exception):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [
+        (ArchiveWriter, "prune"),
+        (ArchiveWriter, "confirm"),
+        (ArchiveWriter, "remove_spares"),
+        (keeping, "rmtree"),
+    ],
+)
+def test_a_kill_leaves_either_state_and_the_next_one_goes_on(
+    path: Path, where: object, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = getattr(where, name)
+
+    def killed(*given: object, **named: object) -> None:
+        done(*given, **named)
+        raise KilledError
+
+    search_folder(path).mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(where, name, killed)
+        with pytest.raises(KilledError):
+            forget(path, f"{HOST}/private/*", 1.0)
+    assert main(["archive", "--verify", "--store", str(path)]) == 0
+    assert len(kept(path).keys() & set(GONE)) in (0, len(GONE))
+    assert forget(path, f"{HOST}/private/*", 2.0).is_complete
+    assert texts_in(path) == []
+    assert is_sound(path)
+
+
+def test_one_page_by_command(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["forget", GONE[1], "--store", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["answers"] == 1
+    assert kept(path).keys() & set(GONE) == set(GONE) - {GONE[1]}
+    assert main(["forget", "no url", "--store", str(path)]) == 2
+    with pytest.raises(UsageError, match="no url"):
+        forget(path, "no url", 1.0)
+
+
+def test_pruning_by_type(path: Path) -> None:
+    prune = ["forget", "--store", str(path)]
+    assert main([*prune, "--type", "image/*"]) == 0
+    assert len(kept(path)) == COUNT + 2 + len(GONE)
+    assert main([*prune, GONE[0], "--best", "3"]) == main(prune) == 2
+    assert main([*prune, "--type", "text/*"]) == 2  # all of it

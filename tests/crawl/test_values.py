@@ -1,0 +1,224 @@
+"""Crawls by value: what is scored is in the log, and resumed, replayed and explained by it."""
+
+import asyncio
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from functools import partial
+from math import nan
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import httpx
+import pytest
+
+from minicrawl import Crawl, PageRead, Settings, Warned
+from minicrawl.crawl.workers import scoring
+from minicrawl.errors import UsageError
+from minicrawl.frontier.checkpoint import load_frontier
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.model import FULL_VALUE
+from minicrawl.opic.expected_value import ValueEstimate
+from minicrawl.opic.siblings import Siblings
+from minicrawl.report.audit import audit
+from minicrawl.report.page_states import explain
+from minicrawl.report.selected_pages import PageSelection, rows
+from minicrawl.report.snapshot import snapshot
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
+from minicrawl.store.records import StoreTerms
+
+HOST = "http://a.example"
+TOPICS = 6
+
+
+def answer(request: httpx.Request) -> httpx.Response:
+    """A page of a topic links to pages of the same topic; topic 1 is wanted."""
+    if request.url.path == "/robots.txt":
+        return httpx.Response(404)
+    _, topic, number = (*request.url.path.split("/"), "", "")[:3]
+    if not topic:
+        return httpx.Response(200, html="".join(f"<a href=/{n}/0>x</a>" for n in range(TOPICS)))
+    links = [f"/{topic}/{5 * int(number) + step}" for step in range(1, 6)]
+    text = f"page {number} of topic {topic}" + " wanted" * (topic == "1")
+    return httpx.Response(200, html=text + "".join(f"<a href={link}>x</a>" for link in links))
+
+
+WEB = httpx.MockTransport(answer)
+
+
+def of_topic(page: PageRead) -> float:
+    return float("wanted" in page.text)
+
+
+def run(path: Path, pages: int, own: Any = None, **settings: Any) -> list[str]:
+    """Crawl on, and return the warnings."""
+    usual: dict[str, Any] = {
+        "delay": 0,
+        "converge": False,
+        "concurrency": 1,
+        "barren_pages": "none",
+        "keep": "none",
+    }
+    made = Settings.of(**(usual | {"store": str(path), "pages": pages} | settings))
+    crawl, heard = Crawl([HOST], made, transport=WEB, score=own), list[str]()
+    crawl.subscribe(lambda event: heard.append(event.text) if isinstance(event, Warned) else None)
+    crawl.run()
+    return heard
+
+
+def values(path: Path) -> dict[str, float | None]:
+    with snapshot(path) as seen:
+        found = rows(seen, PageSelection(fetched=True))
+        return {row.url.removeprefix(HOST): row.value for row in found}
+
+
+def both(path: Path) -> tuple[ValueEstimate, ValueEstimate]:
+    """From the last checkpoint and the steps behind it, and from the first step."""
+    with reading(path) as connection:
+        terms = tables.terms(connection) or StoreTerms()
+        spending_at = partial(tables.spending, connection)
+        loaded = load_frontier(connection, terms, spending_at, siblings=True).values
+        folded = Frontier(terms, spending_at)
+        folded.urls.load_hosts(connection)
+        folded.siblings = Siblings(folded.ledger, folded.urls.host_of, folded.urls.sites)
+        traits = folded.urls.load_traits(connection)
+        folded.values = ValueEstimate(folded.siblings, traits)
+        for row in tables.steps_after(connection, 0):
+            folded.apply(row)
+    assert loaded is not None
+    return loaded, folded.values
+
+
+def test_pages_of_value_come_first_and_what_is_known_of_them_is_what_the_log_says(
+    path: Path,
+) -> None:
+    for pages in (20, 60):  # the second time it is resumed
+        run(path, pages, of_topic)
+        loaded, folded = both(path)
+        assert loaded.state() == folded.state()
+    found = values(path)
+    assert found == {url: float(url.startswith("/1/")) for url in found}
+    assert sum(url.startswith("/1/") for url in found) > 30
+    plain = path.with_name("plain.db")
+    run(plain, 60)
+    assert sum(url.startswith("/1/") for url in values(plain)) < 20
+    assert audit(path).is_intact
+    with snapshot(path, ordered=True) as seen:
+        unread = next(row.url for row in rows(seen, PageSelection(unread=True)))
+        reasons = explain(seen, unread).reasons
+        assert any("expected value" in one and "host" in one for one in reasons)
+        assert any("value is 1.00" in one for one in explain(seen, f"{HOST}/1/0").reasons)
+
+
+def committed(path: Path) -> int:
+    with sqlite3.connect(path) as store:
+        return int(store.execute("SELECT count(*) FROM scored").fetchone()[0])
+
+
+def test_a_kill_loses_no_value_that_was_committed(path: Path) -> None:
+    """A copy of the files in the middle of a crawl is what a kill leaves."""
+    killed = path.with_name("killed.db")
+
+    def score(page: PageRead) -> float:
+        if page.url.endswith("/1/5") and not killed.exists():
+            while not committed(path):
+                time.sleep(0.01)
+            for suffix in ("", "-wal"):
+                shutil.copyfile(f"{path}{suffix}", f"{killed}{suffix}")
+        return of_topic(page)
+
+    run(path, 40, score)
+    assert killed.exists()
+    with sqlite3.connect(killed) as store:
+        steps = store.execute("SELECT seq, page, value FROM scored ORDER BY seq").fetchall()
+        last = store.execute("SELECT max(seq) FROM steps").fetchone()[0]
+    assert steps
+    with sqlite3.connect(path) as store:
+        sql = "SELECT seq, page, value FROM scored WHERE seq <= ? ORDER BY seq"
+        assert store.execute(sql, (last,)).fetchall() == steps
+    run(killed, 40, of_topic)
+    loaded, folded = both(killed)
+    assert loaded.state() == folded.state()
+    assert all(value is not None for value in values(killed).values())
+    assert audit(killed).is_intact
+
+
+async def of_a_coroutine(page: PageRead) -> float:
+    await asyncio.sleep(0)
+    return of_topic(page)
+
+
+def test_a_coroutine_function_may_score(path: Path) -> None:
+    assert run(path, 8, of_a_coroutine) == []
+    assert values(path)["/1/0"] == 1
+
+
+def hang(_page: PageRead) -> None:
+    Event().wait()
+
+
+async def wait(_page: PageRead) -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("score", "told"),
+    [
+        (lambda _page: 1 / 0, "ZeroDivisionError"),
+        (lambda _page: nan, "nan is not a number"),
+        (lambda _page: 1.5, "1.5 is not"),
+        (lambda _page: "x", "x"),
+        (lambda _page: None, "None is not"),
+        (hang, "longer than"),
+        (wait, "longer than"),
+    ],
+)
+def test_a_scorer_that_fails_costs_its_pages_the_value_and_not_the_crawl(
+    path: Path, monkeypatch: pytest.MonkeyPatch, score: Callable[[PageRead], Any], told: str
+) -> None:
+    if told == "longer than":
+        monkeypatch.setattr(scoring, "SCORING_S", 0.05)
+    (line,) = run(path, 3, score)
+    assert told in line
+    assert set(values(path).values()) == {None}
+    assert len(values(path)) == 3
+
+
+def test_scorers_of_packages_run_in_a_process_and_the_largest_value_counts(path: Path) -> None:
+    run(path, 8, score=["url:/1/", "words:wanted,harbour", "url:/2/"])
+    found = values(path)
+    assert found["/1/0"] == found["/2/0"] == 1
+    assert found["/0/0"] == 0
+    with reading(path) as connection:
+        kept = tables.settings(connection)["score"]
+    assert kept == ["url:/1/", "words:wanted,harbour", "url:/2/"]
+
+
+def test_a_scorer_that_hangs_is_killed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring, "SCORING_S", 0.5)
+    (line,) = run(path, 1, score=["url:(.*.*.*.*.*.*)*!"])
+    assert "stopped" in line
+    assert list(values(path).values()) == [None]
+
+
+def test_without_a_scorer_nothing_is_kept_and_no_estimate_is_made(path: Path) -> None:
+    run(path, 5)
+    with reading(path) as connection:
+        assert not tables.has_values(connection)
+        assert not any(name.startswith("value") for name in tables.siblings(connection))
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "breadth-first"])
+def test_an_order_that_ignores_values_is_refused(path: Path, strategy: str) -> None:
+    with pytest.raises(UsageError, match="--score needs --strategy siblings"):
+        run(path, 1, of_topic, strategy=strategy)
+
+
+def test_values_are_whole_numbers_in_the_log(path: Path) -> None:
+    run(path, 2, lambda _page: 0.25)
+    with sqlite3.connect(path) as store:
+        found = store.execute("SELECT DISTINCT value FROM scored").fetchall()
+    assert found == [(round(FULL_VALUE / 4),)]

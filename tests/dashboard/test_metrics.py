@@ -1,0 +1,73 @@
+"""Metrics have the numbers of `status` in the format of Prometheus, and few series."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from minicrawl.dashboard.metrics import TYPE, metrics_text
+from minicrawl.dashboard.routes import METRICS, Dashboard, DashboardAccess
+from minicrawl.dashboard.views import Views
+from tests.stores import filled_store
+
+ACCESS = DashboardAccess(port=80, names=frozenset(), token="t")
+LIVE = {
+    "state": "paused", "in_flight": 3, "workers": 2, "settings": {"pages": None},
+    "crawlers": [{"memory": 100, "cpu_s": 1.5}, {"memory": None, "cpu_s": None}],
+}  # fmt: skip
+SAMPLE = re.compile(r'(minicrawl_[a-z_]+(?:\{[a-z]+="[a-z0-9.-]+"\})?) ([-+.0-9e]+)')
+
+
+def samples(text: str) -> dict[str, float]:
+    """Read the text as Prometheus does; each line must be a comment or a sample."""
+    lines = [line for line in text.splitlines() if not line.startswith(("# HELP ", "# TYPE "))]
+    found = [SAMPLE.fullmatch(line) for line in lines]
+    assert all(found), text
+    series = {one[1]: float(one[2]) for one in found if one}
+    assert len(series) == len(lines)
+    return series
+
+
+def test_numbers_of_a_store_are_those_of_its_status(tmp_path: Path) -> None:
+    views = Views(filled_store(tmp_path / "crawl.db"))
+    crawl: dict[str, Any] = views.crawl()
+    found, status = samples(metrics_text(crawl)), crawl["status"]
+    assert found['minicrawl_pages{state="known"}'] == status["pages_known"] == 6
+    assert found['minicrawl_disk_bytes{part="store"}'] == status["store_bytes"]
+    assert found["minicrawl_crawl_running"] == 0
+    assert "minicrawl_workers" not in found
+    assert len(found) <= 30
+    assert "http" not in metrics_text(crawl)
+
+
+def test_numbers_of_a_running_crawl_are_there_while_it_runs(tmp_path: Path) -> None:
+    crawl: dict[str, Any] = Views(tmp_path / "absent.db").crawl()
+    found = samples(metrics_text(crawl | {"live": LIVE}))
+    assert found["minicrawl_crawl_running"] == found["minicrawl_crawl_paused"] == 1
+    assert (found["minicrawl_memory_bytes"], found["minicrawl_cpu_seconds"]) == (100, 1.5)
+    assert "minicrawl_pages_limit" not in found
+    unreachable = {"state": "unreachable", "why": "gone"}
+    assert samples(metrics_text(crawl | {"live": unreachable}))["minicrawl_crawl_running"] == 1
+
+
+@pytest.mark.parametrize(("token", "code"), [("t", 200), ("x", 403), ("t", 503)])
+def test_they_are_served_to_those_with_the_token(tmp_path: Path, token: str, code: int) -> None:
+    store = filled_store(tmp_path / "crawl.db")
+    if code == 503:
+        store.write_bytes(b"no store")
+    app = Dashboard(Views(store), ACCESS).app()
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(app)
+        headers = {"host": "localhost:80", "authorization": f"Bearer {token}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await client.get(METRICS, headers=headers)
+
+    answer = asyncio.run(ask())
+    assert answer.status_code == code
+    if code == 200:
+        assert answer.headers["content-type"] == TYPE
+        assert samples(answer.text)

@@ -1,0 +1,145 @@
+"""Expected values of pages: by hand, and as a fold that goes on where another one was."""
+
+from array import array
+from collections.abc import Sequence
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from minicrawl.model import FULL_VALUE
+from minicrawl.opic.expected_value import SIGNALS, ValueEstimate
+from minicrawl.opic.ledger import Ledger, Plan, visit
+from minicrawl.opic.siblings import LEVELS_A_FACTOR, MOST_LEVEL, Siblings
+from tests.opic.sibling_worlds import SitesByHost
+
+
+class World:
+    """Pages, each with a host, a folder and a word. Pages that are born together are siblings."""
+
+    def __init__(self) -> None:
+        self.ledger, hosts = Ledger(), array("I")
+        self.siblings = Siblings(self.ledger, hosts, SitesByHost(range(99)))
+        self.traits = array("I")
+        self.estimate = ValueEstimate(self.siblings, self.traits)
+
+    def born(self, *pages: tuple[int, int, int]) -> range:
+        new = self.ledger.mint(len(pages))
+        for host, folder, word in pages:
+            self.siblings.host_of.append(host)
+            self.traits.append(folder | word << 16)
+        self.siblings.introduce(new)
+        return new
+
+    def read(self, page: int, value: float, links: Sequence[int] = ()) -> Plan:
+        plan = visit(self.ledger, page, links)
+        self.ledger.post(plan)
+        self.siblings.end_turn(plan, range(0))
+        self.estimate.learn(round(value * FULL_VALUE), (plan,))
+        return plan
+
+    def expected(self, page: int) -> float:
+        return float(self.estimate.expected(np.array([page], dtype=np.uint32))[0])
+
+
+def logit(share: float) -> float:
+    return log(share / (1 - share))
+
+
+def test_before_anything_is_read_a_page_is_worth_the_mean_at_first() -> None:
+    world = World()
+    (page,) = world.born((0, 0, 0))
+    assert world.expected(page) == pytest.approx(0.3)
+    assert world.estimate.signals_of(page)[1] == []
+    assert world.estimate.trust == 0
+
+
+@pytest.mark.parametrize(("value", "mean"), [(1.0, 1.9 / 4), (0.0, 0.9 / 4)])
+def test_the_mean_begins_with_three_pages(value: float, mean: float) -> None:
+    world = World()
+    world.read(world.born((0, 0, 0))[0], value)
+    assert world.estimate.mean == pytest.approx(mean)
+
+
+@pytest.mark.parametrize(("value", "mean"), [(1.0, 0.97), (0.0, 0.001)])
+def test_the_mean_keeps_off_the_ends(value: float, mean: float) -> None:
+    world = World()
+    for page in world.born(*[(0, 0, 0)] * 1000):
+        world.read(page, value)
+    assert world.estimate.mean == mean
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_each_signal_is_the_mean_of_the_pages_read_and_of_two_more(name: str) -> None:
+    world = World()
+    read, sibling = world.born((1, 1, 1), (1, 2, 2))
+    other = world.born((1 if name == "host" else 2, 1 if name == "folder" else 3, 3))[0]
+    if name == "word":
+        other = world.born((2, 3, 1))[0]
+    world.read(read, 1.0, [other] if name == "links" else [])
+    page = sibling if name == "siblings" else other
+    expected, known = world.estimate.signals_of(page)
+    assert {(one.mean, one.pages) for one in known} == {(1.0, 1)}
+    assert {one.name for one in known} == ({name, "host"} if name == "siblings" else {name})
+    mean = 1.9 / 4
+    step = logit((2 * mean + 1) / 3) - logit(mean)
+    # The weights begin at .3. The first page read changed only the constant one: no other signal
+    # knew anything.
+    constant = 0.05 * 0.7 / (0.01 + 0.49) ** 0.5
+    total = logit(mean) + constant + 0.3 * len(known) * step
+    assert expected == pytest.approx(1 / (1 + exp(-total)))
+
+
+def test_trust_grows_with_hits_and_not_with_misses() -> None:
+    right, wrong = World(), World()
+    for turn in range(40):
+        for world, value in ((right, 1.0), (wrong, float(turn % 2))):
+            good, bad = world.born((1, 0, 0))[0], world.born((2, 0, 0))[0]
+            world.read(good, value)
+            world.read(bad, 1 - value)
+    assert right.estimate.trust == 1
+    assert wrong.estimate.trust < 0.3
+    better, worse = right.born((1, 0, 0))[0], right.born((2, 0, 0))[0]
+    assert right.expected(better) > 0.8
+    assert right.expected(worse) < 0.2
+
+
+def test_a_level_is_the_power_of_the_expected_value() -> None:
+    world = World()
+    for turn in range(40):
+        world.read(world.born((turn % 2, 0, 0))[0], turn % 2)
+    page = world.born((0, 0, 0))[0]
+    pages = np.array([page], dtype=np.uint32)
+    wanted = -LEVELS_A_FACTOR * 1.5 * world.estimate.trust * log(world.expected(page))
+    assert world.estimate.levels(pages, 1.5)[0] == round(wanted)
+    assert world.estimate.levels(pages, 400)[0] == MOST_LEVEL
+    assert world.estimate.levels(pages, 0)[0] == 0
+    assert len(world.estimate.levels(pages[:0], 2)) == 0
+
+
+def test_many_links_are_counted_by_their_mean() -> None:
+    world = World()
+    (page,) = world.born((0, 0, 0))
+    for turn, giver in enumerate(world.born(*[(1, 1, 1)] * 600)):
+        world.read(giver, (turn % 4) / 3, [page])
+    (links,) = [one for one in world.estimate.signals_of(page)[1] if one.name == "links"]
+    assert links.pages <= 255
+    assert links.mean == pytest.approx(0.5, abs=0.02)
+
+
+def test_what_is_restored_goes_on_as_if_it_had_never_ended() -> None:
+    whole, parted = World(), World()
+    for world in (whole, parted):
+        first = world.born(*[(page % 3, page % 2, 5) for page in range(9)])
+        for page in first[:5]:
+            world.read(page, page / 9, first[5:])
+    state = parted.estimate.state()
+    assert state == whole.estimate.state()
+    parted.estimate = ValueEstimate(parted.siblings, parted.traits)
+    parted.estimate.restore({})  # a store without values
+    assert parted.estimate.mean == pytest.approx(0.3)
+    parted.estimate.restore(state)
+    for world in (whole, parted):
+        world.read(6, 0.25, [7])
+        world.read(world.born((7, 7, 7))[0], 1.0, [8])
+    assert parted.estimate.state() == whole.estimate.state()

@@ -1,0 +1,169 @@
+"""RankMass never says more than the whole web turns out to have."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import count
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from minicrawl.opic import rank_mass
+from minicrawl.opic.cash_flow import FlowBuilder
+from minicrawl.opic.ledger import Spending
+from minicrawl.opic.money import fixed_edge
+from minicrawl.opic.rank_mass import RankMass
+
+EDGE = 0.25
+"""A share that is exact in whole parts, so that ledger, matrix and oracle mean the same."""
+
+Web = Sequence[Spending]
+
+
+def always() -> bool:
+    return True
+
+
+def mass_of(web: Web, read: set[int], seeds: dict[int, int], edge: float = EDGE) -> RankMass:
+    builder = FlowBuilder(fixed_edge(edge))
+    for page in sorted(read):
+        builder.spend(page, web[page])
+    return RankMass(builder.flow(len(web)), seeds, edge)
+
+
+def among(pages: int, some: set[int]) -> NDArray[np.bool_]:
+    return np.isin(np.arange(pages), list(some))
+
+
+def proven(
+    web: Web,
+    read: set[int],
+    seeds: dict[int, int],
+    refused: frozenset[int] = frozenset(),
+    again: frozenset[int] = frozenset(),
+) -> float:
+    mass, pages = mass_of(web, read | again, seeds), len(web)
+    is_open = ~among(pages, read | refused)
+    mass.move(is_open, always)
+    return mass.share(among(pages, read), is_open)
+
+
+def truth(web: Web, read: set[int], seeds: dict[int, int], refused: frozenset[int]) -> float:
+    """PageRank of the whole web with jumps to the seeds, by elimination."""
+    shares = np.zeros((len(web), len(web)))
+    for page, spending in enumerate(web):
+        weights = spending.weights or [1] * len(spending.links)
+        total = sum(weights) + spending.idle
+        for link, weight in zip(spending.links, weights, strict=True):
+            if total and page not in refused:
+                shares[page, link] += (1 - EDGE) * weight / total
+    jumps = np.zeros(len(web))
+    jumps[list(seeds)] = list(seeds.values())
+    flow = np.linalg.solve(np.eye(len(web)) - shares.T, jumps / jumps.sum())
+    counted = flow[~among(len(web), set(refused))].sum()
+    return float(flow[list(read)].sum() / counted) if read else 0.0
+
+
+@st.composite
+def crawls(draw: st.DrawFn) -> tuple[Web, set[int], dict[int, int], frozenset[int]]:
+    """Any web, of which any pages were read, and others refused."""
+    pages = draw(st.integers(2, 10))
+    some = st.lists(st.integers(0, pages - 1), max_size=5, unique=True)
+    web = []
+    for page in range(pages):
+        links = sorted(set(draw(some)) - {page})
+        weights = st.lists(st.integers(0, 3), min_size=len(links), max_size=len(links))
+        given_weights = draw(st.one_of(st.just([]), weights)) if links else []
+        idle = draw(st.integers(0, 2)) if given_weights else 0
+        web.append(Spending(links, given_weights, idle=idle))
+    seeds = draw(st.dictionaries(st.integers(0, pages - 1), st.integers(1, 9), min_size=1))
+    read = set(draw(some))
+    return web, read, seeds, frozenset(set(draw(some)) - read - seeds.keys())
+
+
+LINKED_ALIKE = [Spending((1, 2)), Spending((0,)), Spending((1,))]
+
+
+@given(crawls())
+@example((LINKED_ALIKE, {0, 1}, {0: 1}, frozenset()))
+def test_it_is_never_above_the_truth(
+    crawl: tuple[Web, set[int], dict[int, int], frozenset[int]],
+) -> None:
+    assert proven(*crawl) <= truth(*crawl) + 1e-9
+
+
+@given(crawls(), st.frozensets(st.integers(0, 9)))
+def test_pages_that_wait_for_another_turn_count_as_unread(
+    crawl: tuple[Web, set[int], dict[int, int], frozenset[int]], some: frozenset[int]
+) -> None:
+    web, read, _, refused = crawl
+    again = some & set(range(len(web))) - read - refused
+    assert proven(*crawl, again) <= truth(*crawl) + 1e-9
+
+
+def test_two_pages_that_link_to_each_other_by_hand() -> None:
+    """As in the docstring of the module; A, B and C are 0, 1 and 2."""
+    web = [Spending((1, 2)), Spending((0,)), Spending(())]
+    assert proven(web, {0, 1}, {0: 1}) == pytest.approx(44 / 92, abs=1e-3)
+
+
+def test_it_is_exact_if_the_pages_not_read_link_only_to_each_other() -> None:
+    """The worst that can be behind them, so that no larger share could be proven."""
+    web = [Spending((1, 2)), Spending((0,)), Spending((3,)), Spending((2,))]
+    exact = truth(web, {0, 1}, {0: 1}, frozenset())
+    assert proven(web, {0, 1}, {0: 1}) == pytest.approx(exact, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("read", "seeds", "share"),
+    [
+        pytest.param(set(), {0: 1}, 0.0, id="nothing was read"),
+        pytest.param({0, 1, 2}, {0: 1}, 1.0, id="everything was read"),
+        pytest.param({1}, {0: 1}, 0.0, id="the seed was not read"),
+        pytest.param({0}, {0: 1}, EDGE, id="of what was read all links lead on"),
+    ],
+)
+def test_its_limits(read: set[int], seeds: dict[int, int], share: float) -> None:
+    assert proven(LINKED_ALIKE, read, seeds) == pytest.approx(share, abs=1e-3)
+
+
+def test_refused_pages_do_not_count() -> None:
+    web = [Spending((1, 2)), Spending(()), Spending((0,))]
+    refused = frozenset({2})
+    assert proven(web, {0}, {0: 1}, refused) == pytest.approx(1 / (1 + 0.375 / EDGE), abs=1e-3)
+
+
+@given(crawls())
+def test_more_rounds_prove_more_and_none_proves_too_much(
+    crawl: tuple[Web, set[int], dict[int, int], frozenset[int]],
+) -> None:
+    web, read, seeds, refused = crawl
+    is_read, is_open = among(len(web), read), ~among(len(web), read | refused)
+    shares = []
+    for rounds in range(4):
+        mass, left = mass_of(web, read, seeds), count(rounds, -1)
+        mass.move(is_open, lambda left=left: next(left) > 0)  # type: ignore[misc]
+        shares.append(mass.share(is_read, is_open))
+    assert shares == sorted(shares)
+    assert shares[-1] <= truth(*crawl) + 1e-9
+
+
+@given(crawls(), st.sampled_from([0.01, 0.15, 0.5]))
+def test_no_atom_is_handed_on_twice(
+    crawl: tuple[Web, set[int], dict[int, int], frozenset[int]], edge: float
+) -> None:
+    """What has returned and what lies on pages is never more than left the seeds."""
+    web, read, seeds, refused = crawl
+    mass, is_open = mass_of(web, read, seeds, edge), ~among(len(web), read | refused)
+    mass.move(is_open, always)
+    atoms = [Fraction(amount) for amount in mass.waiting.tolist()]
+    assert all(amount.denominator == 1 for amount in atoms)
+    assert 0 <= sum(atoms) + mass.returned <= mass.atoms < 2**52
+
+
+def test_large_graphs_need_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = proven(LINKED_ALIKE, {0, 1}, {0: 1})
+    monkeypatch.setattr(rank_mass, "FEW_LINKS", 0)
+    assert proven(LINKED_ALIKE, {0, 1}, {0: 1}) == few

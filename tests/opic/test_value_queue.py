@@ -1,0 +1,131 @@
+"""The order by value takes the best page by its keys, and is that of siblings without trust."""
+
+from array import array
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicrawl.model import FULL_VALUE
+from minicrawl.opic import sibling_queue, value_queue
+from minicrawl.opic.expected_value import ValueEstimate
+from minicrawl.opic.ledger import Plan, visit
+from minicrawl.opic.siblings import page_key
+from minicrawl.opic.value_queue import ByValue
+from tests.opic.sibling_worlds import SiblingWorld
+from tests.opic.test_sibling_queue import HOSTS, SITES, disturb, live
+
+
+class ValuedWorld(SiblingWorld):
+    """Pages of host 1 are of value; `noise` says how often it is the other way round."""
+
+    def __init__(self, weight: float, noise: float = 0.1) -> None:
+        super().__init__(SITES)
+        self.estimate = ValueEstimate(self.siblings, array("I", bytes(4 << 16)))
+        self.queue = ByValue(self.siblings, self.estimate, weight)
+        self._rng, self._noise, self._weight = Random(7), noise, weight
+        self.is_read = set[int]()
+
+    def _post(self, plan: Plan, new: range, *, leads: bool = False) -> None:
+        if leads and plan.page not in self.is_read:
+            self.is_read.add(plan.page)
+            value = (self.host_of[plan.page] == 1) != (self._rng.random() < self._noise)
+            self.estimate.learn(round(value * FULL_VALUE), (plan,))
+        super()._post(plan, new, leads=leads)
+
+    def levels(self, pages: Sequence[int]) -> list[int]:
+        return list(map(int, self.estimate.levels(np.array(pages, dtype=np.uint32), self._weight)))
+
+
+@pytest.mark.parametrize("few_members", [0, 16])
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 1 << 30))
+def test_the_page_that_is_taken_has_the_largest_key(few_members: int, seed: int) -> None:
+    rng = Random(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sibling_queue, "_FEW_MEMBERS", few_members)
+        patch.setattr(sibling_queue, "_RANKED", 2)
+        patch.setattr(sibling_queue, "_LARGE", 64 if few_members else 2)
+        patch.setattr(sibling_queue, "PART_AT_FIRST", 1000)
+        patch.setattr(value_queue, "_PARTS", 1 << 20)  # all levels at each look
+        world = ValuedWorld(2.0)
+        world.begin(range(HOSTS), 20)
+        for _ in range(60):
+            world.queue.look()
+            free = world.candidates()
+            keys = {page: page_key(world.siblings, page) for page in free}
+            page = world.take()
+            if page is None:
+                assert not free
+            else:
+                assert keys[page] == max(keys.values())
+                assert world.siblings.levels is not None
+                assert [world.siblings.levels[page]] == world.levels([page])
+            for one in sorted(world.leased):
+                if rng.random() < 0.7:
+                    live(world, rng, one)
+            disturb(world, rng)
+            for host in sorted(world.paused):
+                if rng.random() < 0.8:
+                    world.resume(host)
+        assert world.ledger.missing() == 0
+
+
+def taken(world: SiblingWorld, seed: int) -> list[int]:
+    rng, found = Random(seed), list[int]()
+    world.begin(range(HOSTS), 20)
+    for _ in range(80):
+        page = world.take()
+        if page is None:
+            break
+        found.append(page)
+        known = len(world.ledger)
+        new = [rng.randrange(HOSTS) for _ in range(rng.randrange(8))]
+        world.visit(page, rng.sample(range(known), min(known, 5)), new)
+        world.resume(world.host_of[page])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_weight_the_order_is_that_of_siblings_to_the_page(seed: int) -> None:
+    assert taken(ValuedWorld(0.0), seed) == taken(SiblingWorld(SITES), seed)
+
+
+def test_pages_of_value_come_first_once_it_is_known_where_they_are() -> None:
+    by_value, by_siblings = ValuedWorld(2.0, noise=0.0), SiblingWorld(SITES)
+    found = [
+        sum(world.host_of[page] == 1 for page in taken(world, 1)[40:])
+        for world in (by_value, by_siblings)
+    ]
+    assert found[0] > 2 * found[1]
+
+
+def test_a_page_that_sank_since_its_level_was_computed_is_not_taken_at_once() -> None:
+    world = ValuedWorld(2.0, noise=0.0)
+    world.begin([0] * 8 + [1] * 8)
+    # The siblings of these keep their levels until the next look.
+    for page in [1, 9, 2, 10, 3, 11, 4, 12] * 4:
+        world.estimate.learn(FULL_VALUE * (world.host_of[page] == 1), (plan_of(world, page),))
+    assert world.siblings.levels is not None
+    before = bytes(world.siblings.levels)
+    best = world.take()
+    assert best is not None
+    assert world.host_of[best] == 1
+    assert bytes(world.siblings.levels) != before
+
+
+def plan_of(world: ValuedWorld, page: int) -> Plan:
+    return visit(world.ledger, page, [])
+
+
+def test_a_queue_that_is_loaded_has_levels_for_all_pages() -> None:
+    world = ValuedWorld(2.0, noise=0.0)
+    taken(world, 2)
+    again = ByValue(world.siblings, world.estimate, 2.0)
+    again.load()
+    levels = world.siblings.levels
+    assert levels is not None
+    assert list(levels) == world.levels(range(len(world.ledger)))

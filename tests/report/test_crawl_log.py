@@ -1,0 +1,99 @@
+"""The crawl log has a line per request, in the columns of Heritrix."""
+
+import re
+from base64 import b32encode
+from collections import Counter
+from hashlib import sha1
+from pathlib import Path
+
+import httpx
+import pytest
+
+from minicrawl import Crawl, Settings
+from minicrawl.cli import main
+
+HOST = "http://a.example"
+_LINE = re.compile(
+    r"(?P<at>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (?P<status>[ -]*\d+) (?P<size> *(?:\d+|-)) "
+    r"(?P<url>\S+) (?P<path>\S+) (?P<referrer>\S+) (?P<kind>\S+) #\d+ (?P<start>\d{17})\+\d+ "
+    r"(?P<digest>\S+) - (?P<notes>\S+)"
+)
+BODIES = {
+    "/": "<a href=/b>b</a><a href=/no>x</a><a href=/moved>x</a><a href=/gone>x</a><img src=/i.png>",
+    "/b": "<a href=/deep>deep</a><a href=/down>down</a>",
+    "/deep": "end",
+}
+
+
+class Web:
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        self.asked[str(request.url)] += 1
+        if path == "/robots.txt":
+            return httpx.Response(200, text="User-agent: *\nDisallow: /no")
+        if path == "/moved":
+            return httpx.Response(302, headers={"location": "/deep"})
+        if path == "/down":
+            raise httpx.ConnectError("refused")
+        if path == "/i.png":
+            return httpx.Response(200, content=b"png", headers={"content-type": "image/ png"})
+        if path == "/gone":
+            return httpx.Response(404, html="gone")
+        return httpx.Response(200, html=BODIES[path])
+
+
+@pytest.fixture(scope="module", params=["pages", "none"])
+def lines(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Web, list[dict[str, str]], bool]:
+    folder, web, keeps = tmp_path_factory.mktemp("log"), Web(), request.param == "pages"
+    store, log = folder / "crawl.db", folder / "crawl.log"
+    settings = Settings.of(
+        store=store, delay=0, address_delay=0, keep=request.param, requisites=keeps, max_tries=1
+    )
+    Crawl([HOST], settings, transport=httpx.MockTransport(web)).run()
+    assert main(["export", str(log), "--store", str(store)]) == 0
+    found = [_LINE.fullmatch(line) for line in log.read_text().splitlines()]
+    assert all(found)
+    return web, [line.groupdict() for line in found if line], keeps
+
+
+def test_each_request_is_a_line_in_order(lines: tuple[Web, list[dict[str, str]], bool]) -> None:
+    web, rows, keeps = lines
+    logged = Counter(row["url"] for row in rows)
+    if not keeps:
+        del web.asked[f"{HOST}/robots.txt"]
+    assert logged == web.asked
+    times = [row["at"] for row in rows]
+    assert times == sorted(times)
+
+
+def test_a_line_says_what_came_and_from_where(
+    lines: tuple[Web, list[dict[str, str]], bool],
+) -> None:
+    _, rows, keeps = lines
+    found = {row["url"].removeprefix(HOST): row for row in rows}
+    statuses = {path: int(row["status"]) for path, row in found.items()}
+    wanted = {"/": 200, "/gone": 404, "/moved": 302, "/down": -2}
+    assert wanted.items() <= statuses.items()
+    ways = {path: (row["path"], row["referrer"].removeprefix(HOST)) for path, row in found.items()}
+    assert ways["/"] == ("-", "-")
+    assert ways["/b"] == ("L", "/")
+    assert ways["/down"] == ("LL", "/b")
+    assert "connect" in found["/down"]["notes"]
+    if keeps:
+        assert ways["/robots.txt"][0] == "P"
+        assert ways["/i.png"][0] == "E"
+        digest = b32encode(sha1(BODIES["/b"].encode()).digest()).decode()
+        assert found["/b"]["digest"] == f"sha1:{digest}"
+        assert found["/b"]["kind"] == "text/html"
+        assert int(found["/b"]["size"]) == len(BODIES["/b"])
+
+
+def test_a_choice_of_pages_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "crawl.log"
+    assert main(["export", str(log), "--n", "3", "--store", str(tmp_path / "no.db")]) == 2
+    assert "--n" in capsys.readouterr().err

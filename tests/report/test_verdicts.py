@@ -1,0 +1,186 @@
+"""Each link target is alive, dead, blocked, forbidden or unchecked, and never two of these."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from minicrawl import Crawl, Settings
+from minicrawl.cli import main
+from minicrawl.model import State
+from minicrawl.report.archived_pages import kept_pages, last_version
+from minicrawl.report.page_links import broken_links, linked_verdicts
+from minicrawl.report.snapshot import snapshot
+from minicrawl.report.verdicts import LinkVerdict, verdict_of
+from minicrawl.web.challenges import BLOCKS, COOKIE_WALL
+
+HOST, OTHER = "https://a.example", "https://b.example"
+WALLS = {
+    "/cookies": "/cookies",
+    "/consent": "https://consent.c.example/ask?to=x",
+    "/journal": "/action/cookieAbsent",
+}
+LINKS = (
+    *("/there", "/gone", "/wall", f"{OTHER}/there", f"{OTHER}/gone", f"{OTHER}/wall"),
+    *(f"{OTHER}/private", f"{OTHER}/login", f"{OTHER}/slow-down", f"{HOST}/paper.pdf"),
+    *("/cookies", f"{OTHER}/cookies", f"{OTHER}/consent", "/consent", "/journal"),
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "detail", "expected"),
+    [
+        (State.FETCHED, 200, "", LinkVerdict.ALIVE),
+        (State.MOVED, 301, "", LinkVerdict.ALIVE),
+        (State.TYPE, 200, "image/png", LinkVerdict.ALIVE),
+        (State.TYPE, None, "", LinkVerdict.UNCHECKED),
+        (State.NOT_FOUND, 404, "", LinkVerdict.DEAD),
+        (State.DNS, None, "", LinkVerdict.DEAD),
+        (State.ADDRESS, None, "", LinkVerdict.DEAD),
+        (State.CLIENT_ERROR, 403, "", LinkVerdict.DEAD),
+        (State.CLIENT_ERROR, 403, f"{BLOCKS}DataDome", LinkVerdict.BLOCKED),
+        (State.SERVER_ERROR, 503, f"{BLOCKS}Cloudflare; tried 3 times", LinkVerdict.BLOCKED),
+        (State.SERVER_ERROR, 503, "", LinkVerdict.DEAD),
+        (State.THROTTLED, 429, "", LinkVerdict.BLOCKED),
+        (State.CLIENT_ERROR, 401, "", LinkVerdict.UNCHECKED),
+        (State.ROBOTS, None, "", LinkVerdict.FORBIDDEN),
+        (State.SCOPE, None, "", LinkVerdict.UNCHECKED),
+        (State.UNREAD, None, "", LinkVerdict.UNCHECKED),
+        (State.BAD_REDIRECT, 302, "that is the page itself", LinkVerdict.DEAD),
+        (
+            State.BAD_REDIRECT,
+            302,
+            f"/; itself; {COOKIE_WALL}",
+            LinkVerdict.BLOCKED,
+        ),
+        (State.LOST, None, "", LinkVerdict.UNCHECKED),
+    ],
+)
+def test_verdicts(state: State, status: int | None, detail: str, expected: LinkVerdict) -> None:
+    assert verdict_of(state, status, detail) is expected
+
+
+NONE = dict.fromkeys(("alive", "dead", "blocked", "forbidden", "unchecked"), 0)
+
+
+def web(request: httpx.Request) -> httpx.Response:
+    path = request.url.path
+    if path == "/robots.txt":
+        return httpx.Response(200, text="User-agent: *\nDisallow: /private")
+    if path == "/":
+        return httpx.Response(200, html="".join(f'<a href="{link}">x</a>' for link in LINKS))
+    if path == "/wall":
+        title = "Making sure you're not a bot!"
+        status = 200 if request.url.host == "a.example" else 403
+        return httpx.Response(status, html=f"<title>{title}</title>")
+    if path in WALLS:
+        return httpx.Response(302, headers={"location": WALLS[path], "set-cookie": "a=b"})
+    statuses = {"/gone": 404, "/login": 401, "/slow-down": 429}
+    return httpx.Response(statuses.get(path, 200), html="a page")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("verdicts") / "crawl.db"
+    settings = Settings.of(
+        delay=0,
+        address_delay=0,
+        converge=False,
+        scope="host",
+        check="external",
+        max_tries=1,
+        store=path,
+    )
+    Crawl([HOST], settings, transport=httpx.MockTransport(web)).run()
+    return path
+
+
+def test_links_to_what_is_blocked_are_told_from_broken_ones(store: Path) -> None:
+    with snapshot(store) as seen:
+        found = {link.target: link.verdict for link in broken_links(seen)}
+        counts = linked_verdicts(seen)
+    assert found == {
+        f"{HOST}/gone": "dead",
+        f"{OTHER}/gone": "dead",
+        f"{HOST}/wall": "blocked",
+        f"{OTHER}/wall": "blocked",
+        f"{OTHER}/slow-down": "blocked",
+        **dict.fromkeys((f"{HOST}/cookies", f"{OTHER}/cookies"), "blocked"),
+        **dict.fromkeys((f"{HOST}/consent", f"{OTHER}/consent"), "blocked"),
+        f"{HOST}/journal": "blocked",
+    }
+    assert counts == {"alive": 3, "dead": 2, "blocked": 8, "forbidden": 1, "unchecked": 1}
+
+
+def test_the_status_and_the_report_count_all_five(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts = {"alive": 3, "dead": 2, "blocked": 8, "forbidden": 1, "unchecked": 1}
+    assert main(["status", "--json", "--store", str(store)]) == 0
+    assert json.loads(capsys.readouterr().out)["linked"] == counts
+    assert main(["report", str(tmp_path / "site.html"), "--store", str(store)]) == 0
+    page = (tmp_path / "site.html").read_text(encoding="utf-8")
+    assert all(f"{number:,} {name}" in page for name, number in counts.items())
+
+
+@pytest.mark.parametrize(
+    ("verdict", "targets"),
+    [("forbidden", {f"{OTHER}/private"}), ("unchecked", {f"{OTHER}/login"})],
+)
+def test_a_verdict_that_is_asked_for_is_listed_and_counts(
+    store: Path, verdict: str, targets: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["broken", "--verdict", verdict, "--exit-code", "--json", "--store", str(store)]
+    assert main(arguments) == 1
+    assert {row["target"] for row in json.loads(capsys.readouterr().out)} == targets
+
+
+def test_a_challenge_is_not_kept_as_the_page(store: Path) -> None:
+    with snapshot(store) as seen, kept_pages(seen) as archive:
+        assert last_version(archive, f"{HOST}/there") is not None
+        assert last_version(archive, f"{HOST}/wall") is None
+
+
+def test_challenges_are_neither_indexed_nor_near_duplicates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One article, and three walls with status 200."""
+    walls = [f"/wall{number}" for number in range(3)]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        title = "Making sure you're not a bot!" if request.url.path in walls else "An article"
+        links = "".join(f'<a href="{wall}">w</a>' for wall in walls)
+        return httpx.Response(200, html=f"<title>{title}</title><p>{'a text ' * 40}{links}")
+
+    store = tmp_path / "walls.db"
+    settings = Settings.of(delay=0, address_delay=0, converge=False, store=store)
+    Crawl([HOST], settings, transport=httpx.MockTransport(answer)).run()
+    assert main(["index", "--store", str(store)]) == 0
+    with snapshot(store) as seen, kept_pages(seen) as archive:
+        assert not len(seen.near_duplicates.pages)
+        assert all(last_version(archive, f"{HOST}{wall}") is None for wall in walls)
+        assert linked_verdicts(seen) == NONE | {"blocked": 3}
+    capsys.readouterr()
+    assert main(["search", "text", "--json", "--store", str(store)]) == 0
+    assert "wall" not in capsys.readouterr().out
+
+
+def test_exit_codes_count_what_is_dead(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["broken", "--exit-code", "--store", str(store)]) == 1
+    capsys.readouterr()
+
+    def blocked(request: httpx.Request) -> httpx.Response:
+        dead_or_not = {"/gone", "/cookies", "/consent", "/journal"}
+        is_there = request.url.path in dead_or_not
+        return httpx.Response(200, html="x") if is_there else web(request)
+
+    settings = Settings.of(
+        delay=0, address_delay=0, scope="host", converge=False, store=tmp_path / "blocked.db"
+    )
+    Crawl([HOST], settings, transport=httpx.MockTransport(blocked)).run()
+    arguments = ["--exit-code", "--json", "--store", str(tmp_path / "blocked.db")]
+    assert main(["broken", *arguments]) == 0
+    assert [row["target"] for row in json.loads(capsys.readouterr().out)] == [f"{HOST}/wall"]

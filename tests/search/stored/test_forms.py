@@ -1,0 +1,118 @@
+"""Other forms of words, synonyms and pins: what is found beside the exact words, and after them."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tantivy")
+
+from minicrawl.errors import UsageError
+from minicrawl.search.index import FOLDER, SearchIndex
+from minicrawl.search.notes import Entry
+from minicrawl.search.query import parse
+from minicrawl.search.searching import Finder, SearchRequest
+from minicrawl.search.vocabulary import language_of
+
+TEXTS = {
+    "exact": ("en", "We tell how a partitioned table is read. " + "Much else is told. " * 20),
+    "other": ("en", "Table partitioning. The partitions of tables."),
+    "german": ("de", "Die Häuser am Hafen"),
+    "french": ("fr", "partitioning"),
+    "screen": ("", "A television set"),
+    "builds": ("en", "continuous integration of changes"),
+    "joined": ("en", "A HashMap"),
+    "apart": ("en", "integration was continuous"),
+}
+CURATED = """
+synonyms = [["TV", "television"], ["ci", "continuous integration"]]
+[pins]
+"lost Harbour" = ["http://a.example/screen", "http://a.example/gone"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "crawl.db-search"
+    index = SearchIndex(folder / FOLDER)
+    index.write()
+    for page, (name, (language, body)) in enumerate(TEXTS.items()):
+        url = f"http://a.example/{name}"
+        index.replace(Entry(page, url, body=body, language=language, at=1e9))
+    index.commit()
+    index.close()
+    return folder
+
+
+def found(folder: Path, text: str) -> list[str]:
+    results = Finder(folder).find(parse(text), SearchRequest())
+    return [one.entry.url.rpartition("/")[2] for one in results]
+
+
+def test_an_exact_form_comes_first_and_another_one_is_found(folder: Path) -> None:
+    assert found(folder, "partitioned") == ["exact", "other"]
+    assert found(folder, "partitioned table")[:2] == ["exact", "other"]
+    assert found(folder, '"partitioned table"') == ["exact"]
+
+
+def test_words_are_stemmed_by_the_language_of_their_page(folder: Path) -> None:
+    assert found(folder, "haus") == ["german"]
+    assert "french" not in found(folder, "partitions")
+
+
+def test_a_shown_passage_marks_the_other_form(folder: Path) -> None:
+    (one,) = Finder(folder).find(parse("Haus"), SearchRequest())
+    ((begin, end),) = one.snippet.marks
+    assert one.snippet.text[begin:end] == "Häuser"
+
+
+def test_a_synonym_is_as_good_as_another_form(folder: Path) -> None:
+    assert found(folder, "tv") == []
+    folder.with_name(f"{folder.name}.toml").write_text(CURATED)
+    assert found(folder, "tv") == ["screen"]
+    assert found(folder, "ci") == ["builds"]
+    assert found(folder, "tv set") == ["screen"]
+
+
+def test_two_words_are_found_where_they_are_written_as_one(folder: Path) -> None:
+    assert found(folder, "hash map") == ["joined"]
+
+
+def test_a_pinned_page_comes_first_for_its_query_alone(folder: Path) -> None:
+    finder = Finder(folder)
+    folder.with_name(f"{folder.name}.toml").write_text(CURATED)
+    assert finder.is_old(folder)
+    first, *_ = Finder(folder).find(parse("LOST harbour"), SearchRequest())
+    assert (first.entry.url, first.is_pinned) == ("http://a.example/screen", True)
+    assert found(folder, "lost harbour lang:de") == []
+    assert Finder(folder).find(parse("lost harbour"), SearchRequest(offset=1)) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("synonyms = 3", "synonyms"),
+        ('synonyms = ["tv"]', "synonyms"),
+        ('[pins]\na = "http://a.example/"', "pins"),
+        ("others = []", "others"),
+        ("= 3", "line 1"),
+    ],
+)
+def test_a_file_with_a_mistake_is_refused(folder: Path, content: str, named: str) -> None:
+    folder.with_name(f"{folder.name}.toml").write_text(content)
+    with pytest.raises(UsageError, match=named):
+        Finder(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("the sea is near to the town and it is as calm as a lake in the summer of the year", "en"),
+        ("das meer ist nahe an der stadt und es ist so ruhig wie ein see in dem sommer", "de"),
+        ("la mer est pres de la ville et elle est calme comme un lac dans les etes de la", "fr"),
+        ("море рядом с городом и оно тихое как озеро в это лето но не для нас и не для вас", "ru"),  # noqa: RUF001
+        ("int main char argv return void static const struct long double sizeof " * 3, ""),
+        ("the sea is near", ""),
+    ],
+)
+def test_the_language_of_prose_is_told_by_its_stop_words(text: str, language: str) -> None:
+    assert language_of(text) == language

@@ -1,0 +1,224 @@
+"""`search --serve --host --base-url`: a search page for everybody, by requests and in a browser."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import httpx
+import pytest
+
+pytest.importorskip("tantivy")
+pytest.importorskip("selectolax")
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from minicrawl.cli import main
+from minicrawl.search.indexing import bring_up_to_date
+from minicrawl.search.publishing import BURST, RATE_S, PublicSearch, RateLimit, client_of
+from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
+from tests.processes import killed_on_failure
+from tests.search.stored.stores import read_into
+
+BASE = "http://search.example/find/"
+EVIL = "<script>alert(1)</script>"
+PAGES = {
+    "http://a.example/evil": f"<html lang=en><title>{EVIL} harbour</title>".replace("<s", "&lt;s")
+    + "<p>&lt;b&gt; a harbour \u202e with crabs and management of quays",
+    **{
+        f"http://b.example/{n}": f"<html lang=de><title>Quay {n}</title><p>harbour {n * 'x'}"
+        for n in range(14)
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("public") / "crawl.db"
+    read_into(path, {url: page.encode() for url, page in PAGES.items()})
+    bring_up_to_date(path)
+    return path
+
+
+def asked(store: Path, *urls: str, base: str = BASE, **headers: str) -> list[httpx.Response]:
+    """The answers of one server."""
+
+    async def ask() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(PublicSearch(store, base).app(RateLimit(lambda: 0.0)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            return [await client.get(url, headers=headers) for url in urls]
+
+    return asyncio.run(ask())
+
+
+def found(store: Path, query: str, **more: str) -> Any:
+    address = httpx.URL("/search.json", params={"q": query} | more)
+    return asked(store, str(address))[0].json()
+
+
+def test_json_has_totals_pages_and_facets(store: Path) -> None:
+    answer = found(store, "harbour", page="2", n="4")
+    assert (answer["total"], answer["page"], answer["pages"], answer["per_page"]) == (15, 2, 4, 4)
+    assert [one["rank"] for one in answer["results"]] == [5, 6, 7, 8]
+    assert answer["facets"]["host"] == [
+        {"value": "b.example", "pages": 14},
+        {"value": "a.example", "pages": 1},
+    ]
+    assert answer["facets"]["language"][0] == {"value": "de", "pages": 14}
+    assert answer["facets"]["type"] == [{"value": "html", "pages": 15}]
+    (year,) = answer["facets"]["year"]
+    assert found(store, f"harbour year:{year['value']} lang:en type:html")["total"] == 1
+    assert found(store, "harbour -type:html")["total"] == 0
+
+
+def test_a_misspelt_query_is_answered_and_said(store: Path) -> None:
+    answer = found(store, "managment")
+    assert answer["answered_instead"] == "management"
+    assert answer["results"][0]["url"] == "http://a.example/evil"
+    (page,) = asked(store, "/?q=managment")
+    assert "<b>management</b>" in page.text
+
+
+@pytest.mark.parametrize("query", ["", "?!", "\0", "-x", "after:never", "year:1", "a" * 20_000])
+def test_no_query_is_more_than_a_refusal(store: Path, query: str) -> None:
+    answer = found(store, query)
+    assert ("error" in answer) != ("results" in answer)
+    assert str(store) not in str(answer)
+
+
+@pytest.mark.parametrize(("page", "n"), [("-3", "x"), ("9" * 99, "9" * 99), ("²", "0")])
+def test_numbers_that_are_none_do_no_harm(store: Path, page: str, n: str) -> None:
+    assert 1 <= found(store, "harbour", page=page, n=n)["per_page"] <= 50
+
+
+def test_text_of_pages_is_no_markup(store: Path) -> None:
+    (page,) = asked(store, f"/?q=harbour {EVIL} lang:en")
+    assert "<script" not in page.text
+    assert "\u202e" not in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert page.text.count("<mark>") > 0
+
+
+def test_below_the_path_of_the_proxy_or_not_the_page_is_the_same(store: Path) -> None:
+    whole, short, moved = asked(store, "/find/?q=quay", "/?q=quay", "/find")
+    assert whole.text == short.text
+    assert (moved.status_code, moved.headers["location"]) == (308, "/find/")
+
+
+def test_a_browser_learns_how_to_search_and_suggest(store: Path) -> None:
+    description, suggestions, none = asked(
+        store, "/opensearch.xml", "/suggest?q=a quay har", "/suggest?q=a "
+    )
+    space = {"": "http://a9.com/-/spec/opensearch/1.1/"}
+    urls = ElementTree.fromstring(description.text).findall("Url", space)
+    assert {one.attrib["type"] for one in urls} >= {"text/html", "application/x-suggestions+json"}
+    assert all(one.attrib["template"].startswith(BASE) for one in urls)
+    assert suggestions.json() == ["a quay har", ["a quay harbour"]]
+    assert none.json() == ["a ", []]
+
+
+def test_only_reading_is_allowed(store: Path) -> None:
+    async def post() -> int:
+        transport = httpx.ASGITransport(PublicSearch(store).app(RateLimit()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            return (await client.post("/search.json")).status_code
+
+    assert asyncio.run(post()) == 405
+
+
+def test_a_client_that_asks_too_often_is_refused_and_no_other_one(store: Path) -> None:
+    urls = [f"/suggest?q={n}" for n in range(BURST + 1)]
+    *answers, last = asked(store, *urls)
+    assert {one.status_code for one in answers} == {200}
+    assert (last.status_code, last.headers["retry-after"]) == (429, "1")
+    now = [0.0]
+    limit = RateLimit(lambda: now[0])
+    assert [limit.wait_s("a") > 0 for _ in range(BURST + 1)][-2:] == [False, True]
+    assert limit.wait_s("b") == 0
+    now[0] += 1 / RATE_S
+    assert limit.wait_s("a") == 0
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "has_proxy", "client"),
+    [
+        ("192.0.2.1", "", False, "192.0.2.1"),
+        ("127.0.0.1", "6.6.6.6, 8.8.8.8", True, "8.8.8.8"),
+        ("127.0.0.1", "8.8.8.8", False, "127.0.0.1"),
+        ("8.8.8.8", "9.9.9.9", True, "8.8.8.8"),
+        ("10.0.0.1", "nonsense", True, "10.0.0.1"),
+        ("2001:db8:1:2::3", "", False, "2001:db8:1:2::/64"),
+        ("", "", False, ""),
+    ],
+)
+def test_only_a_proxy_nearby_is_believed(
+    peer: str, forwarded: str, has_proxy: bool, client: str
+) -> None:
+    assert client_of(peer, forwarded, has_proxy=has_proxy) == client
+
+
+def test_the_index_may_be_rebuilt_and_the_synonyms_be_wrong(store: Path) -> None:
+    said = list[str]()
+    search = PublicSearch(store, say=said.append)
+    file = store.with_name(f"{store.name}-search.toml")
+
+    async def ask() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(search.app(RateLimit()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            answers = [await client.get("/search.json?q=quay")]
+            file.write_text("pins = 3")
+            answers += [await client.get("/search.json?q=quay") for _ in range(2)]
+            file.unlink()
+            bring_up_to_date(store, fresh=True)
+            return [*answers, await client.get("/search.json?q=quay")]
+
+    assert [one.json()["total"] for one in asyncio.run(ask())] == [15] * 4
+    assert len(said) == 1
+    assert str(file) in said[0]
+
+
+@pytest.mark.parametrize("options", [["--host", "127.0.0.1"], ["--base-url", BASE]])
+def test_options_of_the_page_need_it(store: Path, options: list[str]) -> None:
+    assert main(["search", "words", *options, "--store", str(store)]) == 2
+    assert main(["search", "--serve", "--base-url", "nonsense", "--store", str(store)]) == 2
+
+
+# ---------------------------------------------------------------- in a browser
+
+
+@pytest.fixture(scope="module")
+def address(store: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "minicrawl", "search", "--serve", "--host", "127.0.0.1"]
+    with killed_on_failure(
+        subprocess.Popen(
+            [*command, "--port", "0", "--store", str(store)], stdout=subprocess.PIPE, text=True
+        )
+    ) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.terminate()
+
+
+@needs_chromium
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_everybody_can_use_the_page(address: str, colours: Any) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        page = opened.new_page(viewport={"width": 360, "height": 740}, color_scheme=colours)
+        page.set_default_timeout(PATIENCE_MS)
+        page.goto(address)
+        page.get_by_label("Words to find").fill("harbor")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#results > li")
+        for place in ("", "/?q=harbour&page=2", "/?q=after:never"):
+            page.goto(f"{address.rstrip('/')}{place}" if place else page.url)
+            wrong = axe.run(page).response["violations"]
+            assert wrong == [], [one["id"] for one in wrong]
+            width = page.evaluate("document.documentElement.scrollWidth")
+            assert width <= 360

@@ -1,0 +1,104 @@
+"""`search --static`: a search page as files, asked in a browser."""
+
+import json
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tantivy")
+
+from minicrawl.errors import UsageError
+from minicrawl.search.index import FOLDER, SearchIndex
+from minicrawl.search.notes import Entry
+from minicrawl.search.static_site import write_static
+from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
+
+COUNT = 1_200
+TITLES = {7: "The harbour", 8: "<img src=x onerror=alert(1)>", 9: "中文搜索引擎"}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("static")
+    index = SearchIndex(folder / "crawl.db-search" / FOLDER)
+    index.write()
+    for page in range(COUNT):
+        title = TITLES.get(page, f"Page {page}")
+        body = f"A common text, number x{page}, of a harbour" + " and a Café" * (page == 300)
+        index.replace(Entry(page, f"http://a.example/{page}", title, title, body=body, at=1e9))
+    index.commit()
+    index.close()
+    done = write_static(folder / "crawl.db-search", folder / "site")
+    assert done.pages == COUNT
+    return folder / "site"
+
+
+def test_the_same_index_makes_the_same_bytes(site: Path) -> None:
+    before = {file: file.read_bytes() for file in site.rglob("*") if file.is_file()}
+    write_static(site.parent / "crawl.db-search", site)
+    assert before == {file: file.read_bytes() for file in site.rglob("*") if file.is_file()}
+
+
+def test_a_folder_with_other_files_is_left_alone(site: Path, tmp_path: Path) -> None:
+    (tmp_path / "about.json").write_text("mine")
+    with pytest.raises(UsageError, match="other files"):
+        write_static(site.parent / "crawl.db-search", tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["about.json"]
+
+
+def test_each_word_is_in_the_file_that_its_letters_name(site: Path) -> None:
+    firsts = json.loads((site / "about.json").read_text())["first_words"]
+    assert firsts == sorted(firsts)
+    for nth, first in enumerate(firsts):
+        words = list(json.loads((site / "words" / f"{nth}.json").read_text()))
+        assert words[0] == first
+        assert words == sorted(words)
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@needs_chromium
+@pytest.mark.timeout(300)
+def test_pages_are_found_in_a_browser(address: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        page = opened.new_page(viewport={"width": 360, "height": 740})
+        page.set_default_timeout(PATIENCE_MS)
+        wrong = list[str]()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: wrong.append(dialog.message))
+        for query, first, many in [
+            ("common harbour", "The harbour", True),
+            ("CAFE", "Page 300", False),
+            ("number x12", "Page 12", True),  # and those with x120 to x129
+            ("搜索", "中文搜索引擎", False),
+            ("onerror", "<img src=x onerror=alert(1)>", False),
+        ]:
+            page.goto(f"{address}?q={query}")
+            page.wait_for_selector("#results > li")
+            assert page.locator("#results h2").first.inner_text() == first
+            assert page.get_by_role("button", name="More results").is_visible() == many
+        page.get_by_label("Words to find").fill("nothing-like-that")
+        playwright.expect(page.get_by_role("status")).to_have_text("No page has these words.")
+        page.goto(f"{address}?q=harbour")
+        page.wait_for_selector("mark")
+        assert [one["id"] for one in axe.run(page).response["violations"]] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.get_by_role("button", name="More results").click()
+        page.wait_for_selector("#results > li:nth-child(20)")
+        assert wrong == []

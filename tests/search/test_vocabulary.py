@@ -1,0 +1,86 @@
+"""Words of an index: what is meant by a misspelt one."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from minicrawl.search.query import respelt
+from minicrawl.search.vocabulary import more_usual, nearest
+
+
+class Counts:
+    """Words with how many pages have each."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self._counts = counts
+
+    def pages_with(self, word: str) -> int:
+        return self._counts.get(word, 0)
+
+    def words_from(self, beginning: str, most: int) -> list[tuple[str, int]]:
+        found = [one for one in self._counts.items() if one[0].startswith(beginning)]
+        return sorted(found, key=lambda one: -one[1])[:most]
+
+
+KNOWN = Counts(
+    {"models": 40, "modes": 60, "management": 9, "command": 500, "comand": 2, "процесс": 3}
+    | {"processing": 70, "procession": 1, "cat": 9, "subprocess": 5}
+)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("mdoels", "models"),
+        ("managment", "management"),
+        ("subprosess", "subprocess"),
+        ("commmand", "command"),
+        ("omdels", "models"),
+        ("proccesing", "processing"),
+        ("процес", "процесс"),
+        ("xyzzyxyz", None),
+        ("cta", None),
+        ("mod3ls", None),
+        ("proxxssing", "processing"),
+        ("procxxxxng", None),
+    ],
+)
+def test_a_word_that_no_page_has_means_the_nearest_one(typed: str, meant: str | None) -> None:
+    assert nearest(typed, KNOWN) == meant
+
+
+def test_a_rare_word_is_only_suggested_to_be_a_far_more_frequent_one() -> None:
+    assert more_usual("comand", KNOWN) == "command"
+    assert more_usual("models", KNOWN) is None
+
+
+def test_words_in_quotes_and_names_of_sites_keep_their_spelling() -> None:
+    text = 'Foo.bar "foo" -foo site:foo.example title:foo lang:foo "foo bar'
+    changed = respelt(text, lambda word: "new" if word == "foo" else word)
+    assert changed == 'new.bar "foo" -new site:foo.example title:new lang:foo "foo bar'
+
+
+def test_a_misspelt_query_is_answered(tmp_path: Path) -> None:
+    pytest.importorskip("tantivy")
+    from minicrawl.search.index import FOLDER, SearchIndex
+    from minicrawl.search.notes import Entry
+    from minicrawl.search.searching import Finder, SearchRequest
+
+    index = SearchIndex(tmp_path / FOLDER)
+    index.write()
+    texts = ["Models of data", "A management command", "A comand"] + ["command"] * 60
+    for page, body in enumerate(texts):
+        index.replace(Entry(page, f"http://a.example/{page}", body=body, at=1e9))
+    index.commit()
+    index.close()
+    finder = Finder(tmp_path)
+    for typed, instead, suggestion, page in [
+        ("mdoels", "models", "", 0),
+        ("managment comand", "management comand", "management command", 1),
+        ("models", "", "", 0),
+    ]:
+        answered = finder.answer(typed, SearchRequest())
+        assert (answered.instead, answered.suggestion) == (instead, suggestion)
+        assert page in [one.entry.page for one in answered.results]
+    assert not finder.answer('"mdoels"', SearchRequest()).results

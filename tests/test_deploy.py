@@ -1,0 +1,78 @@
+"""What operators install: man pages and completions for all commands, and units that are right."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import readme
+from tests.man_pages import SHELLS, man_page, write
+
+DEPLOY = Path(__file__).parents[1] / "deploy"
+TREE = readme.command_tree()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    write(folder)
+    return folder
+
+
+def test_each_command_has_a_page_with_its_options(made: Path) -> None:
+    assert {file.stem for file in (made / "man1").iterdir()} == {
+        path.replace(" ", "-") for path in TREE
+    }
+    for path, command in TREE.items():
+        page = man_page(path, command).replace("\\-", "-")
+        assert all(option in page for option in readme.long_options(command)), path
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="no groff")
+def test_groff_has_nothing_to_say_about_the_pages(made: Path) -> None:
+    pages = sorted((made / "man1").iterdir())
+    ran = subprocess.run(
+        ["groff", "-man", "-Tutf8", "-ww", "-K", "utf8", *pages],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "\\f" not in ran.stdout
+
+
+def test_bash_can_read_its_completions(made: Path) -> None:
+    files = {file.name for file in (made / "completions").iterdir()}
+    assert files == set(SHELLS.values())
+    ran = subprocess.run(["bash", "-n", made / "completions" / SHELLS["bash"]], check=False)
+    assert ran.returncode == 0
+
+
+@pytest.mark.parametrize("file", ["Containerfile", "minicrawl.service"])
+def test_the_commands_of_a_file_are_there(file: str) -> None:
+    text = (DEPLOY / file).read_text(encoding="utf-8")
+    lines = re.findall(r"^ExecStart=(.+)", text, re.MULTILINE)
+    lists = re.findall(r"^(?:.* )?CMD \[(.+)\]", text, re.MULTILINE)
+    lines += [" ".join(re.findall(r'"([^"]+)"', words)) for words in lists]
+    calls = [line if "minicrawl" in line else f"minicrawl {line}" for line in lines]
+    assert calls
+    for line in calls:
+        assert [readme.mistakes(words) for words in readme.mentions(line)] == [[]]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd")
+def test_systemd_has_nothing_to_say_about_the_units(tmp_path: Path) -> None:
+    for name in ("minicrawl.service", "minicrawl.timer"):
+        text = (DEPLOY / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(text.replace("/usr/local/bin/minicrawl", "/bin/true"))
+    units = sorted(tmp_path.iterdir())
+    ran = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *units],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = [line for line in ran.stderr.splitlines() if "minicrawl" in line]
+    assert not told
