@@ -31,6 +31,10 @@ def test_a_page_knows_its_own_targets() -> None:
     assert [graph.targets_of(page).tolist() for page in range(4)] == [[1, 2], [2], [0, 3], []]
 
 
+def test_its_representation_counts_nodes_and_links() -> None:
+    assert repr(graph_of(4, LINKS)) == "<Csr of 4 nodes, 5 links>"
+
+
 @pytest.mark.parametrize("stranger", [-1, 4])
 def test_a_page_outside_the_graph_has_no_targets_to_give(stranger: int) -> None:
     with pytest.raises(IndexError, match=f"node {stranger} .* 4 nodes"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import exp, log, log1p
 
 from minicrawl.opic import families
-from minicrawl.opic.ledger import Ledger, Plan, dead_end, forward, replay, visit
+from minicrawl.opic.ledger import Ledger, Plan, dead_end, forward, replay, visit, weighted_visit
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.queues import ImportanceOfHosts
 from minicrawl.opic.sibling_queue import ByGroup
@@ -63,7 +63,7 @@ class Truth:
         return -1 if self._site_of[host] in self.vouched else self._family[host]
 
     def turn(self, plan: Plan, new: range, told: int, skip: set[int], *, leads: bool) -> None:
-        revealed, links = len(new) + told, len(plan.links)
+        revealed, links = len(new) + told, len(plan.links) + len(plan.extras)
         novelty = min(1.0, revealed / links) if leads and links else None
         if new:
             self.introduce(new, 0.5 if novelty is None else novelty, plan.page)
@@ -102,9 +102,9 @@ class Truth:
 
     def give(self, plan: Plan) -> None:
         giver = self._hosts[plan.page]
-        for page in plan.links:
+        for page, atoms in (*((link, plan.share) for link in plan.links), *plan.extras):
             if self._hosts[page] != giver:
-                self._gifts.append((self._hosts[page], giver, plan.share / UNIT))
+                self._gifts.append((self._hosts[page], giver, atoms / UNIT))
 
     def _count(self) -> None:
         gave: dict[int, float] = {}
@@ -210,8 +210,13 @@ class SiblingWorld:
         self.queue.posted(())
 
     def visit(self, page: int, links: Sequence[int], hosts: Sequence[int] = ()) -> range:
+        """The links of every fourth page are of unequal weight."""
         new = self._mint(hosts)
-        plan = visit(self.ledger, page, sorted({*links, *new}))
+        links = sorted({*links, *new})
+        if page % 4 == 3:
+            plan = weighted_visit(self.ledger, page, links, [1 + link % 3 for link in links])
+        else:
+            plan = visit(self.ledger, page, links)
         self._post(plan, new, leads=True)
         return new
 

@@ -117,6 +117,14 @@ def test_a_page_that_sank_since_its_level_was_computed_is_not_taken_at_once() ->
     assert bytes(world.siblings.levels) != before
 
 
+def test_nothing_is_taken_once_all_pages_are() -> None:
+    world = ValuedWorld(2.0)
+    world.begin([0])
+    assert world.take() == 0
+    world.resume(0)
+    assert world.take() is None
+
+
 def plan_of(world: ValuedWorld, page: int) -> Plan:
     return visit(world.ledger, page, [])
 

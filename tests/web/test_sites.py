@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tldextract import TLDExtract
 
 from minicrawl.web import urls as sites
-from minicrawl.web.urls import has_public_suffix, site
+from minicrawl.web.urls import domains, has_public_suffix, site
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,21 @@ def test_strangers_under_one_roof_are_sites_of_their_own() -> None:
 )
 def test_wildcards_of_the_list_and_their_exceptions_count(host: str, expected: str) -> None:
     assert site(host) == expected
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("a.b.github.io", ("io", "github.io", "github.io", "b.github.io")),
+        ("www.example.co.uk", ("co.uk", "example.co.uk", "co.uk", "example.co.uk")),
+        ("localhost", (None, None, None, None)),
+        ("192.0.2.7", None),
+    ],
+)
+def test_domains_are_those_of_registries_and_of_private_suffixes(
+    host: str, expected: tuple[str | None, ...] | None
+) -> None:
+    assert domains(host) == expected
 
 
 def test_names_below_a_suffix_are_looked_up_as_tldextract_does() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from minicrawl.graph.csr import Adjacency
 from minicrawl.opic.estimate import shares
@@ -45,6 +45,7 @@ def test_no_more_come_than_were_asked_for() -> None:
 
 
 @given(some_links, some_weights)
+@example([(0, 5), (1, 0), (1, 2)], [2, 1, 4])  # the first candidate is not precise enough
 def test_they_are_singular_vectors(links_of: Pairs, weights: list[int]) -> None:
     graph = graph_of(NODES, links_of)
     weighed = np.array(weights[: graph.edges], dtype=np.float32)
@@ -61,7 +62,7 @@ def test_they_are_singular_vectors(links_of: Pairs, weights: list[int]) -> None:
         assert matrix @ each.authorities == pytest.approx(
             each.value**0.5 * each.hubs, abs=1e-5 * wanted[0]
         )
-        assert each.authorities[np.abs(each.authorities).argmax()] > 0
+        assert each.authorities.max() >= -each.authorities.min()
 
 
 def test_it_tells_how_many_there_are_already() -> None:
