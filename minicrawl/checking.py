@@ -204,7 +204,8 @@ class LinkAsker:
 #
 # Detects pages that a server gives the crawler's User-Agent and a browser's in different versions.
 #
-# Laws: requests differ only in the User-Agent, so that nothing else can make a difference.
+# Laws: requests differ only in the User-Agent and in the crawler's signature, if it signs: nothing
+# else can make a difference.
 # They are sent one after the other, after the delays of the hosts, and only where robots.txt allows
 # the crawler. Content that changes anyway does not count: a part counts only if both responses to
 # one name have it, and neither response to the other. Only names are tried: a server that knows
@@ -333,7 +334,7 @@ async def check_cloaking(
         settings.politeness,
         trusted_hosts=trusted,
         transport=transport,
-        access=replace(settings.access, user_agent=BROWSER),
+        access=replace(settings.access, user_agent=BROWSER, sign_requests=None),
     )
     answers: list[PageAnswer] = []
     with scratch("cloaking") as folder:

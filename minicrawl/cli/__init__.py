@@ -59,6 +59,10 @@ COMMANDS = {
         "minicrawl.cli.control_commands:config",
         "Show all settings and where they come from.",
     ),
+    "about": (
+        "minicrawl.cli.about_command:about",
+        "Describe the crawler to owners of servers.",
+    ),
     "import": (
         "minicrawl.cli.store_commands:import_",
         "Create a store from WARC files or a graph file.",
@@ -112,7 +116,7 @@ ROOMS = {
     "dashboard": "dashboard",
     "lab": "lab",
     "mcp": "mcp",
-    "ranks": "compare rank seed-set",
+    "ranks": "rank seed-set",
     "search": "index search",
 }
 """The rooms beside the core and their commands, to name the room of a missing command."""
@@ -126,6 +130,7 @@ MOVED = {
     "cluster drain": "cluster set --drain",
     "cluster rebalance": "cluster set --rebalance",
     "cluster workers": "cluster set --workers",
+    "compare": "lab compare",
     "config show": "config",
     "graph import": "import",
     "graph info": "graph",

@@ -4,9 +4,9 @@ GROUPS = {
     "First steps": "crawl update status top search page report export",
     "Inspect a crawl": "pages explain links backlinks errors frontier changes plot dashboard mcp",
     "Fix a site": "audit broken redirects duplicates",
-    "Analyse links": "rank compare seed-set graph lab",
+    "Analyse links": "rank seed-set graph lab",
     "Manage crawls and data": (
-        "control config refine check move import forget archive index node cluster"
+        "control config about refine check move import forget archive index node cluster"
     ),
 }
 """Groups of commands in the order of `minicrawl --help`: those of a first week come first."""
@@ -51,6 +51,11 @@ EXAMPLES = {
         "minicrawl config",
         "minicrawl config --store site.db",
         "minicrawl config --delay 2s > minicrawl.toml",
+    ),
+    "about": (
+        "minicrawl about --contact https://bot.example.org/",
+        "minicrawl about --new-key bot.pem --contact https://bot.example.org/",
+        "minicrawl about --sign-requests bot.pem --contact https://bot.example.org/ --directory",
     ),
     "status": (
         "minicrawl status",
@@ -157,10 +162,10 @@ EXAMPLES = {
         "minicrawl rank",
         "minicrawl rank --remove pagerank --remove hits-hubs",
     ),
-    "compare": (
-        "minicrawl compare opic pagerank",
-        "minicrawl compare pagerank hits --k 10,50",
-        "minicrawl compare degree harmonic --graph links.txt.gz",
+    "lab compare": (
+        "minicrawl lab compare opic pagerank",
+        "minicrawl lab compare pagerank hits --k 10,50",
+        "minicrawl lab compare degree harmonic --graph links.txt.gz",
     ),
     "seed-set": (
         "minicrawl seed-set",

@@ -65,6 +65,7 @@ class SettingArguments(TypedDict, total=False):
     bearer: str | Sequence[str]
     netrc: str | PathLike[str] | None
     cookies: str | PathLike[str]
+    sign_requests: str | PathLike[str] | None
     render: Literal["never", "auto", "always"]
     render_workers: int
     browser: str | PathLike[str] | None

@@ -429,7 +429,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Headers, logins and cookies. `repr` hides possible secrets."""
+    """Headers, logins, cookies and signatures. `repr` hides possible secrets."""
 
     headers: tuple[str, ...] = setting(
         (),
@@ -480,6 +480,14 @@ class Access:
         "a Netscape cookie file (FILE), or ignore cookies (off).",
         weakens=starts_with_another_file,
         kept=True,
+    )
+    sign_requests: Path | None = setting(
+        None,
+        kinds.optional(kinds.FILE),
+        "Sign every request with the Ed25519 key in this PEM file (Web Bot Auth), so that servers "
+        "can verify who asks; `minicrawl about` makes the key and shows its directory. Needs "
+        "minicrawl[signing] and --contact; none for no signatures.",
+        weakens=differs,
     )
 
     @property

@@ -182,7 +182,7 @@ class RequestHeaders:
         given = header_fields(access.headers)
         names = {name.lower() for name, _ in given}
         own = (
-            (b"User-Agent", _user_agent(politeness, access)),
+            (b"User-Agent", user_agent(politeness, access)),
             (b"Accept-Encoding", ACCEPTED.encode()),
             *_languages(access.languages),
             *given,
@@ -224,7 +224,8 @@ def header_fields(texts: Sequence[str], host: str | None = None) -> Headers:
     )
 
 
-def _user_agent(politeness: Politeness, access: Access) -> bytes:
+def user_agent(politeness: Politeness, access: Access) -> bytes:
+    """Return the value of the User-Agent header."""
     if access.user_agent is not None:
         return access.user_agent.encode()
     agent = f"{politeness.agent}/{__version__}"

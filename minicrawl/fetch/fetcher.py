@@ -24,7 +24,13 @@ from minicrawl.fetch.access import RequestHeaders
 from minicrawl.fetch.body import Body, BodyLimits, BodyVerdict, DecodeBudget, Judge, read_body
 from minicrawl.fetch.decoding import UnknownCoding, codings
 from minicrawl.fetch.http1 import CONFLICT, MOST_CHARACTERS, take_cookies, transfer_codings
-from minicrawl.fetch.opening import open_transport, pace_of, through_httpx, with_logins
+from minicrawl.fetch.opening import (
+    open_transport,
+    pace_of,
+    through_httpx,
+    with_logins,
+    with_signatures,
+)
 from minicrawl.fetch.resolver import (
     HostAndPort,
     Lookup,
@@ -95,6 +101,7 @@ class HttpFetcher:
         self._page_bytes = network.max_body_bytes
         self._headers = RequestHeaders(politeness, access)
         self._takes_cookies = access.cookies != OFF
+        self._is_signed = access.sign_requests is not None
         self._decode_budget = DecodeBudget(network.max_bodies_bytes)
         self._own_lookup = lookup_of(network, politeness.concurrency)
         lookup = lookup or (unresolved if transport else self._own_lookup)
@@ -110,6 +117,11 @@ class HttpFetcher:
             if transport
             else open_transport(network, pace, self._resolver, lookup, tls)
         )
+        # Below the logins: a request that is repeated with a login is signed anew.
+        if access.sign_requests:
+            self._transport = with_signatures(
+                self._transport, access.sign_requests, politeness.contact
+            )
         if logins:
             self._transport = with_logins(self._transport, logins, pace.pause_s)
 
@@ -146,7 +158,9 @@ class HttpFetcher:
                 wire = stream.wire
                 fetched = await read_response(request, stream, limits, self._max_codings)
                 if wire is not None:
-                    wire = without_secrets(wire, hides_cookies=self._takes_cookies)
+                    wire = without_secrets(
+                        wire, hides_cookies=self._takes_cookies, is_signed=self._is_signed
+                    )
                     fetched = with_wire(fetched, wire)
         except EXPECTED as error:
             fetched = failure(error)

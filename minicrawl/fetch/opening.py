@@ -11,6 +11,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Network, Politeness
@@ -98,6 +99,13 @@ def with_logins(transport: Transport, logins: AccessByOrigin, pause_s: float) ->
     from minicrawl.fetch.access import LoginTransport
 
     return LoginTransport(transport, logins, pause_s)
+
+
+def with_signatures(transport: Transport, key: Path, contact: str | None) -> Transport:
+    """Return the transport, wrapped to sign requests by the key in this file."""
+    from minicrawl.fetch.signing import RequestSigner, SigningKey, SigningTransport, key_directory
+
+    return SigningTransport(transport, RequestSigner(SigningKey.read(key), key_directory(contact)))
 
 
 # ================================================================ httpx

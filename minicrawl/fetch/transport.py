@@ -156,16 +156,20 @@ _HARMLESS = frozenset(
     b" access-control-request-method".split()
 )
 """Names of the request headers that are archived. Any other may hold a secret of the user."""
+SIGNATURES = frozenset((b"signature", b"signature-agent", b"signature-input"))
+"""Names of the headers that `signing` sets. They hold no secret: the key stays in its file."""
 _COOKIES = frozenset((b"set-cookie",))
 _BLANKS = (b" ", b"\t")
 
 
-def without_secrets(wire: Wire, *, hides_cookies: bool) -> Wire:
+def without_secrets(wire: Wire, *, hides_cookies: bool, is_signed: bool = False) -> Wire:
     """Return the heads without lines that may hold secrets.
 
     `hides_cookies` also leaves out the cookies that the server set: those of a login.
+    `is_signed` tells that the signatures in the request are our own.
     """
-    request = _lines_of(wire.request, lambda name: name in _HARMLESS)
+    harmless = _HARMLESS | SIGNATURES if is_signed else _HARMLESS
+    request = _lines_of(wire.request, lambda name: name in harmless)
     if not hides_cookies:
         return wire._replace(request=request)
     response = _lines_of(wire.response, lambda name: name not in _COOKIES)

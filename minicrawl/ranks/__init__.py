@@ -12,5 +12,5 @@ sites        the graph of sites, the scores of their pages, and guards against c
 compare      agreement of two ranks, or of a rank and people
 seeds        seeds for a crawl, one from each community of a graph, and how good they are
 
-commands/    `minicrawl rank`, `compare`, `seed-set`
+commands/    `minicrawl rank`, `seed-set`, `lab compare`
 """

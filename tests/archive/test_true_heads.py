@@ -16,6 +16,7 @@ import pytest
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind
 from minicrawl.cli import main
+from minicrawl.fetch.signing import SigningKey
 
 PAGES = 200
 SECRETS = (b"hunter2", b"Basic ", b"s3cr3t")
@@ -109,7 +110,7 @@ def witness() -> Iterator[Witness]:
 
 @pytest.fixture(scope="module")
 def crawled(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a crawl of all pages that logs in, keeps cookies and sends a secret header."""
+    """A folder with a signed crawl of all pages that logs in, keeps cookies and a secret header."""
     folder = tmp_path_factory.mktemp("true")
     before = Path.cwd()
     os.chdir(folder)
@@ -118,12 +119,15 @@ def crawled(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Path:
         login = ["--header", f"127.0.0.1:{witness.port}=X-Key: hunter2", "--cookies", "on"]
         keeps = ["--keep", "pages", "--warc", "warcs", "--store", "crawl.db", "--workers", "0"]
         told = ["--sitemaps", "--contact", "https://a.example/bot", "--quiet"]
+        SigningKey.create(Path("bot.pem"))
+        told += ["--sign-requests", "bot.pem"]
         assert main(["crawl", site, "--delay", "0", *login, *keeps, *told]) == 0
         assert main(["export", "site.warc.gz", "--store", "crawl.db"]) == 0
     finally:
         os.chdir(before)
     assert len(witness.got) > PAGES * 3 // 4
     assert any(b"hunter2" in request for request in witness.got.values())
+    assert all(b"\nSignature: " in request for request in witness.got.values())
     assert any(b"s3cr3t" in head for head in witness.sent.values())
     return folder
 

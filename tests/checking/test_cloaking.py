@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from itertools import count, pairwise
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,6 +18,7 @@ from minicrawl.demo.pytest_plugin import DictWeb
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import MinicrawlError
+from minicrawl.fetch.signing import SigningKey
 from minicrawl.version import __version__
 from tests.crawl.fakes import FakeClock, in_time
 
@@ -76,6 +78,13 @@ def test_the_same_page_for_both_names_is_no_cloaking_and_only_the_name_differs()
     assert [one.headers["user-agent"] for one in web.pages] == [own, BROWSER, own, BROWSER]
     others = [[one for one in web.headers.items() if one[0] != "user-agent"] for web in web.pages]
     assert others[0] == others[1]
+
+
+def test_only_requests_under_its_own_name_are_signed(tmp_path: Path) -> None:
+    SigningKey.create(tmp_path / "bot.pem")
+    web = TwoFaced(lambda _: html(STORY))
+    checked(web, contact="https://bot.example/", sign_requests=tmp_path / "bot.pem")
+    assert ["signature" in one.headers for one in web.pages] == [True, False, True, False]
 
 
 def test_another_text_for_the_browser_is_found_and_shown() -> None:

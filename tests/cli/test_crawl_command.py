@@ -164,7 +164,7 @@ class TestACrawl:
         store = ["--store", "data/demo.db"]
         assert main(["crawl", "seeds.txt", "--pages", "100", *store, *of(server)]) == 0
         capsys.readouterr()
-        assert main(["compare", "opic", "pagerank", "--json"]) == 0
+        assert main(["lab", "compare", "opic", "pagerank", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         assert found["origins"][0].startswith("converged, error at most ")
         assert found["spearman"] >= 0.999

@@ -43,7 +43,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "graph": (),
     "top": ("--by", "pagerank"),
     "export": ("pages.csv", "--ranks", "pagerank", "--force"),
-    "compare": ("opic", "pagerank"),
+    "lab compare": ("opic", "pagerank"),
     "lab stability": ("pagerank", "--times", "1"),
     "lab agree": ("opic", GRADES),
     "lab eigenvector": (),
@@ -74,6 +74,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 }
 """Of every command that has to do with a store."""
 WITHOUT_A_STORE = {
+    "about",
     "config",
     "dashboard",  # it does not end; tests/dashboard
     "mcp",  # nor does this; tests/mcp
@@ -95,7 +96,7 @@ DERIVED = ("rank pagerank", "backlinks")
 ALIKE = {
     *(f"rank {name}" for name in ("degree", "pagerank --inverse", "trust", "harmonic", "hits")),
     *("lab eigenvector", "lab judge", "lab searches"),
-    *("rank communities", "lab stability", "compare", "graph", "plot"),
+    *("rank communities", "lab stability", "lab compare", "graph", "plot"),
     *("broken", "redirects", "audit", "duplicates", "report", "pages", "import", GRAPH),
 }
 """They read the same rows as others, by the same code: a proof tries them."""

@@ -56,7 +56,7 @@ WORK = [
     *(("top", "--sites"), ("explain", A), ("check",), ("backlinks", A), ("graph",)),
     *(("export", "all.csv"), ("export", "all.gexf"), ("export", "-", "--format=jsonl")),
     *(("export", "all.csv", "--edges"), ("export", "hosts.dot", "--level=host")),
-    *(("rank", "pagerank"), ("rank", "communities"), ("compare", "opic", "hits-hubs")),
+    *(("rank", "pagerank"), ("rank", "communities"), ("lab", "compare", "opic", "hits-hubs")),
     *(("lab", "stability", "degree"), ("lab", "agree", "pagerank", "labels.csv")),
     ("refine", "--to=new.db"),
     ("import", "links.txt", "--store=new.db"),

@@ -38,6 +38,8 @@ def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
         (("--proxy", "ftp://x"), "--proxy ftp://x: must be a URL"),
         (("--ca", "gone"), "--ca gone: No such file"),
         (("--client-cert", "gone"), "gone: No such file"),
+        (("--sign-requests", "gone"), "--sign-requests gone: No such file"),
+        (("--sign-requests", __file__), "not a private Ed25519 key"),
         (("--bind-address", "192.0.2.1"), "--bind-address 192.0.2.1: "),
         (("--bind-address", "here"), "must be an IP address"),
         (("--http2", "on"), "must be one of off, auto"),

@@ -214,6 +214,7 @@ WEAK: dict[str, object] = {
     "proxy": ["@/key"],
     "ca": "/ca.pem",
     "client-cert": ["/cert.pem"],
+    "sign-requests": "/key.pem",
     "insecure": ["*.example"],
     "bind-address": ["127.0.0.1"],
     "name-server": ["192.0.2.1"],

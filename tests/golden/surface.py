@@ -33,14 +33,14 @@ READERS = [
     *("search harbour", "archive", "archive --verify", "forget --keep-versions 1"),
     *(f"rank {name}" for name in RANKS.split()),
     *("rank pagerank --inverse", "lab eigenvector"),
-    *("rank trust --seeds seeds.txt", "changes --since 2020-01-01", "compare opic pagerank"),
+    *("rank trust --seeds seeds.txt", "changes --since 2020-01-01", "lab compare opic pagerank"),
     *("lab agree opic grades.csv", "lab stability pagerank --times 2", "seed-set --count 3"),
     *("lab judge harbour --verdict 1=good", "lab searches"),
     *("graph", "refine", "export pages.csv", "move moved.db"),
 ]
 """Commands with `--json` that read a store, one after the other. The last one moves it away."""
 OTHERS = [
-    *("import demo.warc.zst", "import web.tsv --store graph.db", "config"),
+    *("import demo.warc.zst", "import web.tsv --store graph.db", "config", "about"),
     *("lab order --nodes 100 --quick --draws 1", "lab windows --nodes 100 --quick"),
     "lab convergence --nodes 100 --quick",
     "crawl --demo --demo-pages 100 --pages 5 --concurrency 1 -q",

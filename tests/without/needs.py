@@ -13,9 +13,10 @@ WORDS = {
     "cluster": r"--cluster|\bnats\b|\"(?:node\"|cluster[\" ])",
     "dashboard": r"--dashboard|\"dashboard\"",
     "demo": r"--demo\b|\bdemo_web\b",
-    "lab": r"\"lab\"|\blab (?:agree|convergence|eigenvector|figures|graphs|judge|order|windows)\b",
+    "lab": r"\"lab\"|\blab (?:agree|compare|convergence|eigenvector|figures|graphs|judge|order)\b"
+    r"|\blab windows\b",
     "mcp": r"\"mcp\"|minicrawl mcp\b",
-    "ranks": r"\"(?:rank|compare|seed-set)\"|\b(?:rank|compare) [a-z]|seed-set",
+    "ranks": r"\"(?:rank|seed-set)\"|\brank [a-z]|seed-set",
     "text": r"\"--(?:main|markdown)\"|--with (?:main|markdown)",
     "search": r"\"(?:search|index)\"|--index\b|minicrawl (?:search|index)\b|\bindex --",
 }

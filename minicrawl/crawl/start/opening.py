@@ -80,6 +80,10 @@ def refuse_contradictions(settings: Settings) -> None:
         raise UsageError("--keep links needs stored links: drop --no-links")
     if settings.politeness.obey_usage is not None and not settings.politeness.robots:
         raise UsageError("--obey-usage reads robots.txt: drop --ignore-robots")
+    if settings.access.sign_requests is not None:
+        from minicrawl.fetch.signing import key_directory  # most crawls sign nothing
+
+        key_directory(settings.politeness.contact)
     until = settings.budget.importance
     if settings.budget.guaranteed is not None and not settings.storing.links:
         raise UsageError(f"--until {until!r} needs stored links: drop --no-links")

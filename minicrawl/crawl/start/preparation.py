@@ -77,10 +77,14 @@ class SeedLogins:
         return found
 
     def check(self, access: Access, today: float) -> None:
-        """Refuse invalid logins, headers and cookies, before anything is written."""
+        """Refuse invalid logins, headers, cookies and keys, before anything is written."""
         self.by_origin(access, ())
         if access.cookies != OFF:
             given_cookies(access, today)
+        if access.sign_requests:
+            from minicrawl.fetch.signing import SigningKey
+
+            SigningKey.read(access.sign_requests)
 
     def by_origin(self, access: Access, seeds: Iterable[str]) -> AccessByOrigin | None:
         """Return the logins and headers by origin, or None if there are none."""

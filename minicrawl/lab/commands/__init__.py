@@ -22,6 +22,10 @@ COMMANDS = {
         "minicrawl.lab.commands.cluster_command:cluster",
         "Simulate a sharded crawl on many nodes.",
     ),
+    "compare": (
+        "minicrawl.ranks.commands.named_ranks:compare",
+        "Compare two ranks.",
+    ),
     "agree": (
         "minicrawl.lab.commands.rank_quality:agree",
         "Measure how well a rank agrees with human grades.",

@@ -269,7 +269,7 @@ def _rank_line(kept: SavedRank) -> tuple[str, ...]:
 
 # ================================================================ compare
 #
-# `minicrawl compare`: the agreement of two ranks.
+# `minicrawl lab compare`: the agreement of two ranks.
 
 _MANY, _MOST = 100, 1_000_000
 
@@ -294,7 +294,7 @@ def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) ->
     The error of a page is the difference between A and B, relative to B. If B is close to 0, the
     mean error is huge; use the median.
 
-    `opic`, or `importance`, is the order of `top`; `minicrawl compare opic pagerank` shows its
+    `opic`, or `importance`, is the order of `top`; `minicrawl lab compare opic pagerank` shows its
     quality. A missing rank is computed with its default options, and not saved.
     """
     if source.snapshot is not None:

@@ -88,7 +88,7 @@ WALKED = {
     "lab eigenvector": [],
     "seed-set": [],
     "graph": [],
-    "compare": ["pagerank", "hits-authorities"],
+    "lab compare": ["pagerank", "hits-authorities"],
     "lab stability": ["pagerank"],
 }
 """The commands that read a graph, and what each is given besides it."""
@@ -237,6 +237,7 @@ STORE_INPUT_OPTIONS = INPUT_OPTIONS | {"--cloaking", "--remove", "--serve"}
 _WRITES = "it makes, moves or changes a store"
 _RUNS = "it starts a server, a cluster or a crawl"
 NOT_WALKED = {
+    "about": "it reads no store, and its own tests look at its options",
     **dict.fromkeys(("forget", "import", "index", "move", "refine"), _WRITES),
     **dict.fromkeys(
         (

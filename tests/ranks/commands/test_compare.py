@@ -1,4 +1,4 @@
-"""`minicrawl compare`: what it says of ranks, and what it refuses."""
+"""`minicrawl lab compare`: what it says of ranks, and what it refuses."""
 
 import json
 from contextlib import closing
@@ -42,7 +42,7 @@ def refusal(capsys: Captured, *arguments: str) -> str:
 
 class TestCompare:
     def test_a_rank_agrees_with_itself(self, capsys: Captured) -> None:
-        assert as_json(capsys, "compare", "degree", "degree", "--k", "2,1,99") == {
+        assert as_json(capsys, "lab", "compare", "degree", "degree", "--k", "2,1,99") == {
             "a": "degree",
             "b": "degree",
             "origins": ["with default options"] * 2,
@@ -60,7 +60,7 @@ class TestCompare:
         }
 
     def test_the_crawls_own_rank_is_measured_by_another(self, capsys: Captured) -> None:
-        found = as_json(capsys, "compare", "opic", "degree")
+        found = as_json(capsys, "lab", "compare", "opic", "degree")
         assert found["origins"] == [ESTIMATED, "with default options"]
         assert 0 < found["kendall_tau"] <= 1
         assert found["mean_relative_error"]["all"] > 0
@@ -70,21 +70,22 @@ class TestCompare:
         capsys.readouterr()
         go_on(store)
         said = "1 page has no score by mine: found after it was made\n"
-        found = as_json(capsys, "compare", "mine", "opic", said=said)
+        found = as_json(capsys, "lab", "compare", "mine", "opic", said=said)
         assert (found["nodes"], found["left_out"]) == (6, 1)
         assert found["origins"] == ["saved", ESTIMATED]
-        assert as_json(capsys, "compare", "by-number", "opic")["nodes"] == 7
+        assert as_json(capsys, "lab", "compare", "by-number", "opic")["nodes"] == 7
 
     def test_what_is_compared_is_not_kept(self, store: Path, capsys: Captured) -> None:
-        as_json(capsys, "compare", "degree", "opic")
+        as_json(capsys, "lab", "compare", "degree", "opic")
         assert not beside(store).exists()
 
     def test_a_graph_file_is_ranked_anew(self, capsys: Captured) -> None:
-        found = as_json(capsys, "compare", "by-number", "degree", "--graph", "web.txt", "--k", "1")
+        graph = ("--graph", "web.txt", "--k", "1")
+        found = as_json(capsys, "lab", "compare", "by-number", "degree", *graph)
         assert (found["nodes"], found["overlap"]) == (4, {"1": 0.0})
 
     def test_people_get_a_line_for_each_measure(self, capsys: Captured) -> None:
-        arguments = ("compare", "degree", "by-number", "--graph", "web.txt", "--k", "1,2")
+        arguments = ("lab", "compare", "degree", "by-number", "--graph", "web.txt", "--k", "1,2")
         assert printed(capsys, *arguments) == (
             "a                      degree, with default options\n"
             "b                      by-number, with default options\n"
@@ -98,7 +99,7 @@ class TestCompare:
         )
 
     def test_what_has_no_number_is_null_and_said(self, capsys: Captured) -> None:
-        arguments = ("compare", "alike", "degree", "--graph", "web.txt")
+        arguments = ("lab", "compare", "alike", "degree", "--graph", "web.txt")
         found = as_json(capsys, *arguments)
         assert found["kendall_tau"] is found["spearman"] is found["overlap"]["10"] is None
         shown = printed(capsys, *arguments).splitlines()
@@ -109,15 +110,15 @@ class TestCompare:
     def test_so_it_is_with_a_single_page(self, tmp_path: Path, capsys: Captured) -> None:
         with closing(HandCrawl(tmp_path / "one.db")) as crawl:
             crawl.seeds([A])
-        found = as_json(capsys, "compare", "opic", "degree", "--store", "one.db")
+        found = as_json(capsys, "lab", "compare", "opic", "degree", "--store", "one.db")
         assert (found["nodes"], found["kendall_tau"]) == (1, None)
 
     def test_the_name_of_a_command_is_its_main_rank(self, capsys: Captured) -> None:
-        (found,) = [json.loads(printed(capsys, "compare", "degree", "hits", "--json"))]
+        (found,) = [json.loads(printed(capsys, "lab", "compare", "degree", "hits", "--json"))]
         assert (found["a"], found["b"]) == ("degree", "hits-authorities")
 
     def test_importance_is_what_top_shows(self, capsys: Captured) -> None:
-        found = json.loads(printed(capsys, "compare", "importance", "degree", "--json"))
+        found = json.loads(printed(capsys, "lab", "compare", "importance", "degree", "--json"))
         assert (found["a"], found["b"]) == ("opic", "degree")
 
     @pytest.mark.parametrize(
@@ -133,4 +134,4 @@ class TestCompare:
     def test_what_cannot_be_is_refused(
         self, capsys: Captured, arguments: list[str], said: str
     ) -> None:
-        assert said in refusal(capsys, "compare", *arguments)
+        assert said in refusal(capsys, "lab", "compare", *arguments)

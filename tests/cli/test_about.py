@@ -1,0 +1,66 @@
+"""`minicrawl about`: what the owner of a server is told, and the key that it shows."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.version import __version__
+
+Captured = pytest.CaptureFixture[str]
+CONTACT = ("--contact", "https://bot.example/about")
+DIRECTORY = "https://bot.example/.well-known/http-message-signatures-directory"
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def about(capsys: Captured, *arguments: str) -> str:
+    assert main(["about", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_owner_of_a_server_learns_who_asks_and_how_to_block_it(capsys: Captured) -> None:
+    shown = about(capsys, "--agent", "garden-bot", "--delay", "2", *CONTACT)
+    assert f"garden-bot/{__version__} (+https://bot.example/about)" in shown
+    assert "\n    User-agent: garden-bot\n    Disallow: /\n" in shown
+    assert "at least 2 s" in shown
+    assert "does not sign" in shown
+
+
+def test_a_crawler_that_ignores_robots_txt_does_not_say_that_it_obeys(capsys: Captured) -> None:
+    assert "Disallow" not in about(capsys, "--ignore-robots", *CONTACT)
+
+
+def test_a_key_is_made_and_shown_with_its_directory(capsys: Captured) -> None:
+    made = json.loads(about(capsys, "--new-key", "bot.pem", "--json", *CONTACT))
+    signs = ("--sign-requests", "bot.pem", *CONTACT)
+    assert json.loads(about(capsys, "--json", *signs)) == made
+    assert made["key_directory"] == DIRECTORY
+    (key,) = json.loads(about(capsys, "--directory", *signs))["keys"]
+    assert (key["kid"], key["crv"]) == (made["key_id"], "Ed25519")
+    assert "d" not in key
+    shown = about(capsys, *signs)
+    assert made["key_id"] in shown
+    assert DIRECTORY in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--new-key", "bot.pem"), "--contact with an https URL"),
+        (("--new-key", "bot.pem", "--sign-requests", "x", *CONTACT), "give one of them"),
+        (("--new-key", "no/bot.pem", *CONTACT), "--new-key no/bot.pem: No such file"),
+        (("--directory",), "--directory needs --sign-requests or --new-key"),
+        (("--directory", "--json"), "leave out --json"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_makes_no_key(
+    arguments: tuple[str, ...], why: str, capsys: Captured
+) -> None:
+    assert main(["about", *arguments]) == 2
+    assert why in capsys.readouterr().err
+    assert not list(Path().iterdir())

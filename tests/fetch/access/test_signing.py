@@ -1,0 +1,262 @@
+"""Signatures of requests: vectors of RFC 9421 and Web Bot Auth, and what a server verifies."""
+
+import asyncio
+import base64
+import re
+import stat
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+
+from minicrawl.config import Access, Network, Politeness
+from minicrawl.errors import UsageError
+from minicrawl.fetch.access import Login, OriginAccess
+from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.signing import (
+    VALID_S,
+    RequestSigner,
+    SigningKey,
+    key_directory,
+    signature_base,
+)
+from minicrawl.fetch.transport import target
+from minicrawl.model import FetchResult, Request, Response
+from tests.fetch.test_http2 import HOST, Http2Server, http2, says
+from tests.fetch.wire import Answer, answer, wire
+
+PEM = """\
+-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF
+-----END PRIVATE KEY-----
+"""
+"""test-key-ed25519 of RFC 9421, B.1.4."""
+KEY_ID = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
+CONTACT = "https://bot.example/about?us"
+PAGE = answer(b"<html>in")
+_SIGNED = re.compile(
+    r'sig1=(\("@authority" "signature-agent";key="sig1"\);created=(\d+);keyid="([\w-]+)"'
+    r';alg="ed25519";expires=(\d+);nonce="([^"]+)";tag="web-bot-auth")'
+)
+
+
+@pytest.fixture
+def pem(tmp_path: Path) -> Path:
+    file = tmp_path / "bot.pem"
+    file.write_text(PEM, encoding="ascii")
+    return file
+
+
+def signed(pem: Path, components: Mapping[str, str], parameters: str) -> str:
+    _, text = signature_base(components, parameters)
+    return base64.b64encode(SigningKey.read(pem).sign(text)).decode()
+
+
+def test_the_vector_of_rfc_9421_b_2_6(pem: Path) -> None:
+    components = {
+        '"date"': "Tue, 20 Apr 2021 02:07:55 GMT",
+        '"@method"': "POST",
+        '"@path"': "/foo",
+        '"@authority"': "example.com",
+        '"content-type"': "application/json",
+        '"content-length"': "18",
+    }
+    parameters = ';created=1618884473;keyid="test-key-ed25519"'
+    covered, _ = signature_base(components, parameters)
+    assert covered == (
+        '("date" "@method" "@path" "@authority" "content-type" "content-length")'
+        ';created=1618884473;keyid="test-key-ed25519"'
+    )
+    assert signed(pem, components, parameters) == (
+        "wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw=="
+    )
+
+
+@pytest.mark.parametrize(
+    ("agent", "nonce", "signature"),
+    [
+        (
+            "",
+            "zIW8+cdmA3vdYagbxojpONwa/l0EKJ/O3/wD486VvsQjO/RxPaSt6ZxvQaMcQzNnqKN/mQ6hpGiFro2L2qkz5A==",
+            "QKN4fTdIYfh82fvoZCQiQA1weuozfCS/Led2zTMbewMMqH8PI2Wsy/5c4ao6B6D09nraNQdBNOADg8aM1MqfCg==",
+        ),
+        (
+            '"signature-agent";key="agent2"',
+            "n9p433xm+NJ3ph3upfBIGmsuwHw387YV7Q/F+6BSpGCVjYCqQw6rznNA8PVVLySrAWsv0hQtFioQb6E1YsauiA==",
+            "RdNFx5Bj6au3YgAMQL/RzmUlZE8QZLIaXGRpw985hWnwPfMxT228NMk6ehRS1PSl4e8PhbNZACSanGdhEwYCCg==",
+        ),
+    ],
+)
+def test_the_examples_of_web_bot_auth(pem: Path, agent: str, nonce: str, signature: str) -> None:
+    components = {'"@authority"': "example.com"}
+    if agent:
+        components[agent] = '"https://signature-agent.test"'
+    parameters = (
+        f';created=1735689600;keyid="{KEY_ID}";alg="ed25519";expires=4889289600'
+        f';nonce="{nonce}";tag="web-bot-auth"'
+    )
+    assert signed(pem, components, parameters) == signature
+
+
+def test_the_directory_has_the_public_key_of_the_example(pem: Path) -> None:
+    assert SigningKey.read(pem).jwk == {
+        "kty": "OKP",
+        "crv": "Ed25519",
+        "x": "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs",
+        "kid": KEY_ID,
+        "use": "sig",
+    }
+
+
+def test_a_new_key_is_read_again_and_only_by_its_owner(tmp_path: Path) -> None:
+    file = tmp_path / "new.pem"
+    key = SigningKey.create(file)
+    assert SigningKey.read(file).jwk == key.jwk
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with pytest.raises(UsageError, match=r"new\.pem: File exists"):
+        SigningKey.create(file)
+
+
+def pem_of(private: ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey, password: str) -> bytes:
+    sealed = serialization.BestAvailableEncryption(password.encode()) if password else None
+    return private.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        sealed or serialization.NoEncryption(),
+    )
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"nonsense",
+        pem_of(ec.generate_private_key(ec.SECP256R1()), ""),
+        pem_of(ed25519.Ed25519PrivateKey.generate(), "secret"),
+    ],
+    ids=["empty", "no PEM", "another curve", "with a password"],
+)
+def test_what_is_no_key_is_refused(pem: Path, content: bytes) -> None:
+    pem.write_bytes(content)
+    with pytest.raises(UsageError, match=r"bot.pem: not a private Ed25519 key"):
+        SigningKey.read(pem)
+
+
+def test_without_the_package_the_extra_is_named(pem: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    monkeypatch.setattr("minicrawl.fetch.signing.find_spec", lambda _: None)
+    for make in (SigningKey.read, SigningKey.create):
+        with pytest.raises(UsageError, match=r"minicrawl\[signing\]"):
+            make(pem)
+
+
+def test_the_directory_is_on_the_server_of_the_contact() -> None:
+    well_known = "/.well-known/http-message-signatures-directory"
+    assert key_directory(CONTACT) == f"https://bot.example{well_known}"
+    assert key_directory("https://Bot.example:8443") == f"https://bot.example:8443{well_known}"
+    for contact in (None, "me@bot.example", "http://bot.example/"):
+        with pytest.raises(UsageError, match="--contact with an https URL"):
+            key_directory(contact)
+
+
+def verify(sent: Mapping[str, str], authority: str) -> tuple[int, int, str]:
+    """Verify a request as a server does. Return when it was signed, until when, and the nonce."""
+    found = _SIGNED.fullmatch(sent["signature-input"])
+    assert found
+    covered, created, key_id, expires, nonce = found.groups()
+    assert key_id == KEY_ID
+    assert sent["signature-agent"] == 'sig1="https://bot.example"'
+    text = (
+        f'"@authority": {authority}\n"signature-agent";key="sig1": "https://bot.example"\n'
+        f'"@signature-params": {covered}'
+    )
+    public = ed25519.Ed25519PublicKey.from_public_bytes(
+        base64.urlsafe_b64decode("JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs=")
+    )
+    signature = sent["signature"].removeprefix("sig1=:").removesuffix(":")
+    public.verify(base64.b64decode(signature, validate=True), text.encode())
+    return int(created), int(expires), nonce
+
+
+def heads(request: bytes) -> dict[str, str]:
+    lines = request.decode().split("\r\n")[1:-2]
+    assert len({line.partition(":")[0].lower() for line in lines}) == len(lines)
+    return {line.partition(": ")[0].lower(): line.partition(": ")[2] for line in lines}
+
+
+def test_a_signature_holds_for_five_minutes_and_no_two_are_the_same(pem: Path) -> None:
+    signer = RequestSigner(SigningKey.read(pem), key_directory(CONTACT))
+    found = [signer.headers("a.example:81", 1735689600.9) for _ in range(2)]
+    as_sent = [{name.decode().lower(): value.decode() for name, value in one} for one in found]
+    (first, until, nonce), (_, _, other) = (verify(one, "a.example:81") for one in as_sent)
+    assert (first, until) == (1735689600, 1735689600 + VALID_S)
+    assert nonce != other
+
+
+def fetched(
+    pem: Path, *answers: Answer, request: Request | None = None, own: OriginAccess | None = None
+) -> tuple[FetchResult, list[bytes], str]:
+    """The result of a signed request, what the server heard, and its name."""
+
+    async def talk() -> tuple[FetchResult, list[bytes], str]:
+        async with wire(*answers) as server:
+            place = target(server.url())
+            assert place
+            network, access = Network(timeout_s=60, allow_private=True), Access(sign_requests=pem)
+            politeness = Politeness(delay_s=0, contact=CONTACT)
+            logins = {place.origin: own} if own else {}
+            wanted = (request or Request(url="/"))._replace(url=server.url())
+            async with HttpFetcher(network, politeness, access=access, logins=logins) as fetcher:
+                return await fetcher.fetch(wanted), server.asked, place.origin.name
+
+    return asyncio.run(talk())
+
+
+def test_a_server_verifies_a_request_and_the_archive_gets_it_as_it_was_sent(pem: Path) -> None:
+    found, (heard,), name = fetched(pem, PAGE)
+    verify(heads(heard), name)
+    assert isinstance(found, Response)
+    assert found.wire
+    assert found.wire.request == heard
+
+
+def test_a_request_that_is_repeated_with_a_login_is_signed_anew(pem: Path) -> None:
+    refusal = answer(
+        status="401 Unauthorized", headers=['WWW-Authenticate: Digest realm="r", nonce="n"']
+    )
+    login = OriginAccess(login=Login("user", "s3cret"))
+    _, heard, name = fetched(pem, refusal, PAGE, own=login)
+    nonces = [verify(heads(request), name)[2] for request in heard]
+    assert len(set(nonces)) == 2
+    assert b"Authorization: Digest" in heard[1]
+
+
+def test_a_page_cannot_set_the_headers_of_a_signature(pem: Path) -> None:
+    forged = tuple(
+        (name, "sig1=forged") for name in ("signature", "signature-input", "signature-agent")
+    )
+    _, (heard,), name = fetched(pem, PAGE, request=Request(url="/", headers=forged))
+    verify(heads(heard), name)
+    assert b"forged" not in heard
+
+
+def test_an_http_2_request_has_the_same_headers(pem: Path) -> None:
+    served = Http2Server(says())
+
+    async def talk() -> FetchResult:
+        async with http2(served) as tls:
+            network = Network(http2="auto", resolve=(f"{HOST}=127.0.0.1:{served.port}",))
+            politeness, access = Politeness(delay_s=0, contact=CONTACT), Access(sign_requests=pem)
+            async with HttpFetcher(network, politeness, tls=tls, access=access) as fetcher:
+                return await fetcher.fetch(Request(url=f"https://{HOST}/page"))
+
+    found = asyncio.run(talk())
+    (sent,) = served.asked
+    verify(sent, HOST)
+    assert isinstance(found, Response)
+    assert found.wire
+    assert found.wire.protocols[0] == "h2"
+    assert f"Signature: {sent['signature']}\r\n".encode() in found.wire.request
