@@ -156,7 +156,7 @@ class Crawl:
         self._hooks = Hooks(accept, on_page, stop, on_error, self._tell, score)
         if score is not None and shard is not None:
             raise UsageError("score: works on one machine only, not in a crawl in shards")
-        self._hooks.halt = self.stop
+        self._hooks.halt, self._hooks.is_shard = self.stop, shard is not None
         if stop is not None:
             self.subscribe(lambda _: self._hooks.look(self.progress()), (Settled,))
         self._parts = _GivenParts(transport, shard or WHOLE)

@@ -50,6 +50,20 @@ class Request(NamedTuple):
     is_anonymous: bool = False  # without logins and cookies
     keeps_failures: bool = False  # also return the response of a failure
     file_bytes: int = 0  # size limit of documents of other types; with 0 they are not read
+    method: str = ""  # of a request of a program's own; empty for that of `want`
+    body: bytes = b""  # of a POST
+
+
+class OwnRequest(NamedTuple):
+    """Request for a page as a Python program wants it, beyond a plain GET."""
+
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+OwnRequests = tuple[tuple[str, OwnRequest], ...]
+"""URLs of pages, each with its request."""
 
 
 class FailureKind(StrEnum):
@@ -261,6 +275,7 @@ class ParsedPage(NamedTuple):
     self_link: bool = False
     value: int | None = None  # in 65,535ths, if a scorer gave one
     unscored: str = ""  # why a scorer gave none
+    own_requests: OwnRequests = ()  # of links that a program enqueued
 
 
 FULL_VALUE = 65_535

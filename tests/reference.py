@@ -416,7 +416,7 @@ def _signature(name: str, callable_: Callable[..., object]) -> str:
         written = "(message)"
     written = re.sub(r"<function (\w+) at 0x\w+>", r"\1", written)
     written = re.sub(r"\((?:self|cls)(?:, )?", "(", written, count=1)
-    written = re.sub(r"'([^']+)'", r"\1", written)  # annotations that are text
+    written = re.sub(r"(: |-> )'([^']+)'", r"\1\2", written)  # annotations that are text
     return f"```python\n{name}{written}\n```"
 
 

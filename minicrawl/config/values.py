@@ -591,7 +591,8 @@ _OURS = {
     "range": "asks for a part of a page",
     "user-agent": "is set by --user-agent",
 }
-_SECRET = frozenset(("authorization", "cookie"))
+SECRET = frozenset(("authorization", "cookie"))
+"""Names of headers that log in."""
 
 
 def _read_header(value: object) -> str:
@@ -599,14 +600,19 @@ def _read_header(value: object) -> str:
     if found is None or not found["value"].strip():
         raise InvalidValue(HIDDEN, "must be 'Name: value' or 'HOST=Name: value'")
     name = found["name"].lower()
-    if name in _FRAMING or name.startswith("proxy-"):
-        raise InvalidValue(f"{found['name']}: {HIDDEN}", "would break requests")
-    if name in _OURS:
-        raise InvalidValue(f"{found['name']}: {HIDDEN}", _OURS[name])
-    if name in _SECRET and not found["host"]:
+    if why := why_no_header(name):
+        raise InvalidValue(f"{found['name']}: {HIDDEN}", why)
+    if name in SECRET and not found["host"]:
         wanted = f"would go to every host: write 'HOST={found['name']}: …'"
         raise InvalidValue(f"{found['name']}: {HIDDEN}", wanted)
     return found[0]
+
+
+def why_no_header(name: str) -> str:
+    """Return why no header with this lower-case name may be set, or an empty string."""
+    if name in _FRAMING or name.startswith("proxy-"):
+        return "would break requests"
+    return _OURS.get(name, "")
 
 
 def _header_shown(text: str) -> str:

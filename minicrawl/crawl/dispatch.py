@@ -270,14 +270,15 @@ class Dispatcher:
             if tracker.is_too_far(page):
                 self.skipped.park(turn, tracker, now, began)
                 return None
-        # Not earlier: this may query the store, and the checks above refuse many pages without it.
+        # Not earlier: these may query the store, and the checks above refuse many pages without.
+        turn.own = self._context.recorder.pages.own_request(page)
         onboarding.recall(host)
         is_known, reason = onboarding.is_known(host), None
         if (trouble := state.trouble_at(now)) is not None:
             reason = SkipReason(trouble)
         elif is_known:
-            reason = onboarding.refusal(host, turn.request_url or url)
-        if reason is None and not again:
+            reason = onboarding.refusal(host, turn.sent_url)
+        if reason is None and not again and turn.own is None:  # a program knows what it asks for
             reason = self._traps.skip_reason(page, host, url)
         if reason is not None:
             self.skipped.close(lease, reason, now, began)

@@ -42,6 +42,7 @@ from minicrawl.model import (
     FailureKind,
     FetchResult,
     KeptAnswer,
+    OwnRequest,
     PageId,
     ParsedPage,
     Refused,
@@ -54,6 +55,7 @@ from minicrawl.opic.money import UNIT
 from minicrawl.ports import Timed, Visit
 from minicrawl.store.records import FetchRow
 from minicrawl.web.responses import FROM_SEEDS, types_of
+from minicrawl.web.urls import posted_to
 
 if TYPE_CHECKING:
     from minicrawl.crawl.parts import CrawlContext, CrawlParts
@@ -72,6 +74,8 @@ class Turn:
     tries: int = 0
     request_url: str | None = None
     """URL with session marks, if the server insists on them."""
+    own: OwnRequest | None = None
+    """Request that a program wants, if it is not a plain GET."""
     chain: RedirectChain = NO_CHAIN
     introduced: Sequence[int] = ()
     """Linked pages that became known by this turn, before its end."""
@@ -82,6 +86,13 @@ class Turn:
     """Processor time in seconds so far."""
     crawler: CrawlerId = COORDINATOR
     """Process that made its last request."""
+
+    @property
+    def sent_url(self) -> str:
+        """URL that the request goes to."""
+        if self.own is not None and self.own.method == "POST":
+            return posted_to(self.lease.url)
+        return self.request_url or self.lease.url
 
 
 class SuspendedTurns:
@@ -244,6 +255,7 @@ class PageTurns:
         if lease.again and settings.storing.links and State(self._frontier.state[page]).was_read:
             known = recorder.pages.document(page)
         is_seed = not self._frontier.urls.depth[page]
+        own = turn.own or OwnRequest(method="")
         return Request(
             url=lease.url,
             max_bytes=settings.network.max_body_bytes,
@@ -255,6 +267,9 @@ class PageTurns:
             types=self._types | FROM_SEEDS if is_seed else self._types,
             keeps_failures=settings.storing.keeps_failures,
             file_bytes=self._file_bytes,
+            method=own.method,
+            headers=own.headers,
+            body=own.body,
         )
 
     # ------------------------------------------------------------ parse
@@ -317,7 +332,10 @@ class PageTurns:
             if not are_many(links) or parsed.refresh is not None:
                 turn.looked_up = await self._recorder.look_up_urls(links)
             else:
-                await self._introduce(turn, links, depth + 1, parsed)
+                # A page with a request of its own waits until that is stored with the step.
+                own = dict(parsed.own_requests)
+                await self._introduce(turn, [u for u in links if u not in own], depth + 1, parsed)
+                turn.looked_up = {**turn.looked_up, **await self._recorder.look_up_urls(own)}
         await self._before_settling.turn()
         self._settle(turn, fetched, parsed)
 

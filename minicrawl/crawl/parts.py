@@ -25,13 +25,18 @@ from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.crawl.start.opening import reopen
 from minicrawl.crawl.trap_detector import TrapDetector
-from minicrawl.crawl.workers.scoring import OwnScorer, PageRead, ProgramScorer, page_read
+from minicrawl.crawl.workers.scoring import (
+    EnqueuedLink,
+    OwnScorer,
+    PageRead,
+    ProgramScorer,
+    page_read,
+)
 from minicrawl.errors import UsageError
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess
-from minicrawl.web.urls import ResolvedUrl
 
 if TYPE_CHECKING:
     from minicrawl.crawl.rendering.renderer import PageRenderer
@@ -59,11 +64,14 @@ CALL_AGAIN_S = 0.5
 """Pause before the second call; it doubles for each further one."""
 
 
-def _with_links(parsed: ParsedPage, added: Sequence[ResolvedUrl]) -> ParsedPage:
+def _with_links(parsed: ParsedPage, added: Sequence[EnqueuedLink]) -> ParsedPage:
     """Return the page with further links, behind its own and without words."""
-    new = {link.url: link.original for link in added}
+    new = {link.url: link.original for link, _ in added}
+    own = {link.url: own for link, own in added if own is not None}
     for url in parsed.links:
         new.pop(url, None)
+    if own:
+        parsed = parsed._replace(own_requests=tuple(own.items()))
     if not new:
         return parsed
     no_words = ("",) * len(new)
@@ -103,6 +111,7 @@ class Hooks:
         self._on_error, self._tell = on_error, tell
         self.scorer = None if score is None else ProgramScorer(score)
         self.halt: Callable[[], None] = _nothing
+        self.is_shard = False
         self.error: Exception | None = None
 
     @property
@@ -155,6 +164,10 @@ class Hooks:
             waits = self.on_page(page)
             if isawaitable(waits):
                 await waits
+            if self.is_shard and any(own for _, own in page.enqueued):
+                raise UsageError(
+                    "enqueue: headers and POST work on one machine only, not in shards"
+                )
         except Exception as error:
             return error
         return None

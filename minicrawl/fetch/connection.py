@@ -132,7 +132,8 @@ class Connection(asyncio.BufferedProtocol):
         version = self._parser.raw_head[:8].decode("latin-1").lower()
         protocols = (version, *filter(None, (self.tls.version,)))
         raw = self._parser.raw_head
-        return Wire(self._request, raw, address, protocols, self.tls.cipher)
+        request, blank_line, _ = self._request.partition(b"\r\n\r\n")
+        return Wire(request + blank_line, raw, address, protocols, self.tls.cipher)
 
     @property
     def is_unanswered(self) -> bool:
@@ -547,7 +548,7 @@ class DirectDialer:
 
     def request_bytes(self, way: Way, request: TransportRequest) -> bytes:
         origin, path, _ = request.target
-        return request_bytes(origin.name, path, request.headers, request.method)
+        return request_bytes(origin.name, path, request.headers, request.method, request.body)
 
     def check(self, way: Way, status: int) -> None:
         pass
@@ -686,7 +687,8 @@ class HttpClient:
         check_path(request.target.path)
         await self._places.acquire()
         try:
-            if kept := self._kept(request):
+            # A POST that is repeated may count twice: it takes no connection that may have ended.
+            if request.method != "POST" and (kept := self._kept(request)):
                 _, connection = kept
                 try:
                     return await self._ask(*kept, request)

@@ -66,7 +66,7 @@ from minicrawl.model import (
 )
 from minicrawl.web.challenges import BLOCKS, COOKIE_WALL, challenge, leads_to_cookie_wall
 from minicrawl.web.responses import NO_TYPE, DocumentType, is_wanted, parse_content_type, type_of
-from minicrawl.web.urls import canonical
+from minicrawl.web.urls import canonical, posted_to
 
 if TYPE_CHECKING:
     import httpx
@@ -172,13 +172,15 @@ class HttpFetcher:
         """Send the request and wait for the head of its response."""
         try:
             async with asyncio.timeout_at(deadline):
-                located = await self._located(request.request_url or request.url)
+                is_post = request.method == "POST"
+                url = posted_to(request.url) if is_post else request.request_url or request.url
+                located = await self._located(url)
                 if isinstance(located, Refused | Failed):
                     return located
-                method = _METHODS.get(request.want, "GET")
+                method = request.method or _METHODS.get(request.want, "GET")
                 headers = self._headers.of(request)
                 return await self._transport.send(
-                    TransportRequest(*located, headers, method, request.is_anonymous)
+                    TransportRequest(*located, headers, method, request.is_anonymous, request.body)
                 )
         except TimeoutError as error:
             detail = f"no answer in {self._timeout_s:g} s (--timeout)"

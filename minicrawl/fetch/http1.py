@@ -368,13 +368,19 @@ _BLANK_LINES = re.compile(rb"[\r\n]*")
 
 
 def request_bytes(
-    host: str, path: str, headers: Iterable[tuple[bytes, bytes]], method: str = "GET"
+    host: str,
+    path: str,
+    headers: Iterable[tuple[bytes, bytes]],
+    method: str = "GET",
+    body: bytes = b"",
 ) -> bytes:
-    """Return a request as bytes. No argument may contain a line end."""
+    """Return a request as bytes. No argument but the body may contain a line end."""
     check_path(path)
     lines = [f"{method} {path} HTTP/1.1\r\nHost: {host}".encode("ascii")]
     lines += [b"%b: %b" % header for header in headers]
-    lines.append(b"Connection: keep-alive\r\n\r\n")
+    if method == "POST":
+        lines.append(b"Content-Length: %d" % len(body))
+    lines.append(b"Connection: keep-alive\r\n\r\n" + body)
     return b"\r\n".join(lines)
 
 

@@ -235,7 +235,9 @@ class Http2Connection:
             target=target.path.encode("ascii"),
         )
         headers = [(b"Host", target.origin.name.encode()), *request.headers]
-        return httpcore.Request(request.method, url, headers=headers)
+        if request.method == "POST":
+            headers.append((b"Content-Length", str(len(request.body)).encode()))
+        return httpcore.Request(request.method, url, headers=headers, content=request.body)
 
 
 class Http2Response:

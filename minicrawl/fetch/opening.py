@@ -126,7 +126,12 @@ class HttpxTransport:
         import httpx
 
         with _naming_faults():
-            sent = httpx.Request(request.method, request.target.url, headers=[*request.headers])
+            sent = httpx.Request(
+                request.method,
+                request.target.url,
+                headers=[*request.headers],
+                content=request.body or None,
+            )
             return HttpxResponseStream(await self._transport.handle_async_request(sent))
 
     async def aclose(self) -> None:

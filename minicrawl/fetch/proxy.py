@@ -532,7 +532,7 @@ class ProxyDialer:
             return self._direct.request_bytes(way, request)
         headers = [*request.headers, *login_header(way.proxy)]
         target = request.target  # a forwarding proxy needs the whole URL
-        return request_bytes(target.origin.name, target.url, headers, request.method)
+        return request_bytes(target.origin.name, target.url, headers, request.method, request.body)
 
     def check(self, way: Way, status: int) -> None:
         is_of_proxy = status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED

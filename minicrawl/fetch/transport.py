@@ -198,7 +198,7 @@ def head_bytes(first: str, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class TransportRequest:
-    """GET, HEAD or OPTIONS request.
+    """GET, HEAD, OPTIONS or POST request.
 
     `places` are the addresses that it may connect to, best first. If `is_anonymous`, nothing is
     added that identifies the user.
@@ -209,6 +209,7 @@ class TransportRequest:
     headers: Sequence[tuple[bytes, bytes]]
     method: str = "GET"
     is_anonymous: bool = False
+    body: bytes = b""
 
 
 class ResponseStream(Protocol):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from minicrawl.errors import DamagedStore, NoRoom, StoreError
-from minicrawl.model import KeptAnswer, PageId
+from minicrawl.model import KeptAnswer, OwnRequest, PageId
 from minicrawl.opic.ledger import Step, Totals
 from minicrawl.opic.money import SMALL_EDGE
 
@@ -137,6 +137,7 @@ class Batch:
     hosts: list[HostRow] = field(default_factory=list)
     mirrors: list[tuple[int, int]] = field(default_factory=list)
     written: list[WrittenRow] = field(default_factory=list)
+    own_requests: list[tuple[PageId, OwnRequest]] = field(default_factory=list)
     counters: dict[str, object] = field(default_factory=dict)
     answers: list[KeptAnswer] = field(default_factory=list)
     """Answers for the archive, which stores them before the rows are written."""

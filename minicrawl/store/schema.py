@@ -209,6 +209,7 @@ WHERE target.key OR target.value;
 # originals   URLs as written, where they differ from the page's URL
 # scored      values of pages by step: a part of the log, in a table of its own because most crawls
 #             give no values
+# own_requests  headers and bodies of requests that a program enqueued; never any login
 # siblings    state of the siblings order as of the checkpoint; empty with other orders
 # written     link attributes, if they are kept: see `written_links`
 # refinement  used by earlier versions, which refined in the store; otherwise empty
@@ -350,6 +351,15 @@ CREATE TABLE scored (      -- values that a scorer gave to pages, by the step th
 CREATE INDEX scored_page ON scored (page);
 """
 
+_VERSION_12 = """
+CREATE TABLE own_requests ( -- of pages that a program wants by more than a plain GET
+    page INTEGER PRIMARY KEY,
+    method TEXT NOT NULL,
+    headers TEXT NOT NULL,  -- a JSON object
+    body BLOB NOT NULL
+);
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     *(_VERSION_1, _VERSION_2, _VERSION_3 + _STAYS_GREEDY, VERSION_4, VERSION_5, _VERSION_6),
     VERSION_7,
@@ -357,6 +367,7 @@ MIGRATIONS: tuple[str, ...] = (
     _STAYS_GREEDY,
     VERSION_10,
     _VERSION_11,
+    _VERSION_12,
 )
 """Migrations: the n-th script upgrades version n - 1 to version n."""
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import FULL_VALUE, PageId, State
+from minicrawl.model import FULL_VALUE, OwnRequest, PageId, State
 from minicrawl.opic.ledger import Spending, Step, StepKind, Totals
 from minicrawl.store.records import (
     ChannelEnds,
@@ -215,6 +215,18 @@ def values_of(connection: Connection, pages: Sequence[int]) -> dict[int, int]:
     sql = "SELECT page, scored.value, max(seq) FROM json_each(?) AS wanted CROSS JOIN scored "
     cursor = connection.execute(f"{sql}ON page = wanted.value GROUP BY page", (str(list(pages)),))
     return {page: value for page, value, _ in cursor}
+
+
+def has_own_requests(connection: Connection) -> bool:
+    """Return True if a program wants pages by more than a plain GET."""
+    return connection.execute("SELECT 1 FROM own_requests LIMIT 1").fetchone() is not None
+
+
+def own_request(connection: Connection, page: PageId) -> OwnRequest | None:
+    """Return the request that a program wants for this page; None for a plain GET."""
+    sql = "SELECT method, headers, body FROM own_requests WHERE page = ?"
+    row = connection.execute(sql, (page,)).fetchone()
+    return None if row is None else OwnRequest(row[0], tuple(json.loads(row[1]).items()), row[2])
 
 
 def strategy(connection: Connection) -> str:
@@ -512,6 +524,7 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "amount": _INTEGER,
         "spending": _or_none(_BLOB),
     },
+    "own_requests": {"page": _PAGE, "method": _TEXT, "headers": _TEXT, "body": _BLOB},
     "scored": {"seq": _whole(1, _MOST_COUNTED), "page": _PAGE, "value": _whole(0, FULL_VALUE)},
     "frontier": {
         "id": _COUNT,

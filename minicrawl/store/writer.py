@@ -410,6 +410,11 @@ class StoreWriter:
                 batch.mirrors,
             )
             self._pieces.add(batch.written)
+            own = (
+                (page, one.method, json.dumps(dict(one.headers)), one.body)
+                for page, one in batch.own_requests
+            )
+            write("INSERT OR REPLACE INTO own_requests VALUES (?, ?, ?, ?)", own)
             self._set_meta("counters", json.dumps(batch.counters))
 
     def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
@@ -660,6 +665,9 @@ def blank(store: StoreWriter, pages: Collection[int]) -> None:
         connection.executemany(
             "UPDATE documents SET title = '', etag = NULL, last_modified = NULL WHERE page = ?",
             [(page,) for page in pages],
+        )
+        connection.executemany(
+            "DELETE FROM own_requests WHERE page = ?", [(page,) for page in pages]
         )
         blank_written(connection, pages)
     store.compact()

@@ -15,6 +15,7 @@ plain      reference that the standard does not change, such as "/docs/a.html?pa
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections import Counter
@@ -115,6 +116,24 @@ def resolve(href: str, base: str | None = None, *, strip_marks: bool = True) -> 
     url = _absolute(href, base or _NO_BASE)
     found = url and _canonical_form(url, strip_marks)
     return ResolvedUrl(found, _original(url, found)) if url and found else None
+
+
+_POSTED = re.compile(r"[?&]__wb_method=POST&__wb_post_digest=[0-9a-f]{32}\Z")
+
+
+def posted(url: str, body: bytes) -> str:
+    """Return the URL that names the response to a POST, which is not the page of a GET.
+
+    The form is that of web archives (pywb, browsertrix), with a digest in place of the body: a
+    body may be long or secret, and URLs are shown everywhere.
+    """
+    digest = hashlib.sha256(body).hexdigest()[:32]
+    return f"{url}{'&' if '?' in url else '?'}__wb_method=POST&__wb_post_digest={digest}"
+
+
+def posted_to(url: str) -> str:
+    """Return the URL that a POST with such a name is sent to."""
+    return _POSTED.sub("", url)
 
 
 def resolve_links(

@@ -28,6 +28,7 @@ class Http2Server:
 
     say: Callable[["Http2Server", h2.connection.H2Connection, int], None]
     asked: list[dict[str, str]] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
     connections: int = 0
     most_at_once: int = 0
     waiting: list[int] = field(default_factory=list)
@@ -44,6 +45,8 @@ class Http2Server:
                 if isinstance(event, h2.events.RequestReceived):
                     self.asked.append({k.decode(): v.decode() for k, v in event.headers or []})
                     self.say(self, spoken, event.stream_id)
+                if isinstance(event, h2.events.DataReceived):
+                    self.bodies.append(event.data)
             writer.write(spoken.data_to_send())
             if self.hangs_up:
                 self.hangs_up = False  # the next connection may say something

@@ -97,6 +97,7 @@ def settings_of_before(store: Path, settings: dict[str, str], version: int) -> N
         "WHERE name = 'counters'",
     )
     execute(store, "DROP TABLE scored")
+    execute(store, "DROP TABLE own_requests")
     execute(store, f"PRAGMA user_version = {version}")
 
 

@@ -16,6 +16,8 @@ from minicrawl.web.urls import (
     canonical_seed,
     host,
     origin,
+    posted,
+    posted_to,
     resolve,
     resolve_links,
     resolve_seed,
@@ -565,3 +567,13 @@ def test_a_link_is_known_by_its_name_however_long_its_host_is(length: int) -> No
     href = f"http://{'a' * length}.org/"
     found = canonical(href)
     assert canonical_links([href], "http://a.example/") == ([found] if found else [])
+
+
+def test_a_name_of_a_post_is_canonical_and_leads_back() -> None:
+    search = "http://a.example/search"
+    for url in (search, f"{search}?a=1", "http://a.example/?", f"{search}?__wb_method=POST"):
+        named = posted(url, b"q=sea")
+        assert canonical(named) == named
+        assert posted_to(named) == url
+        assert posted_to(url) == url
+    assert posted(search, b"q=sea") != posted(search, b"q=ink")

@@ -41,7 +41,7 @@ from minicrawl.errors import NoRoom
 from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.importance import gathered
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.model import KeptAnswer
+from minicrawl.model import KeptAnswer, OwnRequest, PageId
 from minicrawl.opic.ledger import Spending, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import begin_snapshot, end_snapshot
@@ -99,6 +99,7 @@ class UncommittedRows:
         self.spendings: dict[int, Spending] = {}
         self.urls: dict[int, UrlRow] = {}
         self.documents: dict[int, DocumentRow] = {}
+        self.own_requests: dict[int, OwnRequest] = {}
         self.full = asyncio.Event()
         self.answer_bytes = 0
         self._taken = asyncio.Event()
@@ -138,6 +139,12 @@ class UncommittedRows:
         if self.answer_bytes >= ANSWER_BYTES_A_BATCH:
             self.full.set()
 
+    def add_own_request(self, page: PageId, own: OwnRequest) -> None:
+        """Add the request that a program wants for a page; it replaces an earlier one."""
+        self.own_requests[page] = own
+        self.batch.own_requests.append((page, own))
+        self.answer_bytes += len(own.body)
+
     def take(self) -> Batch:
         """Close the open batch, open the next one, and return the closed one."""
         batch, self.batch = self.batch, Batch()
@@ -151,6 +158,9 @@ class UncommittedRows:
             self.spendings.pop(row.seq, None)
         for url in batch.urls:
             self.urls.pop(url.id, None)
+        for page, own in batch.own_requests:
+            if self.own_requests.get(page) is own:
+                del self.own_requests[page]
         for document in batch.documents:
             # The page may have been read again meanwhile; that document is in the open batch.
             if self.documents.get(document.page) is document:

@@ -28,7 +28,7 @@ from minicrawl.crawl.settle.stored import (
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.frontier.importance import CurrentShares
 from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
-from minicrawl.model import KeptAnswer, Originals, PageId, State
+from minicrawl.model import KeptAnswer, Originals, OwnRequests, PageId, State
 from minicrawl.opic.ledger import Plan, Step, StepKind, terms
 from minicrawl.opic.money import in_parts
 from minicrawl.store import tables
@@ -162,6 +162,11 @@ class Recorder:
             importance, hops = self._shares.of(page), self.frontier.urls.depth[page]
             answer = answer._replace(importance=importance, hops=hops)
         self._rows.add_answer(answer)
+
+    def keep_own_requests(self, pages: PagesByUrl, own: OwnRequests) -> None:
+        """Keep the requests that a program wants for linked pages, with the step of their page."""
+        for url, request in own:
+            self._rows.add_own_request(pages[url], request)
 
     def keep_written(self, page: PageId, links: Sequence[int], entries: Sequence[str]) -> None:
         """Keep the links of a page as written in it, if collected, in the order of its step."""

@@ -194,6 +194,9 @@ class Settler:
         page, depth = turn.page, self._frontier.urls.depth[turn.page] + 1
         meeting = self._recorder.meet(parsed.links, depth, parsed.originals, turn.looked_up)
         new = [row.id for row in meeting.urls]
+        if parsed.own_requests:
+            pages = dict(zip(parsed.links, meeting.pages, strict=True))
+            self._recorder.keep_own_requests(pages, parsed.own_requests)
         self._traps.found(page, meeting.pages, [*turn.introduced, *new], is_barren=is_barren)
         return meeting.pages, new
 

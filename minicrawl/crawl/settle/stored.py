@@ -23,7 +23,7 @@ import numpy as np
 from minicrawl.crawl.settle.committer import Counters, UncommittedRows
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_table import UrlsOf
-from minicrawl.model import PageId, State
+from minicrawl.model import OwnRequest, PageId, State
 from minicrawl.opic.ledger import Spending, Step
 from minicrawl.store import questions, tables
 from minicrawl.store.questions import Spendings
@@ -88,6 +88,7 @@ class StoredPages:
     ) -> None:
         """Load the frontier with this object as its access to the store."""
         self._reader, self._rows = reader, rows
+        self._has_own_requests = tables.has_own_requests(reader)
         self.frontier = load(self.spending_at, self.urls_at, partial(tables.spent_by, reader))
 
     def url_of(self, page: PageId) -> str:
@@ -116,6 +117,13 @@ class StoredPages:
         """Return the document of a page, as of its last reading."""
         found = self._rows.documents.get(page)
         return found or tables.document(self._reader, page)
+
+    def own_request(self, page: PageId) -> OwnRequest | None:
+        """Return the request that a program wants for this page; None for a plain GET."""
+        self._has_own_requests |= bool(self._rows.own_requests)
+        if not self._has_own_requests:  # as in most crawls, which need not query for each page
+            return None
+        return self._rows.own_requests.get(page) or tables.own_request(self._reader, page)
 
     def refused_types(self, pages: Sequence[int]) -> list[str | None]:
         """Return the media types that pages were refused for; None for a page without a request."""

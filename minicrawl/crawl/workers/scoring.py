@@ -11,19 +11,21 @@ returns anything but a number from 0 to 1, its page gets no value, and the crawl
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from inspect import iscoroutinefunction
 from threading import Thread
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 from minicrawl import plugins
+from minicrawl.config.values import SECRET, why_no_header
 from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
 from minicrawl.errors import UsageError
-from minicrawl.model import FULL_VALUE, ParsedPage, Response
-from minicrawl.web.urls import ResolvedUrl, host, resolve
+from minicrawl.model import FULL_VALUE, OwnRequest, ParsedPage, Response
+from minicrawl.web.urls import LONGEST, ResolvedUrl, host, posted, resolve
 
 SCORING_S = 10.0
 """Longest time that a scorer may take for a page."""
@@ -47,25 +49,84 @@ class PageRead:
     With the URL it is a key that stays the same if a page is handed over again after a kill.
     """
     strip_marks: bool = field(default=True, repr=False)
-    enqueued: list[ResolvedUrl] = field(default_factory=list, repr=False, compare=False)
+    enqueued: list[EnqueuedLink] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def text(self) -> str:
         """The body as text, decoded with its encoding; invalid bytes are replaced."""
         return self.body.decode(self.encoding, "replace")
 
-    def enqueue(self, url: str) -> bool:
+    def enqueue(
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+    ) -> bool:
         """Add a link to the page, for a URL that only your program sees; it may be relative.
 
         The link is one of the page's own: it gets its share of the page's cash, and the scope,
         robots.txt and the limits of the crawl decide whether it is fetched. Return False if it is
         no URL of the web, or the page's own.
+
+        `headers` are sent with every request for that page, after a kill and by later runs, too.
+        The store keeps them, so a header that logs in is refused: `auth`, `bearer`, `header` and
+        `cookies` of the settings are for that. Redirects do not get them.
+
+        With `method="POST"`, the body is sent, as a form unless the header Content-Type says
+        otherwise. The response is a page of its own, whose URL ends in a digest of the body. A
+        POST is sent again after a failure or a kill, so it should change nothing on the server.
+        Neither kind of request is skipped as a trap.
         """
         found = resolve(url, self.url, strip_marks=self.strip_marks)
-        if found is None or found.url == self.url:
+        own = own_request(method, headers or {}, body)
+        if found is not None and own is not None and own.method == "POST":
+            found = ResolvedUrl(posted(found.url, body))
+        if found is None or found.url == self.url or len(found.url) > LONGEST:
             return False
-        self.enqueued.append(found)
+        self.enqueued.append(EnqueuedLink(found, own))
         return True
+
+
+MOST_BODY_BYTES = 1_000_000
+"""Of a POST, which the store keeps until it is forgotten."""
+_FORM = "application/x-www-form-urlencoded"
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+class EnqueuedLink(NamedTuple):
+    """Link that a program added to a page, with its request if that is not a plain GET."""
+
+    link: ResolvedUrl
+    own: OwnRequest | None
+
+
+def own_request(method: str, headers: Mapping[str, str], body: bytes) -> OwnRequest | None:
+    """Return the request; None for a plain GET. Raise UsageError for one that may not be sent."""
+    if method not in ("GET", "POST"):
+        raise UsageError(f"enqueue: method {method!r} is none of GET, POST")
+    if body and method == "GET":
+        raise UsageError("enqueue: a body needs method='POST'")
+    if len(body) > MOST_BODY_BYTES:
+        raise UsageError(f"enqueue: a body of more than {MOST_BODY_BYTES:,} bytes")
+    sent = {"content-type": _FORM} if method == "POST" else {}
+    for name, value in headers.items():
+        if why := _why_no_header(name.lower(), value, method):
+            raise UsageError(f"enqueue: the header {name!a:.60} {why}")
+        sent[name.lower()] = value
+    return OwnRequest(method, tuple(sent.items()), body) if sent else None
+
+
+def _why_no_header(name: str, value: str, method: str) -> str:
+    """Return why a header must not be sent or stored, or an empty string."""
+    if not _HEADER_NAME.fullmatch(name):
+        return "has no valid name"
+    if not value.isascii() or not value.isprintable():
+        return "has a value that is not printable ASCII"
+    if name in SECRET:
+        return "would be stored: use the settings auth, bearer, header or cookies"
+    return "" if name == "content-type" and method == "POST" else why_no_header(name)
 
 
 def page_read(

@@ -1,0 +1,270 @@
+"""Requests of a program's own: headers and POST bodies, through the gate and after a kill."""
+
+import asyncio
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import httpx
+import pytest
+
+from minicrawl import Crawl, PageRead, Reason, Settings, Store
+from minicrawl.crawl.parts import Hooks
+from minicrawl.crawl.settle.keeping import forget
+from minicrawl.crawl.settle.posting import LINKS_AT_ONCE, Introduced, PageIntroducer
+from minicrawl.crawl.workers.scoring import MOST_BODY_BYTES, page_read
+from minicrawl.errors import UsageError
+from minicrawl.model import ParsedPage, Response
+from minicrawl.report.audit import audit
+from minicrawl.web.urls import posted
+
+HOST = "http://a.example"
+SEARCH = f"{HOST}/search"
+FORM = b"q=harbour"
+POSTED = posted(SEARCH, FORM)
+
+
+class Web:
+    """A host with a page, and a form that answers POST."""
+
+    def __init__(self, home: str = "<p>home", robots: str = "") -> None:
+        self.home, self.robots = home, robots
+        self.asked: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        if path == "/robots.txt":
+            return httpx.Response(200, text=self.robots)
+        self.asked.append(request)
+        if path == "/":
+            return httpx.Response(200, html=self.home)
+        if request.method == "POST":
+            word = parse_qs(request.content.decode())["q"][0]
+            return httpx.Response(200, html=f'<title>{word}</title><a href="/{word}">found</a>')
+        return httpx.Response(200, html=f"<title>{path}</title>page at {request.url}")
+
+    @property
+    def transport(self) -> httpx.MockTransport:
+        return httpx.MockTransport(self)
+
+    def got(self) -> list[tuple[str, str, bytes]]:
+        return [(one.method, str(one.url), one.content) for one in self.asked]
+
+
+def settings_in(folder: Path, **values: object) -> Settings:
+    return Settings.of(delay=0, store=folder / "crawl.db", **values)  # type: ignore[arg-type]  # settings by name
+
+
+def asking(*urls: str, **own: object) -> Callable[[PageRead], None]:
+    """An `on_page` that enqueues these on the first page."""
+
+    def on_page(page: PageRead) -> None:
+        if page.url == f"{HOST}/":
+            for url in urls:
+                assert page.enqueue(url, **own)  # type: ignore[arg-type]  # its arguments
+
+    return on_page
+
+
+def states(folder: Path) -> dict[str, str]:
+    with Store.open(folder / "crawl.db") as store:
+        return {page.url: page.state for page in store.pages()}
+
+
+def test_a_form_is_posted_and_its_answer_is_a_page_of_its_own(tmp_path: Path) -> None:
+    web, titles = Web('<a href="/search">form</a>'), dict[str, str]()
+
+    def on_page(page: PageRead) -> None:
+        titles[page.url] = page.title
+        if page.url == f"{HOST}/":
+            assert page.enqueue("/search", method="POST", body=FORM)
+            assert page.enqueue("/search", method="POST", body=b"q=sea")
+
+    crawl = Crawl([HOST], settings_in(tmp_path), transport=web.transport, on_page=on_page)
+    assert crawl.run() is Reason.EMPTY
+    posts = [(url, body) for method, url, body in web.got() if method == "POST"]
+    assert sorted(posts) == [(SEARCH, FORM), (SEARCH, b"q=sea")]
+    types = {one.headers["content-type"] for one in web.asked if one.method == "POST"}
+    assert types == {"application/x-www-form-urlencoded"}
+    assert titles[POSTED] == "harbour"
+    assert titles[posted(SEARCH, b"q=sea")] == "sea"
+    assert titles[SEARCH] == "/search"
+    assert states(tmp_path)[f"{HOST}/harbour"] == "fetched"
+    assert audit(tmp_path / "crawl.db").is_intact
+    with Store.open(tmp_path / "crawl.db") as store:
+        assert {page.url for page in store.links(f"{HOST}/")} >= {SEARCH, POSTED}
+        assert b"harbour" in store.body(POSTED)
+
+
+def test_headers_go_to_the_page_and_nowhere_else(tmp_path: Path) -> None:
+    web = Web('<a href="/b">b</a><a href="/c">c</a>')
+    hook = asking("/b", headers={"X-Part": "2", "accept": "text/html"})
+    Crawl([HOST], settings_in(tmp_path), transport=web.transport, on_page=hook).run()
+    parts = {one.url.path: one.headers.get("x-part") for one in web.asked}
+    assert parts == {"/": None, "/b": "2", "/c": None}
+    (asked,) = (one for one in web.asked if one.url.path == "/b")
+    assert asked.headers["accept"] == "text/html"
+
+
+@pytest.mark.parametrize(
+    ("robots", "values", "state"),
+    [
+        ("User-agent: *\nDisallow: /search$", {}, "robots"),
+        ("", {"deny": ["/search"]}, "scope"),
+        ("", {"max_depth": 0}, "depth"),
+    ],
+)
+def test_the_gate_decides_as_for_any_link(
+    tmp_path: Path, robots: str, values: dict[str, object], state: str
+) -> None:
+    web, hook = Web(robots=robots), asking("/search", method="POST", body=FORM)
+    Crawl([HOST], settings_in(tmp_path, **values), transport=web.transport, on_page=hook).run()
+    assert states(tmp_path)[POSTED] == state
+    assert [method for method, _, _ in web.got()] == ["GET"]
+
+
+def test_the_next_run_sends_what_this_one_did_not(tmp_path: Path) -> None:
+    own = {"method": "POST", "body": FORM, "headers": {"X-Part": "2"}}
+    first, second = Web(), Web()
+    Crawl(
+        [HOST],
+        settings_in(tmp_path, pages=1),
+        transport=first.transport,
+        on_page=asking("/search", **own),
+    ).run()
+    assert states(tmp_path)[POSTED] == "unread"
+    Crawl([], settings_in(tmp_path, pages=2), transport=second.transport).run()
+    assert second.got() == [("POST", SEARCH, FORM)]
+    assert second.asked[0].headers["x-part"] == "2"
+
+
+def test_a_link_that_looks_like_a_post_is_none(tmp_path: Path) -> None:
+    web = Web(f'<a href="{POSTED}">x</a>')
+    Crawl([HOST], settings_in(tmp_path), transport=web.transport).run()
+    assert web.got()[1:] == [("GET", POSTED, b"")]
+
+
+def test_a_post_waits_until_its_body_is_known_on_a_page_with_very_many_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early: list[str] = []
+    introduce = PageIntroducer.introduce
+
+    async def watched(self: PageIntroducer, urls: Sequence[str], *rest: Any) -> Introduced:
+        early.extend(urls)
+        return await introduce(self, urls, *rest)
+
+    monkeypatch.setattr(PageIntroducer, "introduce", watched)
+    others = "".join(f'<a href="/n/{number}">x</a>' for number in range(LINKS_AT_ONCE + 1))
+    web, hook = Web(others), asking("/search", method="POST", body=FORM)
+    values = settings_in(tmp_path, deny=["/n/"])
+    Crawl([HOST], values, transport=web.transport, on_page=hook).run()
+    assert len(early) == LINKS_AT_ONCE + 1
+    assert POSTED not in early
+    assert web.got()[1:] == [("POST", SEARCH, FORM), ("GET", f"{HOST}/harbour", b"")]
+    assert audit(tmp_path / "crawl.db").is_intact
+
+
+def test_no_trap_skips_what_a_program_asks_for(tmp_path: Path) -> None:
+    web = Web()
+
+    def on_page(page: PageRead) -> None:
+        if page.url == f"{HOST}/":
+            for number in range(60):
+                page.enqueue("/search", method="POST", body=f"q=same&n={number}".encode())
+
+    Crawl([HOST], settings_in(tmp_path), transport=web.transport, on_page=on_page).run()
+    assert sum(method == "POST" for method, _, _ in web.got()) == 60
+
+
+def test_a_take_down_forgets_the_body(tmp_path: Path) -> None:
+    web, hook = Web(), asking("/search", method="POST", body=FORM)
+    Crawl([HOST], settings_in(tmp_path), transport=web.transport, on_page=hook).run()
+    assert forget(tmp_path / "crawl.db", POSTED, 0.0).pages == 1
+    with closing(sqlite3.connect(tmp_path / "crawl.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM own_requests").fetchone() == (0,)
+
+
+def page() -> PageRead:
+    found = Response(status=200, headers={}, body=b"")
+    return page_read(f"{HOST}/", found, ParsedPage())
+
+
+@pytest.mark.parametrize(
+    ("own", "why"),
+    [
+        ({"method": "PUT"}, "PUT"),
+        ({"body": b"x"}, "method='POST'"),
+        ({"method": "POST", "body": bytes(MOST_BODY_BYTES + 1)}, "1,000,000 bytes"),
+        ({"headers": {"Authorization": "Basic x"}}, "would be stored"),
+        ({"headers": {"Cookie": "a=b"}}, "would be stored"),
+        ({"headers": {"Host": "b.example"}}, "would break requests"),
+        ({"headers": {"Content-Length": "3"}, "method": "POST"}, "would break requests"),
+        ({"headers": {"Content-Type": "text/plain"}}, "would break requests"),
+        ({"headers": {"User-Agent": "x"}}, "--user-agent"),
+        ({"headers": {"a.example=X": "1"}}, "no valid name"),
+        ({"headers": {"X-A": "1\r\nHost: b"}}, "not printable ASCII"),
+    ],
+)
+def test_what_may_not_be_sent_or_stored_is_refused(own: dict[str, object], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        page().enqueue("/x", **own)  # type: ignore[arg-type]  # its arguments
+
+
+def test_an_own_type_of_a_body_replaces_that_of_a_form() -> None:
+    asked = page()
+    assert asked.enqueue("/", method="POST", headers={"Content-Type": "text/csv"}, body=b"a,b")
+    assert not asked.enqueue("/")
+    assert not asked.enqueue("/" + "x" * 2000, method="POST")
+    (link,) = asked.enqueued
+    assert link.own
+    assert link.own.headers == (("content-type", "text/csv"),)
+
+
+def test_in_shards_it_is_refused() -> None:
+    hooks = Hooks(on_page=asking("/x", headers={"X-A": "1"}))
+    hooks.is_shard = True
+    found = Response(status=200, headers={}, body=b"")
+    handed = asyncio.run(hooks.hand_over(f"{HOST}/", found, ParsedPage(), 0, strip_marks=True))
+    assert isinstance(handed, UsageError)
+
+
+KILLED = """
+import os, signal, sys
+import httpx
+from minicrawl import Crawl, Settings
+
+def answer(request):
+    if request.url.path == "/robots.txt":
+        return httpx.Response(404)
+    if request.method == "POST":
+        print(request.url, request.content.decode(), request.headers["x-part"], flush=True)
+        if sys.argv[2] == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+    return httpx.Response(200, html=f"<title>{request.method}</title>{request.url}")
+
+def on_page(page):
+    if page.url == "http://a.example/":
+        page.enqueue("/search", method="POST", body=b"q=1", headers={"X-Part": "2"})
+
+settings = Settings.of(delay=0, store=sys.argv[1] + "/crawl.db")
+Crawl(["http://a.example/"], settings, transport=httpx.MockTransport(answer), on_page=on_page).run()
+"""
+
+
+def test_a_crawl_that_is_killed_at_a_post_sends_it_again(tmp_path: Path) -> None:
+    def run(how: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", KILLED, str(tmp_path), how]
+        return subprocess.run(command, check=False, capture_output=True, text=True)
+
+    killed, finished = run("kill"), run("finish")
+    assert (killed.returncode, finished.returncode) == (-signal.SIGKILL, 0)
+    assert killed.stdout == finished.stdout == f"{SEARCH} q=1 2\n"
+    assert states(tmp_path)[posted(SEARCH, b"q=1")] == "fetched"
+    assert audit(tmp_path / "crawl.db").is_intact
