@@ -102,13 +102,16 @@ class KeptRequisites:
 
     def __init__(self, archive: ArchiveReader) -> None:
         self._archive = archive
-        self._pages: set[int] = set()  # keys of their URLs
+        self._written: set[int] = set()  # keys of URLs
         self._needed: dict[str, None] = {}
 
     def add_page(self, answer: Answer) -> None:
         """Add a page, whose resources are wanted."""
-        self._pages.add(key_of(answer.url))
         self._needed |= {url: None for url, _ in needed_by_page(answer)}
+
+    def leave_out(self, url: str) -> None:
+        """Note that the answers of a URL are written already."""
+        self._written.add(key_of(url))
 
     def add(self, urls: Iterable[str]) -> None:
         """Add other files that are wanted."""
@@ -124,8 +127,8 @@ class KeptRequisites:
             for url in todo:
                 done.add(url)
                 self.add([f"{origin(url)}/robots.txt"])
-                # A page that another one shows in a frame is in the file already, as a page.
-                if key_of(url) not in self._pages:
+                # A page that another one shows in a frame, or a linked file, may be written.
+                if key_of(url) not in self._written:
                     yield from self._versions(url)
 
     def _versions(self, url: str) -> Iterator[Answer]:
@@ -500,6 +503,7 @@ def captures(
         yield from map(capture_of, requisites.answers())
 
 
+                requisites.leave_out(row.url)
 def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
     """Return the facts of a crawl that a web archive begins with."""
     from minicrawl.archive.warc import MOST_SEEDS, crawl_facts
