@@ -30,7 +30,7 @@ from minicrawl.report.formats import CONTENTS, DRAWINGS, WRITERS, lines_of
 from minicrawl.report.page_links import RAW_COLUMNS
 from minicrawl.report.selected_pages import PAGE_LINK_COLUMNS, ExportRow
 from minicrawl.store.derived import SUFFIX
-from minicrawl.store.reader import ARCHIVE, DASHBOARD, JUDGED, LOCK, SEARCH
+from minicrawl.store.reader import ARCHIVE, DASHBOARD, EARLIER, JUDGED, LOCK, SEARCH
 from tests.readme import command_tree, context_of
 
 ROOT = Path(__file__).parents[1]
@@ -247,6 +247,8 @@ def files_page() -> str:
         "it is derived from nothing, so keep it",
         f"{store}{ARCHIVE}": "the archive: a folder with the pages that were kept. It can be read "
         "without the store; its file `index.db` is derived and may be deleted at any time",
+        f"{store}{EARLIER}": "the captures of the earlier archive that `--dedupe-with` named, to "
+        "which new web archives refer; without it they are whole",
         f"{store}{COOKIES}": "the cookies of the crawl (`--cookies`), for its owner's eyes only; "
         "without it sites begin new sessions",
         f"{store}{CONTROL}": "the socket by which a running crawl is steered; a kill leaves "

@@ -59,7 +59,7 @@ def test_a_notebook_shows_a_crawl_below_its_cell(
 ) -> None:
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     web = httpx.MockTransport(lambda _: httpx.Response(200, html="<title>A</title>"))
-    settings = Settings.of(delay=0, store=tmp_path / "crawl.db", converge=False)
+    settings = Settings.of(delay=0, store=tmp_path / "crawl.db")
     crawl = Crawl(["http://a.example/"], settings, transport=web)
     InteractiveShell.instance()
     try:

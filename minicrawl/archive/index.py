@@ -448,7 +448,9 @@ def _opened_index(path: Path, segments: Segments, end: int) -> ArchiveIndex:
 
 
 @contextmanager
-def index_errors(folder: Path) -> Iterator[None]:
+def index_errors(
+    folder: Path, advice: str = f"delete {NAME}, which is rebuilt on demand"
+) -> Iterator[None]:
     """Convert SQLite errors of the index into one-line `StoreError`s."""
     try:
         yield
@@ -456,9 +458,7 @@ def index_errors(folder: Path) -> Iterator[None]:
         if _means_full_disk(error, folder):
             text = f"{folder}: database or disk is full; everything committed before is safe"
             raise NoRoom(text) from error
-        raise StoreError(
-            f"{folder}: {error} in the index: delete {NAME}, which is rebuilt on demand"
-        ) from error
+        raise StoreError(f"{folder}: {error} in the index: {advice}") from error
 
 
 def _means_full_disk(error: sqlite3.Error, folder: Path) -> bool:

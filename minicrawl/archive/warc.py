@@ -54,6 +54,13 @@ MOST_SEEDS = 100
 """Maximum number of seeds that a warcinfo record lists."""
 
 
+class Original(NamedTuple):
+    """Response whose record has the body."""
+
+    url: str
+    date: str
+
+
 class Capture(NamedTuple):
     """One response, with facts about its page."""
 
@@ -73,6 +80,8 @@ class Capture(NamedTuple):
     """Length of a body that is not in memory."""
     is_rendered: bool = False
     """True for the DOM after the scripts of the response before it."""
+    original: Original | None = None
+    """Response of an earlier archive that has the body."""
 
 
 def capture_of(
@@ -112,13 +121,6 @@ class CdxLine(NamedTuple):
     is_revisit: bool
 
 
-class Original(NamedTuple):
-    """Response whose record has the body."""
-
-    url: str
-    at: float
-
-
 class WarcWriter:
     """Writer of captures to a file called `name`."""
 
@@ -140,8 +142,10 @@ class WarcWriter:
                 self.add_rendered(capture)
                 continue
             digest = payload_digest(capture.body)
-            yield self.add(capture, digest, originals.get(digest) if capture.body else None)
-            originals.setdefault(digest, Original(capture.url, capture.at))
+            known = originals.get(digest) if capture.body else None
+            yield self.add(capture, digest, original := known or capture.original)
+            if original is None:
+                originals[digest] = Original(capture.url, moment(capture.at))
 
     def begin(self, made_at: float, about: Mapping[str, str] = NOTHING_KNOWN) -> None:
         """Write the warcinfo record; `about` has the facts of `crawl_facts`."""
@@ -175,7 +179,7 @@ class WarcWriter:
         for piece in body():
             block.update(piece)
         length = len(head) + (capture.length or 0)
-        of_record = "response", _moment(capture.at), named
+        of_record = "response", moment(capture.at), named
         identity, begin = self._begun(*of_record, shown_digest(block.digest()), length)
         packer = compressobj(self._level, DEFLATED, 16 + MAX_WBITS)
         for piece in chain((begin, head), body(), (b"\r\n\r\n",)):
@@ -191,7 +195,7 @@ class WarcWriter:
         url, response = self._last
         if url == capture.url:
             named["WARC-Refers-To"] = response
-        self._record("conversion", _moment(capture.at), named, capture.body)
+        self._record("conversion", moment(capture.at), named, capture.body)
 
     def add_text(self, url: str, date: str, text: str) -> None:
         """Write the text of a page as a record of its own, as files of texts (WET) have it."""
@@ -212,16 +216,16 @@ class WarcWriter:
             named["WARC-Truncated"] = "length"
         if original is None:
             block = http_head(capture) + capture.body
-            return self._record("response", _moment(capture.at), named, block)
+            return self._record("response", moment(capture.at), named, block)
         named["WARC-Profile"] = _UNCHANGED if capture.is_confirmed else _PROFILE
         named["WARC-Refers-To-Target-URI"] = original.url
-        named["WARC-Refers-To-Date"] = _moment(original.at)
-        return self._record("revisit", _moment(capture.at), named, http_head(capture))
+        named["WARC-Refers-To-Date"] = original.date
+        return self._record("revisit", moment(capture.at), named, http_head(capture))
 
     def _beside(self, capture: Capture, answer: str) -> None:
         """Write the request, and the crawl's metadata of the page."""
         self._last = capture.url, answer
-        date = _moment(capture.at)
+        date = moment(capture.at)
         named = {"WARC-Target-URI": capture.url, "WARC-Concurrent-To": answer}
         said = named | {"Content-Type": f"{_HTTP}request"} | _travelled(capture.wire)
         request = capture.wire.request if capture.wire is not None else b""
@@ -291,7 +295,7 @@ def shown_digest(digest: bytes) -> str:
     return f"sha1:{b32encode(digest).decode()}"
 
 
-def _moment(at: float) -> str:
+def moment(at: float) -> str:
     """Format the time of a record, to the microsecond."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 

@@ -27,6 +27,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, NamedTuple, Self
 
+from minicrawl.archive.earlier import EarlierArchive
 from minicrawl.archive.index import index_errors, open_captures
 from minicrawl.archive.record import (
     MOST_OF_A_HEAD,
@@ -56,6 +57,7 @@ from minicrawl.archive.warc import (
     WarcWriter,
     capture_of,
     cdxj_line,
+    moment,
     payload_digest,
     shown_digest,
 )
@@ -121,11 +123,16 @@ class WarcFiles:
     """Series that is open for writing. The caller holds the lock of its store."""
 
     def __init__(
-        self, series: WarcSeries, codec: Codec, about: Callable[[], Mapping[str, str]]
+        self,
+        series: WarcSeries,
+        codec: Codec,
+        about: Callable[[], Mapping[str, str]],
+        earlier: Path | None = None,
     ) -> None:
         """Open the series and cut off what is behind its end. The `codec` unpacks records.
 
-        `about` returns the facts of the crawl, for the first record of each file.
+        `about` returns the facts of the crawl, for the first record of each file. `earlier` is the
+        file with the captures of an earlier archive.
         """
         self._series, self._codec, self._about = series, codec, about
         self._folder = Path(series.folder)
@@ -134,6 +141,7 @@ class WarcFiles:
         for file in self._folder.glob(f"{series.prefix}-*"):
             refuse_links(file)
         cut_off(series)
+        self._earlier = None if earlier is None else EarlierArchive(earlier)
         self._captures = open_captures(self._folder / f"{series.prefix}-bodies.db")
         self.was_shortened = False
         self._complete_before(segment_of(series.end))
@@ -173,6 +181,8 @@ class WarcFiles:
             cut_off(self.series)
             self._complete_before(segment_of(self._mark) + 1)
         self._captures.close()
+        if self._earlier is not None:
+            self._earlier.close()
 
     # ------------------------------------------------------------ one answer
 
@@ -211,9 +221,9 @@ class WarcFiles:
         answer = read_head(kept.record + payload.read(MOST_OF_A_HEAD), self._codec)
         capture = capture_of(answer, at=kept.at)._replace(length=header.body_bytes)
         named = shown_digest(digest.digest())
-        original = self._captures.original(named)
+        original = self._original(capture, named)
         if original is not None:
-            self._list(self._writer.add(capture, named, Original(*original)))
+            self._list(self._writer.add(capture, named, original))
             return
         begin, length = self._writer.offset, 0
         for written in self._writer.add_file(capture, named, body):
@@ -226,8 +236,15 @@ class WarcFiles:
         """Return the digest of the body, and the earlier response that has the same body."""
         last = self._captures.last_digest(key) if capture.is_confirmed else None
         digest = last or payload_digest(capture.body)
-        found = self._captures.original(digest) if last or capture.body else None
-        return digest, None if found is None else Original(*found)
+        return digest, self._original(capture, digest) if last or capture.body else None
+
+    def _original(self, capture: Capture, digest: str) -> Original | None:
+        """Return the response that has this body, here or in an earlier archive."""
+        if (found := self._captures.original(digest)) is not None:
+            return Original(found[0], moment(found[1]))
+        if self._earlier is None:
+            return None
+        return self._earlier.original(capture.url, digest, capture.at)
 
     def _list(self, line: CdxLine) -> None:
         """Add the response that was written last to the indexes of bodies and of the file."""

@@ -293,6 +293,7 @@ def _gone(error: click.ClickException) -> str:
     from minicrawl.config.settings import GONE, is_gone
 
     name = error.option_name.removeprefix("--")
+    name = name if name in GONE else name.removeprefix("no-")  # a switch that is turned off
     return str(is_gone(error.option_name, name)) if name in GONE else ""
 
 

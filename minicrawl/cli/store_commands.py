@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from minicrawl.report.crawl_status import Status
 
 
-_OF_REQUESTS = ("warc", "check")
+_OF_REQUESTS = ("warc", "check", "dedupe-with")
 """Settings that have no effect without requests."""
 
 

@@ -466,6 +466,7 @@ def refuse_single_machine_settings(settings: Settings) -> None:
         "--no-links": not settings.storing.links,
         "--until": budget.importance is not None,
         "--new-pages": budget.new_pages is not None,
+        "--dedupe-with": settings.storing.dedupe_with is not None,
     }
     for name, is_set in refused.items():
         if is_set:

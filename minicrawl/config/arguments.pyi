@@ -76,10 +76,10 @@ class SettingArguments(TypedDict, total=False):
     store: str | PathLike[str]
     links: bool
     strip_marks: bool
-    converge: bool
     keep: Literal["pages", "text", "links", "none"]
     keep_versions: int | Literal["changed"] | Literal["all"]
     warc: str | PathLike[str] | None
+    dedupe_with: str | PathLike[str] | None
     check: str | Sequence[str]
     requisites: bool
     cluster: str | None

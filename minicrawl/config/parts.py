@@ -631,12 +631,6 @@ class Storing:
         off="--keep-marks",
         kept=True,
     )
-    converge: bool = setting(
-        True,
-        kinds.SWITCH,
-        "Compute converged importance for all known pages when the crawl ends, for at most a "
-        "tenth of its time or 5 seconds, and while it is idle.",
-    )
     keep: str = setting(
         "pages",
         kinds.choice("pages", "text", "links", "none"),
@@ -662,6 +656,14 @@ class Storing:
         weakens=differs,
         kept=True,
     )
+    dedupe_with: Path | None = setting(
+        None,
+        kinds.optional(kinds.FOUND_FILE),
+        "Write responses that an earlier archive has, at the same URL, as revisits without a body: "
+        "in --warc, and in exported WARC and WACZ files. FILE is its index (CDXJ, plain or gzip); "
+        "none for no file.",
+        weakens=differs,
+    )
     check: tuple[str, ...] = setting(
         (),
         kinds.some_of("external", "assets", or_none=True),
@@ -677,6 +679,11 @@ class Storing:
         "pages), from any host that allows it. --deny applies.",
         kept=True,
     )
+
+    converge: bool = True
+    """Not a setting. Compute converged importance for all known pages when the crawl ends, for at
+    most a tenth of its time or 5 seconds, and while it is idle.
+    """
 
     @property
     def keeps_answers(self) -> bool:

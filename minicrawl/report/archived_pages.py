@@ -34,7 +34,7 @@ from minicrawl.progress import Progress
 from minicrawl.report.selected_pages import Block, PageSelection, blocks, rows_of
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import questions, tables
-from minicrawl.store.reader import archive_folder, reading
+from minicrawl.store.reader import archive_folder, earlier_file, reading
 from minicrawl.web.encoding import decode
 from minicrawl.web.references import (
     LEADS_ON,
@@ -465,8 +465,30 @@ def captures(
     """Yield all versions of the selected pages, most important page first.
 
     Damaged versions are skipped and reported to `warn`. Resources that the pages need come last, if
-    the crawl archived them, with the robots.txt and the sitemaps of their hosts.
+    the crawl archived them, with the robots.txt and the sitemaps of their hosts. Captures refer to
+    the archive that --dedupe-with named.
     """
+    found = _captures(snapshot, selection, tell, warn, permitted)
+    if not (file := earlier_file(snapshot.path)).exists():
+        yield from found
+        return
+    from minicrawl.archive.earlier import EarlierArchive
+    from minicrawl.archive.warc import payload_digest
+
+    with closing(EarlierArchive(file)) as earlier:
+        for one in found:
+            digest = payload_digest(one.body)
+            original = earlier.original(one.url, digest, one.at) if one.body else None
+            yield one._replace(original=original)
+
+
+def _captures(
+    snapshot: Snapshot,
+    selection: PageSelection,
+    tell: Progress,
+    warn: Callable[[str], None],
+    permitted: PermittedPages | None,
+) -> Iterator[Capture]:
     from minicrawl.archive.warc import capture_of
 
     settings = tables.settings(snapshot.connection)
@@ -481,6 +503,7 @@ def captures(
                 if (host := origin(row.url)) not in hosts:
                     hosts.add(host)
                     requisites.add(usage.files_for_crawlers(row.url))
+                requisites.leave_out(row.url)
                 for version in archive.versions(row.url):
                     try:
                         answer = archive.answer(version.place)
@@ -503,7 +526,6 @@ def captures(
         yield from map(capture_of, requisites.answers())
 
 
-                requisites.leave_out(row.url)
 def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
     """Return the facts of a crawl that a web archive begins with."""
     from minicrawl.archive.warc import MOST_SEEDS, crawl_facts

@@ -48,6 +48,9 @@ def refuse_to_overwrite(store: Path) -> None:
 ARCHIVE = "-pages"
 """Suffix of the folder with the archive of a store."""
 
+EARLIER = "-earlier"
+"""Suffix of the file with the captures of an earlier archive (`archive.earlier`)."""
+
 SEARCH = "-search"
 """Suffix of the folder with the search index of a store."""
 
@@ -86,6 +89,11 @@ def shared_archive(place: Path) -> Path:
 def search_folder(store: Path) -> Path:
     """Return the folder of the search index of a store."""
     return file_beside(store, SEARCH)
+
+
+def earlier_file(store: Path) -> Path:
+    """Return the file with the captures of an earlier archive, beside a store."""
+    return file_beside(store, EARLIER)
 
 
 def archive_folder(store: Path) -> Path:

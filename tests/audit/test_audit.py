@@ -21,7 +21,6 @@ def crawled(path: Path, site: PlantedSite, **chosen: Any) -> Path:
     usual: dict[str, Any] = {
         "delay": 0,
         "address_delay": 0,
-        "converge": False,
         "scope": "host",
         "sitemaps": True,
         "check": "all",

@@ -25,7 +25,6 @@ def test_faults_of_a_site_held_back_are_found(
         check="all",
         delay=0,
         address_delay=0,
-        converge=False,
         workers=0,
     )
     Crawl([f"{HOST}/"], settings, transport=httpx.MockTransport(site)).run()

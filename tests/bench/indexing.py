@@ -52,7 +52,7 @@ def _used_s() -> float:
 
 
 def _crawl(server: Manuals, store: Path, pages: int, rate: int) -> None:
-    kept = ["--keep", "pages", "--store", str(store), "--quiet", "--no-converge"]
+    kept = ["--keep", "pages", "--store", str(store), "--quiet"]
     command = minicrawl([*kept, "--max-rate", str(rate)]).command(Task(server.seeds, pages, 16))
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=as_for_users())
 

@@ -27,7 +27,7 @@ KINDS = {
 
 
 def _crawler(kind: str) -> Crawler:
-    return minicrawl([*KINDS[kind], "--no-converge"])._replace(name=kind)
+    return minicrawl([*KINDS[kind]])._replace(name=kind)
 
 
 @click.command()

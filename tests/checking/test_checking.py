@@ -61,7 +61,7 @@ class Web:
 
 def crawled(path: Path, web: Web, **chosen: Any) -> Path:
     settings = Settings.of(
-        delay=0, address_delay=0, converge=False, scope="host", keep="pages", store=path, **chosen
+        delay=0, address_delay=0, scope="host", keep="pages", store=path, **chosen
     )
     Crawl([HOST], settings, transport=httpx.MockTransport(web)).run()
     return path
@@ -207,7 +207,7 @@ def test_references_of_all_kinds_are_shown_today_and_when_run_again(tmp_path: Pa
 # ---------------------------------------------------------------- the gate of the crawl
 
 PAGE = f"{HOST}/"
-CHECKS: dict[str, Any] = {"check": "external", "scope": "host", "converge": False}
+CHECKS: dict[str, Any] = {"check": "external", "scope": "host"}
 
 
 def web_with(*links: str, **answers: Answer) -> FakeWeb:
@@ -372,7 +372,7 @@ def test_the_log_of_a_server_shows_one_pace_for_pages_checks_and_requisites(tmp_
     """Who asks waits for an answer first, so the server sees no less than the delay."""
     web = LoggedWeb()
     checks = {"check": "all", "requisites": True, "keep": "pages"}
-    pace = {"delay": 0.2, "address_delay": 0, "converge": False, "workers": 0}
+    pace = {"delay": 0.2, "address_delay": 0, "workers": 0}
     chosen: dict[str, Any] = {"scope": "host", "deny": ("secret",), **checks, **pace}
     with DemoServer(web) as server:
         where = f"*={server.address}"

@@ -65,7 +65,7 @@ class Web:
 
 def crawled(path: Path, web: Web, **chosen: Any) -> Path:
     usual: dict[str, Any] = {"keep": "pages", "requisites": True, "scope": "host"}
-    quick = {"delay": 0, "address_delay": 0, "converge": False}
+    quick = {"delay": 0, "address_delay": 0}
     settings = Settings.of(**{**usual, **quick, **chosen, "store": path})
     Crawl([HOST], settings, transport=httpx.MockTransport(web)).run()
     return path
@@ -160,7 +160,7 @@ class TestKeeping:
 def test_a_store_goes_on_to_keep_them(tmp_path: Path) -> None:
     path = crawled(tmp_path / "crawl.db", Web(), pages=1)
     web = Web()
-    settings = Settings.of(delay=0, address_delay=0, converge=False, keep="pages", store=path)
+    settings = Settings.of(delay=0, address_delay=0, keep="pages", store=path)
     with snapshot(path) as seen:
         assert tables.settings(seen.connection)["requisites"] is True
     Crawl([], settings, transport=httpx.MockTransport(web)).run()
@@ -243,7 +243,6 @@ def test_all_that_a_browser_would_ask_for_is_kept_and_asked_for_once(tmp_path: P
         keep="pages",
         requisites=True,
         delay=0,
-        converge=False,
         robots=False,
         store=(path := tmp_path / "crawl.db"),
     )

@@ -19,7 +19,7 @@ import pytest
 from minicrawl.app import Crawl
 from minicrawl.cli import main
 from minicrawl.cli.crawl_command import show_preview
-from minicrawl.config import Scope, Settings
+from minicrawl.config import Scope, Settings, Storing
 from minicrawl.config.parts import DEMO_STORE
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.start.preparation import FirstHost, FirstPage, Preview
@@ -92,12 +92,14 @@ class TestWhatCannotWork:
         ("options", "told"),
         [
             (("--focus-only", "2"), "--focus-only is gone: --score"),
+            (("--converge",), "--converge is gone: "),
+            (("--no-converge",), "--no-converge is gone: "),
             (("--score", "beauty"), "scorer 'beauty' is unknown"),
             (("--score", "url:("), "--score url:(: "),
             (("--score", "url:a", "--strategy", "greedy"), "--score needs --strategy siblings"),
             (("--cookies", "none.txt"), "none.txt: No such file"),
             (("--insecure", "--delay", "0"), "--insecure lacks its value: --delay is an option"),
-            (("--insecure", "--no-converge"), "lacks its value: --no-converge is an option"),
+            (("--insecure", "--no-links"), "lacks its value: --no-links is an option"),
             (("--deny", "--store=x.db"), "--deny lacks its value: --store=x.db is an option"),
         ],
     )
@@ -149,9 +151,10 @@ class TestACrawl:
         assert numbers(capsys)["requests"] == before["requests"] + before["pages_fetched"]
 
     def test_without_converging_the_ranks_are_estimates_and_refine_is_advised(
-        self, server: DemoServer, capsys: Captured
+        self, server: DemoServer, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert main(["crawl", "seeds.txt", "--pages", "9", "--no-converge", *of(server)]) == 0
+        monkeypatch.setattr(Storing, "may_converge", False)
+        assert main(["crawl", "seeds.txt", "--pages", "9", *of(server)]) == 0
         lines = capsys.readouterr().err.splitlines()
         assert lines[3].endswith("% gathered; ranks are estimates")
         assert "  minicrawl refine" in lines
@@ -284,7 +287,7 @@ class TestFresh:
     def test_ranks_go_with_the_store_that_they_were_made_of(self, server: DemoServer) -> None:
         assert main(["crawl", "seeds.txt", "--pages", "1", "-q", *of(server)]) == 0
         assert main(["rank", "degree"]) == 0
-        arguments = ["seeds.txt", "--pages", "1", "-q", "--fresh", "--no-converge"]
+        arguments = ["seeds.txt", "--pages", "1", "-q", "--fresh", "--no-links"]
         assert main(["crawl", *arguments, *of(server)]) == 0
         (aside,) = Path("data").glob("crawl.db.*-ranks")
         assert Path("data", aside.name.removesuffix("-ranks")).exists()
@@ -299,7 +302,7 @@ class TestFresh:
         link.symlink_to(Path("..", "bigdisk", "real.db"))
         assert main(["crawl", "seeds.txt", "--pages", "20", "-q", *of(server)]) == 0
         assert main(["rank", "degree"]) == 0
-        arguments = ["seeds.txt", "--pages", "5", "--fresh", "--no-converge"]
+        arguments = ["seeds.txt", "--pages", "5", "--fresh", "--no-links"]
         assert main(["crawl", *arguments, *of(server)]) == 0
         assert link.is_symlink()
         assert [file.name for file in Path("data").iterdir()] == [link.name]

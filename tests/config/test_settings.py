@@ -207,6 +207,7 @@ WEAK: dict[str, object] = {
     "render-workers": 64,
     "store": "/etc/x.db",
     "warc": "/etc/w",
+    "dedupe-with": "/etc/w",
     "auth": ["a.example=@/key"],
     "bearer": ["b.example=token", "a.example=@/key"],
     "netrc": "on",
@@ -244,6 +245,7 @@ HARMLESS: dict[str, object] = {
     "max-file": 1000,
     "workers": 0,
     "warc": "none",
+    "dedupe-with": "none",
     "proxy": "environment",
     "browser": "none",
 }

@@ -36,7 +36,7 @@ def fetched(store: Path) -> int:
 def test_no_page_is_lost_while_workers_come_and_go(tmp_path: Path) -> None:
     store = tmp_path / "demo.db"
     options = ("--demo-pages", str(ENDLESS), "--workers", "2", "--address-delay", "0.01")
-    with crawl_of_demo(store, *options, "--delay", "0.05", "--no-converge") as crawl:
+    with crawl_of_demo(store, *options, "--delay", "0.05") as crawl:
         wait_until(lambda: has_set(store, workers=3), "the crawl does not listen")
         for workers in CREWS:
             assert has_set(store, workers=workers)

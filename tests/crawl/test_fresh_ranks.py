@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from minicrawl.app import Crawl, SystemClock
-from minicrawl.config import Settings
 from minicrawl.crawl import refinement
 from minicrawl.crawl.events import Converged, Converging, Ended, Event, Reason, Warned
 from minicrawl.crawl.progress import ImportanceLimit
@@ -39,6 +38,7 @@ from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.crawl.fakes import keeping
 from tests.crawl.refined_stores import a_store
+from tests.limits import settings_of
 from tests.stores import A, B, C, HandCrawl
 
 PATIENCE_S = 60.0
@@ -128,7 +128,7 @@ async def seen_within_patience(is_so: Callable[[], bool]) -> None:
 
 def fresh(path: Path, is_so: Callable[[], bool], **storing: Any) -> None:
     """Keep the ranks of a store fresh until something is so."""
-    settings = Settings.of(store=path, **storing)
+    settings = settings_of(store=path, **storing)
 
     async def work() -> None:
         with keeping(path) as recorder:
@@ -187,7 +187,7 @@ def test_what_a_crawl_stops_by_is_proven_even_without_time(
     monkeypatch.setattr(refinement, "has_time", lambda *_: False)
     with closing(StoreWriter.open(path)) as store:
         store.commit(Batch(counters=tables.counters(store.connection) | {tables.ENDOWED: [2]}))
-    storing = Settings.of(store=path, converge=converge).storing
+    storing = settings_of(store=path, converge=converge).storing
 
     async def work(*, is_first: bool) -> float:
         with keeping(path) as recorder:
@@ -408,7 +408,7 @@ def test_trouble_is_told_for_the_crawl_is_safe(path: Path, monkeypatch: pytest.M
 
 def crawled(path: Path, **settings: Any) -> list[Event]:
     """A crawl of a server that nobody runs: one page is known, and fails."""
-    crawl, heard = Crawl([A], Settings.of(store=path, **settings)), list[Event]()
+    crawl, heard = Crawl([A], settings_of(store=path, **settings)), list[Event]()
     crawl.subscribe(heard.append)
     assert crawl.run() is Reason.BUDGET
     assert crawl.is_over
@@ -448,7 +448,7 @@ def test_a_signal_while_it_converges_ends_it_at_once(tmp_path: Path) -> None:
         if isinstance(event, Converging):
             os.kill(os.getpid(), signal.SIGINT)
 
-    crawl = Crawl([A], Settings.of(store=path, pages=1))
+    crawl = Crawl([A], settings_of(store=path, pages=1))
     crawl.subscribe(interrupt)
     assert crawl.run() is Reason.BUDGET
     assert audit(path).wrong == []

@@ -57,7 +57,6 @@ def run(path: Path, pages: int, own: Any = None, **settings: Any) -> list[str]:
     """Crawl on, and return the warnings."""
     usual: dict[str, Any] = {
         "delay": 0,
-        "converge": False,
         "concurrency": 1,
         "barren_pages": "none",
         "keep": "none",

@@ -68,7 +68,7 @@ class SiteOnLoopback:
 def crawled(path: Path, pages: int | None = None) -> Path:
     settings = Settings.of(
         store=path, keep="pages", delay=0, address_delay=0, workers=0, pages=pages, scope="host",
-        contact="owner@example.org", converge=False,
+        contact="owner@example.org",
     )  # fmt: skip
     Crawl([f"{HOST}/"], settings, transport=httpx.MockTransport(site)).run()
     return path

@@ -257,7 +257,7 @@ def run(recipe: Recipe, servers: Servers, folder: Path) -> dict[str, object]:
     }
     arguments = [_with_ports(one, ports, servers) for one in recipe.arguments]
     store = ["--store", str(folder / "c.db")]
-    arguments += [*store, "--json", "--quiet", "--no-converge", "--for", "120s"]
+    arguments += [*store, "--json", "--quiet", "--for", "120s"]
     if "--delay" not in arguments:
         arguments += ["--delay", "0"]
     if kind != "plain" and "--resolve" not in arguments:

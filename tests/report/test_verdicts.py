@@ -86,7 +86,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = Settings.of(
         delay=0,
         address_delay=0,
-        converge=False,
         scope="host",
         check="external",
         max_tries=1,
@@ -154,7 +153,7 @@ def test_challenges_are_neither_indexed_nor_near_duplicates(
         return httpx.Response(200, html=f"<title>{title}</title><p>{'a text ' * 40}{links}")
 
     store = tmp_path / "walls.db"
-    settings = Settings.of(delay=0, address_delay=0, converge=False, store=store)
+    settings = Settings.of(delay=0, address_delay=0, store=store)
     Crawl([HOST], settings, transport=httpx.MockTransport(answer)).run()
     assert main(["index", "--store", str(store)]) == 0
     with snapshot(store) as seen, kept_pages(seen) as archive:
@@ -177,9 +176,7 @@ def test_exit_codes_count_what_is_dead(
         is_there = request.url.path in dead_or_not
         return httpx.Response(200, html="x") if is_there else web(request)
 
-    settings = Settings.of(
-        delay=0, address_delay=0, scope="host", converge=False, store=tmp_path / "blocked.db"
-    )
+    settings = Settings.of(delay=0, address_delay=0, scope="host", store=tmp_path / "blocked.db")
     Crawl([HOST], settings, transport=httpx.MockTransport(blocked)).run()
     arguments = ["--exit-code", "--json", "--store", str(tmp_path / "blocked.db")]
     assert main(["broken", *arguments]) == 0

@@ -17,6 +17,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, NamedTuple
 
+from minicrawl.archive.earlier import read_earlier
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.record import PLAIN, key_of
 from minicrawl.archive.segments import (
@@ -30,7 +31,7 @@ from minicrawl.config.values import folder_and_name
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.store import questions, tables
-from minicrawl.store.reader import archive_folder, real_path, search_folder
+from minicrawl.store.reader import archive_folder, earlier_file, real_path, search_folder
 from minicrawl.store.records import Batch, Checkpoint
 from minicrawl.store.writer import StoreWriter
 
@@ -160,6 +161,11 @@ def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> Archiv
         raise UsageError("--warc writes whole pages: it cannot be combined with --keep text")
     if storing.requisites and storing.keep != "pages":
         raise UsageError("--requisites needs --keep pages")
+    if storing.dedupe_with is not None:
+        if not storing.keeps_failures:
+            raise UsageError("--dedupe-with needs --keep pages or --warc")
+        if found := read_earlier(storing.dedupe_with, earlier_file(store.path)):
+            tell(Noted(text=found))
     if not (storing.keeps_answers or storing.warc is not None):
         return NOWHERE
 
@@ -212,7 +218,8 @@ def open_warcs(
         series = WarcSeries.of(folder, place, time.time(), name)
         store.commit(Batch(counters=counters | {tables.WARC: series._asdict()}))
     codec = PLAIN if archive is None else archive.reader.codec
-    warcs = WarcFiles(series, codec, partial(_facts, store.connection))
+    about, earlier = partial(_facts, store.connection), earlier_file(store.path)
+    warcs = WarcFiles(series, codec, about, earlier if earlier.exists() else None)
     if warcs.was_shortened:
         tell(Warned(text=f"the last WARC file in {folder} has changed: writing a new one"))
     return warcs

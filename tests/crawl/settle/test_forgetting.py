@@ -43,9 +43,7 @@ def answer(request: httpx.Request) -> httpx.Response:
 
 
 def settings(path: Path) -> Settings:
-    return Settings.of(
-        store=path, keep="pages", delay=0, address_delay=0, converge=False, robots=False
-    )
+    return Settings.of(store=path, keep="pages", delay=0, address_delay=0, robots=False)
 
 
 def crawled(path: Path) -> Counter[str]:
@@ -114,7 +112,6 @@ def test_it_is_not_asked_for_again(path: Path) -> None:
         store=path,
         delay=0,
         address_delay=0,
-        converge=False,
         robots=False,
         refresh=0.5,
     )

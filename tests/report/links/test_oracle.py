@@ -62,7 +62,7 @@ WANTED = {(full(source), full(target)) for source, target in LINKS}
 @pytest.fixture(scope="module", params=["greedy", "siblings"])
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("oracle") / "crawl.db"
-    chosen = Settings.of(delay=0, converge=False, store=path, strategy=request.param)
+    chosen = Settings.of(delay=0, store=path, strategy=request.param)
     seeds = [f"{HOST}/", f"{HOST}/closed"]
     Crawl(seeds, chosen, transport=httpx.MockTransport(answer)).run()
     return path

@@ -39,7 +39,7 @@ def answer(request: httpx.Request) -> httpx.Response:
 
 
 def crawled(path: Path, **settings: object) -> Path:
-    chosen: Mapping[str, object] = {"delay": 0, "converge": False, "store": path, **settings}
+    chosen: Mapping[str, object] = {"delay": 0, "store": path, **settings}
     found = Settings.of(**chosen)  # type: ignore[arg-type]  # names and values of one kind each
     Crawl([HOST], found, transport=httpx.MockTransport(answer)).run()
     return path
@@ -125,7 +125,7 @@ def test_links_that_were_not_kept_the_last_time_say_nothing_wrong(tmp_path: Path
         transport = httpx.MockTransport(
             lambda request: httpx.Response(200, html=pages.get(request.url.path, request.url.path))
         )
-        given = {"delay": 0, "converge": False, "store": path, "refresh": 1, "new_pages": 3}
+        given = {"delay": 0, "store": path, "refresh": 1, "new_pages": 3}
         Crawl([HOST], load(given | {"keep": keep}, {}, None), transport=transport).run()
 
     crawl("links")

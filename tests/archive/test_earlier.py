@@ -1,0 +1,154 @@
+"""Captures of an earlier archive are found by URL and digest, whoever wrote its index."""
+
+import gzip
+import json
+from base64 import b32decode
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.archive.earlier import EarlierArchive, read_earlier
+from minicrawl.archive.warc import Original, payload_digest
+from minicrawl.errors import StoreError, UsageError
+from tests.archive.archives import NOON, body, url
+
+EARLY, LATE = "20200101000000", "20210203040506"
+EARLY_DATE, LATE_DATE = "2020-01-01T00:00:00Z", "2021-02-03T04:05:06Z"
+
+
+def line(number: int, content: bytes | None = None, stamp: str = EARLY, **fields: object) -> str:
+    digest = payload_digest(body(number) if content is None else content)
+    known = {"url": url(number), "digest": digest, "mime": "text/html"} | fields
+    return f"example,a)/{number} {stamp} {json.dumps(known)}\n"
+
+
+@pytest.fixture
+def cdxj(tmp_path: Path) -> Path:
+    return tmp_path / "earlier.cdxj"
+
+
+def found(cdxj: Path, number: int, content: bytes | None = None, at: float = NOON) -> object:
+    file = cdxj.with_name("crawl.db-earlier")
+    read_earlier(cdxj, file)
+    digest = payload_digest(body(number) if content is None else content)
+    with closing(EarlierArchive(file)) as earlier:
+        return earlier.original(url(number), digest, at)
+
+
+def test_an_original_has_the_same_url_and_the_same_body(cdxj: Path) -> None:
+    cdxj.write_text(line(1) + line(2))
+    assert found(cdxj, 1) == Original(url(1), EARLY_DATE)
+    assert found(cdxj, 1, body(2)) is None
+    assert found(cdxj, 3, body(1)) is None
+
+
+def test_it_is_the_latest_one_before_the_capture(cdxj: Path) -> None:
+    cdxj.write_text(line(1, stamp=LATE) + line(1) + line(1, stamp="20250101000000"))
+    assert found(cdxj, 1) == Original(url(1), LATE_DATE)
+    assert found(cdxj, 1, at=1_577_836_801) == Original(url(1), EARLY_DATE)
+    assert found(cdxj, 1, at=1_577_836_800.5) is None
+
+
+@pytest.mark.parametrize("form", ["{0}", "sha1:{0}", "SHA1:{0}", "sha1:{1}", "{1}", "sha-1:{1}"])
+def test_digests_are_read_in_any_usual_form(cdxj: Path, form: str) -> None:
+    short = payload_digest(body(1)).removeprefix("sha1:")
+    cdxj.write_text(line(1, digest=form.format(short, b32decode(short).hex())))
+    assert found(cdxj, 1) == Original(url(1), EARLY_DATE)
+
+
+def test_a_revisit_stands_for_the_first_response_with_its_body(cdxj: Path) -> None:
+    cdxj.write_text(
+        line(1, stamp=LATE, mime="warc/revisit")
+        + line(2, body(1), LATE)
+        + line(3, body(1))
+        + line(4, stamp=LATE, mime="warc/revisit")
+    )
+    assert found(cdxj, 1) == Original(url(3), EARLY_DATE)
+    assert found(cdxj, 2, body(1)) == Original(url(2), LATE_DATE)
+    assert found(cdxj, 4) is None
+
+
+def test_urls_are_compared_in_their_canonical_form_and_quoted_as_they_are(cdxj: Path) -> None:
+    cdxj.write_text(line(1, url="HTTP://A.example:80/1#top"))
+    assert found(cdxj, 1) == Original("HTTP://A.example:80/1#top", EARLY_DATE)
+
+
+def test_packed_indexes_of_one_or_several_members_are_read(cdxj: Path) -> None:
+    cdxj.write_bytes(b"".join(gzip.compress(line(number).encode()) for number in (2, 1)))
+    assert found(cdxj, 1) == Original(url(1), EARLY_DATE)
+    assert found(cdxj, 2) == Original(url(2), EARLY_DATE)
+
+
+BAD = (
+    "example,a)/1",
+    f"example,a)/1 {EARLY} [1]",
+    f"example,a)/1 {EARLY} 1",
+    f"example,a)/1 {EARLY} " + "[" * 100_000,
+    f"example,a)/1 {EARLY} " + '{"url": "' + "a" * 200_000,
+    f'example,a)/1 {EARLY} {{"url": 1, "digest": "sha1:1"}}',
+    "example,a)/1 20201399999999 {}",
+    "example,a)/1 2020 {}",
+    line(1, url="http://a.example/1\r\nWARC-Type: metadata"),
+    line(1, digest=["sha1"]),
+    line(1, url="http://a.example/\ud800"),
+    "\x00\x01",
+)
+
+
+def test_bad_lines_are_counted_and_told_in_one_line(cdxj: Path) -> None:
+    others = [line(1, digest="sha256:00"), line(1, url="urn:text:1"), line(1, method="POST")]
+    lines = ["!meta 0 {}", *BAD, "", line(2), *others, "\udcff"]
+    text = "\n".join(one.rstrip("\n") for one in lines)
+    cdxj.write_bytes(text.encode("utf-8", "surrogateescape"))
+    told = read_earlier(cdxj, cdxj.with_name("crawl.db-earlier"))
+    assert told is not None
+    assert "\n" not in told
+    assert [int(word) for word in told.split() if word.isdigit()] == [1, len(BAD) + 1, len(others)]
+    assert found(cdxj, 2) == Original(url(2), EARLY_DATE)
+    assert found(cdxj, 1) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"PK\x03\x04 and more", id="a WACZ file"),
+        pytest.param(gzip.compress(b"WARC/1.1\r\n" * 9), id="a WARC file"),
+        pytest.param(gzip.compress(line(1).encode())[:-9], id="cut off"),
+    ],
+)
+def test_another_file_is_refused_and_leaves_nothing(cdxj: Path, content: bytes) -> None:
+    cdxj.write_bytes(content)
+    with pytest.raises(UsageError, match=cdxj.name):
+        read_earlier(cdxj, cdxj.with_name("crawl.db-earlier"))
+    assert list(cdxj.parent.iterdir()) == [cdxj]
+
+
+def test_what_is_no_file_is_refused(cdxj: Path) -> None:
+    for path in (cdxj, cdxj.parent, Path("/dev/null")):
+        with pytest.raises(UsageError, match=path.name):
+            read_earlier(path, cdxj.with_name("crawl.db-earlier"))
+
+
+def test_an_index_is_read_once_until_it_changes(cdxj: Path) -> None:
+    file = cdxj.with_name("crawl.db-earlier")
+    cdxj.write_text(line(1))
+    assert read_earlier(cdxj, file)
+    assert read_earlier(cdxj, file) is None
+    cdxj.write_text(line(2) + line(3))
+    assert read_earlier(cdxj, file)
+    assert found(cdxj, 1) is None
+    assert found(cdxj, 3)
+
+
+def test_what_a_kill_left_is_replaced_and_so_is_a_damaged_file(cdxj: Path) -> None:
+    file = cdxj.with_name("crawl.db-earlier")
+    file.with_name(f"{file.name}.draft").write_bytes(b"a part")
+    cdxj.write_text(line(1))
+    assert found(cdxj, 1)
+    assert sorted(cdxj.parent.iterdir()) == [file, cdxj]
+    file.write_bytes(b"no database" * 100)
+    with pytest.raises(StoreError, match=file.name):
+        EarlierArchive(file)
+    assert read_earlier(cdxj, file)
+    assert found(cdxj, 1)
