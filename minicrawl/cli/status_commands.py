@@ -48,6 +48,7 @@ from minicrawl.wording import as_duration, at_least, counted, percentage, rate, 
 
 if TYPE_CHECKING:
     from minicrawl.checking import Cloaking, PageAnswer
+    from minicrawl.report.kept_content import ContentRow
 
 KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
 HOST_HEADINGS = ("pages", "mostly", "host", "last detail")
@@ -59,6 +60,8 @@ NO_FAILURES = "no failures"
 _PATIENCE_S = 2.0
 _UNKNOWN = "-"
 _KIB = 1024
+_MOST_ROWS, _MOST_COUNTS = 100, 5
+"""Of what was kept and left out: rows in JSON, and counts in a line."""
 
 
 @click.command()
@@ -67,7 +70,8 @@ _KIB = 1024
     "--stored",
     "wants_stored",
     is_flag=True,
-    help="Also list the number and size of all stored parts. This is slow for a large store.",
+    help="Also list the number and size of all stored parts, and count in a large store what was "
+    "kept and left out. This is slow for a large store.",
 )
 @click.option(
     "--graph",
@@ -89,28 +93,31 @@ def status(
     """Show the progress of the crawl, its graph, and the command that resumes it.
 
     The counts are fast for any store. `linked` counts linked pages by what became of them, as
-    `broken` does. The graph is taken from the latest sample if it covers all
-    pages, or if a running crawl takes samples (`crawl --graph-stats`). Otherwise a small graph is
-    measured now; a large one only with `--graph`, else its last sample is shown. `minicrawl check`
-    verifies the store itself.
+    `broken` does; `kept` and `left out` count URLs by type, reason and host. The graph is taken
+    from the latest sample if it covers all pages, or if a running crawl takes samples (`crawl
+    --graph-stats`). Otherwise a small graph is measured now; a large one only with `--graph`, else
+    its last sample is shown. `minicrawl check` verifies the store itself.
     """
     found = report.status(store)
     repeating = mirrors(store) if wants_mirrors else []
     parts = stored_parts(store) if wants_stored else []
     live = dict(_live(store))
     linked = _linked(store, found, of_many=wants_graph)
+    content = _content(store, found, of_many=wants_stored)
     sample = shown_sample(store, graph_of, is_running=bool(live), even_of_many=wants_graph)
     if as_json:
         listed = {"mirrors": [mirror._asdict() for mirror in repeating]} if wants_mirrors else {}
         listed |= {"stored": [part._asdict() for part in parts]} if wants_stored else {}
-        graph = sample and sample.as_json()
-        show_json(found.as_json() | live | listed | {"linked": linked, "graph": graph})
+        rows = None if content is None else [row._asdict() for row in content[:_MOST_ROWS]]
+        more = {"linked": linked, "content": rows, "graph": sample and sample.as_json()}
+        show_json(found.as_json() | live | listed | more)
         return
     mirrors_found = [("mirror", str(one)) for one in repeating]
     if wants_mirrors and not repeating:
         mirrors_found = [("mirror", "none")]
     links = [("linked", _counts(linked))] if linked else []
-    show_facts([*live.items(), *_facts(found, store), *links, *mirrors_found])
+    kept = _kept_lines(content) if content else ()
+    show_facts([*live.items(), *_facts(found, store), *links, *kept, *mirrors_found])
     if parts:
         click.echo()
         show_list(STORED_HEADINGS, map(_part_line, parts), texts=1)
@@ -127,6 +134,23 @@ def _linked(store: Path, found: report.Status, *, of_many: bool) -> dict[str, in
 
     with snapshot(store) as seen:
         return linked_verdicts(seen)
+
+
+def _content(store: Path, found: report.Status, *, of_many: bool) -> list[ContentRow] | None:
+    """Return what was kept and left out; None of many responses, unless asked for."""
+    if found.pages_known > report.MOST_AT_ONCE and not of_many:
+        return None
+    from minicrawl.report.kept_content import content_rows
+
+    with snapshot(store) as seen:
+        return content_rows(seen, most=None if of_many else report.MOST_AT_ONCE)
+
+
+def _kept_lines(content: list[ContentRow]) -> Iterator[tuple[str, str]]:
+    from minicrawl.report.kept_content import counts_of
+
+    for name, counts in counts_of(content, _MOST_COUNTS):
+        yield name, _counts(counts)
 
 
 def _part_line(part: StoredPart) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from minicrawl.progress import Progress
 from minicrawl.report import page_links
 from minicrawl.report.crawl_status import Sample, status
 from minicrawl.report.formats import Figure, PlotLine, draw, pyplot
+from minicrawl.report.kept_content import ContentRow, content_rows
 from minicrawl.report.page_links import with_texts
 from minicrawl.report.selected_pages import HostGraph, Pages, PageSelection, blocks, rows_of
 from minicrawl.report.snapshot import Snapshot, places_of_largest, urls
@@ -403,6 +404,7 @@ def site_report(snapshot: Snapshot, made_at: float, tell: Progress) -> SiteRepor
             *_problems(snapshot),
             *_answers(snapshot),
             *_titles(snapshot),
+            *_content(snapshot),
             _best(snapshot),
         ],
         in_degrees=distribution(in_links[snapshot.was_read]),
@@ -496,6 +498,13 @@ def _answers(snapshot: Snapshot) -> Iterator[ReportSection]:
         found = np.array(questions.costly_fetches(connection, column, least)).reshape(-1, 2)
         pages, costs = found[:, 0].astype(np.int64), found[:, 1].round(2)
         yield _of_pages(snapshot, name, means, column, costs, pages)
+
+
+def _content(snapshot: Snapshot) -> Iterator[ReportSection]:
+    rows = content_rows(snapshot)
+    if rows is not None:
+        means = "URLs with a kept response, and URLs without, by type, host and reason."
+        yield _rows_section("Kept and left out", means, ContentRow, rows)
 
 
 def _titles(snapshot: Snapshot) -> Iterator[ReportSection]:

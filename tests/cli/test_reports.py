@@ -232,7 +232,7 @@ class TestExport:
 class TestStatus:
     def test_json_has_the_keys_that_programs_rely_on(self, capsys: Captured) -> None:
         (found,) = as_json(capsys, "status")
-        assert set(found) == {*Status.__dataclass_fields__, "graph", "linked"}
+        assert set(found) == {*Status.__dataclass_fields__, "graph", "linked", "content"}
         assert found["failures"] == {"not-found": 1}
         graph = found["graph"]
         assert (graph["graph_of"], graph["basis"], graph["outline"]["nodes"]) == (

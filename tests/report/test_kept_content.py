@@ -1,0 +1,138 @@
+"""What was kept and left out is counted by type, host and reason, in few rows."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import httpx
+import pytest
+
+from minicrawl import Crawl, Settings
+from minicrawl.cli import main
+from minicrawl.report import kept_content
+from minicrawl.report.kept_content import ContentRow, content_rows, counts_of
+from minicrawl.report.snapshot import snapshot
+
+HOST, OTHER = "http://a.example", "http://b.example"
+LINKS = ("a", "b.pdf", "c.zip", "gone.docx", "secret/d.png", "moved", "untold", f"{OTHER}/e.mp4")
+HOME = "".join(f"<a href='{name}'>x</a>" for name in LINKS) + "<img src=pictures/f.png>"
+TYPES = {".pdf": "application/pdf", ".zip": "application/zip", ".png": "image/png"}
+
+
+def answer(request: httpx.Request) -> httpx.Response:
+    path = request.url.path
+    if path in ("/", "/a"):
+        return httpx.Response(200, html=HOME if path == "/" else "<p>a")
+    if path == "/robots.txt":
+        return httpx.Response(200, text="User-agent: *\nDisallow: /secret")
+    if path == "/moved":
+        return httpx.Response(301, headers={"location": "/a"})
+    if path == "/untold":
+        return httpx.Response(200, content=b"12345", headers={"content-type": "video/mp4"})
+    if path == "/gone.docx":
+        return httpx.Response(404)
+    kind = TYPES[path[-4:]]
+    return httpx.Response(200, content=path.encode(), headers={"content-type": kind})
+
+
+def crawled(path: Path, types: str, *, requisites: bool = False) -> Path:
+    settings = Settings.of(
+        types=types,
+        requisites=requisites,
+        scope="host",
+        delay=0,
+        address_delay=0,
+        store=path,
+    )
+    Crawl([HOST], settings, transport=httpx.MockTransport(answer)).run()
+    return path
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return crawled(tmp_path_factory.mktemp("all") / "crawl.db", "html,files", requisites=True)
+
+
+def rows(path: Path) -> dict[tuple[str, str], tuple[int, int]]:
+    with snapshot(path) as seen:
+        found = content_rows(seen)
+    assert found is not None
+    assert found == sorted(found, key=lambda row: -row.number)
+    assert len({row[:3] for row in found}) == len(found)
+    return {(row.type, row.outcome): (row.number, row.bytes) for row in found}
+
+
+def test_each_url_counts_once_by_type_and_outcome(store: Path) -> None:
+    assert rows(store) == {
+        ("text/html", "kept"): (2, len(HOME) + 4),
+        ("text/plain", "kept"): (1, 31),
+        ("application/pdf", "kept"): (1, len("/b.pdf")),
+        ("application/zip", "kept"): (1, len("/c.zip")),
+        ("image/png", "kept"): (1, len("/pictures/f.png")),
+        ("video/mp4", "kept"): (1, 5),
+        (".docx", "not-found"): (1, 0),
+        (".png", "robots"): (1, 0),
+        (".mp4", "type"): (1, 0),
+    }
+
+
+def test_files_that_were_not_asked_for_are_left_out_by_type(tmp_path: Path) -> None:
+    found = rows(crawled(tmp_path / "crawl.db", "html"))
+    assert {key for key in found if key[1] == "type"} == {
+        *((one, "type") for one in (".pdf", ".zip", ".docx", ".png", ".mp4", "video/mp4")),
+    }
+
+
+def test_hosts_are_told_apart_and_nothing_is_said_without_kept_pages(
+    store: Path, tmp_path: Path
+) -> None:
+    with snapshot(store) as seen:
+        found = content_rows(seen)
+        assert content_rows(seen, most=3) is None
+    assert found is not None
+    hosts = Counter({"a.example": 0})
+    for row in found:
+        hosts[row.host] += row.number
+    assert hosts == {"a.example": 9, "b.example": 1}
+    settings = Settings.of(keep="none", delay=0, store=tmp_path / "none.db")
+    Crawl([HOST], settings, transport=httpx.MockTransport(answer)).run()
+    with snapshot(tmp_path / "none.db") as seen:
+        assert content_rows(seen) is None
+
+
+def test_names_beyond_a_number_are_one(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_content, "_MOST_NAMES", 2)
+    with snapshot(store) as seen:
+        found = content_rows(seen)
+    assert found is not None
+    assert len({row.type for row in found}) == 3
+    assert "others" in {row.type for row in found}
+    assert sum(row.number for row in found) == 10
+
+
+def test_a_line_has_the_largest_counts_and_the_sum_of_the_others() -> None:
+    found = [
+        ContentRow("text/html", "a", "kept", 7, 0),
+        ContentRow("image/png", "a", "kept", 3, 0),
+        ContentRow(".jpg", "b", "type", 2, 0),
+        ContentRow("video/mp4", "c", "kept", 1, 0),
+    ]
+    assert dict(counts_of(found, 2)) == {
+        "kept": {"text/html": 7, "image/png": 3, "others": 1},
+        "left out": {"type .jpg": 2},
+        "on hosts": {"a": 10, "b": 2, "others": 1},
+    }
+
+
+def test_status_and_report_tell_it(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--json", "--store", str(store)]) == 0
+    told = json.loads(capsys.readouterr().out)["content"]
+    assert ContentRow("video/mp4", "a.example", "kept", 1, 5)._asdict() in told
+    assert main(["status", "--store", str(store)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (kept,) = [line for line in lines if line.startswith("kept")]
+    assert "text/html 2" in kept
+    assert "others 1" in kept
+    site = store.with_name("site.html")
+    assert main(["report", str(site), "--store", str(store)]) == 0
+    assert "application/zip" in site.read_text("utf-8")
