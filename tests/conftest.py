@@ -1,5 +1,6 @@
 """What all tests share: the same examples on every run, and real files where there are any."""
 
+import gc
 import os
 import signal
 import sys
@@ -38,13 +39,19 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("usual" if config.option.markexpr.strip() == USUAL else "whole")
 
 
+def pytest_collection_finish() -> None:
+    """Exempt all tests from garbage collection, which looks at each of them again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Number of processes: all cores, and one more since some tests wait.
+    """Number of processes: all cores, and two more since some tests wait.
 
     Files that are named one by one are tested in this process, which begins sooner.
     """
-    return 0 if _names_files(config) else len(os.sched_getaffinity(0)) + 1
+    return 0 if _names_files(config) else len(os.sched_getaffinity(0)) + 2
 
 
 def _names_files(config: pytest.Config) -> bool:

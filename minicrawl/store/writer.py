@@ -464,10 +464,15 @@ class StoreWriter:
         self._shorten_log()
 
     def _shorten_log(self) -> None:
+        """Fold the log into the store; what somebody reads stays in the log until the next time."""
         if self._replica is not None and not self._replica.may_checkpoint():
             return
         with translating_sqlite_errors(self.path, SAFE):
+            # SQLite would wait for readers, and the crawl with it.
+            ((patience_ms,),) = self._connection.execute("PRAGMA busy_timeout")
+            self._connection.execute("PRAGMA busy_timeout = 0")
             busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._connection.execute(f"PRAGMA busy_timeout = {patience_ms}")
         if self._replica is not None:
             self._replica.checkpointed(is_complete=not busy)
 

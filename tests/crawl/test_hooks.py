@@ -39,7 +39,7 @@ WEB = httpx.MockTransport(answer)
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings.of(delay=0, store=str(tmp_path / "crawl.db"))
+    return Settings.of(delay=0, address_delay=0, store=str(tmp_path / "crawl.db"))
 
 
 def states(settings: Settings) -> dict[str, str]:
@@ -336,7 +336,7 @@ def watched(self, *arguments, **named):
     reach("committed")
 
 StoreWriter.commit = watched
-settings = Settings.of(delay=0, store=f"{folder}/crawl.db")
+settings = Settings.of(delay=0, address_delay=0, store=f"{folder}/crawl.db")
 Crawl(["http://a.example"], settings, transport=httpx.MockTransport(answer), on_page=keep).run()
 """
 

@@ -57,6 +57,7 @@ def run(path: Path, pages: int, own: Any = None, **settings: Any) -> list[str]:
     """Crawl on, and return the warnings."""
     usual: dict[str, Any] = {
         "delay": 0,
+        "address_delay": 0,
         "concurrency": 1,
         "barren_pages": "none",
         "keep": "none",

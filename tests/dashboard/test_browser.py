@@ -67,7 +67,7 @@ def test_a_demo_crawl_is_set_up_and_run_to_its_end(
         page.get_by_label("Delay between").fill("soon")
         page.get_by_role("button", name="Start").click()
         playwright.expect(page.locator("#w-delay")).to_contain_text("soon")
-        page.get_by_label("Delay between").fill("")
+        page.get_by_label("Delay between").fill("0")
         page.get_by_role("button", name="Start").click()
         playwright.expect(page.get_by_role("tab", name="Status")).to_have_attribute(
             "aria-selected", "true", timeout=PATIENCE_MS

@@ -7,6 +7,7 @@ import time
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -195,7 +196,7 @@ class News:
 
 def test_a_crawl_that_reads_pages_again_finds_what_has_changed(tmp_path: Path) -> None:
     path, web = tmp_path / "crawl.db", News()
-    settings = Settings.of(delay=0, refresh=0.5, store=path)
+    settings = Settings.of(delay=0, address_delay=0, refresh=0.5, store=path)
     Crawl([SITE], settings, transport=httpx.MockTransport(web)).run()
     web.day, since = 2, time.time()
     Crawl([], settings, transport=httpx.MockTransport(web)).run()
@@ -224,7 +225,8 @@ class Markup:
 @pytest.mark.parametrize("keep", ["pages", "text", "none"])
 def test_a_page_has_changed_if_its_text_has(tmp_path: Path, keep: str) -> None:
     path, web = tmp_path / "crawl.db", Markup()
-    settings = Settings.of(delay=0, refresh=0.5, store=path, keep=keep)  # type: ignore[arg-type]  # one of its names
+    chosen: dict[str, Any] = {"keep": keep}
+    settings = Settings.of(delay=0, address_delay=0, refresh=0.5, store=path, **chosen)
     Crawl([SITE], settings, transport=httpx.MockTransport(web)).run()
     web.day, since = 2, time.time()
     Crawl([], settings, transport=httpx.MockTransport(web)).run()
@@ -269,7 +271,7 @@ def test_a_menu_is_no_change_where_the_main_text_is_known(
     room: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, web = tmp_path / "crawl.db", Framed()
-    settings = Settings.of(delay=0, refresh=0.5, store=path)
+    settings = Settings.of(delay=0, address_delay=0, refresh=0.5, store=path)
     Crawl([SITE], settings, transport=httpx.MockTransport(web)).run()
     web.day, since = 2, time.time()
     Crawl([], settings, transport=httpx.MockTransport(web)).run()

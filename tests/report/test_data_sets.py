@@ -50,7 +50,7 @@ class Web:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path, web = tmp_path_factory.mktemp("sets") / "crawl.db", Web()
-    settings = Settings.of(delay=0, refresh=0.5, store=path)
+    settings = Settings.of(delay=0, address_delay=0, refresh=0.5, store=path)
     Crawl([HOME], settings, transport=httpx.MockTransport(web)).run()
     first = path.with_name("first")
     assert main(["export", str(first), "--shard", "1GB", "--store", str(path)]) == 0

@@ -228,6 +228,18 @@ def test_after_compacting_the_log_beside_the_file_is_empty(tmp_path: Path) -> No
         assert path.with_name("crawl.db-wal").stat().st_size == 0
 
 
+def test_compacting_does_not_wait_for_a_reader(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+    with closing(StoreWriter.open(path)) as store, reading(path) as reader:
+        assert urls(reader) == []
+        store.commit(ONE_PAGE)
+        store._connection.execute(f"PRAGMA busy_timeout = {3_600_000}")
+        store.compact()
+        assert urls(reader) == []
+    with reading(path) as reader:
+        assert urls(reader) == ONE_PAGE.urls
+
+
 def test_a_store_that_does_not_say_how_it_was_begun_is_damaged(tmp_path: Path) -> None:
     with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
         store.agree(StoreTerms())
