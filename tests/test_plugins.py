@@ -262,6 +262,7 @@ class TestOnTheCommandLine:
 
 
 class TestSinkToPostgresql:
+    @pytest.mark.proof
     def test_each_page_has_one_row_after_a_kill(
         self, installed: Path, tmp_path: Path, postgresql: str
     ) -> None:

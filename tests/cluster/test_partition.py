@@ -3,12 +3,14 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from minicrawl.cluster.nats.connecting import NatsEngine, connect
 from minicrawl.cluster.nats.jetstream import NatsSettings
 from tests.cluster.engines import needs_server
 from tests.cluster.proof.servers import relayed_servers
 
-pytestmark = needs_server
+pytestmark = [needs_server, pytest.mark.proof]
 
 SHARD = 3
 LONG_S = 90

@@ -116,6 +116,7 @@ def test_html_alone_is_read_by_default_and_no_more_is_asked_for(
     assert sorted(site.asked) == ["/", "/get?id=1", "/notes.txt", "/picture", "/readme.md"]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("workers", [0, 1])
 def test_documents_of_all_types_are_read_for_their_links_and_a_bomb_costs_itself(
     server: DemoServer, store: Path, workers: int

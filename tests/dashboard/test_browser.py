@@ -176,6 +176,7 @@ def test_a_crawl_that_is_killed_is_told_of_and_goes_on_by_a_click(
         seen.wait_for_state("not running")
 
 
+@pytest.mark.proof
 def test_a_dashboard_that_is_killed_is_called_stale_until_it_is_back(
     watch: Callable[..., Watched], tmp_path: Path
 ) -> None:

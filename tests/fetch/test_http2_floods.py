@@ -94,6 +94,7 @@ FLOODS = {
 _ENDS = (FailureKind.PROTOCOL, FailureKind.RESET, FailureKind.TOO_LARGE)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("reads", [True, False], ids=["reads", "deaf"])
 @pytest.mark.parametrize("name", FLOODS)
 def test_a_flood_ends_by_itself(name: str, *, reads: bool) -> None:

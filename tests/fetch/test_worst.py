@@ -172,6 +172,7 @@ WORST: dict[str, Callable[[int], Read]] = {
 }
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", WORST)
 def test_the_time_grows_with_the_input(name: str) -> None:
     expect_linear(WORST[name](10_000), WORST[name](10_000 * TIMES))

@@ -286,6 +286,7 @@ def texts_of(markup: str) -> tuple[str, str]:
     return main_text(markup), MARKDOWN(markup, "http://a.example/")
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("_no_search_for_cycles")
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_pages_take_time_and_room_in_proportion(kind: str) -> None:

@@ -251,6 +251,7 @@ WORST: dict[str, tuple[Reader, int, list[Input]]] = {
 }
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", WORST)
 def test_the_time_grows_with_the_length(name: str) -> None:
     reader, length, inputs = WORST[name]

@@ -272,6 +272,7 @@ _DYING = (
 """A process that dies of a page is handled as one that takes too long, but costs no time."""
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("pages", "limit", "waited"),
     [(50, "", [6.0, 6.0]), (5, "r._MOST_OF_A_SITE_S = 9e9", [6.0, 6.0, 5.0, 5.0, 5.0])],
@@ -303,6 +304,7 @@ def test_pages_that_take_too_long_do_not_take_hours_together(
     assert late == waited
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("tags", ["ul><li", "div", "i><div"])
 def test_nested_lists_of_twenty_thousand_are_indexed_within_the_deadline(
     tmp_path: Path, tags: str
