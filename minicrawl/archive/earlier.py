@@ -18,7 +18,7 @@ import re
 import sqlite3
 import zlib
 from base64 import b32decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from datetime import datetime
 from itertools import islice
@@ -34,7 +34,7 @@ from minicrawl.errors import StoreError, UsageError
 from minicrawl.web.urls import canonical
 from minicrawl.wording import counted, iso
 
-_LONGEST_LINE = 1 << 17
+_LONGEST_LINE, _LONG_BYTES = 1 << 17, 1 << 26
 _ADDED_AT_ONCE = 10_000
 _CACHE_KIB = 16_384
 _GZIP = b"\x1f\x8b"
@@ -89,11 +89,8 @@ class EarlierArchive:
         return None if found is None else Original(found[0], iso(found[1]))
 
 
-def read_earlier(cdxj: Path, file: Path) -> str | None:
-    """Make the file beside a store from a CDXJ, and return what was found in it.
-
-    Return None if the file is made from this CDXJ already.
-    """
+def read_earlier(cdxj: Path, file: Path, tell: Callable[[str], None]) -> None:
+    """Make the file beside a store from a CDXJ, unless it is made from this one already."""
     try:
         status = cdxj.stat()
         if not cdxj.is_file():
@@ -104,7 +101,9 @@ def read_earlier(cdxj: Path, file: Path) -> str | None:
     with raw:
         made_from = f"{cdxj} {status.st_size} {status.st_mtime_ns}"
         if file.exists() and _is_made_from(file, made_from):
-            return None
+            return
+        if status.st_size > _LONG_BYTES:
+            tell(f"{cdxj}: reading it, which takes 20 seconds for a million lines")
         lines = _Cdxj(cdxj, raw)
         draft = file.with_name(f"{file.name}.draft")
         with disk_errors(draft):
@@ -118,7 +117,7 @@ def read_earlier(cdxj: Path, file: Path) -> str | None:
             except BaseException:
                 draft.unlink(missing_ok=True)
                 raise
-        return str(lines)
+        tell(str(lines))
 
 
 def _is_made_from(file: Path, made_from: str) -> bool:

@@ -164,8 +164,8 @@ def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> Archiv
     if storing.dedupe_with is not None:
         if not storing.keeps_failures:
             raise UsageError("--dedupe-with needs --keep pages or --warc")
-        if found := read_earlier(storing.dedupe_with, earlier_file(store.path)):
-            tell(Noted(text=found))
+        file = earlier_file(store.path)
+        read_earlier(storing.dedupe_with, file, lambda text: tell(Noted(text=text)))
     if not (storing.keeps_answers or storing.warc is not None):
         return NOWHERE
 
