@@ -20,7 +20,7 @@ from minicrawl.version import __version__
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
-    from minicrawl.config import Settings
+    from minicrawl.config import Loaded, Settings
     from minicrawl.crawl.events import (
         Asked,
         Delayed,
@@ -45,6 +45,7 @@ _HOMES = {
     "Store": "minicrawl.results",
     "StoredPage": "minicrawl.results",
     "Settings": "minicrawl.config",
+    "Loaded": "minicrawl.config",
     "Asked": "minicrawl.crawl.events",
     "Delayed": "minicrawl.crawl.events",
     "Ended": "minicrawl.crawl.events",
@@ -68,6 +69,7 @@ __all__ = [
     "Ended",
     "Event",
     "ExportRow",
+    "Loaded",
     "MinicrawlError",
     "Noted",
     "PageRead",

@@ -98,7 +98,7 @@ class Crawl:
     Seeds are URLs, with or without a scheme. The list may be empty if the store has seeds.
 
     A resumed crawl keeps its defining settings, except those given now. A value of `Settings` that
-    equals its default does not count as given; a value read by `load` does.
+    equals its default does not count as given; one of `Settings.given` does.
 
     A `fresh` crawl starts over and renames the old store. `command` resumes the crawl; `minicrawl
     status` prints it.
@@ -162,6 +162,7 @@ class Crawl:
         self._parts = _GivenParts(transport, shard or WHOLE)
         self._crawler: Crawler | None = None
         self._meter: ProgressMeter | None = None
+        self._last_progress: Progress | None = None
         self._ending: LastConvergence | None = None
         self._is_stopped = False
 
@@ -206,10 +207,10 @@ class Crawl:
         return self._ending is not None
 
     def progress(self) -> Progress | None:
-        """Return the progress of the crawl, or None when it is not running."""
+        """Return the progress of the crawl; after the end, the last one; None before it begins."""
         meter, crawler = self._meter, self._crawler
         if meter is None or crawler is None:
-            return None
+            return self._last_progress
         return crawler.completed(meter.read())
 
     def pages(self, count: int = 0) -> Iterator[ExportRow]:
@@ -245,6 +246,7 @@ class Crawl:
             self._listeners.remove(shown)
 
     async def _converge(self, ran_s: float) -> None:
+        self._last_progress = self.progress()
         self._meter, self._crawler = None, None  # frees memory: all pages are loaded again
         store = self.settings.storing.store
         self._ending = ranks = LastConvergence(store, SystemClock(), self._tell)

@@ -2,6 +2,7 @@
 
 import doctest
 import gc
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -79,6 +80,18 @@ def test_every_name_of_the_api_is_there(module: ModuleType) -> None:
     assert set(module.__all__) <= set(dir(module))
     with pytest.raises(AttributeError, match="no attribute 'Spider'"):
         _ = module.Spider
+
+
+def test_guides_and_examples_import_public_names_only() -> None:
+    root = HOW_TO.parents[1]
+    written = [*(root / "docs").rglob("*.md"), *(root / "examples").rglob("*.py")]
+    imports = r"^\W*(?:from|import) (minicrawl\.(?!ext\b)\w+)"
+    found = {
+        file.name: re.findall(imports, file.read_text(encoding="utf-8"), re.MULTILINE)
+        for file in (root / "README.md", *written)
+        if "decisions" not in file.parts
+    }
+    assert {name: hidden for name, hidden in found.items() if hidden} == {}
 
 
 def test_objects_say_what_they_are(tmp_path: Path) -> None:

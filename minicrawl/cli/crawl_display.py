@@ -386,7 +386,7 @@ async def _report(crawl: Crawl, every_s: float, report: Report) -> None:
         await asyncio.sleep(pause_s)
         began = time.perf_counter()
         progress = crawl.progress()
-        if progress is not None:
+        if progress is not None and not crawl.is_over:
             report(progress)
         # Counting the pages of a large crawl takes long: reports then become rarer, rather than
         # slow.

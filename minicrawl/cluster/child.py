@@ -438,7 +438,7 @@ class ShardChild:
         try:
             shown = await self._ask(ControlRequest(verb=Verb.SHOW))
             progress = crawl.progress()
-            if shown is None or progress is None:
+            if shown is None or progress is None or crawl.is_over:
                 return None
             spent, paused = progress.fetched + int(shown["in_flight"]), self._orders.paused
             self._orders = replace(self._orders, pages=spent, paused=paused or not spent)

@@ -348,6 +348,11 @@ class Settings:
         """Return settings from arguments: `Settings.of(pages=100, delay=0, scope="host")`."""
         return _settled([from_arguments(values)]).settings
 
+    @staticmethod
+    def given(**values: Unpack["SettingArguments"]) -> "Loaded":
+        """Return settings of which all these values count as given, even if equal to a default."""
+        return _settled([from_arguments(values)])
+
     def value(self, setting: Setting) -> Any:
         """Return the value of a setting."""
         return getattr(getattr(self, setting.section.part), setting.field)

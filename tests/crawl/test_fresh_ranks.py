@@ -412,7 +412,8 @@ def crawled(path: Path, **settings: Any) -> list[Event]:
     crawl.subscribe(heard.append)
     assert crawl.run() is Reason.BUDGET
     assert crawl.is_over
-    assert crawl.progress() is None
+    assert (progress := crawl.progress()) is not None
+    assert progress.known > 0
     return heard
 
 

@@ -13,10 +13,11 @@ from typing import Literal
 import httpx
 import pytest
 import respx
+from fastapi import FastAPI
 
 from minicrawl import Crawl, PageRead, Progress, Reason, Settings, Store, Warned
 from minicrawl.crawl import parts
-from minicrawl.errors import UsageError
+from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.report.audit import audit
 from tests.crawl.fakes import frontier_of
 
@@ -369,3 +370,37 @@ def test_where_a_loop_runs_the_caller_awaits(settings: Settings) -> None:
         return await crawl.run_async()
 
     assert asyncio.run(in_a_notebook()) is Reason.EMPTY
+
+
+def test_a_server_crawls_into_several_stores_at_once(tmp_path: Path) -> None:
+    app = FastAPI()
+
+    @app.get("/crawl/{name}")
+    async def crawl(name: str) -> dict[str, object]:
+        own = Settings.of(delay=0, store=str(tmp_path / f"{name}.db"))
+        run = Crawl([HOST], own, transport=WEB)
+        reason, progress = await run.run_async(), run.progress()
+        assert progress is not None
+        return {"reason": reason.name, "fetched": progress.fetched}
+
+    async def ask() -> list[httpx.Response]:
+        server = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=server, base_url="http://app.example") as client:
+            return await asyncio.gather(*(client.get(f"/crawl/{name}") for name in "ab"))
+
+    expected = {"reason": "EMPTY", "fetched": len(PAGES)}
+    assert [found.json() for found in asyncio.run(ask())] == [expected] * 2
+    assert states(Settings.of(store=str(tmp_path / "a.db"))) == dict.fromkeys(PAGES, "fetched")
+
+
+def test_a_store_has_one_crawl_at_a_time_and_any_number_of_readers(settings: Settings) -> None:
+    seen: list[int] = []
+
+    async def look(_page: PageRead) -> None:
+        with Store.open(settings.storing.store) as store:
+            seen.append(len(store))
+        with pytest.raises(MinicrawlError, match="in use by another crawl"):
+            await Crawl([], settings, transport=WEB).run_async()
+
+    assert Crawl([HOST], settings, transport=WEB, on_page=look).run() is Reason.EMPTY
+    assert len(seen) == len(PAGES)
