@@ -65,6 +65,7 @@ class SettingArguments(TypedDict, total=False):
     bearer: str | Sequence[str]
     netrc: str | PathLike[str] | None
     cookies: str | PathLike[str]
+    keep_credentials: bool
     sign_requests: str | PathLike[str] | None
     render: Literal["never", "auto", "always"]
     render_workers: int

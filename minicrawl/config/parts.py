@@ -481,6 +481,13 @@ class Access:
         weakens=starts_with_another_file,
         kept=True,
     )
+    keep_credentials: bool = setting(
+        False,
+        kinds.SWITCH,
+        "Archive heads of requests and responses whole, with logins, own headers and cookies. By "
+        "default, lines that may hold secrets are left out.",
+        weakens=is_higher,
+    )
     sign_requests: Path | None = setting(
         None,
         kinds.optional(kinds.FILE),

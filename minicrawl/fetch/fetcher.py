@@ -102,6 +102,7 @@ class HttpFetcher:
         self._headers = RequestHeaders(politeness, access)
         self._takes_cookies = access.cookies != OFF
         self._is_signed = access.sign_requests is not None
+        self._keeps_credentials = access.keep_credentials
         self._decode_budget = DecodeBudget(network.max_bodies_bytes)
         self._own_lookup = lookup_of(network, politeness.concurrency)
         lookup = lookup or (unresolved if transport else self._own_lookup)
@@ -158,13 +159,16 @@ class HttpFetcher:
                 wire = stream.wire
                 fetched = await read_response(request, stream, limits, self._max_codings)
                 if wire is not None:
-                    wire = without_secrets(
-                        wire, hides_cookies=self._takes_cookies, is_signed=self._is_signed
-                    )
-                    fetched = with_wire(fetched, wire)
+                    fetched = with_wire(fetched, self._archived(wire))
         except EXPECTED as error:
             fetched = failure(error)
         return fetched._replace(elapsed_s=perf_counter() - began, cookies=cookies)
+
+    def _archived(self, wire: Wire) -> Wire:
+        """Return the heads as they are archived."""
+        if self._keeps_credentials:
+            return wire
+        return without_secrets(wire, hides_cookies=self._takes_cookies, is_signed=self._is_signed)
 
     async def _send_by(
         self, deadline: float, request: Request

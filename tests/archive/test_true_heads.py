@@ -6,7 +6,7 @@ import re
 import socketserver
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -75,8 +75,8 @@ class Witness:
     sent: dict[str, bytes] = field(default_factory=dict)
 
 
-@pytest.fixture(scope="module")
-def witness() -> Iterator[Witness]:
+@contextmanager
+def witnessing() -> Iterator[Witness]:
     seen = Witness()
 
     class Turn(socketserver.StreamRequestHandler):
@@ -109,19 +109,32 @@ def witness() -> Iterator[Witness]:
 
 
 @pytest.fixture(scope="module")
+def witness() -> Iterator[Witness]:
+    with witnessing() as seen:
+        yield seen
+
+
+def with_secrets(witness: Witness) -> list[str]:
+    """The beginning of a command that crawls the server with a secret header and cookies."""
+    header = f"127.0.0.1:{witness.port}=X-Key: hunter2"
+    site = f"http://127.0.0.1:{witness.port}/"
+    return [
+        "crawl", site, "--header", header, "--cookies", "on", "--delay", "0", "--workers", "0",
+        "--keep", "pages", "--store", "crawl.db", "--quiet",
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
 def crawled(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a signed crawl of all pages that logs in, keeps cookies and a secret header."""
     folder = tmp_path_factory.mktemp("true")
     before = Path.cwd()
     os.chdir(folder)
     try:
-        site = f"http://127.0.0.1:{witness.port}/"
-        login = ["--header", f"127.0.0.1:{witness.port}=X-Key: hunter2", "--cookies", "on"]
-        keeps = ["--keep", "pages", "--warc", "warcs", "--store", "crawl.db", "--workers", "0"]
-        told = ["--sitemaps", "--contact", "https://a.example/bot", "--quiet"]
+        told = ["--warc", "warcs", "--sitemaps", "--contact", "https://a.example/bot"]
         SigningKey.create(Path("bot.pem"))
         told += ["--sign-requests", "bot.pem"]
-        assert main(["crawl", site, "--delay", "0", *login, *keeps, *told]) == 0
+        assert main([*with_secrets(witness), *told]) == 0
         assert main(["export", "site.warc.gz", "--store", "crawl.db"]) == 0
     finally:
         os.chdir(before)
@@ -159,6 +172,26 @@ def test_the_archive_has_each_head_as_it_went_over_the_wire(
             compared.add(path)
     assert len(compared) > PAGES * 3 // 4
     assert {*FOR_CRAWLERS, "/gone.xml"} <= compared
+
+
+def test_heads_are_archived_whole_if_credentials_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with witnessing() as witness:
+        assert main([*with_secrets(witness), "--pages", "20", "--keep-credentials"]) == 0
+    found = b""
+    with closing(ArchiveReader(tmp_path / "crawl.db-pages")) as archive:
+        for row in archive.index.rows(archive.end):
+            if row.kind != RecordKind.DICTIONARY:
+                answer = archive.answer(row.place)
+                assert answer.wire is not None
+                path = "/" + answer.url.split("/", 3)[3]
+                assert answer.wire.request == witness.got[path]
+                assert answer.wire.response == witness.sent[path]
+                found += answer.wire.request + answer.wire.response
+    assert b"hunter2" in found
+    assert b"s3cr3t" in found
 
 
 @pytest.mark.parametrize("name", ["warcs/*.warc.gz", "site.warc.gz"])

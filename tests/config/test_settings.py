@@ -215,6 +215,7 @@ WEAK: dict[str, object] = {
     "proxy": ["@/key"],
     "ca": "/ca.pem",
     "client-cert": ["/cert.pem"],
+    "keep-credentials": True,
     "sign-requests": "/key.pem",
     "insecure": ["*.example"],
     "bind-address": ["127.0.0.1"],
