@@ -197,6 +197,8 @@ class _SmallMap:
         self.used -= 1
 
     def wait(self, entries: NDArray[np.uint64]) -> None:
+        # Collected, and sorted once for all: inserted one by one, a hundred million entries would
+        # move each other again and again.
         self.late.frombytes(entries.tobytes())
 
     def insert_pending(self) -> None:

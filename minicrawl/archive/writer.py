@@ -177,6 +177,9 @@ class RecordAppender:
         """
         digest = header_of(record).digest
         while digest != EMPTY and (place := self._place_of_body(digest)) is not None:
+            # Bytes are compared, not only hashes. The digest has 64 bits and a length, so a
+            # collision can be made on purpose; without this look the archive would show one page in
+            # place of another.
             if self._archive.has_body_of(place, record, payload):
                 return record, True
             record = with_next_number(record)
@@ -186,6 +189,8 @@ class RecordAppender:
     def _place_of_body(self, digest: bytes) -> int | None:
         # Neither in the index nor in this batch: most bodies are new, and need no query.
         if short(digest) not in self._known:
+            # No query for each body: `expect` has asked for the whole batch at once, and this set
+            # then answers for the batch itself.
             self._known.add(short(digest))
             return None
         self.write()
@@ -224,8 +229,14 @@ class ArchiveWriter:
                 file.unlink()
         self.was_shortened = segments.end < end
         with index_errors(folder):
+            # The files may be shorter than the store says, for example if they were copied at
+            # another moment. The archive then ends where they end: records that are gone must not
+            # be looked for.
             self._archive = ArchiveReader(folder, min(segments.end, end), writes=True)
             self._archive.remove_pruned()
+            # `_mark` is what the store has committed, `_ahead` what will hold if it commits the
+            # next batch. A commit that fails leaves `_mark` alone, so that the next `append` begins
+            # at the old end.
             self._mark = self._ahead = _restored(self._archive)
         self._only_changes = only_changes
         self._records = RecordAppender(
@@ -251,6 +262,8 @@ class ArchiveWriter:
         """Write answers behind the last confirmed record. Return the place behind them."""
         self._ahead, begin = self._mark, self._mark.end
         with index_errors(self._archive.segments.folder):
+            # An earlier attempt at this batch may have left rows and bytes here. The store has not
+            # committed them, so they do not exist, and are overwritten.
             self._archive.index.begin(begin)
             self._records.go_to(begin)
             parsed = [
@@ -264,6 +277,8 @@ class ArchiveWriter:
             self._records.write()
             end = self._records.end
             if end > begin:
+                # Now, and not when the system likes: the caller's next call commits the steps of
+                # these answers, and a power cut must not leave a step without its answer.
                 self._archive.segments.sync(begin, end)
             self._archive.index.commit(end)
         self._ahead = self._ahead._replace(end=end)
@@ -339,6 +354,8 @@ class ArchiveWriter:
         record = self._archive.segments.read(row.place)
         if not is_whole(record):
             raise Damaged("its checksum is wrong")
+        # The index must know what was copied so far: one of those records may hold the body
+        # already, and the next revisit of it needs no second copy.
         self._records.write()
         header = header_of(record)
         has_body = row.kind != RecordKind.REVISIT
@@ -650,6 +667,9 @@ class JoinedArchive:
         path = self.folder / _STATE
         draft = path.with_suffix(".draft")
         with disk_errors(path):
+            # The records are on disk already, so this state never counts more than there is. A
+            # draft, synced and renamed, because a torn state would be read as an empty archive, and
+            # everything copied once more.
             draft.write_text(json.dumps([self.end, self._sources]), "ascii")
             sync(draft)
             draft.rename(path)

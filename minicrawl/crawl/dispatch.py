@@ -173,6 +173,8 @@ class Dispatcher:
         budget, counted = self._context.settings.budget, self._counters.number
         most, most_new = budget.pages, budget.new_pages
         if most is not None or most_new is not None:
+            # Turns under way count as if they had been fetched. Otherwise a crawl of 10 pages with
+            # 32 slots would request 32 of them.
             fetched = counted("fetched") + self._page_turns.under_way
             if most is not None and fetched >= most:
                 return True
@@ -202,6 +204,8 @@ class Dispatcher:
                 if not self._tasks and self._hosts.release_expensive(clock.now()):
                     self._wake()
                 return
+            # A task for each turn, not a fixed number of worker coroutines: the next page is chosen
+            # when a slot is free, so a page that has become richer meanwhile still comes first.
             task = group.create_task(turn)
             self._tasks.add(task)
             task.add_done_callback(self._end)
@@ -263,6 +267,8 @@ class Dispatcher:
         pages, is_seed = 0 if again else state.pages, not self._depth[page]
         refused = self._gate.refusal(url, 0, pages, is_seed=is_seed)
         if refused is not None:
+            # The scope needs no look-up and no request, and comes first: pages out of scope are the
+            # most common ones, and must not have their hosts located.
             self.skipped.close(lease, SkipReason(refused), now, began)
             return None
         turn = self._parts.suspended.turn_of(lease)
@@ -274,6 +280,8 @@ class Dispatcher:
         turn.own = self._context.recorder.pages.own_request(page)
         onboarding.recall(host)
         is_known, reason = onboarding.is_known(host), None
+        # Before the rules: a host that is down may have none, and its pages fail as they would with
+        # a request.
         if (trouble := state.trouble_at(now)) is not None:
             reason = SkipReason(trouble)
         elif is_known:
@@ -295,6 +303,8 @@ class Dispatcher:
     def _has_to_wait(self, turn: Turn, state: HostState, now: float, *, is_known: bool) -> bool:
         """Return whether the page has to wait for its host, which is resumed when it may go on."""
         host, hosts, slots, shared = turn.host, self._hosts, self._slots, state.shared
+        # Each way out of here has somebody who resumes the host. Without one, its pages would wait
+        # forever, and the crawl with them.
         if host in self._host_turns:  # resumed when that turn ends
             return True
         if not hosts.has_room(host, now):
@@ -366,6 +376,8 @@ class HostTurns:
             self._tasks.discard(task)
             self._slots.leave(slot)
             self._under_way.discard(host)
+            # Last, and however the turn ended: `take` has paused the host, and nothing else resumes
+            # it.
             self._hosts.resume_when_ready(host, self._clock.now())
 
     async def _locate(self, host: int) -> bool:

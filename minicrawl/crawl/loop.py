@@ -218,6 +218,8 @@ class Crawler:
         if self._time.is_over(now):
             return self._time.reason
         turns, own = self._turns, None
+        # A crawl never ends while it is busy: a request under way may lead to new pages, news may
+        # have freed a host, and a pause or a full disk is no end of the pages.
         is_busy = turns.requesting or self._news.is_set() or self._is_paused or not takes_more
         if not is_busy:
             own = self._own_reason()
@@ -259,6 +261,8 @@ class Crawler:
         A wait for a disk is not one for hosts, and moves no `StepClock`.
         """
         due = min([moment for moment in times if moment is not None], default=None)
+        # A `StepClock` stands still while requests are under way: how long they take differs from
+        # run to run, and must not decide which host is ready first.
         if self._steps is not None and self._turns.in_flight:
             due = None
         now = self._context.clock.now()

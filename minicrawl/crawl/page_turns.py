@@ -235,8 +235,12 @@ class PageTurns:
         try:
             visit = await self._context.web_access.visit(self._request(turn))
         except asyncio.CancelledError:
+            # `give_up` cancels the task of this turn. Only that one cancellation is taken back: if
+            # the crawl has cancelled the turn as well, the turn ends.
             if not slot.was_given_up or task.uncancel():  # the whole turn is cancelled
                 raise
+            # The host counts as silent from now on. Otherwise it would get the next free slot, and
+            # hosts that answer would wait behind it again.
             self._hosts[host].shared.answers = False
             return Visit(_GAVE_PLACE)
         else:

@@ -160,6 +160,8 @@ class NoveltyTracker:
         if is_barren:
             self._young.update(new)
             if len(self._young) >= MOST_SUSPECTS:
+                # Two generations bound the memory without an order of insertion for each page. A
+                # suspect that is forgotten costs one request.
                 self._young, self._old = set(), self._young
         elif self._young or self._old:
             self._young.difference_update(pages)
@@ -188,6 +190,8 @@ class NoveltyTracker:
         elif left:
             patience.pop(group, None)
         if len(patience) > MOST_GROUPS:
+            # The oldest group goes, but not the suspects, whose name is empty: they are the only
+            # count that does not depend on the shape of URLs, which a trap can vary at will.
             del patience[next(filter(None, patience))]
 
     def _watch(self, host: int) -> Watched:
@@ -217,6 +221,8 @@ class Seen:
         """
         if not code:
             return None
+        # The host is in the code: pages of different hosts with one text are copies, which
+        # `UrlEquivalence` and `Duplicates` judge, and are no sign of a trap.
         mixed = hash((host, kind, code))
         place = mixed & self._mask
         if self._codes[place] == mixed:

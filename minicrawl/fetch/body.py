@@ -221,6 +221,9 @@ class DecodeBudget:
         self._renewed.set()
 
     def _cut_largest(self) -> None:
+        # The largest one, not the latest: otherwise a server that sends many large bodies slowly
+        # would have the small pages of others cut. One body alone is never cut for memory, as its
+        # cap bounds it.
         if self.held_bytes > max(body.cap for body in self._held):
             largest = max(self._held, key=lambda body: body.held)
             self.release(largest)
@@ -260,6 +263,8 @@ async def read_body(
         else:
             await _read_in_time(reader, chunks, limits)
     except EXPECTED as error:
+        # Nothing decoded is a failure, which may be tried again. A page of which something came is
+        # read as far as it came, as browsers do.
         if not reader.length:
             return failure(error)._replace(cost_s=reader.cost_s)
         reader.cut = kind_of(error)
@@ -289,6 +294,8 @@ async def _read_in_time(
                 await _feed(reader, chunk, limits.decode_budget)
                 if waits and reader.is_file and not reader.is_done:
                     waits = False
+                    # Only now, as the first bytes tell that it is a file. Places that were taken
+                    # before the verdict would let slow pages keep files waiting.
                     await _wait_for_place(places, deadline, limits)
                 if reader.is_done:
                     break

@@ -187,6 +187,8 @@ class Connection(asyncio.BufferedProtocol):
         return self._read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
+        # Nobody asked. What a server sends without a request could be taken for the response to the
+        # next one, so the connection is given up.
         if self._parser is None:
             self.abort()
             return
@@ -201,6 +203,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None and self._is_full(parser):
             self._is_paused = True
             self._transport.pause_reading()
+        # Not in a loop here: one piece may hold thousands of tiny chunks, and other connections
+        # would wait until all are parsed.
         if parser.has_more:
             asyncio.get_running_loop().call_soon(self._go_on, parser)
         self._wake()
@@ -223,6 +227,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._transport is not None:
+            # Transport and protocol refer to each other. Such a cycle keeps its buffers until the
+            # garbage collector runs, long after the connection has ended.
             break_cycles(self._transport)
         self._transport = None
         self._error = error and error.with_traceback(None)
@@ -388,6 +394,8 @@ class Connector:
             except OSError as error:
                 why = str(error) or f"{place.address} hung up in the handshake of TLS"
                 failed = Fault(FailureKind.CONNECT, why)
+            # A place that swallows the whole time must come last at the next request. Without this
+            # note each try would spend its time on the same silent address.
             except asyncio.CancelledError:  # perhaps the deadline, spent on the last address
                 self._remember_dead(place)
                 raise

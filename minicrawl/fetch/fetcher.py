@@ -142,6 +142,8 @@ class HttpFetcher:
     async def fetch(self, request: Request) -> FetchResult:
         """Send one request, once."""
         began = perf_counter()
+        # One deadline for look-up, handshake, head and body. With a limit for each, a server that
+        # uses up all of them would hold a slot several times as long as the user allows.
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         fetched: FetchResult
         cookies: tuple[str, ...] = ()

@@ -86,6 +86,8 @@ class SystemLookup:
         # crawls need a few.
         if not self._idle.acquire(blocking=False) and self._threads < self._most:
             self._threads += 1
+            # Daemon threads: getaddrinfo cannot be cancelled, and a name server that is silent must
+            # not keep the program from ending. The threads of an executor are joined at exit.
             Thread(target=self._work, name=f"lookup-{self._threads}", daemon=True).start()
         return await found
 
@@ -215,6 +217,8 @@ class NameServerLookup:
         except TimeoutError as error:
             raise OSError("the name servers do not answer") from error
         if reply.is_malformed:
+            # The site is remembered, not the name: whoever sends garbage for one name can do so for
+            # any number of names below it.
             self._sites[of] = None
             self._sites.move_to_end(of)
             if len(self._sites) > _MOST_SITES:

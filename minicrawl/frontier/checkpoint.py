@@ -225,6 +225,7 @@ def load_frontier(
         _load_siblings(frontier, connection, spending_at)
         if values or tables.has_values(connection):
             _load_values(frontier, frontier.siblings, connection)
+    # Before the steps are applied: a damaged row could bear billions of pages.
     _check_births(frontier, connection)
     for row in tables.steps_after(connection, frontier.last_seq):
         frontier.apply(row)
@@ -318,6 +319,7 @@ def verify(frontier: Frontier, connection: tables.Connection) -> None:
     counters = tables.counters(connection)
     known = frontier.tally() | {tables.FETCHES: tables.fetches_known(connection)}
     for name, found in known.items():
+        # A count that is missing agrees: stores of earlier versions have fewer of them.
         if counters.get(name, found) != found:
             raise ValueError(f"{name}: {found}, but {counters[name]} by the last commit")
     if (urls := questions.pages_known(connection)) != len(frontier):

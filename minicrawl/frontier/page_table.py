@@ -89,6 +89,8 @@ class Changes:
 
     def cut(self, keys: array[int]) -> Cut:
         """Return a copy of the pages that gained links or cash, with their current cash."""
+        # Copied now and sorted by the store's thread later (`Cut._once`): sorting a million changes
+        # would stall the crawl.
         columns = [np.array(ids) for ids in (self.linked, self.unlinked, self.paid)]
         pages = np.concatenate(columns)
         gained = np.repeat(np.array([1, -1, 0], dtype=np.int8), list(map(len, columns)))
@@ -169,6 +171,9 @@ class LastSpendings:
 
     def cut(self, pages: int) -> None:
         """Mark the newest steps as part of a checkpoint of `pages` pages."""
+        # Two generations: the rows of the checkpoint are not written yet, so a look-up still needs
+        # the steps in it. When the next checkpoint is cut, this one is in the store, and `_old` may
+        # go.
         self._young, self._old = {}, self._young
         self.rows = pages
 

@@ -251,6 +251,8 @@ class Refinement:
         under_way = self._cash[self._flow.givers]
         to_come = float(np.abs(under_way).sum()) / self._flow.edge
         flowed = self.flowed
+        # Negative cash may cancel positive cash later, so only the first step of the bound in the
+        # module's docstring holds.
         if (under_way < 0).any():
             return min(2.0, 2 * to_come / flowed)
         return 2 * to_come / (flowed + to_come)
@@ -270,6 +272,8 @@ class Refinement:
         for rows, links in self._blocks:
             cash = self._cash[givers[rows]]
             self._history[givers[rows]] += cash
+            # Zeroed before the cash is handed on: givers of this block may link to each other, and
+            # what they get is for the next round.
             self._cash[givers[rows]] = 0
             self._hand_on(rows, links, cash, self._cash)
         self.rounds += 1

@@ -367,6 +367,8 @@ class FamilyBudgets:
         self.has_families = True
         family = _SEEDED if by == NOBODY else self.family_of[by]
         site = self._sites.site(host)
+        # A site that a seeded site introduced founds a family; any other joins the family of the
+        # page that introduced it. So a farm cannot begin anew with a fresh domain.
         return self._first_hosts.setdefault(site, host) if family >= _UNKNOWN else family
 
     def _grow(self, hosts: int) -> None:
@@ -434,6 +436,7 @@ class FamilyBudgets:
     def _end_round(self, family: int, now: Round) -> bool:
         last = self._held[family]
         self.rounds[family] = now
+        # At most 1: a budget that is not used up is no reason to prefer a family.
         self._held[family] = min(1.0, (now.budget / now.reads) ** HOLD_BACK)
         return self._held[family] > last
 

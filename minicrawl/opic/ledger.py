@@ -225,6 +225,7 @@ class Ledger:
         `pool=READ` is for a graph that is known as a whole, where no page waits to be discovered.
         """
         born = range(len(self.key), len(self.key) + count)
+        # A read page must not receive the dividends that were paid before it was born.
         key = UNIT - self.virtual_page.dividend if pool == READ else UNIT
         self.key.extend(repeat(key, count))
         self.flags.extend(repeat(pool, count))
@@ -242,6 +243,8 @@ class Ledger:
             self.key[seed] += share
             self.endowed[seed] = self.endowed.get(seed, 0) + share
         self.minted += units * UNIT
+        # The rest of the division goes to all pages: if the first seeds got it, the order in which
+        # a user names seeds would matter.
         self.virtual_page.pay(rest, self.own, self.unread)
 
     def grant(self, newborn: Sequence[int], atoms: int) -> None:
@@ -283,6 +286,9 @@ class Ledger:
     def post(self, plan: Plan) -> None:
         """Carry the plan out, in time proportional to its links."""
         page = plan.page
+        # Plans are plain values and could be kept. If another step came in between, this one would
+        # mint or destroy the difference, and `missing` would only tell that some step was wrong,
+        # not which.
         if plan.cash != self.cash(page):
             raise ValueError(
                 f"the plan for page {page} is out of date: it spends {plan.cash} atoms "
@@ -295,6 +301,7 @@ class Ledger:
             virtual_page.pot -= plan.cash - key[page]
             self.unread -= 1
             self.flags[page] = READ
+        # Emptied before its links are paid, since a page may be among its own links.
         key[page] = -virtual_page.dividend
         self.recorded += plan.cash
         now, circulation = self.recorded >> TICK_BITS, self.minted >> TICK_BITS
@@ -305,6 +312,8 @@ class Ledger:
             key[link] += share
         for link, atoms in plan.extras:
             key[link] += atoms
+        # Last, when the page is in its new pool: it gets its part of this payment like any other
+        # page.
         virtual_page.pay(plan.virtual, self.own, self.unread)
 
     def hand_over(self, plan: Plan) -> None:
@@ -312,6 +321,8 @@ class Ledger:
 
         For cash that the page received in place of the link's target.
         """
+        # Neither in a history nor in G: this cash was meant for the target, which will spend and
+        # record it. Recorded here as well, it would count twice.
         (target,) = plan.links
         if not self.is_read(plan.page):
             raise ValueError(f"page {plan.page} was never read: it holds no cash for another page")

@@ -87,6 +87,7 @@ class CandidateHeap:
         """Push pages whose keys have grown, or which have become eligible."""
         keys, floor_key, heap = self._keys, self._floor_key, self._heap
         for page in pages:
+            # The floor first: most offers are below it, and then cost one comparison.
             key = keys[page]
             if key >= floor_key and self._is_eligible(page):
                 entry = page - (key << 32)
@@ -137,6 +138,8 @@ class CandidateHeap:
             self._floor_key = self._sampled_floor(wanted)
             self._floor = _entry(PAGE, self._floor_key)
             self._fill(self._gather())
+            # A sample may find only pages on lease, which `_gather` leaves out. Each try looks at
+            # all pages, so the number wanted grows quickly.
             wanted *= 8
         return bool(self._heap)
 

@@ -6,6 +6,22 @@ however many members the group has. The best member is searched for only when th
 until then its key assumes a member with the highest possible worth. When a host's multiplier falls,
 its keys stay too high until one of its items is taken: then all items of the host get new keys.
 
+Example, with worths in units: host h has the group X (factor 1.05) with the pages p (worth 1) and
+q (worth .9), the group Y (factor .94) with the page r (worth 1.1), and the lone page s (worth 1).
+
+    event                          queue of h, by key         why
+    at first                       X 1.05   Y 1.03   s 1.00
+    take: p                        X 1.05   Y 1.03   s 1.00   X keeps its key, an upper bound: its
+                                                              best member is unknown now
+    p reveals nothing              Y 1.03   s 1.00   X .89    the factor of X fell to .99, and q is
+                                                              found as its best member: .99 * .9
+    take: r                        Y 1.03   s 1.00   X .89
+    take while r is on lease: s    X .89                      Y came up and had no free member: it
+                                                              is held until the lease of r ends
+
+A key that is too high costs one look at its group. One that is too low would let a worse page go
+first, and nothing would ever notice. So keys fall late and rise at once.
+
 item     a group, or LONE + a lone page: one integer, so the queues for pages can hold items
 worth    of a group: the worth of its best member, or an upper bound if the member is unknown
 held     group whose waiting members are all on lease
@@ -174,6 +190,8 @@ def best_members(siblings: Siblings, groups: range) -> tuple[Pages, Floats]:
     worths, most = worths_of(siblings, pages), np.full(len(groups), -1.0)
     np.maximum.at(most, group_of, worths)
     best = np.full(len(groups), NOBODY, dtype=np.uint32)
+    # Backwards: of several pages with the same worth the last one written stays, and that must be
+    # the page found first, as in the scalar version.
     first_page = np.flatnonzero(worths == most[group_of])[::-1]
     best[group_of[first_page]] = pages[first_page]
     return best, most
@@ -451,6 +469,9 @@ class GroupQueue:
         for group in new:
             found = best_of_newborn(siblings, group)
             if found is None:
+                # An upper bound, because the best of many members is expensive to find. A bound
+                # that is too high is corrected when the group is taken; one that is too low would
+                # have the group passed over.
                 most = max(siblings.ledger.key[pages.start : pages.stop])
                 found = most * MOST_LIFT, _NOT_KNOWN
             worth, page = found
@@ -544,6 +565,8 @@ class GroupQueue:
                 if worth >= floors.get(group, inf):
                     self.members.rank(group, page, worth)
         grown = worths > np.frombuffer(self._worth, dtype=np.float64)[groups]
+        # A group without a best member has all its waiting members on lease, and looks for one when
+        # a lease ends.
         grown &= np.frombuffer(self._best, dtype=np.uint32)[groups] != NOBODY
         most, leased, found = self._worth, self.members.leased, set[int]()
         for page, group, worth in _rows(pages[grown], groups[grown], worths[grown]):

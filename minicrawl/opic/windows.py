@@ -210,6 +210,8 @@ class Interpolation:
         away = now - read_at
         # A page that was never read has the history 0 and its birth as the time of its last
         # reading, so its first reading needs no case of its own.
+        # Whole numbers, like the ledger: a resumed crawl folds the same steps again, and must come
+        # to the same histories to the last bit. `minicrawl check` compares them.
         left = history * (width - away) // width + cash if away < width else cash * width // away
         self._readings.put(row, page, left, now)
 

@@ -122,6 +122,9 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
             yield connection
     finally:
         connection.close()
+        # A connection for reading creates a log of its own and cannot remove it. Left behind, it
+        # would look like the log of a crawl that crashed, and the next crawl would check the whole
+        # file.
         if not is_copy:
             remove_log(path)
 

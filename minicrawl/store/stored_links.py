@@ -248,6 +248,8 @@ class Pieces:
     def _join(self, blocks: list[_Block], *, closed: bool, level: int) -> None:
         pages = [page for block in blocks for page in block.pages]
         joined = _Block(pages, _BETWEEN_PAGES.join(block.content for block in blocks))
+        # In the transaction that writes them again, joined. So a crash leaves the pieces or the
+        # block, never both.
         self._connection.execute("DELETE FROM written WHERE closed = 0")
         self._insert(joined, closed=closed, level=level)
         self._next = [] if closed else [joined]
@@ -280,6 +282,7 @@ class WrittenLinks:
         at = int(np.searchsorted(self._pages, page))
         if at == len(self._pages) or self._pages[at] != page:
             return None
+        # Texts in the order of other links would be shown at the wrong ones; none are better.
         if self._checks[at] != check_of(links):  # read again, without keeping attributes
             return None
         return self._content(int(self._ids[at]))[int(self._places[at])]

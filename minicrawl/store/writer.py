@@ -334,6 +334,8 @@ class StoreWriter:
         """Open the store for writing, or create it. Only one writer may have it open."""
         lock = StoreLock(path)
         try:
+            # Asked before SQLite opens the file, which creates a log. After a clean end there is
+            # none.
             was_cut_off = _log_of(path).exists()
             connection = _connect(path, is_replicated=replica is not None)
             return cls(connection, path, lock, was_cut_off=was_cut_off, replica=replica)
@@ -345,6 +347,8 @@ class StoreWriter:
         """Close the connection, then release the lock."""
         if self._replica is not None:
             self._replica.closing()
+        # In this order: on closing, SQLite copies its log into the file, and nobody else may write
+        # until then.
         self._connection.close()
         self.lock.release()
 
@@ -423,6 +427,9 @@ class StoreWriter:
             with self._transaction() as write:
                 self._write_rows(write, checkpoint)
                 if forget_links:
+                    # The steps of the checkpoint are folded into its rows. FORWARD and ENDOWED
+                    # stay: loading asks them for what pages stand for, and for the endowment of
+                    # each seed.
                     self._connection.execute(
                         "DELETE FROM steps WHERE seq < ? AND kind NOT IN (?, ?)",
                         (checkpoint.watermark, StepKind.FORWARD, StepKind.ENDOWED),
@@ -436,6 +443,8 @@ class StoreWriter:
         """
         if self._replica is None:
             return
+        # Set before the replica is asked: if that raises NoRoom, the rows are in the store, and the
+        # repeated call must only ask the replica again.
         self._unconfirmed = written or self._unconfirmed
         self._replica.committed()
         if written is not None:
@@ -503,6 +512,8 @@ class StoreWriter:
     def _transaction(self) -> Iterator[Write]:
         self.lock.check()
         with translating_sqlite_errors(self.path, SAFE):
+            # IMMEDIATE, because a transaction that begins as a reader and then wants to write can
+            # fail at any statement in between; this one fails here or not at all.
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield partial(write_rows, self._connection)
@@ -513,6 +524,8 @@ class StoreWriter:
 
     def _roll_back(self) -> None:
         """Roll back, unless SQLite has done so because of a full disk."""
+        # On a full disk SQLite has ended some transactions itself; a ROLLBACK would then raise, and
+        # hide the error that the user has to see.
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
@@ -562,6 +575,7 @@ def copy_store(path: Path, to: Path) -> None:
         reading(path) as original,
     ):
         copy.become(original)
+    # Last, so that a copy that was interrupted never has the name of a store.
     unfinished.rename(place)
 
 

@@ -2,6 +2,28 @@
 
 match   finds the rule that matches a path
 rules   parses robots.txt
+
+The longest rule that matches decides (RFC 9309), so each rule has a rank, and the greatest rank
+among the matching rules is the verdict: even forbids, odd allows. For this robots.txt
+
+    Disallow: /shop/         rank 12: twice its 6 characters
+    Allow: /shop/help        rank 21: twice its 10 characters, and 1 as it allows
+    Disallow: /*.pdf$        rank 14
+
+the verdicts are:
+
+    path                     ranks          verdict
+    /shop/cart               12             forbidden
+    /shop/help/prices        12, 21         allowed
+    /shop/help.pdf           12, 14, 21     allowed: the longest rule, not the strictest one
+    /terms.pdf               14             forbidden
+    /                        1              allowed: no rule matches
+
+The file comes from the server, which may use it to stop a crawler: a check must take little time
+for any rules and any path. Rules without a star inside are sorted, and a bisection finds the
+longest one that begins the path. Rules with stars are tried one by one. If that would take too
+long, those that forbid are compared by their beginning alone, up to the first star. That forbids
+more than the file asks for, never less: a wrong "no" costs a page, a wrong "yes" breaks a promise.
 """
 
 import math
@@ -324,11 +346,15 @@ ANSWER_VALID_S = 24 * 3600.0
 SILENCE_VALID_S = 3600.0
 """Time to wait after a host could not answer."""
 
+# The limit of Google's parser, eight times the longest URL of old browsers. Longer lines are cut,
+# not skipped: what is left of a rule that forbids still forbids.
 _MAX_LINE_BYTES = 8 * 2083 - 1
 _MOST_USAGE_RULES, _MOST_LICENCES = 100, 5
 _MOST_STORED = 10 * _MOST_USAGE_RULES
 """Usage rules of a host, those of other files than robots.txt included."""
 
+# Misspellings count, those that Google's parser accepts: the author of `Dissallow: /private` meant
+# to forbid it.
 _FIELD = re.compile(
     rb"""(?P<agent> user[- ]?agent)
     | (?P<allow> allow)
@@ -450,6 +476,8 @@ class _Group:
 
     def _allow(self, pattern: str) -> None:
         self.allowed.add(pattern)
+        # As in Google's matcher: a site that allows its index page under one name means the folder
+        # as well.
         folder, slash, page = pattern.rpartition("/")
         if slash and page.startswith("index.htm"):
             self.allowed.add(f"{folder}/$")
@@ -464,6 +492,8 @@ class _Group:
         return Rules(
             allowed=tuple(sorted(self.allowed)),
             forbidden=tuple(sorted(self.forbidden - self.allowed)),
+            # The longest one: if several groups of ours disagree, the host may have meant any of
+            # them.
             crawl_delay_s=max(self.delays_s, default=None),
             sitemaps=tuple(sitemaps),
             usage=tuple(islice(dict.fromkeys((*usage, *self.usage)), most_usage)),

@@ -127,6 +127,8 @@ def posted(url: str, body: bytes) -> str:
     The form is that of web archives (pywb, browsertrix), with a digest in place of the body: a
     body may be long or secret, and URLs are shown everywhere.
     """
+    # A cryptographic hash, because the digest is part of a page's identity: with a weak one, two
+    # bodies could be made to share a page.
     digest = hashlib.sha256(body).hexdigest()[:32]
     return f"{url}{'&' if '?' in url else '?'}__wb_method=POST&__wb_post_digest={digest}"
 
@@ -154,6 +156,8 @@ def resolve_links(
         url = here.join(href, plain) if plain else _absolute(href, base_url)
         found = url and _canonical_form(url, strip_marks)
         if url and found and found not in names:
+            # Counted after resolving: a page of short references with a long base can stand for
+            # gigabytes.
             room -= len(found)
             if room < 0:
                 break

@@ -214,6 +214,8 @@ class BackOff:
             return False
         now, state = self._clock.now(), self._hosts[host]
         state.strike(now, *struck, self._politeness)
+        # Short pauses are over before anybody could resume the crawl, so only long ones are worth a
+        # row.
         if state.trouble_at(now) or state.paused_until - now > self._long_pause_s:
             wait_until = self._clock.today() + state.paused_until - now
             self.store(host, wait_until, trouble=self._trouble(state.strikes, answer))
@@ -231,6 +233,8 @@ class BackOff:
             self._proxy_faults[host] += 1
             return True
         self._proxy_faults.pop(host, None)
+        # The host can be reached, but gives no rules: the caller decides what that means. Only a
+        # host that cannot be reached is put down.
         if answer.kind not in UNREACHABLE:
             return False
         self.put_down(host, answer)

@@ -221,6 +221,8 @@ class AddressPacing:
             name = heappop(self._alarms)[1]
             self._addresses[name].has_alarm = False
             self._vacant.add(name)
+        # Sorted, because a set of strings has another order in each process, and a deterministic
+        # crawl has to admit its hosts in the same one.
         return [host for name in sorted(self._vacant) for host in self._admit_to(name, now)]
 
     def next_wake(self) -> float | None:
@@ -265,6 +267,8 @@ class AddressPacing:
         if self.shares is None or not delay_s:
             return delay_s, most
         share = self.shares.share_of(name)
+        # However small the share, one request at a time is allowed: the longer delay keeps the
+        # pace.
         return (delay_s / share, max(1, int(most * share))) if share else (delay_s, 0)
 
     def _forget_idle(self, now: float) -> None:
@@ -274,6 +278,7 @@ class AddressPacing:
             for name, address in self._addresses.items()
             if address.in_use or address.waiting or address.has_alarm or address.free_at > now
         }
+        # Twice what is in use: with less, each further address would look at all of them again.
         self._most_addresses = max(2 * len(self._addresses), _FEWEST_ADDRESSES)
 
 

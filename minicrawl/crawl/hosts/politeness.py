@@ -370,6 +370,8 @@ class HostTable(dict[int, HostState]):
 
     def __missing__(self, host: int) -> HostState:
         name = self._name_of(host)
+        # Origins of one name share connections and delays. Apart, a site whose links mix http and
+        # https would be asked at twice the pace that the user promised.
         shared = self._names.setdefault(name, NameState(name))
         shared.hosts.append(host)
         state = self[host] = HostState(shared)
@@ -515,6 +517,8 @@ def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
     waiting = [host for host, state in hosts.items() if state.ready_at > now]
     for name in {id(state.shared): state.shared for state in hosts.values()}.values():
         states = [hosts[host] for host in name.hosts]
+        # Moved by the difference, not set anew: a delay that has begun keeps its beginning. Set to
+        # now plus the new delay, each change by the user would make all hosts wait once more.
         name.free_at += max(
             state.delay_s(settings.politeness) - state.delay_s(former) for state in states
         )

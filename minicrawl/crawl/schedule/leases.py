@@ -145,6 +145,8 @@ class LeaseScheduler:
 
     def grant(self, lease: Lease) -> None:
         """Count the request of the page towards the share of its pool, where both have one."""
+        # Counted when the request begins, not with the lease: a page that is leased and then closed
+        # without a request costs no fetch of its pool's share.
         owed = min(max(self._balance / (_MOST_OWED * self._share), -1.0), 1.0)
         share_of_host = self._share * (1 + _PART * owed)
         of_host = self._balance_of[lease.host] + share_of_host - lease.again
@@ -254,6 +256,9 @@ class LeaseScheduler:
         """Lease the host's best page to read again."""
         if self.queue.has_pages(host):
             self._busy_unread.add(host)
+        # `PageQueue.take` pauses the host of the page that it leases. This page comes from the
+        # other pool, so the queue of unread pages has to be told, or the host would get two turns
+        # at once.
         self.queue.pause(host)
         page = self.refresh.take_of(host)
         assert page is not None, "the host was in order"

@@ -196,9 +196,13 @@ class WriteQueue:
 
     async def write(self) -> None:
         """Do all queued writes, each commit and each checkpoint as a whole."""
+        # While a reader holds a snapshot, SQLite cannot reset its log, which would grow with each
+        # commit.
         end_snapshot(self._reader)
         loop = asyncio.get_running_loop()
         while self._unwritten:
+            # Removed only after it has succeeded: a write that fails on a full disk is the first
+            # one of the next attempt, so nothing overtakes it.
             await loop.run_in_executor(self._thread, self._unwritten[0])
             self._unwritten.popleft()
         begin_snapshot(self._reader)
@@ -247,6 +251,8 @@ class Committer:
             with suppress(TimeoutError):
                 pause_s = COMMIT_EVERY_S if self.has_room else TRY_AGAIN_S
                 await asyncio.wait_for(full.wait(), pause_s)
+            # Cleared before the commit, not after it: if the next batch fills up meanwhile, it must
+            # not wait for the pause.
             full.clear()
             await self._try_to_commit(tell)
         await self.commit(checkpoint=True)
@@ -300,6 +306,8 @@ class Committer:
     async def written(self) -> None:
         """Wait until all rows added so far are in the store; `keep` must be running."""
         batch = self._rows.batch
+        # Another batch object means that this one was closed. It is written when the queue is
+        # empty, too.
         while (batch and self._rows.batch is batch) or self._writes:
             self._rows.full.set()
             self._wrote.clear()
@@ -329,12 +337,17 @@ class Committer:
             return
         self._close_batch(add_up=checkpoint)
         if is_due:
+            # Cut at the moment at which the batch is closed, with no await in between. Otherwise
+            # the checkpoint would include steps of the next batch, and a kill between the two
+            # writes would leave rows of steps that the log does not have.
             rows, forget = cut_checkpoint(frontier), not frontier.terms.links
             self._writes.add(partial(self._store.checkpoint, rows, forget_links=forget))
         await self._write()
 
     def _close_batch(self, *, add_up: bool) -> None:
         """Close the open batch and queue its commit, with the present counters."""
+        # No await between this line and the next: steps that are applied later belong to the next
+        # batch, and `committed` must not report them as safe.
         batch = self._rows.take()
         self._closed = _ClosedBatch(batch, self._frontier.last_seq)
         if add_up:

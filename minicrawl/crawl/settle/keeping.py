@@ -92,6 +92,8 @@ class StoreWithArchive:
     def commit(self, batch: Batch) -> None:
         """Write the responses of a batch, then commit its rows as one transaction."""
         archive = self._keeping.archive
+        # Before the first file is touched: another crawl that has taken the path may be writing the
+        # same archive.
         self._store.lock.check()
         # After a failed commit the batch comes again; its records are on disk already.
         if self._appended is not batch:
@@ -103,6 +105,8 @@ class StoreWithArchive:
         for one in self._keeping.places:
             one.confirm()
         for answer in batch.answers:
+            # Not before: an append that failed halfway is repeated, and reads these files once
+            # more.
             if answer.payload is not None:
                 answer.payload.close()
         self._appended = None
@@ -113,6 +117,9 @@ class StoreWithArchive:
         """Write the responses, unless an earlier attempt at this batch already has."""
         archive, warcs = self._keeping.archive, self._keeping.warcs
         if archive is not None:
+            # The end travels in the batch, so that it is committed in the transaction of the steps.
+            # In a transaction of its own, a kill could leave answers that count without their
+            # steps.
             batch.counters[tables.ARCHIVE_END] = self._end = archive.append(batch.answers)
             if self._keeping.versions is not None:
                 batch.counters[tables.PRUNING_WAITS] = self._waits_for_readers

@@ -11,6 +11,16 @@ its connections.
 suspect   page that its worker was busy with when it ended
 own       done by the crawl's own process
 
+Example: worker 1 has the pages a, b and c under way, and the parser of b crashes it.
+
+    a, c   are interrupted: they are requested again by a new worker 1, and no try is used up
+    b      is lost, and a suspect: it is requested again by the quarantine worker, all alone
+           - if it is read there, something else was the cause: it is no suspect any more
+           - if it ends that worker too, it has used up its two tries and is given up
+
+Without the quarantine, b would end a second worker with other pages under way, and a page that
+only met it there by chance could be given up in its place.
+
 The number of workers may change at any time. Law: a surplus worker gets no more requests, and ends
 when its requests are answered; after `RETIRE_S` the rest is requested again.
 """
@@ -176,6 +186,8 @@ class WorkerSlot:
         return self._current()
 
     def _current(self) -> WorkerProcess:
+        # A worker that ended before its first reply would do so again, for example without memory
+        # for it. It stays in its slot as ended, and the own process does its work.
         if self._worker is None or (self._worker.is_over and self._worker.has_started):
             self._worker = worker = WorkerProcess(self._config, self._silence_s)
             self._living.add(worker)
@@ -273,6 +285,8 @@ class WorkerPool:
 
     def _deal_out_hosts(self) -> None:
         turns = cycle(tuple(self._slots))
+        # Bounded, because a broad crawl meets millions of hosts. A host that is evicted may get
+        # another worker: that costs a new connection, and is right all the same.
         self._slot_of = lru_cache(_MOST_HOSTS)(lambda _origin: next(turns))
 
     def start(self) -> None:
@@ -330,6 +344,8 @@ class WorkerPool:
     async def visit(self, request: Request) -> Visit:
         """Fetch a page or a sitemap; it is parsed where it was fetched."""
         if request.url in self._suspects:
+            # One at a time: if the worker also did something else when it ended, that would prove
+            # nothing against this page.
             async with self._one_suspect:
                 return await self._visit(self._quarantine.worker, request)
         worker = self._worker(request.url)
@@ -357,6 +373,7 @@ class WorkerPool:
             return None
         # The origin is cut out by hand: parsing the URL would cost more than choosing the worker.
         worker = self._slot_of(url[: url.index("/", len("https://"))]).worker
+        # A worker that still starts is passed over: the first pages would wait for its imports.
         return worker if worker.is_ready else None
 
     def _sheds(self, worker: WorkerProcess) -> bool:
@@ -372,6 +389,8 @@ class WorkerPool:
         try:
             reply = await worker.visit(request)
         except ChildLost as lost:
+            # The two failures differ for the retry policy: an interruption uses up no try of a page
+            # that only shared a worker with the guilty one.
             if not lost.is_to_blame:
                 return Visit(_INTERRUPTED, crawler=worker.crawler)
             self._suspects.add(request.url)

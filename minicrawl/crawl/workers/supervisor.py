@@ -12,6 +12,23 @@ call    number, command and argument; without a command, the call is cancelled
 reply   number of the call, its result, and the child's processor time so far
 mark    eight bytes of memory that both processes share: the number of the call that the child is
         busy with, 0 while it waits
+
+A child has many calls under way, but only one of them holds the processor at any moment. Only that
+one can crash the child or never end, so the mark names one call, and the others are innocent:
+
+    at       child                                  mark    crawl
+    0.0 s    calls 7 and 8 wait for their servers   0
+    0.2 s    the response of 8 is parsed            8
+    0.3 s    the parser crashes the process         8       the stream ends; 8 fails as the call to
+                                                            blame, 7 as one that is not
+
+If the parser never ended instead, no ping would be answered for `silence_s`. The crawl would read
+the mark, fail both calls in the same way, close the stream, and kill the child `end_s` later. A
+child that ends with the mark at 0 has ended between two calls: each of them may be the cause, and
+all are to blame.
+
+The mark is memory because memory survives the child, however it ends. A message "I begin with 8"
+could still be in the child's own buffer when it crashes.
 """
 
 from __future__ import annotations
@@ -62,6 +79,8 @@ class SharedBlameMark(BlameMark):
     """Mark that is created here; a process that inherits the descriptor shares it."""
 
     def __init__(self) -> None:
+        # A file rather than anonymous memory: a program that is executed inherits open descriptors,
+        # but no mappings.
         from tempfile import TemporaryFile  # children do not need it
 
         self._file = TemporaryFile()  # noqa: SIM115  # open while processes may inherit it
@@ -182,6 +201,8 @@ class ChildProcess:
             raise ChildLost
         self._channel.send((PING, command, argument))
         await self._channel.drain()
+        # Asked once more: a channel that ended while it was drained has lost the command, and
+        # nobody waits for a reply that would fail.
         if self._channel.ended.is_set():
             raise ChildLost
 
@@ -189,6 +210,9 @@ class ChildProcess:
         """End the process when all calls have replies, or after `longest_s` at the latest."""
         with suppress(TimeoutError):
             async with asyncio.timeout(longest_s):
+                # Callers remove their calls from `_waiting` when they run next. Without the turn of
+                # the loop below, the wait would return at once, and this loop would spin until they
+                # have run.
                 while self._waiting:
                     await asyncio.wait(tuple(self._waiting.values()))
                     await asyncio.sleep(0)
@@ -228,6 +252,9 @@ class ChildProcess:
         must_have_started = loop.time() + START_S
         replies_before = -1
         while not self._channel.ended.is_set():
+            # Any reply counts, not only that of the ping: a child that answers calls is alive. A
+            # child that has never replied gets `START_S` instead, because its imports come from a
+            # disk that may be busy.
             is_silent = self._replies == replies_before
             if is_silent and (self._replies or loop.time() >= must_have_started):
                 return
@@ -247,6 +274,8 @@ class ChildProcess:
             return
         self.is_over = True
         self._channel.close()
+        # Read before the child is killed and its memory unmapped: until then the mark names the
+        # call that the child crashed or hangs in.
         busy_with = self._mark.call
         for number, reply in self._waiting.items():
             if not reply.done():
@@ -256,12 +285,16 @@ class ChildProcess:
 
 async def _start(code: str, connection: socket.socket, mark: int) -> Process:
     """Start the process without the terminal's signals. It ends when its socket is closed."""
+    # Our copy of the child's end is closed in any case. As long as it is open, the stream does not
+    # end when the child dies, and nobody would notice.
     with connection:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", code, str(mark)),
             stdin=connection.fileno(),
             stdout=DEVNULL,
             pass_fds=(mark,),
+            # Ctrl-C in a terminal reaches its whole process group. In our group the child would die
+            # with its requests, to which a stopped crawl still gives `loop.GRACE_S` to end.
             start_new_session=True,
         )
 
