@@ -6,10 +6,11 @@ where there are a million.
 """
 
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -18,6 +19,7 @@ from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.mcp.answers import Answer, answer, answer_with_rows, text_of_page
 from minicrawl.report import archived_pages, crawl_status, page_links, page_states
+from minicrawl.report.page_states import ChangedPages
 from minicrawl.report.selected_pages import PageSelection, top
 from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot
 from minicrawl.store import questions
@@ -26,42 +28,43 @@ from minicrawl.store.reader import LOG, file_beside, search_folder
 from minicrawl.store.view_queries import query_views
 from minicrawl.wording import iso
 
+if TYPE_CHECKING:
+    from minicrawl.audit.findings import Issue, IssuePage
+
 Url = Annotated[str, Field(description="URL of a page in the store.", max_length=10_000)]
-Count = Annotated[int, Field(description="Maximum number of rows.", ge=1, le=200)]
+_MOST_ROWS = 200
+Count = Annotated[int, Field(description="Maximum number of rows.", ge=1, le=_MOST_ROWS)]
 Host = Annotated[str | None, Field(description="Only pages of this host.", max_length=300)]
 Form = Literal["markdown", "main", "text", "html"]
 
 IDLE_S = 30.0
 """A crawl's log grows while somebody reads a store, so a reader without questions leaves it."""
 _SHARE_OF_LOADING = 0.1
+_MOST_AUDITS = 4
+"""Audits that are held: of the store, and of hosts."""
 _PATIENCE_S = 0.5
 
 
-class HeldSnapshot:
-    """Snapshot for several questions. It is renewed after a commit, at most a tenth of the time."""
+class Renewal:
+    """Decides when a result is made again: after a commit, but at most a tenth of the time."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
-        self._open = ExitStack()
-        self._seen: Snapshot | None = None
         self._mark: object = None
         self._due = 0.0
 
-    def get(self) -> Snapshot:
-        """Return the snapshot; an old one only if the new one would come too soon."""
-        mark, now = self._commit_mark(), time.monotonic()
-        if self._seen is not None and (mark == self._mark or now < self._due):
-            return self._seen
-        self.close()
-        self._seen = self._open.enter_context(snapshot(self._store, ordered=True))
-        self._mark, loaded = mark, time.monotonic()
-        self._due = loaded + (loaded - now) / _SHARE_OF_LOADING
-        return self._seen
+    @property
+    def is_due(self) -> bool:
+        """True if the result is old, and making it again would not come too soon."""
+        return self._mark != self._commit_mark() and time.monotonic() >= self._due
 
-    def close(self) -> None:
-        """Leave the store."""
-        self._seen = None
-        self._open.close()
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """Note when the result was made, and how long that took."""
+        mark, began = self._commit_mark(), time.monotonic()
+        yield
+        self._mark, made = mark, time.monotonic()
+        self._due = made + (made - began) / _SHARE_OF_LOADING
 
     def _commit_mark(self) -> object:
         """Return a value that differs after each commit, and for another store."""
@@ -73,12 +76,69 @@ class HeldSnapshot:
         return marks
 
 
+class HeldSnapshot:
+    """Snapshot for several questions, with the changes that they ask for."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._open = ExitStack()
+        self._seen: Snapshot | None = None
+        self._renewal = Renewal(store)
+        self._changes: dict[float | None, ChangedPages] = {}
+
+    def get(self) -> Snapshot:
+        """Return the snapshot; an old one only if the new one would come too soon."""
+        if self._seen is not None and not self._renewal.is_due:
+            return self._seen
+        self.close()
+        with self._renewal.making():
+            self._seen = self._open.enter_context(snapshot(self._store, ordered=True))
+        return self._seen
+
+    def changes(self, since: float | None) -> ChangedPages:
+        """Return the pages that changed since a time; one set of them is held."""
+        seen = self.get()
+        if since not in self._changes:
+            self._changes = {since: ChangedPages(seen, since)}
+        return self._changes[since]
+
+    def close(self) -> None:
+        """Leave the store."""
+        self._seen = None
+        self._changes.clear()
+        self._open.close()
+
+
+@dataclass(frozen=True, slots=True)
+class HeldAudit:
+    """Issues of a host or of all hosts, and the most important pages of each."""
+
+    renewal: Renewal
+    read: int
+    issues: "Sequence[Issue]"
+    pages: "Mapping[str, Sequence[IssuePage]]"
+    skipped: Sequence[tuple[str, str]]
+
+    @classmethod
+    def of(cls, store: Path, host: str | None) -> "HeldAudit":
+        """Audit the store."""
+        from minicrawl.audit.findings import audited
+
+        pages: dict[str, list[IssuePage]] = {}
+        renewal = Renewal(store)
+        with renewal.making(), audited(store, (), host) as found:
+            for page in found.pages(_MOST_ROWS):
+                pages.setdefault(page.issue, []).append(page)
+            return cls(renewal, found.read, found.issues(), pages, found.skipped)
+
+
 class StoreTools:
     """Tools of one store."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
         self._held = HeldSnapshot(store)
+        self._audits: dict[str | None, HeldAudit] = {}
         self._search: Callable[[str, int], Answer] | None = None
 
     def all(self) -> list[Callable[..., Answer]]:
@@ -197,13 +257,18 @@ class StoreTools:
 
         The first call on a large store takes minutes, for facts about all kept pages.
         """
-        from minicrawl.audit.findings import audited
+        from minicrawl.audit.findings import chosen_checks
 
-        self._held.close()  # an audit loads its own columns: not both at once
-        with audited(self._store, () if issue is None else (issue,), host) as found:
-            rows: Any = found.issues() if issue is None else found.pages(count)
-            skipped = [{"issue": name, "why": why} for name, why in found.skipped]
-            return answer_with_rows(rows, {"pages_read": found.read, "skipped": skipped})
+        chosen = {check.name for check in chosen_checks(() if issue is None else (issue,))}
+        held = self._audits.get(host)
+        if held is None or held.renewal.is_due:
+            self._held.close()  # an audit loads its own columns: not both at once
+            while len(self._audits) >= _MOST_AUDITS:
+                del self._audits[next(iter(self._audits))]
+            held = self._audits[host] = HeldAudit.of(self._store, host)
+        rows: Any = held.issues if issue is None else held.pages.get(issue, ())[:count]
+        skipped = [{"issue": name, "why": why} for name, why in held.skipped if name in chosen]
+        return answer_with_rows(rows, {"pages_read": held.read, "skipped": skipped})
 
     def changes(
         self,
@@ -216,8 +281,8 @@ class StoreTools:
     ) -> Answer:
         """List new, changed and removed pages, most important first."""
         moment = None if since is None else archived_pages.moment(since)
-        found = page_states.changes(self._held.get(), moment, host)
-        return answer_with_rows(found[:count], {"changes": len(found)})
+        rows, number = self._held.changes(moment).rows(host, count)
+        return answer_with_rows(rows, {"changes": number})
 
     def sql(
         self,

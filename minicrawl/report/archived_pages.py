@@ -540,7 +540,7 @@ def _linked_files(snapshot: Snapshot, answer: Answer) -> Iterator[str]:
         found = references(_text(answer))
         base = canonical(found.base, answer.url) if found.base else None
         for url, _ in _resolved(found.links, base or answer.url):
-            page = questions.find(snapshot.connection, *split(url))
+            page = snapshot.find(split(url))
             if page is not None and snapshot.states[page] == State.TYPE:
                 yield url
 

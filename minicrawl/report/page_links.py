@@ -32,7 +32,6 @@ from minicrawl.report.selected_pages import (
 from minicrawl.report.snapshot import (
     LABELS,
     Snapshot,
-    last_spent,
     page_of,
     places_of_largest,
     refuse_without_links,
@@ -181,7 +180,7 @@ def _is_near(snapshot: Snapshot, step: int) -> bool:
 
 def _still_valid(snapshot: Snapshot, givers: NDArray[np.int32], step: int) -> Numbers:
     """Return the givers whose links have not changed since the index was built."""
-    last = last_spent(snapshot.connection, snapshot.frontier)[givers]
+    last = snapshot.last_spent[givers]
     return givers[(last > 0) & (last <= step)].astype(np.int64)
 
 

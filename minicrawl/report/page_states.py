@@ -554,18 +554,38 @@ class Change(NamedTuple):
     title: str
 
 
+class ChangedPages:
+    """Pages that changed since a time, or since the last run began; most important first."""
+
+    def __init__(self, snapshot: Snapshot, since: float | None = None) -> None:
+        self._snapshot = snapshot
+        since = tables.last_run(snapshot.connection) if since is None else since
+        found, self._texts = _changed(snapshot, since)
+        pages = np.array(sorted(found), dtype=np.int64)
+        self._pages = pages[places_of_largest(snapshot.importance[pages], 0)]
+        told = [found[page] for page in self._pages.tolist()]
+        kinds = {what: number for number, what in enumerate(KINDS_OF_CHANGE)}
+        self._kinds = np.array([kinds[what] for what, _ in told], dtype=np.uint8)
+        self._times = np.array([at for _, at in told])
+
+    def rows(self, host: str | None = None, count: int = 0) -> tuple[list[Change], int]:
+        """Return the changes of a host or of all, at most `count`, and their whole number."""
+        places = np.arange(len(self._pages))
+        if host is not None:
+            hosts = hosts_named(self._snapshot, host)
+            places = np.flatnonzero(np.isin(self._snapshot.host_of[self._pages], hosts))
+        first = places[: count or None]
+        pages = self._pages[first].tolist()
+        kinds = [KINDS_OF_CHANGE[kind] for kind in self._kinds[first].tolist()]
+        found = dict(zip(pages, zip(kinds, self._times[first].tolist(), strict=True), strict=True))
+        return list(_rows(self._snapshot, pages, found, self._texts)), len(places)
+
+
 def changes(
     snapshot: Snapshot, since: float | None = None, host: str | None = None
 ) -> list[Change]:
     """Return the changes since a time, or since the last run began; most important pages first."""
-    if since is None:
-        since = tables.last_run(snapshot.connection)
-    found, texts = _changed(snapshot, since)
-    chosen = np.array(sorted(found), dtype=np.int64)
-    if host is not None:
-        chosen = chosen[np.isin(snapshot.host_of[chosen], hosts_named(snapshot, host))]
-    chosen = chosen[places_of_largest(snapshot.importance[chosen], 0)]
-    return list(_rows(snapshot, chosen.tolist(), found, texts))
+    return ChangedPages(snapshot, since).rows(host)[0]
 
 
 def counted_changes(snapshot: Snapshot, since: float | None = None) -> dict[str, int]:

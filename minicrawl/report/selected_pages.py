@@ -267,7 +267,7 @@ def _ranked_pages(snapshot: Snapshot, selection: PageSelection) -> tuple[Pages, 
         np.nan_to_num(values, copy=False, nan=-1.0)
     if selection.is_all and not snapshot.frontier.counts[State.FOREIGN]:
         return _best_of_all(snapshot, values, selection)
-    order = places_of_largest(values, 0)
+    order = snapshot.best if selection.by == OPIC else places_of_largest(values, 0)
     places = np.flatnonzero(_matches(snapshot, selection)[order])
     if selection.folds:
         places = places[snapshot.near_duplicates.first_of_groups(order[places])]

@@ -70,6 +70,7 @@ class Snapshot:
         self.path = path
         self.connection = connection
         self.frontier = load(path, connection, ordered=ordered)
+        self._was_searched = False
 
     def __len__(self) -> int:
         return len(self.frontier)
@@ -181,6 +182,34 @@ class Snapshot:
         return [host_name(origin) for origin in self.origins]
 
     @cached_property
+    def best(self) -> NDArray[np.int64]:
+        """Pages by importance, the largest first."""
+        return places_of_largest(self.importance, 0)
+
+    @cached_property
+    def last_spent(self) -> NDArray[np.uint32]:
+        """Step of each page's last spending; 0 if it passed nothing to links."""
+        return last_spent(self.connection, self.frontier)
+
+    def find(self, wanted: Location) -> PageId | None:
+        """Return the page at this location, or None.
+
+        The first question scans the store. Then checksums of all URLs pay, which take as long as
+        ten scans.
+        """
+        if not self._was_searched:
+            self._was_searched = True
+            return questions.find(self.connection, *wanted)
+        url = "".join(wanted)
+        places = np.flatnonzero(self._checksums == crc32(url.encode())).tolist()
+        known = questions.locations(self.connection, places).urls if places else []
+        return next((page for page, one in zip(places, known, strict=True) if one == url), None)
+
+    @cached_property
+    def _checksums(self) -> NDArray[np.uint32]:
+        return questions.url_checksums(self.connection)
+
+    @cached_property
     def near_duplicates(self) -> NearDuplicates:
         """Near-duplicates, according to the search index."""
         found = kept_near_duplicates(search_folder(self.path), tables.birth(self.connection))
@@ -251,9 +280,9 @@ def page_of(snapshot: Snapshot, text: str) -> int:
     wanted = location_of(snapshot, text)
     if wanted is None:
         raise UsageError(f"{text!r} is not a URL such as https://example.org/path")
-    page = questions.find(snapshot.connection, *wanted)
+    page = snapshot.find(wanted)
     if page is None and "://" not in text and (plain := location_of(snapshot, f"http://{text}")):
-        page = questions.find(snapshot.connection, *plain)
+        page = snapshot.find(plain)
     if page is None:
         raise UsageError(f"{''.join(wanted)} is not in the store; {_nearest(snapshot, wanted)}")
     return page

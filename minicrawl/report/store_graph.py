@@ -35,7 +35,6 @@ from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.snapshot import (
     Snapshot,
-    last_spent,
     location_of,
     refuse_without_links,
     scores,
@@ -187,7 +186,7 @@ def _current(snapshot: Snapshot, after: int, tell: Progress) -> Iterator[Spendin
     """Yield the last spending of every page."""
     # The log keeps every turn, and a page that was read again has several: its last one has the
     # current links.
-    last = last_spent(snapshot.connection, snapshot.frontier)
+    last = snapshot.last_spent
     givers, done = int(np.count_nonzero(last > after)), 0
     for block in questions.spendings(snapshot.connection, after):
         found = block.only(last[block.pages] == block.seqs)

@@ -12,6 +12,7 @@ from contextlib import closing
 from itertools import chain, compress
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,6 +191,14 @@ def find(connection: Connection, origin: str, path: str) -> int | None:
         (origin, path),
     ).fetchone()
     return None if row is None else int(row[0])
+
+
+def url_checksums(connection: Connection) -> NDArray[np.uint32]:
+    """Return the CRC-32 of the URL of each page."""
+    cursor = connection.execute(
+        "SELECT origin || path FROM urls JOIN hosts ON hosts.id = host ORDER BY urls.id"
+    )
+    return np.fromiter((crc32(url.encode()) for (url,) in cursor), np.uint32)
 
 
 def find_all(connection: Connection, wanted: Sequence[tuple[str, str]]) -> list[int | None]:
