@@ -27,6 +27,8 @@ from minicrawl.web.urls import canonical_seed
 LONGEST_LINE = 256 * 1024
 MOST_URLS = 1000
 MOST_HOSTS = 1000
+NOTIFY_SOCKET = "NOTIFY_SOCKET"
+"""Variable with the address at which systemd listens to a service of `Type=notify`."""
 
 Reply = dict[str, Any]
 
@@ -169,6 +171,15 @@ def ask(store: Path, request: ControlRequest, patience_s: float = PATIENCE_S) ->
     if "error" in reply:
         raise StoreError(str(reply["error"]))
     return reply
+
+
+def tell_systemd(state: str) -> None:
+    """Send a state, such as `READY=1`, to the service manager that started this process."""
+    address = os.environ[NOTIFY_SOCKET]
+    # A crawl goes on if the manager is gone.
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection, suppress(OSError):
+        connection.connect(f"\0{address[1:]}" if address.startswith("@") else address)
+        connection.sendall(state.encode())
 
 
 def _without_reply(store: Path, error: OSError) -> StoreError:

@@ -2,11 +2,14 @@
 
 import re
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from minicrawl.cli import main
+from minicrawl.control import NOTIFY_SOCKET, tell_systemd
 from tests import readme
 from tests.man_pages import SHELLS, man_page, write
 
@@ -76,3 +79,20 @@ def test_systemd_has_nothing_to_say_about_the_units(tmp_path: Path) -> None:
     )
     told = [line for line in ran.stderr.splitlines() if "minicrawl" in line]
     assert not told
+
+
+def test_systemd_is_told_when_a_crawl_begins_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind("notify")
+        manager.settimeout(10)
+        monkeypatch.setenv(NOTIFY_SOCKET, "notify")
+        assert main(["crawl", "--demo", "--demo-pages", "100", "--pages", "3", "--quiet"]) == 0
+        assert [manager.recv(100) for _ in range(2)] == [b"READY=1", b"STOPPING=1"]
+
+
+def test_a_crawl_goes_on_where_the_manager_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NOTIFY_SOCKET, "@nobody-listens-here")
+    tell_systemd("READY=1")

@@ -43,6 +43,7 @@ from minicrawl.cli.input_options import progress
 from minicrawl.cli.output import as_json as json_line
 from minicrawl.cli.output import show_json
 from minicrawl.cli.setting_options import naming
+from minicrawl.control import NOTIFY_SOCKET, tell_systemd
 from minicrawl.crawl.events import (
     Asked,
     Checking,
@@ -266,6 +267,8 @@ class Session:
             self._crawl.subscribe(_showing_ranks(shown, stack), (Converging,))
         if not options.is_demo:
             self._crawl.subscribe(_warning_without_contact(self._crawl, shown), (Asked, Ended))
+        if NOTIFY_SOCKET in os.environ:
+            self._crawl.subscribe(_telling_systemd())
         self._crawl.subscribe(self._state.hear, (Steered, Checking))
         self._crawl.subscribe(self._state.counter.hear, (Asked, Settled, Delayed))
 
@@ -324,6 +327,19 @@ def _showing_ranks(shown: Display, stack: ExitStack) -> Listener:
                 reports[0](done)
             case _:
                 pass
+
+    return hear
+
+
+def _telling_systemd() -> Listener:
+    """Return a listener that tells systemd when the crawl has begun and when it ends."""
+    left = ["READY=1"]
+
+    def hear(event: Event) -> None:
+        if left:
+            tell_systemd(left.pop())
+        if isinstance(event, Ended):
+            tell_systemd("STOPPING=1")
 
     return hear
 
