@@ -230,7 +230,10 @@ class StoreTools:
 
         The first call on a large store takes time, for an index of all links.
         """
-        found = page_states.explain(self._held.get(), url).as_json()
+        seen = self._held.get()
+        if seen.frontier.terms.links:
+            page_links.backlinks(seen, url, 1)  # makes the index, which explaining reads
+        found = page_states.explain(seen, url).as_json()
         return answer({"page": found})
 
     def links(self, url: Url, count: Count = 50) -> Answer:

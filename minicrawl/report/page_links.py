@@ -121,7 +121,7 @@ def backlinks(
     refuse_without_links(snapshot)
     page = page_of(snapshot, text)
     end = snapshot.frontier.books.stands_for(page)
-    found = np.unique(linking_pages(snapshot, _standing_for(snapshot, end), tell))
+    found = np.unique(linking_pages(snapshot, standing_for(snapshot, end), tell))
     return _linked(snapshot, page, found[found != end], count)
 
 
@@ -150,7 +150,7 @@ def _linked(snapshot: Snapshot, page: PageId, others: Numbers, count: int) -> Li
     )
 
 
-def _standing_for(snapshot: Snapshot, end: PageId) -> list[int]:
+def standing_for(snapshot: Snapshot, end: PageId) -> list[int]:
     """Return the page, and those whose cash goes to it."""
     books = snapshot.frontier.books
     return [end, *(page for page in books.forwards if books.stands_for(page) == end)]
@@ -158,17 +158,23 @@ def _standing_for(snapshot: Snapshot, end: PageId) -> list[int]:
 
 def linking_pages(snapshot: Snapshot, pages: Sequence[int], tell: Progress) -> Numbers:
     """Return the pages that link to any of these pages, by the links as written."""
-    with reading_beside(snapshot.path, snapshot.connection) as derived:
-        step = backlinks_step(derived)
-        if derived is not None and step is not None and _is_near(snapshot, step):
-            known = backlinks_of(derived, pages)
-            return np.concatenate(
-                (_still_valid(snapshot, known, step), _newer(snapshot, pages, step))
-            )
+    indexed = indexed_linking_pages(snapshot, pages)
+    if indexed is not None:
+        return indexed
     inlinks = _inlinks(snapshot, tell)
     with suppress(StoreError):
         keep_backlinks(snapshot.path, snapshot.connection, snapshot.frontier.last_seq, inlinks)
     return np.concatenate([inlinks.targets_of(page) for page in pages]).astype(np.int64)
+
+
+def indexed_linking_pages(snapshot: Snapshot, pages: Sequence[int]) -> Numbers | None:
+    """Return the pages that link to any of these pages, or None if there is no index of links."""
+    with reading_beside(snapshot.path, snapshot.connection) as derived:
+        step = backlinks_step(derived)
+        if derived is None or step is None or not _is_near(snapshot, step):
+            return None
+        known = backlinks_of(derived, pages)
+        return np.concatenate((_still_valid(snapshot, known, step), _newer(snapshot, pages, step)))
 
 
 def _is_near(snapshot: Snapshot, step: int) -> bool:
@@ -604,7 +610,7 @@ def links_to(
     end = snapshot.frontier.books.stands_for(page_of(snapshot, text))
     pairs = [
         (giver, target)
-        for target in _standing_for(snapshot, end)
+        for target in standing_for(snapshot, end)
         for giver in np.unique(linking_pages(snapshot, [target], tell)).tolist()
         if giver != target and snapshot.states[giver] == State.FETCHED  # not a copy
     ]

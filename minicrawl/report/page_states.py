@@ -20,6 +20,7 @@ from minicrawl.errors import Damaged
 from minicrawl.model import FULL_VALUE, READ_STATES, FailureKind, PageId, State
 from minicrawl.opic.expected_value import Signal
 from minicrawl.progress import Progress
+from minicrawl.report.page_links import indexed_linking_pages, standing_for
 from minicrawl.report.selected_pages import Pages, hosts_named, pages_of_host
 from minicrawl.report.snapshot import (
     LABELS,
@@ -356,7 +357,8 @@ def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None)
     state = State(snapshot.frontier.state[page])
     target = snapshot.frontier.books.stands_for(page)
     position = queue_position(snapshot, page) if state is State.UNREAD else None
-    gifts = gifts_to(snapshot, page, tell)
+    linking = indexed_linking_pages(snapshot, standing_for(snapshot, page))
+    gifts = gifts_to(snapshot, page, tell, linking)
     return Explanation(
         url=found_url,
         original=tables.original(snapshot.connection, page),

@@ -86,11 +86,20 @@ class FlowLinks(NamedTuple):
     weights: NDArray[np.int64]
 
 
-def flows(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[CashFlows]:
-    """Yield all current links with their parts."""
+def flows(
+    snapshot: Snapshot,
+    tell: Progress = lambda _share: None,
+    givers: Numbers | None = None,
+) -> Iterator[CashFlows]:
+    """Yield all current links with their parts, or those of the givers."""
     ends = final_pages(snapshot)
     with reporting_damage(snapshot.path):
-        for block in _current(snapshot, 0, tell):
+        if givers is None:
+            blocks = _current(snapshot, 0, tell)
+        else:
+            last = snapshot.last_spent[np.unique(givers)].tolist()
+            blocks = questions.spendings_in(snapshot.connection, last)
+        for block in blocks:
             for found in _flows_of(block, snapshot.frontier.small_edge):
                 yield _to_final_pages(found, ends)
 
@@ -327,10 +336,15 @@ class CashSoFar(NamedTuple):
     pages: int
 
 
-def gifts_to(snapshot: Snapshot, page: PageId, tell: Progress) -> CashGifts:
-    """Return the cash that each page gave to this one."""
+def gifts_to(
+    snapshot: Snapshot, page: PageId, tell: Progress, linking: Numbers | None = None
+) -> CashGifts:
+    """Return the cash that each page gave to this one.
+
+    `linking` are all pages that may have given some, if they are known.
+    """
     givers, units = [np.empty(0, dtype=np.int64)], [np.empty(0)]
-    for found in flows(snapshot, tell):
+    for found in flows(snapshot, tell, linking):
         here = np.flatnonzero(found.ends == page)
         givers.append(found.givers[here])
         units.append(snapshot.histories(found.givers[here]) * found.parts[here])

@@ -257,12 +257,26 @@ def pages_read_by_host(connection: Connection) -> dict[int, int]:
 
 
 def spendings(connection: Connection, after: int = 0) -> Iterator[Spendings]:
-    """Yield the spendings of turns after this step that are still in the log."""
+    """Return the spendings of turns after this step that are still in the log."""
     cursor = connection.execute(
         "SELECT seq, kind, page, spending FROM steps "
         "WHERE seq > ? AND kind IN (?, ?) AND spending IS NOT NULL",
         (after, StepKind.VISIT, StepKind.FORWARD),
     )
+    return _in_blocks(cursor)
+
+
+def spendings_in(connection: Connection, seqs: Sequence[int]) -> Iterator[Spendings]:
+    """Return the spendings of these turns that are still in the log."""
+    cursor = connection.execute(
+        "SELECT seq, kind, page, spending FROM json_each(?) CROSS JOIN steps ON seq = value "
+        "WHERE kind IN (?, ?) AND spending IS NOT NULL",
+        (as_json_list(seqs), StepKind.VISIT, StepKind.FORWARD),
+    )
+    return _in_blocks(cursor)
+
+
+def _in_blocks(cursor: sqlite3.Cursor) -> Iterator[Spendings]:
     while rows := cursor.fetchmany(_SPENDINGS_AT_ONCE):
         seqs, kinds, pages, blobs = zip(*rows, strict=True)
         yield Spendings(np.array(seqs), np.array(kinds), np.array(pages), blobs)

@@ -8,8 +8,10 @@ import pytest
 
 from minicrawl.progress import unreported
 from minicrawl.report import store_graph as gifts
+from minicrawl.report.page_links import linking_pages, standing_for
 from minicrawl.report.snapshot import page_of, snapshot
 from minicrawl.report.store_graph import gifts_to, history_of
+from minicrawl.web.urls import split
 from tests.stores import A, B, HandCrawl, filled_store
 
 GIVERS = [f"http://a.example/{number}" for number in range(9)]
@@ -54,3 +56,20 @@ def test_links_of_one_giver_to_one_page_are_one_gift(tmp_path: Path) -> None:
         found = gifts_to(seen, page_of(seen, A), unreported)
         assert len(found.givers) == len(set(found.givers.tolist())) == 2
         assert (found.units > 0).all()
+
+
+def test_an_index_of_links_finds_the_same_gifts(tmp_path: Path) -> None:
+    with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
+        for page in range(len(seen)):
+            linking = linking_pages(seen, standing_for(seen, page), unreported)
+            found, scanned = (gifts_to(seen, page, unreported, some) for some in (linking, None))
+            assert found.givers.tolist() == scanned.givers.tolist()
+            assert found.units == pytest.approx(scanned.units)
+
+
+def test_a_page_is_found_by_its_checksum_as_by_a_scan(tmp_path: Path) -> None:
+    with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
+        urls = [split(seen.url(page)) for page in range(len(seen))]
+        assert [seen.find(url) for url in (*urls, ("http://a.example", "/absent"))] == [
+            *range(len(seen)), None,
+        ]  # fmt: skip
