@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -114,7 +115,7 @@ def test_pages_of_value_come_first_and_what_is_known_of_them_is_what_the_log_say
 
 
 def committed(path: Path) -> int:
-    with sqlite3.connect(path) as store:
+    with closing(sqlite3.connect(path)) as store:
         return int(store.execute("SELECT count(*) FROM scored").fetchone()[0])
 
 
@@ -132,11 +133,11 @@ def test_a_kill_loses_no_value_that_was_committed(path: Path) -> None:
 
     run(path, 40, score)
     assert killed.exists()
-    with sqlite3.connect(killed) as store:
+    with closing(sqlite3.connect(killed)) as store:
         steps = store.execute("SELECT seq, page, value FROM scored ORDER BY seq").fetchall()
         last = store.execute("SELECT max(seq) FROM steps").fetchone()[0]
     assert steps
-    with sqlite3.connect(path) as store:
+    with closing(sqlite3.connect(path)) as store:
         sql = "SELECT seq, page, value FROM scored WHERE seq <= ? ORDER BY seq"
         assert store.execute(sql, (last,)).fetchall() == steps
     run(killed, 40, of_topic)
@@ -219,6 +220,6 @@ def test_an_order_that_ignores_values_is_refused(path: Path, strategy: str) -> N
 
 def test_values_are_whole_numbers_in_the_log(path: Path) -> None:
     run(path, 2, lambda _page: 0.25)
-    with sqlite3.connect(path) as store:
+    with closing(sqlite3.connect(path)) as store:
         found = store.execute("SELECT DISTINCT value FROM scored").fetchall()
     assert found == [(round(FULL_VALUE / 4),)]

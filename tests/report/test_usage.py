@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ PAGE = b"<meta name=robots content=noarchive><p>x"
 def store(tmp_path: Path) -> Path:
     """A host whose robots.txt allows search; its page forbids training and copies."""
     path = store_of(tmp_path, PAGE, {"content-usage": "train-ai=n", "content-type": "text/html"})
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE hosts SET robots = 'User-agent: *\nContent-Usage: search=y'")
     return path
 
