@@ -1,4 +1,4 @@
-"""Audit of a site for its owner: every fault, none invented.
+"""Audit of a site for its owner: lists issues, and names those that it could not check.
 
 page_facts  facts of one page, from its markup and its headers
 noting      keeps the facts of kept pages beside the store, each page read once

@@ -24,7 +24,7 @@ from minicrawl.report.verdicts import LinkVerdict
 ERROR, WARNING, NOTICE = "error", "warning", "notice"
 SEVERITIES = (ERROR, WARNING, NOTICE)
 MARKUP, LINKS, CHECKED, LISTED = "markup", "links", "checked", "listed"
-"""What a check needs: kept pages, stored links, checked links, or kept sitemaps."""
+"""Needs of a check: kept pages, stored links, checked links, or kept sitemaps."""
 
 _SLOW_S, _DEEP, _THIN_WORDS, _LARGE, _WORTH_CODING = 1.0, 5, 20, 500_000, 2_000
 _TEMPORARY, _SERVER_ERROR = (302, 303, 307), 500
@@ -59,22 +59,22 @@ def _of(name: str) -> Measure:
 
 
 def missing(name: str) -> Detector:
-    """Find pages without a text."""
+    """Find indexable pages where this text is missing."""
     return Detector(lambda site: site.indexable & (site.number(name) == 0))
 
 
 def shared(name: str) -> Detector:
-    """Find pages that share a text with another one of their host."""
+    """Find indexable pages that share this text with another page of their host."""
     return Detector(lambda site: site.repeated(name, site.indexable))
 
 
 def over(name: str, most: int) -> Detector:
-    """Find pages that may be indexed and have more than this."""
+    """Find indexable pages where the number is above `most`."""
     return Detector(lambda site: site.indexable & (site.number(name) > most), shows=_of(name))
 
 
 def under(name: str, least: int) -> Detector:
-    """Find pages that may be indexed and have something, but less than this."""
+    """Find indexable pages where the number is above 0 and below `least`."""
 
     def find(site: AuditedSite) -> Mask:
         return site.indexable & (site.number(name) > 0) & (site.number(name) < least)
@@ -83,17 +83,17 @@ def under(name: str, least: int) -> Detector:
 
 
 def more(name: str, than: int = 0) -> Detector:
-    """Find pages with more than this of something."""
+    """Find pages where the number is above `than`."""
     return Detector(lambda site: site.html & (site.number(name) > than), shows=_of(name))
 
 
 def has(flag: str) -> Detector:
-    """Find pages with a flag."""
+    """Find pages where the flag is set."""
     return Detector(lambda site: site.html & site.flag(flag))
 
 
 def lacks(flag: str) -> Detector:
-    """Find pages without a flag."""
+    """Find pages where the flag is not set."""
     return Detector(lambda site: site.html & ~site.flag(flag))
 
 
@@ -112,7 +112,7 @@ def links_to(kind: str) -> Detector:
 
 
 def found(kind: str) -> Detector:
-    """Find pages for which a check of links found this."""
+    """Find pages on which the link check found an issue of this kind."""
     return Detector(lambda site: site.finding(kind), CHECKED)
 
 
@@ -286,31 +286,31 @@ _MOVED, _BLOCKED, _COPY = state(State.MOVED), state(State.ROBOTS), state(State.C
 CHECKS: tuple[Check, ...] = (
     # texts of the page in results
     Check("title-missing", E, "no title", missing("title")),
-    Check("title-duplicate", W, "title of other pages, too", shared("title")),
+    Check("title-duplicate", W, "same title as other pages", shared("title")),
     Check("title-long", N, "title over 70 characters", over("title_chars", 70)),
     Check("title-short", N, "title under 10 characters", under("title_chars", 10)),
     Check("title-several", W, "several titles", more("titles", 1)),
     Check("description-missing", N, "no description", missing("description")),
-    Check("description-duplicate", N, "description of other pages, too", shared("description")),
+    Check("description-duplicate", N, "same description as other pages", shared("description")),
     Check("description-long", N, "description over 170 characters", over("description_chars", 170)),
     Check(
         "description-short", N, "description under 50 characters", under("description_chars", 50)
     ),
     Check("description-several", W, "several descriptions", more("descriptions", 1)),
     Check("h1-missing", W, "no h1", missing("h1")),
-    Check("h1-duplicate", N, "h1 of other pages, too", shared("h1")),
+    Check("h1-duplicate", N, "same h1 as other pages", shared("h1")),
     Check("h1-long", N, "h1 over 80 characters", over("h1_chars", 80)),
     Check("h1-short", N, "h1 under 3 characters", under("h1_chars", 3)),
     Check("h1-several", N, "several h1", more("h1s", 1)),
-    Check("heading-order", N, "a heading skips a level, as h4 after h2", has("skips_heading")),
+    Check("heading-order", N, "a heading skips a level, such as h4 after h2", has("skips_heading")),
     # markup
     Check("image-without-alt", W, "images without alt", more("without_alt")),
-    Check("language-missing", N, "no lang at <html>", lacks("html_lang")),
+    Check("language-missing", N, "no lang attribute on <html>", lacks("html_lang")),
     Check("viewport-missing", N, "no viewport for phones", lacks("viewport")),
     Check("charset-missing", W, "no declared encoding", lacks("charset")),
     Check("doctype-missing", N, "no doctype: browsers use quirks mode", lacks("doctype")),
     Check("structured-data-broken", E, "JSON-LD that does not parse", has("bad_json")),
-    Check("meta-refresh", W, "a refresh sends readers on", has("refresh")),
+    Check("meta-refresh", W, "a meta refresh sends readers to another URL", has("refresh")),
     Check("text-thin", N, "fewer than 20 words", under("words", _THIN_WORDS)),
     Check("text-filler", W, "placeholder text", has("filler")),
     Check("duplicate", W, "content of another page", own(state(State.ALIAS))),
@@ -321,44 +321,56 @@ CHECKS: tuple[Check, ...] = (
     Check("nofollow-page", N, "the page says nofollow", has("nofollow")),
     Check("nofollow-links", N, "nofollow on links within the site", more("nofollow_links")),
     Check("link-to-noindex", N, "links to noindex pages", links_to("noindex")),
-    Check("link-to-blocked", W, "links to what robots.txt forbids", links_to("blocked")),
+    Check("link-to-blocked", W, "links to pages that robots.txt forbids", links_to("blocked")),
     Check("canonical-several", E, "several canonical URLs", more("canonicals", 1)),
     Check("canonical-dead", E, "canonical URL is missing", names("canonical", _dead)),
     Check("canonical-redirect", W, "canonical URL redirects", names("canonical", _MOVED)),
     Check("canonical-noindex", E, "canonical URL says noindex", names("canonical", _noindex)),
     Check("canonical-blocked", E, "robots.txt forbids the canonical", names("canonical", _BLOCKED)),
-    Check("canonical-chain", W, "canonical URL names another", Detector(_canonical_chain)),
-    Check("canonical-loop", E, "canonical URLs name each other", Detector(_canonical_loop)),
+    Check(
+        "canonical-chain",
+        W,
+        "canonical page names another canonical URL",
+        Detector(_canonical_chain),
+    ),
+    Check("canonical-loop", E, "canonical URLs form a loop", Detector(_canonical_loop)),
     Check("canonical-elsewhere", N, "canonical on another host", Detector(_canonical_elsewhere)),
     # languages and pagination
-    Check("hreflang-unknown", E, "language code that is none", has("unknown_hreflang")),
-    Check("hreflang-twice", W, "one language twice", has("twice_hreflang")),
+    Check("hreflang-unknown", E, "invalid language code", has("unknown_hreflang")),
+    Check("hreflang-twice", W, "a language is declared twice", has("twice_hreflang")),
     Check("hreflang-without-self", N, "hreflang without the page itself", has("no_self_hreflang")),
-    Check("hreflang-without-return", E, "language version does not return", Detector(_no_return)),
+    Check(
+        "hreflang-without-return", E, "language version does not link back", Detector(_no_return)
+    ),
     Check("hreflang-dead", E, "language version is missing", translated(_dead)),
     Check("hreflang-redirect", W, "language version redirects", translated(_MOVED)),
     Check("hreflang-not-canonical", W, "language version is not canonical", translated(_is_copy)),
     Check("hreflang-noindex", W, "language version says noindex", translated(_noindex)),
     Check("pagination-dead-next", E, "next page is missing", names("next", _dead)),
     Check("pagination-dead-prev", E, "previous page is missing", names("prev", _dead)),
-    Check("pagination-without-return", N, "next or prev does not return", Detector(_no_way_back)),
+    Check(
+        "pagination-without-return",
+        N,
+        "next or previous page does not link back",
+        Detector(_no_way_back),
+    ),
     # security
-    Check("mixed-content", E, "https page loads parts by http", more("mixed")),
-    Check("form-insecure", E, "https page sends a form by http", has("insecure_form")),
-    Check("link-to-http", W, "links from https to http of the host", links_to("insecure")),
-    Check("page-on-http", W, "served by http, though the host has https", Detector(_on_http)),
+    Check("mixed-content", E, "https page loads files over http", more("mixed")),
+    Check("form-insecure", E, "https page sends a form over http", has("insecure_form")),
+    Check("link-to-http", W, "https page links to http on the same host", links_to("insecure")),
+    Check("page-on-http", W, "served over http, though the host has https", Detector(_on_http)),
     Check("hsts-missing", N, "no Strict-Transport-Security", Detector(_without_hsts)),
     Check("csp-missing", N, "no Content-Security-Policy", lacks("csp")),
     # speed
-    Check("slow", W, "answer after more than 1 s", own(_slow, lambda site: site.seconds)),
+    Check("slow", W, "response took more than 1 s", own(_slow, lambda site: site.seconds)),
     Check("page-large", W, "markup over 500 kB", more("size", _LARGE)),
     Check("uncompressed", N, "sent uncompressed", Detector(_uncompressed)),
-    Check("uncached", N, "nothing tells browsers what to cache", lacks("cached")),
+    Check("uncached", N, "no caching headers", lacks("cached")),
     # links and answers
     Check("link-dead", E, "links to missing pages of the site", links_to("dead")),
     Check("link-dead-outside", W, "links to missing pages elsewhere", links_to("dead_outside")),
     Check("link-to-redirect", N, "links to redirects", links_to("redirects")),
-    Check("link-to-copy", N, "links to pages that name another", links_to("copies")),
+    Check("link-to-copy", N, "links to copies of other pages", links_to("copies")),
     Check("link-single", N, "linked from one page only", linked(_one_link)),
     Check("links-none", N, "links to no other page", linked(_no_links)),
     Check("links-many", N, "more than 500 links", linked(_many_links)),
@@ -367,12 +379,12 @@ CHECKS: tuple[Check, ...] = (
     Check("style-missing", E, "a style sheet does not exist", found("style")),
     Check("script-missing", E, "a script does not exist", found("script")),
     Check("media-missing", E, "a medium or font does not exist", found("media")),
-    Check("page-missing", W, "404 or 410 of this site", own(state(State.NOT_FOUND))),
-    Check("server-error", E, "5xx of this site", own(_answered_badly)),
+    Check("page-missing", W, "page answers 404 or 410", own(state(State.NOT_FOUND))),
+    Check("server-error", E, "page answers 5xx", own(_answered_badly)),
     Check("soft-404", E, "not found, but with status 200", found("soft-404")),
     # redirects and structure
-    Check("redirect-loop", E, "redirects without an end", own(_endless)),
-    Check("redirect-chain", W, "several redirects in a row", own(_chain, lambda site: site.hops)),
+    Check("redirect-loop", E, "redirect loop", own(_endless)),
+    Check("redirect-chain", W, "chain of redirects", own(_chain, lambda site: site.hops)),
     Check("redirect-temporary", N, "302 on a linked page, not 301", linked(_temporary)),
     Check("redirect-to-dead", E, "redirect to a missing page", own(_to_dead)),
     Check("orphan", W, "no page links to it", linked(_orphan)),
@@ -394,7 +406,7 @@ CHECKS: tuple[Check, ...] = (
     Check("url-space", N, "space in the path", url("space")),
     Check("url-parameters", N, "five parameters or more", url("many_parameters")),
 )
-"""The table, in the order in which issues of one severity and count are listed."""
+"""Table of checks; issues with equal severity and count are listed in this order."""
 
 
 def all_checks() -> tuple[Check, ...]:

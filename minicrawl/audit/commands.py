@@ -23,7 +23,7 @@ _SUFFIXES = ("json", "csv", "xlsx", "sarif", "xml")
 @click.argument("issues", nargs=-1, metavar="[ISSUE]...")
 @click.option("--host", metavar="NAME", help="Only pages of this host.")
 @count_option(_SHOWN)
-@click.option("--list", "lists", is_flag=True, help="List all issues that are looked for.")
+@click.option("--list", "lists", is_flag=True, help="List all issues that an audit checks for.")
 @click.option(
     "--out",
     metavar="FILE",
@@ -50,8 +50,8 @@ def audit(
 ) -> None:
     """List the issues of a site, worst first.
 
-    With ISSUE, list its pages, most important first. The pages that a crawl kept are read by the
-    next audit, and once. Issues that cannot be looked for are named with the reason.
+    With ISSUE, list its pages, most important first. An audit reads each kept page once, after the
+    crawl. Issues that cannot be checked are listed with the reason.
     """
     from minicrawl.audit.findings import as_document, audited, chosen_checks, known_in
     from minicrawl.audit.outputs import WRITERS
@@ -110,4 +110,4 @@ def _tell_skipped(found: SiteAudit) -> None:
     for name, why in found.skipped:
         reasons.setdefault(why, []).append(name)
     for why, names in reasons.items():
-        click.echo(f"not looked for: {counted(len(names), 'issue')}, {why}", err=True)
+        click.echo(f"not checked: {counted(len(names), 'issue')}, {why}", err=True)

@@ -1,8 +1,7 @@
 """Runs the checks of an audit, and compares what they find with a baseline.
 
-Laws: only issues that were looked for can be absent: a check whose facts are missing is named with
-the reason, and never counts as passed. A baseline has the page and the name of each issue, so a
-page that moves on in the list is not new.
+Laws: a check whose facts are missing is named with the reason, and never counts as passed. A
+baseline has the page and the name of each issue, so a page that moves on in the list is not new.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class IssueFinding:
 
 @dataclass(frozen=True, slots=True)
 class SiteAudit:
-    """Result of an audit: what was found, and what could not be looked for."""
+    """Result of an audit: issues found, and checks that could not run."""
 
     site: AuditedSite
     found: Sequence[IssueFinding]
@@ -134,7 +133,7 @@ def audited(
     host: str | None = None,
     tell: Progress = unreported,
 ) -> Iterator[SiteAudit]:
-    """Audit a store, while a crawl may be writing it; with `names`, look for these issues alone."""
+    """Audit a store, while a crawl may be writing it; with `names`, run these checks alone."""
     checks = chosen_checks(names)
     with snapshot(store) as seen:
         yield audit_of(seen, checks, host, tell)

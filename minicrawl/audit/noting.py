@@ -1,8 +1,7 @@
 """Notes the facts of kept pages beside the store, so that each version of a page is read once.
 
-The crawl itself notes nothing: to look at every tag takes as long as the whole parsing of a page,
-and the crawl promises to be no slower for it. What a crawl kept since the last audit is read at the
-beginning of the next one, in the order of the archive.
+The crawl itself notes nothing: examining every tag would double the time to parse a page. An audit
+begins by reading the pages that were kept since the last one, in the order of the archive.
 
 Laws: a kill loses one round at most, which is read again. A damaged record is skipped, as `check`
 reports it. Facts need a page's markup: a store with `--keep text`, or with nothing, has none.
@@ -35,7 +34,7 @@ from minicrawl.web.sitemaps import content_of
 from minicrawl.web.urls import canonical
 
 _ROUND = 1000
-"""Pages per transaction: a crawl that runs waits for it, when it writes beside the store."""
+"""Pages per transaction: a running crawl waits for it before it writes to this file."""
 _NAME_BYTES = 64
 _WITH_MARKUP = (RecordKind.PAGE, RecordKind.REVISIT, RecordKind.RENDERED)
 _SITEMAP = re.compile(rb"<(?:\w+:)?(?:urlset|sitemapindex)[\s>]")

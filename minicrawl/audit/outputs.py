@@ -196,9 +196,9 @@ def report_sections(seen: Snapshot, tell: Progress) -> Iterator[ReportSection]:
     try:
         audit = audit_of(seen, chosen_checks(()), tell=tell)
     except UsageError as error:  # a folder that is read-only has no place for facts
-        yield ReportSection("Issues", f"They were not looked for: {error}", (), (), 0)
+        yield ReportSection("Issues", f"Not checked: {error}", (), (), 0)
         return
-    means = f"{len(audit.found)} kinds of faults were looked for"
+    means = f"{len(audit.found)} kinds of issues were checked"
     if audit.skipped:
         whys = "; ".join(dict.fromkeys(why for _, why in audit.skipped))
         means += f", and {len(audit.skipped)} were not: {whys}"

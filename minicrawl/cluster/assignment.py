@@ -40,7 +40,7 @@ _BYTES = 8
 def assignment(shards: int, rooms: Mapping[str, int], holders: Mapping[int, str]) -> dict[int, str]:
     """Return the node that should hold each shard.
 
-    `rooms` has the live nodes. `holders` has the present ones, some of which may be gone.
+    `rooms` has the live nodes. `holders` has the current ones, some of which may be gone.
     """
     held: dict[str, list[int]] = {node: [] for node in rooms}
     for shard, node in holders.items():
@@ -93,7 +93,7 @@ def _liking(node: str, shard: int) -> int:
 
 # ================================================================ address parts
 #
-# Which shard has which part of an address's request rate.
+# Division of an address's request rate among shards.
 #
 # An address that serves hosts of several shards has one record, which all of them read and change.
 #
@@ -102,7 +102,7 @@ def _liking(node: str, shard: int) -> int:
 # record after it has stopped using it. If every shard looks when told to, the parts end up even.
 #
 # part        share of the rate, of `WHOLE`: a shard with half waits twice as long between requests
-# generation  how often the shard has changed hands; an earlier holder changes nothing any more
+# generation  how often the shard has changed hands; an earlier holder can change nothing
 
 WHOLE = 1 << 20
 MOST_RECORD_BYTES = 1 << 18
@@ -172,8 +172,8 @@ def parts_in(data: bytes, shards: int) -> dict[int, AddressPart]:
         raise AddressRecordError("the parts of an address are not all whole numbers")
     if not all(0 <= shard < shards for shard in found):
         raise AddressRecordError(f"a shard is not one of {shards}")
-    # Whoever can write to the engine could write this, and the crawl would ask an address more
-    # often than it promises.
+    # Anyone who can write to the engine could write this, and the crawl would then exceed the
+    # rate that it promises.
     if sum(one.part for one in found.values()) > WHOLE:
         raise AddressRecordError("the parts of an address exceed the whole")
     return found
@@ -211,7 +211,7 @@ class ShardNeed(NamedTuple):
 
 
 def ahead_s(left: float, pace: float) -> float:
-    """Return for how long shards get pages, given the pages left and their total rate."""
+    """Return the seconds of reading that a grant covers, for the pages left and the total rate."""
     if pace <= 0 or left >= AHEAD_S * PARTS * pace:
         return AHEAD_S
     return max(SHORTEST_S, left / (PARTS * pace))
@@ -317,10 +317,10 @@ def levelling_transfers(shard: int, told: Mapping[int, PotFacts], least: int = 1
 
 # ================================================================ cash threshold
 #
-# A cash level for all shards: pages below it wait while richer pages wait elsewhere.
+# A common cash threshold: pages below it wait while richer pages wait in other shards.
 #
-# Laws: the level is nowhere above the richest waiting page, so some shard always reads. Without a
-# level pages are read as on one machine. A stale level changes the order, and no cash.
+# Laws: the threshold is never above the richest waiting page, so some shard always reads. Without
+# one, pages are read as on one machine. A stale threshold changes the order, and no cash.
 #
 # sketch   histogram of the cash of waiting pages, in bins of an eighth of an octave
 
@@ -328,7 +328,7 @@ _STEPS = 8
 """Bins per octave."""
 
 NO_THRESHOLD = 0
-"""Level that admits every page."""
+"""Threshold that admits every page."""
 
 
 def sketch(keys: NDArray[np.int64], most: int) -> Counter[int]:
@@ -340,7 +340,7 @@ def sketch(keys: NDArray[np.int64], most: int) -> Counter[int]:
 
 
 def cash_threshold(sketches: Iterable[Mapping[int, int]], pages: int) -> int:
-    """Return the highest level, as a key, with at least `pages` pages above it.
+    """Return the highest threshold, as a key, with at least `pages` pages above it.
 
     If fewer pages wait, that is `NO_THRESHOLD`.
     """
@@ -366,7 +366,7 @@ def _bins(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _least_key(place: int) -> int:
-    """Return the least key of a bin. Bin 0 has none, so its level admits every page."""
+    """Return the least key of a bin. Bin 0 has none, so as a threshold it admits every page."""
     return int(UNIT * 2 ** (place / _STEPS - _STEPS)) if place else NO_THRESHOLD
 
 
@@ -384,11 +384,11 @@ def _least_key(place: int) -> int:
 # were posted as sent. Then nothing was under way between these facts, and nothing can happen any
 # more, even if the shards told them at different moments (Mattern's vector counters).
 
-# headroom  number of pages above the common level, in multiples of the pages that all shards can
-#           read before the next level
+# headroom  number of pages above the threshold, in multiples of the pages that all shards can
+#           read before the next threshold
 # choice    A shard has a choice if more hosts may be asked than it asks at a time. Such a shard
 #           reads the richest pages first anyway, so it gets less headroom, above all in a young
-#           crawl, whose levels follow each other quickly. Without a choice each host is asked as
+#           crawl, whose threshold changes quickly. Without a choice each host is asked as
 #           soon as its delay allows.
 
 TELL_S = 1.0
@@ -437,12 +437,12 @@ class ShardFacts(NamedTuple):
 
     @property
     def pot_facts(self) -> PotFacts:
-        """The part that levelling needs."""
+        """Pot and unread pages, for levelling."""
         return PotFacts(self.pot, self.waiting)
 
 
 def pages_to_admit(told: Iterable[ShardFacts], within_s: float) -> int:
-    """Return the number of pages above the common level for the next `within_s` seconds."""
+    """Return the number of pages above the threshold for the next `within_s` seconds."""
     least = min(HEADROOM, 1 + within_s / TELL_S)
     return ceil(
         sum(
@@ -484,12 +484,12 @@ def facts_in(data: bytes) -> ShardFacts:
 
 
 def _is_real(value: Any) -> bool:
-    """Check for a number that may be a fraction and is not negative."""
+    """Return whether the value is a non-negative number, perhaps a fraction."""
     return isinstance(value, int | float) and 0 <= value < _MOST
 
 
 def _is_number(value: Any) -> bool:
-    """Check for an integer within bounds that no crawl reaches."""
+    """Return whether the value is an integer within bounds that no crawl reaches."""
     return isinstance(value, int) and -_MOST < value < _MOST
 
 

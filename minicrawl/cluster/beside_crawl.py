@@ -104,8 +104,8 @@ def _refuse_beside_a_cluster(given: Mapping[str, Any], cluster: str) -> None:
             raise click.UsageError(f"{flag} is for a crawl on one machine: leave out --cluster")
     if given.get("has_index"):
         raise click.UsageError(
-            "--index is for a crawl on one machine: minicrawl index --cluster URL makes the index "
-            "of what --keep pages keeps"
+            "--index is for a crawl on one machine: with --keep pages, use minicrawl index "
+            "--cluster URL"
         )
     if given["seeds"] and cluster == _DEMO:
         raise click.UsageError("--cluster demo has its own seeds: leave out SEEDS")

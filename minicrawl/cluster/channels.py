@@ -20,7 +20,7 @@ them strictly in that order, and posts batch and number in one step of its log:
     6 and 7 again from its log        ---->  NEXT, NEXT
 
 So the engine may lose, repeat, delay and reorder messages, and no atom is lost or doubled.
-Deduplication by the engine was rejected: NATS before 2.10.5 can lose messages by it.
+Deduplication by the engine was rejected: with it, NATS before 2.10.5 can lose messages.
 
 Nothing here has a table of its own. The log has the SEND and RECEIVE steps, a batch is made again
 from its step, the ends of the channels are in `opic.shard_channels`, and the outbox follows from
@@ -219,8 +219,7 @@ class UnpostedBatches:
     ) -> Iterator[tuple[int, int]]:
         """Yield the receivers to send to again, each with the last number that it has posted.
 
-        A receiver that is absent from `posted` tells nothing because no node holds it: it is left
-        out.
+        A receiver absent from `posted` is skipped: no node holds it, so nothing can post.
         """
         for receiver, number in sent.items():
             if posted.get(receiver, number) >= number:
@@ -228,7 +227,7 @@ class UnpostedBatches:
                 continue
             last = posted[receiver]
             stop = self._stops.get(receiver)
-            # A receiver that has posted anything since is slow, not deaf: its time begins anew.
+            # A receiver that has posted anything since is slow, not deaf: its timer restarts.
             if stop is None or stop.number != last:
                 self._stops[receiver] = _Stop(last, now, self._again_s)
             elif now - stop.since >= stop.within_s:
@@ -239,7 +238,7 @@ class UnpostedBatches:
 
 # ================================================================ outbox
 #
-# Foreign pages that wait to be sent, and the time at which they are.
+# Foreign pages that wait to be sent, and the times at which batches are due.
 #
 # Law: a foreign page waits if it holds cash or has never been sent. So the outbox follows from the
 # ledger and the channels, and is not stored. Pages without cash may wait as well, to tell their
@@ -390,7 +389,7 @@ def under_way(statements: Sequence[Statement]) -> int:
 
 
 def missing(statements: Sequence[Statement]) -> int:
-    """Return the atoms that were minted and are nowhere, less those that came from nowhere.
+    """Return minted atoms minus found ones: above 0 if atoms are lost, below 0 if some are extra.
 
     The result is 0 for statements of one moment or of several: cash under way is included.
     """

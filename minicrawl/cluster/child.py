@@ -1,7 +1,7 @@
 """The child process in which a node crawls one shard; `ShardProcess` is the node's side of it.
 
-address records  which shard has which part of an address, in the engine's keys
-exchange         the other shards, as the crawl hears and tells them through the engine
+address records  parts of each address's request rate, in the engine's keys
+exchange         batches and facts to and from the other shards, through the engine
 process          takes the shard over, runs an ordinary crawl, and obeys the node
 """
 
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 # ================================================================ address records
 #
-# The records of addresses in the engine's keys, as the holder of a shard reads and changes them.
+# Records of addresses in the engine's keys, read and changed by the holders of shards.
 #
 # Laws: a record changes only by compare-and-set on its revision. An address whose record concerns a
 # shard is put on the shard's list, and leaves it after the shard has looked. The list belongs to
@@ -105,7 +105,7 @@ class EngineAddressRecords:
         )
 
     async def notify(self, address: str, shards: Sequence[int]) -> None:
-        """Put the address on the lists of these shards, for their present or next holders."""
+        """Put the address on the lists of these shards, for their current or next holders."""
         for shard in shards:
             while not await _until_answered(lambda: self._list(shard, address)):  # noqa: B023
                 pass  # somebody else has changed the list
@@ -177,7 +177,7 @@ def _listed(value: bytes) -> list[str]:
 
 # ================================================================ exchange
 #
-# The other shards, as the crawl of one shard hears and tells them through the engine.
+# The exchange of batches and facts with other shards, through the engine.
 #
 # Laws: no request begins after the lease has run out, nor before the node has said what the shard
 # may do. Facts of other runs of the crawl, and old facts, do not count.

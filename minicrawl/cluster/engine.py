@@ -13,7 +13,7 @@ batch      transfers from shard to shard; redelivered until the receiver acknowl
 key        a name with a small value and a revision, which grows with each change of any key
 beats      keys with a leader of their own: they answer while servers elect one for the other keys
 object     a large file with a name
-broadcast  a message to present listeners; it is not stored, and may be lost
+broadcast  a message to current listeners; it is not stored, and may be lost
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class ShardLogs(Protocol):
     async def append(
         self, shard: int, after: int, content: bytes, *, is_shared: bool = False
     ) -> int:
-        """Append behind entry `after`, the last one, and return the number of the new entry.
+        """Append after entry `after`, the last one, and return the number of the new entry.
 
         The number is `after + 1` or larger. Raises Fenced if there is a later entry; if that is
         this very entry, an earlier call appended it, and its number is returned. `is_shared` says
@@ -133,7 +133,7 @@ class ShardLogs(Protocol):
         """
 
     def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
-        """Yield the entries behind `after` that were not removed, up to the last one as of now."""
+        """Yield the entries after `after` that were not removed, up to the last one as of now."""
 
     async def remove_entries(self, shard: int, up_to: int) -> None:
         """Remove all entries up to and including `up_to`. The others keep their numbers."""
@@ -201,10 +201,10 @@ class BeatKeys(KeyValues, Protocol):
 
 
 class Broadcasts(Protocol):
-    """Messages to present listeners, under names such as those of keys."""
+    """Messages to current listeners, under names such as those of keys."""
 
     async def broadcast(self, topic: str, content: bytes) -> None:
-        """Send a message to all present listeners."""
+        """Send a message to all current listeners."""
 
     def broadcasts(self, prefix: str) -> AsyncGenerator[Broadcast, None]:
         """Yield messages with this prefix from now on, for ever. Close it with `aclose`."""
@@ -244,7 +244,7 @@ class ClusterEngine(ShardLogs, BatchChannels, KeyValues, Broadcasts, ObjectFiles
 # ================================================================ access
 
 _NAMED = re.compile("(.*[^/])/([A-Za-z0-9_-]*)")
-"""Servers and the path behind them; the slashes of `nats://` do not count."""
+"""Servers and the path after them; the slashes of `nats://` do not count."""
 USUAL_NAME = "crawl"
 _MISSING = "a cluster needs nats-py[nkeys]: install minicrawl[cluster]"
 _OTHER_SYSTEM = "a cluster needs Linux, and this is {}: use a Linux container or virtual machine"
@@ -323,7 +323,7 @@ async def opened(access: ClusterAccess, *, makes: bool = True) -> AsyncIterator[
 
 
 def refuse_other_systems() -> None:
-    """Refuse systems without the clock that leases need: it goes on while the machine sleeps."""
+    """Refuse systems without CLOCK_BOOTTIME: leases need a clock that runs during sleep."""
     if sys.platform != "linux":
         system = "macOS" if sys.platform == "darwin" else sys.platform
         raise UsageError(_OTHER_SYSTEM.format(system))

@@ -30,7 +30,7 @@ ledger     one ledger with the pages of all shards, and their histories by one c
 steps      the gathered log
 gathering  the whole merge
 restoring  gathers a running cluster from its engine, and keeps the result until the crawl continues
-in use     which gathered stores are being read
+in use     locks on gathered stores that are being read
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class GatheredLedger:
         return total
 
     def take_from_pot(self, atoms: int) -> None:
-        """Take back cash of which two copies are here: that of a batch that is ahead."""
+        """Remove duplicate cash: a batch that is ahead is in both copies."""
         self.ledger.virtual_page.pot -= atoms
         self.ledger.abroad += atoms
 
@@ -592,7 +592,7 @@ async def _terms(engine: ClusterEngine) -> TermsRecord:
 
 
 async def _ends(engine: ClusterEngine, terms: TermsRecord) -> list[int]:
-    """Return the last entries of all logs, in parallel."""
+    """Read the number of the last entry of each log, in parallel."""
     run = await _run(engine)
 
     async def end(shard: int) -> int:
@@ -670,7 +670,7 @@ def mark_of(store: Path) -> Path:
 
 @contextmanager
 def in_use(store: Path) -> Iterator[None]:
-    """Keep a store, which need not exist yet, from being removed until exit."""
+    """Protect a store, which need not exist yet, from removal until exit."""
     # A lock of a file beside the store: those of SQLite do not keep a file from being removed.
     held = _locked(mark_of(store))
     try:
@@ -681,7 +681,7 @@ def in_use(store: Path) -> Iterator[None]:
 
 @contextmanager
 def unread(store: Path) -> Iterator[bool]:
-    """Yield whether nobody reads the store. If so, new readers wait until exit."""
+    """Yield True if nobody reads the store; then new readers wait until exit."""
     mark = os.open(mark_of(store), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:

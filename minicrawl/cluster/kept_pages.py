@@ -91,7 +91,7 @@ def unpack_piece(packed: bytes) -> ArchivePiece:
 #
 # Builds the archive of a shard from the log of its kept pages, and takes a shard over.
 #
-# Law: a restored archive has all that the shard's store counts, and perhaps more behind that.
+# Law: a restored archive has all that the shard's store counts, and perhaps more after that.
 # The next writer of the archive cuts the rest off.
 
 
@@ -107,11 +107,11 @@ class RestoredPages(NamedTuple):
     """Result of `restore_pages`."""
 
     end: int
-    """Place behind the last byte."""
+    """Place after the last byte."""
     entry: int
     """The last entry that was read."""
     begins_in: int
-    """The first entry that a later call needs to read what lies behind `until`."""
+    """The first entry that a later call needs, to read on from `until`."""
 
 
 async def take_over_pages(
@@ -193,8 +193,8 @@ class _PageRestorer:
 #
 # Joins the archives of all shards, beside the gathered store.
 #
-# Laws: the joined archive has what the gathered store counts of each shard, and nothing behind
-# that. If a joined archive is kept, only new pages are fetched.
+# Laws: the joined archive has what the gathered store counts of each shard, and nothing after that.
+# If a joined archive is kept, only new pages are fetched.
 
 
 def archives_of(store: Path) -> dict[int, int]:

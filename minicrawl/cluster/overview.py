@@ -86,7 +86,7 @@ class ClusterStatus:
     fetched: int
     pace: float
     waiting: int
-    batches: int  # sent and not posted yet, as far as told
+    batches: int  # sent and not posted yet, as far as known
     level: float  # cash in units, below which pages wait
 
     @property
@@ -115,7 +115,7 @@ class ClusterOverview:
         self._workers: dict[str, int] = {}
 
     def hear(self, entry: KeyEntry) -> None:
-        """Take in the present value of a key. Values that no node writes are ignored."""
+        """Process the current value of a key. Values that no node writes are ignored."""
         with suppress(RecordError, BatchError):
             if not self._view.hear(entry, 0.0) and entry.value is not None:
                 self._hear_value(entry.key, entry.value)
@@ -284,7 +284,7 @@ class ClusterWatch:
             await self.end()
 
     def status(self) -> ClusterStatus:
-        """Return the present status of the cluster."""
+        """Return the current status of the cluster."""
         now = lease_clock()
         for name, beat in self._seen.beats().items():
             if name not in self._heard or self._heard[name][0] != beat:
@@ -317,7 +317,7 @@ class ClusterWatch:
 #
 # Requests of users to a running cluster, as keys that its nodes follow.
 #
-# Law: a request to an absent node is refused with the names of the present ones.
+# Law: a request to an absent node is refused with the names of the existing ones.
 
 MOST_WORKERS = 64
 

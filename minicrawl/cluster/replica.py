@@ -13,7 +13,7 @@ and new tables need no code here.
     entry 2, and entries 1 and 2 are removed
     commit, WAL bytes 0-4096          3  FIRST  offset 0
     (A is cut off)                    4  TAKEN  appended by node B
-    A appends behind entry 3          refused, since the last entry is 4: A raises Fenced and stops
+    A appends after entry 3            refused, since the last entry is 4: A raises Fenced and stops
 
     node B                            loads the snapshot, lays entry 3 beside it as a WAL, and folds
                                       it into the file: the store as of A's last confirmed commit
@@ -22,7 +22,7 @@ So the log itself fences. An entry names the entry that its writer knows as the 
 that has lost the shard, and does not know it, cannot write. Leases and clocks decide only when B
 tries.
 
-Laws: an entry is appended only behind the last one. A restored store is what its writer had after
+Laws: an entry is appended only after the last one. A restored store is what its writer had after
 its last confirmed commit; a later commit that was cut off does not count.
 
 entries    format of a log entry
@@ -87,7 +87,7 @@ _HEAD = struct.Struct(">QI")
 _LEVEL = 3
 _MOST_WINDOW = 1 << 23
 _SLICE_BYTES = 1 << 10
-"""Compressed bytes that are expanded at a time: what a slice may become is bounded."""
+"""Compressed bytes expanded at a time, which bounds the expanded size."""
 
 
 class EntryKind(IntEnum):
@@ -156,7 +156,7 @@ class WalDecompressor:
         except zstandard.ZstdError as error:
             raise EngineError(f"the log is damaged: {error}") from error
         if len(piece) != entry.size:
-            raise EngineError("the log is damaged: an entry has not as many bytes as it says")
+            raise EngineError("the log is damaged: an entry has not the size that it states")
         return bytes(piece)
 
 
@@ -165,8 +165,8 @@ class WalDecompressor:
 # A snapshot is the file of a store in the object store, and the log entry up to which it goes.
 #
 # Laws: the key of a shard names a snapshot only when that is complete. A later snapshot replaces an
-# earlier one, never the reverse, no matter which node made it. The log is cut only behind the named
-# snapshot.
+# earlier one, never the reverse, no matter which node made it. Entries are removed only up to the
+# named snapshot.
 
 _LEVEL_SNAPSHOTS = 1
 _COPIED_BYTES = 1 << 20
@@ -291,7 +291,7 @@ def _decompress(file: Path, to: Path, size: int) -> None:
 
 # ================================================================ restoring
 #
-# Builds a store from the last snapshot and the log behind it, and takes a shard over.
+# Builds a store from the last snapshot and the log after it, and takes a shard over.
 #
 # Laws: restoring changes nothing in the engine, and disturbs no writer. An empty entry has no
 # commit and is none of ours, so it is skipped. An entry that may have been a commit is never
@@ -307,7 +307,7 @@ class Restored(NamedTuple):
     entry: int
     """The last log entry that the store includes."""
     log_bytes: int
-    """Size of the entries that were read behind the snapshot."""
+    """Size of the entries that were read after the snapshot."""
 
 
 async def restore(
@@ -319,7 +319,7 @@ async def restore(
 ) -> Restored:
     """Write the store of a shard to `path`, in place of any older file.
 
-    A shard without a log gives a file without tables. Entries behind `until`, which the log must
+    A shard without a log gives a file without tables. Entries after `until`, which the log must
     have, are left out unless the snapshot includes them.
     """
     for _ in range(_TRIES):
@@ -638,7 +638,7 @@ class _Snapshots:
             self._under_way = self._thread.begin(work)
 
     def check(self) -> None:
-        """Take in the result of a finished snapshot."""
+        """Process the result of a finished snapshot."""
         taken = self._under_way
         if taken is None or not taken.done():
             return

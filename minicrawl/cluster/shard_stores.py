@@ -4,7 +4,7 @@ opening    the stores; each shard is there once, and all were begun on the same 
 holdings   cash and history of own pages, and cash waiting on foreign ones
 law        the audit of all shards, from the senders' logs and the receivers' channels
 turns      the last turn of each page
-names      which page of the gathered store each page of a shard is
+names      maps the pages of a shard to pages of the gathered store
 rows       requests, documents, original URLs, mirrors
 numbering  numbers the pages of all shards, and writes their URLs
 """
@@ -176,7 +176,7 @@ class Holdings:
 
 
 def holdings(store: ShardStore) -> Holdings:
-    """Load the holdings from the last checkpoint and the steps behind it."""
+    """Load the holdings from the last checkpoint and the steps after it."""
     frontier = load(store.path, store.connection)
     with reporting_damage(store.path):
         return _holdings(store, frontier)
@@ -270,7 +270,7 @@ class SentChannel:
         return self._atoms[number - 1] if number else 0
 
     def after(self, number: int) -> Sequence[int]:
-        """Return the steps that sent the batches behind `number`."""
+        """Return the steps that sent the batches after `number`."""
         return self._steps[number:]
 
 
@@ -366,7 +366,7 @@ def _unlogged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) 
             for to, channel in sent[one.shard].items()
         }
         if logged != one.sent:
-            yield f"shard {one.shard} counts other batches as sent than its log has"
+            yield f"shard {one.shard} counts other sent batches than its log has"
 
 
 # ================================================================ turns
@@ -374,8 +374,7 @@ def _unlogged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) 
 # The last turn of each page of a shard, as steps of the gathered log.
 #
 # Law: links keep their targets and their weights. A blob has links in ascending order, and common
-# ids are ordered differently from a shard's; so links are sorted anew, with the descriptions of
-# them.
+# ids are ordered differently from a shard's; so links are sorted again, with their descriptions.
 
 _LINK_BITS = 40
 """Bits of a link when row and link are sorted as one number: more than a page id has."""
@@ -494,7 +493,7 @@ def sorted_in_rows(counts: Numbers, links: Numbers) -> Numbers:
 
 # ================================================================ names
 #
-# Which common page each page of a shard is.
+# Map from the pages of a shard to common pages.
 #
 # Law: two URLs are one page if they are equal. Equality is tested by a 128-bit hash, so a page
 # takes 24 bytes however long its URL is. A page that two shards have as their own was born twice,

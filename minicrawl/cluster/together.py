@@ -1,4 +1,4 @@
-"""The crawl of one shard beside those of the others: what shards tell, and what follows from it.
+"""The crawl of one shard as part of the whole: tells facts, and acts on those of other shards.
 
 Laws: facts may be old, and no cash depends on them. A shard's crawl ends when the whole crawl is
 over, not when it has spent its own pages or grant: it may get more of both.
@@ -79,7 +79,7 @@ class StartBarrier:
         return self._began_at is not None
 
     def hear(self, told: Mapping[int, ShardFacts], now: float) -> None:
-        """Take in the facts of all shards, this one included."""
+        """Process the facts of all shards, this one included."""
         if self._began_at is None and self._is_time(told, now):
             self._began_at = now
         oldest_s = max((one.age_s for one in told.values()), default=0.0)
@@ -101,11 +101,11 @@ class StartBarrier:
 
 # ================================================================ ordering
 #
-# A common order for all shards: pages below a cash level wait while richer pages wait elsewhere.
+# A common order: pages below a cash threshold wait while richer pages wait in other shards.
 #
-# Laws: a host counts with the pages that can be requested before the next level; so pages that wait
-# for their host's delay hold back no others. Without a level pages are read as on one machine. Only
-# orders by cash have levels.
+# Laws: a host counts with the pages that can be requested before the next one; so pages that wait
+# for their host's delay hold back no others. Without a threshold pages are read as on one
+# machine. Only orders by cash have one.
 
 _LOOKED_AT = 8
 """Number of pages to examine for a sketch, per page told: many are of the same hosts."""
@@ -115,7 +115,7 @@ PagesSoon = Callable[[int, float], int]
 
 
 class AdmissionThreshold:
-    """Cash level from the last facts, and this shard's sketch for the next one."""
+    """Cash threshold from the last facts, and this shard's sketch for the next one."""
 
     def __init__(
         self, frontier: Frontier, leased: Callable[[], Collection[int]], pages_soon: PagesSoon
@@ -135,7 +135,7 @@ class AdmissionThreshold:
         return not self.holds_back
 
     def hear(self, told: Iterable[ShardFacts], within_s: float) -> None:
-        """Compute the level for the next `within_s` seconds."""
+        """Compute the threshold for the next `within_s` seconds."""
         facts = list(told)
         self._pages = pages_to_admit(facts, within_s)
         self.key = cash_threshold([one.sketch for one in facts], self._pages)
@@ -181,7 +181,7 @@ T = TypeVar("T")
 _LEAST_SHARE = 16
 """Least transfer between pots, as a part of the pot: smaller ones are not worth a batch."""
 _NO_DELAY = 256
-"""Pages of a host without a delay that can be requested before the next level."""
+"""Pages of a host without a delay that can be requested before the next threshold."""
 _LAST_WORD_S = 1.0
 """Longest wait for facts under way, before the last facts are told."""
 _OF_THE_TIME = 20
@@ -359,7 +359,7 @@ class RequestRate:
         self._counts = deque[tuple[float, float]]()
 
     def now(self, requests: float, now: float) -> float:
-        """Return the present rate, given the total number of requests."""
+        """Return the current rate, given the total number of requests."""
         counts = self._counts
         counts.append((now, requests))
         while counts[0][0] < now - self._over_s and counts[1][0] <= now - self._over_s:

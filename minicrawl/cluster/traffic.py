@@ -105,7 +105,7 @@ class ShardAddresses:
         self._parts: dict[str, int] = {}
         self._shared: set[str] = set()  # addresses that other shards ask as well
         self._to_look: asyncio.Queue[str] = asyncio.Queue()
-        self._looking: dict[str, bool] = {}  # value: look once more after the present look
+        self._looking: dict[str, bool] = {}  # value: look once more after the current look
         self._pacing.shares = self
         if self._pace is not None:
             self._pace.shares = self
@@ -198,7 +198,7 @@ class ShardAddresses:
             await self._records.notify(name, others)
 
     async def _use_no_more_than(self, name: str, wanted: AddressParts) -> None:
-        """Reduce our use before the record says so, since others may take the part at once then."""
+        """Reduce our use before the record is written: others may take the part right after."""
         if self._number not in wanted or wanted[self._number].part < self._parts.get(name, 0):
             self._use(name, wanted)
             while not self._pacing.is_within_share(name):
@@ -220,7 +220,7 @@ class ShardAddresses:
 
 # ================================================================ exchange
 #
-# The other shards, as the crawl of one shard needs them from outside.
+# The link to other shards that the crawl of one shard needs.
 #
 # Laws for implementations: a batch whose `publish` has returned is rarely lost, and if it is, its
 # sender publishes it again. A batch that is not acknowledged comes again, even to another process.
@@ -228,7 +228,7 @@ class ShardAddresses:
 
 
 class Exchange(Protocol):
-    """The other shards, as one of them sees them. Use it in the thread of the crawl."""
+    """Link of one shard to the others. Use it in the thread of the crawl."""
 
     async def publish(self, batch: TransferBatch) -> None:
         """Publish a committed batch; return when it is stored for its receiver."""
@@ -305,7 +305,7 @@ class ShardSetup(NamedTuple):
 
 # ================================================================ local
 #
-# The shard inside its recorder: which pages are foreign, and what waits in the outbox.
+# The shard inside its recorder: marks foreign pages, and fills the outbox.
 #
 # Laws: a page of another shard is born foreign, before the own pages that become known in the same
 # step, and is never requested. The outbox sees each applied step.
@@ -470,7 +470,7 @@ def refuse_single_machine_settings(settings: Settings) -> None:
     }
     for name, is_set in refused.items():
         if is_set:
-            raise UsageError(f"{name} works on one machine only: a crawl in shards cannot have it")
+            raise UsageError(f"{name} works on one machine only, not in a crawl in shards")
 
 
 # ================================================================ traffic

@@ -1,10 +1,10 @@
 """Starts a crawl from a form, and shows the settings that the crawl would have.
 
-Laws: the form shows what a crawl would do without it, according to the store, the environment and
-minicrawl.toml. A crawl does what the form shows: a field whose value differs becomes an option, and
-an empty field means the default. A field is checked by the table of settings, and an error is shown
-at its field, in the words of the form. The crawl is a process of its own: it continues when the
-dashboard ends, and nothing from the form reaches a shell.
+Laws: the form starts with the settings of the store, the environment and minicrawl.toml. A crawl
+does what the form shows: a field whose value differs becomes an option, and an empty field means
+the default. A field is checked by the table of settings, and an error is shown at its field, in the
+words of the form. The crawl is a process of its own: it continues when the dashboard ends, and
+nothing from the form reaches a shell.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ Form = Mapping[str, Any]
 
 
 def unset() -> Loaded:
-    """Return the settings of a crawl without any setting given."""
+    """Return the settings of a crawl for which nothing is set."""
     return load({}, {}, None)
 
 

@@ -1,7 +1,7 @@
 """Metrics of a crawl for Prometheus, in its text format.
 
-Laws: labels have few values, which the code knows; no URL and no host is one. A number that is not
-known has no series. Totals are over all runs of a crawl, so they never fall while a store is there.
+Laws: labels have a few fixed values, never URLs or hosts. An unknown number has no series. Totals
+are over all runs of a crawl, so they never fall while a store is there.
 """
 
 from collections.abc import Iterator, Mapping
@@ -53,13 +53,13 @@ def _of_process(live: Json) -> Iterator[Metric]:
     if "crawlers" not in live:
         return
     limit = live["settings"]["pages"]
-    yield _gauge("turns_in_flight", "Pages that have a turn now.", {"": live["in_flight"]})
+    yield _gauge("turns_in_flight", "Pages in progress.", {"": live["in_flight"]})
     yield _gauge("workers", "Worker processes.", {"": live["workers"]})
-    yield _gauge("pages_limit", "Number of pages after which the crawl ends.", {"": limit})
+    yield _gauge("pages_limit", "Page budget of the crawl.", {"": limit})
     use = {name: [one.get(name) for one in live["crawlers"]] for name in ("memory", "cpu_s")}
     sums = {name: sum(n for n in numbers if n is not None) for name, numbers in use.items()}
     yield _gauge("memory_bytes", "Resident memory of all processes.", {"": sums["memory"]})
-    yield _gauge("cpu_seconds", "Processor time of the present processes.", {"": sums["cpu_s"]})
+    yield _gauge("cpu_seconds", "Processor time of the current processes.", {"": sums["cpu_s"]})
 
 
 def _of_store(status: Json) -> Iterator[Metric]:
@@ -81,13 +81,19 @@ def _of_store(status: Json) -> Iterator[Metric]:
     yield _total("received_bytes", "Bytes received.", status["bytes"])
     yield _total("running_seconds", "Running time of all runs.", status["running_s"])
     gathered = {"": status["importance_gathered"]}
-    yield _gauge("importance_gathered_ratio", "Fetched share of importance.", gathered)
+    yield _gauge("importance_gathered_ratio", "Share of importance on fetched pages.", gathered)
     yield _gauge("found_per_fetch", "New pages per fetched page.", {"": status["found_per_fetch"]})
-    yield _gauge("cash_error_factor", "M / G of OPIC.", {"": status["error_factor"]})
+    yield _gauge(
+        "cash_error_factor",
+        "Error factor M / G of the estimated importance.",
+        {"": status["error_factor"]},
+    )
     ranks = status["convergence"] or {}
     bound = {"": ranks.get("error_bound")}
     yield _gauge("importance_error_bound", "Error bound of the converged importance.", bound)
-    yield _gauge("importance_age_seconds", "Age of that importance.", {"": ranks.get("age_s")})
+    yield _gauge(
+        "importance_age_seconds", "Age of the converged importance.", {"": ranks.get("age_s")}
+    )
     beside = sum(status["beside_bytes"].values())
     sizes = {'{part="store"}': status["store_bytes"], '{part="beside"}': beside}
     yield _gauge("disk_bytes", "Size of the store, and of the files beside it.", sizes)

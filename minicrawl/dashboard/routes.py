@@ -2,7 +2,7 @@
 
 Laws: a browser gets a view only when it has changed and while it is shown, with the moment of its
 numbers. A slow response delays no other one. A request has at most `LONGEST_BODY` bytes, there are
-at most `MOST_STREAMS` event streams, and at most `MOST_ANSWERS` responses are computed at once.
+at most `MOST_STREAMS` event streams, and at most `MOST_ANSWERS` responses are computed at a time.
 """
 
 from __future__ import annotations
@@ -276,8 +276,7 @@ class Dashboard:
         return Response(metrics.metrics_text(crawl), media_type=metrics.TYPE)
 
     async def _answer(self, make: Callable[[], object]) -> Response:
-        # Refused rather than queued: a browser that waits would ask again, and the queue would only
-        # grow.
+        # Refused, not queued: a waiting browser asks again, so a queue would only grow.
         if self._answers >= MOST_ANSWERS:
             busy = f"{MOST_ANSWERS} answers are being made: ask again in a moment"
             return JSONResponse({"error": busy}, status_code=503)

@@ -61,7 +61,7 @@ class GraphFigures:
         self._curves: list[tuple[Any, ...]] = []
 
     def read(self, store: Path, *, is_running: bool) -> None:
-        """Read new samples, and measure the graph if no sample shows its present state."""
+        """Read new samples, and measure the graph if no sample is up to date."""
         for sample in samples(store, self._since):
             self._since, self._graph_of = sample.at, sample.graph_of
             figures = (getattr(sample.outline, name) for name in CURVES)
@@ -89,7 +89,7 @@ class Views:
         """Each is paired with the inode of its store, which a new crawl changes."""
 
     def moment(self) -> float | None:
-        """Return the moment to which numbers read now belong, or None."""
+        """Return the time of the numbers that are read now, or None."""
         return time.time()
 
     # ------------------------------------------------------------ streamed views
@@ -143,7 +143,7 @@ class Views:
         return self._graph.as_json()
 
     def log(self, last: int) -> list[Json]:
-        """Return the requests behind `last`, with the names of their crawlers if known."""
+        """Return the requests after `last`, with the names of their crawlers if known."""
         rows = latest(self.store, last, LOG_AT_ONCE)
         names = self._askers() if rows else {}
         return [row._asdict() | {"crawler": names.get(crc32(row.url.encode()))} for row in rows]
@@ -310,7 +310,7 @@ class SharedView:
     async def text(self) -> str:
         """Return the view, fresh or a moment old; empty until it is first computed.
 
-        A slow view delays nobody: its result is there at the next call.
+        A slow view blocks no request: the next call returns its result.
         """
         if self._making is None and asyncio.get_running_loop().time() >= self._due:
             self._making = asyncio.create_task(self._make_anew())

@@ -36,10 +36,10 @@ from minicrawl.report.formats import prepare, pyplot
 #
 # Time, memory and correctness of each algorithm on graphs that grow.
 #
-# Law: each trial has a process of its own, so that memory left by one costs no other, and a trial
-# that takes too long can be ended. The timed part is the insertion of all edges, with the answer
-# known after each edge or batch. Processor time is measured, so that other work of the machine does
-# not count. Memory is the peak above what the process had before the insertions.
+# Law: each trial has a process of its own, so that no trial pays for memory that another left, and
+# one that takes too long can be ended. The timed part is the insertion of all edges, with the
+# answer known after each edge or batch. Processor time is measured, so that other work of the
+# machine does not count. Memory is the peak above what the process had before the insertions.
 
 _STATUS = Path("/proc/self/status")
 _PEAK, _NOW = "VmHWM:", "VmRSS:"
@@ -226,7 +226,7 @@ def _memory_from_here() -> int:
 
 
 def _memory(name: str) -> int:
-    """Return the memory of this process, present or peak; 0 where the system does not tell."""
+    """Return the current or peak memory of this process; 0 where the system does not report it."""
     if not sys.platform.startswith("linux"):
         return 0
     lines = _STATUS.read_text(encoding="ascii").splitlines()

@@ -124,8 +124,8 @@ ONE_MORE_LINK = PageRankOptions(damping=None, dangling=Dangling.VIRTUAL, toleran
 class Series:
     """A curve: the errors of an estimator after each lap.
 
-    `g` is how often all the cash had gone round. `cash_when_read` is the mean cash of a page at its
-    reads, as a multiple of the mean cash of a page.
+    `g` is the number of circulations of all cash. `cash_when_read` is the mean cash of a page at
+    its reads, as a multiple of the mean cash of a page.
     """
 
     strategy: str
@@ -384,7 +384,7 @@ def _matrix_reading(
 # policy    a window and its width: in readings for `variable`, in circulations for the others
 #
 # All policies watch the same run: a window does not influence what is read. After each lap of the
-# second half the error against the importance in the present web is measured; the mean is reported.
+# second half the error against the importance in the current web is measured; the mean is reported.
 
 RATES = (0.001, 0.01, 0.03, 0.1, 0.3)
 _STEPS = 100
@@ -490,7 +490,7 @@ class ChangingWeb:
         self._set_in_degree(born, self._at_first[born])
 
     def graph(self) -> Csr:
-        """Return the present web; dead pages are in it, without links."""
+        """Return the current web; dead pages stay in it, without links."""
         sources = np.repeat(np.arange(len(self.links)), [len(links) for links in self.links])
         targets = np.array([page for links in self.links for page in links], dtype=np.int64)
         return Csr.from_edges(len(self.links), sources, targets)

@@ -85,7 +85,7 @@ class Exploration:
     """The part of a web that a crawler has discovered; to its queue this is the frontier.
 
     `truth` is the importance of the web's pages. `links` may have more pages than the web's graph:
-    those of farms, behind the others. `pages` has the web's page for each id of the crawler, in the
+    those of farms, after the others. `pages` has the web's page for each id of the crawler, in the
     order of discovery; `_ids` is the inverse, with -1 for an unknown page.
     """
 
@@ -148,14 +148,14 @@ class Exploration:
         return self._ids[page]
 
     def judge_siblings(self) -> None:
-        """Note from now on what the pages of one host that one page made known lead to."""
+        """Start to record what siblings lead to: pages of one host that one page made known."""
         shown = Siblings(self.ledger, self.urls.host_of, self.urls)
         shown.introduce(range(len(self)))
         shown.vouch(self.seeds)
         self.siblings = shown
 
     def judge_values(self, values: PageValues) -> None:
-        """Note from now on the values of pages that are read, beside what siblings lead to."""
+        """Start to record the values of read pages, and what siblings lead to."""
         self.judge_siblings()
         assert self.siblings is not None
         self._given = values
@@ -197,7 +197,7 @@ def fetched(crawl: Exploration, queue: PageQueue, budget: int, at_once: int = 1)
 #
 # crawl         opic (`crawl --strategy greedy`), siblings, breadth-first, random
 # variations    opic-replay, in which read pages spend their cash again; hash, which multiplies the
-#               cash by a little chance
+#               cash by a small random factor
 # links         backlink-count; larger-sites-first: the site with most waiting pages
 # PageRank      of the known pages, computed again after every hundredth of the web read
 # truth         oracle
@@ -243,7 +243,7 @@ class ByBacklinks(ByNumber):
 
 
 class ByCashAndChance:
-    """Richest page first, with cash multiplied by a little chance.
+    """Richest page first, with cash multiplied by a small random factor.
 
     So pages with equal cash, mostly of one template, are not all read in a row.
     """
@@ -356,7 +356,7 @@ class ByRecomputedPageRank(ByKey):
         graph, weights = self._walked(is_unread)
         jumps = np.full(known, (1 - self._to_seeds) / known)
         jumps[list(self._crawl.seeds)] += self._to_seeds / len(self._crawl.seeds)
-        # The last ranks are a start that is nearly right; new pages get the mean.
+        # Start from the last ranks, which are nearly right; new pages get the mean.
         start = np.full(known, 1 / known)
         start[: len(self._rank)] = self._rank * (len(self._rank) / known)
         found = pagerank(graph, weights, options=self._options, teleport=jumps, start=start)
@@ -418,10 +418,10 @@ OF_AN_UNKNOWN_WEB: dict[str, Callable[[Exploration, int], PageQueue]] = {
     "larger-sites-first": lambda crawl, _seed: _larger_sites_first(crawl),
     "random": lambda crawl, _seed: ORDERS["random"](crawl),
 }
-"""Orders in which the pages of an unknown web are read, each once; a crawl's queue for each."""
+"""Orders of reading an unknown web, each page once; each makes a queue of the crawl."""
 
 BY_VALUE = "value"
-"""One more order, if the pages have values."""
+"""Name of the additional order for pages with values."""
 
 
 # ================================================================ curves
@@ -484,9 +484,9 @@ class Crawls:
     """Settings of `draws` crawls, each from newly drawn seeds that share `endowment` units.
 
     The person who chose the seeds vouches for them: on real webs the endowment is the largest gain.
-    In a synthetic web nobody has chosen, and it costs some importance at first. `at_once` requests
-    are under way together, one per host; with 1 hosts do not matter. `small_edge` is the share of a
-    page's cash that goes to all pages alike.
+    Nobody chose the seeds of a synthetic web, so there it costs some importance at first. `at_once`
+    requests are under way together, one per host; with 1 hosts do not matter. `small_edge` is the
+    share of a page's cash that goes to all pages alike.
     """
 
     draws: int

@@ -2,7 +2,7 @@
 
 traffic     estimate of what nodes send each other
 web         a shard of a simulated web: its pages, its queue, its reads
-simulation  nodes that read in ticks, batches that take time, a common cash level
+simulation  nodes that read in ticks, batches that take time, a common cash threshold
 comparison  importance gathered, compared with one machine from the same seeds
 """
 
@@ -90,7 +90,7 @@ class Traffic:
 
 
 def traffic(crawl: RealCrawl, a_page: float) -> Traffic:
-    """Estimate the traffic, if a page that is read leads to `a_page` transfers."""
+    """Estimate the traffic if each page read leads to `a_page` transfers."""
     transfers_s = crawl.nodes * crawl.pace * a_page
     pairs = crawl.shards * (crawl.shards - 1)
     by_pair = transfers_s / pairs
@@ -248,13 +248,13 @@ class CrawledShard:
 # Nodes that read a web together, in ticks.
 #
 # In a tick each node reads one page, the richest of its shards, or is idle if that page is below
-# the last announced cash level. Batches sent in a tick arrive in the next one.
+# the last announced cash threshold. Batches sent in a tick arrive in the next one.
 #
 # Law: no atom is lost or made in any tick; the audit of `minicrawl.cluster.channels` proves it at
 # the end.
 
 HEADROOM = 2
-"""Pages above the level, in multiples of the pages that all nodes can read until the next level."""
+"""Pages above the threshold, in multiples of what all nodes can read until the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +262,7 @@ class SimulatedNodes:
     """Settings of simulated nodes, which read one page per tick each.
 
     A batch is sent when its first transfer has waited `wait` ticks. Shards tell facts every `tell`
-    ticks. With `headroom` 0 there is no level: each node reads its richest page.
+    ticks. With `headroom` 0 there is no threshold: each node reads its richest page.
     """
 
     nodes: int
@@ -327,7 +327,7 @@ class ShardedCrawl:
         return self.fetched
 
     def _tick(self, budget: int) -> bool:
-        """Run one tick. Return False when nothing happened and nothing is still to come."""
+        """Run one tick. Return False when nothing happened and nothing is pending."""
         now, before = self.traffic.ticks, len(self.fetched)
         arrived, self._on_the_way = self._on_the_way, []
         for batch in arrived:
@@ -341,7 +341,7 @@ class ShardedCrawl:
         return len(self.fetched) > before or bool(arrived) or waits or self._is_held_back()
 
     def _read(self, node: Sequence[CrawledShard], now: int) -> None:
-        """Read the richest page of the node, if it is above the level."""
+        """Read the richest page of the node, if it is above the threshold."""
         best: tuple[int, CrawledShard, int] | None = None
         for shard in node:
             if (page := shard.best()) is None:
@@ -374,7 +374,7 @@ class ShardedCrawl:
         return waits or bool(self._on_the_way)
 
     def _tell(self) -> None:
-        """Compute a new level, and the transfers between pots."""
+        """Compute a new threshold, and the transfers between pots."""
         pots = {
             number: PotFacts(shard.ledger.virtual_page.pot, shard.ledger.unread)
             for number, shard in enumerate(self.shards)
@@ -387,7 +387,7 @@ class ShardedCrawl:
             self._level = cash_threshold(sketches, pages)
 
     def _is_held_back(self) -> bool:
-        """Return whether pages wait for a lower level."""
+        """Return whether pages wait for a lower threshold."""
         return self._level > NO_THRESHOLD and any(shard.ledger.unread for shard in self.shards)
 
     # ------------------------------------------------------------ the law
@@ -467,7 +467,7 @@ class ClusterPoint:
     mass: DrawnMean
     agreement: DrawnMean
     idle: float
-    """Part of the nodes' turns that were idle because pages were below the level."""
+    """Part of the nodes' turns that were idle because pages were below the threshold."""
     under_way: float
     """Mean part of all cash that was in outboxes and batches."""
     traffic: Traffic

@@ -1,4 +1,4 @@
-"""Values of the pages of a web, as the user gives them, for experiments with the order by value.
+"""Values that the user gives to the pages of a web, for experiments with the order by value.
 
 A file of values has a line for each page that is worth something: its name, or its name, a tab and
 a number from 0 to 1. The order itself is the crawl's (`opic.value_queue`).
@@ -29,7 +29,7 @@ class PageValues(NamedTuple):
 def read_values(path: Path, names: Names) -> PageValues:
     """Read the values of named pages: a line is a name, or a name, a tab and a number.
 
-    Other pages are worth 0. Names that the web lacks are ignored, but not if it lacks all of them.
+    Other pages are worth 0. Names missing from the web are ignored, unless all are missing.
     """
     given = dict(_lines(path))
     found, values = names.find(list(given)), np.zeros(len(names))

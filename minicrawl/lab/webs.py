@@ -98,7 +98,7 @@ def _numbered(names: list[str]) -> Numbers:
 # Spam farms beside the honest pages of a web, to see what an order spends on them.
 #
 # Law: the importance of honest pages is that of the web without farms, and a page of a farm has
-# none. Honest pages keep their numbers and links. Pages of farms are numbered behind them.
+# none. Honest pages keep their numbers and links. Pages of farms are numbered after them.
 #
 # host        each page links to all pages of the farm
 # random      each page links to 20 pages of the farm, drawn uniformly

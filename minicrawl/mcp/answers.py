@@ -29,7 +29,7 @@ Answer = dict[str, Any]
 
 
 def answer(untrusted: Mapping[str, Any]) -> Answer:
-    """Return the answer with these values; `is_cut` is there if it would be too long with all."""
+    """Return the values as an answer; `is_cut` is set if some were left out to keep it short."""
     room = _Room(LONGEST_ANSWER - _HEAD)
     values = room.plain(untrusted)
     return {"notice": NOTICE, "untrusted": values | ({"is_cut": True} if room.is_full else {})}

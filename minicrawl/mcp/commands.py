@@ -30,7 +30,7 @@ _PACKAGES = ("mcp", "starlette", "uvicorn", "pydantic")
     "--pages",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Number of pages that --allow-crawl allows until the server ends.",
+    help="Maximum number of pages that agents may crawl until the server ends.",
 )
 @own_store_option
 def mcp(store: Path, port: int | None, below: tuple[str, ...], pages: int | None) -> None:

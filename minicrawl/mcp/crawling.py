@@ -74,8 +74,8 @@ class CrawlTool:
             wanted = min(pages, self._left)
             if not wanted:
                 raise UsageError(f"all {self._grant.pages:,} pages that the user allows are spent")
-            # All are taken before the crawl and what is left comes back after it, so that a crawl
-            # that is cancelled has spent its pages.
+            # The whole grant is taken before the crawl and the rest returned after it: a cancelled
+            # crawl must not leave its pages unspent.
             self._left -= wanted
             found = await self._crawled(wanted)
             self._left += wanted - min(max(found["pages"], found["answered"]), wanted)

@@ -69,7 +69,7 @@ def server_for(store: Path, grant: CrawlGrant | None = None) -> MCPServer[Any]:
 
 
 class _ToolThread:
-    """Thread of all tools, which leaves the store when no question has come for a while."""
+    """Thread that runs all tools, and closes the store after an idle time."""
 
     def __init__(self, tools: StoreTools) -> None:
         self._tools = tools
@@ -92,7 +92,7 @@ class _ToolThread:
         return _told(run)
 
     async def leave(self) -> None:
-        """Leave the store now."""
+        """Close the store now."""
         if self._leaving is not None:
             self._leaving.cancel()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._tools.close)

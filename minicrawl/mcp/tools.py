@@ -38,7 +38,7 @@ Host = Annotated[str | None, Field(description="Only pages of this host.", max_l
 Form = Literal["markdown", "main", "text", "html"]
 
 IDLE_S = 30.0
-"""A crawl's log grows while somebody reads a store, so a reader without questions leaves it."""
+"""Idle time after which the store is closed: while it is open, the crawl's log only grows."""
 _SHARE_OF_LOADING = 0.1
 _MOST_AUDITS = 4
 """Audits that are held: of the store, and of hosts."""
@@ -153,7 +153,7 @@ class StoreTools:
         self._held.close()
 
     def status(self) -> Answer:
-        """Show how far the crawl has come: pages, failures, pace, and whether it runs now."""
+        """Show the progress of the crawl: pages, failures, pace, and whether it runs now."""
         state: str | None = None
         with suppress(MinicrawlError):
             state = ask(self._store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)["state"]

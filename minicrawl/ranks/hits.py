@@ -132,7 +132,7 @@ def textbook(
 ) -> Hits:
     """Return the result of a fixed number of iterations, at least 1."""
     if rounds < 1:
-        raise UsageError(f"HITS takes 1 round or more, not {rounds}")
+        raise UsageError(f"HITS needs at least 1 round, not {rounds}")
     links, hubs = Adjacency(graph, weights), _hubs_at_first(graph, start)
     for done in range(rounds):
         authorities = unit(links.pushed(hubs))
@@ -152,7 +152,7 @@ def _as_they_are(x: Vector, rounds: int) -> Scores:
 
 
 def all_alike(nodes: int) -> Hits:
-    """Return the ranks of nodes that links do not distinguish: all equal."""
+    """Return equal ranks, for nodes that no link distinguishes."""
     alike = Scores(values=shares(np.zeros(nodes)), iterations=0, error_bound=0.0, converged=True)
     return Hits(authorities=alike, hubs=alike)
 
@@ -168,7 +168,7 @@ def randomised(
 ) -> Hits:
     """Return the stationary distribution of the surfer; `anew` is ε."""
     if not 0 < anew <= 1:
-        raise UsageError(f"the surfer starts anew with a probability above 0, up to 1, not {anew}")
+        raise UsageError(f"the probability of a restart must be above 0 and at most 1, not {anew}")
     if not graph.nodes:
         return all_alike(0)
     links = Adjacency(graph, weights)
@@ -217,7 +217,7 @@ def subspace(
 ) -> Hits:
     """Return authorities and hubs from the first `size` eigenvectors together."""
     if not 1 <= size <= MOST_DIMENSIONS:
-        raise UsageError(f"a subspace has 1 to {MOST_DIMENSIONS} dimensions, not {size}")
+        raise UsageError(f"a subspace must have 1 to {MOST_DIMENSIONS} dimensions, not {size}")
     # One more pair: the gap between its eigenvalue and the others bounds the error of the space.
     sought = pairs(
         Adjacency(graph, weights),

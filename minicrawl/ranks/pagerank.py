@@ -7,7 +7,7 @@ power         x' = G x, as in `power`. A lazy walk rests half of the time: x' = 
 gauss-seidel  residual methods, which pass on only what is new.
 sweeping
 
-Residual methods: nodes pass on what waits for them, and no more.
+Residual methods: nodes pass on only the score that waits for them.
 
     r = G x - x   the residual: what waits at each node.  x' = x + what nodes take of r
 
@@ -84,7 +84,7 @@ class Walk:
     def jumps(
         self, x: AnyFloats, rows: slice | NDArray[np.intp] = slice(None)
     ) -> tuple[float, float]:
-        """Return how much of x jumps, and how much is spread over all nodes; `x` has these rows."""
+        """Return the part of x that jumps, and that spread over all nodes; `x` has these rows."""
         held = float(x.sum(dtype=np.float64))
         handed = float(np.einsum("i,i->", x, self.shares[rows], dtype=np.float64))
         match self.dangling:
@@ -117,7 +117,7 @@ def walk_of(
     if damping is None and dangling is not Dangling.VIRTUAL:
         raise UsageError("a walk without a damping needs the virtual page")
     if damping is not None and not 0 <= damping < 1:
-        raise UsageError(f"damping is 0 or more and below 1, not {damping}")
+        raise UsageError(f"damping must be 0 or more and below 1, not {damping}")
     strengths = _strengths(graph, weights)
     if damping is None:
         shares = strengths / (strengths + 1)
@@ -287,9 +287,9 @@ class PageRankOptions:
 
     def __post_init__(self) -> None:
         if not self.tolerance > 0:
-            raise UsageError(f"an error is above 0, not {self.tolerance}")
+            raise UsageError(f"the tolerance must be above 0, not {self.tolerance}")
         if self.most_iterations < 1:
-            raise UsageError(f"a rank takes 1 round or more, not {self.most_iterations}")
+            raise UsageError(f"a rank needs at least 1 round, not {self.most_iterations}")
 
 
 USUAL = PageRankOptions()

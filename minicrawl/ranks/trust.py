@@ -106,7 +106,7 @@ def without_dangling(
 ) -> Scores:
     """Return PageRank with dangling pages removed for `rounds` rounds, then put back."""
     if options.damping is None:
-        raise UsageError("one more link is a damping of its own: leave out one of the two")
+        raise UsageError("one more link replaces the damping: leave out one of the two")
     backwards = graph.reversed()
     removed = _removed_in_rounds(graph, backwards, rounds)
     stays = np.ones(graph.nodes, dtype=np.bool_)
@@ -225,7 +225,9 @@ def favouring_recent(
     The newest node has weight 1, so at least one weight is above 0, however short the half-life.
     """
     if np.isnan(age).all():
-        raise UsageError("no page of these was read yet: nothing is known of when they changed")
+        raise UsageError(
+            "none of these pages was read yet, so the times of their changes are unknown"
+        )
     with np.errstate(over="ignore"):
         weights = np.exp2(-(age - np.nanmin(age)) / half_life)
     return np.where(np.isnan(weights), np.nanmean(weights), weights)
@@ -274,7 +276,7 @@ class TrustOptions:
 
     def __post_init__(self) -> None:
         if not 0 <= self.damping < 1:
-            raise UsageError(f"damping is 0 or more and below 1, not {self.damping}")
+            raise UsageError(f"damping must be 0 or more and below 1, not {self.damping}")
 
 
 def trust(
@@ -321,8 +323,8 @@ def less_distrust(
     finer = replace(options, tolerance=options.tolerance * _FINER)
     good = trust(graph, seeds, weights, options=finer, tell=part(tell, 0, _HALF))
     turned = None if weights is None else graph.turned(weights)
-    # Against the links: who links to a bad page is responsible for it, and not who is linked from
-    # it.
+    # Against the links: a page answers for the pages that it links to, not for those that link
+    # to it.
     ill = trust(graph.reversed(), bad, turned, options=finer, tell=part(tell, _HALF, 1))
     left = np.maximum(good.values - ill.values, 0)
     error = 2 * (good.error_bound + ill.error_bound)

@@ -103,7 +103,7 @@ _NEARLY_ALL, _ALL_OF_NAMED = 0.85, 0.95
 """Share of worth from which on a child is searched, and the same inside a named main text."""
 _NAMED, _RIVAL = 0.2, 0.5
 _MOST = 0.5
-"""Share of the page's worth that no frame has."""
+"""Share of the page's worth from which on a box is no frame."""
 _LINKS_OF_TEASER = 0.1
 _LINKS, _MANY_LINKS, _LONG = 0.6, 0.8, 1000
 _LEAD_LINE, _LEAD_LINKS, _LEAD = 80, 0.3, 0.3
@@ -364,7 +364,7 @@ def _known(below: list[Box], main: frozenset[int]) -> Box | None:
 
 
 def _drop_frames(root: Box, below: list[Box], frame: int, repeated: frozenset[int]) -> None:
-    """Drop frames, but for those that have most of the page, and sum up what the rest is worth."""
+    """Drop frames, except those with most of the page, and sum up the worth of the rest."""
     for box in below:
         box.is_dropped = box.place in repeated
     _sum_worth(below)
@@ -441,7 +441,7 @@ def _has(box: Box, other: Box) -> bool:
 
 
 def _searched(box: Box) -> Box:
-    """Return the innermost box that has nearly all that this one has."""
+    """Return the innermost box with nearly all the worth of this one."""
     is_named = False
     while True:
         best = max(box.boxes, key=_worth, default=None)

@@ -1,7 +1,7 @@
 """Writes the main text of a page as Markdown: headings, lists, tables, code and links.
 
 Boxes are written in order. Each list item and quote has a prefix for its first line and one for the
-lines after it, which come behind those of what it is in:
+lines after it, which follow the prefixes of the enclosing items:
 
     > - first item        prefixes "> " and "- ", which is used once
     >   its second line   prefixes "> " and "  "
@@ -21,7 +21,7 @@ from minicrawl.text.main import BREAK, HEADINGS, Box, Inline, preorder, runs
 from minicrawl.web.urls import canonical
 
 _DEEPEST = 12
-"""Levels of lists and quotes; what is deeper is written as if it were on this one."""
+"""Maximum level of lists and quotes; deeper ones are written at this level."""
 _MOST_CELLS = 200
 """Cells of a row; wider tables are written cell by cell."""
 _SPECIAL = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)")

@@ -32,7 +32,7 @@ _MOST_OBJECTS, _MOST_VALUES = 1000, 20
 _LONGEST = 2000
 """Characters of a value; what is longer is cut."""
 _KINDS = ("Article", "NewsArticle", "BlogPosting", "WebPage", "Product", "Recipe", "Event")
-"""Types of JSON-LD that describe a page, best first; other types are those of its parts."""
+"""Types of JSON-LD that describe a page, best first; other types describe its parts."""
 _NUMBERS = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
 
 

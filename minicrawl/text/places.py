@@ -38,7 +38,7 @@ from minicrawl.text.markdown import markdown
 FEWEST_PAGES = 20
 _REPEATED = 0.95
 _USUAL = 0.2
-"""Share of the pages that have a place; what is on fewer is not what surrounds pages."""
+"""Share of the pages that have a place; what is on fewer pages is no frame."""
 _VOTES = 0.1
 _KEPT = HEADINGS | {"dt", "pre", "td", "th"}
 

@@ -1,7 +1,7 @@
-"""Scorers for `crawl --score`: what a page that was read is worth, from 0 to 1.
+"""Scorers for `crawl --score`: values of read pages, from 0 to 1.
 
-Each is made from the arguments behind its name, as in `--score words:harbour,museum`. A page that
-is no text has words in its URL only.
+Each is made from the arguments after its name, as in `--score words:harbour,museum`. Of a page
+without text, only the words of its URL count.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from minicrawl.web.html_page import visible_text
 from minicrawl.web.words import words_of
 
 _ENOUGH = 0.02
-"""Share of the words of a text from which it is all about them."""
+"""Share of the words at which a text has the value 1."""
 _OF_TITLE = 0.5
-"""Least value of a page with a word in its title or URL."""
+"""Minimum value of a page with a word in its title or URL."""
 _LONGEST = 200_000
 """Characters of a page that are read."""
 

@@ -33,7 +33,7 @@ class WetFormat:
 
 
 def _made_at(block: Block | None) -> float:
-    """Return a time of the file that is the same whenever it is made: that of its first pages."""
+    """Return the time of the file: that of its first page, so that repeated exports are equal."""
     dates = filter(None, block["last_fetched"] if block is not None else ())
     return datetime.fromisoformat(max(dates, default="1970-01-01T00:00:00Z")).timestamp()
 

@@ -250,7 +250,7 @@ class TestWeightsOfTheCrawl:
         assert main(["rank", "degree", "--crawl-weights", "--store", str(crawl.path)]) == 0
         told = capsys.readouterr().err
         assert "no link of these pages weighs more than another" in told
-        assert "whatever --weight-internal 3" in told
+        assert "despite --weight-internal 3" in told
 
     def test_where_they_were_alike_or_there_was_no_crawl_it_is_refused(
         self, store: Path, graph: Path, capsys: Captured

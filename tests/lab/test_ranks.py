@@ -108,7 +108,7 @@ class TestStability:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["opic"], "no rank opic can be computed anew; there are degree"),
+            (["opic"], "no rank opic can be computed; there are degree"),
             (["degree", "--drop", "0.99"], "--drop 0.99 leaves 0 of 6 nodes: take fewer"),
             (["degree", "--drop", "0.01"], "--drop 0.01 takes none of 6 nodes away: take more"),
             (["degree", "--drop", "1"], "--drop"),

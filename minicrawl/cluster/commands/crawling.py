@@ -118,7 +118,7 @@ def _next_commands(loaded: Loaded) -> str:
 
 def _how_to_go_on(run: ClusterRun) -> str:
     if run.loaded.settings.cluster.url == DEMO:
-        return "the demo cluster is gone, and kept nothing"
+        return "demo cluster removed; nothing was kept"
     return f"other nodes continue; rejoin them with: {run.resume}"
 
 
@@ -243,7 +243,7 @@ class LiveCluster:
         self._thread.run(self._begin())
 
     def status(self) -> ClusterStatus:
-        """Return the present status. Raises UsageError if the cluster has no crawl."""
+        """Return the current status. Raises UsageError if the cluster has no crawl."""
         return self._thread.run(self._status())
 
     def do(self, request: ClusterRequest[T]) -> T:
@@ -268,7 +268,7 @@ class LiveCluster:
 
 # ================================================================ dashboard
 #
-# Views of a cluster: its nodes at present, and its gathered store.
+# Views of a cluster: its live nodes, and its gathered store.
 #
 # Laws: shards are gathered only while somebody looks, for at most a tenth of the time. All else is
 # as in the dashboard of a store.
@@ -294,7 +294,7 @@ class ClusterViews(Views):
         self._told: tuple[Path, Json] | None = None
 
     def crawl(self) -> Json:
-        """Return the present nodes, and the status of the gathered store."""
+        """Return the current nodes, and the status of the gathered store."""
         self.store = self._gathered.look() or self.store
         return {
             "store": self._name,
@@ -348,7 +348,7 @@ def _request_of(wanted: Json) -> ClusterRequest[object]:
     if verb == "set":
         values = wanted.get("values")
         if not isinstance(values, dict) or values.keys() != {"pages"}:
-            raise UsageError("only the pages of a cluster can be set")
+            raise UsageError("only the page budget of a cluster can be changed")
         pages = Given(values["pages"], "pages", " ").read_as(BY_NAME["pages"])
         assert pages is None or isinstance(pages, int)
         return partial(steering.set_pages, pages=pages)
@@ -367,7 +367,7 @@ async def _gather(engine: object, folder: Path) -> KeptStore:
 
 
 class GatheredStore:
-    """The gathered store, made anew from time to time while somebody looks.
+    """The gathered store, rebuilt from time to time while somebody looks.
 
     Each store stays until the next one is complete.
     """

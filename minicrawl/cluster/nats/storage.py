@@ -3,7 +3,7 @@
 The log of each shard, and that of its kept pages, is a stream. Laws: a message names the message
 that its sender knew as the last one, and is an entry only if no other entry lies between them.
 Removal ends with an entry. The log of a shard has one writer, and the server refuses a message that
-comes behind an unknown one. A log with many writers is judged by readers alone, and the server
+comes after an unknown one. A log with many writers is judged by readers alone, and the server
 accepts everything: servers before 2.10.5 count refused messages of a stream, lose the count in a
 restart, and then drop as many later messages (nats-server pull requests 4365 and 4777).
 
@@ -82,7 +82,7 @@ class _Message(NamedTuple):
 
 
 class NatsLogs(NatsPart):
-    """The logs of one kind."""
+    """`ShardLogs` of one kind: a stream for each shard."""
 
     _kind = LogKind.STORE
 
@@ -96,7 +96,7 @@ class NatsLogs(NatsPart):
     async def append(
         self, shard: int, after: int, content: bytes, *, is_shared: bool = False
     ) -> int:
-        """Append behind entry `after`, the last one, and return the number of the new entry."""
+        """Append after entry `after`, the last one, and return the number of the new entry."""
         if len(content) > MOST_ENTRY_BYTES:
             raise ValueError(f"{len(content):,} bytes are more than an entry may have")
         if is_shared:
@@ -117,7 +117,7 @@ class NatsLogs(NatsPart):
             raise EngineError(f"{refusal}: the log of shard {shard} cannot be written") from None
 
     async def _judged(self, shard: int, after: int, number: int | None, content: bytes) -> int:
-        """Return the number of the entry with this content behind `after`.
+        """Return the number of the entry with this content after `after`.
 
         Its message has the number `number`, or was refused (None) because there is a later one.
         """
@@ -142,7 +142,7 @@ class NatsLogs(NatsPart):
         return number
 
     async def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
-        """Yield the entries behind `after` that were not removed, up to the last one as of now."""
+        """Yield the entries after `after` that were not removed, up to the last one as of now."""
         first, last = await self.log_span(shard)
         for begin in range(max(first, after + 1), last + 1, _AT_ONCE):
             numbers = range(begin, min(begin + _AT_ONCE, last + 1))
@@ -219,7 +219,7 @@ _DELETED = {_OPERATION: "DEL"}
 
 
 class NatsKeys(NatsPart):
-    """The keys."""
+    """`KeyValues` in a bucket in the format of `nats kv`."""
 
     @property
     def _bucket(self) -> Bucket:
@@ -361,7 +361,7 @@ class NatsKeys(NatsPart):
 
 
 class NatsBeats(NatsKeys):
-    """The beats."""
+    """`BeatKeys` in a bucket of their own."""
 
     @property
     def _bucket(self) -> Bucket:
@@ -432,7 +432,7 @@ class _Description(NamedTuple):
 
 
 class NatsObjects(NatsPart):
-    """The objects."""
+    """`ObjectFiles` in a bucket in the format of `nats object`."""
 
     async def put_object(self, name: str, file: Path) -> None:
         """Store a copy of the file; it replaces an older one when it is complete."""
@@ -598,7 +598,7 @@ class NatsDelivery:
 
 
 class NatsBatches(NatsPart):
-    """The batches."""
+    """`BatchChannels` in one stream for all shards."""
 
     def __init__(self, jetstream: JetStreamClient, streams: Streams) -> None:
         super().__init__(jetstream, streams)
@@ -714,10 +714,10 @@ class NatsBatches(NatsPart):
 
 
 class NatsBroadcasts(NatsPart):
-    """The broadcasts."""
+    """`Broadcasts` as plain messages of NATS."""
 
     async def broadcast(self, topic: str, content: bytes) -> None:
-        """Send a message to all present listeners."""
+        """Send a message to all current listeners."""
         if len(content) > MOST_VALUE_BYTES:
             raise ValueError(f"{topic}: {len(content):,} bytes are more than a broadcast may have")
         if self._jetstream.client.is_connected:

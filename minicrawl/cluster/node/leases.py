@@ -72,9 +72,9 @@ from minicrawl.errors import UsageError
 # Holders of shards, as one node sees them, and that node's decisions. No I/O and no clock.
 #
 # Laws: a node takes a shard only if nobody holds it, or if the holder has been silent for `LEASE_S`
-# by the clock of the node that takes it. Silent means: in each place, up to the moment to which all
-# that was said there is certainly known. A node that for `HOLD_S` by its own clock could not be
-# heard in any place holds nothing. HOLD_S is shorter than LEASE_S, so no two nodes crawl a shard,
+# by the clock of the node that takes it. Silent means: in each place, up to the moment to which
+# everything said there is certainly known. A node that no place has heard for `HOLD_S`, by its own
+# clock, holds nothing. HOLD_S is shorter than LEASE_S, so no two nodes crawl a shard,
 # whatever their clocks show, if these run at about the same speed. A pause of the whole process is
 # covered: the clock has gone on.
 #
@@ -128,7 +128,7 @@ class ClusterView:
     """
 
     def hear(self, entry: KeyEntry, now: float) -> NodeRecord | bool:
-        """Take in the present value of a key. Raises RecordError.
+        """Process the current value of a key. Raises RecordError.
 
         Return a node's record if the key has one, and else whether the key was one of ours.
         """
@@ -148,7 +148,7 @@ class ClusterView:
         return True
 
     def hear_node(self, name: str, record: NodeRecord | None, now: float) -> None:
-        """Take in a node's record; None if the node has left."""
+        """Process a node's record; None if the node has left."""
         before = self.nodes.get(name)
         if record is None:
             self.nodes.pop(name, None)
@@ -158,7 +158,7 @@ class ClusterView:
             self.nodes[name] = SeenNode(record, before.since, now)
 
     def hear_beat(self, name: str, beat: BeatRecord, now: float) -> None:
-        """Take in a beat of a known node."""
+        """Process a beat of a known node."""
         before = self.nodes.get(name)
         if before is None or before.record.session != beat.session:
             return
@@ -176,7 +176,7 @@ class ClusterView:
         return min(self.known_to.values()) > before
 
     def hear_lease(self, shard: int, record: LeaseRecord | None, revision: int) -> None:
-        """Take in a lease. One that is older than the known one is ignored.
+        """Process a lease; ignore one that is older than the known one.
 
         Revision 0 belongs to a key that is gone.
         """
@@ -286,7 +286,10 @@ Now = Callable[[], float]
 
 
 def lease_clock() -> float:
-    """Return seconds that go on while the machine sleeps; equal in a node and its children."""
+    """Return CLOCK_BOOTTIME in seconds, which runs while the machine sleeps.
+
+    It is the same in a node and its children.
+    """
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -428,7 +431,7 @@ class NodePresence:
                 self._revision = await self._engine.create(self._key, content)
 
     async def _own_revision(self) -> int | None:
-        """Return the present revision of our record, which an unanswered write may have changed.
+        """Return the current revision of our record, which an unanswered write may have changed.
 
         A revision that is not later than ours is stale, no matter who wrote it: a new leader may
         lag behind.
@@ -491,7 +494,7 @@ class SharedBudget:
         self._doubted: GrantsRecord | None = None
 
     def hear(self, entry: KeyEntry) -> None:
-        """Take in the present or an older value of the key."""
+        """Process the current or an older value of the key."""
         if entry.value is not None:
             self._learn(GrantsRecord.unpack(entry.key, entry.value))
 

@@ -1,6 +1,6 @@
 """A node: announces itself, takes the shards that it should hold, and gives up the others.
 
-Laws: each second a node decides anew from what it has heard. It sends signs of life whatever else
+Laws: each second a node decides again from what it has heard. It sends signs of life whatever else
 it waits for. A node that cannot be heard stops its shards by itself, and later continues those that
 are still its own. Two nodes never share a folder. A node holds no shard of a crawl of another
 version.
@@ -114,7 +114,7 @@ class CrawlState:
     # ------------------------------------------------------------ input
 
     def hear(self, entry: KeyEntry) -> None:
-        """Take in the present value of a key of the crawl."""
+        """Process the current value of a key of the crawl."""
         key, content = entry.key, entry.value
         if key.startswith(WORKERS_PREFIX):
             self._hear_workers(key.removeprefix(WORKERS_PREFIX), entry)
@@ -137,7 +137,7 @@ class CrawlState:
         return f"{TOLD_PREFIX}{self.state.run}."
 
     def hear_terms(self, terms: TermsRecord) -> None:
-        """Take in the terms. Their limits may change during the crawl."""
+        """Process the terms. Their limits may change during the crawl."""
         self.terms, self._limits = terms, terms.limits
 
     @property
@@ -159,7 +159,7 @@ class CrawlState:
             self._workers[node] = DesiredValue.unpack(entry.key, entry.value).value
 
     def hear_facts(self, key: str, content: bytes) -> None:
-        """Take in the facts of a shard."""
+        """Process the facts of a shard."""
         run, _, _ = key.removeprefix(TOLD_PREFIX).partition(".")
         try:
             facts = facts_in(content)
@@ -300,7 +300,7 @@ class ClusterWatcher:
             await asyncio.sleep(_LOOKS_EVERY_S)
 
     def hear(self, entry: KeyEntry) -> None:
-        """Take in the present value of a key.
+        """Process the current value of a key.
 
         A value that no node writes is reported and ignored.
         """
@@ -310,7 +310,7 @@ class ClusterWatcher:
             self._tell(str(error))
 
     def hear_beat(self, entry: KeyEntry) -> None:
-        """Take in the present value of a beat."""
+        """Process the current value of a beat."""
         if entry.value is None:
             return
         try:
@@ -435,7 +435,7 @@ class Node:
         for task in (beating, *self._following):
             if task.done():  # a node that is deaf must not go on
                 task.result()
-                raise EngineError("this node does not hear the cluster any more: start it again")
+                raise EngineError("this node receives no messages of the cluster: restart it")
 
     async def _beat_on(self) -> None:
         """Send signs of life, for ever."""
@@ -463,7 +463,7 @@ class Node:
                 await crawl.until(self._until)
 
     async def decide(self) -> None:
-        """Act on what was heard."""
+        """Act on what the node has heard."""
         if self._is_cut_off:
             return
         await self._settle_shards()

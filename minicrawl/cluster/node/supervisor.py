@@ -5,8 +5,8 @@ time. Example: node A holds shards 0 to 3, and node B joins.
 
     B           writes its record. For YOUNG_S = 5 s nothing moves: B may be gone again
     A           plans that B should hold 1 and 3, and ends their crawls cleanly: requests under way
-                are finished, the last commit is in the engine, the process ends. Only then it frees
-                the leases (no session)
+                are finished, the last commit is in the engine, the process ends. Only then does it
+                free the leases (no session)
     B           finds 1 and 3 free, writes their leases with the next generation, and starts a child
                 process for each
     B's child   takes the log of its shard over, restores the store (see `replica`), and requests
@@ -156,7 +156,7 @@ class ShardProcess:
         await self._tell(ShardCommand.UNTIL, moment)
 
     async def steer(self, orders: ShardOrders) -> None:
-        """Give new orders, unless they are the present ones."""
+        """Give new orders, unless they equal the current ones."""
         if orders != self._orders:
             self._orders = orders
             await self._tell(ShardCommand.STEER, orders)

@@ -159,7 +159,7 @@ def _show(graph: Csr, points: Sequence[lab.ClusterPoint]) -> None:
     )
     show_table(
         "Importance of one machine's pages that the nodes have read as well, in %",
-        [*headings, "idle turns", "cash on its way"],
+        [*headings, "idle turns", "cash in transit"],
         ([*_name(p), *_percents([*p.agreement.mean, p.idle, p.under_way])] for p in points),
         about(graph),
     )
@@ -169,7 +169,7 @@ def _show(graph: Csr, points: Sequence[lab.ClusterPoint]) -> None:
 def _show_traffic(points: Sequence[lab.ClusterPoint]) -> None:
     crawl = points[0].crawl
     show_table(
-        "Sent by all nodes, in a second",
+        "Sent by all nodes, per second",
         ["nodes", "wait, s", "transfers", "batches", "in a batch", "MB"],
         (
             [

@@ -175,7 +175,7 @@ def _show_order(graph: Csr, curves: Sequence[lab.Curve]) -> None:
     )
     for title, more in (
         ("Share of the value that can be reached, in %", [curve.value for curve in curves]),
-        (f"The same less that of {lab.BASELINE}, from the same seeds", [c.gain for c in curves]),
+        (f"Difference from {lab.BASELINE}, from the same seeds", [c.gain for c in curves]),
         ("Share of spam in the pages fetched, in %", [curve.spam for curve in curves]),
         ("Importance lost by the spam, in %", [curve.loss for curve in curves]),
     ):
@@ -262,7 +262,7 @@ def convergence(
 def _show_convergence(graph: Csr, series: Sequence[known.Series]) -> None:
     laps = [lap for lap in SHOWN_LAPS if lap <= len(series[0].errors)]
     show_table(
-        "Relative error in %, all pages / top 10 %, after so many laps",
+        "Relative error in %, all pages / top 10 %, by number of laps",
         ["strategy, estimator", *map(str, laps), "n x cash", "G"],
         (
             [curve.label]

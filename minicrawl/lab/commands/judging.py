@@ -142,7 +142,7 @@ def _judgement(line: bytes, place: str) -> Judgement:
 
 
 def _end_of_lines(file: IO[bytes]) -> int:
-    """Return the end of the last complete line."""
+    """Return the offset after the last complete line."""
     file.seek(0)
     return file.read().rfind(b"\n") + 1
 
@@ -558,7 +558,7 @@ _HEADINGS = ("nDCG then", "now", "first then", "now", "no verdict", "search")
 @json_option
 @store_with_pages_option
 def searches(store: Path, choice: RankingChoice, as_json: bool) -> None:
-    """Compare an order of results with the results shown before, on all judged searches.
+    """Compare the results of an order with the results shown earlier, on all judged searches.
 
     Without --by, --score and --weight, this is the default order.
     """

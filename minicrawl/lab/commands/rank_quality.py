@@ -167,7 +167,7 @@ def judged(
     scored = {node: label for node, label in graded.items() if not np.isnan(scores[node])}
     if not scored:
         raise UsageError(
-            f"{name} was made before any page of {labels.place} became known: make it anew"
+            f"{name} was made before any page of {labels.place} became known: compute it again"
         )
     grades = np.array([label.grades for label in scored.values()])
     found = agreement(scores[list(scored)].astype(np.float64), mean_grades(grades), best=best)
@@ -248,9 +248,9 @@ def agree(
     line may name the columns, such as `url,ann,bob`.
 
     The pages are graded by score, with as many pages per grade as in LABELS. Of pages with equal
-    scores, the one found first counts as better. For
-    comparison: in the paper, each librarian agreed with the mean of all librarians in 60 to 80 % of
-    the cases, and the importance of the pages did in 65 %.
+    scores, the one found first counts as better. For comparison: in the paper, each
+    librarian agreed with the mean of all librarians in 60 to 80 % of the cases, and the importance
+    of the pages did in 65 %.
     """
     given = read_grades(labels, labels.name)
     found = judged(source, name, given, best=int(best), sites=sites)
@@ -261,7 +261,7 @@ def agree(
         return
     show_facts(_agreement_facts(found))
     if found.judges:
-        caption = "one row for each judge, beside the mean of all"
+        caption = "one row for each judge, compared with the mean of all"
         show_table("Judges", _JUDGES, _judges_lines(found), caption)
     show_table("Pages by grade", _AGREEMENT, _grade_lines(found), "one row for each human grade")
     show_lines(found.agreement.remarks)
@@ -366,7 +366,7 @@ class Stability:
 def computed_anew(name: str) -> Rank:
     """Return the rank of this name with default options."""
     if name not in RANKS:
-        raise UsageError(f"no rank {name} can be computed anew; there are {', '.join(RANKS)}")
+        raise UsageError(f"no rank {name} can be computed; there are {', '.join(RANKS)}")
     return RANKS[name]
 
 

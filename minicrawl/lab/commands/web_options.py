@@ -1,7 +1,4 @@
-"""Options shared by experiments: the web to run on, and the effort.
-
-The numbers of an experiment as a table or as JSON.
-"""
+"""Options shared by experiments: the web to run on, the effort, and output as a table or JSON."""
 
 import functools
 from collections.abc import Callable, Iterator, Sequence

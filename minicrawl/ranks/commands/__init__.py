@@ -94,5 +94,5 @@ def rank(context: click.Context, store: Path, removed: tuple[str, ...], as_json:
         if context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
             raise click.UsageError(
                 f"{option.opts[0]} before {context.invoked_subcommand!r} has no effect: "
-                f"write it behind the name of the rank"
+                f"write it after the name of the rank"
             )

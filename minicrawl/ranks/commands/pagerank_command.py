@@ -80,7 +80,7 @@ from minicrawl.wording import visible
 # the columns of a store.
 
 _SMALL = 3 * MEGA  # memory for small objects during the run
-_RESERVE = 2 * _SMALL  # these, and what a first reading leaves behind
+_RESERVE = 2 * _SMALL  # these, and memory that the first read does not return
 _USUAL_FREE = 256 * MEGA
 _READ_ONCE, _READ_TWICE = 0.2, 0.4  # approximate shares of the whole work
 
@@ -647,7 +647,7 @@ def days_unchanged(source: Source) -> Vector:
             changed[document.page] = _changed_at(document)
             newest = max(newest, document.last_at)
     if np.isnan(changed).all():
-        raise UsageError("no page was read yet: nothing is known of when pages changed")
+        raise UsageError("no page was read yet, so the times of changes are unknown")
     days: Vector = np.maximum(newest - changed, 0) / _DAY_S
     return days
 

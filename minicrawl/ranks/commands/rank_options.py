@@ -155,8 +155,8 @@ def refuse_idle_dangling(terms: PageRankOptions) -> None:
     """Refuse --dangling if it has no effect: with uniform jumps, all choices are equal."""
     if terms.damping is not None and terms.dangling is not Dangling.UNIFORM:
         raise UsageError(
-            f"--dangling {terms.dangling.value} is the same as uniform where jumps lead to all "
-            "nodes alike: say where they lead, or add --one-more-link to virtual"
+            f"--dangling {terms.dangling.value} is the same as uniform if jumps lead to all "
+            "nodes equally: set the targets of jumps, or combine virtual with --one-more-link"
         )
 
 
@@ -329,7 +329,7 @@ def command_of_added_rank(name: str) -> click.Command:
 def _weighed(source: Source) -> NamedGraph:
     found = weighed(source)
     if found.weights is None and source.snapshot is not None:
-        wanted = "".join(f", whatever {one}" for one in asked_for_weights(source.snapshot))
+        wanted = "".join(f", despite {one}" for one in asked_for_weights(source.snapshot))
         click.echo(f"no link of these pages weighs more than another{wanted}", err=True)
     return found
 

@@ -199,7 +199,7 @@ def _show_trial(trial: Trial, seeds: int) -> None:
         err=True,
     )
     show_table(
-        "the PageRank gathered after as many pages",
+        "PageRank gathered after equal numbers of pages",
         AFTER_HEADINGS,
         map(_after_line, trial.crawls.after),
         "a crawl that ends earlier keeps what it gathered",

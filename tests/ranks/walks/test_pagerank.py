@@ -268,10 +268,10 @@ def test_progress_goes_up_to_all_of_it() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"damping": 1.0}, "damping is 0 or more and below 1, not 1.0"),
-        ({"damping": -0.1}, "damping is 0 or more"),
+        ({"damping": 1.0}, "damping must be 0 or more and below 1, not 1.0"),
+        ({"damping": -0.1}, "damping must be 0 or more"),
         ({"damping": None}, "needs the virtual page"),
-        ({"tolerance": 0.0}, "an error is above 0"),
+        ({"tolerance": 0.0}, "the tolerance must be above 0"),
         ({"most_iterations": 0}, "1 round or more"),
     ],
 )

@@ -100,7 +100,7 @@ def test_the_newest_weighs_1_however_old_it_is(half_life: float) -> None:
 
 
 def test_without_an_age_nothing_is_recent() -> None:
-    with pytest.raises(UsageError, match="nothing is known of when they changed"):
+    with pytest.raises(UsageError, match="the times of their changes are unknown"):
         favouring_recent(np.array([np.nan, np.nan]), 7)
 
 
