@@ -132,8 +132,14 @@ def test_the_crawl_of_all_nodes_is_steered(views: ClusterViews, begun: LiveFake)
     ("wanted", "message"),
     [
         ({"verb": "add", "urls": ["http://a/"]}, "no such request: add"),
-        ({"verb": "set", "values": {"delay": "1"}}, "only the page budget of a cluster can be changed"),
-        ({"verb": "set"}, "only the page budget of a cluster can be changed"),
+        (
+            {"verb": "set", "values": {"delay": "1"}},
+            "only the page budget of a cluster can be changed",
+        ),
+        (
+            {"verb": "set"},
+            "only the page budget of a cluster can be changed",
+        ),
         ({"verb": "set", "values": {"pages": "many"}}, "many"),
         ({"verb": "workers", "node": "east", "workers": "x"}, "must be a number"),
         ({"verb": "workers", "node": "east", "workers": 1000}, "must be a number from 0 to 64"),

@@ -274,7 +274,7 @@ class TestAgree:
             ["judge", "pages", "same", "grade", "at", "most", "one", "apart", "Spearman"],
             ["anna", "4", "75.00%", "100.00%", "0.9487"],
             ["ben", "3", "66.67%", "100.00%", "0.8660"],
-            ["one", "row", "for", "each", "judge,", "beside", "the", "mean", "of", "all"],
+            ["one", "row", "for", "each", "judge,", "compared", "with", "the", "mean", "of", "all"],
         ]
 
     def test_sites_may_be_judged(self, capsys: Captured) -> None:

@@ -272,7 +272,7 @@ def test_progress_goes_up_to_all_of_it() -> None:
         ({"damping": -0.1}, "damping must be 0 or more"),
         ({"damping": None}, "needs the virtual page"),
         ({"tolerance": 0.0}, "the tolerance must be above 0"),
-        ({"most_iterations": 0}, "1 round or more"),
+        ({"most_iterations": 0}, "at least 1 round"),
     ],
 )
 def test_options_that_have_no_limit_are_refused(options: dict[str, object], message: str) -> None:
