@@ -1,5 +1,5 @@
 // Small charts as SVG: curves over time, and points on logarithmic axes. Each has its figures as a
-// table for those who do not see it.
+// table for people who cannot see the chart.
 
 import { h, s, count, fixed, clock } from "/page/dom.js";
 
@@ -22,7 +22,7 @@ const short = (value) => {
   return size >= 10 || Number.isInteger(value) ? String(Math.round(value * 10) / 10) : String(+value.toFixed(3));
 };
 const legend = (series) => h("ul", { class: "legend" }, series.map((one, place) => h("li", {}, h("i", { class: `k-${NAMES[place]}` }), one.name)));
-// A table is made when it is opened, and stays open and where it was when its chart is drawn again.
+// A table is made when it is opened, and keeps its state and scroll position when its chart is redrawn.
 const opened = new Map();
 const hiddenTable = (caption, heads, rows) => {
   const box = h("div", { class: "scroll high", tabindex: 0, role: "region", "aria-label": `${caption}, a table` });

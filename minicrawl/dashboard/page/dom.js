@@ -18,9 +18,9 @@ export const h = (name, attributes, ...children) => fill(document.createElement(
 export const s = (name, attributes, ...children) => fill(document.createElementNS(SVG, name), attributes, children);
 export const put = (place, ...children) => place.replaceChildren(...children.flat(9).filter(Boolean));
 
-// Control characters and marks that turn the direction of text are shown by name.
+// Shows control characters and bidirectional marks by name.
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
-// Hosts with letters beyond ASCII are shown as the server says that they can be read.
+// Shows internationalised host names in the readable form that the server sends.
 const HOST = /(^|:\/\/)([0-9A-Za-z.-]*xn--[0-9A-Za-z.-]*)/g, names = new Map();
 export const learn = (found) => { for (const [host, name] of Object.entries(found)) names.set(host, name); };
 export const learnFrom = (answer) => learn(JSON.parse(answer.headers.get("x-readable-hosts") || "{}"));
@@ -54,7 +54,7 @@ export const span = (seconds) => {
 };
 export const clock = (at) => new Date(1000 * at).toLocaleTimeString("en-GB");
 export const facts = (pairs, kind = "") => h("dl", { class: `facts ${kind}` }, pairs.filter(Boolean).map(([name, value, more]) => h("div", {}, h("dt", {}, name), h("dd", {}, value, more ? h("small", {}, " ", more) : null))));
-// Says in the header of a block of which moment its numbers are.
+// Shows the time of a block's numbers in its header.
 export const moment = () => { const at = h("span", { class: "muted small moment" }); at.say = (seconds) => put(at, seconds ? `as of ${clock(seconds)}` : ""); return at; };
 export const card = (title, width, ...content) => h("section", { class: `card ${width}`, "aria-label": title }, content);
 export const table = (headings, rows, caption) => h("table", {}, h("caption", { class: "skip" }, caption), h("thead", {}, h("tr", {}, headings.map(([text, kind]) => h("th", { class: kind, scope: "col" }, text)))), h("tbody", {}, rows));

@@ -1,4 +1,4 @@
-// The view that finds pages by what they say.
+// Search: finds pages by their text.
 
 import { h, plain } from "/page/dom.js";
 import { makeSearch } from "/page/search.js";

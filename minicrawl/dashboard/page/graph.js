@@ -7,7 +7,7 @@ import { latest } from "/page/server.js";
 const SIZE = 1000, ROUNDS = 320, MARGIN_X = 90, MARGIN_Y = 45, LETTERS = 12, SURE = 12, WIDE = 900;
 const LETTER = 0.56, LINE = 1.2; // of a label, by the size of its letters
 
-// A hue for each host that stays the same; the colours of both schemes are far from their paper.
+// A stable hue for each host; lightness contrasts with the background in both schemes.
 const colour = (host) => {
   let hash = 2166136261;
   for (const c of host) hash = Math.imul(hash ^ c.charCodeAt(0), 16777619) >>> 0;
@@ -43,7 +43,7 @@ const layout = (nodes, links, width, height) => {
     x[i] = (x[i] - SIZE / 2) * by;
     y[i] = (y[i] - SIZE / 2) * by;
   });
-  // All of the place is used, to the pixel.
+  // Scale to the whole drawing area.
   const fit = (values, size, margin) => {
     const least = Math.min(...values), most = Math.max(...values), by = (size - 2 * margin) / Math.max(most - least, 1e-6);
     for (let i = 0; i < n; i += 1) values[i] = n === 1 ? size / 2 : margin + (values[i] - least) * by;

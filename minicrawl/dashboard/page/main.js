@@ -34,7 +34,7 @@ const stateOf = (crawl) => {
   return ["not running", ""];
 };
 
-// Nothing of a cluster is set up here, and what pages say is found by minicrawl search --cluster.
+// A cluster has neither form nor search here: use `minicrawl crawl` and `minicrawl search` with --cluster.
 const hideTabsOfOneMachine = () => { for (const name of ["setup", "search"]) $(`tab-${name}`).hidden = true; };
 
 const stream = new Stream((name, value) => {

@@ -26,7 +26,7 @@ const flow = (page, explain) => {
     s("text", { x: W / 2, y: middle - 3, "text-anchor": "middle" }, "this page"), s("text", { x: W / 2, y: middle + 14, "text-anchor": "middle" }, `${fixed(page.cash, 2)} units`)));
 };
 
-// What the page had got at each moment, and from how many pages.
+// Cash that the page had received at each moment, and the number of givers.
 const grown = (received) => {
   const over = (name) => received.map((one) => [Date.parse(one.at) / 1000, one[name]]);
   return h("div", { class: "grid" },

@@ -148,7 +148,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("rounds", [0, -1])
     def test_no_rounds_are_refused(self, rounds: int) -> None:
-        with pytest.raises(UsageError, match=f"1 round or more, not {rounds}"):
+        with pytest.raises(UsageError, match=f"at least 1 round, not {rounds}"):
             textbook(KLEINBERGS, rounds=rounds)
 
 
