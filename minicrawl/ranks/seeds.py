@@ -498,7 +498,7 @@ def _mean(sums: Sequence[_Sum]) -> DepthCoverage:
 
 # ================================================================ succession
 #
-# Seeds from an old graph in a newer one: which still exist, and which pages can replace the others.
+# Seeds from an old graph in a newer one: finds those that still exist, and replaces the others.
 #
 # A seed still exists if the newer graph has a node of its name. Otherwise the most similar page is
 # on the same host and shares the most links with it, at least one: links of the seed in the old

@@ -1,4 +1,4 @@
-"""`minicrawl rank pagerank`: PageRank, by topic or of the reversed links if asked for.
+"""`minicrawl rank pagerank`: PageRank, optionally by topic or of the reversed links.
 
 Law: an option without effect is refused.
 """

@@ -81,7 +81,7 @@ class TestRandomised:
 
     @pytest.mark.parametrize("anew", [0.0, -0.1, 1.1, float("nan")])
     def test_a_surfer_that_never_starts_anew_has_no_one_limit(self, anew: float) -> None:
-        with pytest.raises(UsageError, match=f"above 0, up to 1, not {anew}"):
+        with pytest.raises(UsageError, match=f"above 0 and at most 1, not {anew}"):
             randomised(random_graph(5, 5), anew=anew)
 
 
