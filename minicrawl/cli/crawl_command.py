@@ -295,11 +295,11 @@ _OF_AN_UPDATE = frozenset(
 @loaded_options(without=[row.name for row in TABLE if row.name not in _OF_AN_UPDATE])
 @click.pass_context
 def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool) -> None:
-    """Read the pages of a crawl again, with the store's own settings, and say what changed.
+    """Fetch the pages of a crawl again, with the store's own settings, and say what changed.
 
-    Each page is requested once, those that have probably changed first, and so are new pages and
-    pages that were missing. The number of pages is limited as in the last run. The same command can
-    run every night. `minicrawl changes` then lists the pages.
+    Each page is requested once, those that have probably changed first. New pages and pages that
+    were missing are requested too. The limit of pages is that of the last run. Run the same command
+    every night, and list the pages with `minicrawl changes`.
     """
     from minicrawl.cli.crawl_session import RunOptions, Session
 

@@ -123,7 +123,7 @@ def _format_name(file: Path, name: str | None, shard_bytes: int | None) -> str |
     metavar="NAME",
     default=OPIC,
     show_default=True,
-    help="Order pages by this rank, and count --n by it.",
+    help="Order pages by this rank; --n keeps the first ones.",
 )
 @click.option(
     "--fold",
@@ -149,7 +149,7 @@ def _format_name(file: Path, name: str | None, shard_bytes: int | None) -> str |
     "contents",
     metavar="NAME,...",
     default="",
-    help=f"Add a column of what was fetched: {', '.join(content_columns())}. For "
+    help=f"Add these columns from the kept pages: {', '.join(content_columns())}. For "
     ".jsonl and .parquet.",
 )
 @click.option(
@@ -178,15 +178,15 @@ def _format_name(file: Path, name: str | None, shard_bytes: int | None) -> str |
     "shard_bytes",
     metavar="SIZE",
     callback=lambda _ctx, _param, value: _bytes(value),
-    help="Make FILE a folder of files of about SIZE each, with a manifest and a data card; of "
-    "WARC files with Common Crawl's columnar index.  [its format: parquet]",
+    help="Write a folder of files of about SIZE each, with a manifest and a data card. WARC files "
+    "also get Common Crawl's columnar index.  [default format: parquet]",
 )
 @click.option("--edges", is_flag=True, help="Write the links, one per row, instead of the pages.")
 @click.option(
     "--raw",
     is_flag=True,
-    help="With --edges, the links as they are written: redirects are not followed, and each link "
-    "has its text, its rel and its href, in a store of `crawl --keep links` or --keep pages.",
+    help="With --edges, write links as the pages have them, with text, rel and href; redirects "
+    "are not followed. Needs a store of `crawl --keep links` or --keep pages.",
 )
 @click.option(
     "--level",
@@ -219,12 +219,13 @@ def export(
 ) -> None:
     """Write the pages, the most important first, to FILE: .csv, .tsv, .jsonl or .parquet.
 
-    With --edges, write the links between them. A .graphml, .gexf or .dot file has both,
-    as has the folder `graph/`, in numbers, as Common Crawl and WebGraph write them. A .warc.gz
-    or .wacz file has all that was fetched, a .log file a line per request as Heritrix writes it.
-    `-` is stdout. When a file was written, stderr says how
-    many rows it has and how exact the importance is. What is damaged is named and left out; then
-    this exits with 1.
+    With --edges, write the links between them. A .graphml, .gexf or .dot file has pages and links,
+    and so has a folder `graph/`, with numbers for names, as Common Crawl and WebGraph publish
+    graphs. A .warc.gz or .wacz file has all kept responses, a .log file one line per request, as
+    Heritrix writes it. `-` is stdout.
+
+    stderr then shows the number of rows, and the error of the importance. Damaged records are
+    listed and left out, and the exit code is 1.
     """
     suffix = format_of(file, _format_name(file, name, shard_bytes))
     is_graph = edges or suffix in (*DRAWINGS, FOLDER)
@@ -247,7 +248,7 @@ def export(
     selected = replace(among, by=by, only_pages=fold, folds=fold)
     graph = RAW if raw else (level or "page") if is_graph else None
     if purpose and graph:
-        raise click.UsageError("--for is for pages: leave out --edges, or choose another format")
+        raise click.UsageError("--for selects pages: leave out --edges, or choose another format")
     columns = _contents(contents, suffix, edges=edges)
     output = _Output(
         *(file, suffix, _listed(ranks), columns, graph, row_group, purpose),
@@ -498,7 +499,7 @@ def _contents(names: str, suffix: str, *, edges: bool) -> list[str]:
     always = () if edges else contents_of(suffix)
     columns = [name for name in _listed(names) if name not in COLUMNS]  # those are there anyway
     if columns and (edges or suffix not in _EXACT):
-        raise click.UsageError("--with is for pages in a .jsonl or .parquet file")
+        raise click.UsageError("--with needs a .jsonl or .parquet file, without --edges")
     for name in columns:
         refuse_without_text(name, f"--with {name}")
         if name not in content_columns():

@@ -281,12 +281,13 @@ def _all_verdicts(seen: Snapshot) -> str:
 def broken(seen: Snapshot, host: str | None, verdicts: tuple[str, ...]) -> Found:
     """List broken links, most linked target first.
 
-    A dead target failed, directly or behind the redirects in `through`, or has a non-public
-    address. The server of a blocked one blocks robots, so people may find a page. A forbidden one
-    is forbidden by robots.txt; `state` says why one is unchecked. The last line counts all linked
-    pages and files.
-    --host selects the pages with the links. `text` is the text of the link, and `kind` its kind, if
-    the store was made with `crawl --keep links` or --keep pages.
+    The verdict on a link is dead if its target failed, directly or behind the redirects in
+    `through`, or has a non-public address. It is blocked if the server blocks robots: people may
+    see a page. It is forbidden if robots.txt forbids the target, and unchecked for the reason in
+    `state`. The last line counts all linked pages and files.
+
+    --host selects the pages that contain the links. `text` and `kind` describe the link, in a store
+    of `crawl --keep links` or --keep pages.
     """
     from minicrawl.report.page_links import BrokenLink, broken_links
     from minicrawl.report.verdicts import SHOWN, LinkVerdict

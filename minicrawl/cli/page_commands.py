@@ -48,18 +48,16 @@ from minicrawl.wording import iso, visible
 @click.option(
     "--headers", "only_headers", is_flag=True, help="Show only the status and the headers."
 )
-@click.option("--raw", is_flag=True, help="Write the bytes as they are kept, for a file or a pipe.")
+@click.option("--raw", is_flag=True, help="Write the kept bytes unchanged, for a file or a pipe.")
 @click.option("--at", metavar="TIME", help="Show the page as it was at this time.  [default: now]")
 @click.option(
     "--version",
     "number",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Show the N-th answer that is kept.  [default: the last one]",
+    help="Show the N-th kept response.  [default: the last one]",
 )
-@click.option(
-    "--versions", "lists", is_flag=True, help="List the answers that are kept, the oldest first."
-)
+@click.option("--versions", "lists", is_flag=True, help="List the kept responses, oldest first.")
 @json_option
 @store_with_pages_option
 def page(
@@ -157,8 +155,8 @@ LINK_HEADINGS = ("importance", "state", "url")
 raw_option = click.option(
     "--raw",
     is_flag=True,
-    help="Show links as they are written: redirects are not followed, and each link comes "
-    "with its text, its rel and its href, in a store of `crawl --keep links` or --keep pages.",
+    help="Show links as the page has them, with text, rel and href; redirects are not followed. "
+    "Needs a store of `crawl --keep links` or --keep pages.",
 )
 _SHOWN = 100
 

@@ -299,9 +299,9 @@ def frontier(store: Path, n: int, as_json: bool) -> None:
     """List the next pages to fetch, ignoring the delays of hosts.
 
     Pages are ordered by `key`, in units of cash. With --strategy greedy, `key` is the initial unit
-    of a page plus `given`, the cash from links and endowments. With siblings, it also counts what
-    the pages found together with it led to. Other strategies have no `key`. `cash` includes a share
-    of the virtual page's cash.
+    of a page plus `given`, the cash from links and endowments. With siblings, `key`
+    also depends on how many new pages its siblings led to, the pages found together with it. Other
+    strategies have no `key`. `cash` includes a share of the virtual page's cash.
     """
     with snapshot(store, ordered=True) as seen:
         if as_json:
@@ -327,8 +327,8 @@ def _waiting_line(page: WaitingPage) -> tuple[str, ...]:
     "--cloaking",
     "url",
     metavar="URL",
-    help="Check instead whether the server sends this page differently to a browser. Makes four "
-    "requests, as politely as a crawl.",
+    help="Check whether the server sends browsers another version of this page, instead of the "
+    "store. Sends four requests, as politely as a crawl.",
 )
 @json_option
 @store_option

@@ -226,7 +226,7 @@ def forget(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Take URL down, or remove versions that are old, unimportant or of a type.
+    """Take URL down, or remove old or unimportant versions, or those of a media type.
 
     With * at its end, URL is a prefix of the URLs of many pages. Kept answers, titles, texts of
     links and the search index are removed, and compression dictionaries are trained again

@@ -277,7 +277,7 @@ def access_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Cl
     """
     cluster = settings.cluster
     if cluster.url is None:
-        raise UsageError("which cluster? --cluster nats://host:4222 names its servers")
+        raise UsageError("no cluster: name its servers with --cluster nats://host:4222")
     found = _NAMED.fullmatch(cluster.url)
     servers, name = found.groups() if found else (cluster.url, "")
     ca, cert, key = (Path(one) if (one := environ.get(file)) else None for file in FILES)

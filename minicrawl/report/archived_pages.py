@@ -364,7 +364,7 @@ def lost_pages(connection: tables.Connection, folder: Path) -> Iterator[str]:
     """Yield a line if a crawl found archived pages missing."""
     at = tables.counters(connection).get(tables.LOST_AT)
     if isinstance(at, int | float):
-        yield f"{folder}: pages that were kept are gone, as the crawl found at {iso(at)}"
+        yield f"{folder}: kept pages are missing, as a crawl noticed at {iso(at)}"
 
 
 def _kept_url(snapshot: Snapshot, archive: ArchiveReader, text: str) -> str:
@@ -378,7 +378,7 @@ def _kept_url(snapshot: Snapshot, archive: ArchiveReader, text: str) -> str:
 def _kept_rows(snapshot: Snapshot, archive: ArchiveReader, url: str) -> list[IndexRow]:
     rows = archive.versions(url)
     if not rows:
-        raise UsageError(f"nothing of {url} is kept: {_why_not_kept(snapshot, url)}")
+        raise UsageError(f"no response of {url} is kept: {_why_not_kept(snapshot, url)}")
     return rows
 
 
@@ -386,8 +386,8 @@ def _why_not_kept(snapshot: Snapshot, url: str) -> str:
     state = State(snapshot.states[page_of(snapshot, url)])
     if state.was_read:
         lost = lost_pages(snapshot.connection, archive_folder(snapshot.path))
-        return next(lost, "it was read before pages were kept, or what was kept is gone")
-    return "it was not read"
+        return next(lost, "it was fetched before pages were kept, or its archive is gone")
+    return "no fetch of it succeeded"
 
 
 class PermittedPages:

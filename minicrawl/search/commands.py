@@ -476,6 +476,6 @@ def bring_index_up_to_date(store: Path, *, fresh: bool = False, quiet: bool = Fa
     if not quiet:
         click.echo(
             f"index: {counted(done.of_all, 'page')}, {done.pages:,} read anew, "
-            f"{done.by_links:,} by links to them",
+            f"{done.by_links:,} from links alone",
             err=True,
         )

@@ -48,7 +48,7 @@ STATUS = ClusterStatus(
 )
 
 REFUSED = {
-    "cluster status": "which cluster? --cluster nats://host:4222 names its servers",
+    "cluster status": "no cluster: name its servers with --cluster nats://host:4222",
     "cluster status --cluster foo": "must be the address of NATS servers",
     "crawl a.example --shards 4": "--shards needs --cluster",
     "crawl a.example --cluster demo": "--cluster demo has its own seeds: leave out SEEDS",

@@ -98,7 +98,7 @@ def test_a_cluster_in_the_environment_is_read_unless_a_store_is_named(
     ("arguments", "message"),
     [
         (("top", "--cluster", CLUSTER, "--store", "x.db"), "--cluster and --store cannot be"),
-        (("cluster", "gather", "all.db"), "which cluster?"),
+        (("cluster", "gather", "all.db"), "no cluster"),
     ],
 )
 def test_what_is_contradictory_is_refused(

@@ -341,7 +341,7 @@ def store_of_cluster(settings: Settings, *, pages: bool) -> Iterator[Path]:
 def folder_of(cluster: Cluster) -> Path:
     """Return the folder of this cluster in the user's cache."""
     if cluster.url is None:
-        raise UsageError("which cluster? --cluster nats://host:4222 names its servers")
+        raise UsageError("no cluster: name its servers with --cluster nats://host:4222")
     usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     name = blake2b(cluster.url.encode(), digest_size=_DIGEST_BYTES).hexdigest()
     return Path(usual) / PROGRAM / "clusters" / name
