@@ -124,7 +124,9 @@ def test_nothing_is_asked_for_before_it_is_known_how_many_pages_are_given_back(
 
         monkeypatch.setattr(child, "_set", set_in_crawl)
         monkeypatch.setattr(child, "_ask", ask)
-        child._crawl = cast(Any, SimpleNamespace(progress=lambda: SimpleNamespace(fetched=7)))
+        child._crawl = cast(
+            Any, SimpleNamespace(progress=lambda: SimpleNamespace(fetched=7), is_over=False)
+        )
         child._exchange = cast(Any, exchange)
         orders: Any = ShardOrders(pages=60)
         child._hear((1, ShardCommand.STEER, orders))
