@@ -387,7 +387,7 @@ def _why_not_kept(snapshot: Snapshot, url: str) -> str:
     if state.was_read:
         lost = lost_pages(snapshot.connection, archive_folder(snapshot.path))
         return next(lost, "it was fetched before pages were kept, or its archive is gone")
-    return "no fetch of it succeeded"
+    return "it has not been fetched"
 
 
 class PermittedPages:

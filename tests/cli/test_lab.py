@@ -173,7 +173,7 @@ def test_errors_gains_and_spam_as_json_and_in_tables_of_80_columns(
         assert len(other[name]) == len(other[f"{name}_error"]) == 6
     monkeypatch.setenv("COLUMNS", "80")
     shown = run(capsys, "order", *SMALL, *chosen, *spam)
-    for word in ("with standard errors", "±", "less that of opic", "Share of spam", "lost"):
+    for word in ("with standard errors", "±", "from opic", "Share of spam", "lost"):
         assert word in shown
     assert "…" not in shown
 
