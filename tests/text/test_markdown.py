@@ -76,6 +76,12 @@ def test_tables_that_are_layouts_are_written_cell_by_cell(table: str) -> None:
     assert "| " not in written(table)
 
 
+def test_lists_in_lists_are_indented_up_to_a_limit() -> None:
+    *_, deepest = written("<ul><li>x" * 40).splitlines()
+    assert deepest.strip("- ") == "x"
+    assert len(deepest) < 40
+
+
 def test_what_is_no_main_text_is_not_written() -> None:
     assert "menu" not in MARKDOWN(f"<nav>menu</nav><p>{SENTENCE} {OTHER}", URL)
     assert MARKDOWN("", URL) == ""

@@ -33,6 +33,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from math import isfinite
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from minicrawl.crawl.events import Listener, Warned, nobody_listens
@@ -86,8 +87,10 @@ class Counters(dict[str, object]):
             self[name] = (found if isinstance(found, int | float) else 0) + by
 
     def number(self, name: str) -> float:
-        """Return the value of a counter, or 0 if it is not a number."""
+        """Return the value of a counter, or 0 if it is not a finite number."""
         found = self.get(name, 0)
+        if isinstance(found, float) and not isfinite(found):
+            return 0
         return found if isinstance(found, int | float) else 0
 
 
