@@ -506,7 +506,7 @@ def settings_of_shard(job: ShardJob, store: Path) -> Loaded:
     """Load the settings of the crawl, completed by those of the node."""
     named = {**job.own_settings, **job.settings}
     by_argument = {BY_NAME[name].argument: value for name, value in named.items()}
-    fixed: dict[str, object] = {"store": str(store), "cluster": None}
+    fixed: dict[str, object] = {"store": str(store), "converge": False, "cluster": None}
     if isinstance(warc := named.get("warc"), str):  # file names are unique in the whole cluster
         folder, name = folder_and_name(warc)
         fixed["warc"] = f"{name or 'crawl'}-{job.shard:02}={folder}"

@@ -663,6 +663,12 @@ class Storing:
         weakens=differs,
         kept=True,
     )
+    converge: bool = setting(
+        True,
+        kinds.SWITCH,
+        "Compute converged importance for all known pages when the crawl ends, for at most a "
+        "tenth of its time or 5 seconds, and while it is idle.",
+    )
     dedupe_with: Path | None = setting(
         None,
         kinds.optional(kinds.FOUND_FILE),
@@ -686,11 +692,6 @@ class Storing:
         "pages), from any host that allows it. --deny applies.",
         kept=True,
     )
-
-    converge: bool = True
-    """Not a setting. Compute converged importance for all known pages when the crawl ends, for at
-    most a tenth of its time or 5 seconds, and while it is idle.
-    """
 
     @property
     def keeps_answers(self) -> bool:

@@ -92,7 +92,6 @@ GONE = {
     "cluster-ca": Gone("NATS_CA names the file, as for the nats command"),
     "cluster-cert": Gone("NATS_CERT names the file, as for the nats command"),
     "noindex": Gone("export writes pages that ask not to be indexed; its column noindex tells"),
-    "converge": Gone("ranks always converge when a crawl ends; `minicrawl refine` goes on", True),
     "cluster-key": Gone("NATS_KEY names the file, as for the nats command"),
 }
 

@@ -51,7 +51,7 @@ class DictWeb:
         """
         from minicrawl.config import Settings
 
-        quick: dict[str, Any] = {"delay": 0, "address_delay": 0, "workers": 0}
+        quick: dict[str, Any] = {"delay": 0, "address_delay": 0, "workers": 0, "converge": False}
         return Settings.of(**{**quick, **values, "resolve": [f"*={self.address}"]})
 
     def answer(

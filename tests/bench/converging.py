@@ -1,4 +1,4 @@
-"""What fresh ranks cost a crawl: its pace with them and without, in turn.
+"""What fresh ranks cost a crawl: its pace with them and with `--no-converge`, in turn.
 
 Law: what is compared ran at the same time of day on the same machine: rounds alternate, and what
 others used of the processor meanwhile is told, because a busy machine decides more than the ranks.
@@ -28,14 +28,9 @@ from tests.real.nginx import SITES, serving
 
 PART = "converging"
 WAYS: Mapping[str, Sequence[str]] = {
-    "with fresh ranks": ("-m", "minicrawl"),
-    "without": (
-        "-c",
-        "from minicrawl.cli import main; from minicrawl.config import Storing; "
-        "Storing.may_converge = False; raise SystemExit(main())",
-    ),
+    "with fresh ranks": (),
+    "`--no-converge`": ("--no-converge",),
 }
-"""Arguments of Python for each way."""
 _BUSY = "while True: pass"
 
 
@@ -63,11 +58,9 @@ def _beside(cores: int) -> Iterator[None]:
         yield
 
 
-def _crawl(
-    way: Sequence[str], origins: Sequence[str], options: Sequence[str], store: Path
-) -> Paced:
+def _crawl(origins: Sequence[str], options: Sequence[str], store: Path) -> Paced:
     command = (
-        *(sys.executable, *way, "crawl", *origins, "--store", str(store)),
+        *(sys.executable, "-m", "minicrawl", "crawl", *origins, "--store", str(store)),
         *("--scope", "host", "--delay", "0", "--allow-private", "--quiet", *options),
     )
     before_s = machine_cpu_s()
@@ -89,9 +82,9 @@ def rounds(count: int, options: Sequence[str], beside: int) -> dict[str, list[Pa
         origins = list(nginx.origins.values())
         for number in range(count):
             for way in list(WAYS)[:: 1 if number % 2 else -1]:
-                store = Path(name, f"{number}-{list(WAYS).index(way)}.db")
+                store = Path(name, f"{number}-{len(found[way])}-{len(WAYS[way])}.db")
                 with _beside(beside):
-                    paced = _crawl(WAYS[way], origins, options, store)
+                    paced = _crawl(origins, (*options, *WAYS[way]), store)
                 found[way].append(paced)
                 click.echo(f"{paced.pace:7.0f} pages/s  {way}", err=True)
     return found

@@ -19,7 +19,7 @@ import pytest
 from minicrawl.app import Crawl
 from minicrawl.cli import main
 from minicrawl.cli.crawl_command import show_preview
-from minicrawl.config import Scope, Settings, Storing
+from minicrawl.config import Scope, Settings
 from minicrawl.config.parts import DEMO_STORE
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.start.preparation import FirstHost, FirstPage, Preview
@@ -92,8 +92,6 @@ class TestWhatCannotWork:
         ("options", "told"),
         [
             (("--focus-only", "2"), "--focus-only is gone: --score"),
-            (("--converge",), "--converge is gone: "),
-            (("--no-converge",), "--no-converge is gone: "),
             (("--score", "beauty"), "scorer 'beauty' is unknown"),
             (("--score", "url:("), "--score url:(: "),
             (("--score", "url:a", "--strategy", "greedy"), "--score needs --strategy siblings"),
@@ -151,10 +149,9 @@ class TestACrawl:
         assert numbers(capsys)["requests"] == before["requests"] + before["pages_fetched"]
 
     def test_without_converging_the_ranks_are_estimates_and_refine_is_advised(
-        self, server: DemoServer, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+        self, server: DemoServer, capsys: Captured
     ) -> None:
-        monkeypatch.setattr(Storing, "may_converge", False)
-        assert main(["crawl", "seeds.txt", "--pages", "9", *of(server)]) == 0
+        assert main(["crawl", "seeds.txt", "--pages", "9", "--no-converge", *of(server)]) == 0
         lines = capsys.readouterr().err.splitlines()
         assert lines[3].endswith("% gathered; ranks are estimates")
         assert "  minicrawl refine" in lines

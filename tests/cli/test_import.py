@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.config import Storing
 from minicrawl.model import State
 from minicrawl.report.archived_pages import version
 from minicrawl.report.audit import audit
@@ -172,16 +171,13 @@ def test_what_pages_need_is_kept_where_that_is_asked_for(capsys: Captured) -> No
             assert main(["import", "b.wacz", "--store", "again.db", "--requisites"]) == 0
 
 
-def test_the_ranks_converge_as_at_the_end_of_a_crawl(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_ranks_converge_as_at_the_end_of_a_crawl(capsys: Captured) -> None:
     Path("a.warc").write_bytes(b"".join(RECORDS))
     assert main(["import", "a.warc"]) == 0
     assert "`minicrawl top --store crawl.db`" in capsys.readouterr().out
     assert main(["status", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["convergence"]["is_complete"]
-    monkeypatch.setattr(Storing, "may_converge", False)
-    assert main(["import", "a.warc", "--store", "plain.db"]) == 0
+    assert main(["import", "a.warc", "--store", "plain.db", "--no-converge"]) == 0
     assert "`minicrawl refine --store plain.db`" in capsys.readouterr().out
 
 

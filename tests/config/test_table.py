@@ -22,7 +22,6 @@ LIMITS = {
     "rendering": "max_s max_requests max_memory",
     "limits": "max_sitemaps",
     "traps": "max_segments max_repeats",
-    "storing": "converge",
 }
 """Fields that no user needs to turn, and that tests give other values."""
 
