@@ -188,6 +188,7 @@ class Dispatcher:
         """Give pages their turns while there is room."""
         until, clock = perf_counter() + LONGEST_LOOK_S, self._clock
         self.paused_until = None
+        self._slots.give_up_silent(clock.now())
         most = 1 if self._context.settings.order.deterministic else inf
         while len(self._tasks) < most and not self.is_budget_spent():
             now, pace = clock.now(), self._hosts.pace
@@ -224,9 +225,10 @@ class Dispatcher:
             self._slots.give_up_slowest(now)
 
     def next_slow(self, now: float) -> float | None:
-        """Return when the next request becomes slow, if all slots are taken."""
-        is_full = self.requesting >= self._context.settings.politeness.concurrency
-        return self._slots.next_slow(now) if is_full else None
+        """Return when a request that is under way may lose its slot, if others need it."""
+        if self.requesting >= self._context.settings.politeness.concurrency:
+            return self._slots.next_slow(now)
+        return self._slots.next_silent()
 
     async def let_end(self, grace_s: float | None) -> None:
         """Wait for the turns of pages, and cancel those of hosts, whose pages nobody wants now."""
@@ -318,7 +320,7 @@ class Dispatcher:
         else:
             has_slot = state.pages > 0 or slots.has_room_for_strangers()
         if not has_slot:
-            slots.wait(host)
+            slots.wait(host, is_first=not is_known and not shared.was_asked)
         return not has_slot
 
     def _rank(self, turn: Turn, *, is_strange: bool) -> Rank:
@@ -356,7 +358,8 @@ class HostTurns:
         """Begin the turn of a host. It has the rank of the page that needs it."""
         state = self._hosts[host]
         is_silent, is_strange = not state.shared.answers, not state.pages
-        slot = self._slots.take(now, is_silent=is_silent, is_strange=is_strange)
+        is_first = not state.shared.was_asked
+        slot = self._slots.take(now, is_silent=is_silent, is_strange=is_strange, is_first=is_first)
         self._under_way.add(host)
         return self._learn(host, slot, rank)
 
@@ -369,9 +372,14 @@ class HostTurns:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
+        slot.give_up = task.cancel
         try:
             if await self._locate(host):
                 await self._ask(host, rank)
+        except asyncio.CancelledError:
+            if not slot.was_given_up or task.uncancel():
+                raise
+            self._hosts[host].shared.delay_until(self._slots.when_all_were_asked(self._clock.now()))
         finally:
             self._tasks.discard(task)
             self._slots.leave(slot)

@@ -18,6 +18,7 @@ from minicrawl.crawl import progress
 from minicrawl.crawl.dispatch import CLOSED_AT_ONCE
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled
 from minicrawl.crawl.hosts import politeness as fairness
+from minicrawl.crawl.hosts.pacing import SILENT_S
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.settle import posting
 from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
@@ -103,6 +104,21 @@ def test_a_crawl_reads_all_that_links_reach(path: Path) -> None:
     assert run.reason is Reason.EMPTY
     assert run.states == dict.fromkeys((f"{A}/", f"{A}/1", f"{B}/"), State.FETCHED)
     assert sorted(web.asked) == sorted(run.states)
+
+
+def test_silent_hosts_do_not_keep_new_ones_from_their_first_request(path: Path) -> None:
+    """Ten silent hosts, one slot for them: all are asked, and once more when nobody waits."""
+
+    async def silence(_: Request) -> FetchResult:
+        await asyncio.sleep(30)
+        return failed(FailureKind.TIMEOUT)
+
+    silent = [f"http://s{number}.example" for number in range(10)]
+    web = FakeWeb(web_of({f"{A}/": []}) | {f"{one}/robots.txt": silence for one in silent})
+    seeds = [f"{one}/{page}" for one in silent for page in range(9)]
+    crawl(web, path, *seeds, f"{A}/", concurrency=2)
+    first = {visit.url: visit.began for visit in reversed(web.visits)}
+    assert first[f"{A}/"] <= first[f"{silent[0]}/robots.txt"] + len(silent) * SILENT_S
 
 
 def test_whoever_listens_hears_of_each_turn_and_of_the_end(path: Path) -> None:

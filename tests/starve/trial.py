@@ -49,13 +49,11 @@ def run(attack: str, hostile: int, *, workers: int, seconds: float) -> Figures:
         _serving(attack) as (_, evil_port),
         TemporaryDirectory() as folder,
     ):
-        healthy = [f"http://{name}/" for name in names]
-        # Pages of one host that say the same are put aside in the end: so each has many seeds.
-        evil = [
-            f"http://hostile{n}.test/{seed or ''}" for n in range(hostile) for seed in range(50)
-        ]
+        # Pages of one host that say the same are put aside in the end, so each has many seeds. All
+        # hosts have as many: of equal seeds a random one is first, so hosts with few come last.
+        hosts = [*names, *(f"hostile{n}.test" for n in range(hostile))]
         plan = {
-            "seeds": healthy + evil,
+            "seeds": [f"http://{name}/{seed or ''}" for name in hosts for seed in range(50)],
             "settings": {
                 "resolve": [
                     *(f"{name}=127.0.0.1:{port}" for name in names),

@@ -35,7 +35,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from ipaddress import ip_address
-from itertools import count, takewhile
+from itertools import count, islice, takewhile
 from math import inf
 from typing import Protocol
 
@@ -412,10 +412,14 @@ def closed_s(hours: tuple[int, int], hour: int, minute: int, second: int) -> flo
 # that wait to be parsed hold no slots; while very many do, strangers wait as well, but not hosts
 # whose pages are known.
 #
+# While silent hosts hold their whole share and others wait to be asked for the first time, a host
+# that is silent for `SILENT_S` after its first request goes behind them. Otherwise a few dead hosts
+# could keep out all other new ones for `--timeout`. In its second turn it has that time.
+#
 # slow       under way for `SLOW_S`, to a host that answered before
 # stranger   host that no page has come from
 
-SLOW_S = 2.0
+SLOW_S, SILENT_S = 2.0, 1.0
 MOST_WAITING = 8
 """Limit of strangers and pages that wait to be parsed, per slot.
 
@@ -454,7 +458,9 @@ class RequestSlots:
         self._resume = resume
         self._silent = self._strange = 0
         self._others: dict[RequestSlot, None] = {}  # slots of other hosts, in order of start
-        self._waiting: dict[int, None] = {}
+        self._first: dict[RequestSlot, None] = {}  # of silent hosts that may be given up, likewise
+        self._never_asked: dict[int, None] = {}  # hosts that wait for a slot
+        self._waiting: dict[int, None] = {}  # the others that wait for one
 
     def resize(self, politeness: Politeness) -> None:
         """Change the number of slots to that of these settings."""
@@ -470,28 +476,36 @@ class RequestSlots:
         waiting = self._to_be_read()
         return not waiting or self._strange + waiting < self._most_strange
 
-    def wait(self, host: int) -> None:
-        """Let a silent host or a stranger wait until there is room for it."""
-        self._waiting[host] = None
+    def wait(self, host: int, *, is_first: bool = False) -> None:
+        """Let a silent host or a stranger wait until there is room for it.
+
+        `is_first` says that it was never asked.
+        """
+        (self._never_asked if is_first else self._waiting)[host] = None
 
     def resume_one(self) -> bool:
         """Resume a waiting host, if there is room. Return whether there was one.
 
         The host may leave the slot unused.
         """
-        if not (self._waiting and self.has_room_for_silent()):
+        waiting = self._never_asked or self._waiting
+        if not (waiting and self.has_room_for_silent()):
             return False
-        host = next(iter(self._waiting))
-        del self._waiting[host]
+        host = next(iter(waiting))
+        del waiting[host]
         self._resume(host)
         return True
 
-    def take(self, now: float, *, is_silent: bool, is_strange: bool = False) -> RequestSlot:
-        """Take a slot for a request that starts."""
+    def take(
+        self, now: float, *, is_silent: bool, is_strange: bool = False, is_first: bool = False
+    ) -> RequestSlot:
+        """Take a slot for a request that starts. `is_first` marks the first one to a host."""
         slot = RequestSlot(now, is_silent, is_strange)
         self._strange += is_strange
         if is_silent:
             self._silent += 1
+            if is_first:
+                self._first[slot] = None
         else:
             self._others[slot] = None
         return slot
@@ -501,9 +515,10 @@ class RequestSlots:
         self._strange -= slot.is_strange
         if slot.is_silent:
             self._silent -= 1
+            self._first.pop(slot, None)
         else:
             del self._others[slot]
-        if self._waiting and (slot.is_silent or slot.is_strange):
+        if slot.is_silent or slot.is_strange:
             self.resume_one()
 
     def has_too_many_slow(self, now: float) -> bool:
@@ -515,10 +530,32 @@ class RequestSlots:
         """End the oldest request."""
         for slot in self._slow(now):
             if slot.give_up is not None:
-                slot.was_given_up = True
-                slot.give_up()
-                slot.give_up = None
+                self._give_up(slot)
                 return
+
+    def _give_up(self, slot: RequestSlot) -> None:
+        assert slot.give_up is not None
+        slot.was_given_up = True
+        slot.give_up()
+        slot.give_up = None
+
+    def next_silent(self) -> float | None:
+        """Return when a silent host loses its slot to one that was never asked, or None."""
+        if not self._never_asked or self.has_room_for_silent():
+            return None
+        return next((slot.began + SILENT_S for slot in self._first), None)
+
+    def when_all_were_asked(self, now: float) -> float:
+        """Return when every host that waits for its first request has had it, at the latest."""
+        return now + SILENT_S * -(-len(self._never_asked) // self._most_silent)
+
+    def give_up_silent(self, now: float) -> None:
+        """End first requests without an answer, one for each host that was never asked."""
+        if not self.has_room_for_silent():
+            for slot in tuple(islice(self._first, len(self._never_asked))):
+                if slot.began + SILENT_S <= now:
+                    self._give_up(slot)
+                    del self._first[slot]
 
     def next_slow(self, now: float) -> float | None:
         """Return the time when the next request becomes slow, or None."""

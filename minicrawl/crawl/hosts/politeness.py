@@ -103,6 +103,11 @@ class NameState:
     answer_s: float | None = None  # mean time of its responses
     hosts: list[int] = field(default_factory=list)
 
+    @property
+    def was_asked(self) -> bool:
+        """True after the first request to the host."""
+        return self.free_at > 0.0
+
     def takes_more(self, per_host: int) -> bool:
         """Return whether one more request may be under way."""
         return self.in_use + self.being_read < per_host

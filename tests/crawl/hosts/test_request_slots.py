@@ -1,7 +1,7 @@
 """Which hosts may hold the requests that are under way."""
 
 from minicrawl.config import Politeness
-from minicrawl.crawl.hosts.pacing import MOST_WAITING, SLOW_S, RequestSlots
+from minicrawl.crawl.hosts.pacing import MOST_WAITING, SILENT_S, SLOW_S, RequestSlots
 
 HOST, OTHER = 1, 2
 
@@ -48,6 +48,25 @@ def test_to_ask_whether_there_is_room_makes_no_host_wait() -> None:
     room.slots.leave(slot)
     assert room.resumed == []
     assert not room.slots.resume_one()
+
+
+def test_a_silent_host_gives_its_slot_to_one_that_was_never_asked() -> None:
+    room, ended = Room(4), list[int]()
+    for number in range(2):
+        slot = room.slots.take(number / 10, is_silent=True, is_first=True)
+        slot.give_up = lambda number=number: ended.append(number)
+    room.slots.wait(OTHER)
+    assert room.slots.next_silent() is None  # nobody waits who was never asked
+    room.slots.wait(HOST, is_first=True)
+    assert room.slots.next_silent() == SILENT_S
+    room.slots.give_up_silent(SILENT_S - 0.1)
+    assert ended == []
+    room.slots.give_up_silent(SILENT_S + 1)
+    assert ended == [0]  # one slot for one host
+    assert room.slots.next_silent() == SILENT_S + 0.1
+    room.slots.leave(slot)
+    assert room.resumed == [HOST]  # before the host that was asked, which has waited longer
+    assert room.slots.next_silent() is None
 
 
 def test_turns_that_wait_for_another_host_hold_no_slot() -> None:
