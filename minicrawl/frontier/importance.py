@@ -289,7 +289,8 @@ def _turns(connection: Connection, after: int) -> Iterator[tuple[int, int, Spend
 # ---------------------------------------------------------------- gathered importance
 
 
-PAGES_AT_ONCE = 1 << 17
+PAGES_AT_ONCE = 1 << 15
+"""Pages of a slice, which takes some 10 ms."""
 
 
 class GatheredImportance:

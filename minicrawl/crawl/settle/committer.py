@@ -40,7 +40,7 @@ from minicrawl.crawl.events import Listener, Warned, nobody_listens
 from minicrawl.crawl.settle.keeping import StoreWithArchive
 from minicrawl.errors import NoRoom
 from minicrawl.frontier.checkpoint import cut_checkpoint
-from minicrawl.frontier.importance import gathered
+from minicrawl.frontier.importance import GatheredImportance
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import KeptAnswer, OwnRequest, PageId
 from minicrawl.opic.ledger import Spending, StepKind
@@ -338,7 +338,9 @@ class Committer:
         is_due = checkpoint or frontier.changes > _changes_allowed(len(frontier))
         if not self._rows.batch and not is_due:
             return
-        self._close_batch(add_up=checkpoint)
+        if checkpoint:
+            await self._add_up()
+        self._close_batch()
         if is_due:
             # Cut at the moment at which the batch is closed, with no await in between. Otherwise
             # the checkpoint would include steps of the next batch, and a kill between the two
@@ -347,14 +349,19 @@ class Committer:
             self._writes.add(partial(self._store.checkpoint, rows, forget_links=forget))
         await self._write()
 
-    def _close_batch(self, *, add_up: bool) -> None:
+    async def _add_up(self) -> None:
+        """Sum the gathered importance, in slices: millions of pages would make others wait."""
+        gathering = GatheredImportance(self._frontier)
+        while not gathering.go_on():
+            await asyncio.sleep(0)
+        self._counters[tables.GATHERED] = gathering.share
+
+    def _close_batch(self) -> None:
         """Close the open batch and queue its commit, with the present counters."""
         # No await between this line and the next: steps that are applied later belong to the next
         # batch, and `committed` must not report them as safe.
         batch = self._rows.take()
         self._closed = _ClosedBatch(batch, self._frontier.last_seq)
-        if add_up:
-            self._counters[tables.GATHERED] = gathered(self._frontier)
         self._counters.add(tables.FETCHES, len(batch.fetches))
         # In the same transaction as the steps, so that a crash cannot separate them.
         batch.counters = self._counters | self._frontier.tally()
