@@ -46,8 +46,8 @@ URLS_A_SECOND = 25_000
 """Rate of new URLs that pages with many of them may add: some 2.5 MB of memory a second. Pages with
 few new URLs do not exceed it together, even on a local network.
 """
-A_HOST = 8
-"""Price of a new host in URLs: its name, its site, its queue and its rules."""
+A_HOST = 12
+"""Price of a new host in URLs: its name, its site, its queues, its rules, its group of siblings."""
 LITTLE = 100
 """Number of new URLs up to which a page never waits."""
 _CREDIT_S, _LONGEST_S = 1.0, 10.0
