@@ -22,7 +22,7 @@ from minicrawl.archive.record import record_of, taken
 from minicrawl.config.values import OFF
 from minicrawl.crawl.events import Asked, Delayed, Settled, Warned
 from minicrawl.crawl.hosts.pacing import RequestSlot
-from minicrawl.crawl.large_pages import LargePages, ListedPages, LoopRounds
+from minicrawl.crawl.large_pages import LargePages, ListedPages
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.settle.outcome import (
     NO_CHAIN,
@@ -33,6 +33,7 @@ from minicrawl.crawl.settle.outcome import (
     describe_outcome,
 )
 from minicrawl.crawl.settle.posting import PageIntroducer, are_many
+from minicrawl.crawl.workers.parser import LoopRounds
 from minicrawl.crawl.workers.scoring import page_read
 from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
 from minicrawl.model import (

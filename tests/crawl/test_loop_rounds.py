@@ -2,15 +2,15 @@ import asyncio
 
 import pytest
 
-from minicrawl.crawl import large_pages
-from minicrawl.crawl.large_pages import ROUND_S, LoopRounds
+from minicrawl.crawl.workers import parser
+from minicrawl.crawl.workers.parser import ROUND_S, LoopRounds
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Seconds of work so far, which each page adds to."""
     seconds = [0.0]
-    monkeypatch.setattr(large_pages, "perf_counter", lambda: seconds[0])
+    monkeypatch.setattr(parser, "perf_counter", lambda: seconds[0])
     return seconds
 
 

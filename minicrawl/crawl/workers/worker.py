@@ -25,7 +25,7 @@ from minicrawl.config import Access, Network, Politeness
 from minicrawl.config.values import AUTO
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
-from minicrawl.crawl.workers.parser import LARGE, PageParser, is_pdf, to_disk
+from minicrawl.crawl.workers.parser import LARGE, LoopRounds, PageParser, is_pdf, to_disk
 from minicrawl.crawl.workers.supervisor import PING, BlameMark, marked
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.opening import known
@@ -145,6 +145,10 @@ def _parse_options(settings: Settings) -> ParseOptions:
 # Law: a visit has the same result in every process, as all have the same `WorkerConfig`.
 
 
+_NOT_SMALL = 1 << 16
+"""Bytes of a body from which on visits take turns."""
+
+
 class Visitor:
     """Web access without workers: a fetcher and a parser."""
 
@@ -161,6 +165,7 @@ class Visitor:
         self._scorer = scorer
         self._fetcher, self._parser, self._packer = fetcher, parser, packer
         self._with_bodies, self._rendered_bytes = with_bodies, rendered_bytes
+        self._rounds = LoopRounds()
 
     async def fetch(self, request: Request) -> FetchResult:
         """Fetch one URL, body included."""
@@ -178,6 +183,8 @@ class Visitor:
             if fetched.answer.spooled is None:
                 return Visit(self._packer.pack_other(request, fetched))
             return Visit(await asyncio.to_thread(self._packer.pack_other, request, fetched))
+        if isinstance(fetched, Response) and len(fetched.body) > _NOT_SMALL:
+            await self._rounds.turn()  # to hash and pack it takes milliseconds
         return self.visit_of(request, fetched)
 
     def visit_of(self, request: Request, fetched: FetchResult) -> Visit:
