@@ -21,6 +21,7 @@ from hashlib import blake2b, sha256
 from pathlib import Path
 from struct import Struct
 from tempfile import NamedTemporaryFile
+from threading import local
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 from zlib import crc32
 
@@ -207,8 +208,13 @@ def key_of(url: str) -> int:
 # ---------------------------------------------------------------- packing
 
 
-class Codec:
-    """Compressor and decompressor with numbered dictionaries; number 0 means none."""
+class Codec(local):
+    """Compressor and decompressor with numbered dictionaries; number 0 means none.
+
+    Each thread has its own, made on first use. zstandard works without Python's lock, and two
+    threads in one compressor make a damaged record, or crash the process: the event loop packs
+    redirects while the thread that commits packs revisits.
+    """
 
     def __init__(self, dictionary: Callable[[int], bytes]) -> None:
         """`dictionary` returns a dictionary by its number, or raises `Damaged`."""
@@ -246,7 +252,7 @@ def plain_codec() -> Codec:
 
 
 PLAIN = plain_codec()
-"""Codec of records that use no dictionary. A codec does one thing at a time."""
+"""Codec of records that use no dictionary."""
 
 
 def pack(  # the optional arguments are keyword-only
@@ -273,12 +279,9 @@ def pack(  # the optional arguments are keyword-only
 
 
 def pack_spooled(url: str, response: Response, body: IO[bytes], payload: IO[bytes]) -> bytes:
-    """Return the header of a response whose body is in a file, and write its payload.
-
-    Any thread may call this: it has a compressor of its own.
-    """
+    """Return the header of a response whose body is in a file, and write its payload."""
     head, hasher, size = _head(url, response, ""), BodyHasher(DigestKind.CONTENT), body.seek(0, 2)
-    packer = plain_codec().compressor(0).compressobj(size=len(head) + size)
+    packer = PLAIN.compressor(0).compressobj(size=len(head) + size)
     body.seek(0)
     payload.write(packer.compress(head))
     for piece in pieces(body):

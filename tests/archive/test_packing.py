@@ -1,9 +1,18 @@
 """Packing: an answer becomes a record where it was fetched, with or without a dictionary."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from minicrawl.archive import record as packing
-from minicrawl.archive.record import AnswerPacker, Codec, RecordKind, header_of, read, seal
+from minicrawl.archive.record import (
+    PLAIN,
+    AnswerPacker,
+    Codec,
+    RecordKind,
+    header_of,
+    read,
+    seal,
+)
 from minicrawl.model import Failed, FailureKind, Request
 from tests.archive.archives import NOON, answered, body, no_dictionary, url
 
@@ -47,3 +56,11 @@ def test_a_failure_that_no_worker_packed_is_kept_as_one() -> None:
     found = read(seal(record, NOON), CODEC)
     assert (found.kind, found.status, found.body) == (RecordKind.FAILURE, 404, body(1))
     assert packing.pack_any(url(1), gone._replace(answer=None)) is None
+
+
+def test_each_thread_has_a_compressor_of_its_own() -> None:
+    """Two threads in one compressor make damaged records, or end the process."""
+    with ThreadPoolExecutor(1) as thread:
+        other = thread.submit(lambda: PLAIN.compressor(0)).result()
+    assert other is not PLAIN.compressor(0)
+    assert PLAIN.compressor(0) is PLAIN.compressor(0)
