@@ -23,7 +23,10 @@ MOST_MB_AN_HOUR = 1.0
 MOST_FILES_MORE = 4
 MOST_WAL_MB = 64.0
 LEAST_PACE = 0.9
-MOST_ARCHIVE = 2.5  # times its least: a crawl looks for old versions when it has doubled
+MOST_ARCHIVE = 3.5
+"""Multiple of its least: a crawl prunes when the archive has doubled, and copies what stays before it
+removes anything; a reader delays that.
+"""
 _MB = 1e6
 _MINUTE_S, _HOUR_S = 60.0, 3600.0
 _FIFTH = 5
