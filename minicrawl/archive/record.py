@@ -184,6 +184,21 @@ class Header(NamedTuple):
         return HEADER_BYTES + self.payload_bytes
 
 
+class AskedBy(NamedTuple):
+    """Kind of a request that a browser made, such as `fetch`, and the page that it rendered."""
+
+    kind: str
+    page: str
+
+
+class Asked(NamedTuple):
+    """URLs of files that a page asked for while it was rendered."""
+
+    fetched: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Pictures, style sheets and the like, which rendering does without."""
+
+
 class Answer(NamedTuple):
     """Archived answer. Header names are in lower case."""
 
@@ -197,6 +212,8 @@ class Answer(NamedTuple):
     request_url: str = ""  # the URL as requested, if different
     digest: bytes = EMPTY
     wire: Wire | None = None  # not in older records
+    by: AskedBy | None = None  # of a file that a browser asked for
+    asked: Asked = Asked()  # by a rendered page
 
 
 def key_of(url: str) -> int:
@@ -255,6 +272,9 @@ PLAIN = plain_codec()
 """Codec of records that use no dictionary."""
 
 
+NOTHING_MORE: Mapping[str, object] = {}
+
+
 def pack(  # the optional arguments are keyword-only
     kind: RecordKind,
     url: str,
@@ -264,12 +284,13 @@ def pack(  # the optional arguments are keyword-only
     number: int,
     request_url: str = "",
     content: int | None = None,
+    more: Mapping[str, object] = NOTHING_MORE,
 ) -> bytes:
     """Return the record of an answer, without time and checksum; `seal` adds them.
 
-    `content` is the hash of the body, if already known.
+    `content` is the hash of the body, if already known; `more` has further fields of the head.
     """
-    head = _head(url, response, request_url)
+    head = _head(url, response, request_url, more)
     payload = codec.compressor(number).compress(head + response.body)
     digest = digest_of(response.body, content)
     header = Header(
@@ -372,8 +393,10 @@ def _with_header(header: Header, payload: bytes) -> bytes:
     return _LAYOUT.pack(MAGIC, 0, *header) + payload
 
 
-def _head(url: str, response: Response, request_url: str) -> bytes:
-    fields: dict[str, object] = {"url": url, "status": response.status}
+def _head(
+    url: str, response: Response, request_url: str, more: Mapping[str, object] = NOTHING_MORE
+) -> bytes:
+    fields: dict[str, object] = {"url": url, "status": response.status, **more}
     fields["headers"] = dict(response.headers)
     if response.cut is not None:
         fields["cut"] = response.cut_detail or str(response.cut)
@@ -506,6 +529,8 @@ def _answer(head: bytes, body: bytes, header: Header) -> Answer:
             request_url=str(fields.get("spelled", "")),
             digest=header.digest,
             wire=_wire(fields["wire"]) if "wire" in fields else None,
+            by=AskedBy(*map(str, fields["by"])) if "by" in fields else None,
+            asked=Asked(*(tuple(map(str, some)) for some in fields.get("asked", ()))),
         )
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise Damaged(f"its head cannot be read ({error})") from error
@@ -592,11 +617,12 @@ class AnswerPacker:
         """Return the record of a failure's body, such as an error page."""
         return self._pack_with_dictionary(RecordKind.FAILURE, request, answer)
 
-    def pack_rendered(self, request: Request, response: Response) -> bytes:
+    def pack_rendered(self, request: Request, response: Response, asked: Asked) -> bytes:
         """Return the record of a page after its scripts, or of its text."""
         if self.only_text:
             return self.pack(request, response)
-        return self._pack_with_dictionary(RecordKind.RENDERED, request, response)
+        more = {"asked": asked} if any(asked) else NOTHING_MORE
+        return self._pack_with_dictionary(RecordKind.RENDERED, request, response, more=more)
 
     def pack_text(self, request: Request, response: Response, text: str) -> bytes:
         """Return the record of an answer with `text`, as its parser extracted it, for a body."""
@@ -604,11 +630,16 @@ class AnswerPacker:
         return self._pack_with_dictionary(RecordKind.TEXT, request, found)
 
     def _pack_with_dictionary(
-        self, kind: RecordKind, request: Request, response: Response, content: int | None = None
+        self,
+        kind: RecordKind,
+        request: Request,
+        response: Response,
+        content: int | None = None,
+        more: Mapping[str, object] = NOTHING_MORE,
     ) -> bytes:
-        request_url = request.request_url or ""
+        of_page = kind, request.url, response, self._codec
         packed = partial(
-            pack, kind, request.url, response, self._codec, request_url=request_url, content=content
+            pack, *of_page, request_url=request.request_url or "", content=content, more=more
         )
         try:
             return packed(number=request.dictionary)
@@ -637,6 +668,19 @@ def pack_any(url: str, fetched: FetchResult) -> bytes | None:
     if isinstance(fetched, Failed) and fetched.answer is not None:
         return pack(RecordKind.FAILURE, url, fetched.answer, PLAIN, number=0)
     return pack_file(url, fetched)
+
+
+def pack_asked(url: str, fetched: object, by: AskedBy) -> bytes | None:
+    """Return the record of a response to a browser, or None if there is none."""
+    kind, found = RecordKind.PAGE, fetched
+    match fetched:
+        case Failed(answer=Response() as answer):
+            kind, found = RecordKind.FAILURE, answer
+        case Moved(status=status, target=target, wire=wire):
+            found = Response(status=status, headers={"location": target}, body=b"", wire=wire)
+    if not isinstance(found, Response):
+        return None
+    return pack(kind, url, found, PLAIN, number=0, more={"by": by})
 
 
 def record_of(url: str, fetched: FetchResult) -> bytes | None:

@@ -12,7 +12,7 @@ import gzip
 import json
 import re
 import shutil
-from base64 import b32encode
+from base64 import b32encode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha1, sha256
@@ -20,7 +20,7 @@ from http import HTTPStatus
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote_plus, urlencode, urlsplit
 from uuid import NAMESPACE_URL, uuid5
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from zlib import DEFLATED, MAX_WBITS, compressobj
@@ -28,11 +28,13 @@ from zlib import DEFLATED, MAX_WBITS, compressobj
 from minicrawl.archive.record import (
     MOST_HEAD_BYTES,
     Answer,
+    AskedBy,
     RecordKind,
 )
 from minicrawl.model import Wire
 from minicrawl.own_files import scratch
 from minicrawl.version import __version__
+from minicrawl.web.urls import posted_to
 from minicrawl.wording import iso
 
 _PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -47,6 +49,7 @@ _BLANK_LINE = re.compile(rb"\n\r?\n\Z")
 SMALL, QUICK = 6, 3
 """Levels of gzip: they compress manuals to 18 % and 21 %, and QUICK takes half of the time."""
 _WWW = re.compile(r"^www\d*\.")
+_TYPE_LINE = re.compile(rb"(?mi)^content-type[\t ]*:([^;\r\n]*)")
 
 
 NOTHING_KNOWN: Mapping[str, str] = {}
@@ -82,6 +85,8 @@ class Capture(NamedTuple):
     """True for the DOM after the scripts of the response before it."""
     original: Original | None = None
     """Response of an earlier archive that has the body."""
+    by: AskedBy | None = None
+    """Browser's request that it answers, if a browser asked."""
 
 
 def capture_of(
@@ -94,8 +99,10 @@ def capture_of(
     hops: int = 0,
 ) -> Capture:
     """Return the capture of an archived answer. `at` is its time, if it has another one."""
+    url = answer.request_url or answer.url
+    is_posted = answer.wire is not None and _posted_query(answer.wire.request) is not None
     return Capture(
-        url=answer.request_url or answer.url,
+        url=posted_to(url) if is_posted else url,
         status=answer.status,
         headers=answer.headers,
         body=answer.body,
@@ -108,6 +115,7 @@ def capture_of(
         hops=hops,
         wire=answer.wire,
         is_rendered=answer.kind is RecordKind.RENDERED,
+        by=answer.by,
     )
 
 
@@ -210,6 +218,8 @@ class WarcWriter:
             "Content-Type": f"{_HTTP}response",
         }
         named |= _travelled(capture.wire)
+        if capture.by is not None:
+            named["WARC-Resource-Type"] = capture.by.kind  # as browsertrix names it
         if capture.cut:
             named["WARC-Truncated"] = truncated(capture.cut)
         elif capture.wire is not None and len(capture.wire.response) > MOST_HEAD_BYTES:
@@ -237,6 +247,8 @@ class WarcWriter:
         if capture.rank:
             known["rank"] = str(capture.rank)
         known["hops"] = str(capture.hops)
+        if capture.by is not None:
+            known["via"] = capture.by.page
         self._record("metadata", date, named | {"Content-Type": _FIELDS}, _fields(known))
 
     def _record(self, kind: str, date: str, named: Mapping[str, str], block: bytes) -> str:
@@ -392,8 +404,53 @@ def cdxj_line(line: CdxLine, filename: str) -> str:
         "offset": str(line.offset),
         "filename": filename,
     }
+    named = capture.url
+    if capture.wire is not None and (query := _posted_query(capture.wire.request)) is not None:
+        fields |= {"method": "POST", "requestBody": query}
+        named += f"{'&' if '?' in named else '?'}__wb_method=POST{query and '&'}{query}"
     stamp = datetime.fromtimestamp(int(capture.at), UTC).strftime("%Y%m%d%H%M%S")
-    return f"{surt(capture.url)} {stamp} {json.dumps(fields)}"
+    return f"{surt(named)} {stamp} {json.dumps(fields)}"
+
+
+def _posted_query(request: bytes) -> str | None:
+    """Return the body of a POST as the query that indexes of web archives have in its place.
+
+    The form is that of cdxj-indexer, pywb and wabac.js. None if the archive has no body.
+    """
+    head, _, body = request.partition(b"\r\n\r\n")
+    if not body or not head.startswith(b"POST "):
+        return None
+    found = _TYPE_LINE.search(head)
+    kind = found[1].decode("latin-1").strip().lower() if found else ""
+    text = body.decode("utf-8", "replace")
+    if kind == "application/x-www-form-urlencoded":
+        return unquote_plus(text)
+    if kind in ("application/json", "text/plain"):
+        try:
+            return urlencode(_named_values(json.loads(text)))
+        except ValueError:
+            if kind == "application/json":
+                return ""
+    return f"__wb_post_data={b64encode(body).decode()}"
+
+
+def _named_values(document: object) -> dict[str, str]:
+    """Return the values of a JSON document by their nearest name; repeated names get numbers."""
+    found: dict[str, str] = {}
+    waiting: list[tuple[str, object]] = [("", document)]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(reversed(value.items()))
+        elif isinstance(value, list):
+            waiting.extend((name, one) for one in reversed(value))
+        elif name:
+            number, unused = 1, name
+            while unused in found:
+                number += 1
+                unused = f"{name}.{number}_"
+            found[unused] = value if isinstance(value, str) else json.dumps(value)
+    return found
 
 
 def surt(url: str) -> str:
@@ -489,12 +546,14 @@ def _add(
 ) -> dict[str, object]:
     info = ZipInfo(name, _EARLIEST)
     info.compress_type = method
-    with content.open("rb") as source, package.open(info, "w", force_zip64=True) as target:
+    # Only a large file has the fields of ZIP64: wabac.js takes those before a small one for its
+    # content.
+    info.file_size = content.stat().st_size
+    with content.open("rb") as source, package.open(info, "w") as target:
         shutil.copyfileobj(source, target, _PIECE_BYTES)
     with content.open("rb") as source:
         digest = sha256()
         while piece := source.read(_PIECE_BYTES):
             digest.update(piece)
-    size = content.stat().st_size
-    short = name.rpartition("/")[2]
-    return {"name": short, "path": name, "hash": f"sha256:{digest.hexdigest()}", "bytes": size}
+    short, told = name.rpartition("/")[2], f"sha256:{digest.hexdigest()}"
+    return {"name": short, "path": name, "hash": told, "bytes": info.file_size}

@@ -25,7 +25,7 @@ EXAMPLES = {
     "node": (
         "minicrawl node --cluster nats://nats1:4222",
         "minicrawl node --cluster nats://nats1:4222 --folder /srv/crawl --name east-2",
-        "minicrawl node --cluster tls://nats1:4222/news --cluster-creds crawler.creds",
+        "minicrawl node --cluster tls://crawler:PASSWORD@nats1:4222/news",
     ),
     "cluster status": (
         "minicrawl cluster status --cluster nats://nats1:4222",
@@ -35,7 +35,7 @@ EXAMPLES = {
     "cluster set": (
         "minicrawl cluster set east-2 --workers 2 --cluster nats://nats1:4222",
         "minicrawl cluster set east-2 --drain --cluster nats://nats1:4222/news",
-        "minicrawl cluster set --rebalance --cluster tls://nats1:4222 --cluster-creds a.creds",
+        "minicrawl cluster set --rebalance --cluster tls://crawler:PASSWORD@nats1:4222",
     ),
     "refine": (
         "minicrawl refine",

@@ -126,7 +126,7 @@ def store_option_for(
             chosen = os.environ.get(CONFIG_VARIABLE)
             given = {"store": store and str(store), "cluster": cluster}
             loaded = loaded_from(given, Path(chosen) if chosen else None)
-            used = ("store", "cluster", "cluster-creds", "insecure") if of_cluster else ("store",)
+            used = ("store", "cluster", "insecure") if of_cluster else ("store",)
             warn_of_ignored(loaded, map(BY_NAME.__getitem__, used))
             with ExitStack() as stack:
                 if of_cluster and _is_of_cluster(given, loaded, rest):

@@ -265,8 +265,9 @@ class ClusterAccess(NamedTuple):
     """True if the connection must be encrypted, whatever the URL says."""
 
 
-FILES = ("NATS_CA", "NATS_CERT", "NATS_KEY")
-"""Variables by which NATS's own command finds trusted certificates, a certificate and its key."""
+FILES = ("NATS_CREDS", "NATS_CA", "NATS_CERT", "NATS_KEY")
+"""Variables by which NATS's own command finds credentials, trusted certificates, a certificate and
+its key."""
 
 
 def access_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> ClusterAccess:
@@ -275,18 +276,17 @@ def access_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Cl
     A URL such as nats://host:4222/news has the servers and the name of the crawl. Servers on other
     machines must encrypt and ask who we are, except those that --insecure names.
     """
-    cluster = settings.cluster
-    if cluster.url is None:
+    if (url := settings.cluster.url) is None:
         raise UsageError("no cluster: name its servers with --cluster nats://host:4222")
-    found = _NAMED.fullmatch(cluster.url)
-    servers, name = found.groups() if found else (cluster.url, "")
-    ca, cert, key = (Path(one) if (one := environ.get(file)) else None for file in FILES)
-    access = ClusterAccess(servers, name or USUAL_NAME, cluster.creds, ca, cert, key)
+    found = _NAMED.fullmatch(url)
+    servers, name = found.groups() if found else (url, "")
+    creds, ca, cert, key = (Path(one) if (one := environ.get(file)) else None for file in FILES)
+    access = ClusterAccess(servers, name or USUAL_NAME, creds, ca, cert, key)
     exposed = _exposed(servers, settings.network.insecure)
-    if exposed and "@" not in servers and cluster.creds is None and cert is None:
+    if exposed and "@" not in servers and access.creds is None and access.cert is None:
         raise UsageError(
             f"{exposed[0]} is another machine, and no credentials are given: name them in "
-            f"--cluster-creds FILE, tls://USER:PASSWORD@{exposed[0]} or NATS_CERT; or say "
+            f"NATS_CREDS, tls://USER:PASSWORD@{exposed[0]} or NATS_CERT; or say "
             f"--insecure {exposed[0]} (MINICRAWL_INSECURE), and its network can change the crawl"
         )
     return access._replace(tls=bool(exposed))

@@ -69,6 +69,7 @@ class SettingArguments(TypedDict, total=False):
     sign_requests: str | PathLike[str] | None
     render: Literal["never", "auto", "always"]
     render_workers: int
+    consent_list: str | PathLike[str] | None
     browser: str | PathLike[str] | None
     max_tries: int
     barren_pages: int | None
@@ -85,4 +86,3 @@ class SettingArguments(TypedDict, total=False):
     check: str | Sequence[str]
     requisites: bool
     cluster: str | None
-    cluster_creds: str | PathLike[str] | None

@@ -522,6 +522,13 @@ class Rendering:
         name="render-workers",
         weakens=is_higher,
     )
+    consent_list: Path | None = setting(
+        None,
+        kinds.optional(kinds.FOUND_FILE),
+        "Leave out of rendered pages what the cosmetic filters in this file match (format of "
+        "EasyList Cookie); none leaves out the banners of usual consent managers.",
+        weakens=differs,
+    )
     browser: Path | None = setting(
         None,
         kinds.optional(kinds.FILE),
@@ -603,7 +610,7 @@ class Traps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """Cluster of a crawl, and credentials for its servers."""
+    """Cluster of a crawl."""
 
     url: str | None = setting(
         None,
@@ -612,13 +619,6 @@ class Cluster:
         "then /NAME if they serve several crawls. demo starts servers and nodes on this machine; "
         "none crawls on this machine alone.",
         name="cluster",
-        weakens=differs,
-    )
-    creds: Path | None = setting(
-        None,
-        kinds.optional(kinds.FILE),
-        "File with the credentials or the nkey seed for the NATS servers; none for no file.",
-        name="cluster-creds",
         weakens=differs,
     )
 

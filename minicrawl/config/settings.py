@@ -90,6 +90,7 @@ GONE = {
     "focus-only": Gone("--score fetches pages of value first; --allow and --max-depth limit pages"),
     "same-pages": Gone("--barren-pages N ignores a difference of URLs after N / 2 pages", 10),
     "cluster-ca": Gone("NATS_CA names the file, as for the nats command"),
+    "cluster-creds": Gone("NATS_CREDS names the file, as for the nats command"),
     "cluster-cert": Gone("NATS_CERT names the file, as for the nats command"),
     "noindex": Gone("export writes pages that ask not to be indexed; its column noindex tells"),
     "cluster-key": Gone("NATS_KEY names the file, as for the nats command"),

@@ -161,16 +161,23 @@ class HttpFetcher:
                 wire = stream.wire
                 fetched = await read_response(request, stream, limits, self._max_codings)
                 if wire is not None:
-                    fetched = with_wire(fetched, self._archived(wire))
+                    fetched = with_wire(fetched, self._archived(wire, request))
         except EXPECTED as error:
             fetched = failure(error)
         return fetched._replace(elapsed_s=perf_counter() - began, cookies=cookies)
 
-    def _archived(self, wire: Wire) -> Wire:
-        """Return the heads as they are archived."""
-        if self._keeps_credentials:
-            return wire
-        return without_secrets(wire, hides_cookies=self._takes_cookies, is_signed=self._is_signed)
+    def _archived(self, wire: Wire, request: Request) -> Wire:
+        """Return the heads as they are archived.
+
+        The body of a page's own POST belongs to its head: replay finds the response by it. Other
+        bodies may be secrets of the user.
+        """
+        if not self._keeps_credentials:
+            hides = self._takes_cookies
+            wire = without_secrets(wire, hides_cookies=hides, is_signed=self._is_signed)
+        if request.is_anonymous and request.body:
+            wire = wire._replace(request=wire.request + request.body)
+        return wire
 
     async def _send_by(
         self, deadline: float, request: Request

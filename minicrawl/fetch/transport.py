@@ -153,7 +153,7 @@ def _explained(error: ssl.SSLError) -> str:
 _HARMLESS = frozenset(
     b"accept accept-encoding accept-language connection from host if-modified-since if-none-match"
     b" origin range referer user-agent access-control-request-headers"
-    b" access-control-request-method".split()
+    b" access-control-request-method content-length content-type".split()
 )
 """Names of the request headers that are archived. Any other may hold a secret of the user."""
 SIGNATURES = frozenset((b"signature", b"signature-agent", b"signature-input"))

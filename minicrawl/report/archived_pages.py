@@ -91,6 +91,7 @@ def needed_by_file(answer: Answer) -> Needed:
 
 def needed_by_page(answer: Answer) -> Needed:
     """Yield the resources that a page needs."""
+    yield from ((url, False) for url in answer.asked.left_out)
     if _kind(answer)[0] in _PAGE:
         found = references(_text(answer))
         base = canonical(found.base, answer.url) if found.base else None
@@ -245,10 +246,16 @@ def _readable(archive: ArchiveReader, url: str) -> PageVersion | None:
         return None
 
 
+def html_version(archive: ArchiveReader, url: str) -> PageVersion | None:
+    """Return the last version, if it is whole HTML."""
+    page = _readable(archive, url)
+    return page if page is not None and page.document is DocumentType.HTML else None
+
+
 def markup_of(archive: ArchiveReader, url: str) -> str | None:
     """Return the markup of the last version; None if there is none, or if it is not HTML."""
-    page = _readable(archive, url)
-    return page.markup if page is not None and page.document is DocumentType.HTML else None
+    page = html_version(archive, url)
+    return None if page is None else page.markup
 
 
 class ComparedTexts(AbstractContextManager["ComparedTexts"]):
@@ -519,6 +526,7 @@ def _captures(
                         importance=row.importance,
                         hops=row.depth,
                     )
+                    requisites.add(answer.asked.fetched)
                     if has_requisites:
                         requisites.add_page(answer)
                     if has_files:

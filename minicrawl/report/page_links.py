@@ -581,12 +581,16 @@ class PageReferences:
     def _read(self, url: str) -> References:
         if not self._has_pages:
             return _NOTHING
-        from minicrawl.report.archived_pages import kept_pages, markup_of
+        from minicrawl.report.archived_pages import html_version, kept_pages
 
         if self._archive is None:
             self._archive = self._open.enter_context(kept_pages(self._snapshot))
-        markup = markup_of(self._archive, url)
-        return _NOTHING if markup is None else references(markup)
+        page = html_version(self._archive, url)
+        if page is None:
+            return _NOTHING
+        found = references(page.markup)
+        found.assets += (Reference(url, "", "", "") for url in page.answer.asked.left_out)
+        return found
 
 
 # ---------------------------------------------------------------- one page

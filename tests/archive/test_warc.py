@@ -8,9 +8,18 @@ from zipfile import ZipFile
 
 import pytest
 
-from minicrawl.archive.record import MOST_HEAD_BYTES
-from minicrawl.archive.warc import Capture, WarcWriter, cdxj, surt, write_wacz, write_warc
+from minicrawl.archive.record import MOST_HEAD_BYTES, Answer, RecordKind
+from minicrawl.archive.warc import (
+    Capture,
+    WarcWriter,
+    capture_of,
+    cdxj,
+    surt,
+    write_wacz,
+    write_warc,
+)
 from minicrawl.model import Wire
+from minicrawl.web.urls import posted
 
 NOON = 1_700_000_000.0
 NAME = "site.warc.gz"
@@ -158,3 +167,43 @@ def test_a_wacz_has_the_pages_by_rank_and_the_digest_of_each_file(tmp_path: Path
     assert [page["rank"] for page in pages] == [1, 2, 3, 4, 5]
     assert lines == sorted(lines)
     assert len(lines) == len(CAPTURES)
+
+
+DEEP = b'[0,{"b":[true,null],"b.2_":"x y"},{"b":1.5}]'
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "query"),
+    [
+        ("application/json", b'{"a":{"b":"x&y"},"c":[1,2]}', "b=x%26y&c=1&c.2_=2"),
+        ("application/json", DEEP, "b=true&b.2_=null&b.2_.2_=x+y&b.3_=1.5"),
+        ("application/json", b"bad", ""),
+        ("application/x-www-form-urlencoded", b"q=salt+%26+water&n=1", "q=salt & water&n=1"),
+        ("text/plain; charset=utf-8", b'{"n":1}', "n=1"),
+        ("text/plain", b"tides", "__wb_post_data=dGlkZXM="),
+        ("application/octet-stream", b"\0\xff", "__wb_post_data=AP8="),
+    ],
+)
+def test_the_index_names_a_post_by_its_body(kind: str, body: bytes, query: str) -> None:
+    """As cdxj-indexer, pywb and wabac.js do."""
+    request = b"POST /p HTTP/1.1\r\nContent-Type: " + kind.encode() + b"\r\n\r\n" + body
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+    name = posted("http://a.example/p", body)
+    answer = Answer(name, 200, {}, b"x", 0.0, RecordKind.PAGE, wire=Wire(request, head))
+    file = io.BytesIO()
+    lines = list(WarcWriter(file, "a.warc.gz").write([capture_of(answer)], 0.0))
+    (line,) = cdxj(lines, "a.warc.gz")
+    key, _, fields = line.split(" 1970", 1)[0], *line.partition(" {")[1:]
+    told = json.loads("{" + fields)
+    assert (told["url"], told["method"], told["requestBody"]) == (
+        "http://a.example/p",
+        "POST",
+        query,
+    )
+    assert key == surt(f"http://a.example/p?__wb_method=POST{query and '&'}{query}")
+
+
+def test_a_post_without_its_body_keeps_its_name() -> None:
+    name = posted("http://a.example/p", b"secret")
+    wire = Wire(b"POST /p HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n")
+    assert capture_of(Answer(name, 200, {}, b"x", 0.0, RecordKind.PAGE, wire=wire)).url == name

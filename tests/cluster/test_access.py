@@ -10,8 +10,8 @@ from minicrawl.config.parts import Network
 from minicrawl.errors import UsageError
 
 
-def settings(url: str | None, *insecure: str, creds: Path | None = None) -> Settings:
-    return Settings(cluster=Cluster(url=url, creds=creds), network=Network(insecure=insecure))
+def settings(url: str | None, *insecure: str) -> Settings:
+    return Settings(cluster=Cluster(url=url), network=Network(insecure=insecure))
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def test_a_path_behind_the_servers_names_the_crawl(url: str, servers: str, name:
 
 
 def test_variables_of_nats_name_the_certificates() -> None:
-    environ = {"NATS_CA": "ca.pem", "NATS_CERT": "us.pem", "NATS_KEY": ""}
+    environ = {"NATS_CREDS": "a", "NATS_CA": "ca.pem", "NATS_CERT": "us.pem", "NATS_KEY": ""}
     found = access_of(settings("tls://a"), environ)
-    assert (found.ca, found.cert, found.key) == (Path("ca.pem"), Path("us.pem"), None)
+    assert found[2:6] == (Path("a"), Path("ca.pem"), Path("us.pem"), None)
     assert access_of(settings("tls://a", "a"), {}).ca is None
 
 
@@ -65,9 +65,9 @@ def test_servers_on_other_machines_must_encrypt(
 
 @pytest.mark.parametrize("url", ["nats://east:4222", "tls://east", "nats://localhost:1,west:2"])
 def test_servers_on_other_machines_need_credentials(url: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"--cluster-creds .*--insecure (east|west)") as refused:
+    with pytest.raises(UsageError, match=r"NATS_CREDS.*--insecure (east|west)") as refused:
         access_of(settings(url), {})
     assert "\n" not in str(refused.value)
-    assert access_of(settings(url, creds=tmp_path), {}).tls
+    assert access_of(settings(url), {"NATS_CREDS": str(tmp_path)}).tls
     assert access_of(settings(url), {"NATS_CERT": "us.pem"}).tls
     assert not access_of(settings(url, "east", "west"), {}).tls

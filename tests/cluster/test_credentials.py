@@ -68,7 +68,7 @@ def test_a_user_whose_jwt_an_account_has_signed_is_let_in(tmp_path: Path) -> Non
             expired = users.write_creds(tmp_path / "expired.creds", valid_s=-60)
             for wrong in (stranger, expired, None):
                 settings = NatsSettings(url=servers.url, creds=wrong)
-                await is_refused(settings, "refuses these credentials: give --cluster-creds FILE")
+                await is_refused(settings, "refuses .*: name their file in NATS_CREDS")
 
     run(work())
 

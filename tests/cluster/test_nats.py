@@ -194,7 +194,7 @@ def test_the_seed_of_an_nkey_lets_in(tmp_path: Path) -> None:
 
 def test_credentials_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
     settings = NatsSettings(url="nats://127.0.0.2:1", creds=tmp_path / "absent.creds")
-    with pytest.raises(UsageError, match=r"--cluster-creds .*absent\.creds cannot be read"):
+    with pytest.raises(UsageError, match=r"NATS_CREDS=.*absent\.creds cannot be read"):
         run(discard(settings))
 
 

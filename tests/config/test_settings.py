@@ -231,7 +231,7 @@ WEAK: dict[str, object] = {
     "max-file": "1TB",
     "workers": 200,
     "cluster": "nats://127.0.0.1:1",
-    "cluster-creds": "/creds",
+    "consent-list": "/etc/passwd",
 }
 """A value of each setting that does harm if a stranger may choose it."""
 HARMLESS: dict[str, object] = {

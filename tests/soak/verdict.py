@@ -24,8 +24,8 @@ MOST_FILES_MORE = 4
 MOST_WAL_MB = 64.0
 LEAST_PACE = 0.9
 MOST_ARCHIVE = 3.5
-"""Multiple of its least: a crawl prunes when the archive has doubled, and copies what stays before it
-removes anything; a reader delays that.
+"""Multiple of its least: a crawl prunes when the archive has doubled, and copies what stays before
+it removes anything; a reader delays that.
 """
 _MB = 1e6
 _MINUTE_S, _HOUR_S = 60.0, 3600.0

@@ -71,20 +71,20 @@ def _kind_of(creds: Path) -> str:
         with creds.open(encoding="ascii") as file:
             lines = [line.strip() for line in file.read(_MOST_BYTES).splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--cluster-creds {creds} cannot be read: {error}") from error
+        raise UsageError(f"NATS_CREDS={creds} cannot be read: {error}") from error
     first = next(filter(None, lines), "")
     seed, is_plain = (
         (first, True) if first.startswith(_SEED_OF_USER) else (_after(_SEED, lines), False)
     )
     if not is_plain and not (_after(_JWT, lines) and seed):
         raise UsageError(
-            f"--cluster-creds {creds} has no credentials: it needs the JWT and the seed of a user, "
+            f"NATS_CREDS={creds} has no credentials: it needs the JWT and the seed of a user, "
             "as nsc writes them, or a seed alone"
         )
     try:
         nkeys.from_seed(bytearray(seed.encode())).wipe()
     except (nkeys.NkeysError, ValueError):
-        raise UsageError(f"--cluster-creds {creds}: the seed of its user is damaged") from None
+        raise UsageError(f"NATS_CREDS={creds}: the seed of its user is damaged") from None
     return "nkeys_seed" if is_plain else "user_credentials"
 
 
@@ -312,8 +312,8 @@ def _kept_out(errors: list[Exception], settings: NatsSettings) -> EngineError:
     """Return the reason why no server accepts us, and advice."""
     if any(map(_is_refusal, errors)):
         return EngineError(
-            f"{settings.shown} refuses these credentials: give --cluster-creds FILE, "
-            "or nats://USER:PASSWORD@HOST"
+            f"{settings.shown} refuses these credentials: name their file in "
+            "NATS_CREDS, or give nats://USER:PASSWORD@HOST"
         )
     if any(map(_wants_certificate, errors)):
         return EngineError(

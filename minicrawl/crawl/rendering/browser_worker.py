@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 from playwright.async_api import Browser, async_playwright
 from playwright.async_api import Error as BrowserError
 
-from minicrawl.archive.record import AnswerPacker
+from minicrawl.archive.record import AnswerPacker, Asked
 from minicrawl.crawl.rendering.render_messages import (
     NotRendered,
     NotStarted,
@@ -143,9 +143,18 @@ BEFORE_SCRIPTS = """(() => {
 NEXT_FRAMES = "() => new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(f)))"
 """Ends when the page has been drawn twice: all observers of the first frame have run by then."""
 
-READ_DOM = r"""(most) => {
+READ_DOM = r"""([most, hidden]) => {
   const root = document.documentElement;
   if (!root) return "";
+  const hide = (selectors) => {
+    for (const one of root.querySelectorAll(selectors))
+      if (!one.matches("html, head, body") && !one.querySelector("main")) one.remove();
+  };
+  for (let i = 0; i < hidden.length; i += 500) {
+    const some = hidden.slice(i, i + 500);
+    try { hide(some.join(",")); }
+    catch { for (const one of some) try { hide(one); } catch { /* not a selector of CSS */ } }
+  }
   const EMPTY = new Set(["area", "base", "br", "col", "embed", "frame", "hr", "img", "input",
     "link", "meta", "param", "source", "track", "wbr"]);
   const RAW = new Set(["script", "style", "noscript", "iframe", "xmp", "noembed", "noframes",
@@ -192,7 +201,14 @@ READ_DOM = r"""(most) => {
   }
   return (head + parts.join("")).slice(0, most);
 }"""
-"""Function that returns the DOM as HTML, with at most `most` characters."""
+"""Function that returns the DOM as HTML, with at most `most` characters.
+
+Elements that a selector of `hidden` matches are left out, but never what holds the main content.
+"""
+
+SCROLL = """if (window === top) setInterval(
+  () => window.scrollTo(0, document.documentElement.scrollHeight), 500);"""
+"""Scrolls the page to its end again and again, in its own time."""
 
 
 # ================================================================ page
@@ -201,10 +217,11 @@ READ_DOM = r"""(most) => {
 #
 # Laws: the page has a context of its own, which ends with it. Its document is the fetched response:
 # the server is not contacted again. It gets no pictures, media and fonts; its style sheets are
-# empty. It only reads (GET). A page that navigates elsewhere is a redirect, which is not followed.
-# Its clock is virtual: it skips idle time, so that timers of seconds cost none, and stands still
-# while a request is pending. The page is drawn before it is read. A page that takes too long is
-# stopped, or else its browser is.
+# empty. It only reads (GET); if pages shall live again from the archive (`replays`), it may POST as
+# well, and is scrolled to its end as long as that brings requests. A page that navigates elsewhere
+# is a redirect, which is not followed. Its clock is virtual: it skips idle time, so that timers of
+# seconds cost none, and stands still while a request is pending. The page is drawn before it is
+# read. A page that takes too long is stopped, or else its browser is.
 #
 # pending   requests of the page without a response yet
 
@@ -216,6 +233,8 @@ _BUDGETS_MS = (5000, 1000, 1000, 1000, 1000)
 """Virtual time of each round. The page has two rounds, as drawing it may start more scripts, and
 then one more after each round with new requests.
 """
+_SCROLLED_BUDGETS_MS = (*_BUDGETS_MS, *_BUDGETS_MS[1:] * 5)
+"""Virtual time of each round of a page that is scrolled, which brings more of some lists."""
 _STARVATION = 1000
 _LOOK_EVERY_S = 0.2
 _READ_S, _READ_LATE_S, _CLOSE_S = 5.0, 1.0, 3.0
@@ -224,6 +243,9 @@ _WAITING = 3
 """Time that a page may wait for responses, as a multiple of its time limit."""
 _TIMES_A_BODY = 2
 _RELOADS = 1
+_MOST_POSTED = 1 << 16
+"""Most bytes of the body of a POST."""
+_MOST_LEFT_OUT = 1000
 _SENT = ("accept", "origin", "referer")
 _SHOWN = ("content-type", "content-security-policy")
 _LONGEST_WHY = 200
@@ -265,6 +287,13 @@ class BrowserPage:
         )
         self._documents = 0
         self._bytes = 0
+        self._fetched = dict[str, None]()
+        self._left_out = dict[str, None]()
+
+    @property
+    def asked(self) -> Asked:
+        """Files that the page has asked for."""
+        return Asked(tuple(self._fetched), tuple(self._left_out))
 
     def take(self, resource: Resource) -> None:
         """Pass a response to the page."""
@@ -298,6 +327,8 @@ class BrowserPage:
         shown = await context.new_page()
         self._main, self._page = shown.main_frame, page
         await context.add_init_script(BEFORE_SCRIPTS)
+        if self._config.replays:
+            await context.add_init_script(SCROLL)
         await context.route("**/*", self._route)
         await context.route_web_socket("**/*", lambda one: one.close())
         # Dialogs are removed from windows before scripts run (`BEFORE_SCRIPTS`). The dialog that
@@ -337,7 +368,8 @@ class BrowserPage:
         session.on("Emulation.virtualTimeBudgetExpired", lambda _: expired.set())
         url = page.request.request_url or page.request.url
         await shown.goto(url, wait_until="commit", timeout=0)
-        for turn, budget in enumerate(_BUDGETS_MS):
+        budgets = _SCROLLED_BUDGETS_MS if self._config.replays else _BUDGETS_MS
+        for turn, budget in enumerate(budgets):
             before = self._asked
             expired.clear()
             # Virtual time, instead of waiting for a quiet network: idle time is skipped, so a timer
@@ -379,7 +411,9 @@ class BrowserPage:
     async def _dom(self, shown: Page, cut: str) -> RenderedDom:
         try:
             async with asyncio.timeout(_READ_LATE_S if cut else _READ_S):
-                html: str = await shown.evaluate(READ_DOM, self._config.max_body_bytes)
+                most, banners = self._config.max_body_bytes, self._config.banners
+                hidden = [] if banners is None else banners.selectors(shown.url)
+                html: str = await shown.evaluate(READ_DOM, [most, hidden])
         except (TimeoutError, BrowserError) as error:
             raise PageEnded(cut or _line(error)) from error
         return RenderedDom(html, shown.url, cut)
@@ -397,12 +431,19 @@ class BrowserPage:
     async def _answer(self, route: Route, request: Request) -> None:
         if request.is_navigation_request() and request.frame.parent_frame is None:
             await self._navigate(route, request)
-        elif request.resource_type == "stylesheet":
-            await route.fulfill(status=200, content_type="text/css", body="")
         elif self._is_wanted(request):
-            await self._fulfil(route, await self._fetched(request))
+            await self._fulfil(route, await self._ask_crawl(request))
         else:
-            await route.abort()
+            self._note_left_out(request)
+            if request.resource_type == "stylesheet":
+                await route.fulfill(status=200, content_type="text/css", body="")
+            else:
+                await route.abort()
+
+    def _note_left_out(self, request: Request) -> None:
+        is_file = request.method == "GET" and request.resource_type not in DOCUMENTS
+        if is_file and _is_of_web(request) and len(self._left_out) < _MOST_LEFT_OUT:
+            self._left_out[request.url.partition("#")[0]] = None
 
     async def _navigate(self, route: Route, request: Request) -> None:
         """Serve the document itself, and once more on a reload; another URL is a redirect."""
@@ -428,13 +469,17 @@ class BrowserPage:
 
     def _is_wanted(self, request: Request) -> bool:
         return (
-            request.method == "GET"
+            (request.method == "GET" or self._may_post(request))
             and request.resource_type in _WANTED
-            and request.url.startswith(("http://", "https://"))
+            and _is_of_web(request)
             and self._bytes < _TIMES_A_BODY * self._config.max_body_bytes
         )
 
-    async def _fetched(self, request: Request) -> Resource:
+    def _may_post(self, request: Request) -> bool:
+        is_read = request.method == "POST" and request.resource_type in ("fetch", "xhr")
+        return is_read and self._config.replays and len(_posted(request)) <= _MOST_POSTED
+
+    async def _ask_crawl(self, request: Request) -> Resource:
         self._asked = number = self._asked + 1
         if number > self._config.max_requests:
             return Resource(number)
@@ -443,9 +488,12 @@ class BrowserPage:
         self._is_idle.clear()
         try:
             is_document = kind in DOCUMENTS
-            headers = _sent(request.headers)
-            asker = _asker(request)
-            self._ask(WantedResource(number, request.url, kind, is_document, asker, headers))
+            body = _posted(request) if request.method == "POST" else None
+            headers = _sent(request.headers, is_post=body is not None)
+            of_request = request.url, kind, is_document, _asker(request), headers, body
+            wanted = WantedResource(number, *of_request)
+            self._fetched[wanted.name] = None
+            self._ask(wanted)
             return await self._pending[number]
         finally:
             del self._pending[number]
@@ -484,12 +532,21 @@ def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:_LONGEST_WHY]
 
 
-def _sent(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _is_of_web(request: Request) -> bool:
+    return request.url.startswith(("http://", "https://"))
+
+
+def _posted(request: Request) -> bytes:
+    return request.post_data_buffer or b""
+
+
+def _sent(headers: Mapping[str, str], *, is_post: bool) -> tuple[tuple[str, str], ...]:
     """Return the headers of a page's request that the crawl sends on."""
+    names = (*_SENT, "content-type") if is_post else _SENT
     return tuple(
         (name, value)
         for name, value in headers.items()
-        if (name in _SENT or name.startswith("x-")) and value.isascii() and value.isprintable()
+        if (name in names or name.startswith("x-")) and value.isascii() and value.isprintable()
     )
 
 
@@ -571,10 +628,10 @@ class RenderWorker:
     async def _render(self, page: PageToRender) -> None:
         assert not isinstance(self._browser, str)
         began = resource_usage(os.getpid()).cpu_s
-        self._page = BrowserPage(self._browser, self._config, self._messages.put_nowait)
+        shown = self._page = BrowserPage(self._browser, self._config, self._messages.put_nowait)
         result: Rendered | NotRendered
         try:
-            result = self._result(page, await self._page.read(page))
+            result = self._result(page, await shown.read(page), shown.asked)
         except PageEnded as ended:
             result = NotRendered(ended.why, may_pass=ended.may_pass)
         except (BrowserError, TimeoutError) as error:
@@ -582,13 +639,13 @@ class RenderWorker:
         self._page = None
         self._messages.put_nowait(result._replace(cost_s=resource_usage(os.getpid()).cpu_s - began))
 
-    def _result(self, page: PageToRender, read: RenderedDom) -> Rendered:
+    def _result(self, page: PageToRender, read: RenderedDom, asked: Asked) -> Rendered:
         request, response = page
         body = _BOM + read.html.encode("utf-8", "replace") if read.html else b""
         parsed = parsed_dom(body, page, read, self._config.parse_options)
         record = b""
         if self._packer is not None and body:
-            record = self._packer.pack_rendered(request, response._replace(body=body))
+            record = self._packer.pack_rendered(request, response._replace(body=body), asked)
         return Rendered(parsed, body, 0.0, record)
 
 

@@ -16,7 +16,9 @@ from typing import NamedTuple
 
 from minicrawl.crawl.workers.supervisor import PING
 from minicrawl.model import ParsedPage, Request, Response
+from minicrawl.web.cosmetic import CosmeticFilters
 from minicrawl.web.html_page import ParseOptions
+from minicrawl.web.urls import posted
 
 
 class RenderCommand(IntEnum):
@@ -42,6 +44,8 @@ class RenderConfig:
     max_memory: int
     max_body_bytes: int
     parse_options: ParseOptions
+    replays: bool = False  # pages shall live again from the archive
+    banners: CosmeticFilters | None = None
     archive: Path | None = None  # the folder, if rendered pages are kept
     only_text: bool = False
 
@@ -68,7 +72,8 @@ class PageToRender(NamedTuple):
 class WantedResource(NamedTuple):
     """Request of a page. `is_document` decides whether robots.txt applies.
 
-    `asker` is the origin of the requesting frame, or empty if that has none.
+    `asker` is the origin of the requesting frame, or empty if that has none. A `body` is that of a
+    POST.
     """
 
     number: int
@@ -77,6 +82,13 @@ class WantedResource(NamedTuple):
     is_document: bool
     asker: str
     headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+
+    @property
+    def name(self) -> str:
+        """URL of the response: that of a POST differs from that of a GET."""
+        url = self.url.partition("#")[0]
+        return url if self.body is None else posted(url, self.body)
 
 
 class Resource(NamedTuple):

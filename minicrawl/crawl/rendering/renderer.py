@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -54,6 +55,7 @@ from minicrawl.model import (
     Scripting,
     ScriptKind,
 )
+from minicrawl.web.cosmetic import USUAL, CosmeticFilters
 
 NAMES = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
@@ -230,9 +232,22 @@ def config_of(settings: Settings, browser: str, folder: Path, archive: Path | No
         max_memory=rendering.max_memory,
         max_body_bytes=settings.network.max_body_bytes,
         parse_options=WorkerConfig.of(settings).parse_options,
+        replays=storing.requisites,
+        banners=_banners(rendering.consent_list),
         archive=archive,
         only_text=storing.keep == "text",
     )
+
+
+def _banners(file: Path | None) -> CosmeticFilters:
+    """Return the filters of a file, or the usual ones."""
+    if file is None:
+        return CosmeticFilters(USUAL.splitlines())
+    try:
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            return CosmeticFilters(lines)
+    except OSError as error:
+        raise UsageError(f"--consent-list {file} cannot be read: {error.strerror}") from error
 
 
 # ================================================================ policy
@@ -370,7 +385,7 @@ class PageRenderer:
                 dictionary=self._context.recorder.dictionary,
             )
             page = PageToRender(request, fetched._replace(record=b""))
-            found = await browser.render(page, self._resources.answer)
+            found = await browser.render(page, partial(self._resources.answer, turn.lease.url))
         self._pool.charge(name, found.cost_s)
         self._context.recorder.counters.add(RENDERED)
         if isinstance(found, NotRendered):

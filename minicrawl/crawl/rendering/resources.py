@@ -7,6 +7,9 @@ the scope. Trackers are not contacted. A script is requested once, however many 
 Another origin's response reaches the page as in a browser: without our logins and cookies, readable
 only if that origin allows it, and with headers of the script only if that origin accepts them,
 which a preflight finds out (CORS). So no page learns what is meant for us, or acts in our name.
+What a page asks for by POST goes without logins and cookies, even to its own origin.
+
+If whole pages are kept, each response is, with the page that asked for it.
 
 own         of the origin that requests it, as is each redirect on the way
 preflight   OPTIONS request that asks another origin whether it accepts these headers
@@ -19,13 +22,24 @@ import math
 import re
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
+from minicrawl.archive.record import AskedBy, pack_asked
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import are_bytes_spent
 from minicrawl.crawl.rendering.render_messages import Resource, WantedResource
-from minicrawl.model import Failed, FetchResult, Moved, Request, Response, State, Want
+from minicrawl.model import (
+    Failed,
+    FetchResult,
+    KeptAnswer,
+    Moved,
+    Request,
+    Response,
+    State,
+    Want,
+)
 from minicrawl.web.html_page import TRACKERS
 from minicrawl.web.urls import LONGEST, canonical, origin
 
@@ -105,6 +119,9 @@ Headers = Sequence[tuple[str, str]]
 
 _OF_BROWSERS = frozenset(("origin", "referer"))
 """Headers that no script can set."""
+_TYPES_OF_FORMS = frozenset(
+    ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
+)
 _LONGEST_SAFE = 128
 _UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\"():<>?@\[\\\]{}]")
 _USUAL_S, _LONGEST_S = 5.0, 7200.0
@@ -128,15 +145,17 @@ def unsafe_names(headers: Headers) -> tuple[str, ...]:
 def _is_safe(name: str, value: str) -> bool:
     if name in _OF_BROWSERS:
         return True
+    if name == "content-type":
+        return value.partition(";")[0].strip().lower() in _TYPES_OF_FORMS
     return name == "accept" and len(value) <= _LONGEST_SAFE and not _UNSAFE.search(value)
 
 
-def preflight_of(url: str, asker: str, names: Iterable[str]) -> Request:
+def preflight_of(url: str, asker: str, names: Iterable[str], method: str = "GET") -> Request:
     """Return a preflight that asks which headers a GET may have, or whether it may have these."""
     told = ",".join(names)
     headers = (
         ("origin", asker),
-        ("access-control-request-method", "GET"),
+        ("access-control-request-method", method),
         *((("access-control-request-headers", told),) if told else ()),
     )
     return Request(url=url, want=Want.PREFLIGHT, headers=headers, is_anonymous=True)
@@ -168,6 +187,8 @@ def cross_origin(headers: Headers, asker: str) -> tuple[tuple[str, str], ...]:
 MOST_REDIRECTS = 5
 _READ, _FRAME = frozenset(("fetch", "xhr")), "document"
 """Kinds of requests: data that scripts read, and frames."""
+_LARGE = 1 << 18
+"""Bytes of a body that another thread packs for the archive."""
 _NOTHING = FoundResource()
 _SCRIPT_TYPE = "text/javascript"
 
@@ -178,34 +199,35 @@ class PageResources:
     def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
         self._context = context
         self._onboarding: HostOnboarding = parts.onboarding
+        self._keeps = bool(context.recorder.keeping) and context.settings.storing.keeps_failures
         self._cache = ResourceCache()
         self._under_way: dict[Hashable, asyncio.Task[FoundResource]] = {}
 
-    async def answer(self, wanted: WantedResource) -> Resource:
+    async def answer(self, page: str, wanted: WantedResource) -> Resource:
         """Return the response to a page's request."""
         url = wanted.url.partition("#")[0]
         if len(url) > LONGEST or canonical(url) is None or TRACKERS.search(url):
             return Resource(wanted.number)
-        return Resource(wanted.number, *await self._found(url, wanted))
+        return Resource(wanted.number, *await self._found(page, url, wanted))
 
-    async def _found(self, url: str, wanted: WantedResource) -> FoundResource:
+    async def _found(self, page: str, url: str, wanted: WantedResource) -> FoundResource:
         is_own = _is_own(url, wanted)
-        key = url, is_own, wanted.is_document
+        key = wanted.name, is_own, wanted.is_document
         if (kept := self._cache.get(key, self._context.clock.now())) is not None:
             return kept
         # Data may differ from request to request, so two that overlap are not joined; scripts are.
         if wanted.is_document:
-            return await self._ask(url, wanted)
+            return await self._ask(page, url, wanted)
         while (same := self._under_way.get(key)) is not None:
             await asyncio.wait((same,))
             if not same.cancelled():  # else the page that asked first was given up
                 return same.result()
-        task = asyncio.create_task(self._ask(url, wanted))
+        task = asyncio.create_task(self._ask(page, url, wanted))
         self._under_way[key] = task
         task.add_done_callback(lambda _: self._under_way.pop(key))
         return await task
 
-    async def _ask(self, url: str, wanted: WantedResource) -> FoundResource:
+    async def _ask(self, page: str, url: str, wanted: WantedResource) -> FoundResource:
         """Return the response at the end of the redirects."""
         there, is_own = url, _is_own(url, wanted)
         for _ in range(MOST_REDIRECTS + 1):
@@ -214,14 +236,18 @@ class PageResources:
             if not is_own and not await self._takes_headers(there, wanted):
                 return _NOTHING
             fetched = await self._fetch(there, wanted, is_own=is_own)
+            if self._keeps:
+                await self._keep(page, there, fetched, wanted)
             target = canonical(fetched.target, there) if isinstance(fetched, Moved) else None
             if target is None:
                 is_closed = wanted.kind in _READ and not is_own
                 if is_closed and not may_be_read(fetched, wanted.asker):
                     return _NOTHING
-                return self._kept(url, fetched, wanted)
+                return self._cached(url, fetched, wanted)
             if wanted.kind == _FRAME and origin(target) != origin(url):
-                return _NOTHING  # the browser would take it for a document of `url`
+                break  # the browser would take it for a document of `url`
+            if wanted.body is not None:
+                break  # it would become a GET, or act at another place
             there, is_own = target, is_own and _is_own(target, wanted)
         return _NOTHING
 
@@ -230,13 +256,14 @@ class PageResources:
         names = unsafe_names(wanted.headers) if wanted.kind in _READ else ()
         if not names:
             return True
-        key, now = ("preflight", url, wanted.asker, names), self._context.clock.now()
+        method = "GET" if wanted.body is None else "POST"
+        key, now = ("preflight", url, wanted.asker, names, method), self._context.clock.now()
         if (kept := self._cache.get(key, now)) is not None:
             return kept.status != 0
         # The first preflight names no header: an origin that does not share with the asker is not
         # told what its scripts send.
         for told in ((), names):
-            asks = preflight_of(url, wanted.asker, told)
+            asks = preflight_of(url, wanted.asker, told, method)
             answer = await self._onboarding.ask(asks, self._context.tell)
             takes = takes_headers(answer, wanted.asker, names)
             if takes or not may_be_read(answer, wanted.asker):
@@ -249,12 +276,16 @@ class PageResources:
         self, url: str, wanted: WantedResource, *, is_own: bool
     ) -> FetchResult | State | None:
         headers = wanted.headers if is_own or wanted.kind in _READ else ()
+        is_post = wanted.body is not None
         request = Request(
-            url=url,
+            url=wanted.name if is_post else url,
             want=Want.RESOURCE,
             max_bytes=self._context.settings.network.max_body_bytes,
             headers=headers if is_own else cross_origin(headers, wanted.asker),
-            is_anonymous=not is_own,
+            is_anonymous=is_post or not is_own,
+            keeps_failures=self._keeps,
+            method="POST" if is_post else "",
+            body=wanted.body or b"",
         )
         return await self._onboarding.ask(
             request,
@@ -263,7 +294,16 @@ class PageResources:
             in_scope=wanted.kind == _FRAME,
         )
 
-    def _kept(
+    async def _keep(self, page: str, url: str, fetched: object, wanted: WantedResource) -> None:
+        """Keep a response, before the step of the page that asked for it."""
+        name = url if wanted.body is None else wanted.name
+        pack = partial(pack_asked, name, fetched, AskedBy(wanted.kind, page))
+        is_large = isinstance(fetched, Response) and len(fetched.body) > _LARGE
+        record = await asyncio.to_thread(pack) if is_large else pack()
+        if record is not None:
+            self._context.recorder.keep(None, KeptAnswer(record, self._context.clock.today(), name))
+
+    def _cached(
         self, url: str, fetched: FetchResult | State | None, wanted: WantedResource
     ) -> FoundResource:
         if isinstance(fetched, Failed) and fetched.status:
@@ -274,7 +314,8 @@ class PageResources:
         kind = _type(fetched.headers, is_script=is_script)
         found = FoundResource(fetched.status, kind, fetched.body)
         fresh_s = fresh_for_s(fetched.headers, is_script=is_script)
-        if fresh_s > 0 and (is_script or is_own):  # readers of other origins' responses differ
+        # Readers of other origins' responses differ.
+        if fresh_s > 0 and wanted.body is None and (is_script or is_own):
             until = math.inf if math.isinf(fresh_s) else self._context.clock.now() + fresh_s
             self._cache.put((url, is_own, wanted.is_document), found, until)
         return found

@@ -67,7 +67,10 @@ APPLICATIONS: dict[str, str | Answer] = {
           headers: { "Content-Type": "application/json" } };
         words.push((await (await fetch("/api/post", asks)).json()).word); }
         done(words.join(" ")); })()""",
+    "post-moved": """fetch("/api/post-moved", { method: "POST", body: "x" })
+        .then(() => done("there"), () => done("nowhere"))""",
     "import": "import('/lazy.js').then((one) => one.run(done))",
+    "large": "import('/large.js').then((one) => done(one.word))",
     "modules": _page(
         "import { word } from '/first.js'; done(await word());", kind=" type='module'"
     ),
@@ -128,6 +131,7 @@ _OTHERS: dict[str, Answer] = {
         "import { word as one } from './second.js';"
         "export const word = async () => one + (await (await fetch('/api/word')).json()).word"
     ),
+    "/large.js": _script(f"/* {'padding ' * 40_000} */ export const word = 'large'"),
     "/second.js": _script("export const word = 'second'"),
     "/worker.js": _script(
         "fetch('/api/word').then((r) => r.json()).then((one) => postMessage(one.word))"
@@ -158,28 +162,6 @@ _OTHERS: dict[str, Answer] = {
         for number in (1, 2, 3)
     },
 }
-TITLES = {
-    **dict.fromkeys(
-        ("fetch", "xhr", "worker", "background", "moved", "missing", "late"), "harbour"
-    ),
-    "post-json": "json {",
-    "post-form": "form q=salt+%26+water&n=1",
-    "post-text": "text tides",
-    "post-twice": 'json {"n":1} json {"n":2}',
-    "import": "second",
-    "modules": "secondharbour",
-    "hash-router": "home",
-    "path-router": "routed",
-    "frame": "framed harbour",
-    "observed-list": "page3",
-    "scrolled-list": "page3",
-    "pictures": "wide7",
-    "styles": "styled",
-    "lazy-pictures": "late",
-    "callback": "called",
-    "graph-of-data": "n1 n2 n3",
-}
-"""Beginning of what each application says after `done`."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -200,6 +182,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         kind = self.headers["Content-Type"].partition(";")[0].rpartition("/")[2]
+        if self.path == "/api/post-moved":
+            self._send((302, {"Location": "/api/word"}, b""))
+            return
         kind = {"x-www-form-urlencoded": "form", "plain": "text"}.get(kind, kind)
         self._send(_data({"word": f"{kind} {body}"}))
 

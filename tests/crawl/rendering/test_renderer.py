@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from minicrawl.config import Settings
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.progress import RenderingProgress
 from minicrawl.crawl.rendering.render_messages import (
@@ -17,9 +18,11 @@ from minicrawl.crawl.rendering.render_messages import (
     Resource,
     WantedResource,
 )
-from minicrawl.crawl.rendering.renderer import Answer, PageRenderer
+from minicrawl.crawl.rendering.renderer import Answer, PageRenderer, config_of
 from minicrawl.crawl.workers.pool import Activity
+from minicrawl.errors import UsageError
 from minicrawl.model import FailureKind, ParsedPage, Request, Response, State, Want
+from minicrawl.web.urls import posted
 from tests.crawl import fakes
 from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, html, moved, text
 
@@ -278,6 +281,61 @@ def test_headers_of_a_script_need_no_preflight_at_home_or_if_any_form_could_send
     for url in (f"{B}/long", f"{B}/strange"):
         assert asked(web, url) == [PREFLIGHT, PREFLIGHT_WITH_NAMES]
     assert asked(web, f"{B}/app.js") == [(Want.RESOURCE, set())]
+
+
+def test_a_post_takes_no_logins_along_and_reaches_another_origin_after_a_preflight(
+    tmp_path: Path,
+) -> None:
+    there, body = f"{B}/data", b'{"n": 1}'
+    allows = {"access-control-allow-origin": A, "access-control-allow-headers": "content-type"}
+    answer = text("[]")._replace(headers=allows)
+    web = FakeWeb(
+        {
+            f"{A}/": SHELL,
+            posted(DATA, body): answer,
+            posted(f"{A}/moves", body): moved(DATA),
+            there: answer,
+            posted(there, body): answer,
+        }
+    )
+    said = {"content_type": "application/json"}
+    browser = PlayedBrowser(
+        *(
+            wants(number, url, "fetch", **said)._replace(body=body)
+            for number, url in enumerate((DATA, f"{A}/moves", there))
+        )
+    )
+    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
+    assert [found.status for found in browser.got] == [200, 0, 200]
+    assert anonymous(web, posted(DATA, body)) == [True]
+    assert DATA not in [visit.url for visit in web.visits]
+    (preflight,) = (visit.request for visit in web.visits if visit.url == there)
+    assert dict(preflight.headers)["access-control-request-method"] == "POST"
+    (post,) = (visit.request for visit in web.visits if visit.url == posted(there, body))
+    assert (post.method, post.body) == ("POST", body)
+
+
+def test_a_form_needs_no_preflight(tmp_path: Path) -> None:
+    there = f"{B}/data"
+    web = FakeWeb({f"{A}/": SHELL}, open_to("*"))
+    form = wants(1, there, "fetch", content_type="text/plain; charset=utf-8")
+    rendered_crawl(web, tmp_path / "c.db", PlayedBrowser(form._replace(body=b"x")), pages=1)
+    assert asked(web, there) == []
+    assert asked(web, posted(there, b"x")) == [(Want.RESOURCE, {"content-type"})]
+
+
+def test_a_list_of_filters_takes_the_place_of_the_usual_one(tmp_path: Path) -> None:
+    file = tmp_path / "list.txt"
+    file.write_text("##.mine\n")
+    settings = Settings.of(consent_list=file)
+    (found, usual) = (config_of(one, "", tmp_path, None) for one in (settings, Settings()))
+    assert found.banners is not None
+    assert usual.banners is not None
+    assert found.banners.selectors(f"{A}/") == [".mine"]
+    assert len(usual.banners.selectors(f"{A}/")) > 20
+    file.unlink()
+    with pytest.raises(UsageError, match=r"--consent-list .*list\.txt cannot be read"):
+        config_of(settings, "", tmp_path, None)
 
 
 @pytest.mark.parametrize("answer", [moved(f"{B}/elsewhere"), failed(FailureKind.TIMEOUT)])

@@ -94,11 +94,12 @@ def test_a_page_that_is_given_up_takes_no_script_from_others_that_wait_for_it() 
                 budget=SimpleNamespace(body_bytes=None),
             ),
             tell=None,
+            recorder=SimpleNamespace(keeping=()),
         )
         parts: Any = SimpleNamespace(onboarding=SimpleNamespace(ask=ask))
         resources = PageResources(context, parts)
         wanted = WantedResource(1, A, "script", is_document=False, asker="http://a.example")
-        first, second = (asyncio.create_task(resources.answer(wanted)) for _ in range(2))
+        first, second = (asyncio.create_task(resources.answer(A, wanted)) for _ in range(2))
         while not asked:
             await asyncio.sleep(0)
         first.cancel()
