@@ -119,6 +119,9 @@ def opened_index(folder: Path, seen: Snapshot) -> Iterator[tuple[SearchIndex, No
             yield index, notes
 
 
+_MOMENT_S = 1.0
+
+
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
     try:
@@ -131,12 +134,23 @@ def locked_folder(folder: Path) -> Iterator[None]:
             f"the index goes to {folder}, which cannot be written: {error.strerror}"
         ) from error
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_taken(lock):
+            raise StoreError(f"{folder} is being written by another process")
         yield
-    except BlockingIOError as error:
-        raise StoreError(f"{folder} is being written by another process") from error
     finally:
         os.close(lock)
+
+
+def _is_taken(lock: int) -> bool:
+    """Take the lock. A process that was killed while it started another one holds it a moment."""
+    until = time.monotonic() + _MOMENT_S
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
 
 
 @contextmanager

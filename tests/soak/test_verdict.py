@@ -125,7 +125,7 @@ def test_findings_are_told_with_their_limits() -> None:
     [
         ([4, 6, 8, 4, 7, 8, 4], [True, True]),
         ([4, 6, 8], [False, True]),
-        ([4, 6, 8, 7, 11], [True, False]),
+        ([4, 6, 8, 7, 15], [True, False]),
         ([], [False, False]),
     ],
 )
