@@ -412,7 +412,7 @@ class BrowserPage:
         try:
             async with asyncio.timeout(_READ_LATE_S if cut else _READ_S):
                 most, banners = self._config.max_body_bytes, self._config.banners
-                hidden = [] if banners is None else banners.selectors(shown.url)
+                hidden = [] if banners is None else banners.selectors(self._page.request.url)
                 html: str = await shown.evaluate(READ_DOM, [most, hidden])
         except (TimeoutError, BrowserError) as error:
             raise PageEnded(cut or _line(error)) from error
