@@ -191,7 +191,7 @@ class AskedBy(NamedTuple):
     page: str
 
 
-class Asked(NamedTuple):
+class WantedFiles(NamedTuple):
     """URLs of files that a page asked for while it was rendered."""
 
     fetched: tuple[str, ...] = ()
@@ -213,7 +213,7 @@ class Answer(NamedTuple):
     digest: bytes = EMPTY
     wire: Wire | None = None  # not in older records
     by: AskedBy | None = None  # of a file that a browser asked for
-    asked: Asked = Asked()  # by a rendered page
+    asked: WantedFiles = WantedFiles()  # by a rendered page
 
 
 def key_of(url: str) -> int:
@@ -530,7 +530,7 @@ def _answer(head: bytes, body: bytes, header: Header) -> Answer:
             digest=header.digest,
             wire=_wire(fields["wire"]) if "wire" in fields else None,
             by=AskedBy(*map(str, fields["by"])) if "by" in fields else None,
-            asked=Asked(*(tuple(map(str, some)) for some in fields.get("asked", ()))),
+            asked=WantedFiles(*(tuple(map(str, some)) for some in fields.get("asked", ()))),
         )
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise Damaged(f"its head cannot be read ({error})") from error
@@ -617,7 +617,7 @@ class AnswerPacker:
         """Return the record of a failure's body, such as an error page."""
         return self._pack_with_dictionary(RecordKind.FAILURE, request, answer)
 
-    def pack_rendered(self, request: Request, response: Response, asked: Asked) -> bytes:
+    def pack_rendered(self, request: Request, response: Response, asked: WantedFiles) -> bytes:
         """Return the record of a page after its scripts, or of its text."""
         if self.only_text:
             return self.pack(request, response)

@@ -13,6 +13,7 @@ import json
 import re
 import shutil
 from base64 import b32encode, b64encode
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha1, sha256
@@ -428,7 +429,7 @@ def _posted_query(request: bytes) -> str | None:
     if kind in ("application/json", "text/plain"):
         try:
             return urlencode(_named_values(json.loads(text)))
-        except ValueError:
+        except (ValueError, RecursionError):
             if kind == "application/json":
                 return ""
     return f"__wb_post_data={b64encode(body).decode()}"
@@ -436,7 +437,7 @@ def _posted_query(request: bytes) -> str | None:
 
 def _named_values(document: object) -> dict[str, str]:
     """Return the values of a JSON document by their nearest name; repeated names get numbers."""
-    found: dict[str, str] = {}
+    found, repeats = dict[str, str](), Counter[str]()
     waiting: list[tuple[str, object]] = [("", document)]
     while waiting:
         name, value = waiting.pop()
@@ -445,11 +446,10 @@ def _named_values(document: object) -> dict[str, str]:
         elif isinstance(value, list):
             waiting.extend((name, one) for one in reversed(value))
         elif name:
-            number, unused = 1, name
-            while unused in found:
-                number += 1
-                unused = f"{name}.{number}_"
-            found[unused] = value if isinstance(value, str) else json.dumps(value)
+            if name in found:
+                repeats[name] += 1
+                name = f"{name}.{repeats[name] + 1}_"
+            found[name] = value if isinstance(value, str) else json.dumps(value)
     return found
 
 

@@ -178,6 +178,7 @@ DEEP = b'[0,{"b":[true,null],"b.2_":"x y"},{"b":1.5}]'
         ("application/json", b'{"a":{"b":"x&y"},"c":[1,2]}', "b=x%26y&c=1&c.2_=2"),
         ("application/json", DEEP, "b=true&b.2_=null&b.2_.2_=x+y&b.3_=1.5"),
         ("application/json", b"bad", ""),
+        ("application/json", b"[" * 60_000, ""),
         ("application/x-www-form-urlencoded", b"q=salt+%26+water&n=1", "q=salt & water&n=1"),
         ("text/plain; charset=utf-8", b'{"n":1}', "n=1"),
         ("text/plain", b"tides", "__wb_post_data=dGlkZXM="),

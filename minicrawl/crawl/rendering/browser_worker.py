@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 from playwright.async_api import Browser, async_playwright
 from playwright.async_api import Error as BrowserError
 
-from minicrawl.archive.record import AnswerPacker, Asked
+from minicrawl.archive.record import AnswerPacker, WantedFiles
 from minicrawl.crawl.rendering.render_messages import (
     NotRendered,
     NotStarted,
@@ -291,9 +291,9 @@ class BrowserPage:
         self._left_out = dict[str, None]()
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> WantedFiles:
         """Files that the page has asked for."""
-        return Asked(tuple(self._fetched), tuple(self._left_out))
+        return WantedFiles(tuple(self._fetched), tuple(self._left_out))
 
     def take(self, resource: Resource) -> None:
         """Pass a response to the page."""
@@ -639,7 +639,7 @@ class RenderWorker:
         self._page = None
         self._messages.put_nowait(result._replace(cost_s=resource_usage(os.getpid()).cpu_s - began))
 
-    def _result(self, page: PageToRender, read: RenderedDom, asked: Asked) -> Rendered:
+    def _result(self, page: PageToRender, read: RenderedDom, asked: WantedFiles) -> Rendered:
         request, response = page
         body = _BOM + read.html.encode("utf-8", "replace") if read.html else b""
         parsed = parsed_dom(body, page, read, self._config.parse_options)
