@@ -276,11 +276,12 @@ class WarcFiles:
             with disk_errors(self._folder):
                 begin, end = place_at(number, 0), place_at(number + 1, 0)
                 if self._captures.has_lines(begin, end):
-                    draft = path.with_suffix(".draft")
+                    index = self._series.index_path(number)
+                    draft = index.with_name(f"{index.name}.draft")
                     with draft.open("w", encoding="utf-8") as file:
                         file.writelines(f"{line}\n" for line in self._captures.lines(begin, end))
                     sync(draft)
-                    draft.rename(self._series.index_path(number))
+                    draft.rename(index)
                 path.rename(self._series.path(number))
                 sync(self._folder)
 

@@ -64,6 +64,7 @@ def test_a_demo_crawl_is_set_up_and_run_to_its_end(
         assert page.locator("#f-seeds").get_attribute("aria-invalid") == "true"
         page.get_by_label("Crawl the demo web").check()
         page.get_by_label("Pages of the demo web").fill("200")
+        page.keyboard.press("Tab")  # a number is given when its field is left
         playwright.expect(page.locator("form[data-shown='true false 200']")).to_be_visible(
             timeout=PATIENCE_MS  # until then, the form shows and sends other values
         )

@@ -158,6 +158,27 @@ def test_an_open_file_is_continued_after_a_kill_and_its_index_is_whole(
     assert list(indexed(folder).values()) == [[url(1), url(3)], [url(4)]]
 
 
+def test_an_index_that_is_half_written_is_taken_for_no_warc_file(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sync(_: Path) -> None:
+        raise MemoryError  # as if it were killed before the disk has all of it
+
+    with closing(StoreWriter.open(path)) as store:
+        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
+        StoreWithArchive(store, keeping).commit(Batch(answers=[kept(url(1), body(1))]))
+        monkeypatch.setattr(warc_files, "sync", sync)
+        with pytest.raises(MemoryError):
+            keeping.close()
+    monkeypatch.undo()
+    assert [file.suffix for file in files(folder)] == [".open"]
+    assert indexed(folder) == {}
+    with crawling(path, folder):
+        pass
+    assert list(indexed(folder).values()) == [[url(1)]]
+    assert not list(folder.glob("*.draft"))
+
+
 def test_an_open_file_whose_index_is_lost_is_completed_without_one(
     path: Path, folder: Path
 ) -> None:
