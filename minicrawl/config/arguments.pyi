@@ -73,7 +73,6 @@ class SettingArguments(TypedDict, total=False):
     browser: str | PathLike[str] | None
     max_tries: int
     barren_pages: int | None
-    host_pages: int | None
     site_pages: int | None
     store: str | PathLike[str]
     links: bool

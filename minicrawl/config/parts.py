@@ -576,19 +576,13 @@ class Traps:
         "pages; none for neither.",
         kept=True,
     )
-    host_pages: int | None = setting(
-        1000,
-        kinds.optional(kinds.whole(1)),
-        "Page quota per host, raised by links from other hosts; none for no limit. A page counts "
-        "once for each new page it links to, up to 10; hosts of seeds have no quota.",
-        kept=True,
-    )
     site_pages: int | None = setting(
         1000,
         kinds.optional(kinds.whole(1)),
-        "Like --host-pages, for all hosts of a registrable domain or network, raised by links "
-        "from other sites; none for no limit. A host counts as 10 pages, and the hosts at one "
-        "address share another quota of this size.",
+        "Page quota of a host, of all hosts of its registrable domain or network, and of the hosts "
+        "at one address, each raised by links from elsewhere; none for no limit. A page counts "
+        "once for each new page it links to, up to 10, and a host as 10 pages of its domain; hosts "
+        "of seeds have no quota.",
         kept=True,
     )
 

@@ -89,6 +89,7 @@ GONE = {
     "max-repeats": Gone("a path may have a segment 4 times", 4),
     "focus-only": Gone("--score fetches pages of value first; --allow and --max-depth limit pages"),
     "same-pages": Gone("--barren-pages N ignores a difference of URLs after N / 2 pages", 10),
+    "host-pages": Gone("--site-pages N is the quota of a host as well", 1000),
     "cluster-ca": Gone("NATS_CA names the file, as for the nats command"),
     "cluster-creds": Gone("NATS_CREDS names the file, as for the nats command"),
     "cluster-cert": Gone("NATS_CERT names the file, as for the nats command"),

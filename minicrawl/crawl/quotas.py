@@ -4,7 +4,7 @@ An endless site costs pages, and a link farm makes up as many hosts and domains 
 neither can make up is cash from pages of others. So each host, each site and each network has an
 account: a base of pages, and 5 more for each unit of cash that arrives from elsewhere.
 
-Example with --host-pages 1000 and --site-pages 1000. All cash that is named comes along links.
+Example with --site-pages 1000. All cash that is named comes along links.
 
     shop.example has one host. Its first page costs its site 10 + 1: a new host counts as 10 pages.
     It reads 800 pages, each leading to 1 new page, and one page that leads to 300 new ones, which
@@ -39,7 +39,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.config import Traps
 from minicrawl.fetch.resolver import is_public
 from minicrawl.frontier.url_table import UNKNOWN, Hosts, SiteTable
 from minicrawl.opic.ledger import Plan
@@ -458,14 +457,21 @@ _PRICE = f"a page counting once for each new page that it led to, up to {MOST_A_
 class Quotas:
     """Quotas of all hosts, sites and networks."""
 
-    def __init__(self, limits: Traps, sites: SiteTable, host_of: array[int]) -> None:
+    def __init__(
+        self,
+        host_pages: int | None,
+        site_pages: int | None,
+        sites: SiteTable,
+        host_of: array[int],
+    ) -> None:
+        """`host_pages` is the quota of a host, `site_pages` that of a site or of a network."""
         self._host_of = host_of
         self._seeds: set[int] = set()
         self._unlimited_sites: set[int] = set()
         self._accounts = Accounts(
-            QuotaAccounts(limits.host_pages),
-            QuotaAccounts(limits.site_pages),
-            QuotaAccounts(limits.site_pages),
+            QuotaAccounts(host_pages),
+            QuotaAccounts(site_pages),
+            QuotaAccounts(site_pages),
         )
         self.inbound_cash = InboundCash(sites, host_of, self._accounts, self._seeds)
         self._site_index = self.inbound_cash.site_index
@@ -534,7 +540,7 @@ class Quotas:
     def _explain(self, host: int, accounts: QuotaAccounts, number: int) -> str:
         had = accounts.describe(number)
         if accounts is self._accounts.hosts:
-            return f"its host {had}, {_PRICE}: --host-pages {accounts.base:,}"
+            return f"its host {had}, {_PRICE}: --site-pages {accounts.base:,}"
         if accounts is self._accounts.sites:
             name = self._site_index.site_name(host)
             had = f"{had}, a host counting as {A_HOST} pages, {_PRICE}"

@@ -510,7 +510,8 @@ class TrapDetector:
         self.seeds.update([frontier.books.stands_for(page) for page in self.seeds])
         self._recorder, self._frontier, self._gate = recorder, frontier, gate
         self._path_limits = PathLimits(limits)
-        self._quotas = Quotas(limits, frontier.urls.sites, frontier.urls.host_of)
+        pages = limits.site_pages
+        self._quotas = Quotas(pages, pages, frontier.urls.sites, frontier.urls.host_of)
         self._novelty = NoveltyTracker(limits.barren_pages)
         self._equivalence = UrlEquivalence(limits.same_pages, self._differ)
         self.copies = Duplicates(frontier, self._quotas.inbound_cash, self.seeds)

@@ -177,7 +177,7 @@ class Found(NamedTuple):
 def _crawl(mode: str, base: str, folder: Path, workers: int) -> Found:
     store = folder / f"{mode}.db"
     options = ("--render", mode, "--render-workers", str(workers), "--delay", "0", "--quiet")
-    more = ("--resolve", f"*={base}", "--store", str(store), "--host-pages", "none")
+    more = ("--resolve", f"*={base}", "--store", str(store))
     command = (sys.executable, "-m", "minicrawl", "crawl", "http://front.example/", *options, *more)
     began, cpu_s, last_s = time.perf_counter(), 0.0, 0.0
     with subprocess.Popen((*command, "--site-pages", "none"), stdout=subprocess.DEVNULL) as process:

@@ -340,12 +340,12 @@ class TestPython:
         self, web: Web, network: tuple[str, ...]
     ) -> None:
         always: dict[str, Any] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
-        first = Settings.of(scope="prefix", host_pages=500, pages=1, **always)
+        first = Settings.of(scope="prefix", site_pages=500, pages=1, **always)
         self.run([SEED], first)
-        crawl = Crawl([], Settings.of(scope="any", host_pages=1000, deny=["draft"], **always))
+        crawl = Crawl([], Settings.of(scope="any", site_pages=1000, deny=["draft"], **always))
         crawl.run()
         assert crawl.settings.scope.scope == "prefix"
-        assert crawl.settings.traps.host_pages == 500
+        assert crawl.settings.traps.site_pages == 500
         assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
 
     def test_what_load_was_given_counts_whatever_it_is(

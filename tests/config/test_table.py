@@ -117,7 +117,7 @@ def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> Non
         "contact",
         "delay",
         "address-delay",
-        "host-pages",
+        "site-pages",
     }
     assert kept > {"score", "score-weight", "weight-internal", "window", "strategy"}
     assert kept > {"small-edge", "endowment", "links", "keep", "keep-versions", "warc"}

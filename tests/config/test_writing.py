@@ -111,7 +111,7 @@ def test_a_store_keeps_what_was_given_of_what_defines_the_crawl() -> None:
             "score_weight": st.floats(0, 4),
             "weight_internal": st.floats(0, 1e300),
             "contact": st.none() | st.just("me@example.org"),
-            "host_pages": st.none() | st.integers(1, 100),
+            "site_pages": st.none() | st.integers(1, 100),
             "small_edge": st.floats(0.01, 0.99),
         },
     )

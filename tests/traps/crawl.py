@@ -14,7 +14,7 @@ from tests.traps.web import TrapWeb
 
 ASIDE = (State.TRAP, State.ALLOWANCE, State.TWIN)
 OFF: Mapping[str, str] = dict.fromkeys(
-    ("barren_pages", "host_pages", "site_pages"),
+    ("barren_pages", "site_pages"),
     "none",
 )
 """Settings that let every trap have its way."""

@@ -3,7 +3,6 @@
 from array import array
 from collections.abc import Sequence
 
-from minicrawl.config import Traps
 from minicrawl.crawl.quotas import Quotas
 from minicrawl.frontier.url_table import SiteTable
 from minicrawl.opic.ledger import Plan
@@ -21,8 +20,7 @@ PAGES = array("I", [GOOD, FARM_1, FARM_2, BLOG] * 3)
 
 
 def quotas_of(host_pages: int | None = 3, site_pages: int | None = 99) -> Quotas:
-    limits = Traps(host_pages=host_pages, site_pages=site_pages)
-    return Quotas(limits, SiteTable(ORIGINS), PAGES)
+    return Quotas(host_pages, site_pages, SiteTable(ORIGINS), PAGES)
 
 
 def spend(quotas: Quotas, host: int, pages: int) -> None:

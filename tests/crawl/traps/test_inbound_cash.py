@@ -5,7 +5,6 @@ from array import array
 import numpy as np
 import pytest
 
-from minicrawl.config import Traps
 from minicrawl.crawl.quotas import A_HOST, PAGES_A_UNIT, Quotas
 from minicrawl.frontier.url_table import SiteTable
 from minicrawl.opic.ledger import Plan
@@ -85,7 +84,8 @@ def test_what_an_address_gives_is_from_strangers_and_no_list_is_needed_to_tell(
 ) -> None:
     origins = ["http://198.41.0.4", "http://a.good.example", "http://b.good.example"]
     quotas = Quotas(
-        Traps(host_pages=None, site_pages=2 * (A_HOST + 1) + 1),
+        None,
+        2 * (A_HOST + 1) + 1,
         SiteTable(origins),
         array("I", [0, 1, 2]),
     )

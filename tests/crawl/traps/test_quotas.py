@@ -5,7 +5,6 @@ from array import array
 import numpy as np
 import pytest
 
-from minicrawl.config import Traps
 from minicrawl.crawl.quotas import A_HOST, MOST_A_PAGE, Quotas
 from minicrawl.frontier.url_table import SiteTable
 from tests.crawl.traps.farm import BLOG, FARM_1, FARM_2, GOOD, PAGES, give, quotas_of, spend
@@ -18,7 +17,7 @@ def test_a_host_that_nobody_links_to_has_what_all_begin_with() -> None:
     spend(quotas, BLOG, 1)
     assert quotas.refusal(BLOG) == (
         "its host has had 3 pages, 0 of them earned by links from elsewhere, "
-        "a page counting once for each new page that it led to, up to 10: --host-pages 3"
+        "a page counting once for each new page that it led to, up to 10: --site-pages 3"
     )
 
 
@@ -172,7 +171,7 @@ def test_pages_wait_again_as_far_as_there_is_room_at_their_address() -> None:
 
 def test_a_seed_at_an_address_vouches_for_that_one_and_not_for_its_network() -> None:
     origins = ["http://198.41.0.4", "http://198.41.0.5"]
-    quotas = Quotas(Traps(host_pages=None, site_pages=12), SiteTable(origins), array("I", [0, 1]))
+    quotas = Quotas(None, 12, SiteTable(origins), array("I", [0, 1]))
     quotas.vouch([0])
     spend(quotas, 0, 1000)
     assert quotas.refusal(0) is None

@@ -209,7 +209,7 @@ def test_what_is_out_of_scope_stands_for_nobody(path: Path) -> None:
 def test_a_site_that_the_user_vouches_for_is_read_to_its_end(path: Path) -> None:
     names = [f"/{'x' * page}" for page in range(1, 60)]
     web = web_of({f"{A}/": names} | {A + name: [] for name in names})
-    run = crawl(web, path, f"{A}/", host_pages=5, site_pages=5)
+    run = crawl(web, path, f"{A}/", site_pages=5)
     assert in_state(run, State.FETCHED) == set(web)
 
 
@@ -217,7 +217,7 @@ def test_so_is_one_that_a_seed_leads_to(path: Path) -> None:
     names = [f"/{'x' * page}" for page in range(1, 60)]
     web = web_of({f"{A}/": names} | {A + name: [] for name in names})
     run = crawl(
-        web | {"http://short.test/": moved(f"{A}/")}, path, "http://short.test/", host_pages=5
+        web | {"http://short.test/": moved(f"{A}/")}, path, "http://short.test/", site_pages=5
     )
     assert set(web) <= in_state(run, State.FETCHED)
 
@@ -227,8 +227,8 @@ def test_a_run_that_goes_on_knows_where_seeds_have_led(path: Path) -> None:
     web = web_of({f"{A}/": names} | {A + name: [] for name in names})
     short = "http://short.test/"
     web |= {short: moved(f"{A}/")}
-    crawl(web, path, short, host_pages=5, pages=3)
-    assert in_state(crawl(web, path, host_pages=5), State.FETCHED) == web.keys() - {short}
+    crawl(web, path, short, site_pages=5, pages=3)
+    assert in_state(crawl(web, path, site_pages=5), State.FETCHED) == web.keys() - {short}
 
 
 def farm(hosts: int) -> dict[str, Answer]:
@@ -270,7 +270,7 @@ def test_pages_wait_again_when_their_site_has_earned_more(path: Path) -> None:
     friends = [f"/{'y' * page}" for page in range(1, 30)]
     home = {f"{A}/": [f"{B}/", f"{A}/hub"], f"{A}/hub": friends}
     home |= {A + name: [f"{B}/"] for name in friends}
-    limits: dict[str, Any] = {"site_pages": 3, "host_pages": 3, "endowment": 0}
+    limits: dict[str, Any] = {"site_pages": 3, "endowment": 0}
     run = crawl(
         web_of(home | site), path, f"{A}/", strategy="breadth-first", concurrency=1, **limits
     )
