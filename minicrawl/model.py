@@ -102,6 +102,13 @@ class Refusal(StrEnum):
     ALLOWANCE = "allowance"  # the quota of its host or site is used up
 
 
+class SentBody(NamedTuple):
+    """Encoded body as the server sent it: in memory, or in a file if the decoded body is in one."""
+
+    content: bytes = b""
+    spooled: IO[bytes] | None = None
+
+
 class Wire(NamedTuple):
     """Heads of a request and its response as bytes of the network, and how they travelled.
 
@@ -114,6 +121,8 @@ class Wire(NamedTuple):
     address: str = ""  # of the server; empty behind a proxy
     protocols: tuple[str, ...] = ()  # as WARC-Protocol names them
     cipher: str = ""
+    body: SentBody = SentBody()
+    """Empty unless the body was encoded and --raw-bodies keeps it so."""
 
 
 class Response(NamedTuple):

@@ -51,6 +51,7 @@ from minicrawl.errors import Damaged
 from minicrawl.wording import counted
 
 _UNKNOWN = "a page whose URL cannot be read"
+_CODING = "content-encoding"
 _NO_BODY = "it is a revisit, and the record that has its body is gone"
 
 
@@ -122,7 +123,10 @@ class ArchiveReader:
             original = read(self.segments.read(place_of_body), self.codec)
             # A 304 response has no headers worth keeping: show those of the original.
             headers = found.headers or original.headers
-            return found._replace(body=original.body, kind=original.kind, headers=headers)
+            is_as_sent = headers.get(_CODING) == original.headers.get(_CODING)
+            coded = original.coded if is_as_sent else None
+            found = found._replace(body=original.body, coded=coded)
+            return found._replace(kind=original.kind, headers=headers)
 
     def shown(self, place: int) -> Answer:
         """Return the answer at `place`; for an unchanged page, the DOM of its last rendering."""

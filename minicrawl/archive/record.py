@@ -2,7 +2,8 @@
 
     magic and checksum    8 bytes
     header                44 bytes: kind, dictionary, lengths, key of the URL, time, body digest
-    payload               head (JSON: URL, status, headers) and body, compressed together
+    payload               head (JSON: URL, status, headers) and body, compressed together; behind
+                          it, if the head says so, the body as it was sent
 
 Workers pack records without time and checksum; the archive adds both (`seal`). A body that the
 archive already has becomes a revisit: a record with the digest of the body, and only a head.
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from functools import lru_cache, partial
 from hashlib import blake2b, sha256
+from io import BytesIO
 from pathlib import Path
 from struct import Struct
 from tempfile import NamedTemporaryFile
@@ -157,6 +159,7 @@ class RecordKind(IntEnum):
 
 WITH_BODY = (RecordKind.PAGE, RecordKind.TEXT)
 """Kinds of records with archived page content."""
+_AS_SENT = (RecordKind.PAGE, RecordKind.FAILURE)
 ALONE = (RecordKind.FAILURE, RecordKind.RENDERED)
 """Kinds of records whose bodies no other record shares: they are no responses of a page."""
 
@@ -212,6 +215,7 @@ class Answer(NamedTuple):
     request_url: str = ""  # the URL as requested, if different
     digest: bytes = EMPTY
     wire: Wire | None = None  # not in older records
+    coded: bytes | None = None  # the body as it was sent, if it was encoded and is kept so
     by: AskedBy | None = None  # of a file that a browser asked for
     asked: WantedFiles = WantedFiles()  # by a rendered page
 
@@ -290,8 +294,11 @@ def pack(  # the optional arguments are keyword-only
 
     `content` is the hash of the body, if already known; `more` has further fields of the head.
     """
-    head = _head(url, response, request_url, more)
-    payload = codec.compressor(number).compress(head + response.body)
+    coded = b""
+    if response.wire is not None and kind in _AS_SENT:
+        coded = response.wire.body.content
+    head = _head(url, response, request_url, {**more, "coded": True} if coded else more)
+    payload = codec.compressor(number).compress(head + response.body + coded)
     digest = digest_of(response.body, content)
     header = Header(
         kind, DigestKind.CONTENT, number, len(payload), len(head), key_of(url), 0.0, digest
@@ -301,14 +308,20 @@ def pack(  # the optional arguments are keyword-only
 
 def pack_spooled(url: str, response: Response, body: IO[bytes], payload: IO[bytes]) -> bytes:
     """Return the header of a response whose body is in a file, and write its payload."""
-    head, hasher, size = _head(url, response, ""), BodyHasher(DigestKind.CONTENT), body.seek(0, 2)
-    packer = PLAIN.compressor(0).compressobj(size=len(head) + size)
-    body.seek(0)
-    payload.write(packer.compress(head))
-    for piece in pieces(body):
-        hasher.add(piece)
-        payload.write(packer.compress(piece))
-    payload.write(packer.flush())
+    sent = None if response.wire is None else response.wire.body.spooled
+    with sent or BytesIO() as coded:
+        head = _head(url, response, "", NOTHING_MORE if sent is None else {"coded": True})
+        hasher, size = BodyHasher(DigestKind.CONTENT), body.seek(0, 2) + coded.seek(0, 2)
+        packer = PLAIN.compressor(0).compressobj(size=len(head) + size)
+        body.seek(0)
+        coded.seek(0)
+        payload.write(packer.compress(head))
+        for piece in pieces(body):
+            hasher.add(piece)
+            payload.write(packer.compress(piece))
+        for piece in pieces(coded):
+            payload.write(packer.compress(piece))
+        payload.write(packer.flush())
     kinds = RecordKind.PAGE, DigestKind.CONTENT
     header = Header(*kinds, 0, payload.tell(), len(head), key_of(url), 0.0, hasher.made)
     return _with_header(header, b"")
@@ -404,7 +417,7 @@ def _head(
         fields["spelled"] = request_url
     if (wire := response.wire) is not None:
         heads = (head[: MOST_HEAD_BYTES + 1].decode("latin-1") for head in wire[:2])
-        fields["wire"] = [*heads, *wire[2:]]
+        fields["wire"] = [*heads, wire.address, wire.protocols, wire.cipher]
     return _HEADS.encode(fields).encode()
 
 
@@ -431,13 +444,25 @@ def read(record: bytes, codec: Codec) -> Answer:
     if not is_whole(record):
         raise Damaged("its checksum is wrong")
     header = header_of(record)
-    content = _content(record, header, codec)
-    head, body = content[: header.head_bytes], content[header.head_bytes :]
+    answer = _answer(_content(record, header, codec), header)
     if header.kind != RecordKind.REVISIT:
         hasher = BodyHasher(header.digest_kind)
-        hasher.add(body)
+        hasher.add(answer.body)
         _check_digest(header, hasher)
-    return _answer(head, body, header)
+    return answer
+
+
+class _Beginning:
+    """Source of the first bytes of another one."""
+
+    def __init__(self, source: PieceSource, size: int) -> None:
+        self._source, self._left = source, size
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, at most `size`."""
+        piece = self._source.read(min(size, self._left))
+        self._left -= len(piece)
+        return piece
 
 
 def check(header: Header, payload: PieceSource, codec: Codec) -> None:
@@ -452,17 +477,32 @@ def check(header: Header, payload: PieceSource, codec: Codec) -> None:
         hasher.add(piece)
     if header.kind != RecordKind.REVISIT:
         _check_digest(header, hasher)
-    _answer(head, b"", header)
+    _answer(head, header)
 
 
-def unpacked(header: Header, payload: PieceSource, codec: Codec) -> Iterator[bytes]:
-    """Yield the head of a record, then its body in pieces of equal size."""
+def unpacked(
+    header: Header, payload: PieceSource, codec: Codec, *, coded: bool = False
+) -> Iterator[bytes]:
+    """Yield the head of a record, then its body in pieces of equal size.
+
+    With `coded` it is the body as it was sent, if the record has that.
+    """
     import zstandard
 
     try:
         source: Any = payload  # its type says IO, and it only calls `read`
         stream = codec.decompressor(header.dictionary).stream_reader(source)
-        yield stream.read(header.head_bytes)
+        head = stream.read(header.head_bytes)
+        yield head
+        if not _fields_of(head).get("coded"):
+            yield from pieces(stream)
+            return
+        body = _Beginning(stream, header.body_bytes)
+        if not coded:
+            yield from pieces(body)
+            return
+        for _ in pieces(body):
+            pass
         yield from pieces(stream)
     except (zstandard.ZstdError, MemoryError) as error:
         raise Damaged(f"it cannot be decompressed ({error})") from error
@@ -476,14 +516,13 @@ def _check_digest(header: Header, hasher: BodyHasher) -> None:
 def read_packed(record: bytes, codec: Codec) -> Answer:
     """Return the answer of a record made by `pack`, which has no time and checksum yet."""
     header = header_of(record)
-    content = _content(record, header, codec)
-    return _answer(content[: header.head_bytes], content[header.head_bytes :], header)
+    return _answer(_content(record, header, codec), header)
 
 
 def read_head(record: bytes, codec: Codec) -> Answer:
     """Return the answer without its body; much faster than `read`."""
     header = header_of(record)
-    return _answer(_content(record, header, codec, first=header.head_bytes), b"", header)
+    return _answer(_content(record, header, codec, first=header.head_bytes), header)
 
 
 def beginning(record: bytes, codec: Codec, count: int) -> bytes:
@@ -515,14 +554,25 @@ def _payload(record: bytes, header: Header) -> bytes:
     return record[HEADER_BYTES : header.record_bytes]
 
 
-def _answer(head: bytes, body: bytes, header: Header) -> Answer:
+def _fields_of(head: bytes) -> dict[str, Any]:
     try:
-        fields = json.loads(head)
+        return dict(json.loads(head))
+    except (ValueError, TypeError) as error:
+        raise Damaged(f"its head cannot be read ({error})") from error
+
+
+def _answer(content: bytes, header: Header) -> Answer:
+    """Return the answer with this head, and the bodies behind it, if they are there."""
+    fields, begin = _fields_of(content[: header.head_bytes]), header.head_bytes
+    try:
+        is_coded = bool(fields.get("coded")) and header.kind != RecordKind.REVISIT
+        coded_at = begin + header.body_bytes if is_coded else len(content)
         return Answer(
             url=str(fields["url"]),
             status=int(fields["status"]),
             headers={str(name): str(value) for name, value in fields["headers"].items()},
-            body=body,
+            body=content[begin:coded_at],
+            coded=content[coded_at:] if is_coded else None,
             at=header.at,
             kind=RecordKind(header.kind),
             cut=str(fields.get("cut", "")),

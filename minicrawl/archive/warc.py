@@ -1,9 +1,10 @@
 """Pages as web archives in WARC 1.1, which all replay software reads.
 
 Laws: each record is a gzip member, so that a reader can start anywhere. A body that is in the file
-already becomes a revisit. Bodies are written decoded; headers that describe the original encoding
-keep their values under other names. All other bytes of a head are those of the network, if the
-archive has them; heads in older archives are reconstructed from their headers.
+already becomes a revisit. Bodies are written decoded, unless the archive has them as they were
+sent; headers that describe another encoding keep their values under other names. All other bytes
+of a head are those of the network, if the archive has them; heads in older archives are
+reconstructed from their headers.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ _OF_THE_WAY = frozenset(("content-encoding", "transfer-encoding", "content-lengt
 _OF_THE_WAY_LINE = re.compile(
     rb"(?mi)^(content-encoding|transfer-encoding|content-length)[\t ]*:([^\n]*)"
 )
+_OF_TRANSFER_LINE = re.compile(rb"(?mi)^(transfer-encoding|content-length)[\t ]*:([^\n]*)")
 _BLANK_LINE = re.compile(rb"\n\r?\n\Z")
 SMALL, QUICK = 6, 3
 """Levels of gzip: they compress manuals to 18 % and 21 %, and QUICK takes half of the time."""
@@ -88,6 +90,8 @@ class Capture(NamedTuple):
     """Response of an earlier archive that has the body."""
     by: AskedBy | None = None
     """Browser's request that it answers, if a browser asked."""
+    is_as_sent: bool = False
+    """True if the body is encoded as the head says."""
 
 
 def capture_of(
@@ -106,7 +110,7 @@ def capture_of(
         url=posted_to(url) if is_posted else url,
         status=answer.status,
         headers=answer.headers,
-        body=answer.body,
+        body=answer.body if answer.coded is None else answer.coded,
         at=answer.at if at is None else at,
         is_confirmed=answer.status == HTTPStatus.NOT_MODIFIED,
         cut=answer.cut,
@@ -117,6 +121,7 @@ def capture_of(
         wire=answer.wire,
         is_rendered=answer.kind is RecordKind.RENDERED,
         by=answer.by,
+        is_as_sent=answer.coded is not None,
     )
 
 
@@ -331,9 +336,9 @@ def _reconstructed(url: str) -> bytes:
 
 
 def http_head(capture: Capture) -> bytes:
-    """Return the head of the response, adapted to the decoded body."""
+    """Return the head of the response, adapted to the body as it is kept."""
     if capture.wire is not None and capture.wire.response:
-        return _adapted(capture.wire.response, _length_of(capture))
+        return _adapted(capture.wire.response, _length_of(capture), capture.is_as_sent)
     try:
         phrase = HTTPStatus(capture.status).phrase
     except ValueError:
@@ -351,7 +356,7 @@ def _length_of(capture: Capture) -> int:
     return len(capture.body) if capture.length is None else capture.length
 
 
-def _adapted(head: bytes, body_bytes: int) -> bytes:
+def _adapted(head: bytes, body_bytes: int, is_as_sent: bool) -> bytes:
     """Return the bytes of a head, where headers of the way have other names if they do not fit.
 
     A body that is as long as its only such header says was neither encoded nor in chunks: its head
@@ -360,14 +365,15 @@ def _adapted(head: bytes, body_bytes: int) -> bytes:
     is_whole = len(head) <= MOST_HEAD_BYTES
     if not is_whole:
         head = head[: head.rfind(b"\n", 0, MOST_HEAD_BYTES) + 1]
-    found = [*_OF_THE_WAY_LINE.finditer(head)]
+    pattern = _OF_TRANSFER_LINE if is_as_sent else _OF_THE_WAY_LINE
+    found = [*pattern.finditer(head)]
     length = b"%d" % body_bytes
     names = [match[1].lower() for match in found]
     if is_whole and names == [b"content-length"] and found[0][2].strip() == length:
         return head
     if not is_whole:
         head += b"\r\n"
-    fields, end = _OF_THE_WAY_LINE.sub(rb"X-Archive-Orig-\1:\2", head), _BLANK_LINE.search(head)
+    fields, end = pattern.sub(rb"X-Archive-Orig-\1:\2", head), _BLANK_LINE.search(head)
     blank = b"\r\n" if end is None else head[end.start() + 1 : end.end()]
     return fields.removesuffix(blank) + b"Content-Length: " + length + b"\r\n" + blank
 

@@ -213,13 +213,15 @@ class WarcFiles:
 
         def body() -> Iterator[bytes]:
             payload.seek(0)
-            return islice(unpacked(header, payload, self._codec), 1, None)
+            return islice(unpacked(header, payload, self._codec, coded=True), 1, None)
 
+        length = 0
         for piece in body():
             digest.update(piece)
+            length += len(piece)
         payload.seek(0)
         answer = read_head(kept.record + payload.read(MOST_OF_A_HEAD), self._codec)
-        capture = capture_of(answer, at=kept.at)._replace(length=header.body_bytes)
+        capture = capture_of(answer, at=kept.at)._replace(length=length)
         named = shown_digest(digest.digest())
         original = self._original(capture, named)
         if original is not None:

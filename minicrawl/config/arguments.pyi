@@ -48,6 +48,7 @@ class SettingArguments(TypedDict, total=False):
     timeout: Time
     max_body: Size
     max_file: Size
+    raw_bodies: bool
     resolve: str | Sequence[str]
     name_server: str | Sequence[str]
     allow_private: bool | None

@@ -341,6 +341,13 @@ class Network:
         name="max-file",
         weakens=is_higher,
     )
+    raw_bodies: bool = setting(
+        False,
+        kinds.SWITCH,
+        "Also keep bodies as they were sent, and write them so to WARC and WACZ files. By default, "
+        "their content codings, such as gzip, are undone.",
+        kept=True,
+    )
     resolve: tuple[str, ...] = setting(
         (),
         kinds.several(kinds.RULE),

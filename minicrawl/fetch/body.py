@@ -11,7 +11,7 @@ from typing import IO, NamedTuple, Protocol
 
 from minicrawl.fetch.decoding import Decoder
 from minicrawl.fetch.transport import EXPECTED, Fault, failure, kind_of
-from minicrawl.model import Failed, FailureKind, Refusal, Refused
+from minicrawl.model import Failed, FailureKind, Refusal, Refused, SentBody
 from minicrawl.web.sitemaps import MAX_BYTES
 
 # ================================================================ content
@@ -24,7 +24,7 @@ _MOST_SLICES = 1000
 
 
 class Content:
-    """Decoded bytes of one body. `held` is the number of bytes in memory."""
+    """Bytes of one body, decoded or as sent. `held` is the number of bytes in memory."""
 
     def __init__(self) -> None:
         self.length = self.held = 0
@@ -34,7 +34,7 @@ class Content:
         self._earlier = bytearray()  # joined slices; a million small objects would take much memory
 
     def add(self, piece: bytes) -> None:
-        """Append decoded bytes."""
+        """Append bytes."""
         self.length += len(piece)
         if self.spooled is not None:
             self._write(self.spooled, piece)
@@ -139,6 +139,7 @@ class Body(NamedTuple):
     spooled: IO[bytes] | None = None
     """File with the content, if it was spooled. The reader closes it."""
     is_file: bool = False
+    coded: SentBody = SentBody()
 
 
 # ---------------------------------------------------------------- limits that bodies share
@@ -239,6 +240,8 @@ class BodyLimits(NamedTuple):
     """Size limit of a body that proves to be a file; with 0 it is that of other bodies."""
     file_s: float = 0.0
     """Time that such a body has beyond the deadline."""
+    keeps_coded: bool = False
+    """True if an encoded body is also kept as it was sent."""
 
 
 # ---------------------------------------------------------------- one body
@@ -351,6 +354,7 @@ class _BodyReader:
         self._decoder = Decoder(codings, limit=self._longest + 1)
         self._wire_bytes = 0
         self._content = Content()
+        self._coded = Content() if limits.keeps_coded and codings else None
         self.cost_s = 0.0
         self.cut: FailureKind | None = None
         self.stop: Callable[[], None] | None = None
@@ -373,7 +377,11 @@ class _BodyReader:
     @property
     def held(self) -> int:
         """Number of its bytes in memory."""
-        return self._content.held
+        return self._content.held + (0 if self._coded is None else self._coded.held)
+
+    @property
+    def _is_disk_full(self) -> bool:
+        return self._content.is_disk_full or (self._coded is not None and self._coded.is_disk_full)
 
     @property
     def length(self) -> int:
@@ -403,14 +411,17 @@ class _BodyReader:
         # Bytes beyond the limit are counted, but neither decoded nor kept.
         room = self._longest - self._wire_bytes
         self._wire_bytes += len(chunk)
+        before = self.held
+        if self._coded is not None:
+            self._coded.add(chunk[:room])
         for piece in self._decoder.slices(chunk[:room]):
-            before = self._content.held
             self._content.add(piece)
             if self._verdict is not BodyVerdict.WANTED:
                 self._judge_or_spool()
-            if self._content.length > self._most or self._content.is_disk_full:
+            if self._content.length > self._most or self._is_disk_full:
                 self.cut = FailureKind.TOO_LARGE
-            yield self._content.held - before
+            yield self.held - before
+            before = self.held
         if self._wire_bytes > self._most or self._decoder.is_full:
             self.cut = FailureKind.TOO_LARGE
         elif self._decoder.is_over:
@@ -424,7 +435,8 @@ class _BodyReader:
 
     def drop(self) -> None:
         """Discard the content."""
-        self._content.drop()
+        for content in self._contents():
+            content.drop()
 
     def result(self) -> Body | Failed | Refused:
         """Return the outcome of the body."""
@@ -438,8 +450,15 @@ class _BodyReader:
         cut = self.cut or (None if is_whole else FailureKind.ENCODING)
         wire_bytes = min(self._wire_bytes, self._most)
         content, spooled = self._content.take(self._most), self._content.end(self._most)
-        detail = self._cut_detail()
-        return Body(content, wire_bytes, cut, detail, self.cost_s, spooled, self.is_file)
+        detail, coded = self._cut_detail(), SentBody()
+        if self._coded is not None:
+            coded = SentBody(self._coded.take(self._most), self._coded.end(self._most))
+        return Body(content, wire_bytes, cut, detail, self.cost_s, spooled, self.is_file, coded)
+
+    def _contents(self) -> Iterator[Content]:
+        yield self._content
+        if self._coded is not None:
+            yield self._coded
 
     def _judge_or_spool(self) -> None:
         if self._content.length >= _ENOUGH_TO_JUDGE:
@@ -448,7 +467,8 @@ class _BodyReader:
             return
         is_list = self._verdict is BodyVerdict.LIST and self._budget.begin_spooling(self)
         if is_list or self._verdict is BodyVerdict.FILE:
-            self._content.spool()  # otherwise treated like any other body
+            for content in self._contents():
+                content.spool()  # otherwise treated like any other body
 
     def _judge(self) -> None:
         if not isinstance(self._verdict, BodyVerdict):
@@ -457,6 +477,6 @@ class _BodyReader:
     def _cut_detail(self) -> str:
         if self._content.spooled is not None and self.cut is FailureKind.TOO_LARGE:
             limit = "--max-file" if self._verdict is BodyVerdict.FILE else "the limit of sitemaps"
-            why = "the disk is full" if self._content.is_disk_full else limit
+            why = "the disk is full" if self._is_disk_full else limit
             return f"cut after {min(self.length, self._most):,} bytes: {why}"
         return self._decoder.swelling if self.cut is FailureKind.ENCODING else ""

@@ -102,7 +102,7 @@ class HttpFetcher:
         self._headers = RequestHeaders(politeness, access)
         self._takes_cookies = access.cookies != OFF
         self._is_signed = access.sign_requests is not None
-        self._keeps_credentials = access.keep_credentials
+        self._keeps_credentials, self._keeps_coded = access.keep_credentials, network.raw_bodies
         self._decode_budget = DecodeBudget(network.max_bodies_bytes)
         self._own_lookup = lookup_of(network, politeness.concurrency)
         lookup = lookup or (unresolved if transport else self._own_lookup)
@@ -157,7 +157,9 @@ class HttpFetcher:
                 # ones. It may be as slow as pages.
                 most = request.max_bytes if request.want is Want.FILE else request.file_bytes
                 more_s = self._timeout_s * max(most / self._page_bytes - 1, 0.0)
-                limits = BodyLimits(self._decode_budget, deadline, most, more_s)
+                limits = BodyLimits(
+                    self._decode_budget, deadline, most, more_s, keeps_coded=self._keeps_coded
+                )
                 wire = stream.wire
                 fetched = await read_response(request, stream, limits, self._max_codings)
                 if wire is not None:
@@ -229,12 +231,15 @@ def with_wire(fetched: FetchResult, wire: Wire) -> FetchResult:
     """Return the result with the heads of its exchange, if it may be archived."""
     match fetched:
         case Response() | Moved():
-            return fetched._replace(wire=wire)
-        case Failed(answer=Response() as answer):
-            return fetched._replace(answer=answer._replace(wire=wire))
-        case Refused(answer=Response() as answer):
-            return fetched._replace(answer=answer._replace(wire=wire))
+            return fetched._replace(wire=_with_body_of(fetched.wire, wire))
+        case Failed(answer=Response() as answer) | Refused(answer=Response() as answer):
+            answer = answer._replace(wire=_with_body_of(answer.wire, wire))
+            return fetched._replace(answer=answer)
     return fetched
+
+
+def _with_body_of(known: Wire | None, wire: Wire) -> Wire:
+    return wire if known is None else wire._replace(body=known.body)
 
 
 _METHODS = {Want.HEAD: "HEAD", Want.PREFLIGHT: "OPTIONS"}
@@ -337,6 +342,8 @@ async def _body(
     whole = stream.take_whole()
     try:
         chunks = stream.body if whole is None else whole
+        if limits.keeps_coded and transfer_codings(stream.headers):
+            limits = limits._replace(keeps_coded=False)  # no head of a record can say that
         return await read_body(chunks, names, max_bytes, verdict, limits)
     except UnknownCoding as error:
         return Failed(kind=FailureKind.ENCODING, detail=str(error))
@@ -424,6 +431,7 @@ def _result(stream: ResponseStream, body: Body | Failed | Refused) -> FetchResul
         cut_detail=cut_detail,
         cost_s=body.cost_s,
         spooled=body.spooled,
+        wire=Wire(b"", b"", body=body.coded) if any(body.coded) else None,
     )
 
 

@@ -1,5 +1,9 @@
-"""Heads in the archive and in WARC files are the bytes that a server got and sent."""
+"""Heads in the archive and in WARC files are the bytes that a server got and sent.
 
+So are bodies, with `--raw-bodies`.
+"""
+
+import contextlib
 import gzip
 import os
 import re
@@ -10,6 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -46,7 +51,8 @@ def _reply(number: int) -> bytes:
 
 
 def _links() -> bytes:
-    body = "".join(f"<a href=/{number}>x</a>" for number in range(PAGES)).encode()
+    names = ("large.csv", *range(PAGES))
+    body = "".join(f"<a href=/{name}>x</a>" for name in names).encode()
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
     return head + body
 
@@ -66,6 +72,16 @@ def _for_crawlers() -> dict[str, bytes]:
 FOR_CRAWLERS = _for_crawlers()
 
 
+def _large() -> bytes:
+    """A file that is kept on disk while it is read, encoded and decoded."""
+    body = gzip.compress(Random(7).randbytes(2_000_000) + b"," * 1_000_000)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Encoding: gzip\r\n"
+    return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+LARGE = _large()
+
+
 @dataclass
 class Witness:
     """What the server got and sent, by path."""
@@ -73,6 +89,7 @@ class Witness:
     port: int = 0
     got: dict[str, bytes] = field(default_factory=dict)
     sent: dict[str, bytes] = field(default_factory=dict)
+    bodies: dict[str, bytes] = field(default_factory=dict)
 
 
 @contextmanager
@@ -89,10 +106,14 @@ def witnessing() -> Iterator[Witness]:
                     reply = FOR_CRAWLERS[path]
                 elif path == "/":
                     reply = _links()
+                elif path == "/large.csv":
+                    reply = LARGE
                 elif path[1:].isdigit():
                     reply = _reply(int(path[1:]))
                 seen.got[path] = request + b"\r\n"
-                seen.sent[path] = re.split(rb"(?<=\n)(?=\r?\n)", reply, maxsplit=1)[0]
+                seen.sent[path], seen.bodies[path] = re.split(
+                    rb"(?<=\n)(?=\r?\n)", reply, maxsplit=1
+                )
                 seen.sent[path] += b"\n" if b"\r\n\r\n" not in reply else b"\r\n"
                 self.wfile.write(reply)
 
@@ -227,3 +248,52 @@ def test_warc_files_have_the_same_heads(crawled: Path, witness: Witness, name: s
     assert {*FOR_CRAWLERS, "/gone.xml"} <= compared
     site = f"seed: http://127.0.0.1:{witness.port}/"
     assert {"operator: https://a.example/bot", "robots: classic", "seeds: 1", site} <= set(info)
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Witness]:
+    """A folder with a crawl that keeps bodies as they were sent, and what the server sent."""
+    folder = tmp_path_factory.mktemp("raw")
+    with witnessing() as seen, contextlib.chdir(folder):
+        kept = ["--raw-bodies", "--warc", "warcs", "--types", "all,files", "--store", "crawl.db"]
+        site = ["crawl", f"http://127.0.0.1:{seen.port}/", "--delay", "0", "--quiet"]
+        assert main([*site, *kept, "--workers", "0"]) == 0
+        assert main(["export", "site.warc.gz", "--store", "crawl.db"]) == 0
+    return folder, seen
+
+
+@pytest.mark.parametrize("name", ["warcs/*.warc.gz", "site.warc.gz"])
+def test_warc_files_have_raw_bodies_as_they_were_sent(raw: tuple[Path, Witness], name: str) -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    folder, witness = raw
+    (place,) = folder.glob(name)
+    compared = dict[str, bytes]()
+    with place.open("rb") as file:
+        for record in archiveiterator.ArchiveIterator(file, check_digests="raise"):
+            body = record.raw_stream.read()
+            if record.rec_type == "response" and record.http_headers is not None:
+                path = "/" + record.rec_headers.get_header("WARC-Target-URI").split("/", 3)[3]
+                if record.http_headers.get_header("Content-Encoding"):
+                    compared[path] = body
+    assert compared.keys() == {path for path, head in witness.sent.items() if b"gzip" in head}
+    for path, body in compared.items():
+        assert body == witness.bodies[path].split(b"\n", 1)[1]
+
+
+def test_an_archive_with_raw_bodies_reads_them_decoded(raw: tuple[Path, Witness]) -> None:
+    folder, witness = raw
+    assert main(["archive", "--verify", "--store", str(folder / "crawl.db")]) == 0
+    read = 0
+    with closing(ArchiveReader(folder / "crawl.db-pages")) as archive:
+        for row in archive.index.rows(archive.end):
+            if row.kind in (RecordKind.DICTIONARY, RecordKind.REVISIT):
+                continue
+            answer = archive.answer(row.place)
+            if answer.headers.get("content-encoding") == "gzip":
+                path = "/" + answer.url.split("/", 3)[3]
+                assert answer.coded == witness.bodies[path].split(b"\n", 1)[1]
+                assert answer.body == gzip.decompress(answer.coded)
+                read += 1
+            else:
+                assert answer.coded is None
+    assert read > PAGES // 10

@@ -31,7 +31,16 @@ from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.opening import known
 from minicrawl.fetch.resolver import HostAndPort
 from minicrawl.memory import freeze_loaded_objects, mmap_large_arrays
-from minicrawl.model import Failed, FetchResult, ParsedPage, Refused, Request, Response, Want
+from minicrawl.model import (
+    Failed,
+    FetchResult,
+    ParsedPage,
+    Refused,
+    Request,
+    Response,
+    SentBody,
+    Want,
+)
 from minicrawl.ports import PageFetcher, Timed, Visit
 from minicrawl.web.html_page import ParseOptions, content_hash
 from minicrawl.web.responses import DocumentType, media_types, types_of
@@ -245,9 +254,12 @@ def _with_body(response: Response) -> Response:
     """Return the response with a spooled body read into memory, for a moment."""
     if (spooled := response.spooled) is None:
         return response
-    body = spooled.read()
+    body, wire = spooled.read(), response.wire
     spooled.seek(0)
-    return response._replace(body=body)
+    if wire is not None and wire.body.spooled is not None:
+        with wire.body.spooled as sent:
+            wire = wire._replace(body=SentBody(sent.read()))
+    return response._replace(body=body, wire=wire)
 
 
 async def _packed(
