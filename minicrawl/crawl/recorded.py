@@ -48,6 +48,7 @@ from minicrawl.fetch.warc import (
     head_of,
     moment_of,
     warc_files,
+    with_requests,
 )
 from minicrawl.model import (
     FetchResult,
@@ -186,7 +187,7 @@ class RecordedCrawl:
         await self._recorder.committer.keep_while(lambda _group: self._read_all(records))
 
     async def _read_all(self, records: Iterable[WarcRecord]) -> None:
-        for record in records:
+        for record in with_requests(records):
             await self._read(record)
             await asyncio.sleep(0)
             while not self._recorder.committer.takes_more:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -443,6 +443,9 @@ _MOST_WRONG = 20
 """Wrong lengths after which those of a file are ignored: each may cost a long search."""
 
 
+_EXCHANGES = ({"request", "response"}, {"request", "revisit"})
+
+
 class WarcRecord(NamedTuple):
     """WARC record. Field names are in lower case."""
 
@@ -451,11 +454,36 @@ class WarcRecord(NamedTuple):
     block: bytes
     is_cut: bool
     """True if the block is longer than the limit, and is cut there."""
+    request: bytes = b""
+    """Block of the request that the record answers, if known."""
 
     @property
     def url(self) -> str:
         """URL that the record is about."""
         return self.fields.get("warc-target-uri", "").strip("<> ")
+
+
+def with_requests(records: Iterable[WarcRecord]) -> Iterator[WarcRecord]:
+    """Yield the records, each response with the request that stands next to it.
+
+    Some programs write the request first, others the response.
+    """
+    waiting: WarcRecord | None = None
+    for record in records:
+        other, waiting = waiting, None
+        if (
+            other is not None
+            and {other.kind, record.kind} in _EXCHANGES
+            and other.url == record.url
+        ):
+            answer, request = (other, record) if record.kind == "request" else (record, other)
+            yield answer._replace(request=request.block)
+            continue
+        if other is not None:
+            yield other
+        waiting = record
+    if waiting is not None:
+        yield waiting
 
 
 class _Head(NamedTuple):
@@ -689,14 +717,12 @@ class RecordedAnswers:
         except Fault as fault:
             return failure(fault)
         fetched = await self._read(request, stream)
-        if stream.wire is not None:
-            fetched = with_wire(fetched, stream.wire)
         is_broken = isinstance(fetched, Failed) and fetched.kind is FailureKind.ENCODING
         # The writer of the record may have decoded the body and left the header as it was.
         if is_broken and is_html(None, stream.content[:_ENOUGH_TO_JUDGE]):
             del stream.headers["content-encoding"]
-            return await self._read(request, stream)
-        return fetched
+            fetched = await self._read(request, stream)
+        return fetched if stream.wire is None else with_wire(fetched, stream.wire)
 
     async def _read(self, request: Request, stream: RecordedStream) -> FetchResult:
         limits = BodyLimits(self._budget)
@@ -735,7 +761,8 @@ def _stream(record: WarcRecord) -> RecordedStream:
     body, fault = record.block[end.end() :], None
     if has_word(head.headers, "transfer-encoding", "chunked"):
         body, fault = _without_chunks(body)
-    wire = Wire(b"", record.block[: end.end()], record.fields.get("warc-ip-address", ""))
+    place = record.fields.get("warc-ip-address", "")
+    wire = Wire(record.request, record.block[: end.end()], place)
     return RecordedStream(head.status, head.headers, body, _cut(record) or fault, wire)
 
 

@@ -33,12 +33,13 @@ def revisit(url: str, block: bytes, **fields: str) -> bytes:
     return record("revisit", block, WARC_Target_URI=url, **fields)
 
 
+REQUEST = b"GET /  HTTP/1.1\r\nX-NumBer:  1\r\n\r\n"
 RECORDS = [
     record("warcinfo", b"software: tests\r\n", Content_Type="application/warc-fields"),
     record("response", b"a.example. 300 IN A 10.0.0.1", WARC_Target_URI="dns:a.example"),
     response(f"{SITE}robots.txt", b"User-agent: *", headers=[("Content-Type", "text/plain")]),
     response(SITE, page("/one", "/two", "/gone", "/picture", "/late", text="home")),
-    record("request", b"GET / HTTP/1.1\r\n\r\n", WARC_Target_URI=SITE),
+    record("request", REQUEST, WARC_Target_URI=SITE),
     record("metadata", b"via: x", WARC_Target_URI=SITE),
     response(f"{SITE}one", page("/", "/two", text="one")),
     response(f"{SITE}two", b"", "301 Moved", [("Location", "/three")]),
@@ -93,7 +94,6 @@ def test_each_record_has_the_effect_of_its_answer(capsys: Captured, how: str) ->
     }
     assert found["skipped"] == {
         "warcinfo records": 1,
-        "request records": 1,
         "metadata records": 1,
         "records that are not pages": 1,
         "records of robots.txt": 1,
@@ -108,6 +108,19 @@ def test_records_are_known_by_how_they_begin_whatever_the_name(capsys: Captured,
     Path("a.txt").write_bytes(PACKED[how](RECORDS))
     assert main(["import", "a.txt", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["records"] == len(RECORDS)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_heads_of_requests_and_responses_are_kept(capsys: Captured, is_first: bool) -> None:
+    alone = record("request", b"GET /alone HTTP/1.1\r\n\r\n", WARC_Target_URI=f"{SITE}alone")
+    exchange = [record("request", REQUEST, WARC_Target_URI=SITE), response(SITE, page(text="home"))]
+    found = imported(capsys, [alone, *(exchange if is_first else exchange[::-1]), alone])
+    assert found["skipped"] == {"request records": 2}
+    with snapshot(Path("crawl.db")) as seen:
+        wire = version(seen, SITE).answer.wire
+    assert wire is not None
+    assert wire.request == REQUEST
+    assert wire.response == http(b"").partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
 
 
 def test_what_was_recorded_is_kept_as_of_its_time(capsys: Captured) -> None:

@@ -3,6 +3,7 @@ import errno
 import gzip
 import io
 from collections.abc import AsyncIterator
+from random import Random
 
 import pytest
 
@@ -239,6 +240,26 @@ def test_a_body_that_is_cut_for_others_gives_away_what_it_holds_though_nothing_m
         assert (len(other.content), other.cut) == (60, None)
 
     asyncio.run(work())
+
+
+def test_bodies_as_they_were_sent_are_memory_too() -> None:
+    coded = gzip.compress(Random(1).randbytes(600))
+
+    class Measures(Chunks):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for chunk in super().__aiter__():
+                yield chunk
+            held.append(budget.held_bytes)
+
+    budget, held = DecodeBudget(max_bytes=10_000), list[int]()
+    for keeps_coded in (False, True):
+        limits = BodyLimits(budget, keeps_coded=keeps_coded)
+        chunks = Measures(coded[:300], coded[300:])
+        body = asyncio.run(read_body(chunks, ["gzip"], 1000, BodyVerdict.WANTED, limits))
+        assert isinstance(body, Body)
+        assert body.coded.content == (coded if keeps_coded else b"")
+    assert held == [600, 600 + len(coded)]
+    assert budget.held_bytes == 0
 
 
 # ---------------------------------------------------------------- lists
