@@ -22,7 +22,7 @@ from http import HTTPStatus
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
-from urllib.parse import unquote_plus, urlencode, urlsplit
+from urllib.parse import quote_from_bytes, unquote_plus, unquote_to_bytes, urlencode, urlsplit
 from uuid import NAMESPACE_URL, uuid5
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from zlib import DEFLATED, MAX_WBITS, compressobj
@@ -52,6 +52,21 @@ _BLANK_LINE = re.compile(rb"\n\r?\n\Z")
 SMALL, QUICK = 6, 3
 """Levels of gzip: they compress manuals to 18 % and 21 %, and QUICK takes half of the time."""
 _WWW = re.compile(r"^www\d*\.")
+_FORM = "application/x-www-form-urlencoded"
+_USUAL_PORTS = {"http": 80, "https": 443}
+_MOST_ESCAPES = 32
+"""Escapes of one character. A hostile URL has thousands, and takes quadratic time."""
+_PLAIN = "!\"$&'()*+,/:;<=>?@[\\]^`{|}"
+_SESSION_IDS = tuple(
+    re.compile(f"(?i){one}(?:&|$)")
+    for one in (
+        "jsessionid=[0-9a-z]{32}",
+        "phpsessid=[0-9a-z]{32}",
+        "sid=[0-9a-z]{32}",
+        "aspsessionid[a-z]{8}=[a-z]{24}",
+        "cfid=[^&=]+&cftoken=[^&]+",
+    )
+)
 _TYPE_LINE = re.compile(rb"(?mi)^content-type[\t ]*:([^;\r\n]*)")
 
 
@@ -414,6 +429,8 @@ def cdxj_line(line: CdxLine, filename: str) -> str:
     named = capture.url
     if capture.wire is not None and (query := _posted_query(capture.wire.request)) is not None:
         fields |= {"method": "POST", "requestBody": query}
+        if _type_in(capture.wire.request.partition(b"\r\n\r\n")[0]) == _FORM:
+            query = unquote_plus(query)  # pywb looks for this, wabac.js for the body as it is
         named += f"{'&' if '?' in named else '?'}__wb_method=POST{query and '&'}{query}"
     stamp = datetime.fromtimestamp(int(capture.at), UTC).strftime("%Y%m%d%H%M%S")
     return f"{surt(named)} {stamp} {json.dumps(fields)}"
@@ -427,11 +444,9 @@ def _posted_query(request: bytes) -> str | None:
     head, _, body = request.partition(b"\r\n\r\n")
     if not body or not head.startswith(b"POST "):
         return None
-    found = _TYPE_LINE.search(head)
-    kind = found[1].decode("latin-1").strip().lower() if found else ""
-    text = body.decode("utf-8", "replace")
-    if kind == "application/x-www-form-urlencoded":
-        return unquote_plus(text)
+    kind, text = _type_in(head), body.decode("utf-8", "replace")
+    if kind == _FORM:
+        return text
     if kind in ("application/json", "text/plain"):
         try:
             return urlencode(_named_values(json.loads(text)))
@@ -439,6 +454,11 @@ def _posted_query(request: bytes) -> str | None:
             if kind == "application/json":
                 return ""
     return f"__wb_post_data={b64encode(body).decode()}"
+
+
+def _type_in(head: bytes) -> str:
+    found = _TYPE_LINE.search(head)
+    return found[1].decode("latin-1").strip().lower() if found else ""
 
 
 def _named_values(document: object) -> dict[str, str]:
@@ -460,17 +480,50 @@ def _named_values(document: object) -> dict[str, str]:
 
 
 def surt(url: str) -> str:
-    """Return the sort-friendly form of a URL.
+    """Return the sort-friendly form of a URL, by which readers of web archives look it up.
 
-    For `https://www.example.org/a/?y=1&x=2` that is `org,example)/a?x=2&y=1`.
+    For `https://www.example.org/a/?y=%281%29&x=2` that is `org,example)/a?x=2&y=(1)`. All programs
+    must agree on it, so it follows the canonicalizer of the Internet Archive: nothing is escaped
+    that need not be, the order of parameters counts as little as their case, and session ids go.
     """
-    parts = urlsplit(url.lower())
-    name, port = parts.hostname or "", f":{parts.port}" if parts.port else ""
-    name = _WWW.sub("", name)
+    parts = urlsplit(url)
+    name = _WWW.sub("", (parts.hostname or "").strip("."))
     host = name if ":" in name else ",".join(reversed(name.split(".")))
-    arguments = sorted(part.split("=", 1) for part in parts.query.split("&"))
-    query = "?" + "&".join(map("=".join, arguments)) if parts.query else ""
-    return f"{host}{port}){parts.path.removesuffix('/') or '/'}{query}".replace(" ", "%20")
+    usual = parts.port is None or parts.port == _USUAL_PORTS.get(parts.scheme)
+    kept = list[bytes]()
+    for one in _unescaped(parts.path).split(b"/")[1:]:
+        if one == b".." and kept:
+            kept.pop()
+        elif one != b".":
+            kept.append(one)
+    path = b"/" + b"/".join([one for one in kept[:-1] if one] + kept[-1:])
+    query = _without_sessions(_minimal(_unescaped(parts.query)))
+    arguments = sorted(part.split("=", 1) for part in query.lower().split("&"))
+    query = "?" + "&".join(map("=".join, arguments)) if query else ""
+    path_ = _minimal(path).lower()
+    return f"{host}{'' if usual else f':{parts.port}'}){path_.removesuffix('/') or '/'}{query}"
+
+
+def _unescaped(text: str) -> bytes:
+    """Undo percent-escapes, and those that appear then."""
+    found = text.encode("utf-8", "surrogatepass")
+    for _ in range(_MOST_ESCAPES):
+        if (plain := unquote_to_bytes(found)) == found:
+            break
+        found = plain
+    return found
+
+
+def _minimal(content: bytes) -> str:
+    """Escape what must be escaped."""
+    return quote_from_bytes(content, safe=_PLAIN)
+
+
+def _without_sessions(query: str) -> str:
+    for pattern in _SESSION_IDS:
+        if found := [*pattern.finditer(query)]:
+            query = query[: found[-1].start()] + query[found[-1].end() :]
+    return query
 
 
 # ================================================================ wacz

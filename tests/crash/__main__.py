@@ -49,6 +49,7 @@ def _circumstances(seed: int) -> str:
 def _kills(killed: Report) -> Iterator[str]:
     yield from head("", "found")
     yield row("kills", f"{killed.kills:,}")
+    yield row("while pictures of pages were fetched", f"{killed.amid_pictures:,}")
     yield row("after which something was wrong", f"{len(killed.wrong):,}")
     yield row("crawls that came to their end between them", f"{killed.ended:,}")
     yield row("pages asked for again after a kill, on average", f"{killed.mean_lost:.1f}")

@@ -3,6 +3,7 @@
 WARC files only grow, so what was read of them before is compared, and not read again.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,7 +11,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
@@ -21,12 +22,15 @@ from minicrawl.archive.warc_series import OPEN, WarcSeries
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
+from tests.crash.web import PICTURES
 
+_OF_NO_TURN = re.compile(f"/robots\\.txt$|{PICTURES}")
+"""Answers that are in no row of fetches."""
 ANSWERED = ("page", "moved", "unchanged", "failed:not-found")
 """Outcomes whose answers are kept, of those that this web has."""
 _BESIDE = ("request", "metadata")
-_RULES = "/robots.txt"
 _SHOWN = 3
+T = TypeVar("T")
 
 
 class _Read(NamedTuple):
@@ -40,6 +44,8 @@ class KeptJudge:
 
     def __init__(self) -> None:
         self._read: dict[str, _Read] = {}
+        self.pictures: set[str] = set()
+        """Those that were in the archive when it was judged last."""
 
     def judge(self, store: Path) -> Iterator[str]:
         """A line for each thing that is wrong."""
@@ -47,7 +53,12 @@ class KeptJudge:
             query = f"SELECT page, at FROM fetches WHERE outcome IN {ANSWERED}"
             fetched = [(seen.url(page), at) for page, at in seen.connection.execute(query)]
             if (end := tables.archive_end(seen.connection)) is not None:
-                yield from _compared("the archive", Counter(fetched), _archived(store, end))
+                archived = _archived(store, end)
+                pictures = [url for url, _ in archived if PICTURES in url]
+                self.pictures = set(pictures)
+                if len(pictures) > len(self.pictures):
+                    yield f"{len(pictures) - len(self.pictures)} pictures are kept twice"
+                yield from _compared("the archive", Counter(fetched), _with_turns(archived))
             yield from self._warcs(seen, Counter((url, _moment(at)) for url, at in fetched))
 
     def ended(self, store: Path) -> Iterator[str]:
@@ -108,8 +119,7 @@ def _answers(content: bytes) -> Counter[tuple[str, str]]:
         elif record.rec_type in _BESIDE:
             beside[what] += 1
     assert found == beside
-    pages = {what: count for what, count in found.items() if not what[0].endswith(_RULES)}
-    return Counter({what: count // len(_BESIDE) for what, count in pages.items()})
+    return _with_turns(Counter({what: count // len(_BESIDE) for what, count in found.items()}))
 
 
 def _archived(store: Path, end: int) -> Counter[tuple[str, float]]:
@@ -119,8 +129,12 @@ def _archived(store: Path, end: int) -> Counter[tuple[str, float]]:
             for row in archive.index.rows(end)
             if row.kind != RecordKind.DICTIONARY
         )
-        pages = (answer for answer in heads if not answer.url.endswith(_RULES))
-        return Counter((answer.url, answer.at) for answer in pages)
+        return Counter((answer.url, answer.at) for answer in heads)
+
+
+def _with_turns(answers: Counter[tuple[str, T]]) -> Counter[tuple[str, T]]:
+    found = {what: count for what, count in answers.items() if not _OF_NO_TURN.search(what[0])}
+    return Counter(found)
 
 
 def _compared(

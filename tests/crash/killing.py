@@ -3,11 +3,12 @@
 Laws, after each kill: `check` finds nothing wrong; the store holds what one of the last two commits
 said; every URL that was in it is in it, by the same number; the archive and the WARC files have
 every answer that the store knows of, each once. A page whose turn had ended in the store is never
-asked for again; and of those that were asked for before the last fetch in the store, no more than
-were under way are not in it.
+asked for again, nor a picture that is kept; and of those that were asked for before the last fetch
+in the store, no more than were under way are not in it.
 """
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -24,7 +25,7 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.store.reader import reading
 from tests.crash.child import Amounts, Plan, amounts, start
 from tests.crash.kept import KeptJudge
-from tests.crash.web import Server, Town
+from tests.crash.web import PICTURES, Server, Town
 
 PAGES, HOSTS = 1200, 10
 UNDER_WAY = Settings().politeness.concurrency
@@ -34,6 +35,7 @@ MOST_INSTRUCTIONS = 40_000
 PATIENCE_S = 120.0
 KEEPS = ("pages", "pages", "links", "none")
 """`--keep` of a crawl; it writes WARC files in any case."""
+_OTHERS = re.compile(f"/robots\\.txt$|{PICTURES}")
 NOTHING = Amounts(0, 0, 0, 0)
 
 
@@ -55,6 +57,8 @@ class Report:
     """What came of it."""
 
     kills: int = 0
+    amid_pictures: int = 0
+    """Kills while pictures were fetched."""
     ended: int = 0
     lost: list[int] = field(default_factory=list)
     """Answers that were not in the store, after each kill."""
@@ -117,7 +121,9 @@ class Crawls:
         """A crawl of the town as it is now, into the store as it is now."""
         workers = self._rng.choice("0000000001")
         flags = ("--quiet", "--delay", "0", "--workers", workers, "--allow-private")
-        keeping = ("--keep", self._keep, "--warc", str(self._folder / "warcs"))
+        keeping = ["--keep", self._keep, "--warc", str(self._folder / "warcs"), "--raw-bodies"]
+        if self._keep == "pages":
+            keeping.append("--requisites")
         places = ("--resolve", f"*={self._server.address}", "--per-address", str(UNDER_WAY))
         numbers = ("--barren-pages", "none")  # the pages of the town differ in nothing else
         return Plan(
@@ -152,6 +158,7 @@ class Crawls:
     # ------------------------------------------------------------ what is looked at
 
     def _after_a_kill(self, since: int) -> Iterator[str]:
+        kept = self._kept.pictures
         yield from self._wrong()
         found, before, asked = self._look(), self._before, self._server.asked[since:]
         self._before = found
@@ -160,7 +167,11 @@ class Crawls:
             yield f"the store holds {found.amounts}, the last commits said {expected}"
         if found.urls[: len(before.urls)] != before.urls:
             yield "URLs were lost"
-        pages = [page for page in asked if not page.url.endswith("/robots.txt")]
+        pages = [page for page in asked if not _OTHERS.search(page.url)]
+        has_some = 0 < len(self._kept.pictures) < len(self._server.town.pictures)
+        self.report.amid_pictures += has_some
+        if again := kept.intersection(page.url for page in asked):
+            yield f"pictures were asked for again: {again}"
         if again := before.settled.intersection(page.url for page in pages):
             yield f"asked for again, though their turn had ended: {again}"
         late = {page.url for page in pages if page.at < found.last_at} - found.fetched
@@ -175,6 +186,9 @@ class Crawls:
         found, states = self._look(), self._server.town.states
         if set(found.urls) != set(states) or found.settled != set(states):
             yield f"{len(found.urls)} of {len(states)} URLs are known, {len(found.settled)} settled"
+        if self._keep == "pages" and self._kept.pictures != self._server.town.pictures:
+            missing = self._server.town.pictures - self._kept.pictures
+            yield f"{len(missing)} pictures are missing"
         fetched = {url for url, state in states.items() if state is not State.ROBOTS}
         if found.fetched != fetched:
             yield f"{len(found.fetched)} of {len(fetched)} pages were fetched"

@@ -1,10 +1,12 @@
 """A little web that remembers who asked for what, and when.
 
 Law: a page's answer is a function of the town's seed and the page's number; the first page leads to
-all others. Besides pages there are redirects, dead ends, and pages that robots.txt forbids.
+all others. Besides pages there are redirects, dead ends, and pages that robots.txt forbids. Pages
+show pictures, and every other page is compressed.
 """
 
 import asyncio
+import gzip
 import socket
 import time
 from collections.abc import Iterator
@@ -16,6 +18,8 @@ from typing import NamedTuple
 from minicrawl.model import State
 
 FORBIDDEN = "/private/"
+PICTURES = "/pictures/"
+_PICTURES_A_HOST = 60
 _ROBOTS = f"User-agent: *\nDisallow: {FORBIDDEN}\n".encode()
 _LEAVES = {3: State.NOT_FOUND, 5: State.MOVED, 8: State.ROBOTS}
 _CHILDREN = 3
@@ -50,6 +54,8 @@ class Town:
         """What the host of this page says."""
         if path == "/robots.txt":
             return _message("200 OK", _ROBOTS, "text/plain")
+        if path.startswith(PICTURES):
+            return _message("200 OK", b"GIF89a" + path.encode(), "image/gif")
         page = int(path.rpartition("/")[2])
         match self._state(page):
             case State.NOT_FOUND:
@@ -57,15 +63,30 @@ class Town:
             case State.MOVED:
                 target = self._url(Random(page + self._seed).randrange(page))
                 return _message("301 Moved Permanently", b"", location=target)
+            case _ if page % 2:
+                coded = gzip.compress(self._sheet(page), mtime=0)
+                return _message("200 OK", coded, **{"content-encoding": "gzip"})
             case _:
                 return _message("200 OK", self._sheet(page))
+
+    @property
+    def pictures(self) -> set[str]:
+        """All that the pages show."""
+        pages = [page for page in range(self._pages) if self._state(page) is State.FETCHED]
+        return {
+            f"{self._host(page)}{PICTURES}{page // self._hosts % _PICTURES_A_HOST}"
+            for page in pages
+        }
 
     def _state(self, page: int) -> State:
         return State.FETCHED if self._children(page) else _LEAVES.get(page % 19, State.FETCHED)
 
     def _url(self, page: int) -> str:
         folder = FORBIDDEN if self._state(page) is State.ROBOTS else "/"
-        return f"http://www.town{page % self._hosts}.example{folder}{page}"
+        return f"{self._host(page)}{folder}{page}"
+
+    def _host(self, page: int) -> str:
+        return f"http://www.town{page % self._hosts}.example"
 
     def _sheet(self, page: int) -> bytes:
         rng = Random(page * 1_000_003 + self._seed)
@@ -74,7 +95,8 @@ class Town:
             f'<p>{rng.random()} <a href="{self._url(link)}">{link}</a>'
             for link in (*self._children(page), *others)
         )
-        return f"<title>Number {page}</title>{links}".encode()
+        picture = f"<img src={PICTURES}{page // self._hosts % _PICTURES_A_HOST}>"
+        return f"<title>Number {page}</title>{links}{picture}".encode()
 
     def _children(self, page: int) -> range:
         first = page * _CHILDREN + 1
@@ -118,7 +140,11 @@ class _Connection(asyncio.Protocol):
     def data_received(self, received: bytes) -> None:
         *heads, self._received = (self._received + received).split(_END_OF_HEAD)
         for head in heads:
-            self._transport.write(self._server.answer(head))
+            answer = self._server.answer(head)
+            if PICTURES.encode() in head:  # so that many kills come between them
+                asyncio.get_running_loop().call_later(0.01, self._transport.write, answer)
+            else:
+                self._transport.write(answer)
 
 
 @contextmanager

@@ -162,6 +162,30 @@ _OTHERS: dict[str, Answer] = {
         for number in (1, 2, 3)
     },
 }
+TITLES = {
+    **dict.fromkeys(
+        ("fetch", "xhr", "worker", "background", "moved", "missing", "late"), "harbour"
+    ),
+    "post-json": "json {",
+    "post-form": "form q=salt+%26+water&n=1",
+    "post-text": "text tides",
+    "post-twice": 'json {"n":1} json {"n":2}',
+    "import": "second",
+    "modules": "secondharbour",
+    "hash-router": "home",
+    "path-router": "routed",
+    "frame": "framed harbour",
+    "observed-list": "page3",
+    "scrolled-list": "page3",
+    "pictures": "wide7",
+    "styles": "styled",
+    "lazy-pictures": "late",
+    "callback": "called",
+    "graph-of-data": "n1 n2 n3",
+    "large": "large",
+    "post-moved": "",
+}
+"""Beginning of what each application says after `done`."""
 
 
 class _Handler(BaseHTTPRequestHandler):

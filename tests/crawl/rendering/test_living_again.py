@@ -8,7 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from minicrawl.cli import main
-from tests.crawl.rendering.applications import Asked, applications
+from tests.crawl.rendering.applications import TITLES, Asked, applications
+from tests.crawl.rendering.replays import in_pywb, in_wabac
 from tests.crawl.rendering.sites import crawled, needs_browser
 
 pytestmark = [needs_browser, pytest.mark.timeout(600)]
@@ -82,3 +83,32 @@ def test_what_browsers_ask_for_is_kept_with_its_page(tmp_path: Path) -> None:
     a_post_takes_nothing_that_is_ours_along(archived)
     for name in ("live.warc.gz", "site.warc.gz"):
         what_a_browser_asked_for_names_its_kind_and_its_page(archived, name)
+
+
+MODULES = ("import", "large", "modules")
+"""pywb 2.10 puts its own names into modules, where none may be called `arguments`."""
+MESSAGES = ("frame",)
+"""Messages from a frame to its page end in wombat.js, which pywb 2.10 and wabac.js 2.27 share."""
+
+
+REPLAYS = (
+    (in_pywb, "live.warc.gz", ()),
+    (in_pywb, "site.wacz", (*MODULES, *MESSAGES)),
+    (in_wabac, "live.warc.gz", MESSAGES),
+    (in_wabac, "site.wacz", MESSAGES),
+)
+
+
+@pytest.mark.proof
+def test_applications_live_again_without_a_missing_request(tmp_path: Path) -> None:
+    """pywb shows the DOM that a WARC file has beside a page, if it makes the index itself."""
+    made = [tmp_path / name for name in ("archived", *map(str, range(len(REPLAYS))))]
+    for folder in made:
+        folder.mkdir()
+    archived = archived_in(made[0])
+    for (replay, name, beyond_it), folder in zip(REPLAYS, made[1:], strict=True):
+        found = replay(archived.folder / name, archived.origin, folder)
+        where = f"{replay.__name__} {name}"
+        assert {one: it.missed for one, it in found.items() if it.missed} == {}, where
+        dead = {one: it.title for one, it in found.items() if not it.title.startswith(TITLES[one])}
+        assert dead.keys() <= set(beyond_it), (where, dead)
