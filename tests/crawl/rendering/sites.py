@@ -91,7 +91,7 @@ def crawled(
     **settings: Any,
 ) -> dict[str, ExportRow]:
     """All pages that are known after a crawl, by their paths."""
-    wanted: dict[str, Any] = {"delay": 0, "workers": 0, "render": "auto", "max_s": 10}
+    wanted: dict[str, Any] = {"delay": 0, "workers": 0, "render": "auto", "max_s": 60}
     with_them = settings_of(store=store, scope="host", converge=False, **wanted | settings)
     crawl = Crawl([seed, *seeds], with_them, on_page=on_page)
     crawl.run()
