@@ -147,7 +147,7 @@ class Guards:
         guards_internal = self.most_internal is not None or self.internal != 1
         if guards_internal and not is_inside.any():
             reason = "no link is inside a registrable domain (ids and titles have none)"
-        elif self.most_of_site and len(np.unique(site_of)) == len(site_of):
+        elif (self.most_of_site or self.most_internal) and len(np.unique(site_of)) == len(site_of):
             reason = "no two nodes are on one registrable domain (ids and titles have none)"
         elif self.transverse != 1 and is_inside.all():
             reason = "no link leads from one registrable domain to another"

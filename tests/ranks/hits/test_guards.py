@@ -171,6 +171,16 @@ def test_what_is_no_guard_is_refused_with_its_value(options: dict[str, float]) -
         Guards(**options)  # type: ignore[arg-type]  # of the fields' own kinds, but out of range
 
 
-def test_a_cap_of_domains_is_refused_where_each_node_is_one() -> None:
-    with pytest.raises(UsageError, match="--domain-cap 1 changes nothing: no two nodes"):
-        Guards(most_of_site=1).guarded(named(PAGES[2:], [(0, 1), (1, 2)]))
+@pytest.mark.parametrize(
+    ("cap", "guards"),
+    [("--domain-cap 1", Guards(most_of_site=1)), ("--intra-cap 1", Guards(most_internal=1))],
+)
+def test_a_cap_is_refused_where_each_node_is_a_domain_of_its_own(cap: str, guards: Guards) -> None:
+    """A node has one link to itself at most."""
+    with pytest.raises(UsageError, match=f"{cap} changes nothing: no two nodes"):
+        guards.guarded(named(PAGES[2:], [(0, 1), (1, 2), (2, 2)]))
+
+
+def test_a_cap_of_0_drops_the_links_of_nodes_to_themselves() -> None:
+    found = Guards(most_internal=0).guarded(named(PAGES[2:], [(0, 1), (1, 2), (2, 2)]))
+    assert found.graph.edges == 2
