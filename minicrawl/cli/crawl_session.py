@@ -195,7 +195,7 @@ class Session:
             goes_on = self._crawl.settings.budget.new_pages is not None
             what = "goes on" if goes_on else "with a larger budget"
             self._print(f"  {self._resume_with_more()}  # {what}")
-        elif self._reason is Reason.EMPTY:
+        elif self._reason is Reason.EMPTY and self._found.pages_fetched:
             again = "" if self._crawl.settings.order.refresh else " --refresh 1"
             command = self._resume_with_more(reads_again=True)
             self._print(f"  {command}{again}  # reads pages again; --continuous does not end")

@@ -585,6 +585,15 @@ class TestTrouble:
         told = capsys.readouterr().err
         assert told == "minicrawl: nothing could be fetched (not-found 1)\n"
 
+    def test_where_nothing_was_fetched_nothing_is_to_be_read_again(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        url = "http://www.hilltop-observatory.example/absent"
+        assert main(["crawl", url, *of(server)]) == 3
+        told = capsys.readouterr().err
+        assert "next steps" in told
+        assert "--refresh" not in told
+
     @pytest.mark.parametrize(("limit", "exit_code"), [("0.5", 3), ("1", 0)])
     def test_too_many_failures_are_exit_code_3(
         self, server: DemoServer, capsys: Captured, limit: str, exit_code: int
