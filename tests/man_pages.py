@@ -6,7 +6,6 @@ For packages of Linux distributions: FOLDER gets `man1/` with a page for each co
 
 import inspect
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,5 +89,12 @@ def write(folder: Path) -> None:
         (folder / "completions" / name).write_text(completion(shell), encoding="utf-8")
 
 
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def main(folder: Path) -> None:
+    """Write manual pages and shell completions below FOLDER."""
+    write(folder)
+
+
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    main()
