@@ -33,6 +33,7 @@ from minicrawl.archive.record import (
     AskedBy,
     RecordKind,
 )
+from minicrawl.archive.wacz_key import WaczKey
 from minicrawl.model import Wire
 from minicrawl.own_files import scratch
 from minicrawl.version import __version__
@@ -548,8 +549,9 @@ def write_wacz(
     file: BinaryIO,
     made_at: float,
     about: Mapping[str, str] = NOTHING_KNOWN,
+    key: WaczKey | None = None,
 ) -> None:
-    """Write the captures as a WACZ file."""
+    """Write the captures as a WACZ file, and sign it if there is a key."""
     with scratch("wacz") as folder, ZipFile(file, "w") as package:
         warc = folder / _WARC
         with warc.open("wb") as out:
@@ -563,6 +565,8 @@ def write_wacz(
         manifest = _text(folder, [_manifest(resources, iso(made_at))])
         told = _add(package, "datapackage.json", manifest)
         digest = {"path": "datapackage.json", "hash": told["hash"]}
+        if key is not None:
+            digest["signedData"] = key.signed(str(told["hash"]), iso(made_at))
         _add(package, "datapackage-digest.json", _text(folder, [json.dumps(digest)]))
 
 

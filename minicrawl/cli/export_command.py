@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 import click
 from click.core import ParameterSource
 
+from minicrawl.archive.wacz_key import WaczKey
 from minicrawl.archive.warc import Capture, write_wacz, write_warc
 from minicrawl.cli.input_options import (
     READ,
@@ -181,6 +182,14 @@ def _format_name(file: Path, name: str | None, shard_bytes: int | None) -> str |
     help="Write a folder of files of about SIZE each, with a manifest and a data card. WARC files "
     "also get Common Crawl's columnar index.  [default format: parquet]",
 )
+@click.option(
+    "--sign",
+    "key",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Sign the .wacz with the P-384 key in this PEM file, which is made if it is missing. "
+    "Needs minicrawl[signing].",
+)
 @click.option("--edges", is_flag=True, help="Write the links, one per row, instead of the pages.")
 @click.option(
     "--raw",
@@ -210,6 +219,7 @@ def export(
     since: float | None,
     row_group: int | None,
     shard_bytes: int | None,
+    key: Path | None,
     edges: bool,
     raw: bool,
     level: str | None,
@@ -238,6 +248,8 @@ def export(
         raise click.UsageError("--force and --json are for a FILE: stdout has the rows alone")
     if row_group is not None and suffix != "parquet":
         raise click.UsageError("--row-group is for a .parquet file")
+    if key is not None and suffix != "wacz":
+        raise click.UsageError("--sign is for a .wacz file")
     among = _among(selection, graph_of, is_graph=is_graph)
     if edges:
         _refuse_for_links(selection, by=by, fold=fold)
@@ -253,6 +265,7 @@ def export(
     output = _Output(
         *(file, suffix, _listed(ranks), columns, graph, row_group, purpose),
         *(shard_bytes, since, force),
+        key=None if key is None else WaczKey.opened(key),
     )
     with snapshot(store) as seen, _progress(file) as tell:
         if since is not None:
@@ -279,6 +292,7 @@ class _Output(NamedTuple):
     shard_bytes: int | None
     since: float | None
     force: bool
+    key: WaczKey | None
 
 
 def _bytes(value: str | None) -> int | None:
@@ -331,7 +345,7 @@ def _writer(
     if suffix in WEB_ARCHIVES:
         found_pages = captures(seen, selected, tell, rows.leave_out, rows.permitted)
         captured = rows.of_each(found_pages)
-        return _web_archive_writer(captured, seen, output.file.name, suffix)
+        return _web_archive_writer(captured, seen, output)
     graph = GRAPHS.get(output.graph or "")
     if graph is not None and suffix in DRAWINGS:
         return partial(DRAWINGS[suffix], graph(seen, selected, ranks, tell).drawing())
@@ -507,11 +521,11 @@ def _contents(names: str, suffix: str, *, edges: bool) -> list[str]:
     return [*always, *columns]
 
 
-def _web_archive_writer(found: Iterator[Capture], seen: Snapshot, name: str, suffix: str) -> Write:
+def _web_archive_writer(found: Iterator[Capture], seen: Snapshot, output: _Output) -> Write:
     about, made_at = facts_of(seen), questions.last_reading(seen.connection)
-    if suffix == "wacz":
-        return lambda file: write_wacz(found, file, made_at, about)
-    return lambda file: write_warc(found, file, name, made_at, about)
+    if output.suffix == "wacz":
+        return lambda file: write_wacz(found, file, made_at, about, output.key)
+    return lambda file: write_warc(found, file, output.file.name, made_at, about)
 
 
 def _write(seen: Snapshot, selected: PageSelection, output: _Output, tell: Progress) -> RowCount:

@@ -181,6 +181,7 @@ STORE_VALUES = {
     "--for": ["ai-train"],
     "--row-group": ["1", "1MB"],
     "--shard": ["20kB"],
+    "--sign": ["key.pem"],
     "--static": ["folder"],
     "--base-url": ["https://x.example/"],
     "--verdict": ["1=good", "http://x.example/=good"],
