@@ -697,40 +697,32 @@ class AnswerPacker:
             return packed(number=0)
 
 
-def pack_redirect(url: str, status: int, target: str, wire: Wire | None = None) -> bytes:
+def pack_redirect(url: str, moved: Moved, more: Mapping[str, object] = NOTHING_MORE) -> bytes:
     """Return the record of a redirect. Bodies of redirects are not read."""
-    answer = Response(status=status, headers={"location": target}, body=b"", wire=wire)
-    return pack(RecordKind.PAGE, url, answer, PLAIN, number=0)
+    headers = {"location": moved.target}
+    answer = Response(status=moved.status, headers=headers, body=b"", wire=moved.wire)
+    return pack(RecordKind.PAGE, url, answer, PLAIN, number=0, more=more)
 
 
-def pack_file(url: str, came: object) -> bytes | None:
+def pack_file(url: str, came: object, more: Mapping[str, object] = NOTHING_MORE) -> bytes | None:
     """Return the record of a resource that a page needs, or None if it has no content."""
     match came:
         case Response():
-            return pack(RecordKind.PAGE, url, came, PLAIN, number=0)
-        case Moved(status=status, target=target, wire=wire):
-            return pack_redirect(url, status, target, wire)
+            return pack(RecordKind.PAGE, url, came, PLAIN, number=0, more=more)
+        case Moved():
+            return pack_redirect(url, came, more)
     return None
 
 
-def pack_any(url: str, fetched: FetchResult) -> bytes | None:
-    """Return the record of a response that no worker has packed, or None without a response."""
-    if isinstance(fetched, Failed) and fetched.answer is not None:
-        return pack(RecordKind.FAILURE, url, fetched.answer, PLAIN, number=0)
-    return pack_file(url, fetched)
+def pack_any(url: str, came: object, by: AskedBy | None = None) -> bytes | None:
+    """Return the record of a response that no worker has packed, or None without a response.
 
-
-def pack_asked(url: str, fetched: object, by: AskedBy) -> bytes | None:
-    """Return the record of a response to a browser, or None if there is none."""
-    kind, found = RecordKind.PAGE, fetched
-    match fetched:
-        case Failed(answer=Response() as answer):
-            kind, found = RecordKind.FAILURE, answer
-        case Moved(status=status, target=target, wire=wire):
-            found = Response(status=status, headers={"location": target}, body=b"", wire=wire)
-    if not isinstance(found, Response):
-        return None
-    return pack(kind, url, found, PLAIN, number=0, more={"by": by})
+    `by` is the request of a browser that it answers, if a browser asked.
+    """
+    more = NOTHING_MORE if by is None else {"by": by}
+    if isinstance(came, Failed) and came.answer is not None:
+        return pack(RecordKind.FAILURE, url, came.answer, PLAIN, number=0, more=more)
+    return pack_file(url, came, more)
 
 
 def record_of(url: str, fetched: FetchResult) -> bytes | None:
@@ -739,7 +731,7 @@ def record_of(url: str, fetched: FetchResult) -> bytes | None:
         case Response():
             return fetched.record or None
         case Moved():
-            return pack_redirect(url, fetched.status, fetched.target, fetched.wire)
+            return pack_redirect(url, fetched)
         case Unchanged():
             return b""
         case Failed(answer=Response() as answer) | Refused(answer=Response() as answer):

@@ -121,7 +121,7 @@ def capture_of(
 ) -> Capture:
     """Return the capture of an archived answer. `at` is its time, if it has another one."""
     url = answer.request_url or answer.url
-    is_posted = answer.wire is not None and _posted_query(answer.wire.request) is not None
+    is_posted = answer.wire is not None and _is_posted(answer.wire.request)
     return Capture(
         url=posted_to(url) if is_posted else url,
         status=answer.status,
@@ -428,7 +428,8 @@ def cdxj_line(line: CdxLine, filename: str) -> str:
         "filename": filename,
     }
     named = capture.url
-    if capture.wire is not None and (query := _posted_query(capture.wire.request)) is not None:
+    if capture.wire is not None and _is_posted(capture.wire.request):
+        query = _posted_query(capture.wire.request)
         fields |= {"method": "POST", "requestBody": query}
         if _type_in(capture.wire.request.partition(b"\r\n\r\n")[0]) == _FORM:
             query = unquote_plus(query)  # pywb looks for this, wabac.js for the body as it is
@@ -437,14 +438,17 @@ def cdxj_line(line: CdxLine, filename: str) -> str:
     return f"{surt(named)} {stamp} {json.dumps(fields)}"
 
 
-def _posted_query(request: bytes) -> str | None:
+def _is_posted(request: bytes) -> bool:
+    """Return True if the request is a POST of which the archive has the body."""
+    return request.startswith(b"POST ") and bool(request.partition(b"\r\n\r\n")[2])
+
+
+def _posted_query(request: bytes) -> str:
     """Return the body of a POST as the query that indexes of web archives have in its place.
 
-    The form is that of cdxj-indexer, pywb and wabac.js. None if the archive has no body.
+    The form is that of cdxj-indexer, pywb and wabac.js.
     """
     head, _, body = request.partition(b"\r\n\r\n")
-    if not body or not head.startswith(b"POST "):
-        return None
     kind, text = _type_in(head), body.decode("utf-8", "replace")
     if kind == _FORM:
         return text

@@ -25,7 +25,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from minicrawl.archive.record import AskedBy, pack_asked
+from minicrawl.archive.record import AskedBy, pack_any
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import are_bytes_spent
@@ -297,7 +297,7 @@ class PageResources:
     async def _keep(self, page: str, url: str, fetched: object, wanted: WantedResource) -> None:
         """Keep a response, before the step of the page that asked for it."""
         name = url if wanted.body is None else wanted.name
-        pack = partial(pack_asked, name, fetched, AskedBy(wanted.kind, page))
+        pack = partial(pack_any, name, fetched, AskedBy(wanted.kind, page))
         is_large = isinstance(fetched, Response) and len(fetched.body) > _LARGE
         record = await asyncio.to_thread(pack) if is_large else pack()
         if record is not None:

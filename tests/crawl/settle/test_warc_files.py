@@ -13,7 +13,7 @@ from minicrawl.config import Settings, Storing
 from minicrawl.crawl.events import Event, Warned, nobody_listens
 from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_keeping
 from minicrawl.errors import NoRoom, UsageError
-from minicrawl.model import FailureKind, KeptAnswer
+from minicrawl.model import FailureKind, KeptAnswer, Moved
 from minicrawl.store import tables
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
@@ -318,7 +318,7 @@ def test_a_copy_of_a_store_writes_to_files_of_its_own(path: Path, folder: Path) 
 
 
 def test_redirects_and_cut_bodies_are_told(path: Path, folder: Path) -> None:
-    moved = KeptAnswer(pack_redirect(url(1), 301, url(2)), NOON, url(1), 0.25, 3)
+    moved = KeptAnswer(pack_redirect(url(1), Moved(301, url(2))), NOON, url(1), 0.25, 3)
     cut = answered(body(2))._replace(cut=FailureKind.TOO_LARGE, cut_detail="over 10 bytes")
     short = KeptAnswer(pack(RecordKind.PAGE, url(2), cut, PLAIN, number=0), NOON)
     with crawling(path, folder) as both:
