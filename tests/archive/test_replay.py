@@ -1,6 +1,8 @@
 """Web archives of a real crawl: other programs read every record, and a replay has all pages."""
 
 import os
+import shutil
+import subprocess
 from contextlib import closing
 from http import HTTPStatus
 from pathlib import Path
@@ -46,6 +48,17 @@ def kept(crawled: Path) -> dict[str, bytes]:
                     found[answer.request_url or answer.url] = answer.body
     assert len(found) >= int(PAGES) // 2
     return found
+
+
+def test_wacz_finds_nothing_wrong(crawled: Path) -> None:
+    """py-wacz, perhaps in an environment of its own: its requirements would fight with ours."""
+    program = shutil.which("wacz", path=os.environ.get("WACZ_PROGRAMS"))
+    if program is None:
+        pytest.skip("no wacz: install it, and let WACZ_PROGRAMS point to where it is")
+    command = [program, "validate", "-f", str(crawled / "site.wacz")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "succeeded" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["live.warc.gz", "site.warc.gz"])

@@ -89,7 +89,9 @@ def _lines(pages: int) -> Iterator[str]:
 
 
 @click.command()
-@click.option("--pages", default=6000, show_default=True, help="How many pages a crawl reads.")
+@click.option(
+    "--pages", type=click.IntRange(min=2000), default=6000, show_default=True, help="Of a crawl."
+)
 @into_document
 def main(pages: int, into: Path | None) -> None:
     """Crawl with every share, and look at the cash of the richest page at each request."""

@@ -35,7 +35,7 @@ from tests.dashboard.test_launching import strict_store
 from tests.stores import filled_store
 
 __all__ = ["browser"]
-pytestmark = [needs_chromium, pytest.mark.timeout(300)]
+pytestmark = [needs_chromium, pytest.mark.timeout(900)]
 
 UNTOUCHED = object()
 TOKEN = "t" * 32
