@@ -103,6 +103,7 @@ class UncommittedRows:
         self.urls: dict[int, UrlRow] = {}
         self.documents: dict[int, DocumentRow] = {}
         self.own_requests: dict[int, OwnRequest] = {}
+        self.had_own_requests = False
         self.full = asyncio.Event()
         self.answer_bytes = 0
         self._taken = asyncio.Event()
@@ -144,6 +145,7 @@ class UncommittedRows:
 
     def add_own_request(self, page: PageId, own: OwnRequest) -> None:
         """Add the request that a program wants for a page; it replaces an earlier one."""
+        self.had_own_requests = True
         self.own_requests[page] = own
         self.batch.own_requests.append((page, own))
         self.answer_bytes += len(own.body)

@@ -88,7 +88,7 @@ class StoredPages:
     ) -> None:
         """Load the frontier with this object as its access to the store."""
         self._reader, self._rows = reader, rows
-        self._has_own_requests = tables.has_own_requests(reader)
+        self._stored_own_requests = tables.has_own_requests(reader)
         self.frontier = load(self.spending_at, self.urls_at, partial(tables.spent_by, reader))
 
     def url_of(self, page: PageId) -> str:
@@ -120,8 +120,8 @@ class StoredPages:
 
     def own_request(self, page: PageId) -> OwnRequest | None:
         """Return the request that a program wants for this page; None for a plain GET."""
-        self._has_own_requests |= bool(self._rows.own_requests)
-        if not self._has_own_requests:  # as in most crawls, which need not query for each page
+        # Most crawls have none, and need not query for each page.
+        if not (self._stored_own_requests or self._rows.had_own_requests):
             return None
         return self._rows.own_requests.get(page) or tables.own_request(self._reader, page)
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.model import OwnRequest
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
@@ -57,6 +58,16 @@ def test_what_is_on_its_way_to_the_store_is_known_as_what_is_there(recorder: Rec
         assert recorder.pages.document(0) == document(0, "before")
         assert recorder.pages.document(1) is None
         in_time(recorder.committer.commit())
+
+
+def test_a_request_of_a_program_is_found_though_it_was_written_before_anybody_asked(
+    recorder: Recorder,
+) -> None:
+    wanted = OwnRequest("POST", body=b"q=harbour")
+    bear(recorder, f"{A}/", f"{A}/1")
+    recorder.keep_own_requests({f"{A}/1": 1}, ((f"{A}/1", wanted),))
+    in_time(recorder.committer.commit())
+    assert [recorder.pages.own_request(page) for page in (0, 1)] == [None, wanted]
 
 
 def test_of_two_documents_of_a_page_the_newer_one_counts(recorder: Recorder) -> None:
