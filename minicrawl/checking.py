@@ -25,10 +25,11 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
+from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 import numpy as np
@@ -42,8 +43,9 @@ from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import CrawlContext
 from minicrawl.crawl.schedule.scope_gate import gate_for
 from minicrawl.crawl.start.opening import opened_crawl, store_terms
+from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
 from minicrawl.crawl.workers.pool import open_web_access
-from minicrawl.crawl.workers.worker import WorkerConfig
+from minicrawl.crawl.workers.worker import MOST_READING_S, WorkerConfig
 from minicrawl.errors import Damaged, MinicrawlError
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.resolver import trusted_among
@@ -81,7 +83,7 @@ from minicrawl.store.writer import StoreWriter
 from minicrawl.web.challenges import COOKIE_WALL
 from minicrawl.web.encoding import decode
 from minicrawl.web.html_page import parse_page
-from minicrawl.web.references import LEADS_ON, Reference, plain_text, style_references
+from minicrawl.web.references import LEADS_ON, Reference, plain_text, style_targets
 from minicrawl.web.responses import parse_content_type
 from minicrawl.web.soft_404 import MissingPage, missing_sibling
 from minicrawl.web.urls import ResolvedUrl, canonical, host, origin, site, split
@@ -90,6 +92,8 @@ from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     import httpx
+
+T = TypeVar("T")
 
 
 # ================================================================ asking
@@ -709,7 +713,8 @@ async def check(
     fresh = {row.url for row in _checked_lately(store, today)}
     waiting -= fresh
     rows: list[CheckRow] = []
-    styles = _Styles(needed)
+    reader = _BodyReader(tell)
+    styles = _Styles(needed, reader)
     asked = 0
 
     async def keep(hops: Hops) -> None:
@@ -720,10 +725,10 @@ async def check(
         if len(rows) >= _KEPT_AT_ONCE:
             _keep(store, rows)
 
-    folders = _Folders(store, fresh)
+    folders = _Folders(store, fresh, reader)
 
     async def keep_style(hops: Hops) -> None:
-        styles.read(hops)
+        await styles.read(hops)
         await keep(hops)
 
     try:
@@ -733,10 +738,11 @@ async def check(
             await asker.ask(todo - styles.urls, keep)
             todo = styles.found.keys() - waiting - fresh
             waiting |= todo
+        if assets:
+            await asker.ask(folders.siblings(), folders.keep, (Want.RESOURCE,))
     finally:
         _keep(store, rows)
-    if assets:
-        await asker.ask(folders.siblings(), folders.keep, (Want.RESOURCE,))
+        await reader.close()
     if assets or links:
         more = [*found.anchors, *folders.soft_404s(), *_within(store, fresh)]
         _keep_findings(store, _joined(needed, links, styles.found), more if assets else [])
@@ -745,11 +751,29 @@ async def check(
     return asked
 
 
+class _BodyReader:
+    """Reads bodies in a child process, as other hosts are asked meanwhile."""
+
+    def __init__(self, tell: Listener) -> None:
+        self._process, self._tell = ParserProcess(MOST_READING_S), tell
+
+    async def read(self, read: Callable[[bytes], T], found: Response, url: str) -> T | None:
+        """Return what `read` finds in the body; None if it was killed for taking too long."""
+        try:
+            return (await self._process.run(read, BytesIO(found.body), host(url))).value
+        except ParserLost as lost:
+            self._tell(Noted(text=f"{url} is not read: {lost}"))
+            return None
+
+    async def close(self) -> None:
+        await self._process.close()
+
+
 class _Folders:
     """Folders with several pages: what a missing page looks like in each, and pages like it."""
 
-    def __init__(self, store: Path, fresh: Set[str]) -> None:
-        self._store, self._fresh = store, fresh
+    def __init__(self, store: Path, fresh: Set[str], reader: _BodyReader) -> None:
+        self._store, self._fresh, self._reader = store, fresh, reader
         self.hops: list[Hops] = []
         self._missing: dict[str, str] = {}  # text by folder
         self._was_asked = False
@@ -768,8 +792,9 @@ class _Folders:
         self.hops.append(hops)
         (url, found), *others = hops
         if isinstance(found, Response) and found.body and not others:
-            content_type = found.headers.get("content-type")
-            self._missing[_folder(url)] = text_of(found.body, content_type)
+            read = partial(text_of, content_type=found.headers.get("content-type"))
+            if (text := await self._reader.read(read, found, url)) is not None:
+                self._missing[_folder(url)] = text
 
     def soft_404s(self) -> Iterator[FindingRow]:
         """Yield the pages that are like the missing one of their folder, or the known ones."""
@@ -821,25 +846,26 @@ def _keep(store: Path, rows: list[CheckRow]) -> None:
 class _Styles:
     """Style sheets, which are read for the files that they refer to."""
 
-    def __init__(self, needed: Sources) -> None:
+    def __init__(self, needed: Sources, reader: _BodyReader) -> None:
+        self._reader = reader
         self.urls = {
             url for url, of in needed.items() if any(kind == "style" for kind, _ in of.values())
         }
         self.found: Sources = defaultdict(dict)
         self._needed = needed
 
-    def read(self, hops: Hops) -> None:
+    async def read(self, hops: Hops) -> None:
         """Note what a style refers to; the pages that need the style need that, too."""
         (url, _), (base, found) = hops[0], hops[-1]
         if not isinstance(found, Response):
             return
         pages = list(self._needed.get(url) or self.found[url])
-        for one in style_references(text_of(found.body, found.headers.get("content-type"))):
-            target = canonical(one.written, base)
-            if target is not None and one.kind == "style":
+        read = partial(style_targets, url=base, content_type=found.headers.get("content-type"))
+        for target, kind in await self._reader.read(read, found, base) or ():
+            if kind == "style":
                 self.urls.add(target)
             for page in pages:
-                _add(self.found, target, page, one.kind, f"{_IN_STYLE}{url}")
+                _add(self.found, target, page, kind, f"{_IN_STYLE}{url}")
 
 
 def _within(store: Path, fresh: Set[str]) -> list[FindingRow]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from typing import Any, NamedTuple, cast
 
+from minicrawl.web.encoding import decode
 from minicrawl.web.markup import (
     ATTRIBUTES,
     LONGEST_TEXT,
@@ -20,7 +21,8 @@ from minicrawl.web.markup import (
     attributes,
     unescaped,
 )
-from minicrawl.web.urls import resolve_each, split
+from minicrawl.web.responses import parse_content_type
+from minicrawl.web.urls import canonical, resolve_each, split
 
 # ================================================================ written
 #
@@ -187,6 +189,8 @@ _KINDS = {"source": "media", "script": "script"} | dict.fromkeys(
     ("img", "input", "image", "feimage", "use", "body", "table", "tr", "td", "th"), "image"
 )
 _MOST_ASSETS = 10_000
+MOST_OF_A_STYLE = 1_000
+"""References of a style that is read for a check."""
 """Most assets of a page; others are left out."""
 _SURROGATES = 0xD800
 LEADS_ON = frozenset(("style", "manifest"))
@@ -242,6 +246,14 @@ def style_references(style: str) -> Iterator[Reference]:
         if written and written[0] != "#" and len(written) <= _LONGEST_HREF:
             is_import = found[0].lower().startswith("@import")
             yield Reference(written, "", "", "style" if is_import else "media")
+
+
+def style_targets(body: bytes, url: str, content_type: str | None) -> list[tuple[str, str]]:
+    """Return the first URLs that the style at `url` refers to, each with its kind."""
+    style, _ = decode(body, parse_content_type(content_type)[1])
+    found = ((canonical(one.written, url), one.kind) for one in style_references(style))
+    usable = ((target, kind) for target, kind in found if target is not None)
+    return list(islice(usable, MOST_OF_A_STYLE))
 
 
 def _unescaped(found: re.Match[str]) -> str:

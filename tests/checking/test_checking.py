@@ -3,10 +3,10 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 import pytest
@@ -14,9 +14,11 @@ import pytest
 from minicrawl import Crawl, Settings
 from minicrawl.cli import main
 from minicrawl.crawl.events import Event, Noted
+from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.model import FailureKind, State
+from minicrawl.ports import Timed
 from minicrawl.report import page_links
 from minicrawl.report.page_links import BrokenLink, linked_verdicts, with_texts
 from minicrawl.report.snapshot import snapshot
@@ -202,6 +204,36 @@ def test_references_of_all_kinds_are_shown_today_and_when_run_again(tmp_path: Pa
         }
         assert (counts["blocked"], counts["forbidden"], counts["unchecked"]) == (1, 0, 0)
     assert found[-1].source == f"{HOST}/"
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_styles_and_missing_pages_are_read_where_they_can_be_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_lost: bool
+) -> None:
+    """Other hosts are asked meanwhile, and 10 MB of `url(a)` take many seconds."""
+    bodies, told, run = list[bytes](), list[Event](), ParserProcess.run
+
+    async def running(
+        self: ParserProcess, task: Callable[[bytes], Any], body: IO[bytes], host: str
+    ) -> Timed[Any]:
+        bodies.append(body.read())
+        if is_lost:
+            raise ParserLost("not parsed within 30 s")
+        body.seek(0)
+        return await run(self, task, body, host)
+
+    monkeypatch.setattr(ParserProcess, "run", running)
+    settings = Settings.of(
+        delay=0, address_delay=0, scope="host", keep="pages", check="assets", store=tmp_path / "c"
+    )
+    checked = Crawl([HOST], settings, transport=httpx.MockTransport(WebOfKinds()))
+    checked.subscribe(told.append)
+    checked.run()
+    css = f"{HOST}/s.css"
+    assert STYLES[css].encode() in bodies
+    assert checks(tmp_path / "c")[css].state == State.FETCHED
+    assert (f"{HOST}/4.png" in checks(tmp_path / "c")) is not is_lost
+    assert any(isinstance(one, Noted) and css in one.text for one in told) is is_lost
 
 
 # ---------------------------------------------------------------- the gate of the crawl

@@ -6,10 +6,12 @@ from minicrawl.demo.web import DemoWeb
 from minicrawl.web.html_page import parse_page
 from minicrawl.web.markup import LONGEST_TEXT
 from minicrawl.web.references import (
+    MOST_OF_A_STYLE,
     Reference,
     manifest_references,
     references,
     style_references,
+    style_targets,
 )
 from minicrawl.web.urls import resolve
 
@@ -202,3 +204,14 @@ def test_lazy_and_other_assets(markup: str, written: list[str]) -> None:
 )
 def test_icons_in_a_manifest(text: str, written: list[str]) -> None:
     assert [found.written for found in manifest_references(text)] == written
+
+
+def test_the_targets_of_a_style_are_urls_and_not_without_end() -> None:
+    style = (
+        b"p:before { content: '<b' } @import 'more.css'; a { background: url(data:,x) url(\xe9) }"
+    )
+    assert style_targets(style, "http://a.example/d/s.css", "text/css; charset=latin1") == [
+        ("http://a.example/d/more.css", "style"),
+        ("http://a.example/d/%C3%A9", "media"),
+    ]
+    assert len(style_targets(b"url(a)" * 2000, "http://a.example/", None)) == MOST_OF_A_STYLE
