@@ -15,8 +15,9 @@ import codecs
 import re
 from functools import cache
 from itertools import islice
+from math import inf
 
-from minicrawl.web.markup import ATTRIBUTES, attributes
+from minicrawl.web.markup import ATTRIBUTES, TooExpensive, attributes
 
 FALLBACK = "windows-1252"
 UTF_8 = "utf-8"
@@ -161,7 +162,7 @@ def _by_meta(attributes: dict[str, str]) -> str | None:
 def _ascii_compatible(label: str) -> str | None:
     """Return the encoding of a label that was read as ASCII, so UTF-16 becomes UTF-8."""
     encoding = encoding_of_label(label)
-    if encoding in {"utf-16le", "utf-16be"}:
+    if encoding in UTF_16:
         return UTF_8
     return FALLBACK if encoding == "x-user-defined" else encoding
 
@@ -175,19 +176,34 @@ _MARKS = (
 )
 
 
-def decode(body: bytes, content_type_charset: str | None) -> tuple[str, str]:
-    """Return the text of a page and the name of its encoding. Invalid bytes become U+FFFD."""
+UTF_16 = frozenset(("utf-16le", "utf-16be"))
+UTF_16_US = 0.08
+"""Time for a byte of UTF-16 if each surrogate lacks its other half: an error handler is called."""
+
+
+def decode(body: bytes, content_type_charset: str | None, most_us: float = inf) -> tuple[str, str]:
+    """Return the text of a page and the name of its encoding. Invalid bytes become U+FFFD.
+
+    Raise `TooExpensive` for UTF-16 that may take more than `most_us`.
+    """
     for mark, encoding in _MARKS:
         if body.startswith(mark):
+            _refuse_expensive(body, encoding, most_us)
             return _text(body[len(mark) :], encoding), encoding
     declared = encoding_of_label(content_type_charset) or sniff(body)
     if declared:
+        _refuse_expensive(body, declared, most_us)
         return _text(body, declared), declared
     try:
         return body.decode(UTF_8), UTF_8
     except UnicodeDecodeError:
         late = sniff(body, _LATE_BYTES) or chinese(body) or FALLBACK
         return _text(body, late), late
+
+
+def _refuse_expensive(body: bytes, encoding: str, most_us: float) -> None:
+    if encoding in UTF_16 and UTF_16_US * len(body) > most_us:
+        raise TooExpensive
 
 
 # ---------------------------------------------------------------- Chinese

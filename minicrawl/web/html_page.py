@@ -15,7 +15,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from minicrawl.model import NO_SCRIPTS, ParsedPage, Scripting, ScriptKind
-from minicrawl.web.encoding import UTF_8, decode
+from minicrawl.web.encoding import UTF_8, UTF_16, UTF_16_US, decode
 from minicrawl.web.markup import (
     AT_ONCE_S,
     MOST_LINKS,
@@ -309,8 +309,9 @@ def parse_page(  # the last ones are given by their names
     Header names are in lower case. `content` is the hash of the body, if known.
     """
     essence, charset = parse_content_type(headers.get("content-type"))
-    text, encoding = decode(body, charset)
-    most_us -= 0 if encoding == UTF_8 else _GUESS_US
+    text, encoding = decode(body, charset, most_us)
+    if encoding != UTF_8:
+        most_us -= UTF_16_US * len(body) if encoding in UTF_16 else _GUESS_US
     markup = _scanned(text, options, most_us, xhtml=essence == "application/xhtml+xml")
     facts = BodyFacts(
         content=content_hash(body) if content is None else content,

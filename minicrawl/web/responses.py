@@ -7,7 +7,7 @@ prices    upper bounds of the time to parse a body
 
 import re
 import zlib
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import IntFlag
@@ -472,7 +472,7 @@ def robots_price_s(body: bytes) -> float:
 
 
 def _priced(body: bytes, marks: _Marks, byte_us: float = _BYTE_US) -> float:
-    if b"\0" in body:
+    if b"\0" in body or body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         byte_us = max(byte_us, _UTF_16_BYTE_US)
     if not body.isascii():
         marks = {**marks, **_EXPANDING}

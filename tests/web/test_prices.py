@@ -4,6 +4,7 @@ from math import inf
 
 import pytest
 
+from minicrawl.web import encoding
 from minicrawl.web.html_page import ParseOptions, parse_page
 from minicrawl.web.markup import TooExpensive
 from minicrawl.web.responses import DocumentType, document_price_s, list_price_s, robots_price_s
@@ -33,6 +34,7 @@ def page(links: int) -> bytes:
         filled(b"http://a.example/x\n"),
         b"\x1f\x8b" + bytes(100),
         "<urlset>".encode("utf-16"),
+        filled(b"\x80\xd8", b"\xff\xfe"),  # halves of pairs: each takes an error handler
     ],
 )
 def test_lists_full_of_marks_are_dear(body: bytes) -> None:
@@ -90,6 +92,22 @@ def test_the_scan_of_a_page_gives_up_when_it_is_more_than_there_is_time_for(
 ) -> None:
     with pytest.raises(TooExpensive):
         parse_page(body, URL, {}, options, most_us=ENOUGH_S * 1e6)
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xff\xfe"])
+def test_large_pages_in_utf_16_are_not_even_decoded(
+    mark: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each half of a pair alone takes an error handler, 19 ms in 256 kB."""
+    monkeypatch.setattr(encoding, "_text", None)
+    headers = {"content-type": "text/html; charset=utf-16le"}
+    with pytest.raises(TooExpensive):
+        parse_page(filled(b"\0\xd8", mark, 2 * SIZE), URL, headers, most_us=ENOUGH_S * 1e6)
+
+
+def test_small_pages_in_utf_16_are_read_at_once() -> None:
+    body = "<title>t</title> Some words. ".encode("utf-16") * 500
+    assert parse_page(body, URL, {}, most_us=ENOUGH_S * 1e6).title == "t"
 
 
 def test_usual_pages_are_read_at_once_and_to_the_same_effect() -> None:
