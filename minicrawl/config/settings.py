@@ -393,6 +393,8 @@ class Loaded:
     origins: Mapping[str, str]
     ignored: Mapping[str, str] = field(default_factory=dict)
     """Places of values that are ignored because a stranger may have written them, by name."""
+    unnamed: Source = field(default_factory=dict, compare=False)
+    """Values from a file that the user has not named."""
 
     @staticmethod
     def of(settings: Settings) -> "Loaded":
@@ -410,11 +412,19 @@ class Loaded:
         return self.origins[setting.name] != DEFAULT
 
     def resumed(self, kept: Source) -> "Loaded":
-        """Return a copy with missing settings taken from a store."""
+        """Return a copy with missing settings taken from a store.
+
+        A file that the user has not named may not weaken what the store has.
+        """
+        weaker = {
+            name: given.place
+            for name, given in self.unnamed.items()
+            if name in kept and _is_weaker(BY_NAME[name], given, kept[name])
+        }
         wanted = {
             setting.name: kept[setting.name]
             for setting in KEPT
-            if setting.name in kept and not self.is_given(setting)
+            if setting.name in kept and (not self.is_given(setting) or setting.name in weaker)
         }
         admitted, ignored = harmless(wanted, self.settings)
         gone = {name: given.place for name, given in kept.items() if name in GONE}
@@ -423,8 +433,12 @@ class Loaded:
         return Loaded(
             settings=self.settings.with_values(taken),
             origins=origins,
-            ignored={**self.ignored, **ignored, **gone},
+            ignored={**self.ignored, **ignored, **gone, **weaker},
         )
+
+
+def _is_weaker(row: Setting, given: Given, other: Given) -> bool:
+    return row.weakens is not None and row.weakens(given.read_as(row), other.read_as(row))
 
 
 def load(
@@ -449,7 +463,7 @@ def load(
     wanted = {name: one for name, one in in_file.items() if not named.is_given(BY_NAME[name])}
     # Compared with the settings without the file: a value weakens only what would apply otherwise.
     admitted, ignored = harmless(wanted, named.settings)
-    return replace(_settled([*own, admitted]), ignored=ignored)
+    return replace(_settled([*own, admitted]), ignored=ignored, unnamed=admitted)
 
 
 def harmless(source: Source, own: Settings) -> tuple[Source, Mapping[str, str]]:

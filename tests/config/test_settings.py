@@ -300,6 +300,18 @@ class TestStrangers:
         assert found.settings == Settings.of(scope="host")
         assert found.ignored == {name: f"a.db:{name}"}
 
+    @pytest.mark.parametrize(("is_named", "delay_s"), [(False, 10.0), (True, 1.5)])
+    def test_a_file_of_a_stranger_does_not_weaken_what_a_store_keeps(
+        self, is_named: bool, delay_s: float, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "minicrawl.toml"
+        file.write_text(in_sections({"delay": 1.5, "max-depth": 3}), encoding="utf-8")
+        kept = from_store(Path("a.db"), {"delay": 10, "max-depth": 5})
+        found = load({}, {}, file, is_file_named=is_named).resumed(kept)
+        assert found.settings.politeness.delay_s == delay_s
+        assert found.settings.scope.max_depth == 3
+        assert list(found.ignored) == ([] if is_named else ["delay"])
+
     def test_a_store_may_be_as_weak_as_the_user_is(self) -> None:
         kept = from_store(Path("a.db"), {"delay": 0.5, "robots": False})
         found = load({"delay": "0.2", "robots": "false"}, {}, None).resumed(kept)
