@@ -1,4 +1,4 @@
-"""`minicrawl dashboard`, and `crawl --dashboard`: watch and steer a crawl in the browser."""
+"""`minicrawl dashboard`, `crawl --dashboard` and `crawl --metrics`: watch and measure a crawl."""
 
 import subprocess
 import sys
@@ -88,9 +88,24 @@ def dashboard(  # click passes them by name
             serve_views(Views(store, launcher), store, place, click.echo)
 
 
-# ================================================================ crawl --dashboard
+# ================================================================ beside a crawl
 #
-# The dashboard of a crawl is a process of its own.
+# The dashboard of a crawl is a process of its own. It serves the metrics, too.
+
+
+class ServedPlace(click.ParamType[tuple[str, str]]):
+    """Address and port to listen on."""
+
+    name = "address"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Return both as text."""
+        host, _, port = str(value).rpartition(":")
+        if not host or not port.isdecimal():
+            self.fail(f"{value!r}: use ADDRESS:PORT, such as 127.0.0.1:9464", param, ctx)
+        return host, port
 
 
 class DashboardBeside(Companion):
@@ -103,15 +118,38 @@ class DashboardBeside(Companion):
             is_flag=True,
             help="Start a dashboard for this crawl and print its address. It runs until Ctrl-C.",
         ),
+        click.option(
+            "--metrics",
+            metavar="ADDRESS:PORT",
+            type=ServedPlace(),
+            help="Serve metrics for Prometheus at http://ADDRESS:PORT/metrics while the crawl "
+            "runs, and print the token that they need.",
+        ),
     )
+
+    def refuse(self, asked: CrawlRequest) -> None:
+        """Refuse two servers for one purpose."""
+        if asked.given["has_dashboard"] and asked.given["metrics"]:
+            raise click.UsageError("--dashboard serves /metrics as well: leave out --metrics")
 
     def samples_graph(self, asked: CrawlRequest) -> bool:
         """Sample the graph for the curves of the page."""
         return bool(asked.given["has_dashboard"])
 
     def beside(self, crawl: "Crawl", asked: CrawlRequest) -> AbstractContextManager[None]:
-        """Show the crawl until the user ends the dashboard."""
+        """Show the crawl until the user ends the dashboard, or measure it while it runs."""
+        if asked.given["metrics"]:
+            return _metrics_beside(crawl, *asked.given["metrics"])
         return _dashboard_beside(crawl) if asked.given["has_dashboard"] else nullcontext()
+
+
+@contextmanager
+def _metrics_beside(crawl: "Crawl", host: str, port: str) -> Iterator[None]:
+    place = ("--host", host, "--port", port)
+    with _process(str(crawl.settings.storing.store), *place) as (_, address):
+        origin, _, token = address.partition("/#")
+        click.echo(f"metrics: {origin}/metrics, with Authorization: Bearer {token}", err=True)
+        yield
 
 
 @contextmanager
@@ -121,6 +159,7 @@ def _dashboard_beside(crawl: "Crawl") -> Iterator[None]:
     Signals of the terminal do not reach the process.
     """
     with _process(str(crawl.settings.storing.store)) as (process, address):
+        click.echo(f"dashboard: {address}", err=True)
         stopped = [False]
         crawl.subscribe(lambda event: _hear(event, stopped))
         try:
@@ -138,9 +177,10 @@ def _hear(event: "Event", stopped: list[bool]) -> None:
 
 
 @contextmanager
-def _process(store: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def _process(store: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    command = (sys.executable, "-m", "minicrawl", "dashboard", "--auto-end", "--store", store)
     process = subprocess.Popen(
-        [sys.executable, "-m", "minicrawl", "dashboard", "--auto-end", "--store", store],
+        [*command, *options],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -153,7 +193,6 @@ def _process(store: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         address = process.stdout.readline().strip()
         if not address.startswith("http"):
             raise UsageError(address.removeprefix(f"{PROGRAM}: ") or "the dashboard did not start")
-        click.echo(f"dashboard: {address}", err=True)
         yield process, address
     finally:
         process.terminate()

@@ -371,3 +371,34 @@ def test_a_crawl_with_a_dashboard_leaves_it_there_until_it_is_interrupted(tmp_pa
         assert process.wait(60) == 0
     with pytest.raises(httpx.ConnectError):
         httpx.get(address, trust_env=False)
+
+
+def test_a_crawl_serves_metrics_until_it_ends(tmp_path: Path) -> None:
+    arguments = ["crawl", "--demo", "--continuous", "--metrics", "127.0.0.1:0"]
+    with killed_on_failure(
+        subprocess.Popen(
+            [sys.executable, "-m", "minicrawl", *arguments],
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    ) as process:
+        assert process.stderr is not None
+        told = next(line for line in process.stderr if line.startswith("metrics: "))
+        address, token = told.split()[1].rstrip(","), told.split()[-1]
+        headers = {"Authorization": f"Bearer {token}"}
+        found = httpx.get(address, headers=headers, trust_env=False)
+        assert found.status_code == 200
+        assert "minicrawl_crawl_running 1" in found.text
+        assert httpx.get(address, trust_env=False).status_code == 403
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+        process.wait(60)
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(address, trust_env=False)
+
+
+@pytest.mark.parametrize("more", [["--metrics", "9464"], ["--metrics", "[::1]:1", "--dashboard"]])
+def test_metrics_that_cannot_be_served_are_refused(more: list[str]) -> None:
+    assert main(["crawl", "--demo", *more]) == 2
