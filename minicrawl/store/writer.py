@@ -701,6 +701,7 @@ def mark(store: StoreWriter, seq: int) -> None:
 @contextmanager
 def _transaction(store: StoreWriter) -> Iterator[Connection]:
     connection = store.connection
+    store.lock.check()
     with translating_sqlite_errors(store.path), connection:
         connection.execute("BEGIN IMMEDIATE")
         yield connection

@@ -16,7 +16,7 @@ from minicrawl.crawl.settle.keeping import StoreWithArchive, open_keeping
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
-from minicrawl.store.writer import StoreWriter
+from minicrawl.store.writer import StoreWriter, blank
 from tests.archive.archives import body, kept, url
 
 
@@ -120,6 +120,8 @@ def test_a_writer_that_lost_its_lock_writes_nothing_more(
             both.commit(Batch(answers=[kept(url(2), body(2))]))
         with pytest.raises(StoreError, match="writes nothing more"):
             store.commit(Batch(counters={"a": 1}))
+        with pytest.raises(StoreError, match="writes nothing more"):
+            blank(store, [0])
     assert segment.read_bytes() == later
     while holders:
         holders.pop().communicate()
