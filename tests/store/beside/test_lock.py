@@ -16,7 +16,7 @@ from minicrawl.crawl.settle.keeping import StoreWithArchive, open_keeping
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
-from minicrawl.store.writer import StoreWriter, blank
+from minicrawl.store.writer import StoreWriter, mark
 from tests.archive.archives import body, kept, url
 
 
@@ -121,7 +121,7 @@ def test_a_writer_that_lost_its_lock_writes_nothing_more(
         with pytest.raises(StoreError, match="writes nothing more"):
             store.commit(Batch(counters={"a": 1}))
         with pytest.raises(StoreError, match="writes nothing more"):
-            blank(store, [0])
+            mark(store, 1)
     assert segment.read_bytes() == later
     while holders:
         holders.pop().communicate()
