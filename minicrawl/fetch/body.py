@@ -350,6 +350,8 @@ class _BodyReader:
     ) -> None:
         self._verdict, self._budget = verdict, limits.decode_budget
         self._cap, self._file_cap = cap, limits.file_bytes or cap
+        self._least = min(cap, self._file_cap)
+        """Length up to which no body is too long."""
         # One byte beyond the cap shows that the body is too long.
         self._decoder = Decoder(codings, limit=self._longest + 1)
         self._wire_bytes = 0
@@ -378,6 +380,9 @@ class _BodyReader:
     def held(self) -> int:
         """Number of its bytes in memory."""
         return self._content.held + (0 if self._coded is None else self._coded.held)
+
+    def _is_too_long(self, length: int) -> bool:
+        return length > self._least and length > self._most
 
     @property
     def _is_disk_full(self) -> bool:
@@ -411,18 +416,22 @@ class _BodyReader:
         # Bytes beyond the limit are counted, but neither decoded nor kept.
         room = self._longest - self._wire_bytes
         self._wire_bytes += len(chunk)
-        before = self.held
+        # A property is slow, and nearly all bodies are kept in one form only.
+        holder = self._content if self._coded is None else self
+        before = holder.held
         if self._coded is not None:
             self._coded.add(chunk[:room])
         for piece in self._decoder.slices(chunk[:room]):
             self._content.add(piece)
             if self._verdict is not BodyVerdict.WANTED:
                 self._judge_or_spool()
-            if self._content.length > self._most or self._is_disk_full:
+            if self._is_too_long(self._content.length) or (
+                self._content.spooled is not None and self._is_disk_full
+            ):
                 self.cut = FailureKind.TOO_LARGE
-            yield self.held - before
-            before = self.held
-        if self._wire_bytes > self._most or self._decoder.is_full:
+            yield holder.held - before
+            before = holder.held
+        if self._is_too_long(self._wire_bytes) or self._decoder.is_full:
             self.cut = FailureKind.TOO_LARGE
         elif self._decoder.is_over:
             self.cut = FailureKind.ENCODING

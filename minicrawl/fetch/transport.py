@@ -159,6 +159,7 @@ _HARMLESS = frozenset(
 SIGNATURES = frozenset((b"signature", b"signature-agent", b"signature-input"))
 """Names of the headers that `signing` sets. They hold no secret: the key stays in its file."""
 _COOKIES = frozenset((b"set-cookie",))
+_REQUESTS_CACHED = 1024
 _BLANKS = (b" ", b"\t")
 
 
@@ -168,20 +169,29 @@ def without_secrets(wire: Wire, *, hides_cookies: bool, is_signed: bool = False)
     `hides_cookies` also leaves out the cookies that the server set: those of a login.
     `is_signed` tells that the signatures in the request are our own.
     """
-    harmless = _HARMLESS | SIGNATURES if is_signed else _HARMLESS
-    request = _lines_of(wire.request, lambda name: name in harmless)
+    first, end, lines = wire.request.partition(b"\n")
+    request = first + end + _harmless_lines(lines, is_signed)
     if not hides_cookies:
         return wire._replace(request=request)
-    response = _lines_of(wire.response, lambda name: name not in _COOKIES)
+    first, end, lines = wire.response.partition(b"\n")
+    response = first + end + _lines_of(lines, lambda name: name not in _COOKIES)
     return wire._replace(request=request, response=response)
 
 
-def _lines_of(head: bytes, is_kept: Callable[[bytes], bool]) -> bytes:
-    """Return the head with the headers whose names are kept, and with its first and last line."""
+@lru_cache(_REQUESTS_CACHED)
+def _harmless_lines(lines: bytes, is_signed: bool) -> bytes:
+    """Return the lines of a request that may be archived: mostly the same for a whole host."""
+    harmless = _HARMLESS | SIGNATURES if is_signed else _HARMLESS
+    return _lines_of(lines, lambda name: name in harmless)
+
+
+def _lines_of(lines: bytes, is_kept: Callable[[bytes], bool]) -> bytes:
+    """Return the headers whose names are kept, and the blank line."""
+    kept, keeps = list[bytes](), True
+    if not lines:
+        return b""
     # A carriage return alone ends no line.
-    first, *lines = [line + b"\n" for line in head.removesuffix(b"\n").split(b"\n")]
-    kept, keeps = [first], True
-    for line in lines:
+    for line in [line + b"\n" for line in lines.removesuffix(b"\n").split(b"\n")]:
         if not line.startswith(_BLANKS):  # else it continues the header before it
             name, colon, _ = line.partition(b":")
             keeps = not colon or is_kept(name.strip().lower())

@@ -94,6 +94,10 @@ def challenge(status: int, headers: Mapping[str, str], body: bytes = b"") -> str
         for one in _BY_HEADER[name]:
             if one.value in value and _fits(one, status) and one.body in beginning:
                 return one.service
+    for title in beginning.split(_TITLE)[1:]:  # there are few, and each page is searched
+        for begins, service in _TITLES:
+            if title.startswith(begins):
+                return service
     for one in rows:
         if one.body in beginning and _fits(one, status):
             return one.service
@@ -122,5 +126,9 @@ _BY_HEADER = {
     for name in {one.header for one in SIGNATURES if one.header}
 }
 _HEADERS = frozenset(_BY_HEADER)
-_OF_FAILURES = [one for one in SIGNATURES if not one.header]
+_TITLE = b"<title>"
+_OF_BODIES = [one for one in SIGNATURES if not one.header]
+_TITLED = [one for one in _OF_BODIES if one.body.startswith(_TITLE) and not one.status]
+_TITLES = [(one.body.removeprefix(_TITLE), one.service) for one in _TITLED]
+_OF_FAILURES = [one for one in _OF_BODIES if one not in _TITLED]
 _ANYWHERE = [one for one in _OF_FAILURES if not one.status]
