@@ -125,8 +125,9 @@ class ArchiveReader:
             headers = found.headers or original.headers
             is_as_sent = headers.get(_CODING) == original.headers.get(_CODING)
             coded = original.coded if is_as_sent else None
-            found = found._replace(body=original.body, coded=coded)
-            return found._replace(kind=original.kind, headers=headers)
+            return found._replace(
+                body=original.body, coded=coded, kind=original.kind, headers=headers
+            )
 
     def shown(self, place: int) -> Answer:
         """Return the answer at `place`; for an unchanged page, the DOM of its last rendering."""

@@ -159,9 +159,10 @@ class RecordKind(IntEnum):
 
 WITH_BODY = (RecordKind.PAGE, RecordKind.TEXT)
 """Kinds of records with archived page content."""
-_AS_SENT = (RecordKind.PAGE, RecordKind.FAILURE)
 ALONE = (RecordKind.FAILURE, RecordKind.RENDERED)
 """Kinds of records whose bodies no other record shares: they are no responses of a page."""
+_RECEIVED = (RecordKind.PAGE, RecordKind.FAILURE)
+"""Kinds of records whose bodies came from a server, and may be kept as it sent them."""
 
 
 class Header(NamedTuple):
@@ -295,7 +296,7 @@ def pack(  # the optional arguments are keyword-only
     `content` is the hash of the body, if already known; `more` has further fields of the head.
     """
     coded = b""
-    if response.wire is not None and kind in _AS_SENT:
+    if response.wire is not None and kind in _RECEIVED:
         coded = response.wire.body.content
     head = _head(url, response, request_url, {**more, "coded": True} if coded else more)
     payload = codec.compressor(number).compress(head + response.body + coded)

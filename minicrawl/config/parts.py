@@ -344,8 +344,8 @@ class Network:
     raw_bodies: bool = setting(
         False,
         kinds.SWITCH,
-        "Also keep bodies as they were sent, and write them so to WARC and WACZ files. By default, "
-        "their content codings, such as gzip, are undone.",
+        "Also keep response bodies as the server sent them, and write these to WARC and WACZ "
+        "files. By default, archived bodies are decoded: content codings such as gzip are removed.",
         kept=True,
     )
     resolve: tuple[str, ...] = setting(

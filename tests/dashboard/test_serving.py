@@ -8,7 +8,9 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -347,17 +349,18 @@ def test_the_dashboard_steers_a_crawl_and_goes_on_when_that_is_killed(tmp_path: 
         assert live["live"] is None
 
 
+@contextmanager
+def crawling(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """A crawl in this folder, whose messages can be read."""
+    command = [sys.executable, "-m", "minicrawl", "crawl", "--demo", *arguments]
+    pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with killed_on_failure(subprocess.Popen(command, cwd=folder, text=True, **pipes)) as process:
+        yield process
+
+
 def test_a_crawl_with_a_dashboard_leaves_it_there_until_it_is_interrupted(tmp_path: Path) -> None:
-    arguments = ["crawl", "--demo", "--demo-pages", "100", "--dashboard", "--store", "demo.db"]
-    with killed_on_failure(
-        subprocess.Popen(
-            [sys.executable, "-m", "minicrawl", *arguments],
-            cwd=tmp_path,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    ) as process:
+    arguments = ["--demo-pages", "100", "--dashboard", "--store", "demo.db"]
+    with crawling(tmp_path, *arguments) as process:
         assert process.stderr is not None
         address = ""
         for line in process.stderr:
@@ -374,16 +377,8 @@ def test_a_crawl_with_a_dashboard_leaves_it_there_until_it_is_interrupted(tmp_pa
 
 
 def test_a_crawl_serves_metrics_until_it_ends(tmp_path: Path) -> None:
-    arguments = ["crawl", "--demo", "--continuous", "--metrics", "127.0.0.1:0"]
-    with killed_on_failure(
-        subprocess.Popen(
-            [sys.executable, "-m", "minicrawl", *arguments],
-            cwd=tmp_path,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    ) as process:
+    arguments = ["--continuous", "--metrics", "127.0.0.1:0"]
+    with crawling(tmp_path, *arguments) as process:
         assert process.stderr is not None
         told = next(line for line in process.stderr if line.startswith("metrics: "))
         address, token = told.split()[1].rstrip(","), told.split()[-1]
