@@ -85,7 +85,7 @@ from minicrawl.web.encoding import decode
 from minicrawl.web.html_page import parse_page
 from minicrawl.web.references import LEADS_ON, Reference, plain_text, style_targets
 from minicrawl.web.responses import parse_content_type
-from minicrawl.web.soft_404 import MissingPage, missing_sibling
+from minicrawl.web.soft_404 import MissingPage, missing_siblings
 from minicrawl.web.urls import ResolvedUrl, canonical, host, origin, site, split
 from minicrawl.web.words import ALIKE, shingles, words_of
 from minicrawl.wording import counted
@@ -775,15 +775,15 @@ class _Folders:
     def __init__(self, store: Path, fresh: Set[str], reader: _BodyReader) -> None:
         self._store, self._fresh, self._reader = store, fresh, reader
         self.hops: list[Hops] = []
-        self._missing: dict[str, str] = {}  # text by folder
+        self._missing: dict[str, dict[str, str]] = defaultdict(dict)  # text by URL, by folder
         self._was_asked = False
 
     def siblings(self) -> list[str]:
-        """Return a missing URL for each of the largest folders, unless it was asked for lately."""
+        """Return missing URLs in each of the largest folders, unless they were asked for lately."""
         with snapshot(self._store) as seen:
-            counts = Counter(_folder(url) for _, url in _read_pages(seen))
+            counts = Counter(folder for _, url in _read_pages(seen) for folder in _folders(url))
         largest = [folder for folder, count in counts.most_common(_MOST_FOLDERS) if count > 1]
-        wanted = list(map(missing_sibling, largest))
+        wanted = [url for folder in largest for url in missing_siblings(folder)]
         self._was_asked = not self._fresh.isdisjoint(wanted)
         return [] if self._was_asked else wanted
 
@@ -794,10 +794,10 @@ class _Folders:
         if isinstance(found, Response) and found.body and not others:
             read = partial(text_of, content_type=found.headers.get("content-type"))
             if (text := await self._reader.read(read, found, url)) is not None:
-                self._missing[_folder(url)] = text
+                self._missing[_folders(url)[-1]][url] = text
 
     def soft_404s(self) -> Iterator[FindingRow]:
-        """Yield the pages that are like the missing one of their folder, or the known ones."""
+        """Yield the pages that are like the missing ones of a folder, or the known ones."""
         with snapshot(self._store) as seen:
             if self._was_asked:
                 known = all_findings(self._store, seen.connection)
@@ -807,29 +807,34 @@ class _Folders:
 
     def _like_missing(self, seen: Snapshot) -> Iterator[FindingRow]:
         pages = _read_pages(seen)
+        usual: dict[str, list[str]] = defaultdict(list)
+        for place in places_of_largest(seen.importance[[page for page, _ in pages]], 0).tolist():
+            for folder in _folders(url := pages[place][1]):
+                if len(usual[folder]) < _USUAL_PAGES:
+                    usual[folder].append(url)
         with kept_pages(seen) as archive:
 
             def text(url: str) -> str:
                 markup = markup_of(archive, url)
                 return "" if markup is None else plain_text(markup)
 
-            by_host: dict[str, list[str]] = {}
-            for page in places_of_largest(seen.importance[[page for page, _ in pages]], 0).tolist():
-                url = pages[page][1]
-                by_host.setdefault(origin(url), []).append(url)
-            others = {name: list(map(text, some[:_USUAL_PAGES])) for name, some in by_host.items()}
-            missing = {
-                folder: MissingPage(said, text(f"{origin(folder)}/"), others[origin(folder)])
-                for folder, said in self._missing.items()
-            }
+            def missing_page(folder: str) -> MissingPage:
+                root = _folders(folder)[0]
+                others = [{url: text(url) for url in usual[name]} for name in (root, folder)]
+                return MissingPage(self._missing[folder], text(root), others)
+
+            missing = {folder: missing_page(folder) for folder in self._missing}
             for page, url in pages:
-                found = missing.get(_folder(url))
-                if found is not None and found.is_like(text(url)):
+                # A folder that is gone as a whole looks like what is missing above it.
+                above = [missing[folder] for folder in _folders(url) if folder in missing]
+                if above and (said := text(url)) and any(one.is_like(url, said) for one in above):
                     yield FindingRow(page, url, SOFT_404, "")
 
 
-def _folder(url: str) -> str:
-    return url.partition("?")[0].rpartition("/")[0] + "/"
+def _folders(url: str) -> list[str]:
+    """Return the folders that a page is in, the root of its host first."""
+    path, start = url.partition("?")[0], len(origin(url))
+    return [path[: at + 1] for at in range(start, len(path)) if path[at] == "/"]
 
 
 def _checked_lately(store: Path, today: float) -> list[CheckRow]:

@@ -23,7 +23,7 @@ from minicrawl.report import page_links
 from minicrawl.report.page_links import BrokenLink, linked_verdicts, with_texts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import CheckRow, all_checks
-from minicrawl.web.soft_404 import missing_sibling
+from minicrawl.web.soft_404 import missing_siblings
 from tests.crawl.fakes import NOON, Answer, FakeWeb, Scene, crawl, failed, moved, text
 from tests.crawl.fakes import html as page
 
@@ -138,7 +138,7 @@ class TestAssets:
         web = Web()
         path = crawled(tmp_path / "crawl.db", web, check="assets")
         files = {f"{HOST}/logo.png", f"{HOST}/lost.png", f"{OTHER}/s.css"}
-        assert set(checks(path)) == {*files, missing_sibling(f"{HOST}/")}
+        assert set(checks(path)) == {*files, *missing_siblings(f"{HOST}/")}
         assert broken(path) == {
             (f"{HOST}/lost.png", "not-found", "image"),
             (f"{HOST}/page#gone", "no-anchor", "anchor"),
