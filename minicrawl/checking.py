@@ -85,7 +85,7 @@ from minicrawl.web.encoding import decode
 from minicrawl.web.html_page import parse_page
 from minicrawl.web.references import LEADS_ON, Reference, plain_text, style_targets
 from minicrawl.web.responses import parse_content_type
-from minicrawl.web.soft_404 import MissingPage, missing_siblings
+from minicrawl.web.soft_404 import SOFT_404, MissingPage, missing_siblings
 from minicrawl.web.urls import ResolvedUrl, canonical, host, origin, site, split
 from minicrawl.web.words import ALIKE, shingles, words_of
 from minicrawl.wording import counted
@@ -630,7 +630,7 @@ class _Requisites:
 VALID_S = 86_400.0
 _KEPT_AT_ONCE = 50
 """Checks that a kill may lose, and that are then repeated."""
-NO_ANCHOR, SOFT_404 = "anchor", "soft-404"
+NO_ANCHOR = "anchor"
 _MOST_FOLDERS, _USUAL_PAGES = 100, 9
 """Folders that are asked for a missing page; pages that tell the usual lines of a host."""
 _MOST_ANCHORS = 4_000_000
@@ -800,8 +800,7 @@ class _Folders:
         """Yield the pages that are like the missing ones of a folder, or the known ones."""
         with snapshot(self._store) as seen:
             if self._was_asked:
-                known = all_findings(self._store, seen.connection)
-                yield from (row for row in known if row.kind == SOFT_404)
+                yield from all_findings(self._store, seen.connection, SOFT_404)
             elif self._missing:
                 yield from self._like_missing(seen)
 

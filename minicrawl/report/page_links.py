@@ -51,6 +51,7 @@ from minicrawl.report.verdicts import (
     checked_files,
     checked_pages,
     counted_verdicts,
+    soft_404s,
     verdict_of_check,
     verdicts,
 )
@@ -67,6 +68,7 @@ from minicrawl.store.derived import (
 from minicrawl.store.records import reporting_damage
 from minicrawl.store.stored_links import WrittenLinks
 from minicrawl.web.references import Reference, References, references
+from minicrawl.web.soft_404 import SOFT_404
 from minicrawl.web.urls import resolve, split
 
 if TYPE_CHECKING:
@@ -220,7 +222,6 @@ def _inlinks(snapshot: Snapshot, tell: Progress) -> Csr:
 # Laws: links are the current ones, as written. A link from a page to itself does not count. Rows
 # are ordered by number of links, then by importance.
 
-_STATES = {"soft-404": "soft-404"}
 _DUPLICATES = (State.CANONICAL, State.ALIAS, State.TWIN)
 GAP = " > "
 """Separator between redirects."""
@@ -324,7 +325,8 @@ def _as_checked(link: BrokenLink, found: CheckRow | None) -> BrokenLink:
 
 def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
     """Yield missing assets and anchors, those with most references first."""
-    rows = all_findings(snapshot.path, snapshot.connection)
+    found = all_findings(snapshot.path, snapshot.connection)
+    rows = [row for row in found if row.kind != SOFT_404]  # shown with the links to them
     checks = {row.url: row for row in all_checks(snapshot.path, snapshot.connection)}
     counts = Counter(row.target for row in rows)
     chosen = [row for row in rows if row.source in pages]
@@ -334,7 +336,7 @@ def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
         yield BrokenLink(
             links=counts[row.target],
             status=check.status if check else None,
-            state=State(check.state).label if check else _STATES.get(row.kind, f"no-{row.kind}"),
+            state=State(check.state).label if check else f"no-{row.kind}",
             target=row.target,
             source=names.url[row.source],
             through="",
@@ -427,6 +429,7 @@ def _broken(
     snapshot: Snapshot, givers: Pages, targets: Pages, counts: NDArray[np.int64]
 ) -> Iterator[BrokenLink]:
     chains = {page: list(redirect_chain(snapshot, page)) for page in np.unique(targets).tolist()}
+    soft = set(soft_404s(snapshot))
     names = _Names(snapshot, set(givers.tolist()).union(*chains.values()))
     for giver, target, count in zip(
         givers.tolist(), targets.tolist(), counts.tolist(), strict=True
@@ -435,7 +438,7 @@ def _broken(
         yield BrokenLink(
             links=count,
             status=names.status[end],
-            state=LABELS[int(snapshot.states[end])],
+            state=SOFT_404 if end in soft else LABELS[int(snapshot.states[end])],
             target=names.url[end],
             source=names.url[giver],
             through=names.joined(through),

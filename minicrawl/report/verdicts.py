@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from minicrawl.model import State
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions
-from minicrawl.store.derived import CheckRow, all_checks
+from minicrawl.store.derived import CheckRow, all_checks, all_findings
 from minicrawl.web.challenges import BLOCKS, COOKIE_WALL
-from minicrawl.web.soft_404 import is_missing_sibling
+from minicrawl.web.soft_404 import SOFT_404, is_missing_sibling
 from minicrawl.web.urls import split
 
 _ROWS_AT_ONCE = 10_000
@@ -106,7 +106,13 @@ def verdicts(seen: Snapshot) -> NDArray[np.uint8]:
             found[page] = verdict_of(State(seen.states[page]), status, detail or "")
     for page, row in checked_pages(seen).items():
         found[page] = verdict_of_check(row)
+    found[soft_404s(seen)] = LinkVerdict.DEAD
     return found
+
+
+def soft_404s(seen: Snapshot) -> list[int]:
+    """Return the pages that say "not found" with status 200."""
+    return [row.source for row in all_findings(seen.path, seen.connection, SOFT_404)]
 
 
 def checked_pages(seen: Snapshot) -> dict[int, CheckRow]:

@@ -440,12 +440,17 @@ def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
         return list(map(CheckRow._make, derived.execute("SELECT * FROM checks ORDER BY url")))
 
 
-def all_findings(store: Path, connection: Connection) -> list[FindingRow]:
-    """Return all findings, by page."""
+def all_findings(
+    store: Path, connection: Connection, kind: str | None = None
+) -> list[FindingRow]:
+    """Return all findings, or those of one kind, by page."""
     with reading_beside(store, connection) as derived:
         if derived is None or not has_table(derived, "findings"):
             return []
-        rows = derived.execute("SELECT * FROM findings ORDER BY source, target")
+        chosen = "" if kind is None else "WHERE kind = :kind"
+        rows = derived.execute(
+            f"SELECT * FROM findings {chosen} ORDER BY source, target", {"kind": kind}
+        )
         return list(map(FindingRow._make, rows))
 
 

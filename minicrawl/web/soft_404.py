@@ -27,6 +27,8 @@ from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote
 
+SOFT_404 = "soft-404"
+"""Kind of a finding that a page is one, and its state in lists of links."""
 _MOST_OTHER_WORDS = 12
 """Words that a soft 404 may have of its own, such as a title that repeats its URL."""
 _SHARE = 0.8

@@ -448,9 +448,10 @@ def _links(site: HeldOutSite) -> None:
         site.truth.add(("server-error", path))
     for number in range(3):
         site.item(f"/laden/ware-{number}.html")
-    site.fault(
-        "soft-404", "/laden/vergriffen.html", text=_MISSING, h1="<h1>Hoppla</h1>", canonical=False
-    )
+    soft = "/laden/vergriffen.html"
+    site.fault("soft-404", soft, text=_MISSING, h1="<h1>Hoppla</h1>", canonical=False)
+    site.truth |= {("link-dead", hub) for hub in ("/verzeichnis-1/", "/verzeichnis-2/")}
+    site.truth.add(("sitemap-dead", soft))
 
     loop = site.moved("/alt/schleife")
     site.pages["/alt/schleife"] = Page(

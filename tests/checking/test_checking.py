@@ -236,6 +236,51 @@ def test_styles_and_missing_pages_are_read_where_they_can_be_killed(
     assert any(isinstance(one, Noted) and css in one.text for one in told) is is_lost
 
 
+# ---------------------------------------------------------------- soft 404s
+
+THINGS = ("lamp", "chair", "rug")
+GONE = ("/shop/mug", "/shop/old/vase")
+
+
+class SoftWeb(Web):
+    """A shop that has a page for everything, and says so with status 200."""
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        self.asked[request.method, str(request.url)] += 1
+        if path == "/robots.txt":
+            return httpx.Response(404)
+        name = path.rpartition("/")[2]
+        said = f"<h1>Nothing here</h1><p>There is no {path}, sorry."
+        if name in THINGS:
+            said = f"<h1>A {name}</h1><p>{name} of oak, well made and light " * 9
+        if path in ("/", "/shop/"):
+            links = (*(f"/shop/{name}" for name in THINGS), *GONE, "/shop/", "/to-vase")
+            said = f"Welcome to {path}" + "".join(f'<a href="{link}">see</a>' for link in links)
+        if path == "/to-vase":
+            return httpx.Response(302, headers={"location": GONE[1]})
+        return httpx.Response(200, html=f"<ul><li>Shop<li>Contact</ul>{said}")
+
+
+def test_links_to_soft_404s_are_broken_today_and_when_run_again(tmp_path: Path) -> None:
+    """Also those in a folder of one page, and behind redirects."""
+    for _ in range(2):
+        web = SoftWeb()
+        path = crawled(tmp_path / "crawl.db", web, check="assets")
+        with snapshot(path) as seen:
+            found = page_links.broken_links(seen)
+            counts = linked_verdicts(seen)
+        assert {
+            (link.target.removeprefix(HOST), link.source.removeprefix(HOST)) for link in found
+        } == {(gone, source) for gone in GONE for source in ("/", "/shop/")}
+        assert {(link.state, link.kind, link.verdict) for link in found} == {
+            ("soft-404", "link", "dead")
+        }
+        assert f"{HOST}/to-vase" in {link.through for link in found}
+        assert counts["dead"] == len({*GONE, "/to-vase"})
+    assert not web.asked
+
+
 # ---------------------------------------------------------------- the gate of the crawl
 
 PAGE = f"{HOST}/"
