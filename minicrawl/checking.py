@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
 from io import BytesIO
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar
@@ -632,7 +632,9 @@ _KEPT_AT_ONCE = 50
 """Checks that a kill may lose, and that are then repeated."""
 NO_ANCHOR = "anchor"
 _MOST_FOLDERS, _USUAL_PAGES = 100, 9
-"""Folders that are asked for a missing page; pages that tell the usual lines of a host."""
+"""Folders that are asked for missing pages; pages that tell the usual lines of a host or folder."""
+_DEEPEST = 8
+"""Folders of a page that count, from the root: a hostile URL has thousands."""
 _MOST_ANCHORS = 4_000_000
 """Anchors in memory, of 8 bytes each."""
 _NOT_FOLLOWED = ("nofollow", "canonical")
@@ -806,10 +808,12 @@ class _Folders:
 
     def _like_missing(self, seen: Snapshot) -> Iterator[FindingRow]:
         pages = _read_pages(seen)
-        usual: dict[str, list[str]] = defaultdict(list)
+        usual: dict[str, list[str]] = {
+            name: [] for folder in self._missing for name in (_folders(folder)[0], folder)
+        }
         for place in places_of_largest(seen.importance[[page for page, _ in pages]], 0).tolist():
             for folder in _folders(url := pages[place][1]):
-                if len(usual[folder]) < _USUAL_PAGES:
+                if folder in usual and len(usual[folder]) < _USUAL_PAGES:
                     usual[folder].append(url)
         with kept_pages(seen) as archive:
 
@@ -833,7 +837,8 @@ class _Folders:
 def _folders(url: str) -> list[str]:
     """Return the folders that a page is in, the root of its host first."""
     path, start = url.partition("?")[0], len(origin(url))
-    return [path[: at + 1] for at in range(start, len(path)) if path[at] == "/"]
+    ends = (at + 1 for at in range(start, len(path)) if path[at] == "/")
+    return [path[:end] for end in islice(ends, _DEEPEST)]
 
 
 def _checked_lately(store: Path, today: float) -> list[CheckRow]:

@@ -440,9 +440,7 @@ def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
         return list(map(CheckRow._make, derived.execute("SELECT * FROM checks ORDER BY url")))
 
 
-def all_findings(
-    store: Path, connection: Connection, kind: str | None = None
-) -> list[FindingRow]:
+def all_findings(store: Path, connection: Connection, kind: str | None = None) -> list[FindingRow]:
     """Return all findings, or those of one kind, by page."""
     with reading_beside(store, connection) as derived:
         if derived is None or not has_table(derived, "findings"):

@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
 from typing import NamedTuple
@@ -31,6 +32,8 @@ SOFT_404 = "soft-404"
 """Kind of a finding that a page is one, and its state in lists of links."""
 _MOST_OTHER_WORDS = 12
 """Words that a soft 404 may have of its own, such as a title that repeats its URL."""
+_MOST_TEXT = 50_000
+"""Characters of a page that are read: texts of hundreds of pages are in memory at once."""
 _SHARE = 0.8
 _FEWEST_WORDS = 2
 _NAME = "no-such-page-"
@@ -111,10 +114,11 @@ def _usual_lines(pages: Sequence[Iterable[_Line]]) -> set[str]:
     return {line for line, count in counts.items() if 2 * count > len(pages)}
 
 
+@lru_cache(maxsize=1)  # a page is compared with the missing pages of all folders that it is in
 def _lines(url: str, text: str) -> list[_Line]:
     words = _WORD.findall(unquote(url.rpartition("/")[2]).lower().partition(".")[0])
     first, name = words[0] if words else "\n", re.compile(_GAP.join(words[:_MOST_NAME_WORDS]))
-    lines = [line for line in text.lower().split("\n") if line.strip()]
+    lines = [line for line in text[:_MOST_TEXT].lower().split("\n") if line.strip()]
     return [
         _Line(plain := _plain(line), _plain(_marked(name, line)) if first in line else plain)
         for line in lines

@@ -92,12 +92,12 @@ def test_siblings_are_in_their_folder_and_differ() -> None:
 
 
 HOSTILE: dict[str, tuple[int, str, Callable[[int], str]]] = {
-    "lines": (2500, "x", lambda n: "a new line\n" * n),
+    "lines": (1000, "x", lambda n: "a new line\n" * n),
     "different lines": (2500, "x", lambda n: "\n".join(f"{chr(0x4E00 + i)} x" for i in range(n))),
-    "one line": (50_000, "x", lambda n: "word " * n),
-    "one word": (50_000, "a-a", lambda n: "a" * n),
-    "the name": (5000, "-".join("a" * 999), lambda n: "a -- " * n),
-    "marks": (50_000, "x", lambda n: "\0" * n),
+    "one line": (2500, "x", lambda n: "word " * n),
+    "one word": (12_000, "a-a", lambda n: "a" * n),
+    "the name": (2500, "-".join("a" * 999), lambda n: "a -- " * n),
+    "marks": (12_000, "x", lambda n: "\0" * n),
 }
 
 
