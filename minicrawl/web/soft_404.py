@@ -34,7 +34,8 @@ _MOST_OTHER_WORDS = 12
 """Words that a soft 404 may have of its own, such as a title that repeats its URL."""
 _MOST_TEXT = 50_000
 """Characters of a page that are read: texts of hundreds of pages are in memory at once."""
-_SHARE = 0.8
+_SHARE = 0.7
+"""Least share of the own lines: two missing pages may have the same related article by chance."""
 _FEWEST_WORDS = 2
 _NAME = "no-such-page-"
 _DIGITS = re.compile("[0-9]+")
