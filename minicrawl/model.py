@@ -163,8 +163,9 @@ class Moved(NamedTuple):
 
 
 class Unchanged(NamedTuple):
-    """304: the stored copy is still valid."""
+    """304: the stored copy is still valid, for `fresh_s` if the headers say so."""
 
+    fresh_s: float | None = None
     elapsed_s: float = 0.0
     cookies: tuple[str, ...] = ()
 
@@ -253,6 +254,8 @@ NO_SCRIPTS = Scripting()
 
 Originals = tuple[tuple[str, str], ...]
 """Canonical URLs, each with the original URL, if that has session marks."""
+StatedChanges = tuple[tuple[str, float], ...]
+"""Canonical URLs, each with the moment at which the page last changed, by a sitemap or a feed."""
 
 
 class ParsedPage(NamedTuple):
@@ -278,6 +281,7 @@ class ParsedPage(NamedTuple):
     is_thin: bool = False  # almost no text, or only generated text
     is_sitemap: bool = False  # a sitemap
     sitemaps: tuple[str, ...] = ()  # links to sitemaps, in a sitemap index
+    changed: StatedChanges = ()  # of links, in a sitemap or a feed
     extracted: str = ""  # text to keep, if only the parser can extract it
     record: bytes = b""  # archive record of that text
     scripting: Scripting | None = None  # if rendering is on

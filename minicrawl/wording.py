@@ -95,3 +95,8 @@ def harmless(text: str) -> str:
         return text
     cell = visible(_NEXT_BEGINS_SO.sub(";'", text))
     return f"'{cell}" if _BEGINS_SO.match(text) or text[0] in "\t\r" else cell
+
+
+def at_most(error: float) -> str:
+    """Return a bound of an error in words, such as "error at most 1.2e-7"."""
+    return f"error at most {error:.1e}" if error else "without error"

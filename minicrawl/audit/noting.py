@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ from minicrawl.store.derived import FactsRow, FactsUntil, ListedRow, facts_until
 from minicrawl.store.reader import archive_folder
 from minicrawl.web.encoding import decode
 from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
-from minicrawl.web.sitemaps import content_of
+from minicrawl.web.sitemaps import content_of, moment_of, stated_entries
 from minicrawl.web.urls import canonical
 
 _ROUND = 1000
@@ -39,8 +38,6 @@ _NAME_BYTES = 64
 _WITH_MARKUP = (RecordKind.PAGE, RecordKind.REVISIT, RecordKind.RENDERED)
 _SITEMAP = re.compile(rb"<(?:\w+:)?(?:urlset|sitemapindex)[\s>]")
 _SNIFFED = 2000
-_ENTRY = re.compile(rb"<(?:\w+:)?url[\s>]")
-_FIELD = re.compile(rb"<(?:\w+:)?(loc|lastmod)>\s*+([^<]*+)")
 
 REFERENCE = np.dtype([("kind", "u1"), ("key", "<i8")])
 """Layout of a reference as it is kept: its place in `REFERENCE_KINDS`, and the key of its URL."""
@@ -151,21 +148,15 @@ def _entries(answer: Answer, key: int) -> Iterator[ListedRow]:
     content, _ = content_of(answer.body)
     if not _SITEMAP.search(content[:_SNIFFED]):
         return
-    for piece in _ENTRY.split(content)[1:]:
-        fields = dict(_FIELD.findall(piece))
-        written = fields.get(b"loc", b"").decode("utf-8", "replace").strip().replace("&amp;", "&")
-        if (url := canonical(written, answer.url)) is not None:
-            lastmod = fields.get(b"lastmod", b"").decode("ascii", "replace").strip()
-            yield ListedRow(key, key_of(url), lastmod)
+    for entry in stated_entries(content):
+        if (url := canonical(entry.url, answer.url)) is not None:
+            yield ListedRow(key, key_of(url), entry.changed)
 
 
 def is_future(lastmod: str, now: float) -> bool:
     """Return True for a date more than a day ahead; nonsense is none."""
-    try:
-        moment = datetime.fromisoformat(lastmod).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return False
-    return moment > now + 86_400
+    moment = moment_of(lastmod)
+    return moment is not None and moment > now + 86_400
 
 
 def archive_name(archive: ArchiveReader) -> str:

@@ -297,9 +297,11 @@ _OF_AN_UPDATE = frozenset(
 def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool) -> None:
     """Fetch the pages of a crawl again, with the store's own settings, and say what changed.
 
-    Each page is requested once, those that have probably changed first. New pages and pages that
-    were missing are requested too. The limit of pages is that of the last run. Run the same command
-    every night, and list the pages with `minicrawl changes`.
+    Each page is requested once, those that have probably changed first. Pages that their sitemap
+    says are unchanged are left out on hosts where that has been true; one in eleven is requested
+    all the same. New pages and pages that were missing are requested too. The limit of pages is
+    that of the last run. Run the same command every night, and list the pages with `minicrawl
+    changes`.
     """
     from minicrawl.cli.crawl_session import RunOptions, Session
 
@@ -359,15 +361,18 @@ def _show_changes(store: Path, *, as_json: bool) -> None:
     from minicrawl.cli.output import show_json, show_list
     from minicrawl.report.page_states import counted_changes
     from minicrawl.report.snapshot import snapshot
+    from minicrawl.store import tables
 
     with snapshot(store) as seen:
         counts = counted_changes(seen)
+        left_out = tables.counters(seen.connection).get(tables.LEFT_OUT, 0)
     if as_json:
-        show_json(counts)
+        show_json({**counts, "left_out": left_out})
         return
-    show_list(
-        ("pages", "what"), [(f"{number:,}", what) for what, number in counts.items()], texts=1
-    )
+    rows = [(f"{number:,}", what) for what, number in counts.items()]
+    if left_out:
+        rows.append((f"{left_out:,}", "left out: unchanged by the sitemap"))
+    show_list(("pages", "what"), rows, texts=1)
     if any(number for what, number in counts.items() if what != "unchanged"):
         click.echo(f"next: {PROGRAM} changes{naming(store)}", err=True)
 
@@ -425,6 +430,8 @@ def _opened(file: str) -> IO[str]:
         return click.open_file(file, encoding="utf-8-sig", errors="surrogateescape")
     except OSError as error:
         hint = "; a URL begins with https://" if error.errno == ENOENT else ""
+        if "://" in file:
+            raise UsageError(f"{file}: only http:// and https:// are crawled") from None
         raise UsageError(f"{file}: {error.strerror}{hint}") from None
 
 

@@ -65,7 +65,7 @@ from minicrawl.memory import mmap_large_arrays
 from minicrawl.model import COORDINATOR, CrawlerId
 from minicrawl.report.crawl_status import Status, mirrors, status
 from minicrawl.web.urls import readable
-from minicrawl.wording import as_duration, counted, iso, percentage, rate, visible
+from minicrawl.wording import as_duration, at_most, counted, iso, percentage, rate, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -251,7 +251,7 @@ class Session:
         if ranks is None:
             return "ranks are estimates"
         kind = "ranks converged" if ranks.is_complete else "ranks broken off while converging"
-        return f"{kind}, error at most {ranks.error_bound:.1e}"
+        return f"{kind}, {at_most(ranks.error_bound)}"
 
     def _subscribe(self, shown: Display, stack: ExitStack) -> None:
         options = self._options
@@ -404,7 +404,7 @@ def as_text(event: Event, at: float) -> str | None:
             line = f"{'ended':<24}{reason}"
         case Converged(error_bound=error, is_complete=is_complete):
             how = "" if is_complete else "broken off, "
-            left = "not kept" if error is None else f"error at most {error:.1e}"
+            left = "not kept" if error is None else at_most(error)
             line = f"{'ranks':<24}{how}{left}"
         case _:
             assert_never(event)

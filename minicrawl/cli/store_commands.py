@@ -262,6 +262,8 @@ def _take_down(store: Path, what: str, *, as_json: bool) -> None:
         show_json(done._asdict())
     else:
         show_facts([("removed answers", f"{done.answers:,}"), ("pages", f"{done.pages:,}")])
+    if not done.pages:
+        click.echo(f"{PROGRAM}: the store knows no page {visible(what)}", err=True)
     if done.warcs:
         click.echo(f"{PROGRAM}: WARC files in {visible(done.warcs)} are not changed", err=True)
     if not done.is_complete:

@@ -24,6 +24,7 @@ from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.trap_detector import SkipReason
 from minicrawl.model import PageId, State
 from minicrawl.store.records import NOT_ASKED, FetchRow
+from minicrawl.web.sitemaps import Sitemap
 
 # ================================================================ skipped pages
 #
@@ -346,7 +347,7 @@ class HostTurns:
         self._clock, self._tell = context.clock, context.tell
         self._hosts, self._onboarding = parts.hosts, parts.onboarding
         self._slots, self._traps = parts.slots, parts.traps
-        self._introducer = introducer
+        self._introducer, self._leases = introducer, parts.leases
         self._targets = resolve_targets(context.settings)
         self._under_way: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -406,6 +407,13 @@ class HostTurns:
         if self._onboarding.is_known(host):
             return
         if self._hosts.has_room(host, now):
-            await self._onboarding.learn(host, self._tell, self._introducer.introduce_listed)
+            await self._onboarding.learn(host, self._tell, self._introduce)
         else:
             self._hosts.wait_for_room(host, now, rank)
+
+    async def _introduce(self, urls: tuple[str, ...], depth: int, listed: Sitemap) -> float:
+        """Make pages of a sitemap known, and note when they changed."""
+        found = await self._introducer.introduce(list(dict.fromkeys(urls)), depth, listed.originals)
+        if self._leases.reads_again:
+            self._leases.refresh.hear(found.pages, listed.changed)
+        return found.cost_s

@@ -198,6 +198,7 @@ class Crawler:
                 times = self._next_times(clock.now(), takes_more=takes_more)
                 await self._until_news(times, for_hosts=takes_more)
         await self._turns.let_end(GRACE_S if self._time.is_over(clock.now()) else None)
+        self.parts.leases.save()
         return reason
 
     def _go_on(self, group: asyncio.TaskGroup, now: float, *, takes_more: bool) -> None:

@@ -55,7 +55,7 @@ from minicrawl.model import (
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Timed, Visit
 from minicrawl.store.records import FetchRow
-from minicrawl.web.responses import FROM_SEEDS, types_of
+from minicrawl.web.responses import FROM_SEEDS, max_age_s, types_of
 from minicrawl.web.urls import posted_to
 
 if TYPE_CHECKING:
@@ -373,6 +373,10 @@ class PageTurns:
         if end is None:
             self._suspend(turn, outcome.request_url if isinstance(outcome, Retry) else None, row)
         else:
+            if self._leases.reads_again:
+                self._leases.end(turn.lease, _fresh_s(fetched))
+                if parsed is not None and parsed.changed:
+                    self._leases.refresh.hear(turn.looked_up, parsed.changed)
             self._end(turn, end, row, sets_cookies=bool(fetched.cookies))
         turn.cost_s += perf_counter() - began
 
@@ -394,8 +398,6 @@ class PageTurns:
             for target in end.led_to:
                 suspended.redirected(target, chain)
         self._replays.allowed += self._replays.a_fetch
-        if self._leases.reads_again:
-            self._leases.end(lease)
         self._tell(
             Settled(
                 url=lease.url,
@@ -431,6 +433,16 @@ class PageTurns:
             if isinstance(fetched, Response) and fetched.rendered:
                 recorder.keep(page, KeptAnswer(fetched.rendered, today, turn.lease.url))
         return row
+
+
+def _fresh_s(fetched: FetchResult) -> float:
+    """Return for how long the response says that the page will not change."""
+    match fetched:
+        case Response():
+            return max_age_s(fetched.headers) or 0.0
+        case Unchanged():
+            return fetched.fresh_s or 0.0
+    return 0.0
 
 
 def parsed_visit(

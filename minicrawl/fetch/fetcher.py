@@ -65,7 +65,14 @@ from minicrawl.model import (
     Wire,
 )
 from minicrawl.web.challenges import BLOCKS, COOKIE_WALL, challenge, leads_to_cookie_wall
-from minicrawl.web.responses import NO_TYPE, DocumentType, is_wanted, parse_content_type, type_of
+from minicrawl.web.responses import (
+    NO_TYPE,
+    DocumentType,
+    is_wanted,
+    max_age_s,
+    parse_content_type,
+    type_of,
+)
 from minicrawl.web.urls import canonical, posted_to
 
 if TYPE_CHECKING:
@@ -394,7 +401,7 @@ def _other_result(request: Request, status: int, headers: Mapping[str, str]) -> 
     if status in _REDIRECTS:
         return _redirect(status, headers.get("location", ""))
     if status == HTTPStatus.NOT_MODIFIED and (request.etag or request.last_modified):
-        return Unchanged()
+        return Unchanged(fresh_s=max_age_s(headers))
     by_class = _FAILURES_BY_CLASS.get(status // 100, FailureKind.BAD_STATUS)
     kind = _FAILURES.get(status, by_class)
     return Failed(kind=kind, status=status, retry_after=headers.get("retry-after"))

@@ -7,6 +7,7 @@ import click
 
 from minicrawl.cli.input_options import own_store_option
 from minicrawl.errors import UsageError
+from minicrawl.store.reader import missing_store
 
 _MISSING = "agents need the package mcp: install minicrawl[mcp]"
 _PACKAGES = ("mcp", "starlette", "uvicorn", "pydantic")
@@ -43,7 +44,7 @@ def mcp(store: Path, port: int | None, below: tuple[str, ...], pages: int | None
     if bool(below) != (pages is not None):
         raise click.UsageError("--allow-crawl and --pages: give both or none")
     if not below and not store.is_file():
-        raise UsageError(f"no store at {store}: make one with `minicrawl crawl`")
+        raise missing_store(store)
     try:
         from minicrawl.mcp.crawling import CrawlGrant
         from minicrawl.mcp.serving import serve_http, server_for

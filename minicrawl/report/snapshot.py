@@ -49,7 +49,7 @@ from minicrawl.store.derived import (
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.records import StoreTerms, reporting_damage
 from minicrawl.web.urls import Location, canonical_seed, host_of, location, split
-from minicrawl.wording import counted, visible
+from minicrawl.wording import at_most, counted, visible
 
 Pages = NDArray[np.int64]
 Numbers = NDArray[np.int64]
@@ -444,7 +444,7 @@ class Convergence:
 
     def __str__(self) -> str:
         kind = "converged" if self.is_complete else "broken off while converging"
-        told = f"{kind}, error at most {self.error_bound:.1e}, {_age(self.age_s)} old"
+        told = f"{kind}, {at_most(self.error_bound)}, {_age(self.age_s)} old"
         if not self.steps_since:
             return told
         since = f"{counted(self.steps_since, 'step')} and {counted(self.pages_since, 'page')} ago"

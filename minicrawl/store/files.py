@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.errors import DamagedStore, MinicrawlError, StoreError, UsageError
-from minicrawl.store.reader import DASHBOARD, LOCK, LOG, file_beside, real_path
+from minicrawl.store.reader import DASHBOARD, LOCK, LOG, file_beside, missing_store, real_path
 from minicrawl.store.records import translating_sqlite_errors
 from minicrawl.store.writer import locked
 
@@ -88,7 +88,7 @@ def move(
     `to` is the new name, or a folder. `made` is called with a folder that was created.
     """
     if not path.is_file():
-        raise UsageError(f"no store at {path}")
+        raise missing_store(path)
     target = to / path.name if to.is_dir() or is_folder else to
     _refuse_what_is_there(path, target)
     with locked(path):

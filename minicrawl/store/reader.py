@@ -101,6 +101,15 @@ def archive_folder(store: Path) -> Path:
     return file_beside(store, ARCHIVE)
 
 
+def missing_store(path: Path) -> UsageError:
+    """Return the error that there is no store at this path."""
+    if path.is_dir():
+        return UsageError(f"{path} is a directory, not a store: name a file in it")
+    return UsageError(
+        f"no store at {path}: make one with `minicrawl crawl`, or name another --store"
+    )
+
+
 _CACHE_KIB = 16_384
 _FIRST_QUERY = "SELECT count(*) FROM sqlite_master"
 
@@ -109,9 +118,7 @@ _FIRST_QUERY = "SELECT count(*) FROM sqlite_master"
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """Yield a connection that sees the store as of now."""
     if not path.is_file():
-        raise UsageError(
-            f"no store at {path}: make one with `minicrawl crawl`, or name another --store"
-        )
+        raise missing_store(path)
     refuse_links_beside(path)
     is_copy = _is_copy_of_a_crash(path)
     connection = _connect(path)

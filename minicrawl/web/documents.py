@@ -506,6 +506,7 @@ def _read_sitemap(received: Received) -> ParsedPage:
         cut=found.limit,
         is_sitemap=True,
         sitemaps=tuple([one for one in found.sitemaps if one in links]),
+        changed=found.changed,
     )
 
 
@@ -522,6 +523,7 @@ def _read_feed(received: Received) -> ParsedPage:
         words=("",) * len(pages) if received.options.with_words else (),
         originals=found.originals,
         noindex=True,
+        changed=found.changed,
         cut=f"cut at {counted(most, 'link')}" if has_more else found.limit,
     )
 

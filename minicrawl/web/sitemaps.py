@@ -10,15 +10,16 @@ import sys
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from typing import NamedTuple
 
-from minicrawl.model import Originals
+from minicrawl.model import Originals, StatedChanges
 from minicrawl.web.encoding import codec, sniff
 from minicrawl.web.markup import attributes
-from minicrawl.web.urls import LONGEST, MOST_CHARS, resolve_links
+from minicrawl.web.urls import LONGEST, MOST_CHARS, canonical, resolve_links
 
 # ================================================================ limits
 
@@ -192,6 +193,7 @@ class Sitemap:
     pages: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
     originals: Originals = ()  # of the pages
+    changed: StatedChanges = ()
     limit: str = ""  # a message about a limit that was reached
 
 
@@ -206,6 +208,7 @@ def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
         pages=tuple(pages),
         sitemaps=tuple(sitemaps),
         originals=tuple([(page, original) for page, original in pages.items() if original]),
+        changed=tuple(_changed(content, url, pages, strip_marks)),
         limit=found.limit or canonicalizer.limit or limit,
     )
 
@@ -314,6 +317,63 @@ class _Canonicalizer:
                     return names
                 names[name] = original
         return names
+
+
+# ---------------------------------------------------------------- changes
+
+_STATES_CHANGES = re.compile(rb"<(?:\w{1,20}:)?(?:lastmod|updated)[\s>]")
+_ENTRY = re.compile(rb"<(?:\w{1,20}:)?(?:url|entry)[\s>]")
+_FIELD = re.compile(
+    rb"<(?:\w{1,20}:)?(?:(loc|lastmod|updated)(?:\s[^<>]{0,99})?>\s*+([^<]*+)|link\s([^<>]{1,999}))"
+)
+_DAY_S = 86_400.0
+_DAY_CHARS = len("2026-11-27")
+
+
+class StatedEntry(NamedTuple):
+    """URL of a page as written, and the text that says when it changed; empty if there is none."""
+
+    url: str
+    changed: str
+
+
+def stated_entries(content: bytes) -> Iterator[StatedEntry]:
+    """Yield the entries of a sitemap, or of an Atom feed."""
+    for piece in _ENTRY.split(content)[1:]:
+        url = changed = ""
+        for name, text, said in _FIELD.findall(piece):
+            if name == b"loc":
+                url = url or _unescaped(text.decode(errors="replace").strip())
+            elif name:
+                changed = changed or text.decode("ascii", errors="replace").strip()
+            else:
+                link = attributes(said.decode(errors="replace"))
+                if link.get("rel", "alternate") == "alternate":
+                    url = url or _unescaped(link.get("href", ""))
+        yield StatedEntry(url, changed)
+
+
+def moment_of(text: str) -> float | None:
+    """Return the moment of a date in the form of W3C; None for nonsense."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _changed(
+    content: bytes, url: str, pages: Container[str], strip_marks: bool
+) -> Iterator[tuple[str, float]]:
+    """Yield each page with the moment of its last change; of a day the end, as it may be later."""
+    if not _STATES_CHANGES.search(content):
+        return
+    for written, text in islice(stated_entries(content), MAX_URLS):
+        moment = moment_of(text) if text else None
+        if moment is not None:
+            page = written if written in pages else canonical(written, url, strip_marks=strip_marks)
+            if page is not None and page in pages:
+                yield page, moment + _DAY_S * (len(text) <= _DAY_CHARS)
 
 
 # ---------------------------------------------------------------- XML

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,8 @@ class ChangingSite:
         self.texts = {f"/{name}": name for name in ("", "apples", "pears", "plums", "figs")}
         self.moved: dict[str, str] = {}
         self.slogan = "Fruit for all"
+        self.changed: dict[str, str] = {}
+        """Dates in the sitemap, if there is one."""
 
     def answer(
         self, _host: str, target: str, _headers: Mapping[str, str], _visits: int, /
@@ -38,6 +41,11 @@ class ChangingSite:
         if target in self.moved:
             return DemoResponse(301, {"Location": self.moved[target]}, b"")
         kind = {"Content-Type": "text/html; charset=utf-8"}
+        if target == "/robots.txt" and self.changed:
+            sitemap = f"Sitemap: http://{HOST}/sitemap.xml\n"
+            return DemoResponse(200, {"Content-Type": "text/plain"}, sitemap.encode())
+        if target == "/sitemap.xml" and self.changed:
+            return DemoResponse(200, {"Content-Type": "text/xml"}, self._sitemap().encode())
         if target not in self.texts:
             return DemoResponse(404, kind, b"nothing here")
         menu = "".join(f"<li><a href='{path}'>{path}</a>" for path in self.texts)
@@ -45,6 +53,13 @@ class ChangingSite:
         body = f"<main><h1>{target}</h1><p>{text}</p></main>"
         page = f"<nav><ul>{menu}</ul></nav>{body}<footer>{self.slogan}</footer>"
         return DemoResponse(200, kind, f"<!doctype html><title>{target}</title>{page}".encode())
+
+    def _sitemap(self) -> str:
+        entries = "".join(
+            f"<url><loc>http://{HOST}{path}</loc><lastmod>{at}</lastmod></url>"
+            for path, at in self.changed.items()
+        )
+        return f"<urlset>{entries}</urlset>"
 
 
 @pytest.fixture
@@ -71,7 +86,7 @@ def updated(capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
     capsys.readouterr()
     assert main(["update", "-q", "--json"]) == 0
     found: dict[str, int] = json.loads(capsys.readouterr().out)
-    assert found.keys() == {*NOTHING, "unchanged"}
+    assert found.keys() == {*NOTHING, "unchanged", "left_out"}
     return {what: pages for what, pages in found.items() if pages}
 
 
@@ -113,3 +128,49 @@ def test_without_a_store_there_is_nothing_to_update(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["update"]) == 2
+
+
+# ---------------------------------------------------------------- sitemaps
+
+LONG_AGO = "2020-01-01"
+LATER = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+
+
+def listed_site(web: ChangingSite, pages: int) -> None:
+    """Give the site many pages, all of which its sitemap lists as long unchanged."""
+    web.texts |= {f"/{n}": f"page {n}" for n in range(pages)}
+    web.changed = dict.fromkeys(web.texts, LONG_AGO)
+
+
+def test_pages_that_an_honest_sitemap_calls_unchanged_are_left_out(
+    site: tuple[ChangingSite, DemoServer], capsys: pytest.CaptureFixture[str]
+) -> None:
+    web, server = site
+    listed_site(web, 100)
+    assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--sitemaps", "-q"]) == 0
+    server.requests.clear()
+    web.texts["/7"] = "another text"
+    web.changed["/7"] = LATER
+    found = updated(capsys)
+    assert found.keys() == {"changed", "unchanged", "left_out"}
+    assert found["changed"] == 1
+    assert found["unchanged"] + found["left_out"] == 104
+    assert found["left_out"] > 50
+    assert sum(server.requests.values()) == 1 + found["changed"] + found["unchanged"]
+
+    found = updated(capsys)
+    assert found["left_out"] > 80, "what the first night showed is known in the second"
+
+    web.texts["/new"] = "new"  # in the menu of all pages, so the sitemap is wrong about them
+    assert updated(capsys)["unchanged"] > 80
+
+
+def test_a_sitemap_that_is_wrong_about_changes_saves_no_request(
+    site: tuple[ChangingSite, DemoServer], capsys: pytest.CaptureFixture[str]
+) -> None:
+    web, _ = site
+    listed_site(web, 100)
+    assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--sitemaps", "-q"]) == 0
+    for n in range(100):
+        web.texts[f"/{n}"] = f"another text {n}"
+    assert updated(capsys)["changed"] == 100

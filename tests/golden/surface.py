@@ -51,6 +51,7 @@ WITHOUT_JSON = {
     "cluster status": "it needs a cluster",
     "control": "it needs a crawl that runs",
     "lab cluster": "it takes seconds, and its own tests look at it",
+    "lab freshness": "it takes seconds, and its own tests look at it",
     "lab graphs": "it takes seconds, and its own tests look at it",
     "update": "it needs a server that is there again, and its own tests look at it",
 }

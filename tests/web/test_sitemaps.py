@@ -1,5 +1,6 @@
 import gzip
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -334,3 +335,56 @@ def test_real_files_name_their_pages(
     assert len(sitemap.pages) == count
     assert sitemap.pages[0] == first
     assert sitemap.sitemaps == ()
+
+
+# ---------------------------------------------------------------- changes
+
+DAY_S = 86_400.0
+
+
+def changes(body: str) -> dict[str, float]:
+    """When the pages last changed, in days since 2026-11-01."""
+    begin = datetime(2026, 11, 1, tzinfo=UTC).timestamp()
+    found = parse(body.encode(), AT).changed
+    return {page.removeprefix(ROOT): (at - begin) / DAY_S for page, at in found}
+
+
+def entry(location: str, changed: str) -> str:
+    return f"<url><loc>{location}</loc><lastmod>{changed}</lastmod></url>"
+
+
+def test_a_sitemap_says_when_pages_changed() -> None:
+    entries = [
+        entry("/a", "2026-11-02T12:00:00Z"),
+        "<url><loc>/b</loc></url>",
+        entry("/c?x=1&amp;y=2", "2026-11-02T12:00:00+12:00"),
+        "<x:url><x:lastmod> 2026-11-03T00:00:00 </x:lastmod><x:loc>/d</x:loc></x:url>",
+    ]
+    said = changes(f"<urlset>{''.join(entries)}</urlset>")
+    assert said == {"/a": 1.5, "/c?x=1&y=2": 1.0, "/d": 2.0}
+
+
+def test_a_page_may_have_changed_until_the_end_of_a_day() -> None:
+    assert changes(f"<urlset>{entry('/a', '2026-11-02')}</urlset>") == {"/a": 2.0}
+
+
+def test_nonsense_says_nothing_of_a_page() -> None:
+    dates = ("", "soon", "9999-99-99", "2026-11-02" * 9)
+    entries = "".join(entry(f"/{number}", date) for number, date in enumerate(dates))
+    assert changes(f"<urlset>{entries}</urlset>") == {}
+
+
+def test_an_atom_feed_says_when_pages_changed() -> None:
+    feed = (
+        "<feed><updated>2026-11-09T00:00:00Z</updated><entry><link rel='edit' href='/no'/>"
+        "<link href='/a'/><updated>2026-11-03T00:00:00Z</updated></entry>"
+        "<entry><updated>2026-11-04T00:00:00Z</updated><link rel='alternate' href='/b'/></entry>"
+        "</feed>"
+    )
+    assert changes(feed) == {"/a": 2.0, "/b": 3.0}
+
+
+def test_only_pages_that_are_listed_have_changes() -> None:
+    assert changes(f"<urlset>{entry('javascript:x', '2026-11-02')}</urlset>") == {}
+    index = "<sitemapindex><sitemap><loc>/a.xml</loc><lastmod>2026-11-02</lastmod></sitemap>"
+    assert changes(f"{index}</sitemapindex>") == {}

@@ -28,7 +28,6 @@ from minicrawl.model import (
     FetchResult,
     KeptAnswer,
     Moved,
-    Originals,
     Refused,
     Request,
     Response,
@@ -288,8 +287,8 @@ class HostFiles:
 #
 # by   host whose robots.txt led to a sitemap
 
-Introduce = Callable[[tuple[str, ...], int, Originals], Awaitable[float]]
-"""Makes pages known at this depth. Returns the processor time in seconds."""
+Introduce = Callable[[tuple[str, ...], int, Sitemap], Awaitable[float]]
+"""Makes pages of a sitemap known at this depth. Returns the processor time in seconds."""
 
 
 class HostRules(Protocol):
@@ -420,7 +419,7 @@ class SitemapQueue:
         for of_origin, pages in _by_origin(listed.pages).items():
             if self._is_own(by, url, of_origin) or self.names(of_origin, url):
                 depth = self._depth(by, named, of_origin)
-                cost_s = await introduce(tuple(pages), depth, listed.originals)
+                cost_s = await introduce(tuple(pages), depth, listed)
                 self._files.charge(url, cost_s)
 
     def _is_own(self, by: int, sitemap: str, of_origin: str) -> bool:

@@ -41,6 +41,7 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.web.html_page import TRACKERS
+from minicrawl.web.responses import max_age_s
 from minicrawl.web.urls import LONGEST, canonical, origin
 
 # ================================================================ resource cache
@@ -54,7 +55,6 @@ from minicrawl.web.urls import LONGEST, canonical, origin
 MOST_BYTES = 32_000_000
 MOST = 10_000
 _NEVER = re.compile(r"no-store|no-cache|private", re.IGNORECASE)
-_MAX_AGE = re.compile(r"max-age\s*=\s*\"?([0-9]{1,9})", re.IGNORECASE)
 
 
 class FoundResource(NamedTuple):
@@ -97,9 +97,9 @@ def fresh_for_s(headers: Mapping[str, str], *, is_script: bool) -> float:
     said = headers.get("cache-control", "")
     if _NEVER.search(said) or headers.get("vary", "").strip() == "*" or "set-cookie" in headers:
         return 0.0
-    age = _MAX_AGE.search(said)
-    if age is not None:
-        return float(age[1])
+    age_s = max_age_s(headers)
+    if age_s is not None:
+        return age_s
     return math.inf if is_script else 0.0
 
 

@@ -49,6 +49,7 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import PageId
 from minicrawl.opic.queues import ImportanceOfHosts
 from minicrawl.ports import Clock
+from minicrawl.store.tables import LEFT_OUT, SITEMAP_RECORDS
 
 _PATIENCE_S = 0.25
 """Time that one pool waits for the other where neither pages nor bytes limit the crawl."""
@@ -127,6 +128,14 @@ class LeaseScheduler:
         if self._share:
             for document in self._recorder.pages.documents():
                 self.refresh.saw(document)
+            self.refresh.sitemap_records.restore(self._recorder.counters.get(SITEMAP_RECORDS))
+
+    def save(self) -> None:
+        """Note for `update`, and for the next run, what sitemaps were worth in this one."""
+        if self._share:
+            counters = self._recorder.counters
+            counters[SITEMAP_RECORDS] = self.refresh.sitemap_records.kept()
+            counters[LEFT_OUT] = self.refresh.left_out
 
     def resume(self, host: int) -> None:
         """Make the host available, as it may be contacted again."""
@@ -167,11 +176,12 @@ class LeaseScheduler:
         else:
             self.queue.release(lease.page)
 
-    def end(self, lease: Lease) -> None:
-        """End the turn of a page that may be read again."""
+    def end(self, lease: Lease, fresh_s: float) -> None:
+        """End the turn of a page that may be read again; its response is fresh for so long."""
         document = self._recorder.pages.document(lease.page)
         if document is not None:
             self.refresh.saw(document, just_now=True)
+            self.refresh.cached(lease.page, fresh_s)
         if lease.again:
             self.refresh.release(lease.page)
 

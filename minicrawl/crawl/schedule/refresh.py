@@ -12,7 +12,8 @@ listed  A host lists its best waiting pages with their worth: one in 32, and at 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from math import inf
 from random import Random
@@ -21,9 +22,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import PageId
+from minicrawl.crawl.schedule.hints import ChangeHints
+from minicrawl.model import PageId, StatedChanges
 from minicrawl.opic.ledger import Plan
 from minicrawl.store.records import DocumentRow
+from minicrawl.web.responses import http_date
 
 # ================================================================ worth
 #
@@ -36,7 +39,7 @@ from minicrawl.store.records import DocumentRow
 # rate    changes per second: (changes + 1/2) / (seconds watched + a prior week); so a page without
 #         history counts as one that changes once a fortnight
 # chance  probability that a page has changed since the last reading: 1 - exp(-rate × age)
-# age     time since the last reading; its absolute value, as the clock may have been turned back
+# age     time since the last reading, less what a trustworthy host vouches for (`hints`)
 
 Floats = NDArray[np.float64]
 CashOf = Callable[[NDArray[np.uint32]], Floats]
@@ -45,21 +48,13 @@ _WEEK_S = 7 * 86_400.0
 _HALF = 0.5
 
 
-def chance(first_at: Floats, last_at: Floats, changes: NDArray[np.uint32], today: float) -> Floats:
-    """Return the probability that pages have changed since their last reading."""
-    rate = (changes + _HALF) / (np.abs(last_at - first_at) + _WEEK_S)
-    return -np.expm1(-rate * np.abs(today - last_at))
-
-
 class Readings(NamedTuple):
-    """Pages that were read: present cash, times of reading, and numbers of changes."""
+    """Pages that were read: present cash, last reading, and probability of a change since."""
 
     pages: NDArray[np.uint32]
     cash: CashOf
-    first_at: Floats
     last_at: Floats
-    changes: NDArray[np.uint32]
-    today: float
+    chance: Floats
 
 
 Worth = Callable[[Readings], Floats]
@@ -68,8 +63,7 @@ Worth = Callable[[Readings], Floats]
 
 def by_cash(readings: Readings) -> Floats:
     """Return cash × probability of change."""
-    pages, cash, first_at, last_at, changes, today = readings
-    return cash(pages) * chance(first_at, last_at, changes, today)
+    return readings.cash(readings.pages) * readings.chance
 
 
 def by_age(readings: Readings) -> Floats:
@@ -119,8 +113,14 @@ _AT_ONCE = 1000
 """Number of hosts that are put in order at once: after a start there are many."""
 _SLACK = 64
 """Outdated entries of a list, or of the order, that are tolerated before it is made anew."""
+_LISTED_A_TURN = 64
+"""Number of waiting pages for each turn that are listed anew, host by host."""
 _LOOK_AT, _LOOK_S = 16, 0.05
 """Number of plans, and time, after which payments are looked at."""
+_ROTATION, _HOUR_S = 11, 3600.0
+"""Runs in which a page is left out at most, before it is read. It is a prime: otherwise a run every
+24 hours would always come to the same pages.
+"""
 _NOTABLE = 1 / 16
 """Relative change of a page's worth that has it listed anew."""
 
@@ -140,6 +140,7 @@ class WatchedPages:
         self._first_at = array("d")
         self._last_at = array("d")
         self._changes = array("I")
+        self.hints = ChangeHints(self._hosts)
         self._waits = bytearray()
         self._listed = array("d")  # worth with which each page is listed, or -inf
         self.waiting = 0
@@ -160,6 +161,7 @@ class WatchedPages:
         self._first_at.append(document.first_at)
         self._last_at.append(document.last_at)
         self._changes.append(document.changes)
+        self.hints.add(host, document.first_at, dated_at(document))
         self._waits.append(0)
         self._listed.append(-inf)
         self.set_waits(page, waits)
@@ -167,8 +169,30 @@ class WatchedPages:
     def update(self, document: DocumentRow) -> None:
         """Update a page that was read again."""
         place = self._place_of[document.page]
+        last_at = self._last_at[place]
+        if document.last_at != last_at:
+            rate = float(self._rates(np.array([place]))[0])
+            changed = document.changes != self._changes[place]
+            dated = dated_at(document)
+            self.hints.learn(place, rate, last_at, document.last_at, dated, changed=changed)
         self._last_at[place] = document.last_at
         self._changes[place] = document.changes
+
+    def stated(self, page: PageId, stated_at: float, today: float) -> bool:
+        """Note that a sitemap or feed states when a page changed. Return whether it was read."""
+        place = self._place_of[page] if page < len(self._place_of) else -1
+        if place >= 0:
+            self.hints.listed(place, stated_at, self._last_at[place], today)
+        return place >= 0
+
+    def cached(self, page: PageId, seconds: float) -> None:
+        """Note for how long the response of a page that was read may be cached."""
+        place = self._place_of[page]
+        self.hints.cached(place, self._last_at[place] + seconds)
+
+    def leaves_out(self, page: PageId, began_at: float) -> bool:
+        """Return whether a page need not be read again in the run that began then, and count it."""
+        return self.hints.leaves_out(self._place_of[page], began_at)
 
     def set_waits(self, page: PageId, waits: int) -> None:
         """Set whether the page waits to be read again, and unlist it."""
@@ -235,16 +259,32 @@ class WatchedPages:
         return list(zip(*rows, strict=True))
 
     def _worth_at(self, places: NDArray[np.intp], today: float) -> Floats:
+        last_at = np.frombuffer(self._last_at)[places]
+        age_s = self.hints.age_s(places, last_at, today)
         return self._worth(
             Readings(
                 np.frombuffer(self._pages, dtype=np.uint32)[places],
                 self._cash,
-                np.frombuffer(self._first_at)[places],
-                np.frombuffer(self._last_at)[places],
-                np.frombuffer(self._changes, dtype=np.uint32)[places],
-                today,
+                last_at,
+                self.hints.chance(places, self._rates(places), age_s),
             )
         )
+
+    def _rates(self, places: NDArray[np.intp]) -> Floats:
+        """Return the changes a second of pages, as far as they are known."""
+        first_at, last_at = (
+            np.frombuffer(self._first_at)[places],
+            np.frombuffer(self._last_at)[places],
+        )
+        watched_s = self.hints.watched_s(places, first_at, last_at)
+        changes = np.frombuffer(self._changes, dtype=np.uint32)[places]
+        return (changes + _HALF) / (watched_s + _WEEK_S)
+
+
+def dated_at(document: DocumentRow) -> float | None:
+    """Return the moment in the Last-Modified of a page, if it has one."""
+    date = http_date(document.last_modified or "")
+    return None if date is None else date.timestamp()
 
 
 # ---------------------------------------------------------------- hosts
@@ -279,6 +319,13 @@ class RefreshScheduler:
         self._of_all: list[tuple[float, int]] = []
         self._coming: dict[int, None] = {}  # hosts that may belong in the order
         self._paid, self._plans, self._looked_at = array("I"), 0, 0.0
+        self._rotation: deque[int] = deque()  # hosts, the next one to be listed anew first
+        self._credit = 0
+        self._began_at = today()
+        self.sitemap_records = self._watched.hints.unchanged
+        """How often the sitemap of each host was right about pages that have not changed."""
+        self.left_out = 0
+        """Number of pages that are not read in this run, as their host vouches for them."""
 
     # ------------------------------------------------------------ pages
 
@@ -291,11 +338,27 @@ class RefreshScheduler:
             self._watched.update(document)
             return
         host, waits = self._host_of[document.page], self._endless or not just_now
+        if host not in self._lists:
+            self._lists[host] = []
+            self._rotation.append(host)
         self._watched.add(document, host, waits=waits)
         while host >= len(self._floors):
             self._floors.append(inf)
         if waits:
             self.look_again(host)
+
+    def hear(self, page_of: Mapping[str, int], changed: StatedChanges) -> None:
+        """Note when pages last changed, by a sitemap or a feed."""
+        now = self._today()
+        for url, stated_at in changed:
+            page = page_of.get(url)
+            if page is not None and self._watched.stated(page, stated_at, now):
+                self._paid.append(page)  # its worth is another, as if it had been paid
+        self._plans += 1
+
+    def cached(self, page: PageId, seconds: float) -> None:
+        """Note for how long the response of a page that was read may be cached."""
+        self._watched.cached(page, seconds)
 
     def posted(self, plans: Iterable[Plan]) -> None:
         """Note the pages of plans: they were paid, or spent their cash."""
@@ -319,7 +382,7 @@ class RefreshScheduler:
         """End the lease of a page that was not requested: it waits again, and is the next one."""
         host = self._host_of[page]
         self._watched.put_first(page)
-        heappush(self._lists.setdefault(host, []), (-inf, page))
+        heappush(self._lists[host], (-inf, page))
         self.look_again(host)
 
     def has_more(self) -> bool:
@@ -362,7 +425,22 @@ class RefreshScheduler:
         _, page = heappop(self._lists[host])
         self._watched.set_waits(page, 0)
         self._show(host)
+        self._list_next_anew()
         return page
+
+    def _list_next_anew(self) -> None:
+        """List the next host anew, if there were enough turns since the last one.
+
+        Pages that are not paid become worth more as well: they age, and the virtual page pays them.
+        """
+        self._credit += _LISTED_A_TURN
+        host = self._rotation[0]
+        waiting = self._watched.waiting_of(host)
+        if waiting <= self._credit:
+            self._credit = min(self._credit - waiting, _LISTED_A_TURN)
+            self._rotation.rotate(-1)
+            self._lists[host] = []
+            self._show(host)
 
     def _is_outdated(self, entry: tuple[float, int]) -> bool:
         return self._best.get(entry[1]) != -entry[0]
@@ -406,16 +484,24 @@ class RefreshScheduler:
 
     def _list(self, host: int) -> float | None:
         """Return the worth of the host's best waiting page, making its list anew if needed."""
-        waiting = self._watched.waiting_of(host)
-        if not waiting:
-            return None
-        found = self._lists.setdefault(host, [])
-        while found and not self._watched.is_listed(-found[0][0], found[0][1]):
-            heappop(found)
-        if not found or len(found) > 4 * _most(waiting) + _SLACK:
-            self._lists[host] = found = self._watched.best_of(host, self._today())
-            self._floors[host] = -inf if len(found) == waiting else -found[-1][0]
-        return -found[0][0]
+        while waiting := self._watched.waiting_of(host):
+            found = self._lists[host]
+            while found and not self._watched.is_listed(-found[0][0], found[0][1]):
+                heappop(found)
+            if not found or len(found) > 4 * _most(waiting) + _SLACK:
+                self._lists[host] = found = self._watched.best_of(host, self._today())
+                self._floors[host] = -inf if len(found) == waiting else -found[-1][0]
+            if self._endless or not self._leaves_out(found[0][1]):
+                return -found[0][0]
+            self._watched.set_waits(found[0][1], 0)
+            self.left_out += 1
+        return None
+
+    def _leaves_out(self, page: PageId) -> bool:
+        # Each page is read in one of `_ROTATION` hours, by its number: so lies are found out, and
+        # no page is left out for ever.
+        is_its_turn = (page + int(self._began_at // _HOUR_S)) % _ROTATION == 0
+        return not is_its_turn and self._watched.leaves_out(page, self._began_at)
 
 
 def _most(waiting: int) -> int:

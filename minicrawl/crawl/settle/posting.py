@@ -165,12 +165,6 @@ class PageIntroducer:
         for number in {urls.host_of[page] for page in pages}:
             urls.sites.site(number)
 
-    async def introduce_listed(
-        self, urls: Sequence[str], depth: int, originals: Originals
-    ) -> float:
-        """Make the pages of a sitemap known. Return the processor time in seconds."""
-        return (await self.introduce(list(dict.fromkeys(urls)), depth, originals)).cost_s
-
 
 def are_many(urls: Sequence[str]) -> bool:
     """Return whether other pages get a turn before all of these are known."""

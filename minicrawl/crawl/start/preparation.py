@@ -32,7 +32,6 @@ from minicrawl.fetch import opening as reaching
 from minicrawl.model import (
     Failed,
     FetchResult,
-    Originals,
     PageId,
     Refused,
     Request,
@@ -49,6 +48,7 @@ from minicrawl.web.urls import ResolvedUrl, host, resolve_seed
 if TYPE_CHECKING:
     from minicrawl.fetch.access import AccessByOrigin, Login
     from minicrawl.fetch.transport import Origin
+    from minicrawl.web.sitemaps import Sitemap
 
 
 # ================================================================ logins
@@ -524,6 +524,6 @@ class DryRun:
         return FirstPage(url, self._frontier.ledger.cash(page) / UNIT, refusal)
 
 
-async def _no_sitemaps(_pages: tuple[str, ...], _depth: int, _originals: Originals) -> float:
+async def _no_sitemaps(_pages: tuple[str, ...], _depth: int, _listed: Sitemap) -> float:
     """Do nothing: no sitemap is read."""
     return 0.0

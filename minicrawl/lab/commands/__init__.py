@@ -14,6 +14,10 @@ COMMANDS = {
         "minicrawl.lab.commands.experiments:windows",
         "Compare measurement windows on a changing web.",
     ),
+    "freshness": (
+        "minicrawl.lab.commands.experiments:freshness",
+        "Compare orders of reading pages again.",
+    ),
     "order": (
         "minicrawl.lab.commands.experiments:order",
         "Compare orders of reading by importance found.",

@@ -1,4 +1,4 @@
-"""`minicrawl lab order`, `convergence`, `windows` and `figures`: experiments of the papers."""
+"""`minicrawl lab order`, `convergence`, `windows`, `freshness` and `figures`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from minicrawl.cli.input_options import progress
 from minicrawl.cli.output import show_table
 from minicrawl.cli.setting_options import Number
 from minicrawl.graph.csr import Csr
+from minicrawl.lab import freshness as lab_freshness
 from minicrawl.lab import known_webs as known
 from minicrawl.lab import reading_orders as lab
 from minicrawl.lab.commands.web_options import (
@@ -32,6 +33,7 @@ from minicrawl.lab.commands.web_options import (
     show,
     small_edge_option,
 )
+from minicrawl.lab.freshness import FreshPoint, NightPoint
 from minicrawl.lab.known_webs import (
     OF_A_KNOWN_WEB,
     RATES,
@@ -415,6 +417,75 @@ def _show_windows(graph: Csr, points: Sequence[WindowPoint]) -> None:
         ),
         about(graph),
     )
+
+
+# ================================================================ freshness
+
+FRESH_PAGES, QUICK_FRESH_PAGES = 2000, 300
+FRESH_DAYS, QUICK_FRESH_DAYS = 60, 15
+
+
+@click.command()
+@on_a_web(Model.COPYING, FRESH_PAGES, QUICK_FRESH_PAGES)
+@click.option(
+    "--share",
+    "shares",
+    metavar="R",
+    multiple=True,
+    type=Number(0, 10, min_open=True),
+    help="Share of the pages that is read a day; repeatable.  "
+    f"[default: {', '.join(map(str, lab_freshness.SHARES))}]",
+)
+@click.option(
+    "--days",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Days that count, after half as many to warm up.  "
+    f"[default: {FRESH_DAYS}; {QUICK_FRESH_DAYS} with --quick]",
+)
+@json_option
+def freshness(choice: WebChoice, shares: Sequence[float], days: int | None, as_json: bool) -> None:
+    """Compare orders of reading pages again on a changing web.
+
+    Freshness is the share of the importance on pages that have not changed since they were read, in
+    percent of the best rates of reading at random moments (Azar et al., 2018). Sitemaps say the
+    truth, or lies. The second table is of nightly updates: the pages asked for, those of them that
+    had not changed, and those that had changed and were left out.
+    """
+    web = choice.web()
+    counted = choice.otherwise(days, FRESH_DAYS, QUICK_FRESH_DAYS)
+    duration = lab_freshness.Days(warm_up=-(-counted // 2), counted=counted, seed=choice.seed)
+    with progress("freshness") as tell:
+        points = lab_freshness.freshness(web, shares or lab_freshness.SHARES, duration, tell)
+        found: list[FreshPoint | NightPoint] = [*points, *lab_freshness.nights(web, duration)]
+    show(web.graph, found, as_json, _show_freshness)
+
+
+def _show_freshness(graph: Csr, found: Sequence[FreshPoint | NightPoint]) -> None:
+    points = [one for one in found if isinstance(one, FreshPoint)]
+    nights = [one for one in found if isinstance(one, NightPoint)]
+    shares = list(dict.fromkeys(point.share for point in points))
+    orders = dict.fromkeys(point.order for point in points)
+    show_table(
+        "Freshness in % of the best at random moments / unchanged in %, by share read a day",
+        ["strategy", "sitemaps", *(f"{share:g}" for share in shares)],
+        ([*order, *(_in_percent(one) for one in points if one.order == order)] for order in orders),
+        "",
+    )
+    show_table(
+        "Nightly updates, in % of the pages",
+        ["change a night", "sitemaps", "asked", "unchanged", "missed"],
+        (
+            [f"{100 * one.changing:.1f}", str(one.sitemap)]
+            + [f"{100 * share:.1f}" for share in (one.asked, one.unchanged, one.missed)]
+            for one in nights
+        ),
+        about(graph),
+    )
+
+
+def _in_percent(point: FreshPoint) -> str:
+    return f"{100 * point.freshness / point.best:.0f}/{100 * point.unchanged:.0f}"
 
 
 # ================================================================ figures

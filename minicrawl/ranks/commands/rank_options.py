@@ -45,7 +45,7 @@ from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.sites import Guards
 from minicrawl.report.snapshot import places_of_largest
 from minicrawl.report.store_graph import Source, asked_for_weights, weighed
-from minicrawl.wording import counted
+from minicrawl.wording import at_most, counted
 
 # ================================================================ walk options
 #
@@ -437,4 +437,4 @@ def _error(scores: Scores) -> str:
         return f"standard error of a score {scores.standard_error:.1%}, not a bound"
     if not math.isfinite(scores.error_bound):
         return "error unknown"
-    return f"error at most {scores.error_bound:.1e}"
+    return at_most(scores.error_bound)

@@ -259,6 +259,7 @@ NOT_WALKED = {
             "lab cluster",
             "lab convergence",
             "lab figures",
+            "lab freshness",
             "lab graphs",
             "lab order",
             "lab windows",

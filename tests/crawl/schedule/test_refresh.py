@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.crawl.schedule.refresh import FEWEST, RefreshScheduler, chance, worth_of
+from minicrawl.crawl.schedule.refresh import FEWEST, RefreshScheduler, WatchedPages, worth_of
 from minicrawl.opic.ledger import Plan
 from minicrawl.store.records import DocumentRow
 from tests.crawl.fakes import FakeWeb, crawl, web_of
@@ -70,6 +70,10 @@ class Pages:
             self.busy.remove(host)
             self.refresh.look_again(host)
 
+    def free_all(self) -> None:
+        for host in range(2):
+            self.refresh.look_again(host)
+
     def take_all(self) -> list[int]:
         taken = []
         while (page := self.take()) is not None:
@@ -82,8 +86,11 @@ class Pages:
 
 
 def chance_of(first_at: float, last_at: float, changes: int, today: float) -> float:
-    seen = np.array([first_at]), np.array([last_at]), np.array([changes], dtype=np.uint32)
-    return float(chance(*seen, today)[0])
+    watched = WatchedPages(worth_of("greedy"), lambda pages: np.ones(len(pages)))
+    read = document(0, changes=changes)._replace(first_at=first_at, last_at=last_at)
+    watched.add(read, 0, waits=True)
+    [(negative, _)] = watched.best_of(0, today)
+    return -negative
 
 
 def test_a_page_that_was_just_read_has_not_changed() -> None:
@@ -371,3 +378,20 @@ def test_one_slow_host_with_unread_pages_does_not_make_a_crawl_idle(tmp_path: Pa
     of_slow = sum(turn.host == "http://slow.example" for turn in turns)
     assert of_slow >= 36
     assert len(turns) >= of_slow + 0.7 * 8 * 36
+
+
+def test_a_page_that_no_link_pays_is_not_forgotten_beside_one_that_is_paid_for_ever() -> None:
+    """Its worth grows with its age, on a host that has no other page."""
+    pages = Pages(document(0, first=1), document(1, first=1), endless=True)
+    pages.cash[0] = 20
+    taken = []
+    for _ in range(50):
+        pages.today += DAY_S / 24
+        page = pages.take()
+        assert page is not None
+        taken.append(page)
+        pages.free_all()
+        pages.refresh.saw(document(page)._replace(last_at=pages.today))
+        pages.refresh.posted([Plan(page, 0, [0], 0, (), 0)])
+        pages.refresh.release(page)
+    assert 1 in taken

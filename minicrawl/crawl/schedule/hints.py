@@ -1,0 +1,208 @@
+"""Hints of change: what hosts say of their pages, and how far each host has been right.
+
+A sitemap that is read at noon, and says that a page changed on Monday, *vouches* for what was read
+of it on Tuesday. A `Cache-Control: max-age` vouches from the moment of reading.
+
+    page read          sitemap read     now
+    Tuesday            noon             6 pm
+       |---- vouched for ---|- not vouched -|
+
+Vouched time counts for less, by the *doubt* about the host. The history of a page says how probable
+a change in that time was; the sum over its readings is what was expected, and what came is seen:
+
+    doubt = (seen + 1) / (expected + 1), at most 1
+
+The doubt is 1 about an unknown host, whose hints so count for nothing. It is .1 if nine changes
+were expected and none came, and 1 again if they come after all. A change in a time of which only a
+part is vouched for is shared out between both parts.
+
+A list of hosts to trust was rejected, and so was trust until the first lie: many sites write
+today's date into every entry, and many others forget a page now and then.
+
+stated   time of the last change of a page, by a sitemap or a feed
+dated    time of the last change, by the `Last-Modified` of the page: it was watched since then
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from heapq import nlargest
+from math import expm1
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+Hosts = NDArray[np.uint32]
+
+_FEW = 0.02
+"""Share of vouched pages that may have changed all the same, so that none need be read."""
+_MOST = 100.0
+"""Readings of a host that count; when there are so many, all of them count by half."""
+_MOST_KEPT = 200
+_LEFT_OUT_A_READING = 10
+"""Pages of a host that may be left out for each that was read: after a change of the template of a
+site many requests may be under way before the first shows it.
+"""
+
+
+class Ratios:
+    """A ratio for each host, from 0 to 1: what was counted, and a prior of one time, over all."""
+
+    def __init__(self, prior: float) -> None:
+        self._prior = prior
+        self._part, self._whole, self._ratio = array("d"), array("d"), array("d")
+
+    def add(self, host: int) -> None:
+        """Make the host known."""
+        while len(self._ratio) <= host:
+            self._part.append(0.0)
+            self._whole.append(0.0)
+            self._ratio.append(self._prior)
+
+    def __getitem__(self, host: int) -> float:
+        return self._ratio[host]
+
+    def of(self, hosts: Hosts) -> Floats:
+        """Return the ratio of each of these hosts."""
+        return np.frombuffer(self._ratio)[hosts]
+
+    def learn(self, host: int, part: float, whole: float) -> None:
+        """Count another part of another whole."""
+        self._set(host, self._part[host] + part, self._whole[host] + whole)
+
+    def kept(self) -> dict[str, tuple[float, float]]:
+        """Return the parts and wholes of the hosts that were counted most, for the next run.
+
+        They are written with each commit, so there are few.
+        """
+        hosts = nlargest(_MOST_KEPT, range(len(self._whole)), key=self._whole.__getitem__)
+        counted = (host for host in hosts if self._whole[host])
+        return {str(host): (self._part[host], self._whole[host]) for host in counted}
+
+    def restore(self, kept: object) -> None:
+        """Load what was kept, of hosts that are known; what a damaged store has instead is none."""
+        if not isinstance(kept, dict):
+            return
+        for host in range(len(self._whole)) if kept else ():
+            match kept.get(str(host)):
+                case [int() | float() as part, int() | float() as whole] if 0 <= part <= whole:
+                    self._set(host, part, whole)
+
+    def _set(self, host: int, part: float, whole: float) -> None:
+        # What was long ago counts for less and less: a host may begin to lie.
+        fewer = min(_MOST / 2 / whole, 1.0) if whole >= _MOST else 1.0
+        self._part[host], self._whole[host] = part * fewer, whole * fewer
+        ratio = (self._part[host] + self._prior) / (self._whole[host] + 1)
+        self._ratio[host] = min(max(ratio, 0.0), 1.0)
+
+
+class ChangeHints:
+    """Hints about pages that were read, by their places."""
+
+    def __init__(self, hosts: array[int]) -> None:
+        """`hosts` has the host of each page, and grows before a page is added."""
+        self._hosts = hosts
+        self._listed_until, self._cached_until = array("d"), array("d")
+        self._dated = array("d")
+        self._changed = bytearray()
+        self._listed, self._cached, self._dates = Ratios(1.0), Ratios(1.0), Ratios(1.0)
+        self._readings, self._left_out = Counter[int](), Counter[int]()
+        """Of hosts in this run: readings of pages that they vouched for, and pages left out."""
+        self._excess, self.unchanged = Ratios(0.5), Ratios(0.5)
+        """What changed beyond what was expected, of pages that are said to have changed; and what
+        had not, of those that are said to be as they were.
+        """
+
+    # ------------------------------------------------------------ what is said
+
+    def add(self, host: int, first_at: float, dated: float | None) -> None:
+        """Add the next page: its host, its first reading, and the date in its headers."""
+        self._listed_until.append(0.0)
+        self._cached_until.append(0.0)
+        self._dated.append(first_at if dated is None else min(dated, first_at))
+        self._changed.append(0)
+        for one in (self._listed, self._cached, self._dates, self._excess, self.unchanged):
+            one.add(host)
+
+    def listed(self, place: int, stated: float, last_at: float, now: float) -> None:
+        """Note that a sitemap or feed states now when the page last changed."""
+        self._changed[place] = changed = stated > last_at
+        self._listed_until[place] = 0.0 if changed else now
+
+    def cached(self, place: int, until: float) -> None:
+        """Note that a response may be cached until then."""
+        self._cached_until[place] = until
+
+    # ------------------------------------------------------------ what follows
+
+    def watched_s(self, places: Places, first_at: Floats, last_at: Floats) -> Floats:
+        """Return for how long pages were watched."""
+        before = first_at - np.frombuffer(self._dated)[places]
+        believed = 1 - self._dates.of(self._hosts_of(places))
+        return np.abs(last_at - first_at) + believed * before
+
+    def age_s(self, places: Places, last_at: Floats, today: float) -> Floats:
+        """Return for how long pages may have changed."""
+        hosts, believed = self._hosts_of(places), np.zeros(len(places))
+        for until, doubts in self._vouchers():
+            vouched = np.minimum(np.frombuffer(until)[places], today) - last_at
+            believed = np.maximum(believed, vouched * (1 - doubts.of(hosts)))
+        return np.abs(today - last_at) - believed
+
+    def chance(self, places: Places, rates: Floats, age_s: Floats) -> Floats:
+        """Return how probable it is that pages have changed, at these rates in this time."""
+        said = np.frombuffer(self._changed, dtype=np.uint8)[places]
+        unchanged = np.exp(-rates * age_s)
+        return 1 - unchanged * (1 - said * self._excess.of(self._hosts_of(places)))
+
+    def leaves_out(self, place: int, began_at: float) -> bool:
+        """Return whether a page need not be read, and count it: its host has vouched for it since
+        the run began, and has been right as a rule, in this run as well.
+        """
+        host = self._hosts[place]
+        is_enough = (
+            self._listed_until[place] >= began_at
+            and 1 - self.unchanged[host] <= _FEW
+            and self._left_out[host] < _LEFT_OUT_A_READING * self._readings[host]
+        )
+        self._left_out[host] += is_enough
+        return is_enough
+
+    # ------------------------------------------------------------ what was true
+
+    def learn(
+        self,
+        place: int,
+        rate: float,
+        last_at: float,
+        today: float,
+        dated: float | None,
+        *,
+        changed: bool,
+    ) -> None:
+        """Compare what was said of a page with what was read, at `rate` changes a second."""
+        host, age_s = self._hosts[place], abs(today - last_at)
+        for until, doubts in self._vouchers():
+            vouched_s = min(until[place], today) - last_at
+            if vouched_s > 0:
+                doubted_s = doubts[host] * vouched_s
+                part = doubted_s / (doubted_s + age_s - vouched_s)
+                doubts.learn(host, changed * part, -expm1(-rate * vouched_s))
+        if self._listed_until[place] > last_at:
+            self._readings[host] += 1
+            self.unchanged.learn(host, not changed, 1)
+        if self._changed[place]:
+            expected = -expm1(-rate * age_s)
+            self._excess.learn(host, changed - expected, 1 - expected)
+        if changed:
+            self._dates.learn(host, dated is None or dated <= last_at, 1)
+        self._changed[place] = 0
+
+    def _vouchers(self) -> tuple[tuple[array[float], Ratios], ...]:
+        return (self._listed_until, self._listed), (self._cached_until, self._cached)
+
+    def _hosts_of(self, places: Places) -> Hosts:
+        return np.frombuffer(self._hosts, dtype=np.uint32)[places]

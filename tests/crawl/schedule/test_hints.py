@@ -1,0 +1,222 @@
+"""What hosts say of their pages counts as far as it has been true."""
+
+from array import array
+
+import numpy as np
+import pytest
+
+from minicrawl.crawl.schedule.hints import ChangeHints
+from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
+from minicrawl.model import StatedChanges
+from minicrawl.store.records import DocumentRow
+
+DAY_S = 86_400.0
+NIGHT = 20_000 * DAY_S
+DAILY = 1 / DAY_S
+PAGE = np.array([0])
+
+
+def one_page(dated: float | None = None) -> ChangeHints:
+    """A page that was read the night before for the first time."""
+    hints = ChangeHints(array("I", [0]))
+    hints.add(0, NIGHT - DAY_S, dated)
+    return hints
+
+
+def age_days(hints: ChangeHints, today: float) -> float:
+    return float(hints.age_s(PAGE, np.array([NIGHT - DAY_S]), today)[0]) / DAY_S
+
+
+def read_again(hints: ChangeHints, times: int, *, changed: bool) -> None:
+    """Read the page again, as if in the same night; its host vouched for all of the time."""
+    for _ in range(times):
+        hints.listed(0, NIGHT - 9 * DAY_S, NIGHT - DAY_S, NIGHT)
+        hints.learn(0, DAILY, NIGHT - DAY_S, NIGHT, None, changed=changed)
+
+
+# ---------------------------------------------------------------- doubt
+
+
+def test_hints_of_an_unknown_host_count_for_nothing() -> None:
+    hints = one_page()
+    hints.listed(0, NIGHT - 9 * DAY_S, NIGHT - DAY_S, NIGHT)
+    hints.cached(0, NIGHT + DAY_S)
+    assert age_days(hints, NIGHT) == 1
+
+
+def test_each_change_that_was_expected_and_did_not_come_makes_the_host_more_credible() -> None:
+    hints, ages = one_page(), []
+    for _ in range(20):
+        read_again(hints, 1, changed=False)
+        hints.listed(0, NIGHT - 9 * DAY_S, NIGHT - DAY_S, NIGHT)
+        ages.append(age_days(hints, NIGHT))
+    assert ages == sorted(ages, reverse=True)
+    assert ages[-1] == pytest.approx(1 / (1 + 20 * (1 - np.exp(-1))))
+
+
+def test_a_host_that_lies_as_often_as_pages_change_is_not_believed() -> None:
+    hints = one_page()
+    read_again(hints, 10, changed=False)
+    read_again(hints, 20, changed=True)
+    hints.listed(0, NIGHT - 9 * DAY_S, NIGHT - DAY_S, NIGHT)
+    assert age_days(hints, NIGHT) == 1
+
+
+def test_time_after_the_sitemap_was_read_counts_in_full() -> None:
+    hints = one_page()
+    read_again(hints, 1000, changed=False)
+    hints.listed(0, NIGHT - 9 * DAY_S, NIGHT - DAY_S, NIGHT)
+    assert age_days(hints, NIGHT + DAY_S) == pytest.approx(1, abs=0.03)
+
+
+def test_a_change_that_nobody_vouched_against_is_no_lie() -> None:
+    """The sitemap was read an hour after the page, which changed at some time of the next day."""
+    hints = one_page()
+    hints.listed(0, NIGHT - 9 * DAY_S, NIGHT - DAY_S, NIGHT - DAY_S + 3600)
+    hints.learn(0, DAILY, NIGHT - DAY_S, NIGHT, None, changed=True)
+    read_again(hints, 100, changed=False)
+    hints.listed(0, NIGHT - 9 * DAY_S, NIGHT - DAY_S, NIGHT)
+    assert age_days(hints, NIGHT) < 0.02
+
+
+def test_a_fresh_response_is_believed_until_it_is_stale() -> None:
+    hints = one_page()
+    for _ in range(100):
+        hints.cached(0, NIGHT)
+        hints.learn(0, DAILY, NIGHT - DAY_S, NIGHT, None, changed=False)
+    hints.cached(0, NIGHT)
+    assert age_days(hints, NIGHT) < 0.02
+    assert age_days(hints, NIGHT + DAY_S) == pytest.approx(1, abs=0.02)
+
+
+# ---------------------------------------------------------------- dates
+
+
+def watched_days(hints: ChangeHints) -> float:
+    first, last = np.array([NIGHT - DAY_S]), np.array([NIGHT])
+    return float(hints.watched_s(PAGE, first, last)[0]) / DAY_S
+
+
+def test_a_page_is_watched_since_its_last_modified_where_such_dates_are_true() -> None:
+    hints = one_page(NIGHT - 101 * DAY_S)
+    assert watched_days(hints) == 1
+    for _ in range(9):
+        hints.learn(0, DAILY, NIGHT - DAY_S, NIGHT, NIGHT, changed=True)
+    assert watched_days(hints) == pytest.approx(1 + 0.9 * 100)
+
+
+def test_a_date_that_stays_while_the_page_changes_is_a_lie() -> None:
+    hints = one_page(NIGHT - 101 * DAY_S)
+    for _ in range(9):
+        hints.learn(0, DAILY, NIGHT - DAY_S, NIGHT, NIGHT - 101 * DAY_S, changed=True)
+    assert watched_days(hints) == 1
+
+
+# ---------------------------------------------------------------- the order, and what is left out
+
+
+def document(page: int) -> DocumentRow:
+    at = NIGHT - DAY_S
+    return DocumentRow(page, "", 200, None, None, 0, False, at, at, 0, 0)
+
+
+class Update:
+    """A nightly update of one host, whose pages were all read the night before."""
+
+    def __init__(self, pages: int, *, endless: bool = False) -> None:
+        self.cash = np.ones(pages)
+        self.refresh = RefreshScheduler(
+            array("I", [0] * pages),
+            worth_of("greedy"),
+            lambda these: self.cash[these],
+            lambda: NIGHT,
+            endless=endless,
+        )
+        for page in range(pages):
+            self.refresh.saw(document(page))
+
+    def hear(self, *pages: int, days: float) -> None:
+        """Read a sitemap that says when these pages changed, this many days ago."""
+        at = NIGHT - days * DAY_S
+        names = {str(page): page for page in pages}
+        changed: StatedChanges = tuple((name, at) for name in names)
+        self.refresh.hear(names, changed)
+
+    def take(self, *changed: int) -> list[int]:
+        """Read what is to be read; these pages have changed."""
+        taken = []
+        while (host := self.refresh.next_host(lambda _: True)) is not None:
+            page = self.refresh.take_of(host)
+            assert page is not None
+            self.refresh.look_again(host)
+            again = document(page)._replace(last_at=NIGHT, changes=page in changed)
+            self.refresh.saw(again, just_now=True)
+            taken.append(page)
+        return taken
+
+
+def test_of_an_honest_host_few_pages_are_read_that_have_not_changed() -> None:
+    update = Update(1000)
+    update.hear(*range(1000), days=30)
+    taken = update.take()
+    assert len(taken) + update.refresh.left_out == 1000
+    assert 1000 / 11 < len(taken) < 150
+
+
+def test_pages_that_changed_by_the_sitemap_come_first_and_none_is_left_out() -> None:
+    update = Update(1000)
+    update.hear(*range(900), days=30)
+    update.hear(*range(900, 1000), days=0.5)
+    taken = update.take(*range(900, 1000))
+    assert set(range(900, 1000)) <= set(taken)
+    assert sorted(taken[:100]) == list(range(900, 1000))
+
+
+def test_of_a_host_that_lies_each_page_is_read() -> None:
+    update = Update(500)
+    update.hear(*range(500), days=30)
+    taken = update.take(*range(0, 500, 10))
+    assert len(taken) > 480
+
+
+def test_a_page_that_no_sitemap_lists_is_read() -> None:
+    update = Update(1000)
+    update.hear(*range(500), days=30)
+    assert set(range(500, 1000)) <= set(update.take())
+
+
+def test_each_page_is_read_in_one_of_eleven_nights() -> None:
+    """Whatever the sitemap says, and whether updates run each night, each hour or each week."""
+    for hours in (1, 24, 7 * 24):
+        due = {(page + hours * run) % 11 == 0 for run in range(11) for page in range(3)}
+        assert due == {True, False}
+        for page in range(3):
+            assert any((page + hours * run) % 11 == 0 for run in range(11))
+
+
+def test_what_was_learned_counts_in_the_next_run() -> None:
+    first = Update(100)
+    first.hear(*range(100), days=30)
+    kept = (first.take(), first.refresh.sitemap_records.kept())[1]
+    second = Update(100)
+    second.refresh.sitemap_records.restore({host: list(record) for host, record in kept.items()})
+    second.hear(*range(100), days=30)
+    assert len(second.take()) <= 10
+
+
+@pytest.mark.parametrize("kept", [None, 3, [], {"0": 1}, {"0": [5, 2]}, {"x": [1, 1]}, {"0": "ab"}])
+def test_a_record_of_a_damaged_store_is_none(kept: object) -> None:
+    update = Update(100)
+    update.refresh.sitemap_records.restore(kept)
+    assert update.refresh.sitemap_records.kept() == {}
+
+
+def test_a_crawl_that_goes_on_reads_first_what_the_sitemap_says_has_changed() -> None:
+    update = Update(100, endless=True)
+    update.cash[:] = np.arange(100, 0, -1)
+    assert update.refresh.take_of(0) == 0
+    update.hear(99, days=0.1)
+    update.cash[99] = 30
+    host = update.refresh.next_host(lambda _: True)
+    assert host is not None
+    assert update.refresh.take_of(host) == 99

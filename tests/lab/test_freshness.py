@@ -1,0 +1,58 @@
+"""Freshness of the orders of reading again, against theory."""
+
+import numpy as np
+import pytest
+
+from minicrawl.lab.freshness import Days, FreshPoint, Sitemap, best_possible, freshness, nights
+from minicrawl.lab.webs import Model, synthetic_web
+
+DAYS = Days(warm_up=10, counted=20, seed=1)
+WEB = synthetic_web(Model.COPYING, 200, 1)
+
+
+def test_the_best_rates_of_equal_pages_are_equal() -> None:
+    equal = np.full(10, 0.1)
+    assert best_possible(equal, np.full(10, 2.0), 30) == pytest.approx(3 / (3 + 2))
+
+
+def test_no_other_rates_are_better_than_the_best() -> None:
+    rng = np.random.default_rng(1)
+    importance, rates = rng.dirichlet(np.ones(8)), rng.exponential(size=8)
+    best = best_possible(importance, rates, 5)
+    for share in rng.dirichlet(np.ones(8), size=1000):
+        readings = 5 * share
+        assert (importance * readings / (readings + rates)).sum() <= best + 1e-9
+
+
+@pytest.fixture(scope="module")
+def points() -> dict[tuple[str, Sitemap], FreshPoint]:
+    found = freshness(WEB, [0.2], DAYS, lambda _: None)
+    return {(point.order.strategy, point.order.sitemap): point for point in found}
+
+
+def test_cash_times_chance_is_fresher_than_any_page_in_turn(
+    points: dict[tuple[str, Sitemap], FreshPoint],
+) -> None:
+    random, cycle, ours = (
+        points[strategy, Sitemap.NONE].freshness
+        for strategy in ("random", "breadth-first", "siblings")
+    )
+    assert random < cycle < ours
+
+
+def test_honest_sitemaps_make_it_fresher_and_lies_cost_little(
+    points: dict[tuple[str, Sitemap], FreshPoint],
+) -> None:
+    ours = {sitemap: points["siblings", sitemap].freshness for sitemap in Sitemap}
+    assert ours[Sitemap.HONEST] > ours[Sitemap.NONE]
+    assert min(ours[Sitemap.NEVER], ours[Sitemap.ALWAYS]) > ours[Sitemap.NONE] - 0.03
+
+
+def test_nightly_updates_save_half_of_what_has_not_changed_and_miss_little() -> None:
+    found = list(nights(WEB, DAYS))
+    for none, honest in zip(found[:: len(Sitemap)], found[1 :: len(Sitemap)], strict=True):
+        assert (none.sitemap, honest.sitemap) == (Sitemap.NONE, Sitemap.HONEST)
+        assert none.asked == 1
+        assert honest.unchanged < none.unchanged / 2
+        assert honest.missed == 0
+    assert max(one.missed for one in found) <= 0.02
