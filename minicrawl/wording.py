@@ -99,4 +99,4 @@ def harmless(text: str) -> str:
 
 def at_most(error: float) -> str:
     """Return a bound of an error in words, such as "error at most 1.2e-7"."""
-    return f"error at most {error:.1e}" if error else "without error"
+    return f"error at most {error:.1e}" if error else "exact"

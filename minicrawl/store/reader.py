@@ -162,7 +162,11 @@ def remove_log(path: Path) -> None:
 def connect(path: Path) -> sqlite3.Connection:
     """Return a connection without a snapshot: each query sees the latest commit."""
     connection = _connect(path)
-    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    try:
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
