@@ -27,6 +27,7 @@ from minicrawl.web.urls import canonical_seed
 LONGEST_LINE = 256 * 1024
 MOST_URLS = 1000
 MOST_HOSTS = 1000
+MOST_PAGES = 10_000
 NOTIFY_SOCKET = "NOTIFY_SOCKET"
 """Variable with the address at which systemd listens to a service of `Type=notify`."""
 
@@ -44,6 +45,7 @@ class Verb(StrEnum):
     STOP = "stop"  # end the crawl
     SET = "set"  # change settings: their values by name
     ADD = "add"  # crawl these URLs as well
+    CHANGED = "changed"  # note that these pages, given by id, have changed
 
 
 CHANGEABLE = ("workers", "concurrency", "delay", "max-rate", "hours", "pages", "small-edge")
@@ -58,6 +60,7 @@ class ControlRequest:
     values: dict[str, object] | None = None  # of SET
     urls: tuple[str, ...] = ()  # of ADD
     hosts: tuple[int, ...] = ()  # of HOSTS
+    pages: tuple[int, ...] = ()  # of CHANGED
 
     def __post_init__(self) -> None:
         for name, value in (self.values or {}).items():
@@ -69,13 +72,16 @@ class ControlRequest:
             raise UsageError(f"at most {MOST_URLS:,} URLs at once, not {len(self.urls):,}")
         if len(self.hosts) > MOST_HOSTS:
             raise UsageError(f"at most {MOST_HOSTS:,} hosts at once, not {len(self.hosts):,}")
+        if len(self.pages) > MOST_PAGES:
+            raise UsageError(f"at most {MOST_PAGES:,} pages at once, not {len(self.pages):,}")
         for url in self.urls:
             if canonical_seed(url, strip_marks=False) is None:
                 raise UsageError(f"{url!r} is not a URL that can be crawled")
 
     def as_line(self) -> bytes:
         """Return the request as a line."""
-        fields = {"urls": self.urls, "hosts": self.hosts, "values": self.values}
+        numbers = {"hosts": self.hosts, "pages": self.pages}
+        fields = {"urls": self.urls, "values": self.values, **numbers}
         given = {name: value for name, value in fields.items() if value}
         return as_line({"verb": self.verb, **given})
 
@@ -93,13 +99,19 @@ def request_of(line: bytes) -> ControlRequest:
     except ValueError:
         known = ", ".join(Verb)
         raise UsageError(f"unknown verb: give one of {known}") from None
-    values, urls, hosts = (message.get(name) for name in ("values", "urls", "hosts"))
+    values, urls = message.get("values"), message.get("urls")
     if not isinstance(values, dict | None) or not isinstance(urls, list | None):
         raise UsageError("values must be an object, and urls a list")
-    if not isinstance(hosts, list | None) or not all(isinstance(one, int) for one in hosts or ()):
-        raise UsageError("hosts must be a list of numbers")
+    hosts, pages = _numbers(message, "hosts"), _numbers(message, "pages")
     named = tuple(map(str, urls or ()))
-    return ControlRequest(verb=verb, values=values, urls=named, hosts=tuple(hosts or ()))
+    return ControlRequest(verb=verb, values=values, urls=named, hosts=hosts, pages=pages)
+
+
+def _numbers(message: Reply, name: str) -> tuple[int, ...]:
+    found = message.get(name) or []
+    if not isinstance(found, list) or not all(isinstance(one, int) and one >= 0 for one in found):
+        raise UsageError(f"{name} must be a list of numbers")
+    return tuple(found)
 
 
 def message_of(line: bytes) -> Reply:

@@ -239,7 +239,8 @@ def files_page() -> str:
         f"{store}{LOCK}": "the lock of the process that writes the store; after a kill it "
         "stays, without harm",
         f"{store}{SUFFIX}": "ranks, the converged importance among them, the index of in-links and "
-        "samples of the graph, derived from the store; may be deleted at any time",
+        "samples of the graph, derived from the store; may be deleted at any time. It also has the "
+        "pings of IndexNow, without which pages are read later",
         f"{store}{SEARCH}": "the search index: a folder that is derived from the store and its "
         "archive; may be deleted at any time",
         f"{store}{SEARCH}.toml": "synonyms and pins of the search, which you write; keep it.",
@@ -253,7 +254,8 @@ def files_page() -> str:
         "without it sites begin new sessions",
         f"{store}{CONTROL}": "the socket by which a running crawl is steered; a kill leaves "
         "it, and the next crawl replaces it",
-        f"{store}{DASHBOARD}": "where the dashboard of the store is, and its token",
+        f"{store}{DASHBOARD}": "where the dashboard of the store is, its token, and its key for "
+        "IndexNow",
         f"{store}.2026-11-21T09-30-00": "a store that `minicrawl crawl --fresh` set aside, with "
         "the time at which it did",
         f"{store}.part": "a copy that `minicrawl refine --to` has not finished",

@@ -151,6 +151,8 @@ class CrawlSteering:
                 self._set(request.values or {})
             case Verb.ADD:
                 await self._add(request.urls)
+            case Verb.CHANGED:
+                self._note_changes(request.pages)
             case _:
                 assert_never(request.verb)
         return self.as_json()
@@ -231,6 +233,11 @@ class CrawlSteering:
                 for released in tracker.begin_at(page):
                     self._parts.leases.queue.release(released)
             depth[page] = 0
+
+    def _note_changes(self, pages: Sequence[PageId]) -> None:
+        now, leases = self._context.clock.today(), self._parts.leases
+        if leases.reads_again:
+            leases.refresh.stated((page, now) for page in pages)
 
     def _tell(self, text: str) -> None:
         self._context.tell(

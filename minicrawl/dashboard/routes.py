@@ -13,11 +13,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from hmac import compare_digest
+from hmac import compare_digest, digest
 from ipaddress import ip_address
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
@@ -28,10 +28,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from minicrawl import plugins
+from minicrawl.control import MOST_PAGES
 from minicrawl.dashboard import metrics
 from minicrawl.dashboard.views import MOST_NODES, SharedView, Views, made
-from minicrawl.errors import FormError, MinicrawlError
+from minicrawl.errors import FormError, MinicrawlError, UsageError
 from minicrawl.web.urls import readable_hosts
+
+T = TypeVar("T")
 
 # ================================================================ guard
 #
@@ -44,6 +47,10 @@ from minicrawl.web.urls import readable_hosts
 # all stores, is public. Its content security policy allows only its own files and no inline
 # scripts.
 #
+# Pings of IndexNow have a key of their own, made from the token. The token itself was rejected: the
+# protocol has sites publish their keys. With this one, a stranger can only say that known pages
+# have changed.
+#
 # The token is sent as a header. A cookie was rejected: browsers send a cookie to all ports of an
 # address, and another user may listen at the next port.
 
@@ -53,6 +60,8 @@ PAGE = "/page/"
 """Path of the page's files."""
 METRICS = "/metrics"
 """Path of the metrics for Prometheus."""
+PINGS = "/indexnow"
+"""Path that sites send pings of IndexNow to."""
 _SAME_SITE = ("same-origin", "none")
 _HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "; ".join(
@@ -102,7 +111,8 @@ class DashboardAccess:
         token = headers.get(TOKEN_HEADER, "")
         if is_safe and path == METRICS and not token:
             token = headers.get("authorization", "").removeprefix("Bearer ")  # as Prometheus does
-        if not self.has_token(token):
+        # The key of a ping is in its query or body, where the route checks it.
+        if path != PINGS and not self.has_token(token):
             return "the token is missing: open the printed address, with all that follows its #"
         return None
 
@@ -116,6 +126,17 @@ class DashboardAccess:
     def has_token(self, token: str) -> bool:
         """Compare a token in constant time."""
         return compare_digest(token.encode(), self.token.encode())
+
+    @property
+    def ping_key(self) -> str:
+        """Key that pings of IndexNow need. It does not tell the token."""
+        return digest(self.token.encode(), PINGS.encode(), "sha256").hex()[:32]
+
+    def has_ping_key(self, key: object) -> bool:
+        """Compare a key of IndexNow in constant time."""
+        return isinstance(key, str) and compare_digest(
+            key.encode(errors="replace"), self.ping_key.encode()
+        )
 
 
 def _is_address(name: str) -> bool:
@@ -168,6 +189,7 @@ TICK_S = 0.5
 HEARTBEAT_S = 4.0
 _DIGITS_ROUTES = 15
 """Digits of a request id: ids with more digits do not occur."""
+_BUSY = f"{MOST_ANSWERS} answers are being made: ask again in a moment"
 NOTHING = "[]"
 """A log without new requests."""
 _PAGE = Path(__file__).parent / "page"
@@ -211,6 +233,7 @@ class Dashboard:
             Route(f"{PAGE}{{name}}", _file),
             Route("/events", self._events),
             Route(METRICS, self._metrics),
+            Route(PINGS, self._ping, methods=["GET", "POST"]),
             Route("/api/form", self._form),
             Route("/api/page", self._page),
             Route("/api/search", self._search),
@@ -278,15 +301,17 @@ class Dashboard:
     async def _answer(self, make: Callable[[], object]) -> Response:
         # Refused, not queued: a waiting browser asks again, so a queue would only grow.
         if self._answers >= MOST_ANSWERS:
-            busy = f"{MOST_ANSWERS} answers are being made: ask again in a moment"
-            return JSONResponse({"error": busy}, status_code=503)
-        self._answers += 1
-        making = asyncio.get_running_loop().run_in_executor(self._threads, made, make)
-        making.add_done_callback(self._end_answer)
-        text = await asyncio.shield(making)  # if the client leaves, its thread continues
+            return _error(_BUSY, 503)
+        text = await self._in_thread(partial(made, make))
         return Response(text, media_type="application/json", headers=names_header(text))
 
-    def _end_answer(self, _made: asyncio.Future[str]) -> None:
+    def _in_thread(self, make: Callable[[], T]) -> asyncio.Future[T]:
+        self._answers += 1
+        making = asyncio.get_running_loop().run_in_executor(self._threads, make)
+        making.add_done_callback(self._end_answer)
+        return asyncio.shield(making)  # if the client leaves, its thread continues
+
+    def _end_answer(self, _made: asyncio.Future[Any]) -> None:
         self._answers -= 1
 
     async def _form(self, request: Request) -> Response:
@@ -332,6 +357,27 @@ class Dashboard:
             return JSONResponse(await asyncio.to_thread(self._views.control, wanted))
         except MinicrawlError as error:
             return _refused(error)
+
+    async def _ping(self, request: Request) -> Response:
+        """Note what a site says of changes, by IndexNow, with the status codes of that protocol."""
+        try:
+            sent: dict[str, Any] = dict(request.query_params)
+            if request.method == "POST":
+                sent = await _sent_object(request)
+        except MinicrawlError as error:
+            return _error(error, 400)
+        if not self._access.has_ping_key(sent.get("key")):
+            return _error("the key is not that of this dashboard", 403)
+        urls, host = sent.get("urlList", [sent.get("url")]), sent.get("host")
+        is_valid = isinstance(urls, list) and 0 < len(urls) <= MOST_PAGES
+        if not is_valid or not all(isinstance(text, str) for text in (host or "", *urls)):
+            return _error(f"give a url, or from 1 to {MOST_PAGES:,} URLs as urlList", 400)
+        if self._answers >= MOST_ANSWERS:
+            return _error(_BUSY, 429)
+        try:
+            return JSONResponse(await self._in_thread(partial(self._views.ping, urls, host)))
+        except (MinicrawlError, OSError) as error:
+            return _error(error, 422 if isinstance(error, UsageError) else 503)
 
 
 def _as_events(changed: dict[str, str]) -> str:
@@ -406,6 +452,10 @@ async def _sent_object(request: Request) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise MinicrawlError("not a JSON object")
     return found
+
+
+def _error(why: object, status: int) -> Response:
+    return JSONResponse({"error": str(why)}, status_code=status)
 
 
 def _refused(error: MinicrawlError) -> Response:

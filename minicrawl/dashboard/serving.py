@@ -55,8 +55,9 @@ def serve_views(views: Views, store: Path, place: Place, announce: Callable[[str
         token = _kept_token(note) or secrets.token_urlsafe(24)
         name = f"[{place.host}]" if ":" in place.host else place.host
         address = f"http://{name}:{port}/"
-        _write(note, {"address": address, "pid": os.getpid(), "token": token})
         access = DashboardAccess(port=port, names=frozenset((place.host,)), token=token)
+        about = {"address": address, "pid": os.getpid(), "token": token}
+        _write(note, about | {"indexnow_key": access.ping_key})
         _step_back()
         dashboard = Dashboard(views, access)
         server = _server(dashboard, keeps=os.getppid() if place.ends_alone else None)

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -35,7 +36,11 @@ from minicrawl.report.page_links import links
 from minicrawl.report.page_states import KINDS, ErrorQuery, errors
 from minicrawl.report.selected_pages import Block, HostGraph, PageGraph, PageSelection, rows
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store import questions
+from minicrawl.store import questions, tables
+from minicrawl.store.derived import keep_pings
+from minicrawl.store.reader import reading
+from minicrawl.web.urls import canonical, split
+from minicrawl.web.urls import host as host_of
 
 SHARE = 0.1
 MOMENT_S = 0.1
@@ -195,6 +200,28 @@ class Views:
     def control(self, wanted: Json) -> Json:
         """Send a request to the running crawl."""
         return ask(self.store, request_of(json.dumps(wanted).encode()))
+
+    def ping(self, urls: Sequence[str], host: str | None) -> Json:
+        """Note that these pages have changed, for the running crawl and for later ones.
+
+        Unknown URLs are only counted, and `host`, if given, must be the host of all URLs.
+        """
+        with reading(self.store) as connection:
+            terms = tables.terms(connection)
+            marks = terms is None or terms.strip_marks
+            names = {canonical(url, strip_marks=marks): url for url in urls}
+            site = canonical(f"http://{host}/")
+            for url, written in names.items():
+                if url is None or (host and (site is None or host_of(url) != host_of(site))):
+                    raise UsageError(f"{written!r} is not a URL of {host or 'a page'}")
+            places = [split(url) for url in names if url]
+            known = [page for page in questions.find_all(connection, places) if page is not None]
+            if known:
+                keep_pings(self.store, connection, known, time.time())
+        if known:
+            with suppress(NoCrawlError):  # the next crawl finds what was kept
+                ask(self.store, ControlRequest(verb=Verb.CHANGED, pages=tuple(known)), _PATIENCE_S)
+        return {"noted": len(known), "unknown": len(names) - len(known)}
 
     # ------------------------------------------------------------ single requests
 

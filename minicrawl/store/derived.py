@@ -7,6 +7,7 @@ ranks      scores of all pages by rank
 backlinks  index of the pages that link to a page
 topics     pages of topics that have a rank of their own
 checks     results of link checks
+pings      moments at which sites said that pages have changed
 samples    figures of a crawl over time
 
 Laws: every write is a transaction. Data of another store that had the same name is ignored, and
@@ -450,6 +451,35 @@ def all_findings(store: Path, connection: Connection, kind: str | None = None) -
             f"SELECT * FROM findings {chosen} ORDER BY source, target", {"kind": kind}
         )
         return list(map(FindingRow._make, rows))
+
+
+# ================================================================ pings
+#
+# Pings of IndexNow, for the next run that reads pages again.
+#
+# Laws: a page has one ping, the latest. A ping that is older than the last reading of its page says
+# nothing. Unlike the rest of the file, pings cannot be computed again: without them, pages are read
+# later.
+
+_PINGS = """
+CREATE TABLE IF NOT EXISTS pings (page INTEGER PRIMARY KEY, at REAL NOT NULL)
+"""
+
+
+def keep_pings(store: Path, connection: Connection, pages: Iterable[int], at: float) -> None:
+    """Note that these pages have changed by now."""
+    with writing_beside(store, connection, _PINGS) as derived:
+        derived.executemany(
+            "INSERT OR REPLACE INTO pings VALUES (?, ?)", ((page, at) for page in pages)
+        )
+
+
+def kept_pings(store: Path, connection: Connection) -> dict[int, float]:
+    """Return the moment of the latest ping of each page that has one."""
+    with reading_beside(store, connection) as derived:
+        if derived is None or not has_table(derived, "pings"):
+            return {}
+        return {page: float(at) for page, at in derived.execute("SELECT page, at FROM pings")}
 
 
 # ================================================================ samples

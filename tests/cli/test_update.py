@@ -9,6 +9,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.crawl.start import opening
+from minicrawl.dashboard.views import Views
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 
@@ -163,6 +164,28 @@ def test_pages_that_an_honest_sitemap_calls_unchanged_are_left_out(
 
     web.texts["/new"] = "new"  # in the menu of all pages, so the sitemap is wrong about them
     assert updated(capsys)["unchanged"] > 80
+
+
+def test_pages_of_a_ping_are_read_first_whatever_the_sitemap_says(
+    site: tuple[ChangingSite, DemoServer], capsys: pytest.CaptureFixture[str]
+) -> None:
+    web, server = site
+    listed_site(web, 100)
+    assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--sitemaps", "-q"]) == 0
+    assert updated(capsys)["left_out"] > 50
+    told = [f"http://{HOST}/{n}" for n in range(30)]
+    Views(Path("data/crawl.db")).ping(told, HOST)
+    for n in range(30):
+        web.texts[f"/{n}"] = f"another text {n}"
+    server.requests.clear()
+    found = updated(capsys)
+    assert found["changed"] == 30
+    assert found["left_out"] > 40
+    asked = [url for url in server.requests if not url.endswith((".txt", ".xml"))]
+    assert set(asked[:30]) == set(told)
+
+    server.requests.clear()
+    assert updated(capsys)["left_out"] > 80, "what was read since then is as it was"
 
 
 def test_a_sitemap_that_is_wrong_about_changes_saves_no_request(

@@ -198,3 +198,8 @@ def test_a_store_is_gathered_now_and_then_and_takes_a_tenth_of_the_time(
     gatherings.begun[1].set_exception(StoreError("cash is missing"))
     assert gathered.look() is None
     assert gathered.why == "cash is missing"
+
+
+def test_a_cluster_takes_no_pings(views: ClusterViews) -> None:
+    with pytest.raises(UsageError, match="the dashboard of one store"):
+        views.ping(["http://a.example/"], None)

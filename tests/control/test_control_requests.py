@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.control import MOST_HOSTS, MOST_URLS, ControlRequest, Verb, request_of
+from minicrawl.control import (
+    LONGEST_LINE,
+    MOST_HOSTS,
+    MOST_PAGES,
+    MOST_URLS,
+    ControlRequest,
+    Verb,
+    request_of,
+)
 from minicrawl.errors import UsageError
 
 
@@ -18,6 +26,7 @@ from minicrawl.errors import UsageError
         ControlRequest(verb=Verb.SET, values={"workers": "3", "delay": 0.5, "pages": "none"}),
         ControlRequest(verb=Verb.ADD, urls=("http://a.example/", "b.example")),
         ControlRequest(verb=Verb.HOSTS, hosts=(0, 7)),
+        ControlRequest(verb=Verb.CHANGED, pages=(0, 7)),
     ],
 )
 def test_a_request_survives_its_line(request_made: ControlRequest) -> None:
@@ -40,12 +49,20 @@ def test_a_request_survives_its_line(request_made: ControlRequest) -> None:
         ({"verb": "add", "urls": ["a.example"] * (MOST_URLS + 1)}, "at most 1,000 URLs"),
         ({"verb": "hosts", "hosts": [*range(MOST_HOSTS + 1)]}, "at most 1,000 hosts"),
         ({"verb": "hosts", "hosts": ["a.example"]}, "a list of numbers"),
+        ({"verb": "changed", "pages": [*range(MOST_PAGES + 1)]}, "at most 10,000 pages"),
+        ({"verb": "changed", "pages": [-1]}, "a list of numbers"),
+        ({"verb": "changed", "pages": 7}, "a list of numbers"),
         (["show"], "not a JSON object"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_a_reason(message: object, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         request_of(json.dumps(message).encode())
+
+
+def test_all_pages_that_a_ping_may_have_fit_into_a_line() -> None:
+    pages = tuple(range(2**32 - MOST_PAGES, 2**32))
+    assert len(ControlRequest(verb=Verb.CHANGED, pages=pages).as_line()) < LONGEST_LINE
 
 
 @given(st.binary(max_size=200))

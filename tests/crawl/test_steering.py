@@ -277,6 +277,27 @@ def test_a_url_that_is_added_is_a_seed(tmp_path: Path, strategy: str) -> None:
     assert web.asked.count(f"{A}/1") == 1
 
 
+@pytest.mark.parametrize("continuous", [True, False])
+def test_a_page_that_has_changed_by_a_ping_is_read_again_next(
+    tmp_path: Path, *, continuous: bool
+) -> None:
+    found: list[str] = []
+
+    async def during(scene: Scene) -> None:
+        await asked(scene, 20)
+        latest = scene.web.asked[-1]  # so it would be the last one to be read again
+        page = scene.recorder.frontier.urls.find(latest)
+        await told(scene, Verb.CHANGED, pages=(page, 10**9))
+        read = len(scene.web.asked)
+        await asked(scene, read + 3 * continuous)
+        found.extend((latest, *scene.web.asked[read:]))
+        await told(scene, Verb.STOP)
+
+    web = FakeWeb(chain(A, 20), takes_s=0.1)
+    crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during, continuous=continuous)
+    assert (found[0] in found[1:]) == continuous
+
+
 @pytest.mark.parametrize(
     ("urls", "says"),
     [

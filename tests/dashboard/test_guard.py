@@ -1,9 +1,11 @@
 """Who may ask the dashboard for what."""
 
+import re
+
 import pytest
 from starlette.datastructures import Headers
 
-from minicrawl.dashboard.routes import TOKEN_HEADER, DashboardAccess
+from minicrawl.dashboard.routes import PINGS, TOKEN_HEADER, DashboardAccess
 
 ACCESS = DashboardAccess(port=8420, names=frozenset(("127.0.0.1", "crawler.lan")), token="t" * 32)
 HOST = "127.0.0.1:8420"
@@ -60,6 +62,21 @@ def test_metrics_are_read_with_the_token_as_prometheus_sends_it() -> None:
         assert (refused is None) == is_ours
     assert refusal("GET", host=HOST, authorization="Bearer " + ACCESS.token)
     assert refusal("POST", path="/metrics", host=HOST, authorization="Bearer " + ACCESS.token)
+
+
+def test_pings_have_a_key_of_their_own_that_opens_nothing_else() -> None:
+    """Sites publish their keys of IndexNow."""
+    assert ACCESS.has_ping_key(ACCESS.ping_key)
+    for wrong in (ACCESS.token, ACCESS.ping_key[:-1], "", "\ud800", None, 7, [ACCESS.ping_key]):
+        assert not ACCESS.has_ping_key(wrong)
+    assert not ACCESS.has_token(ACCESS.ping_key)
+    assert re.fullmatch("[a-zA-Z0-9-]{8,128}", ACCESS.ping_key), "as IndexNow wants it"
+    for method in ("GET", "POST"):
+        assert refusal(method, path=PINGS, host=HOST) is None
+        assert "other pages" in str(
+            refusal(method, path=PINGS, host=HOST, origin="http://x.example")
+        )
+        assert "address" in str(refusal(method, path=PINGS, host="evil.example:8420"))
 
 
 def test_the_page_itself_which_says_nothing_of_a_store_is_sent_to_everybody() -> None:

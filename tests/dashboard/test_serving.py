@@ -171,7 +171,7 @@ def test_nothing_is_said_or_changed_without_the_token(
 
 def _is_refused(served: RunningDashboard, method: str, path: str, token: dict[str, str]) -> bool:
     url = served.base + path.lstrip("/")
-    with httpx.stream(method, url, headers=token, trust_env=False, timeout=60) as answer:
+    with httpx.stream(method, url, json={}, headers=token, trust_env=False, timeout=60) as answer:
         return answer.status_code == 403
 
 

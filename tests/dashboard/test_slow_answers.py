@@ -66,6 +66,8 @@ def test_slow_answers_are_waited_for_by_nobody_else(views: SlowViews) -> None:
             busy = await client.get("api/errors?kind=not-found")
             assert busy.status_code == 503, "told at once"
             assert str(MOST_ANSWERS) in busy.json()["error"]
+            ping = {"url": "http://a.example/", "key": ACCESS.ping_key}
+            assert (await client.get("indexnow", params=ping)).status_code == 429
             assert not any(task.done() for task in slow)
             views.may_end.set()
             for answer in await asyncio.gather(*slow):

@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, asynccontextmanager, closing
 from functools import partial
@@ -334,6 +334,10 @@ class ClusterViews(Views):
     async def dry_run(self, form: Form) -> str:  # the form is ignored
         """Refuse, as `start` does."""
         raise MinicrawlError(_BEGIN)
+
+    def ping(self, urls: Sequence[str], host: str | None) -> Json:  # both are ignored
+        """Refuse: pings are kept beside a store, and shards have many."""
+        raise UsageError("a cluster takes no pings: send them to the dashboard of one store")
 
     def control(self, wanted: Json) -> Json:
         """Send a request to all nodes, or to one."""

@@ -19,7 +19,7 @@ part is vouched for is shared out between both parts.
 A list of hosts to trust was rejected, and so was trust until the first lie: many sites write
 today's date into every entry, and many others forget a page now and then.
 
-stated   time of the last change of a page, by a sitemap or a feed
+stated   time of the last change of a page, by a sitemap, a feed or a ping of IndexNow
 dated    time of the last change, by the `Last-Modified` of the page: it was watched since then
 """
 
@@ -128,9 +128,10 @@ class ChangeHints:
             one.add(host)
 
     def listed(self, place: int, stated: float, last_at: float, now: float) -> None:
-        """Note that a sitemap or feed states now when the page last changed."""
-        self._changed[place] = changed = stated > last_at
-        self._listed_until[place] = 0.0 if changed else now
+        """Note that a sitemap, feed or ping states now when the page last changed."""
+        # A sitemap may lag behind a ping, so it takes nothing back before the page is read.
+        self._changed[place] |= stated > last_at
+        self._listed_until[place] = 0.0 if self._changed[place] else now
 
     def cached(self, place: int, until: float) -> None:
         """Note that a response may be cached until then."""

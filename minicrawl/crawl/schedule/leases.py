@@ -126,8 +126,11 @@ class LeaseScheduler:
         """Load the pages that wait when the crawl begins."""
         self.queue.load()
         if self._share:
+            pings = self._recorder.kept_pings()
             for document in self._recorder.pages.documents():
                 self.refresh.saw(document)
+                if document.last_at < (changed_at := pings.get(document.page, 0.0)):
+                    self.refresh.stated([(document.page, changed_at)])
             self.refresh.sitemap_records.restore(self._recorder.counters.get(SITEMAP_RECORDS))
 
     def save(self) -> None:

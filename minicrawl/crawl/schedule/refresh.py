@@ -179,7 +179,7 @@ class WatchedPages:
         self._changes[place] = document.changes
 
     def stated(self, page: PageId, stated_at: float, today: float) -> bool:
-        """Note that a sitemap or feed states when a page changed. Return whether it was read."""
+        """Note when a page has changed, as its host states. Return whether it was read."""
         place = self._place_of[page] if page < len(self._place_of) else -1
         if place >= 0:
             self.hints.listed(place, stated_at, self._last_at[place], today)
@@ -349,10 +349,13 @@ class RefreshScheduler:
 
     def hear(self, page_of: Mapping[str, int], changed: StatedChanges) -> None:
         """Note when pages last changed, by a sitemap or a feed."""
+        self.stated((page_of[url], stated_at) for url, stated_at in changed if url in page_of)
+
+    def stated(self, changed: Iterable[tuple[PageId, float]]) -> None:
+        """Note when pages last changed, as their hosts state."""
         now = self._today()
-        for url, stated_at in changed:
-            page = page_of.get(url)
-            if page is not None and self._watched.stated(page, stated_at, now):
+        for page, stated_at in changed:
+            if self._watched.stated(page, stated_at, now):
                 self._paid.append(page)  # its worth is another, as if it had been paid
         self._plans += 1
 

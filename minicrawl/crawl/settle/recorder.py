@@ -13,6 +13,7 @@ committer   writes all of these
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from minicrawl.config import Order
@@ -31,7 +32,7 @@ from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
 from minicrawl.model import KeptAnswer, Originals, OwnRequests, PageId, State
 from minicrawl.opic.ledger import Plan, Step, StepKind, terms
 from minicrawl.opic.money import in_parts
-from minicrawl.store import tables
+from minicrawl.store import derived, tables
 from minicrawl.store.records import DocumentRow, FetchRow, HostRow, StepRow, WrittenRow, check_of
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.references import joined
@@ -66,6 +67,7 @@ class Recorder:
         """True if a scorer gives values to pages in this run."""
         self._shares = CurrentShares(self.frontier)
         self._url_lookup = UrlLookup(store.path)
+        self.kept_pings = partial(derived.kept_pings, store.path, reader)
 
     @property
     def dictionary(self) -> int:

@@ -89,6 +89,18 @@ def test_a_fresh_response_is_believed_until_it_is_stale() -> None:
     assert age_days(hints, NIGHT + DAY_S) == pytest.approx(1, abs=0.02)
 
 
+def test_who_says_in_vain_that_pages_have_changed_is_believed_less_and_less() -> None:
+    hints, chances, rates = one_page(), [], np.array([DAILY])
+    for _ in range(50):
+        hints.listed(0, NIGHT, NIGHT - DAY_S, NIGHT)
+        chances.append(float(hints.chance(PAGE, rates, np.array([DAY_S]))[0]))
+        hints.learn(0, DAILY, NIGHT - DAY_S, NIGHT, None, changed=False)
+    unsaid = float(hints.chance(PAGE, rates, np.array([DAY_S]))[0])
+    assert chances == sorted(chances, reverse=True)
+    assert chances[0] > unsaid + 0.1
+    assert chances[-1] == pytest.approx(unsaid, abs=0.01)
+
+
 # ---------------------------------------------------------------- dates
 
 
@@ -169,6 +181,14 @@ def test_pages_that_changed_by_the_sitemap_come_first_and_none_is_left_out() -> 
     update.hear(*range(900, 1000), days=0.5)
     taken = update.take(*range(900, 1000))
     assert set(range(900, 1000)) <= set(taken)
+    assert sorted(taken[:100]) == list(range(900, 1000))
+
+
+def test_a_list_that_is_older_than_a_ping_does_not_take_it_back() -> None:
+    update = Update(1000)
+    update.refresh.stated((page, NIGHT) for page in range(900, 1000))
+    update.hear(*range(1000), days=30)
+    taken = update.take(*range(900, 1000))
     assert sorted(taken[:100]) == list(range(900, 1000))
 
 

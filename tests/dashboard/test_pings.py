@@ -1,0 +1,160 @@
+"""Pings of IndexNow: who may send them, and what is kept of them."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from minicrawl.control import MOST_PAGES, ControlRequest, Verb
+from minicrawl.dashboard import routes, views
+from minicrawl.dashboard.routes import LONGEST_BODY, Dashboard, DashboardAccess
+from minicrawl.dashboard.views import Views
+from minicrawl.errors import StoreError
+from minicrawl.store.derived import kept_pings
+from minicrawl.store.reader import reading
+from tests.dashboard.servers import dashboard_of
+from tests.stores import GONE, A, B, C, filled_store
+
+ACCESS = DashboardAccess(port=8420, names=frozenset(("127.0.0.1",)), token="t" * 32)
+KEY = ACCESS.ping_key
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return filled_store(tmp_path / "crawl.db")
+
+
+def sent(store: Path, method: str, **request: Any) -> httpx.Response:
+    """Response to a ping."""
+
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(Dashboard(Views(store), ACCESS).app())
+        base = "http://127.0.0.1:8420"
+        async with httpx.AsyncClient(transport=transport, base_url=base) as client:
+            return await client.request(method, "/indexnow", **request)
+
+    return asyncio.run(send())
+
+
+def posted(store: Path, *urls: object, **fields: object) -> httpx.Response:
+    body = json.dumps({"key": KEY, "urlList": urls, **fields})
+    return sent(store, "POST", content=body)
+
+
+def pinged(store: Path) -> dict[int, float]:
+    with reading(store) as connection:
+        return kept_pings(store, connection)
+
+
+def test_one_url_is_noted_with_the_moment(store: Path) -> None:
+    began = time.time()
+    answer = sent(store, "GET", params={"url": A, "key": KEY})
+    assert (answer.status_code, answer.json()) == (200, {"noted": 1, "unknown": 0})
+    ((page, at),) = pinged(store).items()
+    assert page == 0
+    assert began <= at <= time.time()
+
+
+def test_of_many_urls_the_known_ones_are_noted_once_and_the_others_counted(store: Path) -> None:
+    asked = (A, A[:-1], f"{A}#part", B, GONE, "http://new.example/", f"{A}never-met")
+    assert posted(store, *asked).json() == {"noted": 3, "unknown": 2}
+    first = pinged(store)
+    assert len(first) == 3
+    assert posted(store, A).json() == {"noted": 1, "unknown": 0}
+    second = pinged(store)
+    assert second.keys() == first.keys()
+    assert second[0] > first[0]
+
+
+def test_nothing_is_kept_of_a_ping_without_the_key(store: Path) -> None:
+    for key in ("", KEY[:-1], ACCESS.token, None, 7, "\ud800"):
+        assert posted(store, A, key=key).status_code == 403
+    assert sent(store, "GET", params={"url": A}).status_code == 403
+    assert sent(store, "GET", params={"url": A, "key": "x" * 32}).status_code == 403
+    token = {routes.TOKEN_HEADER: ACCESS.token}
+    assert sent(store, "GET", params={"url": A}, headers=token).status_code == 403
+    assert pinged(store) == {}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"{", b"\xff", b"[" * 100_000, b" " * (LONGEST_BODY + 1)],
+    ids=["empty", "list", "cut", "no text", "deep", "long"],
+)
+def test_a_body_that_is_no_object_is_refused(store: Path, body: bytes) -> None:
+    assert sent(store, "POST", content=body).status_code == 400
+
+
+def test_a_ping_without_urls_or_with_too_many_is_refused(store: Path) -> None:
+    assert sent(store, "GET", params={"key": KEY}).status_code == 400
+    assert sent(store, "GET", params={"key": KEY, "urlList": A}).status_code == 400
+    assert posted(store).status_code == 400
+    assert posted(store, A, 7).status_code == 400
+    assert posted(store, A, host=["a.example"]).status_code == 400
+    assert posted(store, *[A] * (MOST_PAGES + 1)).status_code == 400
+    assert pinged(store) == {}
+    assert posted(store, *[A] * MOST_PAGES).json() == {"noted": 1, "unknown": 0}
+
+
+@pytest.mark.parametrize("url", ["nonsense", "", "javascript:1", "http://[::1", B])
+def test_a_url_of_another_host_or_of_none_has_the_whole_ping_refused(store: Path, url: str) -> None:
+    answer = posted(store, A, url, host="a.example")
+    assert answer.status_code == 422
+    assert repr(url) in answer.json()["error"]
+    assert pinged(store) == {}
+
+
+def test_hosts_are_compared_as_urls_have_them(store: Path) -> None:
+    for host in ("a.example", "A.example", "a.example:443"):
+        assert posted(store, A, host=host).status_code == 200
+    for host in ("b.example", "example", "a.example.org", " ", "[::1"):
+        assert posted(store, A, host=host).status_code == 422
+
+
+def test_surrogates_and_nul_do_no_harm(store: Path) -> None:
+    answer = posted(store, f"{A}\ud800", f"{A}x\0")
+    assert answer.json() == {"noted": 0, "unknown": 2}
+
+
+def test_without_a_store_there_is_nothing_to_note(tmp_path: Path) -> None:
+    answer = posted(tmp_path / "none.db", A)
+    assert answer.status_code == 422
+    assert "no store" in answer.json()["error"]
+
+
+def test_a_running_crawl_is_told_of_known_pages(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[ControlRequest] = []
+    monkeypatch.setattr(views, "ask", lambda _store, request, _patience: asked.append(request))
+    assert posted(store, A, C, "http://new.example/").status_code == 200
+    (request,) = asked
+    assert request.verb is Verb.CHANGED
+    assert set(request.pages) == pinged(store).keys()
+
+
+def test_a_ping_that_the_crawl_does_not_take_is_kept(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(*_: object) -> None:
+        raise StoreError("the crawl does not answer")
+
+    monkeypatch.setattr(views, "ask", ask)
+    assert posted(store, A).status_code == 503
+    assert pinged(store).keys() == {0}
+
+
+def test_the_key_stands_beside_the_store_and_stays(store: Path) -> None:
+    note, keys = store.with_name("crawl.db-dashboard"), set[str]()
+    for _ in range(2):
+        with dashboard_of(store) as running:
+            key = json.loads(note.read_text(encoding="utf-8"))["indexnow_key"]
+            keys.add(key)
+            asked = {"url": A, "key": key}
+            answer = httpx.get(f"{running.base}indexnow", params=asked, trust_env=False, timeout=60)
+            assert answer.json() == {"noted": 1, "unknown": 0}
+    assert len(keys) == 1
