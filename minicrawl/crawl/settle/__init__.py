@@ -2,12 +2,12 @@
 
 outcome    outcome of a response; the retry policy is a table
 settler    step of an outcome
-posting    hands steps to the recorder and notifies the schedule; replays; shares of a page's cash
-           for its links
-contents   index of contents and the page that had each first; decides which of two pages of
-           different sites with one content is the original
+posting    hands steps to the recorder and notifies the schedule; replays; splits a page's cash
+           among its links
+contents   index from a content to its original; decides which of two pages with one content, on
+           different sites, is the original
 recorder   applies changes to the frontier at once and queues their rows
-stored     pages and hosts as known, committed or not; URL look-ups
+stored     reads pages and hosts, committed or not; looks URLs up
 keeping    archive and WARC files: written before each commit, opened with a store, pruned
 committer  commits rows in batches and writes checkpoints
 """

@@ -17,9 +17,9 @@ A checkpoint copies the rows of changed pages at the moment a batch is closed, a
 that batch. So whenever a checkpoint is in the store, each step that it includes is there, too.
 
 If the disk is full at 0.10 s, the commit of 1-40 stays at the head of the queue and is tried again
-every `TRY_AGAIN_S`. Closing more batches in the meantime was rejected: steps 41 and later stay in
-the open batch, and `takes_more` turns False, which stops new requests. `takes_more` is also False
-while too many rows wait because the disk is slower than the crawl.
+every `TRY_AGAIN_S` or earlier. Closing more batches meanwhile was rejected: steps 41 and later stay
+in the open batch, and `takes_more` turns False, which stops new requests. `takes_more` is False as
+well while too many rows wait because the disk is slower than the crawl.
 
 Laws: each row is written once, in the order of arrival. A slow disk delays no request until the
 rows in memory reach a limit. A failed write stays first in the queue, and nothing overtakes it.
@@ -56,18 +56,18 @@ TRY_AGAIN_S = 5.0
 """Pause before a write to a full disk is tried again."""
 STEPS_A_BATCH = 1000
 MOST_STEPS = 10 * STEPS_A_BATCH
-"""Limit of uncommitted steps. They are in memory: the crawl is no faster than its disk."""
+"""Limit of uncommitted steps, which are in memory: at the limit the crawl waits for the disk."""
 ANSWER_BYTES_A_BATCH = 2_000_000
 MOST_ANSWER_BYTES = 8_000_000
-"""Limit of uncommitted record bytes for the archive."""
+"""Limit of uncommitted bytes: records for the archive, links as written, bodies to POST."""
 URLS_A_BATCH = 20_000
 MOST_URLS = 10 * URLS_A_BATCH
 """Limit of uncommitted URLs; one page may bring 10,000 new ones."""
 MANY_URLS, MANY_CHARS = URLS_A_BATCH // 5, 400_000
-"""Number and total length of uncommitted URLs above which a page with very many links waits."""
+"""Number and total length of uncommitted URLs above which the next block of new URLs waits."""
 CHANGES_A_CHECKPOINT = 500_000
 MOST_CHANGES = 2_000_000
-"""Upper limit: copying more rows for a checkpoint would delay the loop noticeably."""
+"""Most changes between checkpoints: copying more rows would delay the loop noticeably."""
 _HAVE_SPENDINGS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.ENDOWED))
 _WAITING = "the crawl waits for free space and then continues; Ctrl-C ends it"
 _GOING_ON = "there is free space again: the crawl continues"
@@ -81,7 +81,7 @@ class Counters(dict[str, object]):
         self[name] = (found if isinstance(found, int | float) else 0) + by
 
     def count_request(self, wire_bytes: int, *, is_page: bool) -> None:
-        """Count a request for a page."""
+        """Count a request and its bytes; `is_page` if it brought a page or found it unchanged."""
         for name, by in ("requests", 1), ("wire_bytes", wire_bytes), ("fetched", is_page):
             found = self.get(name, 0)
             self[name] = (found if isinstance(found, int | float) else 0) + by
@@ -137,7 +137,7 @@ class UncommittedRows:
             self.full.set()
 
     def add_written(self, row: WrittenRow) -> None:
-        """Add the links of a page as they are written in it."""
+        """Add the links of a page, as written there."""
         self.batch.written.append(row)
         self.answer_bytes += len(row.entries)
         if self.answer_bytes >= ANSWER_BYTES_A_BATCH:
@@ -305,14 +305,14 @@ class Committer:
         return self.has_room and has_few_rows and self._rows.answer_bytes < MOST_ANSWER_BYTES
 
     async def caught_up(self) -> None:
-        """Wait while many new URLs are uncommitted: they are held in memory."""
+        """Wait while many new URLs are uncommitted, as memory holds them."""
         await self._rows.caught_up()
 
     async def written(self) -> None:
         """Wait until all rows added so far are in the store; `keep` must be running."""
         batch = self._rows.batch
-        # Another batch object means that this one was closed. It is written when the queue is
-        # empty, too.
+        # If the open batch is another object, this one was closed. It is written once the queue is
+        # empty as well.
         while (batch and self._rows.batch is batch) or self._writes:
             self._rows.full.set()
             self._wrote.clear()
@@ -352,7 +352,7 @@ class Committer:
         await self._write()
 
     async def _add_up(self) -> None:
-        """Sum the gathered importance, in slices: millions of pages would make others wait."""
+        """Sum the gathered importance in slices: millions of pages at once would block the loop."""
         gathering = GatheredImportance(self._frontier)
         while not gathering.go_on():
             await asyncio.sleep(0)

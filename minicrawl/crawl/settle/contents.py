@@ -1,7 +1,7 @@
-"""Contents: a hash of each page's last text, and the page that had the content first.
+"""Finds pages with the same content, and the page that had the content first.
 
-Laws: the index only yields candidates; a page's document proves that it still has a content. A thin
-page is compared with pages of its own host only, because short pages of other hosts are alike
+Laws: the index only yields candidates; a page's document tells whether it still has a content. A
+thin page is compared with pages of its own host only, because short pages of other hosts are alike
 without being copies.
 
 content    hash of the text of a page
@@ -52,7 +52,8 @@ class ContentIndex:
         _, firsts = np.unique(codes, return_index=True)
         is_first = np.zeros(len(codes), dtype=np.bool_)
         is_first[firsts] = True
-        # The others are thin. Without their hosts, one code would have the pages of many hosts.
+        # The others repeat a content, and most are thin pages. Their codes include the host:
+        # otherwise one code would collect pages of many hosts.
         hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)[originals]
         codes = np.where(is_first, codes, codes ^ hosts * np.uint64(_SPREAD))
         self._slots.put_all(codes, originals.astype(np.uint32))
@@ -62,7 +63,7 @@ class ContentIndex:
         self._slots.insert_pending()
 
     def describe(self, page: PageId, response: Response, parsed: ParsedPage, today: float) -> bool:
-        """Store what a page is now, and drop its former content from the index.
+        """Record the document of a page, and drop its former content from the index.
 
         Return whether the content has changed.
         """
@@ -76,9 +77,9 @@ class ContentIndex:
         return True
 
     def find_or_add(self, page: PageId, parsed: ParsedPage) -> int | None:
-        """Return the original with this content; without one, make the page the original.
+        """Return the original with this content, or None if that is the page itself.
 
-        None also if the original stands for the page.
+        A page without an original is added as one. An original that stands for the page is ignored.
         """
         content = parsed.content
         code = content & _MASK
@@ -88,13 +89,13 @@ class ContentIndex:
             code = self._code_on_host(content, page)
             pages = [other for other in pages if host_of[other] == host_of[page]]
             pages += self._slots.matches(code)
-        first = next((other for other in pages if self._has_still(other, content)), None)
+        first = next((other for other in pages if self._still_has(other, content)), None)
         if first is None and page not in pages:
             self._slots.put(code, page)
         return None if first is None or self._frontier.books.leads_to(first, page) else first
 
     def replace(self, first: int, page: PageId, content: int) -> None:
-        """Make the page the original of this content, in place of the first one."""
+        """Make the page the original of this content, in place of `first`."""
         for other in (first, page):
             self._drop(other, content)
         self._slots.put(content & _MASK, page)
@@ -107,7 +108,7 @@ class ContentIndex:
     def _code_on_host(self, content: int, page: PageId) -> int:
         return (content ^ self._frontier.urls.host_of[page] * _SPREAD) & _MASK
 
-    def _has_still(self, page: PageId, content: int) -> bool:
+    def _still_has(self, page: PageId, content: int) -> bool:
         document = self._recorder.pages.document(page)
         was_read = State(self._frontier.state[page]).was_read
         return was_read and document is not None and document.content == content
@@ -142,11 +143,11 @@ def _document(
 # Pages of different sites with the same content: decides which of them is the original.
 #
 # Laws: a seed is an original. Otherwise the original is the page that gets more cash from other
-# sites; if neither gets any, the page on the host that gets more; if these are equal, the page that
-# was read first. The decision is made again when the order changes: a copy that has overtaken its
-# original waits again, and is compared when it is read. So a copy takes nothing from its original,
-# whichever is read first. A decision costs one request, and the number of decisions per page is
-# limited. Until the decision, cash that links give to a copy counts for the copy.
+# sites; if both get the same, the page on the host that gets more; if the hosts are equal, too, the
+# page that was read first. The decision is made again when the order changes: a copy that has
+# overtaken its original waits again, and is compared when it is read. So a copy takes nothing from
+# its original, whichever is read first. A decision costs one request, and the number of decisions
+# per page is limited. Until the decision, cash that links give to a copy counts for the copy.
 #
 # copy       page that stands for one of another site, by its content or by a rule about its host
 # folded     copy by such a rule, never read
@@ -154,10 +155,10 @@ def _document(
 # strangers  pages of different sites
 
 MOST_COPIES = 1 << 16
-"""Limit of watched copies; above it, those that were given least are dropped."""
+"""Limit of watched copies; above it, the half that was given least is dropped."""
 MOST_DECISIONS = 4
 MOST_AT_ONCE = 500
-"""Limit of pages reopened at once; the crawl waits while the store is queried for each."""
+"""Limit of copies, and of folded pages, reopened at once: the crawl waits for a query for each."""
 _COPY_STATES = frozenset((State.ALIAS, State.TWIN))
 
 Numbers = NDArray[np.int64]
@@ -167,7 +168,7 @@ class Duplicates:
     """Chooses originals among duplicates, and watches copies that may overtake them."""
 
     def __init__(self, frontier: Frontier, inbound_cash: InboundCash, seeds: set[int]) -> None:
-        """Set up; `inbound_cash` knows what hosts and pages were given by other sites."""
+        """Set up; `inbound_cash` tells what other sites gave to pages and hosts."""
         self._frontier, self._inbound_cash, self._seeds = frontier, inbound_cash, seeds
         self.gifts = CopyGifts(frontier, inbound_cash, self._is_copy)
         self._original_of: dict[int, int] = {}
@@ -192,7 +193,7 @@ class Duplicates:
     # ------------------------------------------------------------ after the turn of a page
 
     def is_better(self, page: PageId, first: int) -> bool:
-        """Return whether the page, rather than the first one read, is the original."""
+        """Return whether the page, rather than `first`, is the original."""
         if not self.are_strangers(page, first):
             return False
         given, to_hosts = self._inbound_cash.from_strangers(np.array((page, first)))
@@ -200,11 +201,11 @@ class Duplicates:
         return (page in self._seeds, *mine) > (first in self._seeds, *other)
 
     def is_compared(self, page: PageId) -> bool:
-        """Return whether the page was read before and waits only to be compared once more."""
+        """Return whether the page was read before and waits only for a new comparison."""
         return page in self._waiting
 
     def note_copy(self, page: PageId, target: int) -> None:
-        """Note that the page now stands for the target, for whatever reason."""
+        """Note that the page now stands for the target, and watch it if it is a copy."""
         self.forget_copy(page)
         if self._is_copy(page, target):
             self._watch(page, target)
@@ -215,7 +216,7 @@ class Duplicates:
         self._original_of.pop(page, None)
 
     def swap(self, page: PageId, first: int) -> None:
-        """Make the page the original and the first one its copy, which keeps the decision count."""
+        """Move the decision count of the page, now an original, to `first`, now its copy."""
         if decisions := self._decisions.pop(page, 0):
             self._decisions[first] = decisions
 
@@ -273,7 +274,7 @@ class Duplicates:
         return self._frontier.state[page] == State.ALIAS and not is_settled
 
     def _take_folded(self) -> list[int]:
-        """Return some of the pages folded onto hosts that now get less than their own hosts."""
+        """Remove and return some folded pages whose host now gets more than their original's."""
         pairs = self._folded_onto.items()
         found = {host for host, other in pairs if self._inbound_cash.overtakes(host, other)}
         if not found:
@@ -288,7 +289,7 @@ class Duplicates:
 
 
 class CopyGifts:
-    """Cash that links give to copies; the books credit it to the originals at once."""
+    """Finds the cash that links give to copies; the books credit it to the originals at once."""
 
     def __init__(
         self, frontier: Frontier, inbound_cash: InboundCash, is_copy: Callable[[int, int], bool]
@@ -296,10 +297,9 @@ class CopyGifts:
         self._frontier, self._inbound_cash, self._is_copy = frontier, inbound_cash, is_copy
 
     def to_copies(self, plan: Plan, links: Sequence[int]) -> list[tuple[int, int]]:
-        """Return the amounts of a plan that links give to copies, and their deduction from the
-        originals.
+        """Return pairs of page and atoms: credits to copies, and deductions from their originals.
 
-        An original keeps the amount if other links lead to it as well.
+        An original keeps its amount if other links of the plan lead to it as well.
         """
         books = self._frontier.books
         detours = [link for link in links if link in books.forwards]
@@ -324,9 +324,7 @@ class CopyGifts:
         return link
 
     def load(self, blocks: Iterable[Spendings]) -> None:
-        """Estimate what pages were given in earlier runs: the histories of others, spread along the
-        links by which they last paid.
-        """
+        """Estimate what earlier runs gave to pages: spread histories along the last links."""
         frontier = self._frontier
         ends = np.arange(len(frontier))
         for page in frontier.books.forwards:
@@ -350,7 +348,7 @@ class CopyGifts:
 def _links(block: Spendings) -> tuple[Numbers, Numbers]:
     """Return the number of links of each page, and all links in one array, without weights.
 
-    All blobs must be plain, or none.
+    Either all blobs must be plain, or none of them.
     """
     if is_plain(block.blobs[0]):
         return unpack_plain(block.blobs)

@@ -1,8 +1,6 @@
-"""Places where a crawl keeps responses: nowhere, or in an archive and in WARC files.
+"""Keeps the responses of a crawl: in an archive, in WARC files, or nowhere.
 
 Law: a response is kept before the step that it led to is in the store.
-
-Most crawls keep no responses, so the code that writes them is imported only on demand.
 """
 
 from __future__ import annotations
@@ -15,17 +13,15 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from minicrawl.archive.earlier import read_earlier
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.record import PLAIN, key_of
-from minicrawl.archive.segments import (
-    FIRST,
-    Segments,
-    disk_errors,
-)
-from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.archive.segments import FIRST, Segments, bytes_between, disk_errors
+from minicrawl.archive.warc import MOST_SEEDS, crawl_facts
+from minicrawl.archive.warc_series import WarcFiles, WarcSeries
+from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.config import Storing
 from minicrawl.config.values import folder_and_name
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
@@ -33,19 +29,13 @@ from minicrawl.errors import NoRoom, UsageError
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder, earlier_file, real_path, search_folder
 from minicrawl.store.records import Batch, Checkpoint
-from minicrawl.store.writer import StoreWriter
-
-if TYPE_CHECKING:
-    from minicrawl.archive.writer import PruneRules, Pruning
-    from minicrawl.store.writer import StoreLock
-from minicrawl.archive.warc import MOST_SEEDS, crawl_facts
-from minicrawl.archive.warc_series import WarcFiles, WarcSeries
+from minicrawl.store.writer import StoreLock, StoreWriter, blank
 from minicrawl.web.scope import pattern_of
 from minicrawl.web.urls import canonical
 
 
 class ArchiveSinks(NamedTuple):
-    """Places where responses are kept."""
+    """Open archive and WARC files of a crawl, each None if not wanted."""
 
     archive: ArchiveWriter | None = None
     warcs: WarcFiles | None = None
@@ -80,7 +70,7 @@ class StoreWithArchive:
 
     def __init__(self, store: StoreWriter, keeping: ArchiveSinks) -> None:
         self._store, self._keeping = store, keeping
-        self._had_to_stay = 0  # bytes of the archive that no pruning could have freed
+        self._had_to_stay = 0  # bytes of the archive that the last examination could not free
         self._waits_for_readers = False
         self._appended: Batch | None = None
         self._end = 0  # of the archive, after the last append
@@ -92,34 +82,34 @@ class StoreWithArchive:
     def commit(self, batch: Batch) -> None:
         """Write the responses of a batch, then commit its rows as one transaction."""
         archive = self._keeping.archive
-        # Before the first file is touched: another crawl that has taken the path may be writing the
+        # Checked before a file is touched: another crawl that has taken the path may be writing the
         # same archive.
         self._store.lock.check()
-        # After a failed commit the batch comes again; its records are on disk already.
+        # After a failed commit the same batch is passed again; its records are on disk already.
         if self._appended is not batch:
             self._append(batch)
         if archive is not None and self._store.replica is not None:
             self._store.replica.kept(archive.end, self._end)
         self._store.commit(batch)
-        # Not before the commit: until then the next append must overwrite these records.
+        # Confirmed after the commit: until then, the next append must overwrite these records.
         for one in self._keeping.places:
             one.confirm()
         for answer in batch.answers:
-            # Not before: an append that failed halfway is repeated, and reads these files once
-            # more.
+            # Closed only now: an append that failed halfway is repeated, and reads these files
+            # again.
             if answer.payload is not None:
                 answer.payload.close()
         self._appended = None
         if archive is not None and self._keeping.versions is not None:
-            self._let_go_of_versions(archive, self._keeping.versions)
+            self._prune_old_versions(archive, self._keeping.versions)
 
     def _append(self, batch: Batch) -> None:
         """Write the responses, unless an earlier attempt at this batch already has."""
         archive, warcs = self._keeping.archive, self._keeping.warcs
         if archive is not None:
-            # The end travels in the batch, so that it is committed in the transaction of the steps.
-            # In a transaction of its own, a kill could leave answers that count without their
-            # steps.
+            # The end is part of the batch, so that one transaction commits it with the steps. Two
+            # transactions would allow a kill in between, which leaves answers that count without
+            # their steps.
             batch.counters[tables.ARCHIVE_END] = self._end = archive.append(batch.answers)
             if self._keeping.versions is not None:
                 batch.counters[tables.PRUNING_WAITS] = self._waits_for_readers
@@ -127,18 +117,16 @@ class StoreWithArchive:
             batch.counters[tables.WARC] = warcs.append(batch.answers)
         self._appended = batch
 
-    def _let_go_of_versions(self, archive: ArchiveWriter, versions: int) -> None:
+    def _prune_old_versions(self, archive: ArchiveWriter, versions: int) -> None:
         """Prune old versions if that frees enough.
 
-        That is examined once per run, and whenever the archive has twice the bytes that had to
-        stay. Refused: twice the bytes that it had. Where pruning would have freed just under a
-        quarter, the archive would grow to 2.7 times what had to stay.
+        The archive is examined once per run, and whenever it has twice the bytes that had to stay
+        last time. Refused: twice the bytes that it had last time. Where pruning would have freed
+        just under a quarter, the archive would grow to 2.7 times what had to stay.
 
         Pruned records are deleted when nobody reads them any more; until then nothing else is
         pruned.
         """
-        from minicrawl.archive.writer import PruneRules, Pruning
-
         if self._waits_for_readers and archive.remove_pruned():
             self._waits_for_readers = False
         if _bytes_of(archive) < _GROWN * self._had_to_stay:
@@ -158,12 +146,12 @@ class StoreWithArchive:
         self._had_to_stay = max(_bytes_of(archive) - freed, 1)
 
     def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
-        """Write the changed rows."""
+        """Write a checkpoint to the store; the archive needs none."""
         self._store.checkpoint(checkpoint, forget_links=forget_links)
 
 
 def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> ArchiveSinks:
-    """Open the archive and the WARC files that the settings ask for."""
+    """Open the archive and the WARC files that the settings ask for; raises `UsageError`."""
     if storing.warc is not None and storing.keep == "text":
         raise UsageError("--warc writes whole pages: it cannot be combined with --keep text")
     if storing.requisites and storing.keep != "pages":
@@ -180,8 +168,6 @@ def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> Archiv
 
 
 def _bytes_of(archive: ArchiveWriter) -> int:
-    from minicrawl.archive.segments import bytes_between  # only where an archive is open
-
     end = archive.end
     return bytes_between(archive.reader.segments.begin(end), end)
 
@@ -190,10 +176,8 @@ def _bytes_of(archive: ArchiveWriter) -> int:
 #
 # Opens the archive and the WARC files of a store as of its last commit, and prunes the archive.
 #
-# Laws: records that the store does not know are cut off. An archive without a known store is set
-# aside and never cut off. The same holds for WARC files.
-#
-# The code that writes WARC files and the code that prunes are imported only on demand.
+# Laws: records that the store does not know are cut off. An archive whose store is unknown is set
+# aside instead, and WARC files of other stores are never touched.
 
 
 def open_places(store: StoreWriter, storing: Storing, tell: Listener) -> ArchiveSinks:
@@ -213,7 +197,7 @@ def open_warcs(
 ) -> WarcFiles | None:
     """Open the WARC files of a store in the folder that the user has named for this run.
 
-    Another folder that the store names is not opened: somebody else may have written that name.
+    A different folder that the store names is never opened: that name may be forged.
     """
     if where is None:
         return None
@@ -265,7 +249,7 @@ def prune(
     *,
     retrains: bool = False,
 ) -> bool:
-    """Prune records. Return False if a reader delays their deletion."""
+    """Prune the records for which `stays` is false. Return False if a reader delays deletion."""
     end = archive.prune(stays, retrains=retrains)
     store.commit(Batch(counters=tables.counters(store.connection) | {tables.ARCHIVE_END: end}))
     archive.confirm()
@@ -275,10 +259,8 @@ def prune(
 def prune_store(path: Path, rules: PruneRules) -> tuple[Pruning, bool]:
     """Prune the archive of a store that no crawl is writing.
 
-    Return the pruning, and whether the records are deleted already.
+    Return the pruning, and whether the pruned records are deleted already.
     """
-    from minicrawl.archive.writer import Pruning
-
     with closing(StoreWriter.open(path)) as store:
         archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None
@@ -307,9 +289,7 @@ def forget(path: Path, what: str, now: float) -> TakenDown:
     The store first records the take-down, so that no crawl requests these URLs again, and at the
     end that it is complete. After a kill, repeating the call completes it.
     """
-    from minicrawl.archive.writer import PruneRules, Pruning
-    from minicrawl.store.derived import drop_findings
-    from minicrawl.store.writer import blank
+    from minicrawl.store.derived import drop_findings  # a crawl needs no findings here
 
     stem, star, _ = what.partition("*")
     if (url := canonical(stem)) is None:
@@ -328,7 +308,7 @@ def forget(path: Path, what: str, now: float) -> TakenDown:
             assert archive is not None
             with closing(archive):
                 keys = archive.reader.keys_of(lambda head: fits(head.url) or fits(head.request_url))
-                keys |= set(map(key_of, pages.values()))  # also of answers that cannot be read
+                keys |= set(map(key_of, pages.values()))  # damaged answers name no URL
                 pruning = Pruning(archive.reader, PruneRules(gone=keys))
                 if answers := pruning.dropped:
                     is_gone = prune(archive, store, pruning.keeps, retrains=True)

@@ -1,4 +1,4 @@
-"""Outcome of a page's turn, decided from its response before anything changes.
+"""Decides the outcome of a page's turn from its response, before anything changes.
 
 Pure: a fetch result in, an outcome out. The retry policy is a table.
 
@@ -32,7 +32,8 @@ from minicrawl.web.challenges import COOKIE_WALL
 from minicrawl.web.responses import retry_after_s
 from minicrawl.web.urls import ResolvedUrl, resolve
 
-_MOST_SENT = 1000
+_MOST_BEGINNINGS = 1000
+"""Limit of pages where redirects to one page began."""
 _MOST_SESSION_TRIES = 3
 """Limit of requests for a page that redirects to itself to start a session: by a mark in its URL,
 or with a cookie.
@@ -64,7 +65,7 @@ RETRY_POLICIES = {
     FailureKind.BAD_STATUS: RetryPolicy(1, False),
     FailureKind.BAD_REDIRECT: RetryPolicy(1, False),
     FailureKind.LOST: RetryPolicy(2, False),
-    FailureKind.INTERRUPTED: RetryPolicy(1, False),  # of robots.txt; a page is always retried
+    FailureKind.INTERRUPTED: RetryPolicy(1, False),  # robots.txt only: a page is always retried
 }
 
 
@@ -87,7 +88,7 @@ class Redirects:
 
 @dataclass(frozen=True, slots=True)
 class NotModified:
-    """The page has not changed since the last reading: its links share its cash once more."""
+    """The page has not changed since it was last read: its links share its cash once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class RedirectChain(NamedTuple):
         return RedirectChain(
             max(self.hops, other.hops),
             self.sets_cookies or other.sets_cookies,
-            tuple(islice(begun_at, _MOST_SENT)),
+            tuple(islice(begun_at, _MOST_BEGINNINGS)),
         )
 
 
@@ -172,7 +173,7 @@ def decide_outcome(
             return GivenUp(State.of(fetched.reason))
         case Failed(kind):
             is_over = tries >= tries_of(kind, max_tries)
-            # An interruption is no failure of the page, however often that has failed before.
+            # An interruption is no failure of the page, and uses up no try.
             is_given_up = is_over and kind is not FailureKind.INTERRUPTED
             return _given_up(kind, tries) if is_given_up else Retry()
     assert_never(fetched)

@@ -2,12 +2,10 @@
 
 Laws: pages born by a step wait from then on; pages that were given cash may move up in the queue.
 Parked pages wait again when a shorter path leads to them. A large number of URLs becomes known
-block by block, so that no page keeps the others waiting. Cash that a page is born with beyond its
-unit is a step of its own, and follows from the log.
+block by block, so that no page keeps the others waiting.
 
 replay   a page that was read spends the cash it got since, along its stored links. A replay costs
-         no request and delays none: replays run while the loop is idle, and their number per fetch
-         is limited by the user
+         no request. The crawl loop posts a few per round, at most `Order.replay` per fetch
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ _PAYS = frozenset((StepKind.ENDOWED, StepKind.RECEIVE))
 
 
 class StepPoster:
-    """Posts steps. `reopened` holds pages that wait again, some of them after they were read."""
+    """Posts steps. `reopened` has the pages that wait for another turn; some were read before."""
 
     def __init__(
         self,
@@ -42,9 +40,9 @@ class StepPoster:
         trackers: Sequence[DistanceTracker],
         saw: Callable[[list[Plan]], None] | None,
     ) -> None:
-        """Set up; `saw` is called with the posted plans, if somebody wants them.
+        """Set up; `saw`, if given, is called with the plans of each step.
 
-        The `trackers` know the distances of pages where the user limits them.
+        The `trackers` know the distances of pages, if the user limits these.
         """
         self._recorder = recorder
         self._queue, self._trackers, self._saw = queue, trackers, saw
@@ -57,7 +55,7 @@ class StepPoster:
         new: Sequence[int] = (),
         value: int | None = None,
     ) -> list[Plan]:
-        """Apply and record the step, by which the `new` pages are born. Return its plans."""
+        """Apply and record the step, which bears the `new` pages. Return its plans."""
         plans = self._recorder.apply_step(step, state, value)
         queue = self._queue
         if new:
@@ -87,7 +85,7 @@ class StepPoster:
         looked_up: PagesByUrl = NO_PAGES,
         by: PageId | None = None,
     ) -> Meeting:
-        """Make pages known before they get cash; some by the links of a page whose turn goes on."""
+        """Make pages known before they get cash; `by` is a page in its turn that links to them."""
         links = list(dict.fromkeys(urls))
         meeting = self._recorder.meet(links, depth, originals, looked_up)
         if new := [row.id for row in meeting.urls]:
@@ -108,7 +106,7 @@ class StepPoster:
         self._queue.wait_again(pages)
 
     def replay(self, pages: Sequence[int]) -> None:
-        """Let pages that were read spend their cash once more."""
+        """Spend the cash of pages that were read once more, along their stored links."""
         self.post(Step(StepKind.REPLAY, spending=Spending(pages)))
 
 
@@ -160,14 +158,14 @@ class PageIntroducer:
         return Introduced(pages, new, cost_s)
 
     def _learn_sites(self, pages: Sequence[int]) -> None:
-        """Look up the sites of a block now: those of 10,000 new hosts would delay other pages."""
+        """Look up sites block by block: 10,000 new hosts at once would delay other pages."""
         urls = self._recorder.frontier.urls
         for number in {urls.host_of[page] for page in pages}:
             urls.sites.site(number)
 
 
 def are_many(urls: Sequence[str]) -> bool:
-    """Return whether other pages get a turn before all of these are known."""
+    """Return whether these take more than one block: other pages get a turn in between."""
     return len(urls) > LINKS_AT_ONCE
 
 
@@ -175,8 +173,9 @@ def are_many(urls: Sequence[str]) -> bool:
 
 
 AT_ONCE = 32
+"""Most replays in one step."""
 GROWN = 8 * UNIT
-"""Cash that makes a replay worthwhile. Smaller sums gained nothing on real graphs."""
+"""Least cash that makes a replay worthwhile. Smaller sums gained nothing on real graphs."""
 
 
 class ReplayScheduler:
@@ -217,7 +216,7 @@ class ReplayScheduler:
 
 
 class CashShares:
-    """Splits cash among links: equally, or a link within its site weighs less.
+    """Splits cash among links, equally or with less weight for links within the site.
 
     Pure: settings, the page and its links in, a `Spending` out. Links come out in ascending order.
     """

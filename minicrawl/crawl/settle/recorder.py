@@ -5,8 +5,8 @@ it is in the store.
 
 pages       pages as known, committed or not
 hosts       hosts as earlier runs knew them
-seeds       pages that the user vouches for
-counters    counters that `status` shows
+seeds       pages that the user named, in this run or an earlier one
+counters    numbers that `status` shows
 committer   writes all of these
 """
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """The only way to change the state of a crawl."""
+    """State of a crawl, and the only way to change it."""
 
     def __init__(
         self,
@@ -137,10 +137,10 @@ class Recorder:
         return plans
 
     def agree_on_terms(self, order: Order) -> None:
-        """Post the terms of the virtual page if they have changed.
+        """Post the terms of the virtual page if the settings have changed them.
 
-        When fetches are shared with pages read before, the virtual page's gifts are shared too. The
-        small edge may have changed as well. Older crawls gave focused links cash: this ends here.
+        If new pages get a share of the fetches, they get that share of the virtual page's gifts.
+        Older versions let focused links draw cash; the new terms end that.
         """
         share = in_parts(order.discovery) if 0 < order.discovery < 1 else -1
         totals, edge = self.frontier.ledger.totals, in_parts(order.small_edge)
@@ -154,12 +154,12 @@ class Recorder:
         self._rows.batch.fetches.append(fetch)
 
     def record_request(self, fetch: FetchRow, *, is_page: bool) -> None:
-        """Record and count the request for a page, and its response."""
+        """Record the request for a page and its response, and count them."""
         self._rows.batch.fetches.append(fetch)
         self.counters.count_request(fetch.wire_bytes, is_page=is_page)
 
     def keep(self, page: PageId | None, answer: KeptAnswer) -> None:
-        """Keep the response of a page, or of a file; call it only where responses are kept."""
+        """Keep the response of a page, or of a file. Responses must be kept in this crawl."""
         if self.keeping.warcs is not None and page is not None:
             importance, hops = self._shares.of(page), self.frontier.urls.depth[page]
             answer = answer._replace(importance=importance, hops=hops)
@@ -184,9 +184,9 @@ class Recorder:
         self._rows.add_document(document)
 
     def describe_host(self, row: HostRow) -> None:
-        """Record how a host wants to be asked."""
+        """Record a host's robots.txt rules and pause."""
         self._rows.batch.hosts.append(row)
 
     def record_mirror(self, host: int, of_host: int) -> None:
-        """Record that a page of one host has the content of a page of another."""
+        """Record that a page of `host` has the content of a page of `of_host`."""
         self._rows.batch.mirrors.append((host, of_host))

@@ -1,9 +1,8 @@
-"""Settling: turns the outcome of a page's turn into one step.
+"""Settles turns: makes one step of the outcome of a page's turn.
 
-Laws: a turn ends with exactly one step, or the page waits again. Of pages with the same content,
-one is the original and the others stand for it.
-
-A page that redirected away for a cookie, and is reached again with one, is requested again.
+Laws: a turn ends with exactly one step of its page, or the page waits again. Of pages with the same
+content, one is the original and the others stand for it. If a page redirected because it lacked a
+cookie, and the redirects lead back to it with one, it is requested again.
 
 chain   consecutive redirects that led to a page
 """
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from minicrawl.crawl.page_turns import Turn
 
 MOST_REDIRECTS = 10
-"""In a row; browsers follow twice as many, but a chain of five is a mistake already."""
+"""Most redirects in a row. Browsers follow 20, but a chain of five is a mistake already."""
 _COPIES = (State.ALIAS, State.TWIN)
 _FETCHED = TurnEnd(State.FETCHED)
 
@@ -56,7 +55,7 @@ class Ending(NamedTuple):
 
 
 class Settler:
-    """Ends turns."""
+    """Makes a step of each outcome, and posts it."""
 
     def __init__(
         self,
@@ -79,7 +78,7 @@ class Settler:
         self.poster.reopened.update(waiting.tolist())
 
     def finish_loading(self) -> None:
-        """Finish loading, once all contents are there."""
+        """Build the index of contents, and estimate what copies were given by earlier runs."""
         self.contents.finish_loading()
         self._traps.copies.gifts.load(self._recorder.pages.spendings())
 
@@ -108,7 +107,7 @@ class Settler:
         self._traps.copies.forget_copy(page)
 
     def fold(self, page: PageId, target: str) -> None:
-        """Make the page stand for another one, by a rule and without a request."""
+        """Make the page a twin of another URL, by a rule about such URLs and without a request."""
         self._post(_forward(page, State.TWIN, *self._meet_target(page, target, ())))
 
     def _post(self, ending: Ending) -> None:
@@ -146,14 +145,14 @@ class Settler:
         return ending._replace(end=ending.end._replace(has_changed=True)) if has_changed else ending
 
     def _original(self, turn: Turn, parsed: ParsedPage, is_barren: bool) -> Ending:
-        """Settle a page with new content. Its canonical URL may still name another page.
+        """Settle a page that is its content's original; its canonical URL may name another page.
 
-        In a cycle of canonical forms, the last page read is itself.
+        If canonical URLs form a cycle, the page read last stands for itself.
         """
         page, canonical, other = turn.page, parsed.canonical, None
         other_new: list[int] = []
         if canonical and self._gate.refusal(canonical, 0, 0) is None:
-            # Foreign pages first: new ones are born before new pages of our own
+            # Pages of other shards come first: new ones must be born before new pages of our own
             # (`shards.Membership`).
             depth = self._frontier.urls.depth[page] + 1
             self._recorder.shard.meet_foreign(parsed.links, depth, parsed.originals, turn.looked_up)
@@ -181,7 +180,7 @@ class Settler:
         return self._with_links(ending, sorted(set(links)), self_link=parsed.self_link)
 
     def _with_links(self, ending: Ending, links: Sequence[int], *, self_link: bool) -> Ending:
-        """Add the links of a page that stands for another one, if the store has links."""
+        """Add the links of a page that stands for another one, if the store keeps links."""
         if not self._frontier.terms.links:
             return ending
         spending = ending.step.spending._replace(unpaid=links, self_link=self_link)
@@ -223,7 +222,7 @@ class Settler:
     def _redirect(self, turn: Turn, redirects: Redirects) -> Ending:
         """Settle a redirect.
 
-        A chain that is too long ends here; its next target does not become known.
+        A chain that is too long ends at this page; its next target does not become known.
         """
         page, chain, hops = turn.page, turn.chain, turn.chain.hops + 1
         if hops > MOST_REDIRECTS:
@@ -249,11 +248,10 @@ class Settler:
         )
 
     def _ask_again(self, page: PageId, other: PageId, chain: RedirectChain) -> tuple[int, ...]:
-        """Reopen the pages of a chain that began without cookies, as this page leads back to
-        `other`.
+        """Reopen the pages of a chain that began without cookies, as `page` leads back to `other`.
 
-        A page whose second visit leads here again is not reopened once more, and redirects that go
-        on by ever new pages make a chain that gets too long: so both end.
+        No chain goes on for ever: a page whose second visit leads here again is not reopened once
+        more, and a chain through ever new pages becomes too long.
         """
         state, leads_to = self._frontier.state, self._frontier.books.leads_to
         moved = (one for one in chain.begun_at if state[one] == State.MOVED)
@@ -270,7 +268,7 @@ class Settler:
 
 
 def _note_mirror(recorder: Recorder, page: PageId, first: int) -> None:
-    """Record the mirror once per page, however often the page is read."""
+    """Record that the page's host mirrors that of `first`, once however often the page is read."""
     frontier = recorder.frontier
     host, of_host = frontier.urls.host_of[page], frontier.urls.host_of[first]
     if host != of_host and frontier.state[page] != State.ALIAS:

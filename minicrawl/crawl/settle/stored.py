@@ -1,11 +1,11 @@
-"""Pages and hosts as known, in the store or on their way there.
+"""Reads pages and hosts, committed or not.
 
 Law: a row reads the same before and after its commit. The store is read through a connection that
 sees the last commit; rows that are not in it yet are found in memory.
 
 `UrlLookup` looks URLs up while the crawl continues, so that a slow disk delays one page only. Pages
-wanted during a query are looked up together by the next query. A thread that returns from SQLite
-waits for Python's global lock, for milliseconds if the crawl is busy; it does so a few times per
+wanted during a query are looked up together by the next query: a thread that returns from SQLite
+waits for Python's global lock, for milliseconds if the crawl is busy, and does so a few times per
 query, however many pages the query has.
 """
 
@@ -47,7 +47,7 @@ class UrlLookup:
         self._last: asyncio.Task[Homes] | None = None
 
     async def homes(self, pages: Iterable[int]) -> Homes:
-        """Return hosts and paths of the pages that the store has, and of some other pages."""
+        """Return host and path of each page that the store has; other pages may be included."""
         self._wanted.update(pages)
         if self._next is None:
             self._next = asyncio.create_task(self._ask(self._last))
@@ -81,7 +81,7 @@ step that spent the cash of a page as of the last checkpoint.
 
 
 class StoredPages:
-    """URLs, documents and spendings of pages."""
+    """URLs, documents and spendings of pages, committed or not."""
 
     def __init__(
         self, reader: tables.Connection, rows: UncommittedRows, load: LoadFrontier
@@ -102,7 +102,7 @@ class StoredPages:
         return tables.urls_of(self._reader, pages)
 
     def urls_at(self, pages: Sequence[int]) -> Mapping[int, str]:
-        """Return the URLs of any pages."""
+        """Return the URLs of pages, committed or not."""
         origins, new = self.frontier.urls.origins, self._rows.urls
         rows = tables.paths(self._reader, pages)
         found = {page: origins[host] + path for page, host, path in rows}
@@ -120,7 +120,7 @@ class StoredPages:
 
     def own_request(self, page: PageId) -> OwnRequest | None:
         """Return the request that a program wants for this page; None for a plain GET."""
-        # Most crawls have none, and need not query for each page.
+        # Most crawls have no such requests, and are spared a query per page.
         if not (self._stored_own_requests or self._rows.had_own_requests):
             return None
         return self._rows.own_requests.get(page) or tables.own_request(self._reader, page)
@@ -130,7 +130,7 @@ class StoredPages:
         return questions.last_details(self._reader, pages)
 
     def missing_since(self, pages: Sequence[int]) -> list[tuple[int, float, float]]:
-        """Return those that were read once, with the first and the last request in vain since."""
+        """Return the pages that were read once, with times of the first and last failure since."""
         return questions.missing_since(self._reader, pages)
 
     def documents(self) -> Iterator[DocumentRow]:
@@ -155,7 +155,7 @@ class StoredPages:
         return tables.spending(self._reader, seq) if found is None else found
 
     def spendings(self) -> Iterator[Spendings]:
-        """Yield the last spending of each page, as far as committed."""
+        """Yield the last spending of each page, if it is committed."""
         saved = tables.whole(tables.frontier(self._reader, "spent"), "spent")
         last = self.frontier.spendings.of_all(len(self.frontier), saved)
         for block in questions.spendings(self._reader):
@@ -177,7 +177,7 @@ class StoredHosts:
         return row.robots, row.robots_until
 
     def wait_until(self, host: int) -> float:
-        """Return the time until which the host asked to be spared; a past one if it did not."""
+        """Return the stored end of the host's pause: it may be past, and is 0 without a pause."""
         row = tables.host(self._reader, host)
         return row.wait_until or 0.0 if row is not None else 0.0
 

@@ -1,12 +1,12 @@
-"""Import of a graph: writes the store of a crawl that read every page with links, each once.
+"""Imports a graph: writes the store of a crawl that read every page with links, each once.
 
 Laws: the store gets its name when it is complete, and no store is overwritten. Two names that are
 spellings of one URL become one page. A page without links is an unread one. A link of a page to
 itself is dropped, as in a crawl.
 
 home    place of a node in the store: origin and path
-weight  whole number. Whole weights are kept, others are scaled so that the largest is 2^31; if all
-        are equal, none is stored.
+weight  whole number. Whole weights up to 2^53 are kept, others are scaled so that the largest is
+        2^31; if all are equal, none is stored.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,7 +62,7 @@ class Imported:
     merged: int
     """Number of names that are another spelling of a URL."""
     self_links: int
-    """Number of links that were dropped because they lead to their own page."""
+    """Number of links from a name to itself, which were dropped."""
     store: Path
 
 
@@ -85,7 +85,7 @@ def import_graph(
         beside = folder / place.name
         with closing(StoreWriter.open(beside)) as opened:
             opened.agree(TERMS)
-            _Reader(opened, web, label, now).read_all(tell)
+            _CrawlWriter(opened, web, label, now).read_all(tell)
         refuse_to_overwrite(store)
         beside.rename(place)
     return Imported(
@@ -110,13 +110,13 @@ def _web_of(named: NamedGraph) -> GraphToImport:
         count=graph.nodes,
     )
     sources, targets = page_of[graph.sources()], page_of[graph.targets]
-    abroad = sources != targets
-    sources, targets = sources[abroad], targets[abroad]
+    is_proper = sources != targets
+    sources, targets = sources[is_proper], targets[is_proper]
     linked = Csr.from_edges(len(pages), sources, targets)
     if weights is None:
         return GraphToImport(list(pages), linked, None)
     _, link = np.unique(sources * len(pages) + targets, return_inverse=True)
-    summed = np.bincount(link, weights=weights[abroad]).astype(np.float64, copy=False)
+    summed = np.bincount(link, weights=weights[is_proper]).astype(np.float64, copy=False)
     return GraphToImport(list(pages), linked, _whole(summed))
 
 
@@ -140,8 +140,8 @@ def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
 # ---------------------------------------------------------------- writing the store
 
 
-class _Reader:
-    """Reads all pages that have links, one by one, and writes the log."""
+class _CrawlWriter:
+    """Writes the log of a crawl that reads all pages with links, one by one."""
 
     def __init__(self, store: StoreWriter, web: GraphToImport, label: str, now: float) -> None:
         self._store, self._web = store, web

@@ -41,8 +41,9 @@ from minicrawl.web.urls import ResolvedUrl
 
 
 def resumed_settings(given: Loaded, connection: tables.Connection) -> Loaded:
-    """Return the settings, completed from the store. An unreadable stored value is refused, unless
-    it is overridden.
+    """Return the settings, completed from the store.
+
+    An unreadable stored value is refused, unless it is overridden.
     """
     path = given.settings.storing.store
     with reporting_damage(path):
@@ -147,7 +148,7 @@ async def plant(
 
 
 def share_of_endowment(recorder: Recorder, endowment: int, new: int, *, is_first: bool) -> int:
-    """Return the units for the new seeds together."""
+    """Return the units that the new seeds share."""
     if is_first:
         recorder.counters.add(FIRST_SEEDS, new)
     first = max(int(recorder.counters.number(FIRST_SEEDS)), 1)  # 0 in a damaged store
@@ -175,7 +176,7 @@ NO_SEED = "no seeds: give a URL, or a file of URLs, one per line"
 
 
 @asynccontextmanager
-async def opened_crawl(  # the last arguments are given by name
+async def opened_crawl(
     agree: Callable[[StoreWriter], Settings],
     path: Path,
     seeds: Iterable[ResolvedUrl],
@@ -188,7 +189,7 @@ async def opened_crawl(  # the last arguments are given by name
 ) -> AsyncIterator[Recorder]:
     """Open the store, created if needed, and plant the seeds.
 
-    `by_value` tells that a Python program scores pages.
+    `by_value` is true if a Python program scores pages.
     """
     with (
         closing(StoreWriter.open(path, shard.replica)) as store,
@@ -220,7 +221,7 @@ def recorder_of(
     by_siblings: bool = False,
     by_value: bool = False,
 ) -> Recorder:
-    """Return a recorder of the store, once the store is checked."""
+    """Check the store, and return its recorder."""
     with reporting_damage(store.path):
         terms = tables.terms(store.connection) or StoreTerms()
         load = partial(
@@ -229,8 +230,8 @@ def recorder_of(
         recorder = Recorder(store, connection, load, keeping)
         recorder.by_value = by_value
         verify(recorder.frontier, store.connection)
-        # After a clean end this would only cost time: a crash may have left tables that contradict
-        # each other where no commit counts them.
+        # Only after a crash: it may have left tables that contradict each other where no commit
+        # counts them. After a clean end this check would only cost time.
         if store.was_cut_off:
             for contradiction in contradictions(recorder.frontier, store.connection):
                 raise ValueError(contradiction)
@@ -247,13 +248,16 @@ def recorder_of(
 # Laws: settings that are given now override those in the store, and these override the defaults.
 # They are committed before the first request, so that the user's restrictions survive a kill.
 #
-# A page that an earlier run refused waits again only when the reason is gone: a page out of scope,
-# when the user widens the scope; a page of a type that was not read, when that type is read now; a
-# trapped page, when a limit of traps has changed; a page that robots.txt forbade, when that
-# response has expired or robots.txt is ignored now, or another use is obeyed; a page that failed
-# for a passing reason, when the last run was an hour ago; if pages are read again, also a page that
-# was read once and is missing now, after waits that double: after as long as it is known to be
-# missing.
+# A page that an earlier run refused waits again only when the reason is gone:
+#
+#     out of scope          the scope admits it now
+#     type not read         this type is read now
+#     private address       --allow-private is given now
+#     trapped               a limit of traps has changed
+#     robots.txt            the response has expired, robots.txt is ignored, or --obey-usage changed
+#     passing failure       the last run ended more than an hour ago
+#     missing, read before  with --refresh: the time since the last request is as long as the page
+#                           was known to be missing by then, so these waits double
 
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET, State.FOCUS)
@@ -283,7 +287,7 @@ def reopen(
     settings: Settings,
     today: float,
 ) -> list[str]:
-    """Reopen pages.
+    """Reopen the pages that earlier runs refused or missed for a reason that is gone.
 
     Return notes on changed settings, and on the number of pages that wait again.
     """
@@ -368,7 +372,7 @@ def _wanted(
 def _readable_now(
     recorder: Recorder, gate: ScopeGate, before: Mapping[str, object], settings: Settings
 ) -> Iterator[int]:
-    """Yield pages refused for their type, by URL or response, that may have a type read now."""
+    """Yield pages that were refused for their type, and may have a type that is read now."""
     refused, depth = _pages(recorder, State.TYPE), recorder.frontier.urls.depth
     named = before.get(_TYPES.name, _TYPES.default)
     assert isinstance(named, list | tuple)
@@ -396,7 +400,7 @@ def _passed(recorder: Recorder, today: float) -> Iterator[int]:
 
 
 def _missing(recorder: Recorder, today: float) -> Iterator[int]:
-    """Yield pages that were read once and are missing, if they may be there again."""
+    """Yield pages that were read once and are missing, if it is time to look again."""
     if abs(today - recorder.counters.number(LAST_AT)) <= PASSES_AFTER_S:
         return
     pages = _pages(recorder, *MISSING)
@@ -406,7 +410,7 @@ def _missing(recorder: Recorder, today: float) -> Iterator[int]:
 
 
 def _pages(recorder: Recorder, *states: State) -> list[int]:
-    """Return the pages in these states. Most stores have none: then the counts spare a search."""
+    """Return the pages in these states. Counts spare a search in stores that have none."""
     frontier = recorder.frontier
     if not any(frontier.counts[state] for state in states):
         return []

@@ -1,14 +1,11 @@
-"""Prepares a crawl: what its requests carry, browsers, and checks before the first request."""
+"""Prepares a crawl: logins, cookies, browsers, and checks before the first request."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import (
-    asynccontextmanager,
-    suppress,
-)
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from itertools import islice
@@ -62,7 +59,7 @@ MOST_IN_SEEDS = 10_000
 
 
 class SeedLogins:
-    """Logins in the URLs of seeds."""
+    """Collects the logins in URLs of seeds."""
 
     def __init__(self) -> None:
         self._found: dict[Origin, Login] = {}
@@ -126,14 +123,14 @@ class WithCookies:
 
     async def fetch(self, request: Request) -> FetchResult:
         """Fetch one URL, body included."""
-        dressed = self._dressed(request)
-        return self._taken(dressed, await self._web_access.fetch(dressed))
+        sent = self._with_cookies(request)
+        return self._take_cookies(sent, await self._web_access.fetch(sent))
 
     async def visit(self, request: Request) -> Visit:
         """Fetch a page or a sitemap."""
-        dressed = self._dressed(request)
-        visit = await self._web_access.visit(dressed)
-        fetched = self._taken(dressed, visit.fetched)
+        sent = self._with_cookies(request)
+        visit = await self._web_access.visit(sent)
+        fetched = self._take_cookies(sent, visit.fetched)
         return visit if fetched is visit.fetched else replace(visit, fetched=fetched)
 
     async def locate(self, url: str) -> str | Refused | Failed:
@@ -148,30 +145,30 @@ class WithCookies:
         """Parse the rules of a robots.txt as a store keeps them."""
         return await self._web_access.parse_stored_rules(text, url)
 
-    def _dressed(self, request: Request) -> Request:
+    def _with_cookies(self, request: Request) -> Request:
         if request.is_anonymous:
             return request
         cookies = self._jar.header(request.url, self._clock.today())
         return request._replace(cookies=cookies) if cookies else request
 
-    def _taken(self, dressed: Request, fetched: FetchResult) -> FetchResult:
-        """Take the cookies of a result.
+    def _take_cookies(self, sent: Request, fetched: FetchResult) -> FetchResult:
+        """Store the cookies of a response in the jar.
 
-        Return it with them only if another request would send others.
+        The returned result has cookies only if they change those of the next request.
         """
         if not fetched.cookies:
             return fetched
-        if dressed.is_anonymous:
+        if sent.is_anonymous:
             return fetched._replace(cookies=())
         jar, today = self._jar, self._clock.today()
         before = jar.changes
-        jar.take(dressed.url, fetched.cookies, today)
-        is_new = jar.changes > before or jar.header(dressed.url, today) != dressed.cookies
+        jar.take(sent.url, fetched.cookies, today)
+        is_new = jar.changes > before or jar.header(sent.url, today) != sent.cookies
         return fetched if is_new else fetched._replace(cookies=())
 
 
 def given_cookies(access: Access, now: float) -> CookieJar:
-    """Return a jar with the user's file; raises `UsageError` naming the invalid line."""
+    """Return a jar with the cookies of the user's file; raises `UsageError` for an invalid line."""
     jar = CookieJar()
     if access.cookies not in (ON, OFF):
         _read_into(jar, Path(access.cookies), now)
@@ -202,7 +199,7 @@ async def with_cookies(
 
 
 def _is_newer(file: Path, given: Path | str) -> bool:
-    """Return whether earlier runs know more than the user's file, which may have changed since."""
+    """Return whether the cookies of earlier runs are newer than the user's file."""
     if not file.exists():
         return False
     return given == ON or file.stat().st_mtime >= Path(given).stat().st_mtime
@@ -232,7 +229,7 @@ async def _save_often(jar: CookieJar, file: Path) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    """Replace the file; at no moment may anybody else read it."""
+    """Replace the file, which nobody else can read at any moment."""
     draft = file.with_name(f"{file.name}.part")
     with suppress(FileNotFoundError):
         draft.unlink()
@@ -245,7 +242,7 @@ def _write(file: Path, text: str) -> None:
 
 # ================================================================ browsers
 #
-# Has the pages of a crawl rendered, if the user asks for it.
+# Opens browsers that render the pages of a crawl, if the user asks for it.
 #
 # Laws: a browser that is missing, or does not start, is reported before the first request. A crawl
 # that renders nothing imports nothing of `crawl.rendering`.
@@ -292,7 +289,7 @@ _FOLDERS_SHOWN = 5
 
 
 def check_types(scope: Scope) -> None:
-    """Check that documents are read, and packages for them are installed; raises `UsageError`."""
+    """Refuse types without a document to find links in, and PDF without its package."""
     if scope.types == (FILES,):
         raise UsageError("--types files leaves nothing to find files in: name a document type, too")
     if "pdf" not in scope.types:
@@ -304,11 +301,11 @@ def check_types(scope: Scope) -> None:
 
 
 _VARY = ("for", "until", "hours", "refresh", "continuous", "cluster")
-"""Settings that decide by a clock, or by other machines."""
+"""Settings whose effects depend on a clock or on other machines."""
 
 
 def refuse_what_varies(settings: Settings) -> None:
-    """Refuse to be deterministic with settings whose effects differ from run to run."""
+    """Refuse --deterministic with settings whose effects differ from run to run."""
     if not settings.order.deterministic:
         return
     rows = (BY_NAME[name] for name in _VARY)
@@ -324,7 +321,7 @@ def refuse_what_varies(settings: Settings) -> None:
 async def check_reach(network: Network, tell: Listener, *, is_given: bool) -> None:
     """Check how servers are reached; raises `UsageError`.
 
-    A transport that `is_given` by a Python program is not checked.
+    Nothing is checked if a Python program gave a transport (`is_given`).
     """
     if is_given:
         return
@@ -391,8 +388,7 @@ class StartOptions(NamedTuple):
 #
 # Preview of a crawl: its first pages, and the delays and rules of their hosts.
 #
-# Law: only robots.txt files are requested, no page. The caller gives a store that may be written
-# to.
+# Law: only robots.txt files are requested, no page. The preview writes to the caller's store.
 
 
 _LOOKS_EVERY_S = 0.05
@@ -409,7 +405,7 @@ class FirstPage:
 
 @dataclass(frozen=True, slots=True)
 class FirstHost:
-    """Host of such a page, and its robots.txt."""
+    """Host of one of the first pages, and its robots.txt."""
 
     origin: str
     delay_s: float
@@ -472,9 +468,9 @@ class DryRun:
         )
 
     def _pages(self) -> Iterator[int]:
-        """Yield pages host by host: the first of each host, then the second ones, and so on.
+        """Yield pages in rounds: the first page of each host, then the second ones, and so on.
 
-        This is the order of a crawl in which all delays are equal.
+        A crawl in which all delays are equal has this order.
         """
         frontier, queue = self._frontier, self._queue
         queue.load()
