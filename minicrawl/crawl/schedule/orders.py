@@ -321,9 +321,6 @@ class DistanceTracker:
         """Let the page wait for a shorter path."""
         self._parked.add(page)
 
-    def look_at(self, pages: Sequence[PageId]) -> None:
-        """Note new pages: their URLs may tell something about their distance."""
-
     def shorten(self, page: PageId, spending: Spending) -> list[int]:
         """Shorten paths along the links of a page.
 

@@ -60,8 +60,6 @@ class StepPoster:
         queue = self._queue
         if new:
             self._recorder.counters.add("born", len(new))
-            for tracker in self._trackers:
-                tracker.look_at(new)
         queue.posted(plans, new, self._paid(step) if step.kind in _PAYS else ())
         if self._saw is not None:
             self._saw(plans)
