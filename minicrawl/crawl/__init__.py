@@ -19,7 +19,7 @@ workers         processes that fetch and parse
 rendering       browsers that run the scripts of pages
 settle          decides what a response means, and records what it changes
 start           begins a crawl, or resumes one
-shards          protocols of one shard of several; the only shard of a crawl on one machine
+shards          protocols between a crawl and other shards, with trivial answers on one machine
 steering        the socket of a running crawl, and changes that the user makes through it
 events          events that listeners get
 progress        progress of a crawl, and its budgets of time, bytes and importance

@@ -34,8 +34,8 @@ from minicrawl.web.sitemaps import Sitemap
 # its host, which may be contacted for another page at once. A page that is too far is closed for
 # that reason only when everything else is read.
 #
-# closed   settled for a reason: scope, limits, robots.txt, a failing host, traps
-# parked   too far; waits until a shorter path to it is found
+# closed   settled without a request: scope, limits, robots.txt, a failing host, a trap
+# parked   too far from the seeds; waits until a shorter path to it is found
 
 
 class SkippedPages:
@@ -51,7 +51,7 @@ class SkippedPages:
     # ------------------------------------------------------------ pages that are leased
 
     def close(self, lease: Lease, reason: SkipReason, now: float, began: float) -> None:
-        """End the turn with a reason. It began at a moment of `perf_counter`."""
+        """End the turn with a reason; `began` is the start of the turn by `perf_counter`."""
         self._suspended.end(lease.page)
         if lease.again:
             self._leave(lease, reason.state, now)
@@ -97,15 +97,15 @@ class SkippedPages:
         return self._leases.has_more(sum(map(len, self._trackers)))
 
     def reopen_due(self) -> bool:
-        """Reopen pages that have earned it by now. Return whether there are any."""
+        """Now and then, reopen pages that may be requested by now. Return whether there are any."""
         requests = self._recorder.counters.number("requests")
         return requests >= self._traps.due_at and self._reopen(self._traps.due(requests))
 
     def reopen_or_close(self, *, may_close: bool = True) -> bool:
-        """Reopen pages that have earned it, or close the parked pages, now that everything else is
-        read.
+        """Reopen pages that may be requested by now; if there are none, close the parked pages.
 
-        Parked pages stay if a shorter path may still be found. Return whether any page changed.
+        To be called when everything else is read. Without `may_close`, a shorter path to a parked
+        page may still be found. Return whether any page changed.
         """
         return self._reopen(self._traps.earned()) or (may_close and self._close_parked())
 
@@ -115,7 +115,8 @@ class SkippedPages:
         return bool(pages)
 
     def _close_parked(self) -> bool:
-        pages = [(page, one.refusal) for one in self._trackers for page in one.give_up()]
+        trackers = self._trackers
+        pages = [(page, tracker.refusal) for tracker in trackers for page in tracker.give_up()]
         for page, state in pages:
             self._suspended.end(page)
             self._close(page, self._recorder.pages.url_of(page), SkipReason(state))
@@ -127,7 +128,7 @@ class SkippedPages:
 CLOSED_AT_ONCE = 500
 """Number of pages that are closed without a request before the loop continues."""
 LONGEST_LOOK_S = 0.02
-"""Time limit for the same."""
+"""Time after which the loop continues, even if fewer pages were closed."""
 
 
 class Dispatcher:
@@ -152,8 +153,9 @@ class Dispatcher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._fetched_before = recorder.counters.number("fetched")
         self.paused_until: float | None = None
-        """End of the pause of the whole crawl that kept the last turn from being launched. It is
-        noted once a round: a pause that ends in the middle of a round must not be forgotten.
+        """End of the wait for the pace of the crawl (--max-rate, --hours) that kept the last round
+        from beginning a turn, or None. The loop uses this value for the whole round: if it asked
+        the pace again, a wait that ends in the middle of a round would be missed.
         """
 
     def __len__(self) -> int:
@@ -170,7 +172,7 @@ class Dispatcher:
         return len(self._tasks) - self._parts.side_requests.waiting
 
     def is_budget_spent(self) -> bool:
-        """Return whether turns under way may use up the budget of pages, bytes or importance."""
+        """Return whether the budget of pages, bytes or importance is spent, or about to be."""
         budget, counted = self._context.settings.budget, self._counters.number
         most, most_new = budget.pages, budget.new_pages
         if most is not None or most_new is not None:
@@ -201,8 +203,7 @@ class Dispatcher:
                 return
             turn = self._next_turn(now, until)
             if turn is None:
-                # Nothing runs and nothing else may begin, so a host need not wait for its costs
-                # alone.
+                # No turn runs and none may begin, so an expensive host keeps nobody waiting.
                 if not self._tasks and self._hosts.release_expensive(clock.now()):
                     self._wake()
                 return
@@ -219,20 +220,20 @@ class Dispatcher:
     def _make_room(self, now: float) -> None:
         """Free a slot of a slow host for the next page, if slow hosts hold too many."""
         leases = self._leases
-        # The page is leased only to see that one waits: without it nobody needs the slot.
+        # Lease a page only to see whether one is ready: if not, nobody needs the slot.
         if self._slots.has_too_many_slow(now) and (lease := leases.next()):
             leases.give_back(lease)
             leases.resume(lease.host)
             self._slots.give_up_slowest(now)
 
     def next_slow(self, now: float) -> float | None:
-        """Return when a request that is under way may lose its slot, if others need it."""
+        """Return when a request under way may lose its slot to another host, or None."""
         if self.requesting >= self._context.settings.politeness.concurrency:
             return self._slots.next_slow(now)
         return self._slots.next_silent()
 
     async def let_end(self, grace_s: float | None) -> None:
-        """Wait for the turns of pages, and cancel those of hosts, whose pages nobody wants now."""
+        """Cancel the turns of hosts, wait `grace_s` for those of pages, and cancel what is left."""
         self._parts.side_requests.leave()
         self._host_turns.cancel()
         if self._tasks:
@@ -243,7 +244,7 @@ class Dispatcher:
     # ------------------------------------------------------------ one turn
 
     def _next_turn(self, now: float, until: float) -> Coroutine[None, None, None] | None:
-        """Return the next turn, if one is found before that moment of `perf_counter`."""
+        """Return the next turn, if one is found before `until`, a moment of `perf_counter`."""
         for _ in range(CLOSED_AT_ONCE):
             lease = self._leases.next()
             if lease is None:
@@ -261,8 +262,8 @@ class Dispatcher:
         """Decide what to do with a leased page; the first reason that applies counts.
 
         Reasons that refuse the page for good precede reasons that delay it, and a delay of its host
-        precedes the first request to the host. Return the turn of the page, or of its host, which
-        is located and asked for its robots.txt first; None if no request begins now.
+        precedes the first request to the host. Return the turn of the page, or the turn of its
+        host if the address or robots.txt of that is not known yet; None if no request begins now.
         """
         began = perf_counter()
         page, host, url, again, _ = lease
@@ -279,22 +280,22 @@ class Dispatcher:
             if tracker.is_too_far(page):
                 self.skipped.park(turn, tracker, now, began)
                 return None
-        # Not earlier: these may query the store, and the checks above refuse many pages without.
+        # The next two calls may query the store. The checks above refuse many pages without that.
         turn.own = self._context.recorder.pages.own_request(page)
         onboarding.recall(host)
         is_known, reason = onboarding.is_known(host), None
-        # Before the rules: a host that is down may have none, and its pages fail as they would with
-        # a request.
+        # Trouble comes before robots.txt: a host that is down may have no rules, and its pages get
+        # the same state as if they were requested.
         if (trouble := state.trouble_at(now)) is not None:
             reason = SkipReason(trouble)
         elif is_known:
             reason = onboarding.refusal(host, turn.sent_url)
-        if reason is None and not again and turn.own is None:  # a program knows what it asks for
+        if reason is None and not again and turn.own is None:  # not if a program wants this request
             reason = self._traps.skip_reason(page, host, url)
         if reason is not None:
             self.skipped.close(lease, reason, now, began)
             return None
-        if self._has_to_wait(turn, state, now, is_known=is_known):
+        if self._defer(turn, state, now, is_known=is_known):
             self._leases.give_back(lease)
             return None
         if is_known:
@@ -303,11 +304,11 @@ class Dispatcher:
         self._leases.give_back(lease)
         return self._host_turns.begin(host, self._rank(turn, is_strange=True), now)
 
-    def _has_to_wait(self, turn: Turn, state: HostState, now: float, *, is_known: bool) -> bool:
-        """Return whether the page has to wait for its host, which is resumed when it may go on."""
+    def _defer(self, turn: Turn, state: HostState, now: float, *, is_known: bool) -> bool:
+        """Make the page wait if its host cannot take a request now. Return whether it waits."""
         host, hosts, slots, shared = turn.host, self._hosts, self._slots, state.shared
-        # Each way out of here has somebody who resumes the host. Without one, its pages would wait
-        # forever, and the crawl with them.
+        # Each `return True` needs somebody who resumes the host later. Otherwise its pages would
+        # wait forever, and the crawl would not end.
         if host in self._host_turns:  # resumed when that turn ends
             return True
         if not hosts.has_room(host, now):
@@ -325,7 +326,7 @@ class Dispatcher:
         return not has_slot
 
     def _rank(self, turn: Turn, *, is_strange: bool) -> Rank:
-        """Return the rank of a page at its address: order of reading, then known hosts first."""
+        """Return the rank of the page among those that wait for its address; see `pacing.Rank`."""
         queue = self._leases.queue
         return queue.precedence(turn.host), -queue.key(turn.page), is_strange
 
@@ -335,7 +336,7 @@ class Dispatcher:
 # Turns of hosts: a host is located, and its robots.txt requested, before its first page.
 #
 # Laws: one file of a host is requested per turn, such as robots.txt or a sitemap; meanwhile none of
-# its pages has a turn. The slot of a turn is given back, whatever happens.
+# its pages begins a turn. The slot of a turn is given back, whatever happens.
 
 
 class HostTurns:
@@ -356,7 +357,7 @@ class HostTurns:
         return host in self._under_way
 
     def begin(self, host: int, rank: Rank, now: float) -> Coroutine[None, None, None]:
-        """Begin the turn of a host. It has the rank of the page that needs it."""
+        """Begin the turn of a host; `rank` is that of the page that needs it."""
         state = self._hosts[host]
         is_silent, is_strange = not state.shared.answers, not state.pages
         is_first = not state.shared.was_asked
@@ -365,7 +366,7 @@ class HostTurns:
         return self._learn(host, slot, rank)
 
     def cancel(self) -> None:
-        """Cancel all turns of hosts: nobody wants their pages any more."""
+        """Cancel all turns of hosts: no more pages will be requested."""
         for task in tuple(self._tasks):
             task.cancel()
 
@@ -380,19 +381,20 @@ class HostTurns:
         except asyncio.CancelledError:
             if not slot.was_given_up or task.uncancel():
                 raise
+            # The host lost its slot because it is silent: it goes behind hosts never asked before.
             self._hosts[host].shared.delay_until(self._slots.when_all_were_asked(self._clock.now()))
         finally:
             self._tasks.discard(task)
             self._slots.leave(slot)
             self._under_way.discard(host)
-            # Last, and however the turn ended: `take` has paused the host, and nothing else resumes
-            # it.
+            # Last, and however the turn ended: leasing the page has paused the host, and nothing
+            # else resumes it.
             self._hosts.resume_when_ready(host, self._clock.now())
 
     async def _locate(self, host: int) -> bool:
-        """Locate the host.
+        """Find the address of the host. Return False if it has none.
 
-        Hosts at one address share a quota of pages, unless the user wrote the address.
+        Hosts at one address share a quota of pages, unless --resolve names the address.
         """
         if not await self._onboarding.locate(host):
             return False
@@ -402,6 +404,7 @@ class HostTurns:
         return True
 
     async def _ask(self, host: int, rank: Rank) -> None:
+        """Request the next file of the host, or make the host wait for its address."""
         now = self._clock.now()
         self._onboarding.recall(host)
         if self._onboarding.is_known(host):
@@ -412,7 +415,7 @@ class HostTurns:
             self._hosts.wait_for_room(host, now, rank)
 
     async def _introduce(self, urls: tuple[str, ...], depth: int, listed: Sitemap) -> float:
-        """Make pages of a sitemap known, and note when they changed."""
+        """Make pages of a sitemap known, and note when they changed. Return the processor time."""
         found = await self._introducer.introduce(list(dict.fromkeys(urls)), depth, listed.originals)
         if self._leases.reads_again:
             self._leases.refresh.hear(found.pages, listed.changed)

@@ -24,7 +24,7 @@ class Settled:
     state: State
     detail: str = ""
     elapsed_s: float = 0.0
-    crawler: CrawlerId | None = None  # that sent the request; None without one
+    crawler: CrawlerId | None = None  # process that sent the last request; None without a request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Steered:
     text: str
     is_paused: bool
     is_stopping: bool
-    pages: int | None  # in the budget
+    pages: int | None  # limit of the budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +70,16 @@ class Checking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converging:
-    """The crawl is over, and its ranks converge."""
+    """The crawl is over, and its ranks are being computed."""
 
-    done: float  # as a share
+    done: float  # share of the work, from 0 to 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converged:
-    """The ranks are stored beside the store."""
+    """The computation of the ranks has ended; they are stored if they are good enough."""
 
-    error_bound: float | None  # None if they were stopped before they were worth keeping
+    error_bound: float | None  # None if the ranks are not stored
     is_complete: bool
 
 

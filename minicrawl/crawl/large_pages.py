@@ -1,7 +1,4 @@
-"""Large pages, pages with very many links, and sitemaps: no page keeps the others waiting.
-
-They wait on disk, and hosts share the time.
-"""
+"""Keeps large pages, pages with very many links, and sitemaps from delaying other pages."""
 
 from __future__ import annotations
 
@@ -29,12 +26,12 @@ if TYPE_CHECKING:
 
 # ================================================================ large pages
 #
-# Large pages, and pages with very many links: they wait on disk, and hosts share the time.
+# Large pages, and pages with very many links, wait on disk for their turn.
 #
 # Laws: large bodies are parsed one at a time, and pages with very many links are settled one at a
 # time. Of the waiting hosts, the one that has cost least is next. All hosts that no page has come
-# from yet count as one, so that endless new hosts cannot keep out known ones. A host whose page
-# waits is not contacted.
+# from yet count as one, so that endless new hosts cannot keep out known ones. A waiting page counts
+# as a request to its host, which is not contacted meanwhile if --per-host is 1.
 #
 # New URLs take memory. Pages that bring many of them add at most `URLS_A_SECOND` URLs on average:
 # each URL has a price in time, and the next such page waits until the last one is paid for. Pages
@@ -47,13 +44,13 @@ URLS_A_SECOND = 25_000
 few new URLs do not exceed it together, even on a local network.
 """
 A_HOST = 12
-"""Price of a new host in URLs: its name, its site, its queues, its rules, its group of siblings."""
+"""Price of a new host in URLs: it needs a name, a site, queues, rules and a group of siblings."""
 LITTLE = 100
-"""Number of new URLs up to which a page never waits."""
+"""Number of new URLs up to which a page need not wait for their price."""
 _CREDIT_S, _LONGEST_S = 1.0, 10.0
-"""Credit for new URLs, and longest wait of a page."""
+"""Price that needs no wait, and longest wait of a page."""
 _UNCOUNTED = 1000
-"""Number of new hosts after which their price is counted."""
+"""Number of new hosts after which a page with few links looks at their price as well."""
 _STRANGERS = ""
 
 
@@ -71,7 +68,7 @@ class Growth:
         return len(self._urls.origins) - self._counted > _UNCOUNTED
 
     def look(self, now: float, urls: int = 0) -> None:
-        """Add the price of these URLs, and of the hosts that became known since the last look."""
+        """Add the price of `urls` new URLs, and of hosts that became known since the last look."""
         hosts = len(self._urls.origins)
         price_s = (urls + A_HOST * (hosts - self._counted)) / URLS_A_SECOND
         self._counted = hosts
@@ -79,7 +76,7 @@ class Growth:
         self.is_late = self._paid_at > now
 
     def wait_s(self, now: float) -> float:
-        """Return the time until everything is paid for."""
+        """Return the time until the price of all URLs and hosts is paid."""
         return max(self._paid_at - now, 0.0)
 
     def brings_much(self, links: Sequence[str]) -> bool:
@@ -93,7 +90,7 @@ class Growth:
 
 
 class LargePages:
-    """Queues of large pages, and the page that has its turn in each."""
+    """Locks for large pages: one to parse, one to settle, one to add many new URLs."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
         self._clock = context.clock
@@ -113,7 +110,7 @@ class LargePages:
                 yield
 
     def waits(self, links: Sequence[str]) -> bool:
-        """Return whether a page with these links has to wait until it is settled."""
+        """Return whether a page with these links has to be settled under the lock of `settling`."""
         growth = self._growth
         if are_many(links):
             return True
@@ -124,7 +121,7 @@ class LargePages:
 
     @asynccontextmanager
     async def settling(self, turn: Turn) -> AsyncIterator[None]:
-        """Hold the lock for settling a page with very many links. They wait on disk."""
+        """Hold the lock for settling a page with very many links, which wait for it on disk."""
         with self._set_aside(turn.host):
             async with AsyncExitStack() as held:
                 await self._wait(turn, held)
@@ -155,7 +152,7 @@ class LargePages:
     async def _held(self, lock: FairLock, turn: Turn) -> AsyncIterator[None]:
         """Hold a lock, and charge the host for the cost of the turn meanwhile."""
         state, before_s = self._hosts[turn.host], turn.cost_s
-        is_stranger = state.pages == (not turn.lease.again)
+        is_stranger = state.pages == (not turn.lease.again)  # `pages` includes this page
         name = _STRANGERS if is_stranger else state.shared.name
         async with lock.held_for(name):
             yield
@@ -200,19 +197,19 @@ class ListedPages:
         self._listed = Counter[str]()
 
     def admit(self, url: str, parsed: ParsedPage) -> ParsedPage:
-        """Return the sitemap at this URL with the links that it may list."""
-        known: dict[str, bool] = {}
+        """Return the sitemap at this URL without the links that it may not list."""
+        may_list: dict[str, bool] = {}  # by origin
         own = host(url)
         for link in parsed.links:
             of_origin = origin(link)
-            if of_origin not in known:
+            if of_origin not in may_list:
                 is_own = host(link) == own
-                known[of_origin] = is_own or self._onboarding.names_sitemap(of_origin, url)
-        sitemaps = [one for one in parsed.sitemaps if known[origin(one)]]
+                may_list[of_origin] = is_own or self._onboarding.names_sitemap(of_origin, url)
+        sitemaps = [one for one in parsed.sitemaps if may_list[origin(one)]]
         left = max(self._max_sitemaps - self._listed[own], 0)
         self._listed[own] += min(len(sitemaps), left)
         dropped = {*parsed.sitemaps} - {*sitemaps[:left]}
-        links = [one for one in parsed.links if known[origin(one)] and one not in dropped]
+        links = [one for one in parsed.links if may_list[origin(one)] and one not in dropped]
         return parsed._replace(
             links=tuple(links),
             words=parsed.words[: len(links)],  # a sitemap has no words

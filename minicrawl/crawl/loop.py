@@ -3,7 +3,7 @@
 Laws: a turn begins only while there is a free slot, the budget allows it and the store has room.
 Settled pages are committed before the loop ends; the next run requests the others again. A crawl
 that is stopped, or whose time is over, gives requests under way a moment to end. A paused crawl
-begins nothing, and does not end before its time is over.
+begins nothing, and ends only when it is stopped or its time is over.
 
 news    an event that may let another page have its turn
 """
@@ -32,10 +32,10 @@ GRACE_S = 5.0
 
 
 class StepClock:
-    """Clock of a deterministic crawl: it passes only while the crawl waits for a host.
+    """Clock of a deterministic crawl: it advances only while the crawl waits for a host.
 
     It is never ahead of a real clock that started with it, so a delay that is over by this clock is
-    over for the host, too. How long a request takes does not show.
+    over for the host, too. It does not show how long a request takes.
     """
 
     today = staticmethod(time.time)
@@ -50,7 +50,7 @@ class StepClock:
         return self._now
 
     def pass_to(self, moment: float) -> None:
-        """Note that the crawl has waited until then."""
+        """Note that the crawl has waited until this moment."""
         self._now = max(self._now, moment)
 
 
@@ -112,7 +112,7 @@ class Crawler:
         return reason
 
     async def attend(self, work: Coroutine[None, None, None]) -> bool:
-        """Run work that requests URLs that are not pages, after all turns.
+        """Run `work`, which requests URLs that are not pages, when all turns are over.
 
         Return False if it was cut short.
         """
@@ -202,7 +202,7 @@ class Crawler:
         return reason
 
     def _go_on(self, group: asyncio.TaskGroup, now: float, *, takes_more: bool) -> None:
-        """Begin turns, as far as allowed."""
+        """Wake hosts, reopen pages and begin turns, as far as the time and the disk allow."""
         turns = self._turns
         self.parts.hosts.wake(now)
         if turns.limit is not None:
@@ -220,7 +220,7 @@ class Crawler:
             return self._time.reason
         turns, own = self._turns, None
         # A crawl never ends while it is busy: a request under way may lead to new pages, news may
-        # have freed a host, and a pause or a full disk is no end of the pages.
+        # have freed a host, and in a pause or with a full disk, pages may still wait.
         is_busy = turns.requesting or self._news.is_set() or self._is_paused or not takes_more
         if not is_busy:
             own = self._own_reason()
@@ -249,7 +249,7 @@ class Crawler:
         return found
 
     def _next_times(self, now: float, *, takes_more: bool) -> list[float | None]:
-        """Return when a host may be contacted, or something else may be due without news."""
+        """Return the moments when something is due without news, such as a request to a host."""
         if self._is_paused:
             return [self._time.ends_at]
         wake = self.parts.hosts.next_wake() if takes_more else now + COMMIT_EVERY_S
@@ -259,7 +259,7 @@ class Crawler:
     async def _until_news(self, times: Sequence[float | None], *, for_hosts: bool = True) -> None:
         """Wait until there is news, or the first of these times has come.
 
-        A wait for a disk is not one for hosts, and moves no `StepClock`.
+        Without `for_hosts`, the wait is for a disk, and a `StepClock` does not advance.
         """
         due = min([moment for moment in times if moment is not None], default=None)
         # A `StepClock` stands still while requests are under way: how long they take differs from

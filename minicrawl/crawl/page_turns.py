@@ -6,7 +6,7 @@ cost of a page is charged to its host.
 
 turn        from the lease of a page until its end is settled; if a request fails and is retried,
             the turn is suspended between two leases
-request_url the URL as sent, where the server insists on session marks
+request_url URL as sent, with session marks if the server insists on them
 chain       consecutive redirects that led to the page
 """
 
@@ -71,7 +71,7 @@ class Turn:
     page: PageId
     host: int
     looked_up: PagesByUrl
-    """Pages that its links lead to, as far as known."""
+    """Known pages that its links lead to, by URL."""
     tries: int = 0
     request_url: str | None = None
     """URL with session marks, if the server insists on them."""
@@ -105,7 +105,7 @@ class SuspendedTurns:
         self._cookies = 0
         """Number of responses that have set cookies."""
         self._cookies_then: dict[int, int] = {}
-        """That number when each page was redirected to."""
+        """Value of `_cookies` at the first redirect to each page."""
 
     def __len__(self) -> int:
         return len(self._tries) + len(self._chains)
@@ -197,7 +197,7 @@ class PageTurns:
             turn.crawler = visit.crawler
             await self._before_parsing.turn()
             fetched, turn.parsed = await self._parsed(turn, visit)
-            del visit  # free memory: its content is in the turn by now, or on disk
+            del visit  # free its memory: the content is in the turn by now, or on disk
             if (renderer := self._context.renderer) is not None:
                 plain = turn.parsed
                 fetched, turn.parsed = await renderer.rendered(turn, fetched, turn.parsed)
@@ -217,7 +217,7 @@ class PageTurns:
         finally:
             self._hosts.charge(turn.host, turn.cost_s, self._clock.now())
             # Pages count towards the limit of their host from `begin` on, so that parallel requests
-            # do not exceed it. One that was not read gives its place back.
+            # do not exceed it. A page that was not read gives its place back.
             if not isinstance(fetched, Response):
                 self._hosts[turn.host].pages -= not turn.lease.again
             self.under_way -= 1
@@ -280,7 +280,7 @@ class PageTurns:
     # ------------------------------------------------------------ parse
 
     async def _parsed(self, turn: Turn, visit: Visit) -> tuple[FetchResult, ParsedPage | None]:
-        """Parse the page. Expensive ones wait for one another, and their hosts for them."""
+        """Parse the page. Expensive pages are parsed one at a time, see `large_pages`."""
         found = None if visit.quickly is None else await visit.quickly()
         if visit.read is None or found is not None:
             return parsed_visit(turn, visit, found)
@@ -290,7 +290,7 @@ class PageTurns:
     async def _handed_over(
         self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None
     ) -> tuple[FetchResult, ParsedPage | None]:
-        """Hand the page over to the program. If it raises, the page waits and is asked again."""
+        """Hand the page to `on_page`. If that fails for good, the page is requested again later."""
         if parsed is None or not isinstance(fetched, Response):
             return fetched, parsed
         strip_marks = self._settings.storing.strip_marks
@@ -299,17 +299,17 @@ class PageTurns:
         )
         if isinstance(handed, ParsedPage):
             return fetched, handed
-        turn.tries = 0  # the server has answered: the page is given up for no earlier failure
+        turn.tries = 0  # the server has answered: its earlier failures do not count
         detail = f"on_page raised {type(handed).__name__}"
         return Failed(kind=FailureKind.INTERRUPTED, detail=detail), None
 
     def _reading(self, turn: Turn) -> int:
-        """Return how often the page was read before."""
+        """Return how many times the page was read before."""
         before = self._recorder.pages.document(turn.page)
         return 0 if before is None else before.checks + 1
 
     async def _valued(self, turn: Turn, fetched: Response, parsed: ParsedPage) -> ParsedPage:
-        """Return the page with the value that the program gives it, if that has a scorer."""
+        """Return the page with its value by the program's scorer, if any; warn if it has none."""
         if (scorer := self._context.hooks.scorer) is not None:
             page = page_read(turn.lease.url, fetched, parsed, self._reading(turn))
             parsed = await scorer.scored(page, parsed)
@@ -326,7 +326,7 @@ class PageTurns:
     async def end(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
         """Look up the links of the page, and settle it.
 
-        If there are very many links, some become known before the turn ends.
+        Very many links, and listed sitemaps, become known block by block before the turn ends.
         """
         if parsed is not None:
             if parsed.is_sitemap:
@@ -337,7 +337,7 @@ class PageTurns:
             if not are_many(links) or parsed.refresh is not None:
                 turn.looked_up = await self._recorder.look_up_urls(links)
             else:
-                # A page with a request of its own waits until that is stored with the step.
+                # A link with its own request becomes known with the step, which stores that.
                 own = dict(parsed.own_requests)
                 await self._introduce(turn, [u for u in links if u not in own], depth + 1, parsed)
                 turn.looked_up = {**turn.looked_up, **await self._recorder.look_up_urls(own)}

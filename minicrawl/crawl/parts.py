@@ -1,4 +1,4 @@
-"""Parts that the turns of a crawl share: wired here, and loaded with the state of earlier runs."""
+"""Parts that the turns of a crawl share, wired together, and the hooks of a Python program."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 #
 # Laws: a crawl without hooks pays one comparison with None for each. A hook that raises ends the
 # crawl as `stop` does, so that nothing is lost; the first exception is raised again when the crawl
-# is over.
+# is over. Only for `on_page` may the program choose otherwise (`ON_ERROR`).
 #
 # A page is handed over before it is settled. So a page whose step is in the store was handed over,
 # and a page that was not is requested again, by this run or the next. A cursor over settled pages
@@ -57,15 +57,15 @@ if TYPE_CHECKING:
 # cursor moves.
 
 ON_ERROR = ("stop", "retry", "skip")
-"""What happens to a page when `on_page` raises."""
+"""Reactions to `on_page` raising: end the crawl, call it again first, or go on without it."""
 MOST_CALLS = 3
-"""Calls of `on_page` with one page, if it raises and is to be called again."""
+"""Maximum number of calls of `on_page` with one page, with on_error="retry"."""
 CALL_AGAIN_S = 0.5
 """Pause before the second call; it doubles for each further one."""
 
 
 def _with_links(parsed: ParsedPage, added: Sequence[EnqueuedLink]) -> ParsedPage:
-    """Return the page with further links, behind its own and without words."""
+    """Return the page with the `added` links, without words, behind its own."""
     new = {link.url: link.original for link, _ in added}
     own = {link.url: own for link, own in added if own is not None}
     for url in parsed.links:
@@ -206,14 +206,14 @@ class CrawlContext:
     clock: Clock
     tell: Listener
     wake: Callable[[], None]
-    """To be called after an event that may let another page have its turn."""
+    """Wakes the loop, after an event that may let another page have its turn."""
     hooks: Hooks = field(default_factory=Hooks)
     renderer: PageRenderer | None = None  # if pages are rendered
     exchange: Exchange = WHOLE  # with the other shards, if any
 
 
 class CrawlParts:
-    """The parts of a crawl."""
+    """Parts of a crawl, wired together."""
 
     def __init__(self, context: CrawlContext) -> None:
         settings, recorder, clock = context.settings, context.recorder, context.clock

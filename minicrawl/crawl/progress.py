@@ -58,9 +58,9 @@ class Progress:
     wire_bytes: int
     hosts: int
     running_s: float
-    turns_of_cash: float  # G / M: how often all the cash has circulated
+    turns_of_cash: float  # how often all cash has circulated: history / minted cash
     importance_gathered: float  # share of readable pages' importance that is on pages read
-    waits_for: str = ""  # the next host, if no request is under way
+    waits_for: str = ""  # host that the crawl waits for, or the start of its hours
     wait_s: float = 0.0
     rendering: RenderingProgress | None = None  # if pages are rendered
 
@@ -79,8 +79,9 @@ def most_pages(budget: Budget, before: int) -> int | None:
 
 
 FEWEST_READINGS = 200
-"""Number of readings, or a tenth of all if that is more, from which the next ones are predicted."""
+"""Number of recent readings that the rate is averaged over; a tenth of all if that is more."""
 _MARKS = 50
+"""Number of points in these readings at which the counts are kept."""
 
 
 class DiscoveryRate:
@@ -118,15 +119,15 @@ def _width(read: int) -> int:
 
 
 def of_all(share: float, waiting: float, rate: float) -> float:
-    """Return the gathered share of all importance, pages yet unknown included."""
+    """Return the gathered share of all importance, with an estimate for unknown pages."""
     return share / (1 + rate * waiting)
 
 
 class ImportanceLimit:
     """Limit on the gathered share of all importance; unknown importance is estimated.
 
-    It is added up so rarely that this costs next to nothing. A guaranteed limit is reached when the
-    process that proves it has said so (see `refinement.kept_fresh`).
+    The share is added up so rarely that this costs next to nothing. A guaranteed limit is reached
+    when the process that proves it has said so (see `refinement.kept_fresh`).
     """
 
     def __init__(self, limit: float | str, recorder: Recorder) -> None:
@@ -160,7 +161,7 @@ class ImportanceLimit:
 
 
 class ProgressMeter:
-    """Reads a running crawl. It adds up importance so rarely that this costs next to nothing."""
+    """Reads the progress of a crawl; adds up importance so rarely that it costs next to nothing."""
 
     def __init__(self, recorder: Recorder, clock: Clock) -> None:
         self._recorder = recorder
@@ -212,7 +213,7 @@ class TimeLimit:
         self.reason = Reason.BUDGET
 
     def begin(self, now: float) -> None:
-        """Start the time limit."""
+        """Start the time of the run."""
         self.ends_at = None if self._seconds is None else now + self._seconds
 
     def stop(self) -> None:
@@ -228,7 +229,7 @@ class TimeLimit:
 def with_wait(
     progress: Progress, context: CrawlContext, parts: CrawlParts, requesting: int
 ) -> Progress:
-    """Add the host whose delay the crawl waits for, if no request is under way."""
+    """Add the hours that the crawl waits for, or the host, if no request is under way."""
     now, pace = context.clock.now(), parts.hosts.pace
     if pace is not None and (closed_s := pace.closed_s()):
         return replace(progress, waits_for=f"{pace.opens} (--hours)", wait_s=closed_s)

@@ -1,23 +1,23 @@
 """Quotas: limit the pages of a host, a site and a network, by the cash that they have earned.
 
-An endless site costs pages, and a link farm makes up as many hosts and domains as it wants. What
-neither can make up is cash from pages of others. So each host, each site and each network has an
+An endless site makes up pages, and a link farm makes up as many hosts and domains as it wants.
+Neither can make up cash from pages of others. So each host, each site and each network has an
 account: a base of pages, and 5 more for each unit of cash that arrives from elsewhere.
 
-Example with --site-pages 1000. All cash that is named comes along links.
+Example with --site-pages 1000. All cash in it comes along links.
 
     shop.example has one host. Its first page costs its site 10 + 1: a new host counts as 10 pages.
     It reads 800 pages, each leading to 1 new page, and one page that leads to 300 new ones, which
     counts as 10 (`MOST_A_PAGE`). Spent: 10 + 800 + 10 = 820 of 1,000.
     Each further page spends 1 until 1,000 are spent. Then its pages end their turns with
     `allowance`, and stay known and ranked.
-    news.example gives it 12 units: 60 more pages. They are requested with the next look.
+    news.example gives it 12 units: 60 more pages. They are reopened at the next look.
 
     farm.example has 300 hosts that give each other 10,000 units. As hosts they earn from each
     other; their site earns nothing, and each new host costs it 10 pages. So after 90 hosts with a
     page each (11 * 90 = 990), and 10 pages more, no page of farm.example is requested.
-    Were they 300 domains at one address, their sites would earn from each other, but not their
-    network: 1,000 pages together. Domains with addresses of their own do earn from each other here.
+    If they were 300 domains at one address, their sites would earn from each other, but not their
+    network: 1,000 pages together. Domains with addresses of their own do earn from each other.
     The order of reading holds such farms back (`opic.families`).
 
 Laws: a site with a seed has no limit. All others begin with the same number of pages, and earn more
@@ -127,7 +127,7 @@ class SiteIndex:
     def differ(self, hosts: Hosts, others: Hosts) -> NDArray[np.bool_]:
         """Return for each pair whether its hosts are strangers.
 
-        An address and a name always are: their sites need not be looked up.
+        An address and a name always are; no site is looked up for such a pair.
         """
         self.grow()
         is_address = np.frombuffer(self._is_address, dtype=np.uint8)
@@ -206,7 +206,7 @@ class QuotaAccounts:
         return self._spent[number] if number < len(self._spent) else 0
 
     def earned(self, number: int) -> int:
-        """Return the cash of the account from elsewhere."""
+        """Return the cash that the account got from elsewhere, in atoms."""
         return self._earned[number] if number < len(self._earned) else 0
 
     def spend(self, number: int, pages: int) -> None:
@@ -228,7 +228,7 @@ class QuotaAccounts:
             add(self._earned, numbers, atoms)
 
     def restore(self, number: int, pages: int) -> None:
-        """Load the pages that an earlier run read: all of them were earned then."""
+        """Load the number of pages that an earlier run read, all of which count as earned."""
         self.spend(number, pages)
         over = self._spent[number] - self.base
         self._earned[number] = max(self._earned[number], over * _ATOMS_A_PAGE)
@@ -305,7 +305,7 @@ class InboundCash:
         self._note(hosts, links, gifts)
 
     def recall(self, links: NDArray[np.int64], givers: Hosts, atoms: Atoms) -> None:
-        """Count gifts of earlier runs: they decide on originals again, and earn no pages."""
+        """Count gifts of earlier runs: they earn no pages, but rank hosts and copies again."""
         self._grow()
         hosts = np.frombuffer(self._host_of, dtype=np.uint32)[links]
         strange = self.site_index.sites(hosts) != self.site_index.sites(givers)
@@ -372,8 +372,8 @@ class InboundCash:
     def outranks(self, host: int, other: int) -> bool:
         """Return whether the host matters more than the other: by a seed, or by the cash it got.
 
-        Between hosts of one site, gifts of each other count, too. Of equals, the first known one
-        matters more.
+        Within a site only cash decides, and hosts of the site may give it. Of equals, the host that
+        became known first matters more.
         """
         self.count()
         if self.site_index.are_strangers(host, other):
@@ -423,8 +423,8 @@ class Gifts:
 
 
 class PageGifts:
-    """Cash that each page was given, in a table of a fixed size. Pages that share a place in the
-    table count each for all of them.
+    """Cash that each page was given, in a table of a fixed size. Pages with the same place in it
+    share one sum.
     """
 
     def __init__(self, bits: int = _TABLE_BITS) -> None:
@@ -448,8 +448,8 @@ A_HOST = 10
 request for its robots.txt.
 """
 MOST_A_PAGE = 10
-"""Highest price of a page. All pages of a finite site lead to one new page on average, and most of
-them to none: manuals of 200 to 1,200 pages cost 1.05 to 1.3 times their pages.
+"""Highest price of a page. A page of a finite site leads to one new page on average, and most lead
+to none: manuals of 200 to 1,200 pages cost 1.05 to 1.3 times their pages.
 """
 _PRICE = f"a page counting once for each new page that it led to, up to {MOST_A_PAGE}"
 
@@ -532,7 +532,7 @@ class Quotas:
         """Return why the host may have no more pages for now, or None."""
         if self._full_account(host) is None:
             return None
-        # Gifts that wait may have earned more pages. They are added up only where it matters.
+        # Uncounted gifts may have earned more pages. They are counted only where it matters.
         self.inbound_cash.count()
         full = self._full_account(host)
         return None if full is None else self._explain(host, *full)
@@ -550,7 +550,7 @@ class Quotas:
         return f"{name} {had}: --site-pages {accounts.base:,}"
 
     def with_room(self, pages: NDArray[np.int64]) -> list[int]:
-        """Return the pages that may be requested by now, the first ones of each host."""
+        """Return those of the pages that may be requested now, as long as each account has room."""
         self.inbound_cash.count()
         hosts, host_of_each = np.unique(
             np.frombuffer(self._host_of, dtype=np.uint32)[pages], return_inverse=True

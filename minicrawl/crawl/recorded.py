@@ -1,10 +1,10 @@
 """A crawl without a network: responses are read from WARC files, in their order.
 
 Laws: each record has the effect that the same response would have in a crawl, so the log, the ranks
-and the archive are as after one. Responses, redirects, and confirmations that a known page has not
-changed are turns of pages. Any other record (a picture, a failure) is the turn of its page if a
-link has led to it, and is counted otherwise. Pictures and the like are kept for the pages that need
-them, if the user asks for that. No request goes over the network.
+and the archive are those of such a crawl. Responses, redirects, and confirmations that a known page
+has not changed are turns of pages. Any other record (a picture, a failure) is the turn of its page
+if a link has led to it, and is counted otherwise. Pictures and the like are kept for the pages that
+need them, if the user asks for that. No request goes over the network.
 
 revisit  record without a body: the page repeats an earlier response, of its own or of another page
 """
@@ -72,7 +72,7 @@ from minicrawl.web.urls import ResolvedUrl, resolve
 
 _ANSWERS = ("response", "resource", "revisit")
 _KINDS = ("warcinfo", "request", "metadata", "conversion", "continuation")
-"""The other ones of the standard. What a stranger calls a record is not counted by its name."""
+"""Other record types of the standard. All further types are counted as "other"."""
 _ROBOTS = "/robots.txt"
 _UNCOMMITTED = 3 * MOST_STEPS
 """Limit of responses that are not in the archive yet."""
@@ -94,7 +94,7 @@ class RecordClock:
     now = staticmethod(time.monotonic)
 
     def today(self) -> float:
-        """Return the time of the response."""
+        """Return the time of the current record."""
         return self.at
 
 
@@ -265,7 +265,7 @@ class RecordedCrawl:
 
 
 def _makes_known(url: str, fetched: FetchResult) -> bool:
-    """Return whether the response is that of a page, though no link has led there."""
+    """Return whether the response makes its page known, without a link to it."""
     return isinstance(fetched, Response) or (isinstance(fetched, Moved) and may_be_html(url))
 
 

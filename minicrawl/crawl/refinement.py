@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 LEAST_UNTIL = 1e-12
 """Least error: below it, rounding errors could hide the remaining error."""
 HONEST = 0.1
-"""Largest error bound of ranks that are kept: above it, the crawl's estimate is as good."""
+"""Largest error bound of ranks that are kept: beyond it, the crawl's own estimate is as good."""
 TOP = 10
 
 Floats = NDArray[np.float64]
@@ -258,9 +258,10 @@ def _top(importance: Floats) -> set[int]:
 #
 # Laws: ranks are computed apart from the crawl, whose order of reading does not change. During the
 # crawl another process computes them at the lowest priority, and only if the loop, the disk and a
-# core had time to spare just before and enough has changed. The ranks of a short log are converged
-# by reports themselves, so nothing is stored for it. At the end the computation may take a tenth of
-# the time of the run, at least 5 seconds, and ends one round after the user stops it.
+# core had time to spare just before and enough has changed. It skips a short log, whose ranks
+# reports converge themselves. A crawl that ends at a proven share (--until) does not wait for spare
+# time, and skips no log. At the end of a crawl the computation may take a tenth of the time of the
+# run, at least 5 seconds, and ends one round after the user stops it.
 
 
 SHARE_AT_END, LEAST_AT_END_S = 0.1, 5.0
@@ -270,18 +271,19 @@ SHARE_WHILE_CRAWLING = 0.25
 FEWEST_STEPS = MOST_STEPS + 1
 """Least length of the log: reports converge the ranks of a shorter one themselves."""
 CHANGED = 0.02
-"""Share of all steps that must be new."""
+"""Least share of new steps in the log."""
 MOST_BUSY = 0.5
-"""Share of the last moments in which the crawl's own process may have worked."""
+"""Largest share of the time since the last look that the crawl's process may have worked."""
 FEWEST_SPARE = 0.5
-"""Number of cores that must have been idle, or busy with work of low priority only."""
+"""Least number of cores that were idle, or busy with work of low priority only."""
 MOST_PAGES = 1_000_000
-"""Limit of pages: with more, another process would need too much memory beside the crawl."""
+"""Maximum number of pages: with more, the other process would need too much memory."""
 MOST_S, MOST_OF_PROOF_S = 30.0, 600.0
 """Time limit of the other process: while it reads, SQLite's write-ahead log only grows. A crawl
-that stops by what it computes gives it longer.
+that ends at a proven share, which the process computes, has the longer limit.
 """
 AFTER_TROUBLE_S = 60.0
+"""Pause after a computation that failed or took too long."""
 _NICE = 19
 _CODE = "from minicrawl.crawl.refinement import main; main()"
 _STAT = Path("/proc/stat")
@@ -332,7 +334,7 @@ def waited(text: str) -> float:
 
 
 def has_time(before: Load, after: Load) -> bool:
-    """Return whether the loop and at least some cores had time to spare in between."""
+    """Return whether the loop and `FEWEST_SPARE` cores had time to spare in between."""
     passed = after.at - before.at
     is_calm = after.own_s - before.own_s <= MOST_BUSY * passed
     return is_calm and after.spare_s - before.spare_s >= FEWEST_SPARE * passed
@@ -349,7 +351,7 @@ async def kept_fresh(
 ) -> AsyncIterator[None]:
     """Compute the ranks of a running crawl again and again, whenever there is time.
 
-    `proves`: the crawl stops by the share that is proven, so they are computed without time, too.
+    With `proves`, the crawl ends at a proven share, so the ranks do not wait for spare time.
     """
     if proves:
         _note_proof(storing.store, recorder)
@@ -420,7 +422,7 @@ async def _refine_beside(store: Path, most_s: float | None = None) -> bool:
 
 
 def main() -> None:
-    """Run the other process."""
+    """Refine the store of the first argument: entry point of the other process."""
     os.nice(_NICE)
     refine(Path(sys.argv[1]))
 
@@ -429,7 +431,7 @@ def main() -> None:
 
 
 def refine_for(store: Path, ran_s: float) -> Refined | None:
-    """Compute the ranks after a run of `ran_s` seconds, without a loop that waits."""
+    """Compute the ranks after a run of `ran_s` seconds, in this thread."""
     ends_at = monotonic() + _limit_s(ran_s)
     return refine(store, goes_on=lambda: monotonic() < ends_at)
 
@@ -439,7 +441,7 @@ def _limit_s(ran_s: float) -> float:
 
 
 class LastConvergence:
-    """Computes the ranks when the crawl is over, in a thread, so that it can be told to end."""
+    """Computes the ranks when the crawl is over; in a thread, so that the loop can halt it."""
 
     def __init__(self, store: Path, clock: Clock, tell: Listener) -> None:
         self.is_under_way = False

@@ -5,7 +5,7 @@ crawl. A crawl on one machine is the only shard, `WHOLE`, with trivial answers: 
 asks whether there are other shards. A shard of a crawl on several machines is passed in by
 `Crawl(shard=...)`; `minicrawl.cluster` provides it.
 
-setup       argument of `Crawl`; it makes the recorder that of a shard
+setup       argument of `Crawl`; turns the recorder of a crawl into that of a shard
 membership  which pages are the shard's own, for the recorder and for callers that make pages known
 exchange    the other shards, for the loop
 """
@@ -43,13 +43,13 @@ class ShardSetup(Protocol):
 
     @property
     def needs_pages(self) -> bool:
-        """True if a crawl without pages is refused; a shard may wait for pages from others."""
+        """True if a crawl without pages is an error; a shard may wait for pages from others."""
 
     def agree(self, store: StoreWriter, loaded: Loaded) -> Settings:
         """Return the settings for this store, which keeps them; raise if the store refuses them."""
 
     def join(self, recorder: Recorder, seeds: Iterable[ResolvedUrl]) -> Iterable[ResolvedUrl]:
-        """Make the recorder that of the shard, and return the seeds that are the shard's own."""
+        """Turn the recorder into that of the shard, and return the seeds that the shard owns."""
 
 
 class Membership(Protocol):
@@ -57,7 +57,7 @@ class Membership(Protocol):
 
     @property
     def parts_of_pace(self) -> int:
-        """Number of equal parts of an address's pace, of which the shard has one."""
+        """Number of equal parts of each address's pace, one of which is the shard's."""
 
     @property
     def others_asked_until(self) -> float:
@@ -142,7 +142,7 @@ class Whole:
         return looked_up
 
     def saw(self, step: Step, plans: Sequence[Plan]) -> None:
-        """Do nothing: no other shard needs to know."""
+        """Do nothing: there is no other shard to tell."""
 
     def exchange(self, crawler: Crawler) -> Exchange:
         return self

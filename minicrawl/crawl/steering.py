@@ -3,8 +3,8 @@
 Laws: steering breaks no promise of a crawl. A shorter delay never undercuts a Crawl-delay, and no
 page is lost when workers are removed. All listeners are told of a change. Settings that the store
 keeps are changed there as well. A report of the present state costs time in proportion to the
-number of workers, and now and then some time for the importance of pages; nothing without a
-request.
+number of workers, and now and then some time for the importance of pages. Without a request,
+steering costs nothing.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class CrawlSteering:
         self._context.tell(Noted(text=text))
 
     async def handle(self, request: ControlRequest) -> Reply:
-        """Handle a request, and return the state of the crawl afterwards."""
+        """Handle a request. Return its result, or else the state of the crawl afterwards."""
         crawler = self._crawler
         match request.verb:
             case Verb.SHOW:
@@ -223,7 +223,7 @@ class CrawlSteering:
         self._tell(f"added {', '.join(list(seeds)[:_SHOWN_URLS])}{more}")
 
     def _admit(self, seeds: Sequence[ResolvedUrl], pages: Sequence[PageId]) -> None:
-        """Treat new seeds as seeds in scope, depths and quotas."""
+        """Let the new seeds count as seeds for scope, depths and quotas."""
         for seed in seeds:
             self._context.gate.widen(seed.url)
         depth = self._context.recorder.frontier.urls.depth
@@ -235,6 +235,7 @@ class CrawlSteering:
             depth[page] = 0
 
     def _note_changes(self, pages: Sequence[PageId]) -> None:
+        """Note that these pages have changed by now, as their hosts state."""
         now, leases = self._context.clock.today(), self._parts.leases
         if leases.reads_again:
             leases.refresh.stated((page, now) for page in pages)

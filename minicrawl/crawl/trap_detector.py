@@ -2,12 +2,12 @@
 
 Laws: a skipped page stays known and ranked, and its turn ends with a reason that names the limit. A
 seed is never skipped. Memory is bounded: nothing is kept for each known URL. A rule that a crawl
-forgets, or that a new run does not know yet, costs a few more requests to learn again.
+has forgotten, or that a new run does not know yet, is learned again by a few more requests.
 
-To add a trap, check it in `TrapDetector.skip_reason`, and let its `read` and `found` learn it.
+To add a trap, check for it in `TrapDetector.skip_reason`; `read` and `found` learn from pages.
 
-by its path    too many segments, or the same one over and over
-barren         its host repeats itself under such URLs: pages like it say nothing new
+path           its path has too many segments, or repeats one too often
+barren         its host repeats itself under URLs like its own
 allowance      its host, site or network has had as many pages as it has earned
 twin           content has proven that its URL leads to another page
 """
@@ -50,8 +50,8 @@ from minicrawl.web.urls import (
 #
 # Laws: a page counts against others only if its body arrived and said nothing new, or if it was one
 # of too many consecutive redirects; where one page in five says something new, none is skipped. A
-# host is forgotten when too many others were met since, and by the next run: it reaches the limit
-# once more, which costs as many requests as the limit.
+# host is forgotten when too many others were met since, and at the end of the run. It then reaches
+# the limit once more, which costs as many requests as the limit.
 #
 # copy       page with the text of another page of its host
 # barren     page with the text of another one but for numbers; each copy is barren
@@ -80,7 +80,7 @@ class Novelty(NamedTuple):
 
     copy_of: int | None
     is_new: bool
-    """True if certainly no page of the host has said this before."""
+    """True if no page of the host has said this before, as far as `Seen` remembers."""
     is_barren: bool
     """True if the page says nothing new, or cannot be compared yet."""
 
@@ -180,7 +180,7 @@ class NoveltyTracker:
                 self._take(patience, _SUSPECTS, is_barren)
 
     def _take(self, patience: Patience, group: str, is_nothing_new: bool) -> None:
-        """Take or add patience. A group without any keeps none; one that is not listed has all."""
+        """Take or add patience. An unlisted group has all of it; a group without any keeps none."""
         limit = self._limit or 0
         left = patience.get(group, limit)
         if left and is_nothing_new:
@@ -251,7 +251,7 @@ MOST_RULES = 1 << 14
 MOST_PROOFS = 1 << 18
 LONGEST_PLACE = 255
 LONGEST_NAME = 64
-"""Longest place and longest parameter name, in characters, of a rule."""
+"""Longest place and parameter name of a rule, in characters."""
 MOST_OF_A_PLACE = 8
 """Limit of needless parameters per place; the oldest is forgotten first."""
 _ORDER = "the order of its parameters changes nothing"
@@ -369,7 +369,7 @@ class UrlEquivalence:
     # ------------------------------------------------------------ proofs
 
     def _choose(self, origin: str, other: str) -> None:
-        """Choose among the hosts that this one may repeat the one that it repeats most."""
+        """Note that `origin` repeats `other`, unless it repeats the host noted before more."""
         known = _mirror(origin, self._mirrors.get(origin, other))
         repeated = self._proofs.get(_mirror(origin, other)) or ()
         if len(repeated) >= len(self._proofs.get(known) or ()):
@@ -469,8 +469,8 @@ def _about(place: str, name: str) -> EquivalenceRule:
 
 SHORT_CHAIN = 3
 """Number of consecutive redirects that healthy sites need: new scheme, new host, new path."""
-_GROWTH = 1.1
-_FEWEST = 100
+_GROWTH, _FEWEST = 1.1, 100
+"""Factor and number by which requests have to grow between two looks for pages to reopen."""
 
 
 class SkipReason(NamedTuple):
@@ -516,7 +516,7 @@ class TrapDetector:
         self._equivalence = UrlEquivalence(limits.same_pages, self._differ)
         self.copies = Duplicates(frontier, self._quotas.inbound_cash, self.seeds)
         self.due_at = 0.0
-        """Number of requests at which pages that wait again are looked for."""
+        """Number of requests at which to look for pages to reopen."""
         self._quotas.vouch(frontier.urls.host_of[page] for page in self.seeds)
 
     def restore(self, pages_by_host: Iterable[tuple[int, int]]) -> None:
@@ -524,7 +524,7 @@ class TrapDetector:
         self._quotas.restore(pages_by_host)
 
     def importance_of_sites(self, endowment: float) -> NDArray[np.float64]:
-        """Return each host's importance of its site: gifts of others and the user's endowment."""
+        """Return for each host the cash that other sites and the user gave to its site."""
         return self._quotas.inbound_cash.to_sites(endowment)
 
     # ------------------------------------------------------------ before a request
@@ -571,7 +571,7 @@ class TrapDetector:
     # ------------------------------------------------------------ after a response
 
     def vouch(self, page: PageId) -> None:
-        """Treat the target of a seed's redirect as a seed: the user means it as well."""
+        """Treat a page as a seed: the target of a seed's redirect, or one that the user adds."""
         self.seeds.add(page)
         self._quotas.vouch([self._frontier.urls.host_of[page]])
 
@@ -606,7 +606,7 @@ class TrapDetector:
     def found(
         self, page: PageId, pages: Sequence[int], new: Sequence[int], *, is_barren: bool
     ) -> None:
-        """Learn from the links of a page. New pages are charged to its host the first time."""
+        """Learn from the links of a page; at its first reading, charge new pages to its host."""
         self._novelty.found(pages, new, is_barren=is_barren)
         if new and self._frontier.state[page] == State.UNREAD:
             self._quotas.spend_on_new(self._frontier.urls.host_of[page], new)
@@ -634,10 +634,10 @@ class TrapDetector:
         ]
         return len({document.content for document in documents if document is not None}) > 1
 
-    # ------------------------------------------------------------ pages that wait again
+    # ------------------------------------------------------------ pages to reopen
 
     def due(self, requests: float) -> list[int]:
-        """Return the pages that may wait again; to be called when `due_at` is reached."""
+        """Return pages to reopen, and set the next `due_at`; to be called when that is reached."""
         self.due_at = requests * _GROWTH + _FEWEST
         return self.earned()
 

@@ -63,10 +63,10 @@ from minicrawl.web.urls import origin
 #
 # Rules of robots.txt in memory, and rules that only the store has.
 #
-# Laws: a response is valid for a day by the clock, and no longer if the clock is turned. However
-# many hosts have however long rules, memory holds at most `MOST_PATTERNS` patterns; other rules are
-# loaded again when they are needed. Long rules are never parsed in the crawl's own loop. An earlier
-# run may have contacted a known host a moment ago: its delay runs from the start.
+# Laws: rules are valid for a day at most, and no longer if the system clock jumps. However
+# many hosts have long rules, memory holds some `MOST_PATTERNS` of their patterns; others are loaded
+# again when they are needed. Rules longer than `MOST_RECALLED_AT_ONCE` are parsed outside the loop.
+# An earlier run may have contacted a known host a moment ago: its delay runs from the start.
 
 MOST_PATTERNS = 40_000
 """Limit of patterns in memory, about 12 MB. A sitemap counts like a pattern."""
@@ -142,7 +142,7 @@ class RobotsCache:
             rules, cost_s = await self._web_access.parse_stored_rules(text, url)
         self._hosts.charge(host, cost_s, self._clock.now())
         if not isinstance(rules, Rules):
-            state.rules_evicted = False  # as if unknown: robots.txt is requested
+            state.rules_evicted = False  # count as unknown, so that robots.txt is requested
             return None
         self._keep_stored(host, rules, until)
         state.pause_until(self._began + state.delay_s(self._politeness))
@@ -203,7 +203,7 @@ class BackOff:
         self._politeness, self._max_tries = settings.politeness, settings.limits.max_tries
         self._recorder, self._hosts, self._clock = recorder, hosts, clock
         self._long_pause_s = recorder.shard.long_pause_s
-        self._proxy_faults = Counter[int]()  # before robots.txt was fetched
+        self._proxy_faults = Counter[int]()  # by host, before its robots.txt was fetched
 
     def strike(self, host: int, answer: FetchResult) -> bool:
         """Count a failure of the host's own against it. Return whether it is one."""
@@ -222,7 +222,7 @@ class BackOff:
         return True
 
     def defer(self, host: int, answer: Failed) -> bool:
-        """Strike the host.
+        """Count a failure; put the host down if it cannot be reached.
 
         Return whether to contact it again later, after a pause or when it is up.
         """
@@ -345,7 +345,7 @@ class HostOnboarding:
         return False
 
     async def learn(self, host: int, tell: Listener, introduce: Introduce) -> None:
-        """Request one file: robots.txt, or after it one of preferences, or a sitemap."""
+        """Request one file: robots.txt, then a file of usage preferences or a sitemap."""
         if host in self._usage_files:
             await self._read_usage(host, tell)
         elif host in self._sitemaps:
@@ -405,7 +405,7 @@ class HostOnboarding:
             await self.side_requests.wait_until_ready(self._recorder.host_at(origin(request.url)))
         return found
 
-    # ------------------------------------------------------------ sitemaps
+    # ------------------------------------------------------------ rules for `SitemapQueue`
 
     def names_sitemap(self, of_origin: str, sitemap: str) -> bool:
         """Return whether the robots.txt of this origin names a sitemap."""
@@ -478,7 +478,7 @@ class HostOnboarding:
             self._queue_usage(host, rules)
 
     def _queue_files(self, host: int, rules: Rules) -> None:
-        """Queue all named files: the number that an earlier run has read is not stored."""
+        """Queue all named files: the store does not say which of them an earlier run has read."""
         if self._settings.scope.sitemaps:
             self._sitemaps.add(host, rules.sitemaps)
         self._queue_usage(host, rules)

@@ -1,19 +1,19 @@
 """Pacing: limits that hosts share. Addresses; pace of the whole crawl; request slots; fair locks.
 
-The first section is about addresses: number of requests, time between requests, and order of the
-hosts that wait for one.
+The first section limits the requests to an address: their number, the time between them, and the
+order of the hosts that wait for it.
 
 Laws: an address has at most `per_address` requests at once, and its own delay lies between the
 starts of two requests, whatever hosts they name. Where several crawls share an address, each has a
-part of both, and sends no request before it has one. Of the hosts that wait for an address, the one
-with the least rank is next; of equals, the one that has waited longest.
+share of both limits, and sends no request before it has one. Of the hosts that wait for an address,
+the one with the least rank is next; of equals, the one that has waited longest.
 
 Example: the delay is 0.5 s, and the hosts a, b and c are at one address. b has rank -5, c has -9,
 as its next page has more cash.
 
     at 0.0 s    request to a. b and c find no room, and wait
     at 0.5 s    c is admitted: until 0.75 it alone finds room
-    at 0.6 s    request to c, which had to wait for its own delay. Free again at 1.1
+    at 0.6 s    request to c, which had to wait for its own delay. The address is free at 1.1
     at 1.1 s    b is admitted
 
 If c had sent no request by 0.75, for example because its page was settled without one, b would have
@@ -45,9 +45,10 @@ from minicrawl.model import FetchResult, Refused, Response
 from minicrawl.ports import Clock
 
 Rank = tuple[float, float, bool]
+"""Least first: precedence of a host, negated key of its page, and whether the host is unknown."""
 FIRST: Rank = (-inf, -inf, False)
 _ALONE = 0.5
-"""Part of an address's delay in which the admitted host finds room alone."""
+"""Part of an address's delay in which only the admitted host finds room."""
 _FEWEST_ONE_BY_ONE = 4
 _FEWEST_ADDRESSES = 1000
 """Number of addresses below which none is forgotten."""
@@ -58,11 +59,10 @@ AddressDelay = Callable[[str], float]
 def address_delay(
     politeness: Politeness, targets: Collection[str] = (), shards: int = 1
 ) -> AddressDelay:
-    """Return the delay between two requests to an address; `targets` are the addresses of
-    --resolve.
+    """Return the function that gives the delay between two requests to an address.
 
-    Each of the `shards` has its part of the pace. Without a delay, this machine and the addresses
-    that the user wrote are contacted at any pace.
+    Each of the `shards` has its part of the pace. With --delay 0, loopback addresses and the
+    `targets` of --resolve have no delay.
     """
 
     def delay_s(address: str) -> float:
@@ -81,7 +81,7 @@ def _is_loopback(address: str) -> bool:
 
 
 class AddressShares(Protocol):
-    """Our part of the pace of each address, where other crawls send requests as well."""
+    """Our shares of the paces of addresses to which other crawls send requests as well."""
 
     def share_of(self, name: str) -> float:
         """Return our share of the address, at most 1; 0 until the others have agreed."""
@@ -110,7 +110,7 @@ class _Address:
         return not (self.delay_s and self.waiting)
 
     def wait(self, host: int, rank: Rank, number: int) -> None:
-        """Enqueue a host, unless it waits already: then it keeps its rank."""
+        """Enqueue a host. A host that waits already keeps its rank."""
         if host not in self.waiting:
             self.waiting.add(host)
             heappush(self.queue, (rank, number, host))
@@ -122,7 +122,7 @@ class _Address:
         return hosts
 
     def release_one(self, now: float) -> list[int]:
-        """Remove and return the next host, which finds room alone, or after a while all hosts."""
+        """Remove and return the next host, for which room is kept; now and then, all hosts."""
         if self.one_by_one >= max(_FEWEST_ONE_BY_ONE, len(self.queue) // 2):
             self.one_by_one = 0
             return self.release(len(self.queue))
@@ -134,7 +134,7 @@ class _Address:
 
 
 class AddressPacing:
-    """Addresses that requests are sent to."""
+    """Limits of all addresses, and the hosts that wait for them."""
 
     def __init__(self, per_address: int, delay_s: AddressDelay) -> None:
         self._per_address, self._delay_s = per_address, delay_s
@@ -152,14 +152,14 @@ class AddressPacing:
         """Change the delays, also for addresses contacted already."""
         self._delay_s = delay_s
         for name, address in self._addresses.items():
-            # As if the new delay had followed the last request already.
+            # The new delay counts from the last request, as the former one did.
             former = address.delay_s
             address.delay_s, address.most = self._limits(name)
             address.free_at += address.delay_s - former
 
     def change_share(self, name: str, now: float) -> None:
-        """Update our share of the address. If we had none, its delay starts now: another crawl may
-        have contacted it just before.
+        """Update our share of the address. If we had none, the delay starts now, as another crawl
+        may have contacted the address just before.
         """
         address = self._addresses.get(name)
         if address is None:
@@ -232,7 +232,7 @@ class AddressPacing:
         return self._alarms[0][0] if self._alarms else None
 
     def _admit_to(self, name: str, now: float) -> list[int]:
-        """Admit hosts while there is room. If one sends no request, the next is admitted later."""
+        """Remove and return the hosts that may go on; at an address with a delay, one host."""
         address = self._addresses[name]
         is_free = max(address.free_at, address.alone_until) <= now
         room = max(0, address.most - address.in_use) if is_free else 0
@@ -244,7 +244,7 @@ class AddressPacing:
         return hosts
 
     def _set_alarm(self, name: str, address: _Address, now: float) -> None:
-        """Wake up at the end of the delay, or of the time that another host has alone."""
+        """Wake up at the end of the delay, or of the time in which only another host has room."""
         due = max(address.free_at, address.alone_until)
         if due > now and not address.has_alarm:
             address.has_alarm = True
@@ -278,7 +278,7 @@ class AddressPacing:
             for name, address in self._addresses.items()
             if address.in_use or address.waiting or address.has_alarm or address.free_at > now
         }
-        # Twice what is in use: with less, each further address would look at all of them again.
+        # Twice the number in use: with less, each further address would look at all of them again.
         self._most_addresses = max(2 * len(self._addresses), _FEWEST_ADDRESSES)
 
 
@@ -288,11 +288,11 @@ class AddressPacing:
 #
 # Laws: requests of all kinds count, side requests too. The time that the request rate allows lies
 # between the starts of two requests; the time that the bytes of a response take at the byte rate
-# follows it, so the average holds, and transfers under way are not slowed. A pause is not made up
+# follows it, so the average holds, and transfers under way are not slowed. Idle time is not made up
 # for later. No request begins outside the hours of the local day. The user may change the pace
 # while the crawl runs: the next request waits for the time that the new rate allows. Nothing of
 # this is stored: a resumed run has the pace from its first request on. Of several crawls with one
-# pace each has a share of its rates, and no share before the others have agreed.
+# pace, each has a share of the rates, and sends no request before the others have agreed to it.
 
 LOOK_AGAIN_S = 60.0
 """Time between looks at the local time, which may jump, while the crawl waits for its hours."""
@@ -307,7 +307,7 @@ class CrawlPace:
     """Decides when the next request of the crawl may begin."""
 
     def __init__(self, politeness: Politeness, clock: Clock, shards: int = 1) -> None:
-        """Take an even share of the rates, one of `shards`, until `shares` tells another one."""
+        """Take an even share of the rates, one of `shards`, until `take_share` changes it."""
         self._clock = clock
         self._rates = rates_of(politeness.max_rate)
         self._hours = hours_of(politeness.hours)
@@ -330,7 +330,7 @@ class CrawlPace:
         return bool(self._rates.requests or self._rates.bytes)
 
     def take_share(self, share: float, now: float) -> None:
-        """Use this share of the rates. If we had none, our time between requests begins now."""
+        """Use this share of the rates. After a share of 0, the first wait begins now."""
         former, self._share = self._share, share
         if not (self._rates.requests and share):
             return
@@ -356,7 +356,7 @@ class CrawlPace:
 
     @property
     def opens(self) -> str:
-        """Start of the hours, for people."""
+        """Start of the hours as text, such as 9:00."""
         begin, _ = self._hours or (0, 0)
         return f"{begin // _HOUR_MIN}:{begin % _HOUR_MIN:02}"
 
@@ -388,12 +388,12 @@ class CrawlPace:
             former.end()
 
     def end(self) -> None:
-        """Wake the waiting requests: another pace applies from now on, or none."""
+        """Wake the waiting requests, as this pace no longer applies."""
         self._replaced.set()
 
 
 def closed_s(hours: tuple[int, int], hour: int, minute: int, second: int) -> float:
-    """Return the time until these hours begin, in minutes of the day; they may span midnight."""
+    """Return the seconds until the hours begin, 0 within them; `hours` are minutes of the day."""
     begin, end = hours
     at = hour * _HOUR_MIN + minute
     if (at - begin) % _DAY_MIN < (end - begin) % _DAY_MIN:
@@ -403,18 +403,18 @@ def closed_s(hours: tuple[int, int], hour: int, minute: int, second: int) -> flo
 
 # ================================================================ request slots
 #
-# Request slots: limit which hosts may hold the requests that are under way at once.
+# Request slots: decide which hosts may hold the requests under way.
 #
 # Laws: silent hosts hold at most their share of all slots, so that there is always room for hosts
 # that answer; a host is silent until its first response, and again after a request without one. A
 # slow request counts towards their share. When all slots are taken, too many of them by slow
-# requests, the oldest request is ended: its page is requested again, as one of a silent host. Pages
-# that wait to be parsed hold no slots; while very many do, strangers wait as well, but not hosts
-# whose pages are known.
+# requests, the oldest slow one is ended: its page is requested again, as one of a silent host.
+# Pages that wait to be parsed hold no slots; while very many do, strangers wait as well, but not
+# hosts whose pages are known.
 #
 # While silent hosts hold their whole share and others wait to be asked for the first time, a host
 # that is silent for `SILENT_S` after its first request goes behind them. Otherwise a few dead hosts
-# could keep out all other new ones for `--timeout`. In its second turn it has that time.
+# could keep out all other new ones for `--timeout`. Its second request has the whole `--timeout`.
 #
 # slow       under way for `SLOW_S`, to a host that answered before
 # stranger   host that no page has come from
@@ -457,10 +457,10 @@ class RequestSlots:
         self.resize(politeness)
         self._resume = resume
         self._silent = self._strange = 0
-        self._others: dict[RequestSlot, None] = {}  # slots of other hosts, in order of start
-        self._first: dict[RequestSlot, None] = {}  # of silent hosts that may be given up, likewise
-        self._never_asked: dict[int, None] = {}  # hosts that wait for a slot
-        self._waiting: dict[int, None] = {}  # the others that wait for one
+        self._others: dict[RequestSlot, None] = {}  # slots of other hosts, oldest first
+        self._first: dict[RequestSlot, None] = {}  # first requests to silent hosts, oldest first
+        self._never_asked: dict[int, None] = {}  # hosts that wait for their first request
+        self._waiting: dict[int, None] = {}  # other hosts that wait for a slot
 
     def resize(self, politeness: Politeness) -> None:
         """Change the number of slots to that of these settings."""
@@ -527,7 +527,7 @@ class RequestSlots:
         return slow > 0 and self._silent + slow > self._most_silent
 
     def give_up_slowest(self, now: float) -> None:
-        """End the oldest request."""
+        """End the oldest slow request."""
         for slot in self._slow(now):
             if slot.give_up is not None:
                 self._give_up(slot)
@@ -546,7 +546,7 @@ class RequestSlots:
         return next((slot.began + SILENT_S for slot in self._first), None)
 
     def when_all_were_asked(self, now: float) -> float:
-        """Return when every host that waits for its first request has had it, at the latest."""
+        """Return the time by which each host that waits for its first request has had it."""
         return now + SILENT_S * -(-len(self._never_asked) // self._most_silent)
 
     def give_up_silent(self, now: float) -> None:
@@ -616,7 +616,7 @@ class FairLock:
         before_s = self._costs_s.pop(host, None)
         self._strangers_s += cost_s if before_s is None else 0.0
         self._costs_s[host] = (before_s or 0.0) + cost_s
-        # The host charged longest ago counts as a stranger from now on.
+        # The host charged longest ago counts as never charged from now on.
         if len(self._costs_s) > _MOST_CHARGED:
             self._costs_s.popitem(last=False)
 

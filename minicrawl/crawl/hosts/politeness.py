@@ -130,7 +130,7 @@ class NameState:
 
 @dataclass(slots=True)
 class HostState:
-    """State of one host. Times are of the clock that never jumps, except those of rules."""
+    """State of one host. Times are of the monotonic clock, except `rules_until`."""
 
     shared: NameState
 
@@ -215,11 +215,11 @@ class HostState:
             self.put_down(State.of(kind), now + politeness.max_pause_s)
 
     def put_down(self, trouble: State, until: float) -> None:
-        """Settle its pages without a request until then."""
+        """Put the host down: until then, its pages are settled without a request."""
         self.trouble, self.down_until = trouble, until
 
     def recover(self) -> None:
-        """Note a response without trouble."""
+        """Note a request without a strike."""
         self.strikes //= 2
         self.trouble = None
 
@@ -233,9 +233,9 @@ class HostState:
 # Fairness: a host that costs more processor time than others waits longer.
 #
 # Laws: a request that costs no more than a few usual ones is free, and so is an occasional large
-# page. The average cost of a host beyond that delays its next request, so that all expensive hosts
-# together take about half of one processor. No host waits if it is the only one, if all cost the
-# same, or while no other host is due.
+# page. If the average cost of a host is higher, the excess of each request delays the next one, so
+# that all expensive hosts together take about half of one processor. No host waits if it is the
+# only one, if all cost the same, or while no other host is due.
 #
 # cost       processor time spent on a host's bytes: decoding, parsing, robots.txt checks, settling
 # usual      cost of a request to a cheap host: a low quantile over the hosts contacted lately, so
@@ -258,7 +258,7 @@ UNASKED = 1 / 10
 FREE_UNASKED_S = FREE_S * UNASKED
 """Least free cost of a page that is settled without a request."""
 IDLE_S = 0.2
-"""Time without a due host for which an expensive host is released."""
+"""An expensive host is released if no other host is due within this time."""
 _MOST_HOSTS = 4096
 _UPDATE_EVERY_S = 1.0
 _WEIGHT = 0.3  # of the last request in the mean of a host
@@ -375,8 +375,8 @@ class HostTable(dict[int, HostState]):
 
     def __missing__(self, host: int) -> HostState:
         name = self._name_of(host)
-        # Origins of one name share connections and delays. Apart, a site whose links mix http and
-        # https would be asked at twice the pace that the user promised.
+        # Origins of one name share connections and delays. If they did not, a site whose links
+        # mix http and https would be asked at twice the pace that the user set.
         shared = self._names.setdefault(name, NameState(name))
         shared.hosts.append(host)
         state = self[host] = HostState(shared)
@@ -410,10 +410,10 @@ class HostTable(dict[int, HostState]):
         if shared.takes_more(self.politeness.per_host):
             self.resume_when_ready(host, now)
 
-    def spare(self, host: int, now: float) -> None:
-        """Start the host's delay now: another process may have contacted it just before."""
+    def spare(self, host: int, since: float) -> None:
+        """Start the host's delay at a moment: another process may have contacted it until then."""
         state = self[host]
-        state.shared.delay_until(now + state.delay_s(self.politeness))
+        state.shared.delay_until(since + state.delay_s(self.politeness))
 
     def end(self, host: int, now: float) -> None:
         """Note the end of a request."""
@@ -473,7 +473,7 @@ class HostTable(dict[int, HostState]):
             self._resume(host)
 
     def queue_side_request(self, host: int, call: Callable[[], None]) -> None:
-        """Call a function once, when the host may be contacted, before a page of it is resumed."""
+        """Call a function once, when the host may be contacted, before its pages get a turn."""
         self._side_requests[host].append(call)
 
     def wake(self, now: float) -> None:
@@ -492,9 +492,9 @@ class HostTable(dict[int, HostState]):
         return first if at_addresses is None else min(first, at_addresses)
 
     def release_expensive(self, now: float) -> bool:
-        """Resume one host that waits for its costs, if no other is due soon.
+        """Resume one host that waits for its costs, if no other host is due soon.
 
-        Return whether one was.
+        Return whether a host was resumed.
         """
         released = self._cost_delays.release_first(now, self.next_wake())
         if released is None:
@@ -532,7 +532,7 @@ def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
 
 
 def change_pace(hosts: HostTable, politeness: Politeness, clock: Clock) -> None:
-    """Change the pace of the whole crawl, or end it."""
+    """Change the pace of the whole crawl, or lift its limits."""
     former, hosts.pace = hosts.pace, CrawlPace.of(politeness, clock)
     if hosts.pace is not None:
         hosts.pace.follow(former, clock.now())
@@ -561,5 +561,5 @@ def hosts_of(
 
 
 def resolve_targets(settings: Settings) -> frozenset[str]:
-    """Return the addresses that the user wrote."""
+    """Return the addresses that --resolve names."""
     return frozenset(parse_rule(rule).address for rule in settings.network.resolve)

@@ -2,8 +2,8 @@
 
 Laws: a host is contacted no sooner, and by no more requests at once, than its delays and limits
 allow, whatever the request is for. A robots.txt that redirects to another host, or a sitemap there,
-does not bypass that host's delay. A truncated robots.txt counts as failed, as the rest of it could
-forbid anything.
+does not bypass that host's delay. A robots.txt that broke off counts as failed, as the rest of it
+could forbid anything.
 
 idle     turn that holds no request now: it waits for another host, or until a file is parsed
 """
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 class SideRequests:
-    """Requests that wait for a host; `notify` wakes the loop that looks after the hosts."""
+    """Requests that wait for a host; `notify` wakes the loop of the crawl."""
 
     def __init__(
         self, hosts: HostTable, clock: Clock, notify: Callable[[], None] = lambda: None
@@ -61,7 +61,7 @@ class SideRequests:
     def idle(self) -> int:
         """Number of turns without a request.
 
-        A few that wait for a parser count as if they had one.
+        A few turns that wait for a parser do not count: they keep their slots.
         """
         few = self.hosts.politeness.concurrency // 4
         return len(self._waiting) + max(self._reading - few, 0)
@@ -89,7 +89,7 @@ class SideRequests:
     async def ask(
         self, host: int, request: Callable[[], Awaitable[T]], *, is_turn: bool = True
     ) -> T:
-        """Send a request as soon as the host may be contacted, for a turn or for a page of one."""
+        """Send a request when the host may be contacted; with `is_turn`, its turn idles so long."""
         await self._wait_for_turn(host, self._waiting if is_turn else self._of_pages)
         self.hosts.begin(host, self.clock.now())
         try:
@@ -99,9 +99,9 @@ class SideRequests:
             self._notify()
 
     async def wait_until_ready(self, host: int) -> None:
-        """Wait until the host might be contacted.
+        """Wait until the host may be contacted.
 
-        The next one is called at once, as no request follows.
+        No request follows, so the next waiting request is called at once.
         """
         await self._wait_for_turn(host, self._of_pages)
         self.hosts.resume_when_ready(host, self.clock.now())
@@ -136,7 +136,7 @@ class SideRequests:
         try:
             await called
         except asyncio.CancelledError:
-            if called.done() and not called.cancelled():  # pass the call on
+            if called.done() and not called.cancelled():  # called already: pass the call on
                 self.hosts.resume_when_ready(host, self.clock.now())
             raise
         finally:
@@ -162,7 +162,7 @@ class HostFiles:
     With `keeps`, their responses are kept like those of pages, failures included.
     """
 
-    def __init__(  # the last argument is keyword-only
+    def __init__(
         self,
         recorder: Recorder,
         web_access: WebAccess,
@@ -181,7 +181,7 @@ class HostFiles:
         return await self._web_access.locate(f"{self._recorder.frontier.urls.origins[host]}/")
 
     async def robots_txt(self, host: int) -> Response | Failed | Refused:
-        """Return the response at the end of a few redirects."""
+        """Fetch the robots.txt of the host, through a few redirects."""
         first = url = self._robots_url(host)
         for _ in range(MOST_REDIRECTS + 1):
             answer = await self._robots_file(url)
@@ -220,7 +220,7 @@ class HostFiles:
             self._recorder.keep(None, KeptAnswer(record, self._clock.today(), url))
 
     async def resource(self, request: Request, through: PageFetcher | None = None) -> FetchResult:
-        """Fetch a part or a link target of a page, with this fetcher or another one."""
+        """Fetch a part or a link target of a page; `through` replaces the fetcher of the crawl."""
         fetcher = through or self._web_access
 
         async def fetch() -> Visit:
@@ -285,14 +285,14 @@ class HostFiles:
 # link deeper than the shallowest page of its host, or than that of the host whose robots.txt led to
 # it. Each sitemap is read once, and no more than `max_sitemaps` of a host.
 #
-# by   host whose robots.txt led to a sitemap
+# by   the host whose robots.txt led to a sitemap
 
 Introduce = Callable[[tuple[str, ...], int, Sitemap], Awaitable[float]]
 """Makes pages of a sitemap known at this depth. Returns the processor time in seconds."""
 
 
 class HostRules(Protocol):
-    """Rules of hosts."""
+    """Rules of hosts, as sitemaps and usage files need them."""
 
     def recall(self, host: int) -> None:
         """Load the stored state of the host."""
@@ -304,7 +304,7 @@ class HostRules(Protocol):
         """Return the rules of the host, if they are in memory and valid."""
 
     def is_down(self, url: str) -> bool:
-        """Return whether the URL's host is down: a request for its robots.txt failed for good."""
+        """Return whether the URL's host is down."""
 
     def judge(self, url: str, answer: FetchResult) -> None:
         """Count a failure against the host of a URL."""

@@ -7,20 +7,21 @@ of it on Tuesday. A `Cache-Control: max-age` vouches from the moment of reading.
     Tuesday            noon             6 pm
        |---- vouched for ---|- not vouched -|
 
-Vouched time counts for less, by the *doubt* about the host. The history of a page says how probable
-a change in that time was; the sum over its readings is what was expected, and what came is seen:
+Vouched time counts less than other time, by the *doubt* about the host. The history of a page says
+how probable a change was in its vouched time. The sum of these is `expected`, and `seen` counts the
+changes that came, over all readings of the host:
 
     doubt = (seen + 1) / (expected + 1), at most 1
 
-The doubt is 1 about an unknown host, whose hints so count for nothing. It is .1 if nine changes
-were expected and none came, and 1 again if they come after all. A change in a time of which only a
-part is vouched for is shared out between both parts.
+The doubt about an unknown host is 1: its hints count for nothing. It is .1 if nine changes were
+expected and none came, and 1 again if they come after all. If only a part of the time was vouched
+for, a change in it is divided between both parts.
 
 A list of hosts to trust was rejected, and so was trust until the first lie: many sites write
 today's date into every entry, and many others forget a page now and then.
 
 stated   time of the last change of a page, by a sitemap, a feed or a ping of IndexNow
-dated    time of the last change, by the `Last-Modified` of the page: it was watched since then
+dated    time of the last change, by the `Last-Modified` of the page: watched since then, if true
 """
 
 from __future__ import annotations
@@ -38,18 +39,18 @@ Places = NDArray[np.intp]
 Hosts = NDArray[np.uint32]
 
 _FEW = 0.02
-"""Share of vouched pages that may have changed all the same, so that none need be read."""
+"""Largest share of changed pages among the vouched ones of a host whose pages are left out."""
 _MOST = 100.0
-"""Readings of a host that count; when there are so many, all of them count by half."""
+"""Weight of a host's readings at which all of them are halved."""
 _MOST_KEPT = 200
 _LEFT_OUT_A_READING = 10
-"""Pages of a host that may be left out for each that was read: after a change of the template of a
-site many requests may be under way before the first shows it.
+"""Pages of a host that may be left out for each vouched page that this run has read. Without this
+limit, all would be left out before a reading could show that the template of the site changed.
 """
 
 
 class Ratios:
-    """A ratio for each host, from 0 to 1: what was counted, and a prior of one time, over all."""
+    """Ratio of a part to a whole for each host, from 0 to 1; the prior has the weight 1."""
 
     def __init__(self, prior: float) -> None:
         self._prior = prior
@@ -83,7 +84,7 @@ class Ratios:
         return {str(host): (self._part[host], self._whole[host]) for host in counted}
 
     def restore(self, kept: object) -> None:
-        """Load what was kept, of hosts that are known; what a damaged store has instead is none."""
+        """Load what `kept` returned, for known hosts; ignore what a damaged store has instead."""
         if not isinstance(kept, dict):
             return
         for host in range(len(self._whole)) if kept else ():
@@ -92,7 +93,7 @@ class Ratios:
                     self._set(host, part, whole)
 
     def _set(self, host: int, part: float, whole: float) -> None:
-        # What was long ago counts for less and less: a host may begin to lie.
+        # Old readings count less and less, as a host may begin to lie.
         fewer = min(_MOST / 2 / whole, 1.0) if whole >= _MOST else 1.0
         self._part[host], self._whole[host] = part * fewer, whole * fewer
         ratio = (self._part[host] + self._prior) / (self._whole[host] + 1)
@@ -110,10 +111,10 @@ class ChangeHints:
         self._changed = bytearray()
         self._listed, self._cached, self._dates = Ratios(1.0), Ratios(1.0), Ratios(1.0)
         self._readings, self._left_out = Counter[int](), Counter[int]()
-        """Of hosts in this run: readings of pages that they vouched for, and pages left out."""
+        """Numbers by host in this run: readings of vouched pages, and pages left out."""
         self._excess, self.unchanged = Ratios(0.5), Ratios(0.5)
-        """What changed beyond what was expected, of pages that are said to have changed; and what
-        had not, of those that are said to be as they were.
+        """Share of changes beyond the expected ones, among pages that are said to have changed; and
+        share of unchanged pages, among those that are said to be unchanged.
         """
 
     # ------------------------------------------------------------ what is said
@@ -140,13 +141,13 @@ class ChangeHints:
     # ------------------------------------------------------------ what follows
 
     def watched_s(self, places: Places, first_at: Floats, last_at: Floats) -> Floats:
-        """Return for how long pages were watched."""
+        """Return how long pages were watched: between readings, and before as far as believed."""
         before = first_at - np.frombuffer(self._dated)[places]
         believed = 1 - self._dates.of(self._hosts_of(places))
         return np.abs(last_at - first_at) + believed * before
 
     def age_s(self, places: Places, last_at: Floats, today: float) -> Floats:
-        """Return for how long pages may have changed."""
+        """Return the time since the last readings of pages, less what is vouched for."""
         hosts, believed = self._hosts_of(places), np.zeros(len(places))
         for until, doubts in self._vouchers():
             vouched = np.minimum(np.frombuffer(until)[places], today) - last_at
@@ -160,8 +161,10 @@ class ChangeHints:
         return 1 - unchanged * (1 - said * self._excess.of(self._hosts_of(places)))
 
     def leaves_out(self, place: int, began_at: float) -> bool:
-        """Return whether a page need not be read, and count it: its host has vouched for it since
-        the run began, and has been right as a rule, in this run as well.
+        """Return whether to leave the page out of this run, and count it if so.
+
+        It is left out if its host has vouched for it since the run began, has nearly always been
+        right, and has been tested by enough readings in this run.
         """
         host = self._hosts[place]
         is_enough = (

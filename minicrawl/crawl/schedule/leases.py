@@ -55,8 +55,8 @@ _PATIENCE_S = 0.25
 """Time that one pool waits for the other where neither pages nor bytes limit the crawl."""
 _MOST_OWED = 16.0
 _PART = 0.15
-"""Largest part of their share that hosts with unread pages give up while the crawl is `_MOST_OWED`
-times the share ahead with reading again, or get on top while it is as far behind.
+"""Largest part by which the share of hosts with unread pages shrinks while the crawl is ahead with
+reading again, or grows while it is behind; reached at `_MOST_OWED` times the share.
 """
 _TINY = 1e-6
 
@@ -68,7 +68,7 @@ class Lease(NamedTuple):
     host: int
     url: str
     again: bool  # read before
-    counts: bool = True  # towards the shares; False if the other pool had no page
+    counts: bool = True  # towards the balance of the crawl; False if the other pool had no page
 
 
 class LeaseScheduler:
@@ -90,7 +90,7 @@ class LeaseScheduler:
         self._balance = 0.0
         self._balance_of: defaultdict[int, float] = defaultdict(float)
         self._busy_again: set[int] = set()
-        """Hosts that a page was read again from and that may soon be contacted again."""
+        """Hosts whose last request read a page again, and that may soon be contacted again."""
         self._busy_unread: set[int] = set()
         """Hosts with unread pages that may soon be contacted again."""
         budget, order = settings.budget, settings.order
@@ -134,7 +134,7 @@ class LeaseScheduler:
             self.refresh.sitemap_records.restore(self._recorder.counters.get(SITEMAP_RECORDS))
 
     def save(self) -> None:
-        """Note for `update`, and for the next run, what sitemaps were worth in this one."""
+        """Store the records of sitemaps for the next run, and the number of pages left out."""
         if self._share:
             counters = self._recorder.counters
             counters[SITEMAP_RECORDS] = self.refresh.sitemap_records.kept()
@@ -274,7 +274,7 @@ class LeaseScheduler:
         # at once.
         self.queue.pause(host)
         page = self.refresh.take_of(host)
-        assert page is not None, "the host was in order"
+        assert page is not None, "the host has a waiting page"
         return self._lease(page, again=True, counts=counts)
 
     def _lease(self, page: PageId, *, again: bool, counts: bool = True) -> Lease:

@@ -4,8 +4,8 @@ Law: whatever the order, hosts are treated politely: the next page is one whose 
 contacted.
 
 The order by siblings judges a page by what its siblings have shown. The other orders give each page
-a key, and the largest key comes first: such an order is an array of keys, and a rule that extends
-it for new pages.
+a key, and the largest key comes first: such an order is an array of keys, and a rule that gives
+keys to new pages.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class KnownPages(Protocol):
 
     @property
     def siblings(self) -> Siblings | None:
-        """What siblings have shown, if the order needs it."""
+        """Findings about groups of siblings, if the order needs them."""
 
     @property
     def values(self) -> ValueEstimate | None:
@@ -186,7 +186,7 @@ class ByKey(ByHost):
         self.enqueue(pages)
 
     def met_foreign(self, pages: Sequence[int]) -> None:
-        """Add keys for new pages of other shards, which never wait here."""
+        """Add keys for new pages of other shards, which are never leased here."""
         self._order.grow(range(pages[0], pages[-1] + 1))
         self.enqueue(pages)
 
@@ -209,10 +209,10 @@ def _by_siblings(
     importance: ImportanceOfHosts | None = None,
     value_weight: float = 0.0,
 ) -> PageQueue:
-    from minicrawl.opic.sibling_queue import ByGroup  # a shard has another order
+    from minicrawl.opic.sibling_queue import ByGroup  # not at the top: a shard needs none
 
     if frontier.siblings is None:
-        raise ValueError("the frontier was loaded without what siblings have shown")
+        raise ValueError("the frontier was loaded without siblings")
     if not value_weight or frontier.values is None:
         return ByGroup(frontier.siblings, importance)
     from minicrawl.opic.value_queue import ByValue
@@ -307,7 +307,7 @@ class DistanceTracker:
         self._distance = distance
         self._parked: set[int] = set()
         self.brought_nearer: set[int] | None = None
-        """Collects pages to which a shorter path was found, if set."""
+        """Pages to which a shorter path was found since this was set; None to collect none."""
 
     def __len__(self) -> int:
         """Return the number of parked pages."""
@@ -327,17 +327,16 @@ class DistanceTracker:
         Return the parked pages that are near enough now.
         """
         released = []
-        ways = deque([(page, spending)])
-        while ways:
-            for link in self._nearer(*ways.popleft()):
+        paths = deque([(page, spending)])
+        while paths:
+            for link in self._nearer(*paths.popleft()):
                 released += self._release(link)
                 if self._frontier.state[link] != State.UNREAD:
-                    ways.append((link, self._frontier.spendings.of(link)))
+                    paths.append((link, self._frontier.spendings.of(link)))
         return released
 
     def begin_at(self, page: PageId, distance: int = 0) -> list[int]:
-        """Start a path at the page, a seed by default or at a `distance` that another shard has
-        found.
+        """Start a path at the page, which is a seed, or at a `distance` that another shard found.
 
         Return the parked pages that are near enough now.
         """

@@ -72,7 +72,7 @@ def by_age(readings: Readings) -> Floats:
 
 
 class RandomRevisits:
-    """Random order: each page is due a random time after the one drawn before it.
+    """Random order: a page that was read is due again after a random time.
 
     Any page has an equal chance. The draws are the same in every run.
     """
@@ -110,19 +110,19 @@ def worth_of(strategy: str) -> Worth:
 FEWEST = 4
 """Least number of pages of a host that are listed at once; a large host lists one in 32."""
 _AT_ONCE = 1000
-"""Number of hosts that are put in order at once: after a start there are many."""
+"""Number of hosts that enter the order at once: after a start there are many."""
 _SLACK = 64
-"""Outdated entries of a list, or of the order, that are tolerated before it is made anew."""
+"""Number of entries, beyond four times the needed ones, after which a heap is made anew."""
 _LISTED_A_TURN = 64
-"""Number of waiting pages for each turn that are listed anew, host by host."""
+"""Number of waiting pages that may be listed anew for each turn, host by host."""
 _LOOK_AT, _LOOK_S = 16, 0.05
-"""Number of plans, and time, after which payments are looked at."""
+"""Number of plans, or time since the last look, after which payments are looked at."""
 _ROTATION, _HOUR_S = 11, 3600.0
-"""Runs in which a page is left out at most, before it is read. It is a prime: otherwise a run every
-24 hours would always come to the same pages.
+"""A run that begins in the hour of a page, one in this many, does not leave the page out. A prime:
+with 12, a run every 24 hours would always come to the same pages.
 """
 _NOTABLE = 1 / 16
-"""Relative change of a page's worth that has it listed anew."""
+"""Relative change of a page's worth from which it is listed anew."""
 
 # ---------------------------------------------------------------- pages
 
@@ -237,7 +237,7 @@ class WatchedPages:
     def list_paid(
         self, pages: NDArray[np.uint32], floor_of: array[float], today: float
     ) -> list[tuple[int, int, float]]:
-        """List the paid pages whose worth reaches the floors of their hosts.
+        """List the paid pages whose worth reaches the floor of the host, or has changed notably.
 
         Return them as (host, page, worth).
         """
@@ -315,8 +315,8 @@ class RefreshScheduler:
         self._lists: dict[int, list[tuple[float, int]]] = {}
         self._floors = array("d")  # worth of each host's worst listed page when its list was made
         self._best: dict[int, float] = {}  # worth of each listed host's best page
-        self._order: list[tuple[float, int]] = []  # heaps of hosts, best page first
-        self._of_all: list[tuple[float, int]] = []
+        self._order: list[tuple[float, int]] = []  # heap of available hosts, best page first
+        self._of_all: list[tuple[float, int]] = []  # heap of all hosts, best page first
         self._coming: dict[int, None] = {}  # hosts that may belong in the order
         self._paid, self._plans, self._looked_at = array("I"), 0, 0.0
         self._rotation: deque[int] = deque()  # hosts, the next one to be listed anew first
@@ -356,7 +356,7 @@ class RefreshScheduler:
         now = self._today()
         for page, stated_at in changed:
             if self._watched.stated(page, stated_at, now):
-                self._paid.append(page)  # its worth is another, as if it had been paid
+                self._paid.append(page)  # its worth has changed, as if it had been paid
         self._plans += 1
 
     def cached(self, page: PageId, seconds: float) -> None:
@@ -449,7 +449,7 @@ class RefreshScheduler:
         return self._best.get(entry[1]) != -entry[0]
 
     def _look(self) -> None:
-        """Order the hosts by everything that has happened since."""
+        """Update the order of hosts by what has happened since the last look."""
         now = self._today()
         if self._plans >= _LOOK_AT or (self._plans and abs(now - self._looked_at) >= _LOOK_S):
             self._look_at_paid(now)
@@ -467,7 +467,7 @@ class RefreshScheduler:
             self._show(host)
 
     def _show(self, host: int) -> None:
-        """Put the host in order, by its best page."""
+        """Enter the host into the order, by its best page."""
         best = self._list(host)
         if best is None:
             self._best.pop(host, None)
@@ -501,8 +501,8 @@ class RefreshScheduler:
         return None
 
     def _leaves_out(self, page: PageId) -> bool:
-        # Each page is read in one of `_ROTATION` hours, by its number: so lies are found out, and
-        # no page is left out for ever.
+        # Each page has an hour in which it is read, by its number: so lies are found out, and no
+        # page is left out for ever, unless the runs begin a multiple of `_ROTATION` hours apart.
         is_its_turn = (page + int(self._began_at // _HOUR_S)) % _ROTATION == 0
         return not is_its_turn and self._watched.leaves_out(page, self._began_at)
 

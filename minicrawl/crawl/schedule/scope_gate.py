@@ -94,7 +94,7 @@ class ScopeGate:
         return is_reached and (self._filter is None or self._filter(url))
 
     def widen(self, url: str) -> None:
-        """Admit the target of a seed's redirect: the user meant this page, whatever its host."""
+        """Admit a URL that the user meant: the target of a seed's redirect, or a new seed."""
         if not self._is_within(url):
             self._led_to.append(url)
             self._wider = self._rules_for(self._led_to)
@@ -129,7 +129,7 @@ def gate_for(
 ) -> ScopeGate:
     """Return the gate for the seeds, widened by the pages that they have redirected to so far.
 
-    It denies what was taken down.
+    It denies the URLs that were taken down.
     """
     gone = (pattern_of(str(one["what"])) for one in tables.forgotten(recorder.counters))
     scope = replace(scope, deny=(*scope.deny, *gone))
