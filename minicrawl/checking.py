@@ -1,9 +1,9 @@
-"""Checks of URLs that are not crawled, and files that are kept for pages.
+"""Checks URLs that are not crawled, and keeps files that pages need.
 
 asking      requests URLs through the gate of a crawl
-targets     URLs to request, and broken references of pages
-requisites  images, styles and other files of kept pages, for the archive
-cloaking    detects pages that differ for a browser
+targets     finds URLs to request, and broken references of pages
+requisites  keeps images, styles and other files of kept pages in the archive
+cloaking    detects servers that send browsers another version of a page
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ T = TypeVar("T")
 # pages are: `--deny`, robots.txt, delays, addresses, pace, hours and budget apply. A check uses
 # HEAD, and GET if HEAD is refused. Redirects pass the same gate.
 #
-# hops   a URL with its result, and each URL that a redirect led to with its result; a state is the
-#        reason why no request was sent
+# hops   a URL and its result, then each URL that a redirect led to and its result; a result that is
+#        a state tells why no request was sent
 
 IS_IT_THERE = (Want.HEAD, Want.STATUS)
 _HEAD_IS_REFUSED = (
@@ -114,10 +114,10 @@ _HEAD_IS_REFUSED = (
     HTTPStatus.METHOD_NOT_ALLOWED,
     HTTPStatus.NOT_IMPLEMENTED,
 )
-"""Statuses of HEAD after which GET is tried: some servers send them for pages that exist."""
+"""Statuses after which GET is tried: some servers send them to HEAD for pages that exist."""
 
 _MOST_FILES = 8
-"""Most linked files on their way at once: each may take a temporary file of --max-file."""
+"""Most linked files fetched at once: each may take a temporary file of --max-file."""
 
 Found = FetchResult | State
 Hops = list[tuple[str, Found]]
@@ -139,8 +139,8 @@ class LinkAsker:
         per_host = self._settings.politeness.per_host
         free = asyncio.Semaphore(min(most, _MOST_FILES) if Want.FILE in wants else most)
         async with asyncio.TaskGroup() as group:
-            # A task for each connection that a host may have, whose URLs wait for its delay one
-            # after another; all of them in one queue would wait for the slowest host.
+            # One task for each connection that a host may have: in it, URLs wait for the host's
+            # delay one after another. In one queue for all hosts, URLs would wait for the slowest.
             for _, of_host in groupby(sorted(urls, key=origin), key=origin):
                 some = list(of_host)
                 waiting = iter(some)
@@ -159,7 +159,7 @@ class LinkAsker:
                     await keep(hops)
 
     def row_of(self, hops: Hops) -> CheckRow:
-        """Return the final result for the first URL."""
+        """Return the row of the first URL, with the result of the last hop."""
         at = self._clock.today()
         (url, _), (_, found) = hops[0], hops[-1]
         match found:
@@ -194,7 +194,7 @@ class LinkAsker:
         for want in wants:
             network, is_file = self._settings.network, want is Want.FILE
             most = self._settings.file_bytes if is_file else network.max_body_bytes
-            # The body of a failure may say that it is a challenge.
+            # The body of a failure may show that it is a challenge.
             body = want is Want.STATUS
             request = Request(url=url, want=want, max_bytes=most, keeps_failures=body)
             tell = self._crawler.context.tell
@@ -206,21 +206,21 @@ class LinkAsker:
 
 # ================================================================ cloaking
 #
-# Detects pages that a server gives the crawler's User-Agent and a browser's in different versions.
+# Detects servers that send different versions of a page to the crawler and to a browser.
 #
 # Laws: requests differ only in the User-Agent and in the crawler's signature, if it signs: nothing
-# else can make a difference.
-# They are sent one after the other, after the delays of the hosts, and only where robots.txt allows
-# the crawler. Content that changes anyway does not count: a part counts only if both responses to
-# one name have it, and neither response to the other. Only names are tried: a server that knows
-# crawlers by their addresses, or cloaks by a script, is not detected.
+# else can make a difference. They are sent one after the other, after the delays of the hosts, and
+# only where robots.txt allows the crawler. Content that changes anyway does not count: a part
+# counts only if both responses to one name have it, and neither response to the other. Only names
+# are tried: a server that knows crawlers by addresses, or cloaks by a script, is not detected.
 #
+# name       User-Agent of a request: the crawler's or a browser's
 # parts      compared parts of a response: the shingles of its text, and its links
-# likeness   share of the stable content of either name that both names get
+# likeness   share of the stable content that both names get
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
-_MOST_CHANGING = 0.5
-"""Least stable share of the text for one name; below it, the text is not judged."""
+_LEAST_STEADINESS = 0.5
+"""Least likeness of two texts for one name; below it, texts are not compared."""
 _FEWEST_LINKS = 5
 _LINES_SHOWN = 3
 
@@ -241,7 +241,7 @@ class PageAnswer(NamedTuple):
 
     @property
     def links(self) -> Parts:
-        """Pages that it links to."""
+        """URLs that the page links to."""
         return frozenset(self.page.links)
 
     @property
@@ -281,16 +281,16 @@ class Cloaking:
     @property
     def is_unsteady(self) -> bool:
         """True if the text changes too much by itself to be judged."""
-        return self.steadiness < _MOST_CHANGING
+        return self.steadiness < _LEAST_STEADINESS
 
     def only_for(self, *, crawler: bool) -> list[str]:
-        """Return some lines of the text that only this name gets."""
+        """Return some lines of the text that only the crawler gets, or only the browser."""
         ours, others = self.crawler, self.browser
         if not crawler:
             ours, others = others, ours
         known = {line for answer in others for line in answer.text.split("\n")}
         lines = [line for line in ours[0].text.split("\n") if line not in known]
-        # Both responses to this name must have a line: one that only one of them has, as an
+        # Both responses to this name must have a line: a line that only one of them has, such as an
         # advertisement, says nothing about the other name.
         always = set(ours[-1].text.split("\n"))
         return [line for line in lines if line in always][:_LINES_SHOWN]
@@ -369,7 +369,7 @@ async def _ask_all(
 
 
 async def _ask(crawler: Crawler, url: str, through: PageFetcher) -> PageAnswer:
-    """Return the response at the end of the redirects, each of which passes the same gate."""
+    """Follow redirects through the crawl's gate, and return the last response."""
     context, onboarding = crawler.context, crawler.parts.onboarding
     for _ in range(MOST_REDIRECTS + 1):
         request = Request(url=url, max_bytes=context.settings.network.max_body_bytes)
@@ -414,9 +414,9 @@ def judged(url: str, crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer
     """Compare the responses to both names."""
     texts = _Sides([one.shingles for one in crawler], [one.shingles for one in browser])
     links = _Sides([one.links for one in crawler], [one.links for one in browser])
-    found = list(_of_values(crawler, browser))
+    found = list(_value_differences(crawler, browser))
     if not any(one.why for one in (*crawler, *browser)):
-        if texts.likeness < ALIKE and texts.steadiness >= _MOST_CHANGING:
+        if texts.likeness < ALIKE and texts.steadiness >= _LEAST_STEADINESS:
             found.append(_difference("text", texts, "shingle"))
         if links.is_apart(url):
             found.append(_difference("links", links, "link"))
@@ -431,13 +431,13 @@ def judged(url: str, crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer
     )
 
 
-def _of_values(
+def _value_differences(
     crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer]
 ) -> Iterator[Difference]:
     """Yield values that are the same in all responses to a name, and differ between the names."""
     for what in ("answer", "final URL", "title", "canonical", "robots"):
         ours, theirs = ({_value(what, one) for one in some} for some in (crawler, browser))
-        # A value that differs between two responses to one name changes by itself.
+        # A value that differs between two responses to one name does not depend on the name.
         if len(ours) == len(theirs) == 1 and ours != theirs:
             yield Difference(what, ours.pop(), theirs.pop())
             if what == "answer":
@@ -464,7 +464,7 @@ def _difference(what: str, sides: _Sides, noun: str) -> Difference:
 
 
 class _Sides(NamedTuple):
-    """Parts of the responses to the crawler and to the browser."""
+    """Parts of each response to the crawler and to the browser."""
 
     crawler: Sequence[Parts]
     browser: Sequence[Parts]
@@ -488,7 +488,7 @@ class _Sides(NamedTuple):
         return min(shares, default=1.0)
 
     def is_apart(self, url: str) -> bool:
-        """Return whether links differ: many, or some to other sites that only the crawler gets."""
+        """Return whether links differ: most of them, or several that lead the crawler off-site."""
         ours, theirs = self.own
         if max(len(ours), len(theirs)) < _FEWEST_LINKS:
             return False
@@ -510,73 +510,73 @@ def _ever(parts: Sequence[Parts]) -> set[object]:
 # Keeps the files that a browser needs to show a page: images, styles, scripts, fonts, media; and
 # linked files of any kind, if they are within the scope.
 #
-# Laws: files in the archive are not requested, and any other URL once a day, through the gate of
-# the crawl. A response is in the archive, and in the WARC files if these are written, before the
-# store says so.
+# Laws: files in the archive are not requested again, and a URL that failed is requested again after
+# a day at the earliest, through the gate of the crawl. A response is in the archive, and in the
+# WARC files if these are written, before the store says so.
 #
-# requisite  URL that a page needs to be shown, or that a style needs
-# round      requisites of pages; then those of their styles, and so on
+# requisite  URL of a file that a browser needs to show a page, or that a style needs
+# round      requests for the requisites of pages; then for those of their styles, and so on
 
 MOST_ROUNDS = 100
-"""Limit of rounds, for styles without end that import one another."""
+"""Limit of rounds, for an endless series of styles that import one another."""
 
 
 async def keep_requisites(
-    context: CrawlContext, asker: LinkAsker, needed: Mapping[str, bool], vain: Set[str]
+    context: CrawlContext, asker: LinkAsker, needed: Mapping[str, bool], failed: Set[str]
 ) -> tuple[int, list[CheckRow]]:
-    """Keep the requisites of pages that are not kept yet; the value of each tells if it leads on.
+    """Keep the requisites of pages that are not kept yet.
 
-    URLs in `vain` failed lately and are not requested. Return the number of new responses, and the
-    result of each request.
+    The values of `needed` tell whether a file may need more files. URLs in `failed` failed lately
+    and are not requested. Return the number of new responses, and the result of each request.
     """
-    with _requisites(context, vain) as requisites:
+    with _requisites(context, failed) as requisites:
         await requisites.run(asker, needed)
         return requisites.kept, requisites.rows
 
 
 async def keep_files(
-    context: CrawlContext, asker: LinkAsker, linked: Iterable[str], vain: Set[str]
+    context: CrawlContext, asker: LinkAsker, linked: Iterable[str], failed: Set[str]
 ) -> tuple[int, list[CheckRow]]:
     """Keep linked files that are not kept yet, as `keep_requisites` does."""
-    with _requisites(context, vain) as files:
+    with _requisites(context, failed) as files:
         await files.ask(asker, linked, Want.FILE)
         return files.kept, files.rows
 
 
 @contextmanager
-def _requisites(context: CrawlContext, vain: Set[str]) -> Iterator[_Requisites]:
+def _requisites(context: CrawlContext, failed: Set[str]) -> Iterator[_Requisites]:
     folder = archive_folder(context.settings.storing.store)
     with closing(ArchiveReader(folder, _end(context))) as archive:
-        yield _Requisites(context, archive, vain)
+        yield _Requisites(context, archive, failed)
 
 
 def _end(context: CrawlContext) -> int:
     """Return the end of the archive, as of the last commit."""
     with reading(context.settings.storing.store) as connection:
         end = tables.archive_end(connection)
-    assert end is not None  # otherwise requisites are not kept
+    assert end is not None  # without an archive, requisites are not kept
     return end
 
 
 class _Requisites:
-    """Requisites on their way to the archive."""
+    """Requests requisites, and keeps the responses."""
 
-    def __init__(self, context: CrawlContext, archive: ArchiveReader, vain: Set[str]) -> None:
+    def __init__(self, context: CrawlContext, archive: ArchiveReader, failed: Set[str]) -> None:
         self.kept, self.rows = 0, list[CheckRow]()
-        self._context, self._archive, self._vain = context, archive, vain
+        self._context, self._archive, self._failed = context, archive, failed
 
     async def run(self, asker: LinkAsker, needed: Mapping[str, bool]) -> None:
         """Run all rounds."""
         seen: set[str] = set()
         for _ in range(MOST_ROUNDS):
-            new = {url: must_be for url, must_be in needed.items() if url not in seen}
+            new = {url: leads_on for url, leads_on in needed.items() if url not in seen}
             if not new:
                 return
             seen |= new.keys()
             await self.ask(asker, new, Want.RESOURCE)
             self._archive.go_on_to(_end(self._context))
-            # The new files are in the archive by now, which is read up to the last commit: what
-            # they need is the next round.
+            # The archive has been committed, and is read with the new files: what they need is the
+            # next round.
             needed = dict(self._needed_by_files(new))
 
     async def ask(self, asker: LinkAsker, urls: Iterable[str], want: Want) -> None:
@@ -586,7 +586,7 @@ class _Requisites:
             self.rows.append(asker.row_of(hops))
             await self._keep(hops)
 
-        wanted = set(urls) - self._vain
+        wanted = set(urls) - self._failed
         missing = [url for url in wanted if not self._archive.versions(url)]
         await asker.ask(missing, keep, (want,))
         await self._context.recorder.committer.written()
@@ -613,7 +613,7 @@ class _Requisites:
                     yield from needed_by_file(answer)
 
     def _answers(self, url: str) -> Iterable[Answer]:
-        """Return the last kept response."""
+        """Return the last kept response, if it can be read."""
         rows = self._archive.versions(url)
         try:
             return [self._archive.answer(rows[-1].place)] if rows else []
@@ -623,20 +623,20 @@ class _Requisites:
 
 # ================================================================ targets
 #
-# URLs to request, and broken references of pages.
+# Finds URLs to request, and broken references of pages.
 #
 # Law: a URL is requested at most once per day.
 
 VALID_S = 86_400.0
 _KEPT_AT_ONCE = 50
-"""Checks that a kill may lose, and that are then repeated."""
+"""Results per write to the store. A kill loses at most these; their requests are repeated."""
 NO_ANCHOR = "anchor"
 _MOST_FOLDERS, _USUAL_PAGES = 100, 9
-"""Folders that are asked for missing pages; pages that tell the usual lines of a host or folder."""
+"""Most folders to request missing pages in, and most pages to learn a folder's usual lines from."""
 _DEEPEST = 8
 """Folders of a page that count, from the root: a hostile URL has thousands."""
 _MOST_ANCHORS = 4_000_000
-"""Anchors in memory, of 8 bytes each."""
+"""Most anchors in memory, 8 bytes each."""
 _NOT_FOLLOWED = ("nofollow", "canonical")
 _IN_STYLE = "in "
 _TOP = ("", "top")
@@ -645,11 +645,11 @@ _DIRECTIVE = ":~:"
 
 Sources = dict[str, dict[int, tuple[str, str]]]
 """Pages that refer to each URL, each with the kind of the reference and its text."""
-_MOST_SOURCES = 20
+_MOST_SOURCES = 20  # pages noted for each URL
 
 
 async def check_links(crawler: Crawler) -> None:
-    """Request the URLs that the crawl does not crawl, through its gate."""
+    """Keep requisites and linked files, and check links outside the crawl, as settings say."""
     context = crawler.context
     storing, tell = context.settings.storing, context.tell
     asker = LinkAsker(crawler)
@@ -676,14 +676,14 @@ async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
     leading_on = {
         url: any(kind in LEADS_ON for kind, _ in of.values()) for url, of in needed.items()
     }
-    kept, rows = await keep_requisites(context, asker, leading_on, _vain(context))
+    kept, rows = await keep_requisites(context, asker, leading_on, _failed_lately(context))
     _keep(store, rows)
     _keep_findings(store, needed, [])
     return kept
 
 
 async def _keep_linked_files(context: CrawlContext, asker: LinkAsker) -> int:
-    """Keep the linked files within the scope; the rows say why others are not kept."""
+    """Keep the linked files within the scope; check rows record why others are not kept."""
     store, max_depth = context.settings.storing.store, context.settings.scope.max_depth
     depths = context.recorder.frontier.urls.depth
     with snapshot(store) as seen:
@@ -691,13 +691,13 @@ async def _keep_linked_files(context: CrawlContext, asker: LinkAsker) -> int:
         if max_depth is not None:
             found = found[[depths[page] <= max_depth for page in found.tolist()]]
         linked = list(urls(seen, found))
-    kept, rows = await keep_files(context, asker, linked, _vain(context))
+    kept, rows = await keep_files(context, asker, linked, _failed_lately(context))
     _keep(store, rows)
     return kept
 
 
-def _vain(context: CrawlContext) -> set[str]:
-    """Return the URLs that failed within a day."""
+def _failed_lately(context: CrawlContext) -> set[str]:
+    """Return the URLs whose last request, at most a day ago, failed."""
     lately = _checked_lately(context.settings.storing.store, context.clock.today())
     return {row.url for row in lately if row.state != State.FETCHED}
 
@@ -748,13 +748,13 @@ async def check(
     if assets or links:
         more = [*found.anchors, *folders.soft_404s(), *_within(store, fresh)]
         _keep_findings(store, _joined(needed, links, styles.found), more if assets else [])
-        # Only now: after a kill, missing pages are asked for again, as their texts are not kept.
+        # Last, so that after a kill missing pages are requested again: their texts are not kept.
         _keep(store, list(map(asker.row_of, folders.hops)))
     return asked
 
 
 class _BodyReader:
-    """Reads bodies in a child process, as other hosts are asked meanwhile."""
+    """Reads bodies in a child process, so that requests to other hosts go on meanwhile."""
 
     def __init__(self, tell: Listener) -> None:
         self._process, self._tell = ParserProcess(MOST_READING_S), tell
@@ -772,16 +772,16 @@ class _BodyReader:
 
 
 class _Folders:
-    """Folders with several pages: what a missing page looks like in each, and pages like it."""
+    """Finds soft 404s: pages that look like a page that is missing in their folder."""
 
     def __init__(self, store: Path, fresh: Set[str], reader: _BodyReader) -> None:
         self._store, self._fresh, self._reader = store, fresh, reader
         self.hops: list[Hops] = []
-        self._missing: dict[str, dict[str, str]] = defaultdict(dict)  # text by URL, by folder
+        self._missing: dict[str, dict[str, str]] = defaultdict(dict)  # folder -> URL -> text
         self._was_asked = False
 
     def siblings(self) -> list[str]:
-        """Return missing URLs in each of the largest folders, unless they were asked for lately."""
+        """Return URLs that should not exist in the largest folders, or none if asked lately."""
         with snapshot(self._store) as seen:
             counts = Counter(folder for _, url in _read_pages(seen) for folder in _folders(url))
         largest = [folder for folder, count in counts.most_common(_MOST_FOLDERS) if count > 1]
@@ -790,7 +790,7 @@ class _Folders:
         return [] if self._was_asked else wanted
 
     async def keep(self, hops: Hops) -> None:
-        """Keep the text of a page that should not exist; one behind a redirect is another page."""
+        """Keep the text of a page that should not exist, unless it redirects to another page."""
         self.hops.append(hops)
         (url, found), *others = hops
         if isinstance(found, Response) and found.body and not others:
@@ -799,7 +799,7 @@ class _Folders:
                 self._missing[_folders(url)[-1]][url] = text
 
     def soft_404s(self) -> Iterator[FindingRow]:
-        """Yield the pages that are like the missing ones of a folder, or the known ones."""
+        """Yield pages that look like missing ones; those of the last check if it was lately."""
         with snapshot(self._store) as seen:
             if self._was_asked:
                 yield from all_findings(self._store, seen.connection, SOFT_404)
@@ -828,14 +828,14 @@ class _Folders:
 
             missing = {folder: missing_page(folder) for folder in self._missing}
             for page, url in pages:
-                # A folder that is gone as a whole looks like what is missing above it.
+                # Pages of a folder that is gone as a whole look like missing pages of one above it.
                 above = [missing[folder] for folder in _folders(url) if folder in missing]
                 if above and (said := text(url)) and any(one.is_like(url, said) for one in above):
                     yield FindingRow(page, url, SOFT_404, "")
 
 
 def _folders(url: str) -> list[str]:
-    """Return the folders that a page is in, the root of its host first."""
+    """Return the folders that a page is in, the root of its host first, down to a limit."""
     path, start = url.partition("?")[0], len(origin(url))
     ends = (at + 1 for at in range(start, len(path)) if path[at] == "/")
     return [path[:end] for end in islice(ends, _DEEPEST)]
@@ -853,7 +853,7 @@ def _keep(store: Path, rows: list[CheckRow]) -> None:
 
 
 class _Styles:
-    """Style sheets, which are read for the files that they refer to."""
+    """Reads style sheets for the files that they refer to."""
 
     def __init__(self, needed: Sources, reader: _BodyReader) -> None:
         self._reader = reader
@@ -864,7 +864,7 @@ class _Styles:
         self._needed = needed
 
     async def read(self, hops: Hops) -> None:
-        """Note what a style refers to; the pages that need the style need that, too."""
+        """Note the files that a style refers to: pages that need the style need them, too."""
         (url, _), (base, found) = hops[0], hops[-1]
         if not isinstance(found, Response):
             return
@@ -878,14 +878,14 @@ class _Styles:
 
 
 def _within(store: Path, fresh: Set[str]) -> list[FindingRow]:
-    """Return the known findings within styles that were read lately."""
+    """Return the stored findings from styles that were read lately."""
     wanted = {f"{_IN_STYLE}{url}" for url in fresh}
     with reading(store) as connection:
         return [row for row in all_findings(store, connection) if row.text in wanted]
 
 
 def _unjudged(seen: Snapshot, found: Collection[str]) -> set[str]:
-    """Return the URLs that the crawl did not ask for and will not."""
+    """Return the URLs that the crawl does not know, or skips for their scope or type."""
     pages = questions.find_all(seen.connection, list(map(split, found)))
     aside = (State.SCOPE, State.TYPE)
     return {
@@ -902,14 +902,14 @@ def _keep_findings(store: Path, needed: Sources, others: list[FindingRow]) -> No
             FindingRow(page, url, kind, text)
             for url, verdict in judged.items()
             for page, (kind, text) in needed[url].items()
-            # A canonical URL is no link that a reader follows; `audit` tells those that are dead.
+            # No reader follows a canonical URL as a link; `audit` reports dead ones.
             if verdict in SHOWN and kind != "canonical"
         )
         keep_findings(store, seen.connection, [*broken, *others])
 
 
 def _external(seen: Snapshot) -> Iterator[str]:
-    """Yield linked pages that are not read because of the scope or their names."""
+    """Yield linked pages that are not read because of their scope or type."""
     inlinks, _ = link_counts(seen)
     is_aside = np.isin(seen.states, (State.SCOPE, State.TYPE)) & (inlinks > 0)
     yield from urls(seen, np.flatnonzero(is_aside))
@@ -930,7 +930,7 @@ class Targets(NamedTuple):
 
 
 def targets_of(seen: Snapshot) -> Targets:
-    """Return what the kept pages refer to; each page is parsed once."""
+    """Return the URLs that kept pages refer to; each page is parsed once."""
     pages = {url: page for page, url in _read_pages(seen)}
     assets: Sources = defaultdict(dict)
     links: Sources = defaultdict(dict)
@@ -969,8 +969,8 @@ def _add(found: Sources, target: str | None, page: int, kind: str, text: str) ->
 class _Anchors:
     """Anchors of pages, as hashes, and the fragments of links to them.
 
-    Most pages of a manual are linked with fragments: to parse each of them again for its anchors
-    took as long as the crawl. Beyond `_MOST_ANCHORS` it is done all the same.
+    Most pages of a manual are linked with fragments: parsing each of them again for its anchors
+    took as long as the crawl. Pages beyond `_MOST_ANCHORS` are parsed again all the same.
     """
 
     def __init__(self, pages: Mapping[str, int]) -> None:

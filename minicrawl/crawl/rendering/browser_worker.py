@@ -4,11 +4,12 @@ The guard: a page may run any script, and a browser sends requests of its own, s
 either does may reach a network except through the crawl. Three walls stand behind each other:
 
     requests of a page   playwright hands each to `BrowserPage._route`, which asks the crawl, or
-                         refuses: images, media, fonts, WebSockets, service workers, everything but
-                         GET. WebRTC, WebTransport and pop-ups are removed before scripts run
+                         refuses: images, media, fonts, WebSockets, service workers, all methods
+                         but GET (and POST by scripts, with --requisites). WebRTC, WebTransport and
+                         pop-ups are removed before scripts run
     names                no name resolves inside the browser (--host-resolver-rules)
-    connections          its proxy is a port that this process holds and nobody listens on; UDP,
-                         which would bypass the proxy, is disabled
+    connections          the browser's proxy is a port that this process holds and nobody listens
+                         on; UDP, which would bypass the proxy, is disabled
 
 Example: the script of https://a.example/ calls fetch("https://b.example/news.json") with a header
 of its own, and the page has an image.
@@ -20,11 +21,11 @@ of its own, and the page has an image.
     crawl   answers Resource(1, 200, "application/json", ...), or status 0 if anything refused it
     worker  fulfils the route, and the script continues. Its clock runs again
 
-What gets past playwright fails at the second wall, and what knows an address at the third. The test
-`test_a_browser_asks_for_nothing_by_itself` puts a listener in the place of the proxy.
+A request that gets past playwright fails at the second wall, and one to an IP address at the third.
+The test `test_a_browser_asks_for_nothing_by_itself` has a listener in the place of the proxy.
 
-Laws: a worker has one page at a time. After a page that could not be rendered, the worker ends with
-its browser. It ends when its channel is closed, and its browser ends with it, however it ends.
+Laws: a worker has one page at a time. It ends after a page that could not be rendered, and when its
+channel is closed. However it ends, its browser ends with it.
 """
 
 from __future__ import annotations
@@ -138,10 +139,10 @@ BEFORE_SCRIPTS = """(() => {
   const gone = ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport", "SharedWorker"];
   for (const name of gone) delete window[name];
 })();"""
-"""Runs before any script of the page, in each of its frames."""
+"""Script that runs before any script of the page, in each of its frames."""
 
 NEXT_FRAMES = "() => new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(f)))"
-"""Ends when the page has been drawn twice: all observers of the first frame have run by then."""
+"""Promise that ends at the second frame: by then all observers of the first one have run."""
 
 READ_DOM = r"""([most, hidden]) => {
   const root = document.documentElement;
@@ -203,25 +204,25 @@ READ_DOM = r"""([most, hidden]) => {
 }"""
 """Function that returns the DOM as HTML, with at most `most` characters.
 
-Elements that a selector of `hidden` matches are left out, but never what holds the main content.
+Elements that a selector of `hidden` matches are left out, unless they contain a <main> element.
 """
 
 SCROLL = """if (window === top) setInterval(
   () => window.scrollTo(0, document.documentElement.scrollHeight), 500);"""
-"""Scrolls the page to its end again and again, in its own time."""
+"""Script that scrolls the page to its end every 500 ms of its virtual time."""
 
 
 # ================================================================ page
 #
 # One page in the browser, from its first byte to its last script.
 #
-# Laws: the page has a context of its own, which ends with it. Its document is the fetched response:
-# the server is not contacted again. It gets no pictures, media and fonts; its style sheets are
-# empty. It only reads (GET); if pages shall live again from the archive (`replays`), it may POST as
-# well, and is scrolled to its end as long as that brings requests. A page that navigates elsewhere
-# is a redirect, which is not followed. Its clock is virtual: it skips idle time, so that timers of
+# Laws: the page has a browser context of its own, which ends with it. Its document is the fetched
+# response: the server is not contacted again. It gets no images, media or fonts; its style sheets
+# are empty. It only reads (GET); if the archive is to replay it (`replays`), it may POST as well,
+# and is scrolled to its end as long as that brings requests. A page that navigates elsewhere is a
+# redirect, which is not followed. Its clock is virtual: it skips idle time, so that timers of
 # seconds cost none, and stands still while a request is pending. The page is drawn before it is
-# read. A page that takes too long is stopped, or else its browser is.
+# read. A page that takes too long is read as it is then; if that fails, its browser is ended.
 #
 # pending   requests of the page without a response yet
 
@@ -230,21 +231,22 @@ DOCUMENTS = frozenset(("document", "xhr", "fetch"))
 """Kinds of requests that robots.txt applies to."""
 _WANTED = DOCUMENTS | {"script"}
 _BUDGETS_MS = (5000, 1000, 1000, 1000, 1000)
-"""Virtual time of each round. The page has two rounds, as drawing it may start more scripts, and
-then one more after each round with new requests.
+"""Virtual time of each round. A page has two rounds, as drawing it may start more scripts, and one
+more after each later round with new requests.
 """
 _SCROLLED_BUDGETS_MS = (*_BUDGETS_MS, *_BUDGETS_MS[1:] * 5)
-"""Virtual time of each round of a page that is scrolled, which brings more of some lists."""
-_STARVATION = 1000
+"""Virtual time of each round of a page that is scrolled, as long lists load their rest that way."""
+_STARVATION = 1000  # tasks in a row after which virtual time moves on all the same
 _LOOK_EVERY_S = 0.2
 _READ_S, _READ_LATE_S, _CLOSE_S = 5.0, 1.0, 3.0
 _A_MOMENT_S, _DRAW_S = 0.05, 0.5
 _WAITING = 3
 """Time that a page may wait for responses, as a multiple of its time limit."""
 _TIMES_A_BODY = 2
+"""Limit of the bytes of a page's resources, as a multiple of `--max-body`."""
 _RELOADS = 1
 _MOST_POSTED = 1 << 16
-"""Most bytes of the body of a POST."""
+"""Limit of the body of a POST."""
 _MOST_LEFT_OUT = 1000
 _SENT = ("accept", "origin", "referer")
 _SHOWN = ("content-type", "content-security-policy")
@@ -256,7 +258,7 @@ _CRASHED, _GONE = "the page crashed its browser process", "the browser ended"
 
 
 class PageEnded(Exception):
-    """The page cannot be read; `may_pass` if another try may succeed."""
+    """The page cannot be read. `may_pass` is true if another try may succeed."""
 
     def __init__(self, why: str, *, may_pass: bool = False) -> None:
         super().__init__(why)
@@ -264,7 +266,7 @@ class PageEnded(Exception):
 
 
 class RenderedDom(NamedTuple):
-    """DOM as HTML, and the URL of the page by then, or of the page it was about to load."""
+    """DOM as HTML, and the URL of the page, or of another page that it was about to load."""
 
     html: str
     location: str
@@ -302,7 +304,7 @@ class BrowserPage:
             pending.set_result(resource)
 
     async def read(self, page: PageToRender) -> RenderedDom:
-        """Return the page when all requests and timers are done; raises `PageEnded`."""
+        """Return the DOM once all requests and timers are done; raises `PageEnded`."""
         self._browser.on("disconnected", self._lose)
         context = await self._browser.new_context(
             service_workers="block",
@@ -331,8 +333,8 @@ class BrowserPage:
             await context.add_init_script(SCROLL)
         await context.route("**/*", self._route)
         await context.route_web_socket("**/*", lambda one: one.close())
-        # Dialogs are removed from windows before scripts run (`BEFORE_SCRIPTS`). The dialog that
-        # asks whether to leave a page is not a function, and would stop it until someone answers.
+        # `BEFORE_SCRIPTS` removes the functions that open dialogs. The dialog that asks whether to
+        # leave a page has no function, and would stop the page until someone answers.
         shown.on("dialog", lambda one: asyncio.ensure_future(_dismiss(one)))
         shown.on("popup", lambda one: asyncio.ensure_future(_close(one)))
         shown.on("crash", lambda _: self._leave(PageEnded(_CRASHED, may_pass=True)))
@@ -386,7 +388,7 @@ class BrowserPage:
                 return
 
     async def _watch(self) -> str:
-        """Return why the page is read now, when it has taken too long; raises `PageEnded`."""
+        """Wait until the page has taken too long, and return why; raises `PageEnded`."""
         limit_s = self._config.max_s
         busy_s = waited_s = 0.0
         last = monotonic()
@@ -446,11 +448,11 @@ class BrowserPage:
             self._left_out[request.url.partition("#")[0]] = None
 
     async def _navigate(self, route: Route, request: Request) -> None:
-        """Serve the document itself, and once more on a reload; another URL is a redirect."""
+        """Serve the document, and once more on a reload. Any other URL counts as a redirect."""
         url = self._page.request.request_url or self._page.request.url
-        # The document is served from the response that the crawl has, so that the server is asked
-        # once. A page that reloads itself gets it again once, as some do so after setting a cookie;
-        # then it would reload forever.
+        # The document is the response that the crawl has, so that the server is asked once. Some
+        # pages set a cookie and reload: they get it once more. After that they would reload
+        # forever.
         is_itself = request.url.partition("#")[0] == url
         if request.frame is not self._main or (is_itself and self._documents > _RELOADS):
             await route.abort()
@@ -510,14 +512,14 @@ class BrowserPage:
 
 
 async def _draw(shown: Page) -> None:
-    """Let the page draw: some scripts run only then."""
+    """Have the browser draw the page: some scripts run only then."""
     with suppress(TimeoutError, BrowserError):  # never drawn, or reloaded
         async with asyncio.timeout(_DRAW_S):
             await shown.evaluate(NEXT_FRAMES)
 
 
 def _asker(request: Request) -> str:
-    """Return the origin that sends a request. The browser names it if it is not the page's own."""
+    """Return the origin that sends a request: the Origin header's, or else the frame's."""
     said = request.headers.get("origin")
     if said is not None:
         return said
@@ -568,7 +570,7 @@ async def _close(popup: Any) -> None:
 # ================================================================ worker
 
 _BOM = b"\xef\xbb\xbf"
-"""Byte order mark: the body is UTF-8, whatever the server said of the one it sent."""
+"""Byte order mark: the DOM is UTF-8, in whichever encoding the server sent the page."""
 _LONGEST_REPORT = 300
 _SAID = re.compile(r"\[err\] *(\S.*)")
 _ENDED = re.compile(r"exitCode=(\w+), signal=(\w+)")
@@ -579,7 +581,7 @@ class RenderWorker:
     """Runs the commands of the crawl."""
 
     def __init__(self, config: RenderConfig, browser: Browser | str) -> None:
-        """Set up with the browser, or with the reason for its absence."""
+        """Set up with the browser, or with the reason why it did not start."""
         self.channel = PickleChannel(self._begin)
         self._config, self._browser = config, browser
         self._messages = asyncio.Queue[RenderMessage]()
@@ -656,7 +658,7 @@ def _state(browser: Browser | str) -> Started | NotStarted:
 def parsed_dom(
     body: bytes, page: PageToRender, read: RenderedDom, options: ParseOptions
 ) -> ParsedPage:
-    """Return the page, as a redirect if it has navigated elsewhere."""
+    """Parse the DOM; the page is a redirect if it has navigated elsewhere."""
     request, response = page
     own = request.url
     parsed = parse_page(body, own, _html(response), options, suspicious=request.suspicious)
@@ -690,13 +692,13 @@ async def serve(config: RenderConfig) -> None:
             await worker.channel.ended.wait()
             kill_descendants(os.getpid())
             shutil.rmtree(own, ignore_errors=True)
-            with suppress(OSError):  # the last worker of a crawl that is gone
+            with suppress(OSError):  # not empty: other workers still run
                 config.folder.rmdir()
             os._exit(0)  # even if the browser's driver hangs
 
 
 def _why(error: BrowserError) -> str:
-    """Return the browser's message or exit, without its command line."""
+    """Return why the browser did not start: its message or exit code, without its command line."""
     if (said := _SAID.search(str(error))) is not None:
         return said[1][:_LONGEST_REPORT]
     if (ended := _ENDED.search(str(error))) is not None:

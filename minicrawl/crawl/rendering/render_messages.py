@@ -1,10 +1,10 @@
 """Messages between the crawl and a render worker.
 
 Laws: the worker sends no requests itself. It passes the requests of its page to the crawl, which
-answers them. Each of these values travels as a pickle.
+answers them. Each message is sent as a pickle.
 
-RENDER -> a message, then NEXT -> a message, until the message is `Rendered` or `NotRendered`.
-An ANSWER belongs to a `WantedResource`, by its number.
+The crawl sends RENDER, and then NEXT after each message, until that is `Rendered` or `NotRendered`.
+An ANSWER has the number of the `WantedResource` that it answers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RenderConfig:
     max_memory: int
     max_body_bytes: int
     parse_options: ParseOptions
-    replays: bool = False  # pages shall live again from the archive
+    replays: bool = False  # whether the archive is to replay the pages
     banners: CosmeticFilters | None = None
     archive: Path | None = None  # the folder, if rendered pages are kept
     only_text: bool = False
@@ -72,8 +72,8 @@ class PageToRender(NamedTuple):
 class WantedResource(NamedTuple):
     """Request of a page. `is_document` decides whether robots.txt applies.
 
-    `asker` is the origin of the requesting frame, or empty if that has none. A `body` is that of a
-    POST.
+    `asker` is the origin of the requesting frame, or empty if that has none. With a `body`, the
+    request is a POST.
     """
 
     number: int
@@ -86,7 +86,7 @@ class WantedResource(NamedTuple):
 
     @property
     def name(self) -> str:
-        """URL of the response: that of a POST differs from that of a GET."""
+        """URL under which the response is kept; for a POST it has a digest of the body."""
         url = self.url.partition("#")[0]
         return url if self.body is None else posted(url, self.body)
 

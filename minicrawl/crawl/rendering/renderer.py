@@ -1,4 +1,4 @@
-"""Browsers of a crawl, each in a render worker, and which page has which.
+"""Renders pages in the browsers of a crawl, each in a render worker.
 
 Laws: a browser has one page at a time. Of the hosts whose pages wait for a browser, the one that
 has cost least is next. A worker that ends is replaced, and so is one after `MOST_PAGES` pages, as
@@ -68,7 +68,9 @@ MOST_PAGES = 200
 SILENCE_S = 20.0
 _END_S = 3.0
 _TIMES_ITS_LIMIT, _SPARE_S = 5, 30.0
-"""Time after which the crawl ends a worker that should have ended its page long before."""
+"""Time after which the crawl ends a worker that should have ended its page long before: multiple of
+the page's time limit, and seconds on top.
+"""
 _CODE = "from minicrawl.crawl.rendering.browser_worker import main; main()"
 _ENDED = NotRendered("its browser ended", may_pass=True)
 
@@ -104,7 +106,7 @@ class RenderSlot:
         return None if self._child is None or self._child.is_over else self._child.pid
 
     async def start(self) -> Started | NotStarted:
-        """Start a worker with a browser, unless one runs."""
+        """Start a worker with a browser, unless one runs that has pages left."""
         if self._child is None or self._child.is_over or self._pages >= MOST_PAGES:
             await self.close()
             job = ChildJob(code=_CODE, config=self._config, silence_s=SILENCE_S, end_s=_END_S)
@@ -118,7 +120,7 @@ class RenderSlot:
         return started
 
     async def render(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
-        """Return the page after its scripts. Cancellation ends the browser."""
+        """Run the page's scripts, and return the page. Cancellation ends the browser."""
         started = await self.start()
         if isinstance(started, NotStarted):
             await self.close()
@@ -205,7 +207,7 @@ class RenderPool:
 async def open_render_pool(settings: Settings, archive: Path | None) -> AsyncIterator[RenderPool]:
     """Open the browsers that the settings ask for, and start one; raises `UsageError`.
 
-    Their files are in a folder that is removed at the end.
+    Files of the browsers are in a folder that is removed at the end.
     """
     browser = find_browser(settings.rendering.browser)
     folder = Path(tempfile.mkdtemp(prefix="minicrawl-render-"))
@@ -252,11 +254,12 @@ def _banners(file: Path | None) -> CosmeticFilters:
 
 # ================================================================ policy
 #
-# Learns host by host, and template by template, whether pages gain links by rendering.
+# Learns host by host, and template by template, whether pages gain links by rendering, for
+# `--render auto`.
 #
-# Laws: a page without scripts is never rendered. A template without gain in a few tries is not
-# rendered again, and neither is a host whose pages never gained anything. The table is bounded;
-# what it forgets is learned again.
+# Laws: a page without scripts is not rendered. A template without gain in a few tries is not
+# rendered again, and neither is a host whose pages never gained anything. The table is bounded:
+# what it drops is learned again.
 #
 # template   pages of a host with the same scripts
 # gain       link that the page does not have without its scripts, or a redirect
@@ -272,14 +275,14 @@ _MOST_KNOWN = 20_000
 
 @dataclass(slots=True)
 class _Record:
-    """Numbers of renderings and of gains."""
+    """Number of pages rendered, and of those that gained."""
 
     rendered: int = 0
     gained: int = 0
 
 
 class RenderPolicy:
-    """Gains of hosts and of their templates."""
+    """Decides which pages to render, by earlier gains of their hosts and templates."""
 
     def __init__(self) -> None:
         self._known = OrderedDict[tuple[str, int], _Record]()
@@ -365,7 +368,7 @@ class PageRenderer:
         )
 
     async def rendered(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> Read:
-        """Return the page after its scripts, if it needs them; otherwise unchanged."""
+        """Return the page after its scripts have run, or unchanged if it needs no rendering."""
         name = self._hosts[turn.host].shared.name
         if not isinstance(fetched, Response) or parsed is None:
             return fetched, parsed
@@ -376,7 +379,7 @@ class PageRenderer:
                 browser = await held.enter_async_context(self._pool.free_for(name))
             # Asked again, since the wait may have been long and other pages of the host were
             # rendered meanwhile.
-            if not self._is_worth(name, parsed):  # learned from the host's last page
+            if not self._is_worth(name, parsed):
                 return fetched, parsed
             request = Request(
                 url=turn.lease.url,
@@ -405,7 +408,7 @@ class PageRenderer:
             host, before.scripting or NO_SCRIPTS, has_gained=has_gained(before, after)
         )
         if before.links and not after.links and after.refresh is None:
-            return page  # the scripts only removed links: something they requested failed
+            return page  # the scripts removed all links: probably one of their requests failed
         fetched = page.fetched._replace(body=found.body)
         if self._context.settings.storing.keep == "text":
             return fetched._replace(record=found.record or fetched.record), after
@@ -426,7 +429,7 @@ class PageRenderer:
 
     @contextmanager
     def _set_aside(self, host: int, size: int) -> Iterator[None]:
-        """Request no page of the host meanwhile. Others go on while waiting pages have room."""
+        """Pause the host. Other hosts go on while the waiting pages stay below `MOST_WAITING`."""
         shared = self._hosts[host].shared
         shared.to_render += 1
         self._waiting += 1

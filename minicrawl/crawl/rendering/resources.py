@@ -1,4 +1,4 @@
-"""Requests of a page while it is rendered: the crawl sends them, like requests for pages.
+"""Sends the requests of pages that are rendered, through the crawl's gate.
 
 Laws: each request passes the gate of the crawl (`HostOnboarding.ask`): `--deny`, public addresses,
 delays, hosts that are down. Its bytes count towards the budget. robots.txt applies to frames and to
@@ -7,11 +7,11 @@ the scope. Trackers are not contacted. A script is requested once, however many 
 Another origin's response reaches the page as in a browser: without our logins and cookies, readable
 only if that origin allows it, and with headers of the script only if that origin accepts them,
 which a preflight finds out (CORS). So no page learns what is meant for us, or acts in our name.
-What a page asks for by POST goes without logins and cookies, even to its own origin.
+A POST carries no logins and cookies, even to the page's own origin.
 
-If whole pages are kept, each response is, with the page that asked for it.
+If whole pages are kept, each response is kept, too, with the URL of the page that asked for it.
 
-own         of the origin that requests it, as is each redirect on the way
+own         at the origin that requests it; after redirects, only if each of them was, too
 preflight   OPTIONS request that asks another origin whether it accepts these headers
 """
 
@@ -46,11 +46,11 @@ from minicrawl.web.urls import LONGEST, canonical, origin
 
 # ================================================================ resource cache
 #
-# Responses to requests of pages, so that each is requested once.
+# Keeps responses to requests of pages, so that each URL is requested once.
 #
-# Laws: a response that must not be stored is not stored. A script without caching headers is kept
-# until the crawl ends; other responses are not. There are at most `MOST` of them, with `MOST_BYTES`
-# together; the least recently used is dropped first.
+# Laws: a response that must not be stored is not stored. Without caching headers, a script is kept
+# until the crawl ends, and other responses are not kept. There are at most `MOST` responses, with
+# `MOST_BYTES` together; the least recently used is dropped first.
 
 MOST_BYTES = 32_000_000
 MOST = 10_000
@@ -81,7 +81,7 @@ class ResourceCache:
         return found
 
     def put(self, wanted: Hashable, found: FoundResource, until: float) -> None:
-        """Keep a response until then, if there is room."""
+        """Keep a response until the time `until`, unless it is larger than the whole cache."""
         self._bytes -= len(self._kept.pop(wanted, (FoundResource(), 0.0))[0].body)
         if len(found.body) > self._most_bytes:
             return
@@ -93,7 +93,7 @@ class ResourceCache:
 
 
 def fresh_for_s(headers: Mapping[str, str], *, is_script: bool) -> float:
-    """Return how long a response may be used again."""
+    """Return for how many seconds a response may be used again."""
     said = headers.get("cache-control", "")
     if _NEVER.search(said) or headers.get("vary", "").strip() == "*" or "set-cookie" in headers:
         return 0.0
@@ -110,8 +110,8 @@ def fresh_for_s(headers: Mapping[str, str], *, is_script: bool) -> float:
 # Laws (https://fetch.spec.whatwg.org/#http-cors-protocol): a script reads only what another origin
 # allows it to read. Its own headers reach another origin only after a preflight, an OPTIONS
 # request, whose response names them. An origin is told which headers these are only if it shares
-# with the asker at all, and has not named them by itself. A redirected or failed preflight allows
-# nothing. Requests carry nothing that identifies us, so `*` in a response stands for all names.
+# with the asker at all, and did not allow them unasked. A redirected or failed preflight allows
+# nothing. Requests carry no logins or cookies, so `*` in a response stands for all names.
 #
 # safe   header that any form or image could have sent as well
 
@@ -151,7 +151,7 @@ def _is_safe(name: str, value: str) -> bool:
 
 
 def preflight_of(url: str, asker: str, names: Iterable[str], method: str = "GET") -> Request:
-    """Return a preflight that asks which headers a GET may have, or whether it may have these."""
+    """Return a preflight: it asks for the headers that are allowed, or whether `names` are."""
     told = ",".join(names)
     headers = (
         ("origin", asker),
@@ -171,13 +171,13 @@ def takes_headers(answer: object, asker: str, names: Iterable[str]) -> bool:
 
 
 def preflight_holds_s(answer: object) -> float:
-    """Return how long the response to a preflight is valid."""
+    """Return for how many seconds the response to a preflight is valid."""
     said = answer.headers.get("access-control-max-age", "") if isinstance(answer, Response) else ""
     return min(float(said), _LONGEST_S) if _AGE.fullmatch(said.strip()) else _USUAL_S
 
 
 def cross_origin(headers: Headers, asker: str) -> tuple[tuple[str, str], ...]:
-    """Return the headers for another origin, which is told who asks."""
+    """Return a request's headers for another origin; if there are any, one names the asker."""
     is_told = not asker or any(name == "origin" for name, _ in headers)
     return tuple(headers) if is_told or not headers else (*headers, ("origin", asker))
 
@@ -188,7 +188,7 @@ MOST_REDIRECTS = 5
 _READ, _FRAME = frozenset(("fetch", "xhr")), "document"
 """Kinds of requests: data that scripts read, and frames."""
 _LARGE = 1 << 18
-"""Bytes of a body that another thread packs for the archive."""
+"""Size in bytes of a body above which another thread packs it for the archive."""
 _NOTHING = FoundResource()
 _SCRIPT_TYPE = "text/javascript"
 
@@ -245,14 +245,14 @@ class PageResources:
                     return _NOTHING
                 return self._cached(url, fetched, wanted)
             if wanted.kind == _FRAME and origin(target) != origin(url):
-                break  # the browser would take it for a document of `url`
+                break  # the browser would take the document for one of `url`
             if wanted.body is not None:
                 break  # it would become a GET, or act at another place
             there, is_own = target, is_own and _is_own(target, wanted)
         return _NOTHING
 
     async def _takes_headers(self, url: str, wanted: WantedResource) -> bool:
-        """Return whether another origin accepts the headers of the script, if any."""
+        """Return whether another origin accepts the script's headers; true if none needs asking."""
         names = unsafe_names(wanted.headers) if wanted.kind in _READ else ()
         if not names:
             return True
@@ -314,7 +314,7 @@ class PageResources:
         kind = _type(fetched.headers, is_script=is_script)
         found = FoundResource(fetched.status, kind, fetched.body)
         fresh_s = fresh_for_s(fetched.headers, is_script=is_script)
-        # Readers of other origins' responses differ.
+        # Data of another origin is not kept: whether it may be read depends on the asker.
         if fresh_s > 0 and wanted.body is None and (is_script or is_own):
             until = math.inf if math.isinf(fresh_s) else self._context.clock.now() + fresh_s
             self._cache.put((url, is_own, wanted.is_document), found, until)

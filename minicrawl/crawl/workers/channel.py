@@ -36,13 +36,13 @@ from minicrawl.crawl.workers.messages import LENGTH_BYTES, packed_message
 
 _READ_BUFFER_BYTES = 64 * 1024
 AT_ONCE = 4
-"""Number of messages per write, at most."""
+"""Most messages per write."""
 
 
 class PickleChannel(asyncio.BufferedProtocol):
-    """One end of the channel; `on_message` gets each message.
+    """One end of a channel; `on_message` gets each message.
 
-    Messages may be sent before it connects.
+    Messages that are sent before `connect` wait for it.
     """
 
     def __init__(self, on_message: Callable[[Any], None]) -> None:

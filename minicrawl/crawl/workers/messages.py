@@ -1,7 +1,7 @@
-"""Messages between two processes, for a process without an event loop.
+"""Messages of a channel, read and written by a process without an event loop.
 
-Laws: the two ends trust each other: a message is a length in four bytes and a pickle. Processes
-that must start quickly import this module, so it imports next to nothing.
+Laws: a message is a length in four bytes and a pickle, so the two ends must trust each other.
+Processes that must start quickly import this module, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LENGTH_BYTES = 4
 
 
 def connection_at_stdin() -> socket.socket:
-    """Return the end of the channel that a child process finds at its stdin."""
+    """Return the child's end of the channel, which is its stdin."""
     return socket.socket(fileno=os.dup(sys.stdin.fileno()))
 
 
@@ -24,7 +24,7 @@ def receive_message(connection: socket.socket) -> Any:
     """Wait for the next message; None if the other end is gone."""
     length = int.from_bytes(connection.recv(LENGTH_BYTES, socket.MSG_WAITALL), "big")
     packed = connection.recv(length, socket.MSG_WAITALL)
-    # A peer that dies while it writes leaves part of a message: that counts as its end.
+    # A peer that dies while it writes leaves part of a message, which counts as its end.
     return pickle.loads(packed) if length and len(packed) == length else None
 
 

@@ -1,8 +1,8 @@
 """Parses large bodies in a child process, which is killed if one takes too long.
 
-Laws: a body that takes too long to parse, or ends the process, costs its page alone, and its host
-is charged for the time. A waiting body is not held in memory. The host whose bodies have cost least
-so far is next. Of pages that arrive at once, only some go on in a round of the event loop.
+Laws: a body that takes too long to parse, or ends the process, fails only its own page, and its
+host is charged for the time. A waiting body is not held in memory. The host whose bodies have cost
+least so far is next. Of pages that arrive at once, only some continue in a round of the event loop.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_TASKS = 2000
-"""Tasks of one process before it is replaced: memory holes that large bodies leave end with it."""
+"""Tasks of a child before it is replaced, which frees memory that large bodies have fragmented."""
 _PIECE_BYTES = 256 * 1024
 _CODE = "from minicrawl.crawl.workers.parser_child import main; main()"
 
@@ -69,7 +69,7 @@ class ParserProcess:
         self._lock = FairLock()
 
     async def run(self, task: Callable[[bytes], T], body: IO[bytes], host: str) -> Timed[T]:
-        """Return the result of a function, which must be picklable, for the body."""
+        """Return the result of `task` for the body; `task` must be picklable."""
         async with self._lock.held_for(host):
             began = asyncio.get_running_loop().time()
             try:
@@ -113,7 +113,7 @@ class ParserProcess:
     async def _renew_when_due(self) -> None:
         """Replace the child after `most_tasks` tasks.
 
-        The new one starts while nobody waits for it.
+        The new child starts now, while nobody waits for it.
         """
         self._done += 1
         if self._done >= self._most_tasks:
@@ -132,20 +132,20 @@ class ParserProcess:
 # Parses bodies in this process or in a child process.
 #
 # Laws: no parse in a process that serves others takes more than `ENOUGH_S`, whatever a server
-# sends. A body that kills the parser, takes too long or hits a bug of ours costs its page and not
-# the crawl. Expensive bodies wait on disk, not in memory. The host whose bodies have cost least so
+# sends. A body that kills the parser, takes too long or hits a bug of ours fails its page, not the
+# crawl. Expensive bodies wait on disk, not in memory. The host whose bodies have cost least so
 # far is next; hosts that were never charged share one account.
 #
 # expensive  a body that is large, or takes more than `ENOUGH_S` by its price (`web.responses`) or
 #            by what the scan of HTML finds (`web.markup`); a child process parses it
 #
-# The child is a plain process. A process pool was rejected: it would import the user's own script
-# once more, and crawl again if that script has no guard against it.
+# The child is a plain process. A pool of `multiprocessing` was rejected: it would import the user's
+# script once more, and crawl again if that script has no `__main__` guard.
 
 ENOUGH_S = 0.010
-"""Longest time that a loop waits for a parser."""
+"""Longest time in seconds that a parser may block an event loop."""
 LARGE = 256 * 1024
-"""Size in bytes above which few waiting bodies are held in memory."""
+"""Size in bytes above which a body is expensive, and waits on disk."""
 _QUICK = 16 * 1024
 """Size in bytes above which bodies are parsed one at a time, with a turn of the loop after each
 `ENOUGH_S` of parsing.
@@ -154,14 +154,14 @@ _SHOWN = 200  # characters of the message of an exception
 
 
 class Reading:
-    """Body that is parsed once: here if that is quick, else in the child process."""
+    """Body to be parsed once: in this process if that is quick, else in the child."""
 
     def __init__(self, parser: PageParser, task: Task, body: bytes | IO[bytes], url: str) -> None:
         self._parser, self._task, self._body, self._url = parser, task, body, url
         self._spent_s = 0.0
 
     async def quickly(self) -> Timed[ParsedPage | Sitemap | Failed] | None:
-        """Parse the body here; None if it is expensive. From then on it waits on disk."""
+        """Parse the body in this process; None if it is expensive: then it waits on disk."""
         if not isinstance(self._body, bytes):
             return None
         result, cost_s = await self._parser.parse_here(self._task.quick, self._body, self._url)
@@ -204,7 +204,7 @@ class PageParser:
         return Reading(self, self._task(response, request, content), body, request.url)
 
     def _is_expensive(self, response: Response, request: Request) -> bool:
-        """Return whether the body is expensive at first sight; HTML may turn out so on the way."""
+        """Return whether the body looks expensive. HTML may prove to be while it is parsed."""
         body = response.body
         if len(body) > LARGE:
             price_s = inf
@@ -337,7 +337,8 @@ def to_disk(body: bytes) -> IO[bytes]:
 
 # ================================================================ loop rounds
 #
-# Pages that arrive at once do not block the loop: only some of them continue in each round.
+# Limits the pages that continue in one round of the event loop, so that pages that arrive at once
+# do not block it.
 #
 # A round is one iteration of the event loop. With pages that take 1.5 ms each and rounds of 4 ms,
 # five pages that arrive at once continue as follows:
@@ -346,17 +347,15 @@ def to_disk(body: bytes) -> IO[bytes]:
 #     between   the loop looks at its sockets, and runs other tasks
 #     round 2   as many pages as passed in round 1 are released: d, e
 #
-# Waiting pages are released by the round instead of looking at the time in each iteration: with 80
-# pages under way that would be 80 resumed tasks per iteration.
+# Each round releases the pages of the next one. Refused: each waiting page looks at the time in
+# each iteration. With 80 pages under way, that would resume 80 tasks per iteration.
 
 ROUND_S = 0.004
-"""Time after which the pages of a round continue in the next one. Between rounds the workers get
-new pages: with 0.02 s they were idle for a while.
-"""
+"""Length of a round. Workers get new pages between rounds: with 0.02 s they were idle at times."""
 
 
 class LoopRounds:
-    """Rounds of the event loop, as far as pages continue in them."""
+    """Lets pages continue in rounds of the event loop."""
 
     def __init__(self) -> None:
         self._is_running = False
@@ -370,7 +369,7 @@ class LoopRounds:
             asyncio.get_running_loop().call_soon(self._end)
         elif self._waiting or self._is_late():
             await self._wait(self._waiting.append)
-            while self._is_late():  # the pages that were released before took longer than usual
+            while self._is_late():  # pages released earlier took longer than usual
                 await self._wait(self._waiting.appendleft)
         if not self._passed:
             self._began = perf_counter()
@@ -391,7 +390,7 @@ class LoopRounds:
         released = 0
         while self._waiting and released < most:
             called = self._waiting.popleft()
-            if not called.done():  # it is, if its turn was cancelled
+            if not called.done():  # done: its turn was cancelled
                 called.set_result(None)
                 released += 1
         self._is_running = released > 0

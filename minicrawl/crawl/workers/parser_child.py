@@ -1,7 +1,7 @@
-"""The child's side of `parser`: runs one task at a time on large bodies.
+"""Child of a parser: runs one task at a time on large bodies.
 
-Law: it imports what its tasks need, and next to nothing else, as the first large body of a crawl
-waits for the child to start.
+Law: the child imports what its tasks need, and next to nothing else, as the first large body of a
+crawl waits for it to start.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ParserCommand(IntEnum):
 
 
 def serve(connection: socket.socket) -> None:
-    """Run the crawl's commands until the channel is closed."""
+    """Run the parent's commands until the channel is closed."""
     with suppress(OSError):
         body: list[bytes] = []
         while (message := receive_message(connection)) is not None:

@@ -3,13 +3,13 @@
 Laws: a worker that ends is replaced, and no page is lost with it. The page that it was busy with
 has failed and becomes a suspect: it is fetched again by a worker that does nothing else, so that a
 page that ends two workers is proven to be the cause. The other pages of the worker are fetched
-again as if they had not been requested before. While a worker starts, the crawl's own process does
-its work. If a worker cannot keep up, the own process takes over some of its pages, but not while
+again as if they had not been requested before. While a worker starts, the crawl process does its
+work. If a worker cannot keep up, the crawl process takes over some of its pages, but not while
 there are suspects. Otherwise a host always has the same worker, which knows its address and keeps
 its connections.
 
-suspect   page that its worker was busy with when it ended
-own       done by the crawl's own process
+suspect   page that its worker was busy with when the worker ended
+own       done by the crawl process: the process that runs the crawl, not a worker
 
 Example: worker 1 has the pages a, b and c under way, and the parser of b crashes it.
 
@@ -18,11 +18,11 @@ Example: worker 1 has the pages a, b and c under way, and the parser of b crashe
            - if it is read there, something else was the cause: it is no suspect any more
            - if it ends that worker too, it has used up its two tries and is given up
 
-Without the quarantine, b would end a second worker with other pages under way, and a page that
-only met it there by chance could be given up in its place.
+Without the quarantine, b would end a second worker with other pages under way, and one of these
+could be given up in its place.
 
 The number of workers may change at any time. Law: a surplus worker gets no more requests, and ends
-when its requests are answered; after `RETIRE_S` the rest is requested again.
+when its requests are answered, or after `RETIRE_S`; unanswered ones are sent again.
 """
 
 from __future__ import annotations
@@ -67,27 +67,27 @@ if TYPE_CHECKING:
 
 # ================================================================ load shedder
 #
-# Chooses the pages of a busy worker that the crawl's own process takes over.
+# Chooses the pages of a busy worker that the crawl process takes over.
 #
-# A busy worker sheds load: the crawl's own process does some of its pages, a few at once, so that
-# neither waits for the other. The own process takes none while it is busy itself, unless the worker
-# is busier.
+# A busy worker sheds load: the crawl process does some of its pages, a few at once, so that neither
+# waits for the other. The crawl process takes none while it is busy itself, unless the worker is
+# busier.
 #
 # Law: a worker with time to spare sheds nothing; waiting for the web is not work.
 
 LOOK_EVERY_S = 0.1
 BUSY = 0.5
-"""Processor time, as a share of the time, from which a worker is busy."""
+"""Processor time, as a share of elapsed time, from which a worker is busy."""
 SPARE = 0.9
-"""Processor time, as a share of the time, below which a process has time to spare."""
+"""Processor time, as a share of elapsed time, below which a process has time to spare."""
 OWN_AT_ONCE = 2
-"""Limit of pages taken over at once: the own process must also settle the workers' results."""
+"""Limit of pages taken over at once: the crawl process must also settle the workers' results."""
 FEWEST_LEFT = 4
 """Number of requests that a worker keeps, so that it always has work."""
 
 
 class LoadShedder:
-    """Decides which pages of one worker the crawl's own process takes over."""
+    """Decides which pages of one worker the crawl process takes over."""
 
     def __init__(self, own_cpu_s: Callable[[], float] = process_time) -> None:
         self._own_cpu_s = own_cpu_s
@@ -95,9 +95,9 @@ class LoadShedder:
         self._looked = (0.0, 0.0, 0.0)
 
     def sheds(self, now: float, worker_cpu_s: float, *, left: int, own: int) -> bool:
-        """Return whether the own process does the next page.
+        """Return whether the crawl process does the next page.
 
-        The worker has `left` requests under way, and the own process `own` ones.
+        The worker has `left` requests under way, and the crawl process `own` ones.
         """
         if now - self._looked[0] >= LOOK_EVERY_S:
             self._look(now, self._own_cpu_s(), worker_cpu_s)
@@ -120,7 +120,7 @@ _CODE = "from minicrawl.crawl.workers.worker import main; main()"
 
 
 class Activity:
-    """Requests of one process for the crawl: those under way, and the number of all."""
+    """Requests of one process for the crawl: those under way, and the number of those begun."""
 
     __slots__ = ("_ended", "begun", "under_way")
 
@@ -163,7 +163,7 @@ class WorkerProcess(ChildProcess):
         self.number = next(_NUMBERS)  # among all workers that this process has started
 
     async def visit(self, request: Request) -> VisitReply:
-        """Fetch a page or a sitemap in the worker, and parse it there unless it is large."""
+        """Fetch a page or a sitemap in the worker, and parse it there unless it is expensive."""
         return VisitReply.unpacked(await self.call(WorkerCommand.VISIT, packed_request(request)))
 
     @property
@@ -186,8 +186,8 @@ class WorkerSlot:
         return self._current()
 
     def _current(self) -> WorkerProcess:
-        # A worker that ended before its first reply would do so again, for example without memory
-        # for it. It stays in its slot as ended, and the own process does its work.
+        # A worker that ended before its first reply, perhaps for lack of memory, would end again:
+        # it stays in its slot, and the crawl process does its work.
         if self._worker is None or (self._worker.is_over and self._worker.has_started):
             self._worker = worker = WorkerProcess(self._config, self._silence_s)
             self._living.add(worker)
@@ -217,15 +217,15 @@ class WorkerSlot:
 
 
 FIRST_OWN = 20
-"""Number of requests that the own process does first: a shorter crawl needs no workers."""
+"""Number of requests that the crawl process does first: a shorter crawl needs no workers."""
 LONG = 1000
 """Page budget from which the workers are started at once."""
 MOST_BY_CORES = 3
-"""Limit of workers chosen by cores; more would only wait for the crawl's own process."""
+"""Limit of workers chosen by cores; more would only wait for the crawl process."""
 _MOST_HOSTS = 20_000
-_LOST = Failed(kind=FailureKind.LOST, detail="the worker process ended over it")
+_LOST = Failed(kind=FailureKind.LOST, detail="the worker process ended on this page")
 _INTERRUPTED = Failed(
-    kind=FailureKind.INTERRUPTED, detail="the worker process ended over another page"
+    kind=FailureKind.INTERRUPTED, detail="the worker process ended on another page"
 )
 
 
@@ -233,9 +233,9 @@ _INTERRUPTED = Failed(
 async def open_web_access(
     config: WorkerConfig, workers: int, transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[WorkerPool]:
-    """Open web access through this number of workers; with none, through the own process.
+    """Open web access through this number of workers; with none, through the crawl process.
 
-    A transport of httpx belongs to the own process: with one, there are no workers.
+    A transport of httpx cannot leave the crawl process: with one, there are no workers.
     """
     async with visiting(config, transport=transport) as own:
         slots = [] if transport else [WorkerSlot(config) for _ in range(workers)]
@@ -264,7 +264,7 @@ def _cores() -> int:
 class WorkerPool:
     """Web access through workers. `quarantine` is the slot of the worker that gets the suspects.
 
-    The own process does the first `first_own` requests.
+    The crawl process does the first `first_own` requests.
     """
 
     def __init__(
@@ -276,7 +276,7 @@ class WorkerPool:
     ) -> None:
         self._own, self._slots, self._quarantine = own, list(slots), quarantine
         self._first_own = first_own
-        self.activity = Activity()  # of the own process
+        self.activity = Activity()  # of the crawl process
         self.has_workers = True
         self._suspects: set[str] = set()
         self._one_suspect = asyncio.Lock()
@@ -286,7 +286,7 @@ class WorkerPool:
     def _deal_out_hosts(self) -> None:
         turns = cycle(tuple(self._slots))
         # Bounded, because a broad crawl meets millions of hosts. A host that is evicted may get
-        # another worker: that costs a new connection, and is right all the same.
+        # another worker, which costs no more than a new connection.
         self._slot_of = lru_cache(_MOST_HOSTS)(lambda _origin: next(turns))
 
     def start(self) -> None:
@@ -312,12 +312,12 @@ class WorkerPool:
             self._retiring[task] = slot
             task.add_done_callback(self._retiring.pop)
         # All hosts are dealt out anew. Dealing out only those of removed workers was rejected: new
-        # workers would get no host that is known.
+        # workers would get none of the known hosts.
         del self._slots[workers:]
         self._deal_out_hosts()
 
     async def fetch(self, request: Request) -> FetchResult:
-        """Fetch one URL, body included. A body in a file stays in this process."""
+        """Fetch one URL, body included; here if its body goes to a temporary file."""
         is_file = request.want is Want.FILE
         if not is_file and (worker := self._worker(request.url)) is not None:
             with suppress(ChildLost):
@@ -344,7 +344,7 @@ class WorkerPool:
     async def visit(self, request: Request) -> Visit:
         """Fetch a page or a sitemap; it is parsed where it was fetched."""
         if request.url in self._suspects:
-            # One at a time: if the worker also did something else when it ended, that would prove
+            # One at a time: if the worker did anything else when it ended, its end would prove
             # nothing against this page.
             async with self._one_suspect:
                 return await self._visit(self._quarantine.worker, request)
@@ -365,7 +365,7 @@ class WorkerPool:
         await asyncio.gather(*(slot.close() for slot in slots))
 
     def _worker(self, url: str) -> WorkerProcess | None:
-        """Return the worker that requests this URL; None means the own process."""
+        """Return the worker that requests this URL; None means the crawl process."""
         if not self._slots:
             return None
         if self._first_own:
@@ -373,11 +373,11 @@ class WorkerPool:
             return None
         # The origin is cut out by hand: parsing the URL would cost more than choosing the worker.
         worker = self._slot_of(url[: url.index("/", len("https://"))]).worker
-        # A worker that still starts is passed over: the first pages would wait for its imports.
+        # A worker that is starting is passed over: the first pages would wait for its imports.
         return worker if worker.is_ready else None
 
     def _sheds(self, worker: WorkerProcess) -> bool:
-        """Return whether the own process does the next page instead of this worker."""
+        """Return whether the crawl process does the next page instead of this worker."""
         # A page that ended its worker may end the process that fetches it next.
         if self._suspects:
             return False
@@ -409,8 +409,9 @@ async def _parsed(reply: VisitReply) -> Timed[ParsedPage | Sitemap | Failed] | N
 
 
 async def _parse(worker: WorkerProcess, reply: VisitReply) -> Timed[ParsedPage | Sitemap | Failed]:
-    """Parse a page in its worker, unless it is parsed. An expensive page cannot end the worker, as
-    it is parsed in a child of the worker.
+    """Return the parsed page; the worker parses it now if it was too expensive before.
+
+    An expensive page cannot end the worker, which has a child parse it.
     """
     if reply.parsed is not None:
         return reply.parsed

@@ -1,8 +1,8 @@
-"""Values of pages: scorers of packages and of programs, and the pages as they see them.
+"""Gives values to pages, by scorers of packages and of Python programs.
 
-A scorer of a package runs in a child process of the worker that parses, which can be killed. That
-of a Python program runs in the process of the crawl, where the program is: a function in a thread,
-one page at a time, a coroutine function in the loop, for pages of all turns at once.
+A scorer of a package runs in a child of the process that parses; the child can be killed. A scorer
+of a Python program runs in the crawl process, as the program does: a function in a thread, one page
+at a time; a coroutine function in the loop, for pages of all turns at once.
 
 Laws: a scorer is called once a page, after parsing. If it raises, takes longer than `SCORING_S` or
 returns anything but a number from 0 to 1, its page gets no value, and the crawl goes on.
@@ -44,9 +44,9 @@ class PageRead:
     encoding: str
     cut: str = ""  # why the body is incomplete
     reading: int = 0
-    """How often the store says that the page was read or confirmed before.
+    """Number of earlier times that the page was read or found unchanged, as of the store.
 
-    With the URL it is a key that stays the same if a page is handed over again after a kill.
+    Together with the URL, a key that stays the same if a page is handed over again after a kill.
     """
     strip_marks: bool = field(default=True, repr=False)
     enqueued: list[EnqueuedLink] = field(default_factory=list, repr=False, compare=False)
@@ -66,18 +66,18 @@ class PageRead:
     ) -> bool:
         """Add a link to the page, for a URL that only your program sees; it may be relative.
 
-        The link is one of the page's own: it gets its share of the page's cash, and the scope,
+        It counts like a link of the page: it gets its share of the page's cash, and the scope,
         robots.txt and the limits of the crawl decide whether it is fetched. Return False if it is
         no URL of the web, or the page's own.
 
         `headers` are sent with every request for that page, after a kill and by later runs, too.
-        The store keeps them, so a header that logs in is refused: `auth`, `bearer`, `header` and
-        `cookies` of the settings are for that. Redirects do not get them.
+        The store keeps them, so a header that logs in is refused: use the settings `auth`,
+        `bearer`, `header` and `cookies` for that. Redirects do not get them.
 
         With `method="POST"`, the body is sent, as a form unless the header Content-Type says
         otherwise. The response is a page of its own, whose URL ends in a digest of the body. A
         POST is sent again after a failure or a kill, so it should change nothing on the server.
-        Neither kind of request is skipped as a trap.
+        A page with headers or a body of its own is never skipped as a trap.
         """
         found = resolve(url, self.url, strip_marks=self.strip_marks)
         own = own_request(method, headers or {}, body)
@@ -90,7 +90,7 @@ class PageRead:
 
 
 MOST_BODY_BYTES = 1_000_000
-"""Of a POST, which the store keeps until it is forgotten."""
+"""Limit of the body of a POST. The store keeps it until the page is forgotten."""
 _FORM = "application/x-www-form-urlencoded"
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -103,9 +103,9 @@ class EnqueuedLink(NamedTuple):
 
 
 def own_request(method: str, headers: Mapping[str, str], body: bytes) -> OwnRequest | None:
-    """Return the request; None for a plain GET. Raise UsageError for one that may not be sent."""
+    """Return the request, or None for a plain GET; raises `UsageError` if it may not be sent."""
     if method not in ("GET", "POST"):
-        raise UsageError(f"enqueue: method {method!r} is none of GET, POST")
+        raise UsageError(f"enqueue: method {method!r} is neither GET nor POST")
     if body and method == "GET":
         raise UsageError("enqueue: a body needs method='POST'")
     if len(body) > MOST_BODY_BYTES:
@@ -148,7 +148,7 @@ def page_read(
 
 
 Scorer = Callable[[PageRead], float]
-"""Returns the value of a page, from 0 to 1."""
+"""Function that returns the value of a page, from 0 to 1."""
 
 
 def scored(parsed: ParsedPage, result: object) -> ParsedPage:
@@ -168,7 +168,7 @@ def scored(parsed: ParsedPage, result: object) -> ParsedPage:
 
 
 def scorers_of(names: Sequence[str]) -> list[Scorer]:
-    """Return the scorers of these settings; raise UsageError if one cannot be made."""
+    """Return the scorers that `--score` names; raises `UsageError` if one cannot be made."""
     found = []
     for text in names:
         name, _, arguments = text.partition(":")
@@ -206,17 +206,17 @@ _made = lru_cache(1)(scorers_of)
 
 
 def _score(body: bytes, names: tuple[str, ...], page: PageRead) -> object:
-    """Return the largest value; what a scorer raises, as text."""
+    """Return the largest value, or the text of an exception that a scorer raised."""
     whole = replace(page, body=body)
     try:
         # As a list: `max` would hide that one of several values is NaN.
         values = [float(scorer(whole)) for scorer in _made(names)]
         return next((value for value in values if not 0 <= value <= 1), max(values))
     except Exception as error:
-        return _told(error)
+        return _error_text(error)
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:200]
 
 
@@ -242,11 +242,12 @@ class ProgramScorer:
         except TimeoutError:
             return scored(parsed, f"the scorer took longer than {SCORING_S:g} s")
         except Exception as error:
-            return scored(parsed, _told(error))
+            return scored(parsed, _error_text(error))
 
     def _in_thread(self, page: PageRead) -> asyncio.Future[object]:
-        """Call the scorer in a thread of its own: one that hangs must not keep the program alive,
-        as those of an executor do.
+        """Call the scorer in a daemon thread of its own.
+
+        A thread of an executor would keep the program alive if the scorer hangs.
         """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[object] = loop.create_future()
@@ -259,7 +260,7 @@ class ProgramScorer:
             try:
                 result: object = self._score(page)
             except Exception as error:
-                result = _told(error)
+                result = _error_text(error)
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(settle, result)
 

@@ -4,8 +4,8 @@ Three kinds of children use this: workers (`worker`), which fetch and parse page
 child of a parser (`parser_child`), which parses one large page at a time, and render workers.
 
 Laws: a call to a child that ends fails with ChildLost, which tells whether the child was busy with
-that call. A child that has to answer pings is ended when it has been silent for too long: its
-present work would never end. After `close` no process and no socket is left. However a child ends,
+that call. A child that has to answer pings is ended when it has been silent for too long, as its
+present work may never end. After `close` no process and no socket is left. However a child ends,
 the number of the call that it was working on can be read.
 
 call    number, command and argument; without a command, the call is cancelled
@@ -54,7 +54,7 @@ _ANONYMOUS = -1
 
 
 class BlameMark:
-    """The mark as one of the two processes sees it."""
+    """The mark, in the memory of one of the two processes."""
 
     def __init__(self, descriptor: int = _ANONYMOUS) -> None:
         self._memory = mmap(descriptor, _BYTES)
@@ -125,9 +125,9 @@ def _marked(mark: BlameMark, call: int, work: Coroutine[Any, Any, T]) -> Generat
 
 
 START_S = 30.0
-"""Time for a child to send its first reply: all its imports are read from disk."""
+"""Time for a child that is pinged to send its first reply: it reads all its imports from disk."""
 PING = 0
-"""Command that a watched child replies to at once, and the number of these calls."""
+"""Command that a child replies to at once, and the call number of commands that nobody awaits."""
 
 
 class ChildLost(Exception):
@@ -140,7 +140,7 @@ class ChildLost(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildJob:
-    """Work of a child, and when it is ended.
+    """Work of a child, and the times after which it is ended.
 
     `code` is what Python runs. It finds the channel at stdin, the descriptor of the blame mark in
     `sys.argv`, and `config`, unless that is None, as the first message.
@@ -149,7 +149,7 @@ class ChildJob:
     code: str
     config: object = None
     silence_s: float | None = None  # a child that is silent for longer is ended; None: never
-    end_s: float  # to end by itself once its channel is closed, before it is killed
+    end_s: float  # time to end by itself once its channel is closed; then it is killed
 
 
 class ChildProcess:
@@ -177,7 +177,7 @@ class ChildProcess:
 
     @property
     def is_ready(self) -> bool:
-        """True if the child replies without having to start first."""
+        """True if the child has started and not ended."""
         return self._replies > 0 and not self.is_over
 
     async def call(self, command: int, argument: object) -> Any:
@@ -232,7 +232,7 @@ class ChildProcess:
             waiting.set_result(result)
 
     async def _live(self) -> None:
-        """Run the child until it ends. One that cannot be started counts as ended at once."""
+        """Run the child until it ends. If it cannot be started, it counts as ended at once."""
         with suppress(OSError):
             ours, theirs = socket.socketpair()
             with ours:

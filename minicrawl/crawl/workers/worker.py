@@ -58,19 +58,19 @@ if TYPE_CHECKING:
 
 # ================================================================ worker config
 #
-# Settings for fetching and parsing, in the crawl's own process or in a worker.
+# Settings for fetching and parsing, in the crawl process or in a worker.
 
 MOST_RENDERED = 1_000_000
 """Size limit in bytes of pages to render, which are held in memory until a browser is free."""
 
 
 MOST_READING_S = 30.0
-"""For parsing a page, which takes some milliseconds. One that takes longer than this fails."""
+"""Longest time for parsing a page, after which the page fails; most take milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerConfig:
-    """Settings of a visitor."""
+    """Settings for fetching and parsing, the same in the crawl process and in workers."""
 
     network: Network
     politeness: Politeness
@@ -95,9 +95,9 @@ class WorkerConfig:
         with_bodies: bool = False,
         logins: AccessByOrigin | None = None,
     ) -> WorkerConfig:
-        """Return the settings for visitors of a crawl.
+        """Return the worker settings of a crawl.
 
-        Proxies that files and the environment name are resolved here.
+        Proxies that files and the environment name are looked up here.
         """
         return cls(
             network=known(settings.network),
@@ -149,13 +149,13 @@ def _parse_options(settings: Settings) -> ParseOptions:
 
 # ================================================================ visitor
 #
-# Fetches and parses pages in this process, be it the crawl's own or a worker.
+# Fetches and parses pages in this process: the crawl process or a worker.
 #
 # Law: a visit has the same result in every process, as all have the same `WorkerConfig`.
 
 
 _NOT_SMALL = 1 << 16
-"""Bytes of a body from which on visits take turns."""
+"""Size in bytes of a body above which visits take turns (`LoopRounds`)."""
 
 
 class Visitor:
@@ -185,7 +185,7 @@ class Visitor:
         return await self._fetcher.locate(url)
 
     async def visit(self, request: Request) -> Visit:
-        """Fetch a page or a sitemap. The visit knows how to parse it."""
+        """Fetch a page or a sitemap. The returned visit can parse it."""
         fetched = await self._fetcher.fetch(request)
         if isinstance(fetched, Refused) and fetched.answer is not None:
             assert self._packer is not None  # without an archive, no request asks for files
@@ -193,7 +193,7 @@ class Visitor:
                 return Visit(self._packer.pack_other(request, fetched))
             return Visit(await asyncio.to_thread(self._packer.pack_other, request, fetched))
         if isinstance(fetched, Response) and len(fetched.body) > _NOT_SMALL:
-            await self._rounds.turn()  # to hash and pack it takes milliseconds
+            await self._rounds.turn()  # hashing and packing it takes milliseconds
         return self.visit_of(request, fetched)
 
     def visit_of(self, request: Request, fetched: FetchResult) -> Visit:
@@ -212,7 +212,7 @@ class Visitor:
             content = None if packer.only_text else content_hash(whole.body)
         reading = self._parser.reading(fetched, request, content)
         parse = reading.anyhow
-        # A scorer may take long.
+        # A scored page is never parsed quickly, as a scorer may take long.
         quickly = None if is_scored else reading.quickly
         record = b""
         if packer is not None:
@@ -251,7 +251,7 @@ def _is_kept(request: Request, found: Response, packer: AnswerPacker | None) -> 
 
 
 def _with_body(response: Response) -> Response:
-    """Return the response with a spooled body read into memory, for a moment."""
+    """Return the response with its body in memory, even if the body was spooled to a file."""
     if (spooled := response.spooled) is None:
         return response
     body, wire = spooled.read(), response.wire
@@ -268,7 +268,7 @@ async def _packed(
     request: Request,
     response: Response,
 ) -> Timed[ParsedPage | Sitemap | Failed]:
-    """Parse a document whose text only its parser can tell, and pack that text."""
+    """Parse a PDF, and pack the text that its parser extracted."""
     page, cost_s = await parse()
     if isinstance(page, ParsedPage):
         record = packer.pack_text(request, response, page.extracted)
@@ -334,7 +334,7 @@ class WorkerCommand(IntEnum):
 
     PING = PING  # nothing: None, at once
     VISIT = 1  # a packed request: a packed `VisitReply`
-    PARSE = 2  # the number of a visit: what its page says
+    PARSE = 2  # the number of a visit: its parsed page
     FETCH = 3  # a request: a fetch result
     LOCATE = 4  # a URL: an address
 
@@ -353,8 +353,8 @@ class VisitReply(NamedTuple):
     def packed(self) -> PackedReply:
         """Return plain tuples in place of the usual classes.
 
-        A pickle has the name of each class, and looking these up takes ten times as long as the
-        rest.
+        A pickle has the name of each class, and looking up names takes ten times as long as all
+        else.
         """
         fetched, parsed = self.fetched, self.parsed
         packed = tuple(fetched) if type(fetched) is Response else fetched
@@ -387,7 +387,7 @@ def unpacked_request(packed: tuple[Any, ...]) -> Request:
 
 
 class Worker:
-    """Runs the calls that arrive, all at the same time."""
+    """Runs all calls that arrive, concurrently."""
 
     def __init__(self, visitor: Visitor, tasks: asyncio.TaskGroup, mark: BlameMark) -> None:
         self.channel = PickleChannel(self.begin)
