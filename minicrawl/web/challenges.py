@@ -1,8 +1,8 @@
 """Challenges: responses by which a server blocks robots, although the page exists.
 
 A table of signatures. A row matches if all its parts do: the status, a header, and a piece of the
-body's beginning. Scripts that these services also put into pages for readers are no signature, so
-marks of the body are of the challenge alone, and count only in a failure or in a short page:
+body's beginning. Services also put their scripts into ordinary pages, so a piece of the body must
+occur only in challenges, and a long page with a status of success is not searched for it:
 
     403, cf-mitigated: challenge                             Cloudflare
     200, <title>Making sure you're not a bot!</title>        Anubis
@@ -17,13 +17,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 READ_BYTES = 2048
-"""Bytes of a body that are searched."""
+"""Number of bytes searched at the beginning of a body."""
 SHORT_BYTES = 60_000
-"""Challenges are shorter than this; most have a tenth."""
+"""Longest body of a challenge; most have a tenth of these bytes."""
 BLOCKS = "blocks robots: "
 """Beginning of the detail of a request that met a challenge; the name of the service follows."""
 COOKIE_WALL = f"{BLOCKS}cookie wall"
-"""End of the detail of a request that was redirected for ever, with cookies each time."""
+"""End of the detail of a request that was redirected without end, with cookies each time."""
 _SUCCESS = range(200, 300)
 
 
@@ -84,23 +84,24 @@ SIGNATURES = (
 def challenge(status: int, headers: Mapping[str, str], body: bytes = b"") -> str:
     """Return the name of the service whose challenge this is, or "". Header names are lower-case.
 
-    Of a successful response only a short body is searched: a challenge has no article.
+    The long body of a successful response is not searched: a challenge has no article.
     """
     is_read = status not in _SUCCESS or len(body) <= SHORT_BYTES
     beginning = body[:READ_BYTES] if is_read else b""
     rows = _ANYWHERE if status in _SUCCESS else _OF_FAILURES
     for name in _HEADERS.intersection(headers):
         value = headers[name].lower()
-        for one in _BY_HEADER[name]:
-            if one.value in value and _fits(one, status) and one.body in beginning:
-                return one.service
-    for title in beginning.split(_TITLE)[1:]:  # there are few, and each page is searched
+        for row in _BY_HEADER[name]:
+            if row.value in value and _fits(row, status) and row.body in beginning:
+                return row.service
+    # One split finds all titles: every page is searched, and most have a single title.
+    for title in beginning.split(_TITLE)[1:]:
         for begins, service in _TITLES:
             if title.startswith(begins):
                 return service
-    for one in rows:
-        if one.body in beginning and _fits(one, status):
-            return one.service
+    for row in rows:
+        if row.body in beginning and _fits(row, status):
+            return row.service
     return ""
 
 

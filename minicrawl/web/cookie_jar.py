@@ -2,7 +2,7 @@
 
 cookie    a cookie, as set by a server
 jar       the cookies of all sites, bounded
-netscape  files of cookies
+netscape  cookie files in the Netscape format
 """
 
 import math
@@ -20,8 +20,8 @@ from minicrawl.web.urls import is_address, site, split
 # A cookie, and the parser for the Set-Cookie header.
 #
 # A server may set cookies for its own host and for the domains above it, up to its registrable
-# domain. An insecure cookie never replaces a secure one. Any header is parsed in linear time, and
-# yields a cookie or nothing.
+# domain. A response over http never replaces a secure cookie. Any header is parsed in linear time,
+# and yields a cookie or nothing.
 
 MOST_BYTES = 4096
 """Limit of name and value together."""
@@ -54,7 +54,7 @@ class Cookie(NamedTuple):
         return self.expires is not None and self.expires <= now
 
     def is_for(self, scheme: str, host: str, path: str, now: float) -> bool:
-        """Return True if a request includes the cookie."""
+        """Return True if a request for this path of the host includes the cookie."""
         if (self.is_secure and scheme != "https") or self.is_over(now):
             return False
         if not matches_domain(host, self.domain, is_host_only=self.is_host_only):
@@ -74,7 +74,7 @@ def matches_domain(host: str, domain: str, *, is_host_only: bool) -> bool:
 
 
 def parse_cookie(line: str, scheme: str, host: str, path: str, now: float) -> Cookie | None:
-    """Parse a Set-Cookie header of this URL; an expired cookie deletes an older one."""
+    """Parse a Set-Cookie header of this host and path; None if invalid or not allowed."""
     if len(line) > _LONGEST_LINE or _CONTROL.search(line):
         return None
     pair, *parts = line.split(";")
@@ -181,7 +181,7 @@ class CookieJar:
                 self.add(cookie, now)
 
     def add(self, cookie: Cookie, now: float) -> None:
-        """Store a cookie in place of one with its name; an expired one only deletes that."""
+        """Store a cookie, or replace the one with its domain, path and name. Expired: delete it."""
         name, key = bucket(cookie.domain), _key(cookie)
         cookies = self._sites.get(name, {})
         if cookies.get(key) == cookie:
@@ -220,7 +220,7 @@ class CookieJar:
             del self._sites[name], self._sizes[name]
 
     def _has_secure(self, cookie: Cookie) -> bool:
-        """Return True if there is a secure cookie, which only https may replace."""
+        """Return True if this would replace a secure cookie, which only https may do."""
         kept = self._sites.get(bucket(cookie.domain), {}).get(_key(cookie))
         return kept is not None and kept.is_secure
 

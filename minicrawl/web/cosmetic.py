@@ -1,14 +1,14 @@
-"""Cosmetic filters: CSS selectors of what is not worth reading, such as consent banners.
+"""Cosmetic filters: CSS selectors of elements to hide, such as consent banners.
 
 The format is that of filter lists such as EasyList Cookie, one filter a line:
 
     ###cookie-banner                   hides the elements that the selector matches, on every site
     example.org,~www.example.org##.bar   on these hosts and those below, except below the one with ~
-    example.org#@#.bar                 does not hide them there
+    example.org#@#.bar                 exception: the filter ##.bar does not apply here
     ! comment
 
-Laws: filters of other kinds, such as those of requests or with scripts, are ignored. Hiding is all
-that a filter does: nothing is clicked, so nothing is accepted.
+Filters of other kinds, such as network filters and scriptlets, are ignored. A filter only hides
+elements. Nothing is clicked, so the crawl never consents to anything.
 """
 
 from __future__ import annotations
@@ -66,16 +66,16 @@ USUAL = """
 ##[aria-label="Cookie banner"]
 ##[id^="sp_message_container_"]
 """
-"""Filters of the banners of consent managers in wide use, and of names that sites give theirs."""
+"""Default filters: banners of common consent managers, and usual names of home-made banners."""
 
 _FILTER = re.compile(r"([^#\s]*)(##|#@#)(\S.*)")
 _EVERYWHERE = ""
 _OF_SCRIPTS = ("+js(", "^", "script:inject(")
-"""Beginnings of filters that are no selectors."""
+"""Prefixes of filters that are not CSS selectors."""
 
 
 class CosmeticFilters:
-    """Filters of a list, by the host that they begin with."""
+    """Parsed filter list, with the filters by host."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._hidden = defaultdict[str, list[tuple[str, frozenset[str]]]](list)
@@ -97,7 +97,7 @@ class CosmeticFilters:
                 self._shown[name].add(selector)
 
     def selectors(self, url: str) -> list[str]:
-        """Return the selectors that hide elements of a page."""
+        """Return the selectors that apply to the page at `url`."""
         names = {*_names(host(url))}
         shown = set[str]().union(*(self._shown[name] for name in names & self._shown.keys()))
         return [
@@ -109,7 +109,7 @@ class CosmeticFilters:
 
 
 def _names(name: str) -> Iterator[str]:
-    """Yield a host, and each host above it."""
+    """Yield the keys of filters for a host: "" for every site, the host, its parent domains."""
     yield _EVERYWHERE
     while name:
         yield name

@@ -1,6 +1,6 @@
 """Parser for documents of any type: from a response to a parsed page.
 
-writing   plain text and Markdown
+writing   readers of plain text and Markdown
 feed      titles of feeds
 pdf       PDF files, in a process that can be killed
 document  from a response of any type to a parsed page
@@ -286,7 +286,7 @@ def can_read_pdf() -> bool:
 
 
 def parse_pdf(body: bytes) -> PdfText:
-    """Read a file. Without a title of its own, its first line is its title."""
+    """Read a PDF file. If its metadata have no title, the first line is the title."""
     import pypdfium2
 
     try:
@@ -409,7 +409,7 @@ class Received(NamedTuple):
         return content_hash(self.body) if self.known_content is None else self.known_content
 
 
-def parse_document(  # the last ones are given by their names
+def parse_document(
     body: bytes,
     url: str,
     headers: Mapping[str, str],
@@ -539,7 +539,7 @@ def _facts_of_a_list(received: Received) -> BodyFacts:
 
 
 def is_closed(received: Received) -> bool:
-    """Return True if the headers forbid to follow the links."""
+    """Return True if the headers forbid crawlers to follow the links."""
     said = received.headers.get("x-robots-tag", "")
     return parse_robots_tag(said, received.options.agent).nofollow
 

@@ -7,8 +7,8 @@ or Big5 if the bytes look like Chinese in it, windows-1252.
 
 Nearly any bytes are characters in GB18030, but in Chinese some 300 characters make up more than
 half of a text. Bytes read in the wrong encoding rarely become these: lower-case Cyrillic, Greek and
-Hebrew letters become characters of the second level, which is rare, and those of others are spread
-out.
+Hebrew letters become characters of GB2312's second level, which are rare, and letters of other
+scripts become characters from all over the table.
 """
 
 import codecs
@@ -279,7 +279,7 @@ def _is_of_neighbours(sample: bytes) -> bool:
     return False
 
 
-_OF_MANY_BYTES = {
+_MULTI_BYTE = {
     *(UTF_8, "utf-16le", "utf-16be"),
     *("gb18030", "big5hkscs", "euc-jp", "iso-2022-jp", "cp932", "cp949"),
 }
@@ -288,7 +288,7 @@ _OF_MANY_BYTES = {
 
 def _text(body: bytes, encoding: str) -> str:
     name = codec(encoding)
-    if name in _OF_MANY_BYTES:
+    if name in _MULTI_BYTE:
         return body.decode(name, errors="replace")
     # An error handler takes 0.2 µs for each undefined byte; a table costs nothing for it.
     return codecs.charmap_decode(body, "replace", _characters(name))[0]

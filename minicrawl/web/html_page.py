@@ -238,16 +238,15 @@ def _is_to_be_filled(text: str, elements: list[str]) -> bool:
 #
 # Hashes of the text of a page, to see whether URLs of one shape have the same content.
 
-_PIECE = re.compile(
-    rb">\s*+([^<\"'\s][^<\"']*+)"
-)  # up to a quote, as strings in scripts differ with each request
+# A piece of text ends at a quote, as strings in scripts differ with each request.
+_PIECE = re.compile(rb">\s*+([^<\"'\s][^<\"']*+)")
 _NUMERALS = b"0123456789"
 _NO_DIGITS = str.maketrans("", "", _NUMERALS.decode())
 _TITLE_BITS = 1024
 
 
 class TextHashes(NamedTuple):
-    """Hashes of the text of a page, whatever its markup and order; 0 without text."""
+    """Hashes of the text of a page, independent of its markup and order; 0 without text."""
 
     text: int = 0
     gist: int = 0
@@ -291,10 +290,10 @@ class ParseOptions:
 
 DEFAULT_OPTIONS = ParseOptions()
 _GUESS_US, _SCRIPTS_US = 3000.0, 0.1
-"""Cost of detecting an undeclared encoding, and of looking for scripts, per character."""
+"""Extra cost of a page that is not UTF-8; cost per character of looking for scripts."""
 
 
-def parse_page(  # the last ones are given by their names
+def parse_page(
     body: bytes,
     url: str,
     headers: Mapping[str, str],
@@ -326,7 +325,7 @@ def parse_page(  # the last ones are given by their names
 
 
 class BodyFacts(NamedTuple):
-    """Facts about a document from its bytes alone."""
+    """Facts about a document that come from its body, not from its tags."""
 
     content: int
     encoding: str = "utf-8"
@@ -371,7 +370,7 @@ def page_of(
 
 
 def content_hash(body: bytes) -> int:
-    """Return 64 bits as a signed integer, as SQLite stores them."""
+    """Return a 64-bit hash of the body, as a signed integer because SQLite has no other."""
     return int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True)
 
 
@@ -414,13 +413,13 @@ def _header_refresh(value: str | None, own: str, options: ParseOptions) -> _Head
 def _originals(
     links: Mapping[str, str | None], *others: ResolvedUrl | None
 ) -> tuple[tuple[str, str], ...]:
-    """Return the URLs that have an original, with it."""
+    """Return pairs of a URL and its original, for the URLs that have one."""
     resolved = chain(links.items(), filter(None, others))
     return tuple([(url, original) for url, original in resolved if original])
 
 
 def _text_hashes(body: bytes, markup: Markup, suspicious: int) -> TextHashes:
-    """Return the hashes of the text, if the title is one of the `suspicious` ones."""
+    """Return the hashes of the text if the bit of the title is set in `suspicious`."""
     is_suspicious = suspicious & title_bit(markup.title)
     return text_hashes(body) if is_suspicious else TextHashes()
 
@@ -469,7 +468,7 @@ class _UrlResolver:
         return _FoundLinks(links, told, self_link)
 
     def written(self, links: Collection[str]) -> tuple[str, ...]:
-        """Return the entry of each of the links, in their order."""
+        """Return the short entry of each link (see `references`), in order."""
         marks = self._strip_marks
         return entries(self._anchors, links, self._own, self._base, strip_marks=marks)
 

@@ -207,12 +207,12 @@ HTML = _tokens(">")
 """
 
 HREF = HTML.groupindex["href"]
-"""Number of the group `href`, which is read for every token: by number takes half the time."""
+"""Number of the group `href`. It is read for every token, and by number in half the time."""
 
 
 @cache
 def xhtml_tokens() -> re.Pattern[str]:
-    """Return the pattern for XHTML, compiled on demand: only there has <script/> no content."""
+    """Return the pattern for XHTML, where <script/> has no content. It is compiled on demand."""
     return _tokens("(?<!/)>")
 
 
@@ -226,7 +226,7 @@ LONGEST_TEXT = 200
 """Most characters of the text of a link."""
 
 CHARS_AROUND = 50
-"""Characters of text on each side of a link that count as around it, without cut words."""
+"""Most characters of text that are kept on each side of a link. Words are never cut."""
 
 MARKUP_AROUND = 600  # characters of markup searched for these
 ANCHOR_READ = 2000  # characters after which an unclosed anchor ends
@@ -280,7 +280,7 @@ def _image() -> re.Pattern[str]:
 
 
 class AnchorTag(NamedTuple):
-    """First anchor of a page with some href; empty fields for a link without an anchor."""
+    """First anchor of a page with this href as written. A link without an anchor has no text."""
 
     written: str
     text: str = ""
@@ -288,7 +288,7 @@ class AnchorTag(NamedTuple):
 
 
 def anchor_of(text: str, written: str, tag: re.Match[str]) -> AnchorTag:
-    """Return the anchor with this start tag; without a text, that of its image."""
+    """Return the anchor with this start tag; its text may be the alt text of its image."""
     said = {} if tag["plain"] else attributes(tag["said"])
     rel = _said(said.get("rel", ""))
     if not tag["plain"] and tag["name"].lower() == "area":
@@ -309,18 +309,18 @@ def _said(value: str) -> str:
 #
 # Nothing before the scan distinguishes a page of prose from one of links, though 128 kB take 1 ms
 # or 30. So the scan counts its *work*, an upper bound in microseconds for the scan and everything
-# that follows from it, on the machine of reference, and gives up when the work exceeds the caller's
+# that follows from it, on the reference machine, and gives up when the work exceeds the caller's
 # time. Tags that are skipped are charged by size first, as that costs nothing:
 #
 #     page of 30 kB with 50 links of 40 characters, 10,000 µs left
 #       0.07 for each character                            2,100
 #       9.0 + 0.08 x 40 for each link                        610   done, 7,290 to spare
 #
-# Only if that is too much, marks are counted instead, once:
+# Only if that is too much, the characters that begin tags and attributes are counted, once:
 #
 #     page of 128 kB with 150 such links
 #       0.07 for each character                            8,960
-#       after 85 links: more than 10,000, so the 8,960 are replaced by
+#       after 86 links: more than 10,000, so the 8,960 are replaced by
 #         0.012 x 128,000 + 0.34 x 2,000 "<" + 0.1 x 6,000
 #         blanks, quotes and slashes                       2,816
 #       150 links                                          1,830   done, 5,354 to spare
@@ -335,7 +335,7 @@ AT_ONCE_S = 1
 """Longest delay of a refresh that counts as a redirect. With a longer one, it is a link."""
 
 MOST_LINKS = 10_000
-"""Links of a page that are read. Few pages made by people have more than a thousand."""
+"""Most links of a page that are read. Few pages made by people have more than a thousand."""
 _TITLE_READ = 20_000  # characters of markup that may be a title
 _LONGEST_HREF = 8192  # characters; longer URLs are not kept
 
@@ -346,7 +346,7 @@ _BEFORE_ATTRIBUTES = " \n\t\r\f/\"'"
 _TOKEN_US, _SAID_US = 1.5, 0.24  # a stop; a character of attributes that are read
 _LINK_US, _HREF_US = 9.0, 0.08  # to resolve a link; for each of its characters
 _WRITTEN_US, _WORDS_US = 14.0, 25.0
-"""Extra cost of each link if what surrounds it is read."""
+"""Extra cost of each link if its anchor is kept, and if the words around it are."""
 _AROUND_US, _TAG_AROUND_US, _REFERENCE_US = 0.01, 0.3, 1.4
 _FOREIGN_US = 0.6  # a character may expand to 18 in a host name
 
@@ -394,8 +394,8 @@ def scan(  # noqa: PLR0913  # each is given by its name
 ) -> Markup:
     """Scan a page; raise `TooExpensive` if it takes more than `most_us` of work.
 
-    `agent` is the crawler name that robots rules may use; `types` are those of alternates that
-    count as links.
+    `agent` is the crawler name that robots rules may use; alternates of these media `types` count
+    as links.
     """
     relations = _RELATIONS_AND_SITEMAPS if with_sitemaps else _RELATIONS
     wanted = _Wanted(agent.lower(), max_links, with_words, with_anchors, types, relations, most_us)
@@ -447,7 +447,7 @@ class _PageScanner:
             self._count_marks()
 
     def _count_marks(self) -> None:
-        """Replace the guess, once; raise `TooExpensive` if there is still too much work."""
+        """Replace the guess by size, once; raise `TooExpensive` if the work is still too much."""
         count = self.text.count
         attributes = sum(map(count, _BEFORE_ATTRIBUTES))
         counted_us = _CHARACTER_US * len(self.text) + _TAG_US * count("<")

@@ -51,7 +51,7 @@ def entries(
     *,
     strip_marks: bool = True,
 ) -> tuple[str, ...]:
-    """Return the entry of each link of the page at `own`; anchors with a text come first."""
+    """Return the entry of each link of the page at `own`, from its first anchor with a text."""
     found: dict[str, AnchorTag] = {}
     for written, url in resolve_each(anchors, base, strip_marks=strip_marks):
         anchor = anchors[written]
@@ -177,7 +177,7 @@ _LAZY = frozenset(
         *("background-image", "image-src", "hi-res-src", "src-retina", "fallback-src", "lowsrc"),
     )
 )
-"""Attributes from which usual scripts load an image or a medium once it is in view."""
+"""Attributes from which common lazy-loading scripts take the URL of an image or a medium."""
 _ASSET_RELATIONS = {
     *("stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"),
     *("apple-touch-startup-image", "fluid-icon", "manifest", "preload", "prefetch"),
@@ -189,9 +189,9 @@ _KINDS = {"source": "media", "script": "script"} | dict.fromkeys(
     ("img", "input", "image", "feimage", "use", "body", "table", "tr", "td", "th"), "image"
 )
 _MOST_ASSETS = 10_000
-MOST_OF_A_STYLE = 1_000
-"""References of a style that is read for a check."""
 """Most assets of a page; others are left out."""
+MOST_OF_A_STYLE = 1_000
+"""Most references of a style that a check follows."""
 _SURROGATES = 0xD800
 LEADS_ON = frozenset(("style", "manifest"))
 """Kinds of assets that need assets of their own."""
@@ -207,7 +207,7 @@ class Reference(NamedTuple):
 
     @property
     def role(self) -> str:
-        """Kind as reports name it: link, nofollow, canonical, alternate, next, prev or frame."""
+        """Kind in reports: link, nofollow, canonical, alternate, next, prev, frame, or an asset."""
         relations = self.rel.lower().split()
         if self.kind == "link":
             return next((one for one in _ROLES if one in relations), self.kind)
@@ -356,7 +356,7 @@ class _Reader:
             self._add_asset(attributes.get(name), "", _KINDS.get(tag, "media"))
 
     def _read_lazy(self, tag: str, attributes: dict[str, str]) -> None:
-        """Process sets of images, and what usual scripts load once it is in view."""
+        """Process sets of images, and attributes of lazy-loading scripts."""
         for name, value in attributes.items():
             if name in _SETS:
                 for url in _candidates(value):
@@ -364,7 +364,7 @@ class _Reader:
             elif name in _LAZY and tag not in _LINKS:
                 if "url(" in value:
                     self._read_style(value)
-                elif "/" in value or "." in value:  # otherwise it says how, and not what
+                elif "/" in value or "." in value:  # else a flag such as data-lazy="true"
                     self._add_asset(value.strip(), "", _KINDS.get(tag, "media"))
 
     def _read_style(self, style: str) -> None:

@@ -115,7 +115,7 @@ def _bounded(wait_s: float) -> float:
 def http_date(value: str) -> datetime | None:
     """Return the date in a header, such as Last-Modified; None if there is none."""
     if (usual := _USUAL_DATE.fullmatch(value)) and (month := _MONTHS.get(usual[2])):
-        # A tenth of the parser's time, as each page of a crawl that goes on may have one.
+        # This takes a tenth of the parser's time: in a recrawl, each response may have a date.
         with suppress(ValueError):
             day, year, hour, minute, second = map(int, usual.group(1, 3, 4, 5, 6))
             return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
@@ -137,7 +137,7 @@ _MAX_AGE = re.compile(r"max-age\s*=\s*\"?([0-9]{1,9})", re.IGNORECASE)
 
 
 def max_age_s(headers: Mapping[str, str]) -> float | None:
-    """Return for how long a response is fresh, if its headers say so."""
+    """Return for how many seconds a response is fresh, or None if its headers do not say."""
     said = headers.get("cache-control", "")
     age = None if _STALE.search(said) else _MAX_AGE.search(said)
     return None if age is None else float(age[1])
@@ -243,7 +243,7 @@ WORDS = {kind.name.lower(): kind for kind in DocumentType if kind.name}
 
 
 def types_of(names: Iterable[str]) -> int:
-    """Return the types with these names, as bits; names of no documents count for nothing."""
+    """Return the types with these names, as bits; other names are ignored."""
     return sum({int(WORDS[name]) for name in names if name in WORDS})
 
 
@@ -414,7 +414,7 @@ def media_types(wanted: int) -> frozenset[str]:
 #
 # A process that serves hundreds of hosts must not stop for more than 10 ms, whatever one of them
 # sends. So cheap bodies are parsed at once, and expensive ones in a child process that can be
-# killed. Which is which must be known before. Size alone says too little: 128 kB of Markdown take
+# killed. The choice comes before parsing, and size alone says too little: 128 kB of Markdown take
 # 10 ms as prose and 500 ms as empty lines.
 #
 # The cost comes from the places where a parser stops, and each has a mark that bytes cannot hide:
@@ -429,8 +429,8 @@ def media_types(wanted: int) -> frozenset[str]:
 #       16,000 bytes                          0.16     2,560
 #       16,000 line ends                      7.0    112,000   parsed in the child
 #
-# Every price is an upper bound for all bytes, on the machine of reference: `python -m tests.fuzz
-# --prices` searches for bodies that take longer. HTML has another way. Nearly every page has enough
+# Every price is an upper bound for all bytes, on the reference machine: `python -m tests.fuzz
+# --prices` searches for bodies that take longer. HTML is an exception: nearly every page has enough
 # marks to look expensive, so it is priced while it is scanned, see `markup`. Compressed bodies and
 # PDF, which is parsed by third-party code, have an infinite price.
 #

@@ -56,9 +56,9 @@ from minicrawl.web.usage import Preference, UsageRule, joined, of_rules, rule_of
 # literal    pattern without a star inside; found by bisection
 # starred    pattern with a star inside; tried one after the other
 #
-# A printable ASCII character equals its escape, so `%2A` and `%24` in a pattern are a star and a
-# dollar. There are four exceptions: "%", "#", and in a path "/" and "?", which divide it. After the
-# first "?" these two no longer divide anything, and equal their escapes too.
+# A printable ASCII character equals its escape, so `%2A` and `%24` in a pattern match a literal
+# star and dollar sign. Four characters differ from their escapes: "%", "#", and in a path "/" and
+# "?", which divide it. After the first "?" the last two divide nothing, and equal their escapes.
 
 # More than twice the maximum of 3,000 real files.
 _MAX_STARRED, _MAX_STARRED_CHARS = 1000, 32 * 1024
@@ -333,13 +333,13 @@ def _other_keys(path: str, key: str) -> Iterator[str]:
 # Parser of robots.txt by RFC 9309, and like Google's parser where the RFC leaves it open.
 #
 # Only the groups that name the crawler apply, or the groups of `*` if there are none. A host that
-# cannot answer forbids everything. Parsing takes linear time. Escapes are decoded as in the RFC,
-# unlike in Google's matcher: `/%61` is `/a`.
+# cannot answer forbids everything, unless its older rules are known. Parsing takes linear time.
+# Escapes are decoded as in the RFC, unlike in Google's matcher: `/%61` is `/a`.
 #
 # /robots.txt itself follows the rules like any path: its caller has already fetched it.
 
 MOST_ROBOTS_BYTES = 512 * 1024
-"""Bytes of a robots.txt that are read. RFC 9309 asks for 500 KiB at least."""
+"""Most bytes of a robots.txt that are read. RFC 9309 asks for 500 KiB at least."""
 ANSWER_VALID_S = 24 * 3600.0
 """Time for which a robots.txt may be cached. RFC 9309 allows a day."""
 
@@ -351,10 +351,10 @@ SILENCE_VALID_S = 3600.0
 _MAX_LINE_BYTES = 8 * 2083 - 1
 _MOST_USAGE_RULES, _MOST_LICENCES = 100, 5
 _MOST_STORED = 10 * _MOST_USAGE_RULES
-"""Usage rules of a host, those of other files than robots.txt included."""
+"""Most usage rules of a host, including those of files other than robots.txt."""
 
-# Misspellings count, those that Google's parser accepts: the author of `Dissallow: /private` meant
-# to forbid it.
+# Misspellings that Google's parser accepts count: the author of `Dissallow: /private` meant to
+# forbid it.
 _FIELD = re.compile(
     rb"""(?P<agent> user[- ]?agent)
     | (?P<allow> allow)
@@ -397,12 +397,12 @@ class Rules:
         return of_rules(self.usage, lambda pattern: not _only(pattern).allows(target))
 
     def denial(self, url: str, purpose: str) -> str:
-        """Return where it is said that the page may not be used for a purpose; "" if nowhere."""
+        """Return the source that denies a page's use for a purpose; "" if none does."""
         said = joined(self.preferences(url)).get(purpose)
         return "" if said is None or said.allowed else said.where
 
     def with_usage(self, found: Iterable[UsageRule]) -> "Rules":
-        """Return the rules with those of another file."""
+        """Return these rules with the usage rules of another file, such as a tdmrep.json."""
         new = (rule._replace(pattern=normalize_pattern(rule.pattern)) for rule in found)
         usage = dict.fromkeys((*self.usage, *new))
         return replace(self, usage=tuple(islice(usage, _MOST_STORED)))

@@ -2,7 +2,7 @@
 
 The answer depends on the rules and the URL alone, so it never changes during a crawl. A URL may be
 fetched if it is within reach of the seeds, matches one of `allow` if there are any, matches none of
-`deny`, and does not have the file extension of something other than a page.
+`deny`, and has no file extension that pages never have, such as `.jpg`.
 
 reach      any | domain: the same site as a seed, on any port; for an IP address, only that address
            | host: the same host and port | prefix: in or below the folder of a seed, on the same
@@ -31,8 +31,8 @@ PROGRAMS = frozenset(("js", "mjs", "exe"))
 NOT_HTML = PROGRAMS.union(_EXTENSIONS.split())
 """File extensions that are never HTML.
 
-Extensions that may be HTML are missing: dll and cgi are programs that generate pages, as is an exe
-with a query; com and app are domains that a page may be about; txt and json are parts of titles.
+Extensions that may be HTML are missing: dll and cgi are programs that generate pages; com and app
+are domains that a page may be about; txt and json are parts of titles. An exe with a query is HTML.
 For these the Content-Type decides, which costs a request but no body.
 """
 _TITLE = "/wiki/"
@@ -173,7 +173,7 @@ class ScopeRules:
 
 
 def pattern_of(what: str) -> str:
-    """Return the pattern of a URL, or of all URLs that begin as `what` does before its `*`."""
+    """Return a regular expression for exactly `what`, or, if it ends in `*`, for that prefix."""
     is_prefix = what.endswith("*")
     return rf"\A{re.escape(what[:-1])}" if is_prefix else rf"\A{re.escape(what)}\Z"
 

@@ -173,10 +173,8 @@ MAX_URLS = 50_000
 MAX_CHARS = MOST_CHARS
 """Limit of the characters of all URLs together."""
 
-_MAX_GROWTH, _FREE_BYTES = (
-    100,
-    1024 * 1024,
-)  # of the packed size; real sitemaps grow by a factor of 30
+_MAX_GROWTH = 100  # times the packed size; real sitemaps grow by a factor of 30
+_FREE_BYTES = 1024 * 1024  # a sitemap may always unpack to this size
 _PACKED_CHUNK_BYTES = 4 * 1024  # the loss at a broken place
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_ONLY = 16 + zlib.MAX_WBITS
@@ -354,7 +352,7 @@ def stated_entries(content: bytes) -> Iterator[StatedEntry]:
 
 
 def moment_of(text: str) -> float | None:
-    """Return the moment of a date in the form of W3C; None for nonsense."""
+    """Return the Unix time of a date in W3C format; None if it is invalid."""
     try:
         moment = datetime.fromisoformat(text)
         return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
@@ -365,7 +363,7 @@ def moment_of(text: str) -> float | None:
 def _changed(
     content: bytes, url: str, pages: Container[str], strip_marks: bool
 ) -> Iterator[tuple[str, float]]:
-    """Yield each page with the moment of its last change; of a day the end, as it may be later."""
+    """Yield each page with the time of its last change: for a date alone, the end of that day."""
     if not _STATES_CHANGES.search(content):
         return
     for written, text in islice(stated_entries(content), MAX_URLS):
@@ -475,8 +473,9 @@ class UrlsInXml:
         return markup.end()
 
     def _skip_section(self, section: bytes, start: int) -> int:
-        """Skip a comment or add CDATA; return the position after it. If unclosed, the entry is
-        lost.
+        """Skip a comment, or add CDATA to the entry; return the position after it.
+
+        An unclosed section loses the entry.
         """
         end = _SECTION_ENDS[section]
         if start > self._last_ends[end]:

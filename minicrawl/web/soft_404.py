@@ -1,20 +1,20 @@
 """Soft 404s: pages that say "not found" with status 200.
 
-URLs that nobody can have made show what "not found" looks like in a folder. Of their text only the
-lines count that honest pages of the host do not have, so that a template makes no page alike:
+The check requests two URLs of a folder that cannot exist, to see what "not found" looks like there.
+Only lines that real pages of the host do not have count, so that a shared template proves nothing:
 
-    honest pages      Shop, Contact, Imprint
+    real pages        Shop, Contact, Imprint
     missing page      Shop, Contact, Nothing here, See: lamp, Imprint     own: Nothing here
     another one       Shop, Contact, Nothing here, See: vase, Imprint     varies: 2 words
-    soft 404          Shop, Nothing here, See: mug, Contact, Imprint      has all of it, and no more
-    real page         Shop, Nothing here is as soft as ...                has no such line
+    soft 404          Shop, Nothing here, See: mug, Contact, Imprint      has the own line, no more
+    real page         Shop, Nothing here is as soft as ...                lacks the own line
 
-Missing pages name the URL in many ways, as `/shop/no-such-page-1` or `No such page 1`. The name of
-a page's own URL is a mark in its lines, so that these are alike, too.
+Missing pages name the URL in many ways, as `/shop/no-such-page-1` or `No such page 1`. In the lines
+of every page the name from its own URL is replaced by a mark, so that these lines become equal.
 
-Lists of popular articles stand on missing pages, on the home page, and on pages of their own. So
-the first line that is the missing page's own, its heading as a rule, must be there. A home page
-that is shown for everything that is missing tells nothing: its copies are duplicates.
+Lists of popular articles stand on missing pages, on the home page, and on pages of their own. So a
+soft 404 must have the first of the missing page's own lines, which is its heading as a rule. If the
+home page is shown for all missing pages, nothing is found here: the copies are duplicates.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 SOFT_404 = "soft-404"
-"""Kind of a finding that a page is one, and its state in lists of links."""
+"""Kind of the finding for a soft 404, and state of such a page in lists of links."""
 _MOST_OTHER_WORDS = 12
 """Words that a soft 404 may have of its own, such as a title that repeats its URL."""
 _MOST_TEXT = 50_000
-"""Characters of a page that are read: texts of hundreds of pages are in memory at once."""
+"""Most characters of a page that are read: hundreds of texts are in memory at once."""
 _SHARE = 0.7
-"""Least share of the own lines: two missing pages may have the same related article by chance."""
+"""Least share of the own lines that a soft 404 has; the others may be there by chance."""
 _FEWEST_WORDS = 2
 _NAME = "no-such-page-"
 _DIGITS = re.compile("[0-9]+")
@@ -44,20 +44,20 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]")
 _WORD, _GAP = re.compile(r"[^\W_]+"), r"[\W_]{1,3}"
 _MARK = "\0"
 _MARKED = re.compile("[!-~\0]+")
-"""Name of a page with all that is around it, such as its path; other scripts need no spaces."""
+"""Run of printable ASCII, to widen a marked name by its path; non-Latin text ends the run."""
 _MOST_NAME_WORDS = 8
-"""Words of a name that are looked for: each may be compared with each word of a text."""
+"""Most words of a name in its pattern: each may be compared with each word of a text."""
 
 
 class _Line(NamedTuple):
-    """Line of a page without case, spacing and numbers: as it is, and with the name marked."""
+    """Line of a page, in lower case without numbers: plain, and with the page's name as a mark."""
 
     plain: str
     marked: str
 
 
 def missing_siblings(folder: str) -> list[str]:
-    """Return two URLs in this folder that nobody has made, the same in every run."""
+    """Return two URLs in this folder that surely do not exist, the same in every run."""
     digest = blake2b(folder.encode(), digest_size=12).hexdigest()
     return [f"{folder}{_NAME}{name}" for name in (digest[:12], digest[12:])]
 
@@ -68,15 +68,15 @@ def is_missing_sibling(url: str) -> bool:
 
 
 class MissingPage:
-    """What the missing pages of a folder say, apart from what other pages of their host say."""
+    """Text of the missing pages of a folder that other pages of their host do not have."""
 
     def __init__(
         self, missing: Mapping[str, str], home: str, others: Iterable[Mapping[str, str]]
     ) -> None:
-        """Take texts by URL. `home` is the text of the home page, `others` are groups of pages.
+        """Compare texts by URL. `home` is the text of the home page, `others` are groups of pages.
 
-        Most pages of a group are honest, or nothing is told: an app or a login may be shown for
-        all URLs of a folder.
+        A line on most pages of a group is no sign of a soft 404. So nothing is found in a folder
+        that shows an app or a login for all URLs.
         """
         groups = [[_lines(url, text) for url, text in group.items()] for group in others]
         self._known = set(chain(*_lines("", home), *map(_usual_lines, groups)))
@@ -85,12 +85,13 @@ class MissingPage:
         self._own = self._without_known(line for line in said[0] if line in always)
         varying = (self._without_known(set(lines) - always) for lines in said)
         self._most_words = _MOST_OTHER_WORDS + max(map(_words, varying))
-        # A page that looks like the missing one may be a soft 404 itself.
+        # All lines of other pages are known, unless the page looks like a missing one: it may be a
+        # soft 404 itself.
         self._known.update(*(chain(*page) for page in chain(*groups) if not self._is_alike(page)))
         self._own = self._without_known(self._own)
 
     def is_like(self, url: str, text: str) -> bool:
-        """Return True if a page says the same, and hardly anything else."""
+        """Return True if a page has the missing pages' own lines, and hardly any other text."""
         return self._is_alike(_lines(url, text))
 
     def _without_known(self, lines: Iterable[str]) -> list[str]:

@@ -134,7 +134,7 @@ def posted(url: str, body: bytes) -> str:
 
 
 def posted_to(url: str) -> str:
-    """Return the URL that a POST with such a name is sent to."""
+    """Return the URL that a POST named by `posted` was sent to; other URLs stay unchanged."""
     return _POSTED.sub("", url)
 
 
@@ -472,7 +472,7 @@ def site(host: str) -> str:
 
 
 def _below_suffix(host: str) -> str:
-    """Look up the site in the list directly, 10 times as fast: a crawl does it for every host."""
+    """Look up the site in the list, 10 times as fast as tldextract. Crawls do it for every host."""
     suffixes, before, rest = _suffixes(), "", host
     while True:
         label, _, above = rest.partition(".")
@@ -539,7 +539,7 @@ def _suffixes() -> frozenset[str]:
 
 
 def _written_list() -> str | None:
-    """Return the text of the list, if it is where tldextract has kept it so far."""
+    """Return the text of the list, or None if this tldextract keeps it in another file."""
     package = find_spec("tldextract")
     for place in (package and package.submodule_search_locations) or ():
         file = Path(place, ".tld_set_snapshot")
@@ -580,9 +580,9 @@ _LONGEST_ENDING = 5
 _LONGEST_NAME = 255
 """Longest file name. Of longer segments, only the end counts."""
 MOST_SEGMENTS = 64
-"""Number of path segments that are examined. The rest counts as one segment."""
+"""Most segments of a path that are examined. The rest counts as one segment."""
 MOST_PARAMETERS = 32
-"""Number of URL parameters that count for its shape. Real pages do not have more."""
+"""Most parameters of a URL that count for its shape. Real pages do not have more."""
 
 
 def shape(target: str) -> str:

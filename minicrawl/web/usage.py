@@ -13,15 +13,15 @@ purposes; a purpose without an answer stays open:
     Content-Signal    robots.txt, HTTP header    draft-romm-aipref-contentsignals (Cloudflare)
     tdm-reservation   HTTP header, meta          W3C TDM Reservation Protocol
     tdmrep.json       /.well-known               W3C TDM Reservation Protocol
-    RSL               file that License: in      RSL 1.0 (Really Simple Licensing)
-                      robots.txt names; script
+    RSL               file named by License: in  RSL 1.0 (Really Simple Licensing)
+                      robots.txt; script
     rel=license       Link header, a, link       Creative Commons licences and CC0
     noai, noarchive   X-Robots-Tag, meta robots  DeviantArt 2022; search engines since 1996
     noindex, none     X-Robots-Tag, meta robots  search engines
 
 Laws: of two sources that disagree, the one that denies counts. Within a robots.txt or tdmrep.json
-the longest path counts, as for Allow and Disallow; in RSL every prohibition that covers a page. A
-word that nobody defined says nothing. What RSL permits for money is denied. A Creative Commons
+the longest path counts, as for Allow and Disallow; in RSL every prohibition that covers a page
+counts. Unknown words are ignored. A use that RSL permits for money is denied. A Creative Commons
 licence allows all purposes, but one with NC or ND only search and archive: whether a model is
 commercial, or an adaptation, is not for a crawler to say.
 
@@ -65,7 +65,7 @@ _DENIED_BY_WORD: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 _FIELDS = ("content-usage", "content-signal")
 _MOST = 50
-"""Parts of a value that are read."""
+"""Most parts of a value that are read."""
 ROBOTS, TDMREP, RSL = "robots.txt", "tdmrep.json", "rsl"
 TDMREP_PATH = "/.well-known/tdmrep.json"
 MOST_BYTES, _MOST_RULES = 64 * 1024, 100
@@ -78,7 +78,7 @@ _SCRIPT = re.compile(
     r"<script\s(?:(?!application/rsl\+xml)[^<>])*+application/rsl\+xml[^<>]*+>", re.IGNORECASE
 )
 _CC_URL = r"(?:(?!creativecommons\.org)[^<>])*+creativecommons\.org[^<>]*+"
-"""Up to the end of a tag in which the name is. Only the first of several is tried: linear time."""
+"""Rest of a tag that names the site. Only the first name is tried, for linear time."""
 _CC_TAG = re.compile(rf"<(?:a|area|link)(\s{_CC_URL})>", re.IGNORECASE)
 _CC_LINK = re.compile(rf"<({_CC_URL})>([^<,]*)", re.IGNORECASE)
 _CC = re.compile(r"/(?:licenses/(by(?:-nc)?(?:-nd|-sa)?)|publicdomain/(?:zero|mark))(?:/|\Z)")
@@ -93,7 +93,7 @@ class Preference(NamedTuple):
 
 
 class UsageRule(NamedTuple):
-    """What holds for paths that match a pattern, by a line of robots.txt or by another file."""
+    """Preferences for paths that match a pattern, from a line of robots.txt or another file."""
 
     pattern: str
     """As in Allow; "" for all paths."""
@@ -129,7 +129,7 @@ def answers(value: str) -> dict[str, bool]:
 
 
 def of_rules(rules: Iterable[UsageRule], matches: Callable[[str], bool]) -> Iterator[Preference]:
-    """Yield the preferences for a path; `matches` tests the path for a pattern."""
+    """Yield the preferences for a path; `matches` tells whether a pattern matches the path."""
     longest: dict[tuple[str, str], tuple[int, bool]] = {}
     for rule in rules:
         if rule.pattern and not matches(rule.pattern):
@@ -180,7 +180,7 @@ def of_markup(markup: str, url: str) -> Iterator[Preference]:
         limit = found.end() + MOST_BYTES
         end = markup.find("</script", found.end(), limit)
         text = markup[found.end() : limit if end < 0 else end]
-        # No `*` inside a path is read here: what it covers may be more, never less.
+        # A pattern is cut at its first `*`: it may then cover more paths, never fewer.
         yield from of_rules(
             rsl_rules(text, url),
             lambda pattern: path.startswith(pattern.rstrip("$").partition("*")[0]),
@@ -188,7 +188,7 @@ def of_markup(markup: str, url: str) -> Iterator[Preference]:
 
 
 def tdmrep_rules(text: str) -> list[UsageRule]:
-    """Return the rules in a tdmrep.json; none if it is not one."""
+    """Return the rules in a tdmrep.json; none if the text is invalid."""
     try:
         listed = json.loads(text)
     except (ValueError, RecursionError):
@@ -204,7 +204,7 @@ def tdmrep_rules(text: str) -> list[UsageRule]:
 
 
 def rsl_rules(text: str, url: str) -> list[UsageRule]:
-    """Return the rules in a file of RSL that concern the host of a URL; none if it is not one."""
+    """Return the rules of an RSL file for the host of a URL; none if the text is invalid."""
     from lxml import etree  # few crawls and reports meet RSL
 
     parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True)
@@ -244,7 +244,7 @@ def _values_of_rsl(said: Iterable[tuple[str, str, str]]) -> Iterator[str]:
     """Yield the answers of a licence, given its elements as names, types and texts."""
     told = list(said)
     is_paid = any(name == "payment" and kind not in _FREE for name, kind, _ in told)
-    # What is permitted to some users, or in some countries, is no answer for everybody.
+    # A permission for some users, or for some countries, is no answer for everybody.
     is_limited = any(name in {"permits", "prohibits"} and kind != "usage" for name, kind, _ in told)
     for name, kind, text in told:
         words = text.lower().replace(",", " ").split()[:_MOST] if kind == "usage" else []

@@ -75,7 +75,7 @@ _PLAIN = str.maketrans(
 
 
 class Span(NamedTuple):
-    """Part of a text, and its words. A run has several."""
+    """Part of a text, and its words: more than one if it is long, or a sign such as ½."""
 
     begin: int
     end: int
@@ -192,7 +192,7 @@ def _parts(word: str) -> Iterator[str]:
 
 
 def parts_by_counts(counts: Mapping[str, Counter[str]], wanted: Iterable[str]) -> dict[str, float]:
-    """Return the part of each topic, by how often it has each word; equal parts if none has any."""
+    """Return the probability of each topic, by naive Bayes; all are equal for unknown words."""
     words = list(wanted)
     if not any(word in count for count in counts.values() for word in words):
         return dict.fromkeys(counts, 1 / len(counts))
@@ -220,7 +220,7 @@ def parts_by_counts(counts: Mapping[str, Counter[str]], wanted: Iterable[str]) -
 PLACES = 128
 
 LONGEST_SIGNED = 200_000
-"""Number of characters of a text that count."""
+"""Most characters of a text that its signature covers."""
 
 _WORDS_OF_SHINGLE = 3
 
