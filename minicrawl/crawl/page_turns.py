@@ -397,7 +397,7 @@ class PageTurns:
             chain = turn.chain.led_on(page, has_jar=has_jar, sets_cookies=sets_cookies)
             for target in end.led_to:
                 suspended.redirected(target, chain)
-        self._replays.allowed += self._replays.a_fetch
+        self._replays.allowed += self._replays.per_fetch
         self._tell(
             Settled(
                 url=lease.url,

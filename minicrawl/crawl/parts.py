@@ -239,7 +239,7 @@ class CrawlParts:
         )
         self.replays = ReplayScheduler(frontier, settings.order.replay)
         self.traps = TrapDetector(settings.traps, recorder, context.gate)
-        saw = self.replays.saw if self.replays.a_fetch else None
+        saw = self.replays.saw if self.replays.per_fetch else None
         if self.leases.reads_again:
             saw = self._saw
         poster = StepPoster(recorder, self.leases.queue, self.trackers, saw)
@@ -247,7 +247,7 @@ class CrawlParts:
         self.suspended = SuspendedTurns()
 
     def _saw(self, plans: list[Plan]) -> None:
-        if self.replays.a_fetch:
+        if self.replays.per_fetch:
             self.replays.saw(plans)
         self.leases.refresh.posted(plans)
 

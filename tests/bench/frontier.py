@@ -109,7 +109,7 @@ class Bench:
         self._leasing = LeaseScheduler(settings, recorder, clock, lambda: np.zeros(0))
         replays = ReplayScheduler(recorder.frontier, settings.order.replay)
         poster = StepPoster(
-            recorder, self._leasing.queue, (), replays.saw if replays.a_fetch else None
+            recorder, self._leasing.queue, (), replays.saw if replays.per_fetch else None
         )
         self._gate = ScopeGate(settings.scope, ())
         traps = TrapDetector(settings.traps, recorder, self._gate)

@@ -104,7 +104,7 @@ class StoreWithArchive:
             self._prune_old_versions(archive, self._keeping.versions)
 
     def _append(self, batch: Batch) -> None:
-        """Write the responses, unless an earlier attempt at this batch already has."""
+        """Write the responses, and note the new ends of archive and WARC files in the batch."""
         archive, warcs = self._keeping.archive, self._keeping.warcs
         if archive is not None:
             # The end is part of the batch, so that one transaction commits it with the steps. Two

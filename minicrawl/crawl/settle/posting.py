@@ -179,9 +179,9 @@ GROWN = 8 * UNIT
 class ReplayScheduler:
     """Chooses the pages that were given most since they were read."""
 
-    def __init__(self, frontier: Frontier, a_fetch: int) -> None:
+    def __init__(self, frontier: Frontier, per_fetch: int) -> None:
         self._frontier = frontier
-        self.a_fetch = a_fetch
+        self.per_fetch = per_fetch
         """Number of replays that each fetch allows."""
         self.allowed = 0
         ledger = frontier.ledger

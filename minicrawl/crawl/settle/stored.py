@@ -189,7 +189,7 @@ class StoredHosts:
 
 
 class SeedPages:
-    """Pages that the user vouches for, in this run and in earlier ones: they were endowed."""
+    """Seeds of this run and of earlier ones: the pages that were endowed."""
 
     def __init__(self, pages: StoredPages, counters: Counters) -> None:
         """Set up; one of the counters is the list of steps that endowed seeds."""

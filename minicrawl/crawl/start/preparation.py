@@ -105,8 +105,8 @@ class SeedLogins:
 #
 # Cookies of a crawl: one jar for all workers, in a file beside the store.
 #
-# Laws: the jar is in the crawl's own process. It adds cookies to each request and takes those of
-# each response, whichever process sends the request, so that all share one session of a site. Only
+# Laws: the jar is in the crawl process. It adds cookies to each request and takes those of each
+# response, whichever process sends the request, so that all share one session of a site. Only
 # its owner can read the file, which is replaced as a whole. If the crawl is killed, the file lacks
 # the cookies of the last `SAVE_EVERY_S`; a site sets them again.
 
@@ -179,7 +179,7 @@ def given_cookies(access: Access, now: float) -> CookieJar:
 async def with_cookies(
     web_access: WebAccess, settings: Settings, clock: Clock
 ) -> AsyncIterator[WebAccess]:
-    """Return web access with the cookies of the settings and of earlier runs, if enabled."""
+    """Yield web access with the cookies of the settings and of earlier runs, if enabled."""
     access = settings.access
     if access.cookies == OFF:
         yield web_access

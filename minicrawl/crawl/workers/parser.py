@@ -390,7 +390,7 @@ class LoopRounds:
         released = 0
         while self._waiting and released < most:
             called = self._waiting.popleft()
-            if not called.done():  # done: its turn was cancelled
+            if not called.done():  # the future of a cancelled turn is done
                 called.set_result(None)
                 released += 1
         self._is_running = released > 0

@@ -11,9 +11,9 @@ from minicrawl.store.records import StepRow, StoreTerms
 class Books:
     """So many pages, all read, each of which holds so many units; pages link to page 0."""
 
-    def __init__(self, *units: int, a_fetch: int = 1) -> None:
+    def __init__(self, *units: int, per_fetch: int = 1) -> None:
         self.frontier = Frontier(StoreTerms(), lambda _: Spending((0,)))
-        self.replays = ReplayScheduler(self.frontier, a_fetch)
+        self.replays = ReplayScheduler(self.frontier, per_fetch)
         self._take(Step(StepKind.BORN, born=len(units)))
         for page in range(len(units)):
             self._take(Step(StepKind.VISIT, page, spending=Spending((0,) if page else ())))
@@ -41,18 +41,18 @@ def test_nothing_is_replayed_before_something_was_fetched() -> None:
 
 
 def test_a_fetch_allows_so_many_replays_of_the_pages_that_hold_most() -> None:
-    books = Books(0, 10, 40, 30, 20, a_fetch=2)
-    books.replays.allowed += books.replays.a_fetch
+    books = Books(0, 10, 40, 30, 20, per_fetch=2)
+    books.replays.allowed += books.replays.per_fetch
     assert books.run() == [2, 3]
     assert books.run() == []
-    books.replays.allowed += books.replays.a_fetch
+    books.replays.allowed += books.replays.per_fetch
     assert sorted(books.run()) == [0, 4]
 
 
 def test_pages_that_hold_little_are_left_alone_until_they_hold_more() -> None:
     books = Books(0, GROWN // UNIT - 3)
     for _ in range(5):
-        books.replays.allowed += books.replays.a_fetch
+        books.replays.allowed += books.replays.per_fetch
     assert books.run() == []
     books._take(Step(StepKind.ENDOWED, spending=Spending((1,)), amount=10))
     books.replays.saw([Plan(0, 0, [1], 0, (), 0)])
@@ -62,7 +62,7 @@ def test_pages_that_hold_little_are_left_alone_until_they_hold_more() -> None:
 def test_what_was_not_used_may_be_used_later_but_not_all_at_once() -> None:
     books = Books(*([0] + [100] * (2 * AT_ONCE)))
     for _ in range(2 * AT_ONCE):
-        books.replays.allowed += books.replays.a_fetch
+        books.replays.allowed += books.replays.per_fetch
     assert len(books.run()) == AT_ONCE
     assert len(books.run()) == AT_ONCE
     assert books.run() == []
@@ -70,6 +70,6 @@ def test_what_was_not_used_may_be_used_later_but_not_all_at_once() -> None:
 
 def test_cash_is_neither_minted_nor_burnt() -> None:
     books = Books(0, 50, 60)
-    books.replays.allowed += books.replays.a_fetch
+    books.replays.allowed += books.replays.per_fetch
     books.run()
     assert books.frontier.ledger.missing() == 0
