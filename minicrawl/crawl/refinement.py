@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.crawl.events import Converged, Converging, Event, Listener, Warned
+from minicrawl.crawl.workers.supervisor import kill
 from minicrawl.errors import DamagedStore, MinicrawlError, UsageError
 from minicrawl.frontier.checkpoint import load_frontier, verify
 from minicrawl.frontier.importance import (
@@ -417,7 +418,7 @@ async def _refine_beside(store: Path, most_s: float | None = None) -> bool:
         return False
     finally:
         if process.returncode is None:
-            process.kill()
+            kill(process)
             await process.wait()
 
 

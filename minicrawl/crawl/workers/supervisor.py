@@ -34,6 +34,8 @@ could still be in the child's own buffer when it crashes.
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
@@ -304,5 +306,15 @@ async def _wait_or_kill(process: Process, end_s: float) -> None:
         async with asyncio.timeout(end_s):
             await process.wait()
     except TimeoutError:
-        process.kill()
+        kill(process)
         await process.wait()
+
+
+def kill(process: Process) -> None:
+    """Kill a process that was not seen to end.
+
+    `Process.kill` was rejected: it polls first. If the process has just ended, that takes the exit
+    status from asyncio, which then logs an "unknown child process".
+    """
+    with suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGKILL)

@@ -15,7 +15,7 @@ import pytest
 from minicrawl.config import Settings
 from minicrawl.crawl.workers import pool
 from minicrawl.crawl.workers.pool import SILENCE_S, WorkerProcess, WorkerSlot
-from minicrawl.crawl.workers.supervisor import ChildLost
+from minicrawl.crawl.workers.supervisor import ChildLost, kill
 from minicrawl.crawl.workers.worker import WorkerCommand, WorkerConfig
 from minicrawl.model import ParsedPage, Request
 from tests.crawl.children import children, nothing_left_behind
@@ -209,3 +209,20 @@ def test_a_worker_whose_crawl_was_killed_ends_by_itself() -> None:
         ended = os.pidfd_open(int(crawl.stdout))
         assert select.select([ended], [], [], 20)[0] == [ended]
         os.close(ended)
+
+
+def test_a_kill_leaves_the_exit_status_to_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever polls the process first has its status, and asyncio complains if it is not it."""
+
+    async def killed() -> int:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", "import time; time.sleep(600)"
+        )
+        with monkeypatch.context() as patch:
+            patch.setattr(subprocess.Popen, "poll", lambda _self: pytest.fail("it was polled"))
+            kill(process)
+        await process.wait()
+        kill(process)  # it is gone already
+        return process.returncode or 0
+
+    assert asyncio.run(killed()) == -signal.SIGKILL
