@@ -524,9 +524,8 @@ def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
         states = [hosts[host] for host in name.hosts]
         # Moved by the difference, not set anew: a delay that has begun keeps its beginning. Set to
         # now plus the new delay, each change by the user would make all hosts wait once more.
-        name.free_at += max(
-            state.delay_s(settings.politeness) - state.delay_s(former) for state in states
-        )
+        more_s = max(state.delay_s(settings.politeness) - state.delay_s(former) for state in states)
+        name.free_at += more_s if name.was_asked else 0.0  # otherwise no delay has begun
     for host in waiting:
         hosts.resume_when_ready(host, now)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.config import Politeness
-from minicrawl.crawl.hosts.politeness import HostTable
+from minicrawl.config import Politeness, Settings
+from minicrawl.crawl.hosts.politeness import HostTable, change_delays
 from minicrawl.model import FailureKind
 from minicrawl.web.robots import Rules
 from tests.crawl.hosts.polite import HOST, OTHER, THIRD, Polite
@@ -31,6 +31,15 @@ def test_a_host_that_somebody_else_may_have_asked_is_spared_for_its_delay() -> N
     polite.hosts.spare(HOST, 10)
     assert not polite.hosts.may_be_asked(HOST, 10.9)
     assert polite.hosts.may_be_asked(HOST, 11)
+
+
+def test_a_longer_delay_makes_no_host_count_as_asked() -> None:
+    polite = Polite(delay_s=1)
+    polite.request(HOST, began=10, ended=15)
+    unasked = polite.hosts[OTHER].shared
+    change_delays(polite.hosts, Settings(politeness=Politeness(delay_s=3)), 15.5)
+    assert polite.hosts[HOST].ready_at == 18
+    assert not unasked.was_asked
 
 
 def test_origins_of_one_name_are_one_host() -> None:
