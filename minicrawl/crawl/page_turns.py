@@ -212,7 +212,7 @@ class PageTurns:
                     await self.end(turn, fetched, turn.parsed)
             else:
                 await self.end(turn, fetched, turn.parsed)
-            if isinstance(fetched, Refused) and fetched.payload:  # few such files are open at once
+            if isinstance(fetched, Refused) and fetched.payload:  # so that few such files are open
                 await self._recorder.committer.written()
         finally:
             self._hosts.charge(turn.host, turn.cost_s, self._clock.now())

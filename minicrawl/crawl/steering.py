@@ -111,7 +111,7 @@ class CrawlSteering:
     def __init__(
         self, crawler: Crawler, pool: WorkerPool, workers: int, meter: ProgressMeter
     ) -> None:
-        """Set up; `workers` is the present number of workers."""
+        """Set up; `workers` is the number of workers at the start."""
         self._crawler, self._pool, self._meter = crawler, pool, meter
         self._context, self._parts = crawler.context, crawler.parts
         self._workers = workers

@@ -616,6 +616,8 @@ class TrapDetector:
         host = self._frontier.urls.host_of[page]
         self._quotas.inbound_cash.add(host, plans)
         for plan in plans:
+            # A link to a copy pays the original, but counts as a gift to the copy: it could not
+            # overtake the original otherwise.
             if plan.links is not links and (misled := self.copies.gifts.to_copies(plan, links)):
                 self._quotas.inbound_cash.add(host, [Plan(page, 0, (), 0, misled, 0)])
 

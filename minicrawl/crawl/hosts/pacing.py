@@ -92,6 +92,8 @@ class AddressShares(Protocol):
 
 @dataclass(slots=True)
 class _Address:
+    """Limits of one address, and the hosts that wait for it."""
+
     delay_s: float
     most: int  # requests at once
     free_at: float = 0.0

@@ -162,8 +162,7 @@ class LeaseScheduler:
         owed = min(max(self._balance / (_MOST_OWED * self._share), -1.0), 1.0)
         share_of_host = self._share * (1 + _PART * owed)
         of_host = self._balance_of[lease.host] + share_of_host - lease.again
-        # At most a page ahead or behind: what a host could not do for long is not made up for
-        # later.
+        # At most a page ahead or behind: fetches that a host missed are not made up for later.
         self._balance_of[lease.host] = min(max(of_host, -1.0), 1.0)
         if lease.counts:
             self._balance += self._share - lease.again
@@ -204,6 +203,8 @@ class LeaseScheduler:
     # ------------------------------------------------------------ two pools
 
     def _next_of_both(self) -> Lease | None:
+        # The best page of all first, then a page to read again if that is due, then an unread page,
+        # and if there is none, a page to read again that is not due.
         host = self._host_of_best()
         counts = self.refresh.has_more()
         if host is None and self._balance > _TINY - self._share:
