@@ -1,4 +1,4 @@
-"""The command line: parse, call, render. It has no logic, and it is the only part that prints.
+"""The command line: parse, call, print. Only it and the commands of rooms print, without logic.
 
 The law of `main`: an expected error is one line on stderr, `minicrawl: <what>`, and an exit code.
 Only a bug in minicrawl shows a traceback.
@@ -10,7 +10,7 @@ Only a bug in minicrawl shows a traceback.
     130  interrupted by Ctrl-C or SIGTERM, after a clean end
 
 A group lists, completes and suggests commands from their names and summaries. Only the command that
-is called is imported, so `--help` imports nothing but click.
+is called is imported, so `minicrawl --help` imports no command.
 """
 
 import atexit
@@ -119,7 +119,7 @@ ROOMS = {
     "ranks": "rank seed-set",
     "search": "index search",
 }
-"""The rooms beside the core and their commands, to name the room of a missing command."""
+"""Rooms beside the core with their commands, so that an error can name a missing command's room."""
 EXTRAS = {room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "mcp", "search", "text")}
 MOVED = {
     "archive info": "archive",
@@ -189,11 +189,11 @@ class AddedCommand(DeferredCommand):
         command = self._point.load()
         if not isinstance(command, click.Command):
             package, kind = self._point.package, type(command).__name__
-            raise MinicrawlError(f"the package {package} adds {self.name!r}: {kind}, no command")
+            raise MinicrawlError(f"{package} adds the command {self.name!r}, but it is a {kind}")
         return command
 
 
-def is_missing(what: str, room: str) -> UsageError:
+def missing_room(what: str, room: str) -> UsageError:
     """Return the error for a command or an option of a room that is not installed."""
     return UsageError(
         f"{what} is part of minicrawl.{room}, which this installation lacks: "
@@ -224,7 +224,7 @@ class Program(LazyGroup):
         """Name the room of a missing command, or the new name of an old one."""
         for room, names in ROOMS.items():
             if args[0] in names.split() and self.get_command(ctx, args[0]) is None:
-                raise is_missing(f"minicrawl {args[0]}", room)
+                raise missing_room(f"minicrawl {args[0]}", room)
         for old, new in MOVED.items():
             if _calls(old, args) and (" " in old or self.get_command(ctx, old) is None):
                 raise UsageError(f"{PROGRAM} {old} is now {PROGRAM} {new}")
@@ -269,7 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     # numpy would start a thread on each core to multiply matrices, which minicrawl never does.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    atexit.register(_spare_the_last_search_for_cycles)
+    atexit.register(_skip_final_garbage_collection)
     try:
         with _sigterm_as_ctrl_c():
             return _run(sys.argv[1:] if arguments is None else arguments)
@@ -318,7 +318,7 @@ def _hint(error: click.ClickException) -> str:
     return "".join(hints)
 
 
-def _spare_the_last_search_for_cycles() -> None:
+def _skip_final_garbage_collection() -> None:
     """Skip the final garbage collection, because the process ends anyway.
 
     DuckDB is the exception: at exit it complains about each of its objects that was not collected.
@@ -361,7 +361,7 @@ def _run(arguments: Sequence[str]) -> int:
     except ModuleNotFoundError as error:  # a command of one room may need another one
         room = (error.name or "").removeprefix("minicrawl.")
         if room in ROOMS:
-            raise is_missing("what this needs", room) from error
+            raise missing_room("a module that this command needs", room) from error
         raise
     finally:
         sys.stdout.flush()

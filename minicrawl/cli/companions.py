@@ -24,7 +24,7 @@ class CrawlRequest(NamedTuple):
 
     loaded: "Loaded"
     given: Mapping[str, Any]
-    """The values of all options by the names of their parameters."""
+    """Values of all options, keyed by parameter name."""
     resume: str
     """The command that resumes the crawl."""
 

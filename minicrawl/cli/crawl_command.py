@@ -1,6 +1,6 @@
 """`minicrawl crawl`: start or resume a crawl, or preview one with --dry-run. `minicrawl update`.
 
-Only light modules are imported at once, for `crawl --help`.
+Heavy modules are imported on demand, so that `crawl --help` is fast.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ _OF_THE_RUN = (
     "color",
     "max_failures",
 )
-"""Options that are passed to `session.RunOptions` unchanged."""
+"""Options that are also fields of `crawl_session.RunOptions`."""
 _NOT_TO_RESUME = ("--fresh", "-")
-_SEEN_BY_ALL = "is seen by everybody on this machine, in the list of processes"
+_SEEN_BY_ALL = "is visible to all users of this machine in the list of processes"
 _HIDES_LOGIN = {"proxy": "@FILE", "auth": "HOST=@FILE", "bearer": "HOST=@FILE"}
 """Settings with logins, and the form of value that keeps the login in a file."""
 _SECRET_FLAGS = frozenset(
@@ -74,7 +74,7 @@ _SECRET_FLAGS = frozenset(
 
 
 class CrawlCommand(CommandWithSettings):
-    """Keeps its arguments, to print the command that resumes the crawl."""
+    """Command that remembers its arguments, to print the command that resumes the crawl."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_ARGUMENTS] = tuple(args)
@@ -168,7 +168,7 @@ def crawl(
 
 
 def _crawl_here(context: click.Context, asked: CrawlRequest) -> None:
-    """Crawl with this machine alone."""
+    """Crawl on this machine alone, unlike a companion that crawls on a cluster."""
     from minicrawl.cli.crawl_session import RunOptions, Session
 
     given = asked.given
@@ -176,7 +176,8 @@ def _crawl_here(context: click.Context, asked: CrawlRequest) -> None:
         web = next((web for one in companions() if (web := one.own_web(asked))), None)
         served = None if web is None else stack.enter_context(web)
         crawl = _open_crawl(asked, served, stack)
-        _refuse_nothing(crawl.settings.storing.store, must_resume=given["must_resume"])
+        if given["must_resume"]:
+            _refuse_missing_store(crawl.settings.storing.store)
         if given["dry_run"]:
             show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
             return
@@ -191,7 +192,7 @@ def _crawl_here(context: click.Context, asked: CrawlRequest) -> None:
 
 
 def _conclude(context: click.Context, session: Session, demo: Path | None) -> None:
-    """Print what follows the summary; for a demo, also its best pages."""
+    """Print a demo's best pages and the next steps; raise if nothing was fetched."""
     if demo and not (context.params["as_json"] or context.params["quiet"]):
         from minicrawl.cli.list_commands import top
 
@@ -228,8 +229,8 @@ def _warn_of_logins(loaded: Loaded, seeds: Sequence[str]) -> None:
         click.echo(f"the login of a seed {_SEEN_BY_ALL}: {hides}", err=True)
 
 
-def _refuse_nothing(store: Path, *, must_resume: bool) -> None:
-    if must_resume and not store.exists():
+def _refuse_missing_store(store: Path) -> None:
+    if not store.exists():
         raise UsageError(f"no store at {store}: there is nothing to resume")
 
 
@@ -277,8 +278,8 @@ def _open_crawl(asked: CrawlRequest, served: OwnWeb | None, stack: ExitStack) ->
 #
 # `minicrawl update`: read a crawl again, and say what changed.
 #
-# Laws: the same command does the same every night. Its limit of pages is that of the last run, for
-# each update anew: the limit of a crawl counts revisits as well, so that it would be used up soon.
+# Laws: the same command does the same every night. Each update has the page limit of the last run
+# for itself: the limit of the crawl also counts revisits, so a few updates would use it up.
 
 _OF_AN_UPDATE = frozenset(
     row.name
@@ -286,7 +287,8 @@ _OF_AN_UPDATE = frozenset(
     if row.section.name in ("budget", "politeness", "network", "access", "limits")
     or (row.section.name == "store" and not row.kept)
 ) - {"pages", "continuous"} | {"store"}
-"""Settings of a single run, and those that a store may not weaken. It has the others."""
+"""Settings with an option: those of one run, and those that a store may not weaken. The store has
+the others."""
 
 
 @click.command(cls=CrawlCommand)
@@ -297,16 +299,16 @@ _OF_AN_UPDATE = frozenset(
 def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool) -> None:
     """Fetch the pages of a crawl again, with the store's own settings, and say what changed.
 
-    Each page is requested once, those that have probably changed first. Pages that their sitemap
-    says are unchanged are left out on hosts where that has been true; one in eleven is requested
-    all the same. New pages and pages that were missing are requested too. The limit of pages is
-    that of the last run. Run the same command every night, and list the pages with `minicrawl
-    changes`.
+    Each page is requested once, those that have probably changed first. On hosts whose sitemaps
+    have been right before, pages that the sitemap says are unchanged are left out, but one in
+    eleven is requested all the same. New pages and pages that were missing are requested too. The
+    limit of pages is that of the last run. Run the same command every night, and list the pages
+    with `minicrawl changes`.
     """
     from minicrawl.cli.crawl_session import RunOptions, Session
 
     store = loaded.settings.storing.store
-    _refuse_nothing(store, must_resume=True)
+    _refuse_missing_store(store)
     _warn_of_logins(loaded, ())
     command = shlex.join([PROGRAM, "update", *_without_secrets(context.meta[_ARGUMENTS])])
     run = RunOptions(
@@ -334,7 +336,7 @@ def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool
 
 
 def _reading_again(loaded: Loaded) -> Loaded:
-    """Return settings that read each page again, and as many pages as the last run could."""
+    """Return the settings to fetch each page again, with the page limit of the last run."""
     from minicrawl.store import tables
     from minicrawl.store.reader import reading
 
@@ -348,7 +350,7 @@ def _reading_again(loaded: Loaded) -> Loaded:
 
 
 def _crawl_command(store: Path) -> str:
-    """Return the command that the store has, which goes on with the crawl itself."""
+    """Return the command in the store, which resumes the crawl itself and not an update."""
     from minicrawl.store import tables
     from minicrawl.store.reader import reading
 
@@ -371,7 +373,7 @@ def _show_changes(store: Path, *, as_json: bool) -> None:
         return
     rows = [(f"{number:,}", what) for what, number in counts.items()]
     if left_out:
-        rows.append((f"{left_out:,}", "left out: unchanged by the sitemap"))
+        rows.append((f"{left_out:,}", "left out: unchanged according to the sitemap"))
     show_list(("pages", "what"), rows, texts=1)
     if any(number for what, number in counts.items() if what != "unchanged"):
         click.echo(f"next: {PROGRAM} changes{naming(store)}", err=True)
@@ -450,7 +452,7 @@ def _listed(lists: Sequence[tuple[str, Iterable[str]]], *, may_be_empty: bool) -
 
 
 class _BadLines:
-    """Reports the first lines of a list that are not URLs, and counts the others."""
+    """Reporter of lines that are not URLs: it shows the first ones and counts the others."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -465,8 +467,9 @@ class _BadLines:
 
     def close(self) -> None:
         if self._count > SHOWN_COMPLAINTS:
-            more = counted(self._count - SHOWN_COMPLAINTS, "more line is", "more lines are")
-            self._print(f"{self._name}: {more} not URLs")
+            rest = self._count - SHOWN_COMPLAINTS
+            more = counted(rest, "more line is not a URL", "more lines are not URLs")
+            self._print(f"{self._name}: {more}")
 
     def _print(self, line: str) -> None:
         click.echo(f"{PROGRAM}: {visible(line)}", err=True)

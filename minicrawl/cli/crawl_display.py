@@ -1,9 +1,9 @@
 """Display of a running crawl, on stderr: a panel on a terminal, elsewhere occasional lines.
 
-Laws: an event updates a few counters and renders nothing. The end of a crawl is told if a budget is
-sure to end it. Without one, it is estimated, and said to be, while a reading reveals less than half
-a page: a sitemap, or most of a site, is known by then. Text of a page or a server is always
-escaped.
+Laws: an event updates a few counters and renders nothing. The remaining time is shown if a budget
+is sure to end the crawl. Otherwise an estimate is shown, and called one, while a page that is read
+reveals less than half a new page on average: by then a sitemap, or most of a site, is known. Text
+of a page or a server is always escaped.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ LINE_EVERY_S = 30.0
 SPEED_OVER_S = 10.0
 RICHEST = 5
 _FEWEST_READ = 50
-"""Pages read in this run before the number of those left is estimated."""
+"""Minimum number of pages read in this run for an estimate of the pages that are left."""
 _MOST_NEW = 0.5
-"""New pages per reading beyond which it is not: they may go on for ever."""
+"""Maximum of new pages per page read for an estimate; beyond it the crawl may never end."""
 
 
 class RunCounter:
@@ -140,7 +140,7 @@ class DisplayState:
         return list(sample_rows(self.latest_sample(), time.time()))
 
     def hear(self, event: Event) -> None:
-        """Apply changes made while the crawl runs."""
+        """Record settings changed while the crawl runs, and the progress of link checks."""
         match event:
             case Steered(is_paused=is_paused, pages=pages):
                 self.is_paused = is_paused
@@ -167,7 +167,7 @@ class DisplayState:
         return f"{shown}, estimate: {counted(pages, 'page')}, {as_duration(pages / pace)} left"
 
     def _pages_left(self, progress: Progress) -> int | None:
-        """Estimate the number of pages left: each reveals as many new ones as recent ones did."""
+        """Estimate the number of pages left, if each reveals as many new ones as recent ones."""
         if self._discovery is None or self.counter.read < _FEWEST_READ or not progress.unread:
             return None
         rate = max(self._discovery.rate, 0.0)
@@ -326,13 +326,14 @@ def as_traffic(progress: Progress) -> str:
 
 LOGGED_EVERY_S = 60.0
 SAMPLED_EVERY_S = 2.0
-"""Roughly the interval of samples."""
+"""Approximate interval of samples, in seconds."""
 _COST_SHARE = 0.02
 """Maximum share of time for displays; counting millions of pages takes a while."""
 _STOPPING = {
     False: "stopping after the requests in flight; interrupt again to stop now",
     True: "leaving the ranks as they are",
 }
+"""Messages of the first interrupt: while pages are fetched, and while the ranks converge."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _LOOKS_EVERY_S = 0.1
@@ -367,7 +368,7 @@ async def watched(
 
 
 class Terminal:
-    """Cleanup before a signal kills the process."""
+    """Terminal with its `restore` function, to be called before a signal kills the process."""
 
     def __init__(self) -> None:
         self.restore: Callable[[], None] = lambda: None
@@ -537,7 +538,7 @@ def _is_in_the_foreground(fd: int) -> bool:
 
 
 class GraphKey:
-    """Figures of the graph in the display; a process samples them while they are shown."""
+    """Handler of the key `g`, which shows or hides figures of the graph that a process samples."""
 
     def __init__(self, state: DisplayState, options: RunOptions, store: Path) -> None:
         self._state, self._store = state, store

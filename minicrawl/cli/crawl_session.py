@@ -1,6 +1,6 @@
 """One run of a crawl in a terminal: its display, log, summary and exit code.
 
-Laws: however a run ends, the command that resumes the crawl is printed. All messages go to stderr.
+Laws: an interrupted run prints the command that resumes the crawl. All messages go to stderr.
 A logged event is exactly one line without control characters, for any input from servers.
 """
 
@@ -79,7 +79,7 @@ _PAGES = re.compile(r"(?<= )--pages[ =]\S+")
 
 
 class NotFetched(click.ClickException):
-    """Exit code 3: nothing was fetched, or --max-failures was exceeded."""
+    """Error with exit code 3: nothing was fetched, or --max-failures was exceeded."""
 
     exit_code = 3
 
@@ -127,7 +127,7 @@ class Session:
             running = watched(self._crawl, shown, self._log_progress, hear, is_sampled=is_sampled)
             with suppress(asyncio.CancelledError), self._ignoring_an_interrupt_among_seeds():
                 self._reason = asyncio.run(running)
-                self._graph.finish(self._say_that_the_graph_is_measured)
+                self._graph.finish(self._announce_final_sample)
         if self._reason is None:
             raise Interrupted(f"aborted; resume with: {self._options.resume}")
         if self._options.as_json:
@@ -141,7 +141,7 @@ class Session:
         if self._options.is_demo:
             self._print("")  # a table follows
 
-    def _say_that_the_graph_is_measured(self) -> None:
+    def _announce_final_sample(self) -> None:
         self._print("measuring the graph; Ctrl-C skips it")
 
     def _summary(self, reason: Reason) -> dict[str, object]:
@@ -171,7 +171,7 @@ class Session:
 
     @contextmanager
     def _ignoring_an_interrupt_among_seeds(self) -> Iterator[None]:
-        """Ignore an interrupt while seeds are read if there is a store, which has them."""
+        """Ignore an interrupt while seeds are read, if a store exists: the crawl can be resumed."""
         try:
             yield
         except KeyboardInterrupt:
@@ -299,9 +299,10 @@ class Session:
 
 
 def _warning_without_contact(crawl: Crawl, shown: Display) -> Listener:
-    """Warn at the first request, so that a crawl that cannot start is not warned about.
+    """Return a listener that warns of a missing contact at the first request, or at the end.
 
-    By then, the contact in the store is known.
+    Not earlier: the contact in the store is known by then, and a crawl that fails to start needs
+    no warning.
     """
     lines = [_NO_CONTACT]
 
@@ -315,7 +316,7 @@ def _warning_without_contact(crawl: Crawl, shown: Display) -> Listener:
 
 
 def _showing_ranks(shown: Display, stack: ExitStack) -> Listener:
-    """Show the progress of the ranks instead of the crawl's."""
+    """Return a listener that replaces the crawl's display by the progress of the ranks."""
     reports: list[Callable[[float], None]] = []
 
     def hear(event: Event) -> None:
@@ -345,7 +346,7 @@ def _telling_systemd() -> Listener:
 
 
 def _showing_all(form: str, shown: Display) -> Listener:
-    """Show each event as a log line; text shows readable host names."""
+    """Return a listener that shows each event as a log line; text has readable host names."""
     as_shown = readable if form == "text" else str
     said = Log(form, lambda line: shown.say(as_shown(line)))
     warned = Log(form, lambda line: shown.warn(as_shown(line)))
@@ -374,11 +375,11 @@ def _listed(counts: dict[str, int]) -> str:
 ROTATED_AT = 10_000_000
 """Size at which a log is rotated, in bytes."""
 MOST_WAITING = 1 << 20
-"""Bytes buffered while the disk is full; the crawl may be waiting for space as well."""
+"""Maximum bytes buffered while the disk is full: the crawl may be waiting for space as well."""
 CRAWLER = "{crawler}"
-"""Placeholder in the name of a log for the process, each of which gets a file."""
+"""Placeholder for the process in the name of a log; each process then gets a file of its own."""
 _MOST_OPEN = 32
-"""Open files of a log. Each page that kills its worker adds one."""
+"""Maximum number of open files of a log. Each page that kills its worker adds one."""
 _NAME = 13
 """Width of the column with the process, in characters."""
 

@@ -67,8 +67,8 @@ from minicrawl.wording import counted, visible
 
 STDOUT = Path("-")
 RAW = "raw"
-"""The graph of links as they are written."""
-_EXACT = ("jsonl", "parquet")
+"""Name of the graph of links as the pages have them."""
+_EXACT = ("jsonl", "parquet")  # CSV and TSV escape text, and have no lists
 LAST_RUN = -1.0
 """Time that stands for the start of the last run."""
 GRAPHS: dict[str, type[PageGraph] | type[HostGraph]] = {"page": PageGraph, "host": HostGraph}
@@ -171,8 +171,8 @@ def _format_name(file: Path, name: str | None, shard_bytes: int | None) -> str |
     "--row-group",
     metavar="SIZE",
     callback=lambda _ctx, _param, value: _bytes(value),
-    help="Limit a row group of a .parquet file to SIZE before compression. Writing it takes about "
-    "eight times the memory.  [default: 32MiB]",
+    help="Limit a row group of a .parquet file to SIZE before compression. Writing takes about "
+    "eight times SIZE of memory.  [default: 32MiB]",
 )
 @click.option(
     "--shard",
@@ -234,8 +234,8 @@ def export(
     graphs. A .warc.gz or .wacz file has all kept responses, a .log file one line per request, as
     Heritrix writes it. `-` is stdout.
 
-    stderr then shows the number of rows, and the error of the importance. Damaged records are
-    listed and left out, and the exit code is 1.
+    At the end, stderr shows the number of rows, and the error of the importance. Damaged records
+    are listed and left out; the exit code is then 1.
     """
     suffix = format_of(file, _format_name(file, name, shard_bytes))
     is_graph = edges or suffix in (*DRAWINGS, FOLDER)
@@ -245,7 +245,7 @@ def export(
         suffix, ranks=ranks, edges=edges, level=level, raw=raw, unread=selection.unread
     )
     if file == STDOUT and (force or as_json):
-        raise click.UsageError("--force and --json are for a FILE: stdout has the rows alone")
+        raise click.UsageError("--force and --json are for a FILE: stdout has only the rows")
     if row_group is not None and suffix != "parquet":
         raise click.UsageError("--row-group is for a .parquet file")
     if key is not None and suffix != "wacz":
@@ -305,7 +305,7 @@ def _bytes(value: str | None) -> int | None:
 
 
 class RowCount:
-    """Counter of the rows on their way to a file, and of damaged answers.
+    """Counter of the rows written to a file, and of damaged responses left out.
 
     `rows` is None if the file has no rows.
     """
@@ -321,14 +321,14 @@ class RowCount:
         click.echo(f"left out: {visible(text)}", err=True)
 
     def of_each(self, found: Iterator[T]) -> Iterator[T]:
-        """Count these one by one."""
+        """Yield the items unchanged, and count them."""
         self.rows = 0
         for one in found:
             self.rows += 1
             yield one
 
     def of_blocks(self, found: Iterable[Block]) -> Iterator[Block]:
-        """Count the rows of blocks."""
+        """Yield the blocks unchanged, and count their rows."""
         self.rows = 0
         for block in found:
             self.rows += len(next(iter(block.values())))
@@ -418,7 +418,7 @@ def _refuse_place(file: Path, suffix: str, *, force: bool) -> None:
     if suffix != FOLDER:
         _refuse_to_replace(file, force=force)
     elif file == STDOUT:
-        raise click.UsageError("--format graph writes a folder: stdout is none")
+        raise click.UsageError("--format graph writes a folder: stdout is not one")
     else:
         refuse_folder(file, force=force)
 
@@ -478,7 +478,7 @@ def _refuse_conflicts(
     if raw and (not edges or suffix not in WRITERS or level == "host"):
         raise click.UsageError("--raw needs --edges between pages, and a file of rows such as .csv")
     if ranks and suffix == FOLDER:
-        raise click.UsageError("a folder of a graph has numbers alone: leave out --ranks")
+        raise click.UsageError("a graph folder has no scores: leave out --ranks")
     if edges and suffix in (*DRAWINGS, FOLDER):
         raise click.UsageError(f"a .{suffix} file has the links anyway: leave out --edges")
 
@@ -511,7 +511,7 @@ def _listed(names: str) -> list[str]:
 
 def _contents(names: str, suffix: str, *, edges: bool) -> list[str]:
     always = () if edges else contents_of(suffix)
-    columns = [name for name in _listed(names) if name not in COLUMNS]  # those are there anyway
+    columns = [name for name in _listed(names) if name not in COLUMNS]  # all rows have COLUMNS
     if columns and (edges or suffix not in _EXACT):
         raise click.UsageError("--with needs a .jsonl or .parquet file, without --edges")
     for name in columns:
@@ -553,6 +553,6 @@ def _write(seen: Snapshot, selected: PageSelection, output: _Output, tell: Progr
 
 
 def _progress(file: Path) -> AbstractContextManager[Progress]:
-    """Return a progress function; none if the output goes to the terminal."""
+    """Return a progress context, which shows nothing if the rows go to the terminal."""
     is_shared = file == STDOUT and sys.stdout.isatty()
     return unseen("export") if is_shared else progress("export")

@@ -177,7 +177,7 @@ def outline_facts(found: Outline) -> Iterator[tuple[str, str]]:
 
 def sample_facts(sample: Sample, now: float) -> Iterator[tuple[str, str]]:
     """Yield the facts about a sample that `status` shows."""
-    yield f"graph of {_pages(sample)}", _said(sample, now)
+    yield f"graph of {_pages(sample)}", _basis_and_age(sample, now)
     yield "pages asked for", _asked_for(sample)
     yield from outline_facts(sample.outline)
 
@@ -201,7 +201,7 @@ def sample_rows(sample: Sample | None, now: float) -> Iterator[tuple[str, str, s
     )
     yield "links from", _degrees(found.out_degrees), ""
     yield "links to", _degrees(found.in_degrees), ""
-    yield "figures", _said(sample, now), ""
+    yield "figures", _basis_and_age(sample, now), ""
 
 
 def _asked_for(sample: Sample) -> str:
@@ -214,12 +214,12 @@ def _pages(sample: Sample) -> str:
     return "crawled pages" if sample.graph_of == CRAWLED else "known pages"
 
 
-def _said(sample: Sample, now: float) -> str:
-    """Return the basis of the figures and their age."""
-    said = f"{sample.basis}, {_age(now - sample.at)}"
+def _basis_and_age(sample: Sample, now: float) -> str:
+    """Return the method by which the figures were obtained, and their age."""
+    shown = f"{sample.basis}, {_age(now - sample.at)}"
     if sample.distances_at == sample.at and sample.distances_basis == sample.basis:
-        return said
-    return f"{said}; distances {sample.distances_basis}, {_age(now - sample.distances_at)}"
+        return shown
+    return f"{shown}; distances {sample.distances_basis}, {_age(now - sample.distances_at)}"
 
 
 def _age(seconds: float) -> str:
@@ -250,7 +250,7 @@ def _fit(found: DegreeDistribution) -> str:
     if found.exponent is None:
         return ""
     exponent = f"exponent {found.exponent:.2f} ± {found.exponent_error:.2f}"
-    if found.p_value is None:  # of an older version
+    if found.p_value is None:  # a sample stored by an older version
         return f", {exponent}"
     judged = f"p {found.p_value:.2g}, distance {found.ks_distance:.2g}"
     return f", {exponent} ({judged})" if found.is_power_law else f", no power law ({judged})"

@@ -253,7 +253,7 @@ def selection_options(count: int) -> Callable[[Command], Command]:
 
 
 def count_option(count: int) -> Callable[[Command], Command]:
-    """Pass `n`, the number of rows to show, to the command. 0 is all."""
+    """Pass `n`, the number of rows to show (0: all), and add --wide unless `count` is 0."""
     number = click.option(
         "-n",
         "--n",
@@ -284,7 +284,7 @@ def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
 
 
 def tell_of_importance(seen: Snapshot, *, err: bool = False) -> None:
-    """Print the origin of the importance, unless the store is empty."""
+    """Print how exact and how old the importance is, unless the store is empty."""
     from minicrawl.report.snapshot import convergence_of, told
 
     if len(seen):

@@ -1,7 +1,7 @@
 """Lists of pages and links: `minicrawl pages`, `changes`, `broken`, `redirects`,
 `duplicates` and `top`; and `minicrawl report`, an HTML file with most of them.
 
-Each command imports only its own question, so that it starts quickly.
+Each command imports its report on demand, so that it starts quickly.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def changes(seen: Snapshot, host: str | None, since: float | None) -> Found:
     """List new, changed and removed pages.
 
     The most important pages come first. `what` is new, changed, reappeared, moved, gone, failed or
-    refused; `at` is when a crawl found it. A kept page has changed if its main text differs, or its
+    refused; `at` is when a crawl noticed. A kept page has changed if its main text differs, or its
     whole text where it has no main text; `old_words` and `new_words` are the lengths of both texts.
     Any other page has changed if a byte differs.
     """

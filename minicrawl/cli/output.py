@@ -226,15 +226,15 @@ def _lines_of_fact(value: str, room: int) -> list[str]:
     is_command = value.startswith("minicrawl ")
     found = textwrap.wrap(
         value,
-        _signs(value, room - len(_GOES_ON) * is_command),
+        _characters_within(value, room - len(_GOES_ON) * is_command),
         break_on_hyphens=False,
         break_long_words=not is_command,
     )
     return [f"{line}{_GOES_ON}" for line in found[:-1]] + found[-1:] if is_command else found
 
 
-def _signs(text: str, cells: int) -> int:
-    """Return the number of characters that surely fit; wide ones take two cells."""
+def _characters_within(text: str, cells: int) -> int:
+    """Return how many characters of a text surely fit into cells; wide ones take two cells."""
     from rich.cells import cell_len
 
     return cells if cell_len(text) <= len(text) else cells // 2
@@ -250,7 +250,7 @@ def show_paragraph(text: str, indent: str, dress: Callable[[str], str] = str) ->
     after = " " * len(indent)
     for line in textwrap.wrap(
         text,
-        _signs(text, width),
+        _characters_within(text, width),
         initial_indent=indent,
         subsequent_indent=after,
         break_on_hyphens=False,
@@ -307,7 +307,7 @@ def _shared(widths: list[int], room: int) -> list[int]:
     """Share the width; a column that needs less leaves the rest to the others."""
     weights = [_OF_FIRST, *[1] * (len(widths) - 1)]
     found, left = [0] * len(widths), sum(weights)
-    # The most modest column first: what it leaves over is shared among the others.
+    # The column that needs least comes first: the others share what it leaves.
     for place in sorted(range(len(widths)), key=lambda one: widths[one] / weights[one]):
         found[place] = min(widths[place], room * weights[place] // left)
         room -= found[place]
@@ -343,7 +343,8 @@ def _lines_of(column: _TextColumn, cell: str) -> list[str]:
         return wrapped_url(cell, width)
     if cell_len(cell) <= width:
         return [cell]
-    lines = [cell] if column.is_of_titles else textwrap.wrap(cell, _signs(cell, width))
+    wrap_at = _characters_within(cell, width)
+    lines = [cell] if column.is_of_titles else textwrap.wrap(cell, wrap_at)
     if len(lines) > _MOST_LINES or cell_len(lines[0]) > width:
         shown = lines[: 1 if cell_len(lines[0]) > width else _MOST_LINES]
         return [*shown[:-1], f"{set_cell_size(shown[-1], width - 1).rstrip()}…"]
@@ -354,7 +355,7 @@ def wrapped_url(url: str, width: int) -> list[str]:
     """Wrap a URL without its scheme, at punctuation if possible."""
     bare, lines = _without_scheme(url), []
     while len(bare) > width:
-        ends = (max(bare.rfind(sign, 0, width) for sign in signs) + 1 for signs in _BREAKS)
+        ends = (max(bare.rfind(char, 0, width) for char in chars) + 1 for chars in _BREAKS)
         end = next((end for end in ends if end > width // 2), width)
         lines.append(bare[:end])
         bare = bare[end:]

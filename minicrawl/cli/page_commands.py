@@ -1,4 +1,4 @@
-"""`minicrawl page`: a page as it was fetched."""
+"""Commands on one page: `minicrawl page`, `explain`, `backlinks` and `links`."""
 
 import sys
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ def page(
         raise click.UsageError("--raw is not for terminals: write to a file or a pipe")
     if lists:
         if any((only_text, only_main, markdown, only_headers, raw, at, number)):
-            raise click.UsageError("--versions is a list of all: leave out the other options")
+            raise click.UsageError("--versions lists all responses: leave out the other options")
         _list_versions(url, store, as_json=as_json)
         return
     if sum((only_text, only_main, markdown, only_headers, raw, as_json)) > 1:
@@ -89,7 +89,7 @@ def page(
             "--text, --main, --markdown, --headers, --raw and --json: choose one of them"
         )
     if at is not None and number is not None:
-        raise click.UsageError("--at and --version each name an answer: leave out one")
+        raise click.UsageError("--at and --version each choose a response: leave out one")
     made = MAIN if only_main else MARKDOWN if markdown else None
     if made:
         refuse_without_text(made, f"--{made}")
@@ -146,7 +146,7 @@ def _headers(found: PageVersion) -> Iterator[str]:
 
 # ================================================================ explain
 #
-# What is known of one page: `minicrawl explain`, `backlinks` and `links`.
+# Rank, state and links of one page: `minicrawl explain`, `backlinks` and `links`.
 
 SOURCE_HEADINGS = ("cash given", "share", "by")
 FETCH_HEADINGS = ("fetched at", "status", "outcome", "detail")

@@ -19,7 +19,7 @@ import click
 from click.core import ParameterSource
 
 from minicrawl import plugins
-from minicrawl.cli import is_missing
+from minicrawl.cli import missing_room
 from minicrawl.config import Loaded, Settings, Storing, load
 from minicrawl.config import values as kinds
 from minicrawl.config.parts import BY_NAME, SECTIONS, TABLE
@@ -271,12 +271,12 @@ def cluster_door() -> ClusterDoor:
     """Return the installed provider of `--cluster`; raise UsageError if there is none."""
     for point in plugins.entry_points(plugins.CLUSTERS).values():
         return cast(Callable[[], ClusterDoor], point.load())()
-    raise is_missing("--cluster", "cluster")
+    raise missing_room("--cluster", "cluster")
 
 
 # ================================================================ texts of rooms
 #
-# Main text and Markdown of pages, which a room brings.
+# Main text and Markdown of pages, which the room `text` extracts.
 
 MAIN, MARKDOWN = "main", "markdown"
 
@@ -284,4 +284,4 @@ MAIN, MARKDOWN = "main", "markdown"
 def refuse_without_text(name: str, option: str) -> None:
     """Raise if the option needs a text of the room `text`, which is not installed."""
     if name in {MAIN, MARKDOWN} and name not in plugins.entry_points(plugins.PARSERS):
-        raise is_missing(option, "text")
+        raise missing_room(option, "text")

@@ -61,9 +61,9 @@ _PATIENCE_S = 2.0
 _UNKNOWN = "-"
 _KIB = 1024
 _MOST_ROWS, _MOST_COUNTS = 100, 5
-"""Of what was kept and left out: rows in JSON, and counts in a line."""
+"""Maximum rows in JSON, and counts in a line, of the URLs that were kept and left out."""
 _MOST_RESPONSES = 20_000
-"""Responses that are counted without an explicit request, in 0.6 s."""
+"""Maximum number of responses that are counted without --stored, in 0.6 s."""
 
 
 @click.command()
@@ -129,7 +129,7 @@ def status(
 
 
 def _linked(store: Path, found: report.Status, *, of_many: bool) -> dict[str, int] | None:
-    """Return the linked pages and files by verdict; None for many pages, unless asked for."""
+    """Count linked pages and files by verdict. Return None for a large store, unless asked for."""
     if found.pages_known > report.MOST_AT_ONCE and not of_many:
         return None
     from minicrawl.report.page_links import linked_verdicts
@@ -139,7 +139,7 @@ def _linked(store: Path, found: report.Status, *, of_many: bool) -> dict[str, in
 
 
 def _content(store: Path, found: report.Status, *, of_many: bool) -> list[ContentRow] | None:
-    """Return what was kept and left out; None of many responses, unless asked for."""
+    """Count kept and left-out URLs. Return None for a large store, unless asked for."""
     if found.pages_known > report.MOST_AT_ONCE and not of_many:
         return None
     from minicrawl.report.kept_content import content_rows
@@ -299,9 +299,9 @@ def frontier(store: Path, n: int, as_json: bool) -> None:
     """List the next pages to fetch, ignoring the delays of hosts.
 
     Pages are ordered by `key`, in units of cash. With --strategy greedy, `key` is the initial unit
-    of a page plus `given`, the cash from links and endowments. With siblings, `key`
-    also depends on how many new pages its siblings led to, the pages found together with it. Other
-    strategies have no `key`. `cash` includes a share of the virtual page's cash.
+    of a page plus `given`, the cash from links and endowments. With siblings, `key` also depends
+    on how many new pages its siblings led to, the pages found together with it. Other strategies
+    have no `key`. `cash` includes a share of the virtual page's cash.
     """
     with snapshot(store, ordered=True) as seen:
         if as_json:
@@ -352,7 +352,7 @@ def check(context: click.Context, store: Path, url: str | None, as_json: bool) -
 
 # ================================================================ cloaking
 #
-# `minicrawl check --cloaking`: whether a browser is served another page.
+# `minicrawl check --cloaking`: does the server send browsers another version of a page?
 
 
 def is_cloaked(url: str, *, as_json: bool) -> bool:
@@ -384,7 +384,8 @@ def _settings() -> Settings:
 def _cloaking_facts(found: Cloaking) -> Iterator[tuple[str, str]]:
     yield "crawler", _told(found.crawler[0])
     yield "browser", _told(found.browser[0])
-    yield "text", f"{share(found.likeness)} alike, and {share(found.steadiness)} for one name"
+    same_name = f"{share(found.steadiness)} for the same User-Agent"
+    yield "text", f"{share(found.likeness)} alike; between two responses, {same_name}"
     yield "links", f"{share(found.links)} alike"
     for one in found.differences:
         yield one.what, f"crawler: {one.crawler or 'none'}; browser: {one.browser or 'none'}"

@@ -228,7 +228,7 @@ def forget(
 ) -> None:
     """Take URL down, or remove old or unimportant versions, or those of a media type.
 
-    With * at its end, URL is a prefix of the URLs of many pages. Kept answers, titles, texts of
+    With * at its end, URL is a prefix of the URLs of many pages. Kept responses, titles, texts of
     links and the search index are removed, and compression dictionaries are trained again
     without these pages; `minicrawl index` rebuilds the index. The URLs themselves stay, as others
     link to them; they are never requested again. Exports and WARC files are not changed.
@@ -294,7 +294,7 @@ def _prune(
         pruning.refuse_all(reader)
         damaged = list(verify(reader))
     for line in damaged:
-        click.echo(f"{PROGRAM}: damaged, so it goes as well: {visible(line)}", err=True)
+        click.echo(f"{PROGRAM}: damaged, so removed as well: {visible(line)}", err=True)
     if not dry_run:
         pruning, is_gone = prune_store(store, rules)
     _show_pruning(pruning, as_json, is_gone=is_gone, is_done=is_gone and not dry_run)
@@ -376,7 +376,7 @@ def _verify(store: Path, folder: Path | None, *, as_json: bool) -> None:
 def _opened(store: Path, folder: Path | None) -> Iterator[ArchiveReader]:
     """Open the archive as of the last commit of its store.
 
-    It is locked before the store is read, so that a crawl that prunes it meanwhile deletes nothing.
+    Lock it before reading the store, so that a crawl that prunes it meanwhile deletes no file.
     """
     from minicrawl.archive.reader import ArchiveReader
     from minicrawl.archive.segments import held

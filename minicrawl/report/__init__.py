@@ -1,15 +1,15 @@
-"""Questions about a store, and the files with their answers. They only read.
+"""Questions about a store, and files with the answers. Only derived data beside it is written.
 
 snapshot        a store as of one moment, the basis of every report; ranks kept beside it
 selected_pages  pages by a rank, as rows and as a graph
 store_graph     links of all pages, the cash along them, and the graph of an analysis
-page_links      backlinks; broken links, redirects, orphans, duplicates; links with their texts
+page_links      backlinks; broken links, redirects, orphans; written links (verdicts: on targets)
 page_states     failures, changes, and why a page has its rank and state
-archived_pages  archived pages, and the resources that they need for display
+archived_pages  archived pages and the resources they need (kept_content: counts by type and host)
 page_texts      processes that parse archived pages, and can be killed
 crawl_status    progress of a crawl, its samples, its busiest hosts, what it has stored
 sampling        samples of a running crawl, and those recomputed from its log
 site_report     a report on a site as HTML, a crawl as a picture
 audit           integrity check of a store
-formats         CSV, TSV, JSONL, Parquet; GraphML, GEXF, DOT; figures as PNG
+formats         rows, graphs and figures as files (further: data_sets, graph_folder, crawl_log)
 """

@@ -2,7 +2,7 @@
 
 requisites  resources that archived pages need for display
 pages       archived versions of pages
-words       words in and around the links of archived pages
+words       words in and around links
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ _DRAWING = "image/svg+xml"
 _MANIFEST = ("application/manifest+json", "application/json", "text/json")
 _LEADING_ON = (".css", ".svg", ".webmanifest")
 Needed = Iterator[tuple[str, bool]]
-"""URLs, each with True if it must be a stylesheet or a manifest."""
+"""URLs, each with True if it is used as a stylesheet or a manifest, which need further files."""
 
 
 def may_lead_on(url: str) -> bool:
-    """Return True if the path of a URL ends like that of a file that needs others."""
+    """Return True if a URL has the suffix of a file that needs further files, such as .css."""
     return urlsplit(url).path.lower().endswith(_LEADING_ON)
 
 
@@ -78,8 +78,8 @@ def needed_by_file(answer: Answer) -> Needed:
     """Yield what a stylesheet, a drawing or a manifest needs, or the target of a redirect."""
     kind = _kind(answer)[0]
     if (target := answer.headers.get("location")) is not None:
-        # What is behind a redirect may be a stylesheet: its type is not known before its answer is
-        # read, so it counts as one that leads on.
+        # The target of a redirect may be a stylesheet. Its type is not known before it is read, so
+        # it is treated as a file that needs further files.
         yield from _resolved([Reference(target, "", "", "style")], answer.url)
     elif kind == _STYLE:
         yield from _resolved(style_references(_text(answer)), answer.url)
@@ -99,7 +99,7 @@ def needed_by_page(answer: Answer) -> Needed:
 
 
 class KeptRequisites:
-    """Collector of the resources that pages need, and of their archived answers."""
+    """Collector of the resources that pages need, and of their archived responses."""
 
     def __init__(self, archive: ArchiveReader) -> None:
         self._archive = archive
@@ -111,7 +111,7 @@ class KeptRequisites:
         self._needed |= {url: None for url, _ in needed_by_page(answer)}
 
     def leave_out(self, url: str) -> None:
-        """Note that the answers of a URL are written already."""
+        """Note that all versions of a URL have been written."""
         self._written.add(key_of(url))
 
     def add(self, urls: Iterable[str]) -> None:
@@ -119,16 +119,16 @@ class KeptRequisites:
         self._needed |= dict.fromkeys(urls)
 
     def answers(self) -> Iterator[Answer]:
-        """Yield the archived answers of each requisite, in the order they are needed."""
+        """Yield the archived responses of each requisite, in the order they are needed."""
         done: set[str] = set()
-        # In rounds, since each answer may name further files: a stylesheet imports others, and a
-        # redirect leads on. `done` ends the cycles of stylesheets that import each other.
+        # In rounds, since each response may name further files: a stylesheet imports others, and a
+        # redirect has a target. `done` breaks cycles of stylesheets that import each other.
         while todo := [url for url in self._needed if url not in done]:
             self._needed.clear()
             for url in todo:
                 done.add(url)
                 self.add([f"{origin(url)}/robots.txt"])
-                # A page that another one shows in a frame, or a linked file, may be written.
+                # A page shown in a frame, or a linked file, may have been written as a page.
                 if key_of(url) not in self._written:
                     yield from self._versions(url)
 
@@ -160,20 +160,20 @@ def _resolved(found: Iterable[Reference], base: str) -> Needed:
 #
 # Archived pages of a store.
 #
-# Laws: a version is one answer, numbered from 1, oldest first. Versions that the store does not
+# Laws: a version is one response, numbered from 1, oldest first. Versions that the store does not
 # know of are not shown, even if a crawl has already written them.
 
 USAGE, PAGE_ID, CRAWL_ORDER, TEXT_HASH = "usage", "page_id", "crawl_order", "text_hash"
 _OF_STORE = frozenset((USAGE, PAGE_ID, CRAWL_ORDER))
-"""Columns that are known of pages that were not kept as well."""
+"""Columns with a value also for pages that were not kept."""
 ALLOW, DENY, UNSET = "allow", "deny", "unset"
 _RULES_REMEMBERED = 1000
 MAIN = "main"
 _MAIN_TEXTS = (MAIN, "markdown")
 _PAGES_OF_SITE, _LARGEST_OF_SITE = 200, 1 << 18
-"""Pages of a host that texts are learned from, and the characters of the largest of them."""
+"""Maximum sample pages of a host, from which parsers learn, and maximum characters of each."""
 _PROCESSES = 2
-"""Processes that make texts: with the one that reads pages they fill two cores."""
+"""Number of processes that extract texts; with the reading process they keep two cores busy."""
 _CONTENTS_AT_ONCE = 8 << 20
 """Characters per block."""
 _FRAME_OF_ITEM = 50
@@ -181,7 +181,7 @@ _ONLY_TEXT = "{} keeps only the text of pages: a web archive needs --keep pages"
 
 
 class PageVersion(NamedTuple):
-    """One archived answer of a page."""
+    """One archived response of a page."""
 
     answer: Answer
     number: int
@@ -239,7 +239,7 @@ def last_version(archive: ArchiveReader, url: str) -> PageVersion | None:
 
 
 def _readable(archive: ArchiveReader, url: str) -> PageVersion | None:
-    """Return the last version of the page, or None if it is damaged: `check` reports that."""
+    """Return the last version of the page; None without one, or if it is damaged (see `check`)."""
     try:
         return last_version(archive, url)
     except Damaged:
@@ -259,7 +259,7 @@ def markup_of(archive: ArchiveReader, url: str) -> str | None:
 
 
 class ComparedTexts(AbstractContextManager["ComparedTexts"]):
-    """Texts of two versions of a page: of both the main text, or of both the whole text."""
+    """Comparer of two versions of a page: by main text if both have one, else by whole text."""
 
     def __init__(self, snapshot: Snapshot, archive: ArchiveReader) -> None:
         self._archive, self._made = archive, None
@@ -275,7 +275,7 @@ class ComparedTexts(AbstractContextManager["ComparedTexts"]):
     def around(self, url: str, moment: float) -> tuple[str, str] | None:
         """Return the texts of the last version before a moment and of the last one.
 
-        None if that is one version, or if there is none before. Raises `Damaged`.
+        Return None if they are one version, or if there is none before. Raise `Damaged`.
         """
         rows = self._archive.versions(url)
         before, last = last_page([row for row in rows if row.at < moment]), last_page(rows)
@@ -286,21 +286,21 @@ class ComparedTexts(AbstractContextManager["ComparedTexts"]):
             for number in (before, last)
         )
         whole = old.text, new.text
-        # Most pages that were read again have the same words, and need no main text.
+        # Most pages have the same words when they are read again: skip their slow main texts.
         if whole[0].split() == whole[1].split():
             return whole
         mains = self._main_of(old), self._main_of(new)
         return (mains[0], mains[1]) if mains[0] and mains[1] else whole
 
     def _main_of(self, page: PageVersion) -> str | None:
-        """Return the main text, or None if it cannot be told."""
+        """Return the main text, or None if it cannot be extracted."""
         if self._made is None:
             return None
         try:
             found = made_texts(page, self._made)
         except TooSlow:
             return None
-        except MinicrawlError:  # what makes it is not installed
+        except MinicrawlError:  # the extractor is not installed
             self._made = None
             return None
         return found[0] if found else None
@@ -339,7 +339,7 @@ def version(
 
 
 class VersionRow(NamedTuple):
-    """Version in the list of versions. `same_as` is the first version with the same body, or 0."""
+    """Row in the list of versions. `same_as` is an earlier version with the same body, or 0."""
 
     version: int
     fetched: str
@@ -349,7 +349,7 @@ class VersionRow(NamedTuple):
 
 
 def versions(snapshot: Snapshot, text: str) -> list[VersionRow]:
-    """Return all versions of a page, oldest first. Of a damaged one only the time is known."""
+    """Return all versions of a page, oldest first; a damaged version has only its time."""
     first_with: dict[bytes, int] = {}
     found: list[VersionRow] = []
     with kept_pages(snapshot) as archive:
@@ -398,9 +398,9 @@ def _why_not_kept(snapshot: Snapshot, url: str) -> str:
 
 
 class PermittedPages:
-    """Leaves out pages that may not be used for a purpose, if one is given, and counts them.
+    """Filter that drops and counts the pages whose sites deny a purpose, if one is given.
 
-    `counts` has the answers of the pages that are left, by purpose.
+    `counts` has the numbers of remaining pages by purpose and permission.
     """
 
     def __init__(self, snapshot: Snapshot, purpose: str | None) -> None:
@@ -409,7 +409,7 @@ class PermittedPages:
         self.counts = {one: dict.fromkeys((ALLOW, DENY, UNSET), 0) for one in PURPOSES}
 
     def of(self, found: Iterable[Block]) -> Iterator[Block]:
-        """Yield the blocks without the rows of pages that may not be used so."""
+        """Yield the blocks without the rows of denied pages."""
         usage = UsageOfPages(self._snapshot)
         with kept_pages(self._snapshot) as archive:
             for block in found:
@@ -440,7 +440,7 @@ class UsageOfPages:
         self._rules = lru_cache(_RULES_REMEMBERED)(self._read_rules)
 
     def of(self, url: str, page: PageVersion | None) -> dict[str, Preference]:
-        """Return an answer for each purpose of which something was said."""
+        """Return the stated preferences by purpose; a purpose without a statement is missing."""
         number = page_of(self._snapshot, url)
         found = list(self._rules(int(self._snapshot.host_of[number])).preferences(url))
         if page is not None:
@@ -471,9 +471,9 @@ def captures(
 ) -> Iterator[Capture]:
     """Yield all versions of the selected pages, most important page first.
 
-    Damaged versions are skipped and reported to `warn`. Resources that the pages need come last, if
-    the crawl archived them, with the robots.txt and the sitemaps of their hosts. Captures refer to
-    the archive that --dedupe-with named.
+    Damaged versions are skipped and reported to `warn`. Archived resources that the pages need come
+    last, with the robots.txt and the sitemaps of the hosts. A capture whose body is already in the
+    archive of --dedupe-with refers to it.
     """
     found = _captures(snapshot, selection, tell, warn, permitted)
     if not (file := earlier_file(snapshot.path)).exists():
@@ -535,7 +535,7 @@ def _captures(
 
 
 def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
-    """Return the facts of a crawl that a web archive begins with."""
+    """Return the facts of a crawl for the warcinfo record of a web archive."""
     from minicrawl.archive.warc import MOST_SEEDS, crawl_facts
 
     connection = snapshot.connection
@@ -632,9 +632,9 @@ def _whole_version(
 
 
 def made_texts(page: PageVersion, texts: PageTexts) -> Sequence[str] | None:
-    """Return the texts of a page that packages make, or None if only its text was archived.
+    """Return the texts that packages extract from a page; None if only its text was archived.
 
-    The whole text of a document other than HTML is its main text.
+    The main text of a document other than HTML is its whole text.
     """
     if page.answer.kind is RecordKind.TEXT:
         return None
@@ -658,7 +658,7 @@ def _finished_texts(page: PageVersion, texts: PageTexts) -> Sequence[str]:
 
 
 def made_text(snapshot: Snapshot, page: PageVersion, name: str) -> str | None:
-    """Return one such text of one page."""
+    """Return the text `name` that a package extracts; None if only the whole text was archived."""
     from minicrawl.report.page_texts import PageTexts
 
     with (
@@ -670,11 +670,11 @@ def made_text(snapshot: Snapshot, page: PageVersion, name: str) -> str | None:
 
 
 def pages_of_site(snapshot: Snapshot, archive: ArchiveReader, host: str) -> list[str]:
-    """Return the markup of up to 200 pages of a host, evenly among those that were read."""
+    """Return the markup of up to 200 pages of a host, spread evenly over the pages read."""
     numbers = [number for number, name in enumerate(snapshot.hosts) if name == host]
     pages = np.flatnonzero(np.isin(snapshot.host_of, numbers) & snapshot.was_read)
-    # Evenly, because pages that were found together are alike: the first 200 of a host would often
-    # be of one section.
+    # Spread evenly, because pages found together are alike: the first 200 pages of a host are often
+    # from one section.
     chosen = pages[:: len(pages) // _PAGES_OF_SITE + 1]
     found: list[str] = []
     for url in map(snapshot.url, chosen.tolist()):
@@ -690,9 +690,9 @@ OfPage = tuple[str, PageVersion | None]
 def _with_texts(
     found: Iterable[OfPage], makers: Sequence[PageTexts], warn: Callable[[str], None]
 ) -> Iterator[tuple[OfPage, dict[str, str | None]]]:
-    """Yield the pages with their texts by name; those of a page that takes too long are None.
+    """Yield the pages with their texts by name; if a page takes too long, its texts are None.
 
-    Each process makes the texts of one page while the next pages are read.
+    Each process extracts the texts of one page while the next pages are read.
     """
     under_way: deque[tuple[OfPage, PageTexts, str | None]] = deque()
     for number, one in enumerate(found):
@@ -727,14 +727,14 @@ def _taken(
 
 
 def _size(content: Content | None) -> int:
-    """Return the characters of a value; items of lists have some more for their frame."""
+    """Return the approximate number of characters of a value, with the syntax of its items."""
     if isinstance(content, list):
         return sum(_FRAME_OF_ITEM + len(str(value)) for one in content for value in one.values())
     return len(content) if isinstance(content, str) else _FRAME_OF_ITEM
 
 
 def _told_usage(said: Mapping[str, Preference]) -> dict[str, object]:
-    """Return an answer for each purpose: allow, deny or unset, and where it was said."""
+    """Return for each purpose: allow, deny or unset, and where the site says so."""
     return {purpose: _answer(said.get(purpose)) for purpose in PURPOSES}
 
 
@@ -747,7 +747,7 @@ def _answer(one: Preference | None) -> dict[str, str]:
 def _content(name: str, page: PageVersion | None) -> Content | None:
     """Return a column's value, or None if it is unknown.
 
-    Of a page of which only the text was archived, every other column is unknown.
+    If only the text of a page was archived, all its other columns are unknown.
     """
     if page is None or (page.answer.kind is RecordKind.TEXT and name != "text"):
         return None
@@ -755,7 +755,7 @@ def _content(name: str, page: PageVersion | None) -> Content | None:
 
 
 def _links(page: PageVersion) -> list[dict[str, object]]:
-    """Return the links in their order; those of documents other than HTML have no rel."""
+    """Return the links in page order; text and rel are empty unless the page is HTML."""
     from minicrawl.report.page_texts import read_pdf
     from minicrawl.web.documents import parse_document
 
@@ -774,7 +774,7 @@ def _links(page: PageVersion) -> list[dict[str, object]]:
 
 
 def _headings(page: PageVersion) -> list[dict[str, object]]:
-    """Return the headings in their order; those of Markdown have no level."""
+    """Return the headings in page order; headings of Markdown have no level."""
     from minicrawl.web.documents import read_markdown
     from minicrawl.web.references import headings
 
@@ -787,7 +787,7 @@ def _headings(page: PageVersion) -> list[dict[str, object]]:
 
 
 def _robots(page: PageVersion) -> str:
-    """Return the directives for robots of a page: of its header, then of its markup."""
+    """Return a page's robots directives: from its header, then from its markup."""
     said = [page.answer.headers.get("x-robots-tag", "")]
     if page.document is DocumentType.HTML:
         said += [content for name, content in metas(page.markup) if name == "robots"]
@@ -813,11 +813,11 @@ CONTENTS: dict[str, Callable[[PageVersion], Content]] = {
     "bytes": lambda page: len(page.answer.body),
     "robots": _robots,
 }
-"""Content columns by name."""
+"""Functions of a page version that return its content columns, by name."""
 
 
 def keys_of_type(archive: ArchiveReader, media_type: str) -> set[int]:
-    """Return the keys of the URLs with answers of a media type, such as `image/*`."""
+    """Return the archive keys of the URLs with responses of a media type, such as `image/*`."""
     fits = re.compile(pattern_of(media_type.lower())).match
     return archive.keys_of(lambda head: fits(_kind(head)[0]))
 
@@ -865,15 +865,15 @@ def _last_at(url: str, rows: list[IndexRow], at: float | None) -> int:
 #
 # Words in and around links, from the last archived version of each page.
 #
-# Laws: the context of a link is 50 characters on either side. A page that was archived without
-# markup, or is damaged, has no words.
+# Laws: the context of a link is 50 characters on either side. A page whose archived version is
+# damaged, or lacks markup, has no words.
 
 WITH_WORDS = int(DocumentType.HTML | DocumentType.MARKDOWN)
 """Types of documents whose links have words."""
 
 
 class LinkWords(NamedTuple):
-    """Link of a page."""
+    """Link of a page, with the words in and around it."""
 
     source: int
     """Index of the page among the requested ones."""

@@ -107,7 +107,7 @@ def _run(name: str, check: Callable[[], Iterator[str]], found: Audit) -> None:
     found.checked.append(name)
     problems = check()
     try:
-        # A few problems tell what is wrong; a damaged column would yield one for each page.
+        # A few problems show what is wrong; a damaged column would yield one for each page.
         found.wrong += [f"{name}: {problem}" for problem in islice(problems, _SHOWN)]
         if next(problems, None):
             found.wrong.append(f"{name}: and more")
@@ -176,7 +176,7 @@ def _links(connection: tables.Connection, _path: Path) -> Iterator[str]:
 
 
 def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:
-    """Check that no pages stand for each other in a cycle, where cash would move forever."""
+    """Check that no pages stand for each other in a cycle, where cash would move for ever."""
     targets: dict[int, int] = {}
     for page, seq in _forwarding_pages(connection):
         links = tables.spending(connection, seq).links
@@ -223,14 +223,14 @@ def _books(connection: tables.Connection, path: Path) -> Iterator[str]:
 
 
 def _shard(connection: tables.Connection, path: Path) -> Iterator[str]:
-    """Check that exactly the pages of other shards are foreign."""
+    """Check that the pages of other shards, and no others, have the state FOREIGN."""
     frontier, origins = unproven(path, connection), questions.origins(connection)
     place = ShardPlace(frontier.terms.shard, frontier.terms.shards)
     owners = np.array([place.owner(site(host_of(origin))) for origin in origins], dtype=np.int64)
     host_of_each = tables.whole(tables.urls(connection, "host"), "host")
     is_foreign = frontier.states() == State.FOREIGN
     for page in np.flatnonzero((owners[host_of_each] != place.number) != is_foreign).tolist():
-        yield f"page {page} is of shard {owners[host_of_each[page]]}, and not kept like one"
+        yield f"page {page} belongs to shard {owners[host_of_each[page]]}, against its state"
 
 
 _CHECKS: dict[str, Check] = {
@@ -285,7 +285,7 @@ def _archive(path: Path, connection: tables.Connection, end: int) -> Iterator[st
 
 
 def _urls_of_keys(connection: tables.Connection, keys: set[int]) -> dict[int, str]:
-    """Return the URLs of records too damaged to tell them. Scans all known URLs."""
+    """Return the URLs with these keys, for records whose own URL is damaged. Scans all URLs."""
     found: dict[int, str] = {}
     for host, origin in enumerate(questions.origins(connection)):
         urls = (origin + path for path in questions.paths_of(connection, host))
@@ -348,7 +348,7 @@ def differences(
     ):
         yield from _column_differences(name, one, other)
     if loaded.books.forwards != replayed.books.forwards:
-        yield "pages stand for other pages than by the steps"
+        yield "pages stand for other pages than the steps say"
     if _channels(loaded) != _channels(replayed):
         yield f"batches were {_channels(loaded)}, but {_channels(replayed)} by the steps"
 
@@ -358,7 +358,7 @@ def _cash_differences(loaded: Frontier, replayed: Frontier) -> Iterator[str]:
     yield from _column_differences("key", *keys)
     for page in range(len(loaded)):
         if loaded.window.past(page) != replayed.window.past(page):
-            yield f"page {page} has another history than by the steps"
+            yield f"page {page} has another history than the steps say"
     if loaded.ledger.totals != replayed.ledger.totals:
         yield f"the totals are {loaded.ledger.totals}, but {replayed.ledger.totals} by the steps"
 

@@ -8,9 +8,9 @@ requisite, P for a robots.txt), referrer, type, thread, start and duration in ms
 body, source, and annotations. A request without a response has one of Heritrix's negative statuses.
 What a store does not know is `-`; digests and types need kept pages.
 
-Laws: each request for a page is one line, and so is each kept response that no page has, such as a
-picture. Pages that were not requested have no line. Memory is a few numbers per request, and never
-a whole body.
+Laws: each request for a page is one line, and so is each other kept response, such as an image.
+Pages that were not requested have no line. Memory holds a few numbers per request, and never a
+whole body.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ _STATUSES = {
 _BLOCKED = -5001
 _NONE, _NO_TYPE = "-", "no-type"
 _MOST_LETTERS = 50
-"""Letters of a path; Heritrix shows the number of those before."""
+"""Maximum letters of a path; before them, Heritrix writes the number of letters left out."""
 _TYPE = re.compile(r"[!-~]+")
 _BY_LABEL = {state.label: status for state, status in _STATUSES.items()}
 _ALL_STEPS = (1 << 63) - 1
 
 
 class _Body(NamedTuple):
-    """What the archive knows of a response."""
+    """Facts about an archived response."""
 
     url: str
     status: int
@@ -78,7 +78,7 @@ class _Body(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """Line of the log: its columns, but for those that are always the same."""
+    """Line of the log, without its constant columns."""
 
     at: float
     status: int
@@ -107,7 +107,7 @@ class _Line(NamedTuple):
 
 
 class CrawlLog:
-    """The format, for `minicrawl.exporters`."""
+    """Export format `log`, an entry point in `minicrawl.exporters`."""
 
     def lines(self, snapshot: Snapshot, warn: Callable[[str], None]) -> Iterator[bytes]:
         """Yield all lines; damaged responses have no digest, and are reported to `warn`."""
@@ -155,7 +155,7 @@ class _Log:
             yield row.at, line.encoded()
 
     def of_others(self) -> Iterator[tuple[float, bytes]]:
-        """Yield time and line of each kept response that is not that of a page."""
+        """Yield time and line of each kept response to a request that was not for a page."""
         if self._archive is None:
             return
         known = np.sort(np.array(self._places, dtype=np.int64))
@@ -202,7 +202,7 @@ class _Log:
         return tables.url_of(self._connection, page)
 
     def _way_to(self, url: str) -> tuple[str, str]:
-        """Return path and referrer of a response that is not that of a page's turn."""
+        """Return path and referrer of a response to a request that was not for a page."""
         if urlsplit(url).path == "/robots.txt":
             return "P", _NONE
         page = questions.find(self._connection, *split(url))
@@ -211,16 +211,16 @@ class _Log:
         )
 
     def _referrer(self, page: int) -> str:
-        """Return the URL of the page that led to this one first."""
+        """Return the URL of the page on which this page was discovered."""
         at = int(np.searchsorted(self._ends, page, side="right"))
         finder = int(self._finders[at]) if at < len(self._ends) else -1
         return self._url(finder) if finder >= 0 else _NONE
 
 
 def _finders(snapshot: Snapshot) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return runs of pages that one page led to: the id behind each, and that page or -1.
+    """Return the runs of ids that one step discovered: the id after each, and its page or -1.
 
-    Ids are in the order of discovery, so each step has the next ids.
+    Ids are in the order of discovery, so the new pages of a step have consecutive ids.
     """
     ends, finders = array("q"), array("q")
     behind = len(snapshot) - questions.born_after(snapshot.connection, 0)
@@ -250,7 +250,7 @@ def _body_at(archive: ArchiveReader, place: int) -> _Body:
 
 
 def _digest_at(archive: ArchiveReader, place: int) -> str:
-    """Return the SHA-1 of a body, which is read in pieces."""
+    """Return the SHA-1 of a body, read in pieces."""
     header, found = archive.segments.header(place), sha1(usedforsecurity=False)
     content = unpacked(header, StoredPayload(archive.segments, place, header), archive.codec)
     next(content)
@@ -267,7 +267,7 @@ def _status(row: FetchRow) -> int:
 
 
 def _type_of(row: FetchRow) -> str:
-    """Return the type of a response that is not kept: a refusal by type names it."""
+    """Return the type of a response that is not kept, known if its type was refused."""
     return _plain(row.detail if row.outcome == State.TYPE.outcome else None)
 
 
@@ -281,7 +281,7 @@ def _size(row: FetchRow) -> int | None:
 
 
 def _why(row: FetchRow) -> str:
-    """Return why there is no response, or why it is not read."""
+    """Return why there is no response, or why it was not read."""
     return row.outcome if ":" in row.outcome else ""
 
 

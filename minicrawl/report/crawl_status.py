@@ -82,8 +82,8 @@ class Status:
 
     The error factor is M / G. `importance_gathered` is the share of the importance of readable
     pages that is on pages read, by converged importance if that includes all steps, otherwise by
-    the crawl's estimate. `importance_guaranteed` is a lower bound of another
-    one, PageRank with jumps to the seeds alone, as of the last time the importance converged.
+    the crawl's estimate. `importance_guaranteed` is a lower bound of the same share by PageRank
+    with jumps to the seeds alone, as of the last time the importance converged.
     """
 
     pages_known: int
@@ -123,7 +123,7 @@ def status(path: Path) -> Status:
 
 
 def _converged(path: Path, connection: tables.Connection) -> tuple[RankRow | None, float | None]:
-    """Return the converged ranks on which the shown importance is based, and what is guaranteed."""
+    """Return the converged ranks behind the shown importance, and the guaranteed importance."""
     with reading_beside(path, connection) as derived:
         row = rank_row(derived, OPIC)
     if converges_anew(row, connection):
@@ -267,7 +267,7 @@ def _end(page: int, leads_to: Mapping[int, int]) -> int:
 
 
 def _mirrors(connection: tables.Connection, alike: Counter[tuple[int, int]]) -> list[Mirror]:
-    """Return pairs of hosts that have most pages of one in common, whichever was read first.
+    """Return pairs of hosts that share most pages of one of them, whichever was read first.
 
     The mirror is the host with more duplicates of the other one, as `duplicates` lists them; if
     both have the same number, the smaller one.
@@ -318,7 +318,7 @@ class Sample:
     requests: int
     crawled: int
     errors: int
-    """Pages that failed, and responses that are not HTML."""
+    """Pages that failed, and URLs of a type that is not read."""
     known: int
     hosts: int
     maximum: int | None
@@ -486,7 +486,7 @@ class SamplingProcess:
     def read(self) -> Sample | None:
         """Return the last sample since the crawl began, or None."""
         if time.monotonic() >= self._due:
-            with suppress(MinicrawlError):  # if it cannot be read now, it is read later
+            with suppress(MinicrawlError):  # a later call tries again
                 found = latest_sample(self._store)
                 self._sample = found if found and found.at >= self._began else None
             self._due = time.monotonic() + EVERY_S
@@ -508,7 +508,7 @@ MOST_SPANS = 1200
 
 
 class HostPages(NamedTuple):
-    """Host with its pages. `until` is the end of a pause that it asked for, or 0."""
+    """Host with its pages. `until` is the end of a pause that the host asked for, or 0."""
 
     id: int
     origin: str
@@ -522,7 +522,7 @@ class HostPages(NamedTuple):
 
 
 def busiest_hosts(snapshot: Snapshot, count: int) -> list[HostPages]:
-    """Return the hosts with most pages read, then with most pages known."""
+    """Return the hosts with most pages read; of equal hosts, those with more pages known first."""
     hosts, states = snapshot.host_of, snapshot.states
     number = len(snapshot.origins)
     failures = [state for state in State if state.is_failure]

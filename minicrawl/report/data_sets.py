@@ -66,7 +66,7 @@ class DataSet:
     def write_rows(
         self, found: Iterable[Block], suffix: str, columns: Sequence[str], write: Writer
     ) -> None:
-        """Write blocks of rows; at least one file, if there are no rows."""
+        """Write blocks of rows into at least one file, even without rows."""
         rest = iter(found)
         first = next(rest, None)
         while not self.files or first is not None:
@@ -138,7 +138,7 @@ class DataSet:
 
 
 def read_until(folder: Path) -> float:
-    """Return the time up to which a data set has what was read."""
+    """Return the time of the last fetch in a data set, from its manifest."""
     place = folder / MANIFEST if folder.is_dir() else folder
     try:
         found = json.loads(place.read_text(encoding="utf-8"))["read_until"]
@@ -154,8 +154,8 @@ def read_until(folder: Path) -> float:
 # ================================================================ Common Crawl's columnar index
 #
 # Columns, types and meanings of the table that Common Crawl publishes for its WARC files, so that
-# queries written for it run on ours. The languages stay empty: they take longer to detect than all
-# the rest.
+# queries written for it run on ours. The languages stay empty: detecting them would take longer
+# than everything else.
 
 INDEX: Mapping[str, str] = (
     dict.fromkeys(("url_surtkey", "url", "url_host_name", "url_host_tld"), "VARCHAR")
@@ -177,7 +177,7 @@ INDEX: Mapping[str, str] = (
         ),
         "VARCHAR",
     )
-    # A file may be larger than the 2 GB that an INTEGER can tell.
+    # A file may be larger than 2 GB, the limit of an INTEGER.
     | {"warc_record_offset": "BIGINT", "warc_record_length": "BIGINT"}
     | dict.fromkeys(("warc_segment", "crawl", "subset"), "VARCHAR")
 )
@@ -228,7 +228,7 @@ def _host_columns(host: str) -> Iterator[str | None]:
 
 
 def _index_blocks(rows: list[IndexRow]) -> Iterator[Block]:
-    # As the published table: sorted, so that the rows of a site are beside each other.
+    # Sorted like the published table, so that the rows of a site are adjacent.
     rows.sort(key=lambda row: tuple(map(str, (row[0], row[list(INDEX).index("fetch_time")]))))
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         columns = zip(*rows[start : start + _ROWS_AT_ONCE], strict=True)
@@ -250,7 +250,7 @@ def card(manifest: Mapping[str, Any]) -> str:
         parts += [
             "## Permitted uses",
             "Pages by what their sites say in robots.txt, headers and markup, in tdmrep.json, RSL "
-            "and licences. Nothing said is no permission.",
+            "and licences. `unset` means that the site says nothing; that is no permission.",
             _table(
                 ("use", "allow", "deny", "unset"),
                 ((purpose, *said.values()) for purpose, said in manifest["usage"].items()),

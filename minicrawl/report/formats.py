@@ -151,7 +151,7 @@ def contents_of(suffix: str) -> tuple[str, ...]:
 
 
 def lines_of(suffix: str) -> Callable[[Any, Callable[[str], None]], Iterator[bytes]] | None:
-    """Return what yields the lines of such a file from a snapshot, if it has no rows of pages."""
+    """Return the function that yields such a file's lines from a snapshot; None for other files."""
     return getattr(WRITERS.get(suffix), "lines", None)
 
 
@@ -161,7 +161,7 @@ def content_columns() -> tuple[str, ...]:
 
 
 RAW_TEXTS = ("end", "rel", "written")
-"""Columns that only files of links as written have."""
+"""Columns that only files of `export --edges --raw` have."""
 
 
 def _type(name: str) -> str:
@@ -184,7 +184,7 @@ def _as_arrays(block: Block) -> dict[str, np.ndarray]:
 
 
 def _nested_as_json(name: str, values: Sequence[Any]) -> Sequence[Any]:
-    """Return lists and structs as JSON, and other values as they are."""
+    """Return lists and structs as JSON, and other values unchanged."""
     if name not in _NESTED:
         return values
     return [None if value is None else json.dumps(value) for value in values]
@@ -197,7 +197,7 @@ def _numpy_type(name: str) -> type:
     return np.int64 if name in {"rank", "inlinks", "depth", "weight"} else object
 
 
-_STRANGE = frozenset(
+_UNTRUSTED = frozenset(
     (
         *("url", "host", "title", "source", "target", "original", "end", "through", "stands_for"),
         *("text", "rel", "written", "like"),
@@ -230,9 +230,9 @@ def _json_of(name: str, values: Sequence[Any]) -> list[str]:
 
 
 def _as_json(values: Sequence[Any]) -> list[str]:
-    """Return each value as JSON, unless one is a list or a struct.
+    """Return each value as JSON. No value may be a list or a struct.
 
-    The list is encoded at once and split at line breaks, for speed.
+    For speed, all values are encoded at once, and the result is split at line breaks.
     """
     # JSON escapes the line breaks of texts, so one in the output is always a separator.
     encode = json.JSONEncoder(allow_nan=False, separators=("\n", ": ")).encode
@@ -245,7 +245,7 @@ def _write_cells(
     file.write(f"{delimiter.join(columns)}\n".encode())
     for block in blocks:
         cells = (
-            _quoted(all_harmless(values), delimiter) if name in _STRANGE else _cells(values)
+            _quoted(all_harmless(values), delimiter) if name in _UNTRUSTED else _cells(values)
             for name, values in block.items()
         )
         lines = map(delimiter.join, zip(*cells, strict=True))
@@ -448,7 +448,7 @@ def _dot_link(source: int, target: int, weight: int) -> str:
 # values are not drawn.
 
 _FEW_DECADES = (2, 0.5)
-"""Axes of at most this many decades have labels between the powers of ten, too."""
+"""Maximum decades of an axis for some labels between the powers of ten, and for all of them."""
 
 
 _MARKED = 10
@@ -525,9 +525,9 @@ def pyplot() -> ModuleType:
 
 
 def prepare(out: Path) -> None:
-    """Create the folder.
+    """Create the folder for figures.
 
-    Raises UsageError for what cannot be drawn, before anything is computed.
+    Raise UsageError without matplotlib or write permission, before anything is computed.
     """
     pyplot()
     try:

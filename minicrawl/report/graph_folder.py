@@ -1,4 +1,4 @@
-"""Writes a graph as a folder of numbered vertices and edges, for other web graphs' tools.
+"""Graph as a folder of numbered vertices and edges, for the tools of public web graphs.
 
 vertices.txt.gz   number and name, as in Common Crawl's web graphs: hosts are reversed (org.example)
 edges.txt.gz      two numbers, in order: Common Crawl's edges, and WebGraph's ArcListASCIIGraph
@@ -25,13 +25,13 @@ from minicrawl.web.urls import is_address
 from minicrawl.wording import visible
 
 FOLDER = "graph"
-"""Format of a folder of this name, or whose name ends so."""
+"""Name of the format, of a folder `graph/` or with the suffix `.graph/`."""
 VERTICES, EDGES, ADJACENCY = "vertices.txt.gz", "edges.txt.gz", "graph.graph-txt"
 _AT_ONCE = 100_000
 
 
 def refuse_folder(folder: Path, *, force: bool) -> None:
-    """Refuse to write into a folder with such files, or to replace a file by a folder."""
+    """Raise UsageError if the folder is a file, or has a graph that must not be replaced."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file: name a folder for the graph")
     if any((folder / name).exists() for name in (VERTICES, EDGES, ADJACENCY)) and not force:

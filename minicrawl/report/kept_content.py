@@ -1,11 +1,11 @@
-"""What a crawl kept and what it left out, by type, host and reason.
+"""Counts of the URLs that a crawl kept and left out, by type, host and reason.
 
 type     media type of a response, or else the extension of the URL, or `page`: `image/png`, `.docx`
 outcome  kept, or the state of a URL without a kept response, such as scope, type or not-found
 
 Laws: a URL counts once. It is kept if the archive has a response that is neither a failure nor a
-redirect; pages that wait or stand for another do not count. At most `_MOST_NAMES` hosts and as many
-types are told apart, however many a hostile site makes up; all others count as `others`.
+redirect; unread pages, and pages that stand for another, do not count. At most `_MOST_NAMES` hosts
+and as many types have names, however many a hostile site invents; the rest count as `others`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def counts_of(rows: Sequence[ContentRow], most: int) -> Iterator[tuple[str, dict
 
 
 def _told_apart(name: str, known: set[str]) -> str:
-    """Return the name, or that of all names after the first ones."""
+    """Return the name, or `others` if the maximum of names is known already."""
     if name not in known and len(known) >= _MOST_NAMES:
         return OTHERS
     known.add(name)
@@ -120,14 +120,14 @@ def _urls(seen: Snapshot, archive: ArchiveReader) -> Iterator[tuple[str, str, st
 
 
 def _kept(archive: ArchiveReader, newest_first: Iterable[IndexRow]) -> tuple[Answer, int] | None:
-    """Return the head of a URL's last response and the bytes of its body; None if there is none."""
+    """Return head and body size of a URL's last response; None without one, or for a redirect."""
     for row in newest_first:
         if row.kind in ALONE:
             continue
         with suppress(Damaged):  # `minicrawl check` reports it
             record = archive.segments.beginning(row.place)
             head = read_head(record, archive.codec)
-            if head.status != HTTPStatus.NOT_MODIFIED:  # that has no type of its own
+            if head.status != HTTPStatus.NOT_MODIFIED:  # a 304 has no type of its own
                 is_redirect = "location" in head.headers
                 return None if is_redirect else (head, header_of(record).body_bytes)
     return None

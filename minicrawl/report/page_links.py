@@ -103,7 +103,7 @@ class LinkedPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linked:
-    """Most important pages that a page is linked with."""
+    """Most important pages that link to a page, or that it links to."""
 
     url: str
     stands_for: str | None
@@ -153,7 +153,7 @@ def _linked(snapshot: Snapshot, page: PageId, others: Numbers, count: int) -> Li
 
 
 def standing_for(snapshot: Snapshot, end: PageId) -> list[int]:
-    """Return the page, and those whose cash goes to it."""
+    """Return the page, and the pages that stand for it."""
     books = snapshot.frontier.books
     return [end, *(page for page in books.forwards if books.stands_for(page) == end)]
 
@@ -263,7 +263,7 @@ class Orphan(NamedTuple):
 
 
 class Duplicate(NamedTuple):
-    """Page, and the one it stands for. `group` is the number of pages that stand for it."""
+    """Page, and its original, which it stands for. `group` counts all pages that stand for that."""
 
     group: int
     why: str
@@ -284,7 +284,7 @@ def broken_links(
     tell: Progress = unreported,
     chosen_verdicts: Sequence[LinkVerdict] = SHOWN,
 ) -> list[BrokenLink]:
-    """Return the links with these verdicts, from pages of this host or from all."""
+    """Return the links to targets with these verdicts, from pages of this host or from all."""
     refuse_without_links(snapshot)
     ends = redirect_ends(snapshot)
     codes = verdicts(snapshot)[ends]
@@ -474,7 +474,7 @@ def _redirects(snapshot: Snapshot, pages: Pages, counts: NDArray[np.int64]) -> I
 # kept; otherwise they are empty. Each page is read once, and only pages that are shown.
 
 _PAGES_AT_ONCE = 256
-"""Cached pages."""
+"""Maximum number of pages in a cache."""
 _ROWS_AT_ONCE = 10_000
 _NOTHING = References()
 
@@ -669,7 +669,7 @@ def _as_block(rows: Iterable[WrittenLink]) -> Block:
 
 
 def with_texts(snapshot: Snapshot, found: Sequence[BrokenLink]) -> list[BrokenLink]:
-    """Return the broken links with text and kind; of several to one target, those of the first."""
+    """Return the broken links with text and kind, from the first such link on its page."""
     with reporting_damage(snapshot.path), PageReferences(snapshot) as pages:
         return [_with_text(snapshot, pages, link) for link in found]
 

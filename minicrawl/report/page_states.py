@@ -49,8 +49,8 @@ from minicrawl.wording import counted, iso
 # request has the detail of its host.
 #
 # failure    a page whose requests failed, or that was not requested because its host was down
-# refusal    a page that minicrawl did not want; refusals are counted, and listed only if their kind
-#            is named
+# refusal    a page that minicrawl chose not to read; refusals are counted, and listed only if their
+#            kind is named
 
 _PAGES_AT_ONCE = 10_000
 
@@ -95,7 +95,7 @@ KINDS = {
     State.HOST_BUDGET: KindHelp(
         "its host has reached --per-host-pages", "a larger --per-host-pages"
     ),
-    State.FOCUS: KindHelp("off focus, in a crawl of an older version", "crawling on"),
+    State.FOCUS: KindHelp("off focus, in a crawl of an older version", "resume the crawl"),
     State.ADDRESS: KindHelp("the address is not public", "--allow-private, if it is yours"),
     State.TYPE: KindHelp("of a type that is not read", "--types, if its links matter"),
     State.TRAP: KindHelp("probably a trap: endless similar pages", "the detail has the limit"),
@@ -114,7 +114,7 @@ class ErrorQuery:
 
 
 class ErrorKind(NamedTuple):
-    """Pages and requests of one kind; the share is that of all requests."""
+    """Pages and requests of one kind; `share` is its part of all requests."""
 
     kind: str
     pages: int
@@ -125,7 +125,7 @@ class ErrorKind(NamedTuple):
 
 
 class FailingHost(NamedTuple):
-    """Host with its most frequent kind and its last detail."""
+    """Host with the most frequent kind of its failures, and the detail of the last one."""
 
     host: str
     pages: int
@@ -207,7 +207,7 @@ def _hosts(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailingHost
 
 
 def _last_details(snapshot: Snapshot, pages: Pages, hosts: set[int]) -> dict[int, str]:
-    """Return status and detail of the last of these requests, by host."""
+    """Return status and detail of the last failed request for these pages, by host."""
     details: dict[int, str] = {}
     for row in _last_requests(snapshot, pages):
         host = int(snapshot.host_of[row.page])
@@ -302,7 +302,7 @@ class Fetch(NamedTuple):
 
 
 class RankScore(NamedTuple):
-    """Score and rank of the page by one rank; None if the page was found later."""
+    """Score and place of the page by one saved rank; None if the page was found later."""
 
     name: str
     score: float | None
@@ -329,7 +329,7 @@ class Explanation:
     last_fetched: str | None
     stands_for: str | None
     near_duplicates: list[str]
-    """URLs of near-duplicates, the one found first at the beginning."""
+    """URLs of near-duplicates, in the order in which they were found."""
     place: QueuePosition | None
     ranks: list[RankScore]
     reasons: list[str]
@@ -459,13 +459,13 @@ def _why_not_requested(snapshot: Snapshot, page: PageId) -> list[str]:
 
 _ORDERED = {
     "greedy": ("with more cash", "has the most cash"),
-    "siblings": ("with more to expect", "has the most to expect"),
+    "siblings": ("with a higher key", "has the highest key"),
     "breadth-first": ("that were found before it", "was found first"),
     "random": ("that were drawn before it", "was drawn first"),
 }
 """Phrases by strategy: for the pages ahead, and for the first page."""
 _OTHERWISE = ("that its order puts before it", "is the first")
-"""The same for the order of a package."""
+"""Phrases for a page order that a package adds."""
 
 
 def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) -> list[str]:
@@ -523,9 +523,9 @@ def _cash_sources(snapshot: Snapshot, gifts: CashGifts) -> list[CashSource]:
 # Pages that are new, changed or gone since a given time.
 #
 # new         read for the first time since then
-# changed     read before, and another main text when read again than in the last version before. A
-#             new menu, session id, comment or attribute does not change it. If either version has
-#             no main text, the whole texts are compared; if the archive lacks one of the versions,
+# changed     read before, and read again with another main text than in the last version before.
+#             A new menu, session id, comment or attribute is no change. If either version has no
+#             main text, the whole texts are compared; if the archive lacks one of the versions,
 #             any different byte counts, and words are not counted
 # reappeared  read before, then missing or failing, and there again
 # moved       read before, now a redirect
@@ -571,7 +571,7 @@ class ChangedPages:
         self._times = np.array([at for _, at in told])
 
     def rows(self, host: str | None = None, count: int = 0) -> tuple[list[Change], int]:
-        """Return the changes of a host or of all, at most `count`, and their whole number."""
+        """Return at most `count` changes of a host or of all, and the number of all of them."""
         places = np.arange(len(self._pages))
         if host is not None:
             hosts = hosts_named(self._snapshot, host)
@@ -601,7 +601,7 @@ def counted_changes(snapshot: Snapshot, since: float | None = None) -> dict[str,
     counts = Counter(what for what, _ in found.values())
     answered = questions.pages_answered_since(snapshot.connection, since)
     there = sum(counts[what] for what in (NEW, CHANGED, _REAPPEARED))
-    # A page that was read and lost in one run counts as lost alone.
+    # A page that was read and then lost in one run counts only as lost.
     return {what: counts[what] for what in KINDS_OF_CHANGE} | {
         "unchanged": max(answered - there, 0)
     }
@@ -622,7 +622,7 @@ def new_and_changed(snapshot: Snapshot, since: float) -> frozenset[int]:
 def _changed(
     snapshot: Snapshot, since: float
 ) -> tuple[dict[int, tuple[str, float]], dict[int, Words]]:
-    """Return what happened to each page whose text is not the same, and the words of texts."""
+    """Return kind and time of each page's change, without equal texts, and the word counts."""
     found = _found(snapshot, since)
     texts = dict(_text_changes(snapshot, found, since))
     return {page: told for page, told in found.items() if texts.get(page) is not SAME}, texts
@@ -631,7 +631,7 @@ def _changed(
 def _text_changes(
     snapshot: Snapshot, found: Mapping[int, tuple[str, float]], since: float
 ) -> Iterator[tuple[int, Words]]:
-    """Yield the words before and now of each changed page with both versions in the archive."""
+    """Yield the word counts of each changed page, before and now; None without both versions."""
     changed = [page for page, (what, _) in found.items() if what == CHANGED]
     has_pages = tables.archive_end(snapshot.connection) is not None
     if not changed or not has_pages or not archive_folder(snapshot.path).is_dir():
@@ -651,7 +651,7 @@ def _words(before: str, now: str) -> Words:
 
 
 def _found(snapshot: Snapshot, since: float) -> dict[int, tuple[str, float]]:
-    """Return what happened to each page, and when."""
+    """Return kind and time of each page's change, without comparing texts."""
     connection, states = snapshot.connection, snapshot.states
     found = {page: (CHANGED, at) for page, at in questions.changes(connection, since)}
     found |= {page: (NEW, at) for page, at in questions.pages_read_since(connection, since)}

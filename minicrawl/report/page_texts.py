@@ -42,8 +42,8 @@ class KillableProcess:
 
     def __init__(self, code: str, arguments: Sequence[str]) -> None:
         """Start the process, and wait until it is ready."""
-        # A process, since Python cannot stop a thread in the middle of a parser; and one with a
-        # session of its own, which Ctrl-C does not reach before its parent does.
+        # Not a thread, since Python cannot stop a thread in the middle of a parser. The process has
+        # a session of its own, so that Ctrl-C reaches only its parent.
         self.child = subprocess.Popen(
             (sys.executable, "-c", code, *arguments),
             stdin=subprocess.PIPE,
@@ -54,8 +54,8 @@ class KillableProcess:
         )
         assert self.child.stdin is not None, "it has a pipe"
         assert self.child.stdout is not None, "it has a pipe"
-        # Duplicates, as each owner closes its descriptor: otherwise the second one to close would
-        # close whatever file has the number by then.
+        # Duplicates, since Popen and Connection both close their descriptors: with a shared one,
+        # the second close would hit an unrelated file that has the number by then.
         self._asked = Connection(os.dup(self.child.stdin.fileno()), readable=False)
         self._answers = Connection(os.dup(self.child.stdout.fileno()), writable=False)
         # `Connection.poll` would make a poll object for each call, which is slower than reading.
@@ -107,7 +107,7 @@ class Parent:
 
 # ================================================================ texts
 #
-# Makes texts of archived pages, such as their main text.
+# Texts that packages extract from archived pages, such as their main text.
 #
 # Parsers of packages (`plugins.PARSERS`) make the texts: functions of markup and its URL. One with
 # a method `for_site` first gets sample pages of each host, and returns the function for the pages
@@ -115,25 +115,26 @@ class Parent:
 #
 # Laws: a page that exceeds its deadline has no text, and no other page is affected: the process is
 # killed, and the next page starts another. After many slow pages the deadline becomes short, and
-# a site whose pages have cost far more than usual is read no further. So no number of such pages
-# takes hours.
+# a site whose pages have cost far more than usual is read no further, so that slow pages cannot
+# take hours, however many they are.
 
 DEADLINE_S, SHORT_DEADLINE_S = 5.0, 1.0
 _MANY_SLOW = 20
-"""Pages that took too long, after which deadlines are short."""
+"""Number of pages that took too long, after which deadlines are short."""
 _MOST_OF_A_SITE_S = 20.0
+"""Maximum time for the pages of a site, without the usual time of each."""
 _USUAL_S = 0.1
 """Time of a page that is not counted against its site."""
 _TIMES_FOR_SAMPLE = 4
-"""Times the deadline of a page, to learn from the pages of a host."""
+"""Time limit for learning from the sample pages of a host, in deadlines of a page."""
 _MOST_READ = 4 << 20
-"""Characters of a page that are read."""
+"""Maximum characters of a page that are read."""
 _CODE = "from minicrawl.report.page_texts import main; main()"
 _FIRST_PAGE = "<p>The quick brown fox jumps over the lazy dog."
 
 
 class PageTexts(AbstractContextManager["PageTexts"]):
-    """Process that makes the texts of these names. It is started on demand."""
+    """Process that extracts the texts with these names, started on demand."""
 
     def __init__(
         self,
@@ -141,11 +142,11 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         sample: Callable[[str], Sequence[str]] = lambda _host: (),
         deadline_s: float = DEADLINE_S,
     ) -> None:
-        """Set up; `sample` returns the markup of pages of a host, to learn from."""
+        """`sample` returns the markup of some pages of a host, from which parsers learn."""
         self.names, self._sample = names, sample
         self._deadline_s = deadline_s
-        self._hosts = set[str]()  # that the process knows
-        self._too_slow = set[str]()  # to learn from
+        self._hosts = set[str]()  # hosts whose samples the process has
+        self._too_slow = set[str]()  # hosts whose samples took too long
         self._process: KillableProcess | None = None
         self._spent_s: defaultdict[str, float] = defaultdict(float)  # by site
         self._slow = 0
@@ -154,12 +155,12 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         self._end()
 
     def of(self, markup: str, url: str) -> list[str]:
-        """Return the texts of a page. Raises `TooSlow`, or what a package says is missing."""
+        """Return the texts of a page. Raise `TooSlow`, or MinicrawlError for a missing package."""
         self.begin(markup, url)
         return self.finish(url)
 
     def begin(self, markup: str, url: str) -> None:
-        """Let the process make the texts of a page, which `finish` returns. Raises `TooSlow`."""
+        """Start to extract the texts of a page, which `finish` returns. Raise `TooSlow`."""
         host = urlsplit(url).hostname or ""
         name = site(host)
         if self._spent_s[name] > _MOST_OF_A_SITE_S:
@@ -187,11 +188,11 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         return texts
 
     def _charge(self, name: str, cost_s: float) -> None:
-        """Count what exceeds the usual time: a large site of ordinary pages is read whole."""
+        """Count the time beyond the usual, so that a large site of ordinary pages is read whole."""
         self._spent_s[name] += max(0.0, cost_s - _USUAL_S)
 
     def _meet(self, host: str) -> None:
-        """Let the process learn from pages of the host, unless it has, or took too long to."""
+        """Send sample pages of a new host to the process, unless learning from them timed out."""
         if host in self._hosts or host in self._too_slow or not self.names:
             return
         self._hosts.add(host)
@@ -221,7 +222,7 @@ class PageTexts(AbstractContextManager["PageTexts"]):
 def main() -> None:
     """Run the process: make the texts of pages until the parent closes the pipe."""
     parent = Parent()
-    gc.disable()  # the trees of boxes have no cycles: collections would only cost time
+    gc.disable()  # the parsed trees have no cycles: collections would only cost time
     makers, of_host, error = list[TextMaker](), dict[str, list[TextMaker]](), ""
     try:
         makers = [_maker(name) for name in sys.argv[1:]]

@@ -62,13 +62,13 @@ class GraphNews(NamedTuple):
 
 
 class LoggedLinks:
-    """Links of all pages in log order. Those of the latest turns are packed."""
+    """Links of all pages in log order; the links of the latest turns are still packed."""
 
     def __init__(self) -> None:
         self._first, self._count = array("q"), array("i")
         """First place and number of each page's links; the number is -1 while they are packed."""
         self.sources, self.targets = array("i"), array("i")
-        """Targets; a deleted link has target -1."""
+        """Ends of the links; a deleted link has target -1."""
         self._packed: list[tuple[int, bytes]] = []
 
     def add_pages(self, count: int) -> None:
@@ -232,6 +232,7 @@ class LinkLog:
 
 
 OLDEST_S = 28.0
+"""Maximum age of the distances, unless measuring takes longer."""
 MOST_EXACT = 3000
 _MOST_LINKS_AT_ONCE = 100_000
 """New links in one update beyond which batches are used: link by link would take too long."""
@@ -443,9 +444,9 @@ class Sampler:
             self.look()
             if self._clock() >= measure_at:
                 took_s = self.measure()
-                # A pause as long as the work leaves half of a processor to the crawl. It is shorter
-                # if the distances would be older than `OLDEST_S` when the next ones are ready,
-                # since that is a measurement, the pause and another measurement after their moment.
+                # A pause as long as the work leaves half of a processor to the crawl. By the time
+                # the next distances are ready, these are as old as two measurements and the pause,
+                # which is shortened to keep that within `OLDEST_S`.
                 measure_at = self._clock() + max(0.0, min(took_s, OLDEST_S - 2 * took_s))
             yield max(0.0, self._due - self._clock())
         self._due = 0.0
@@ -471,9 +472,9 @@ def _has_input_ended(patience_s: float = 0.0) -> bool:
 #
 # Figures of a crawl over time: the stored samples, or samples recomputed from the log.
 #
-# Laws: a crawl that was not sampled has the same history as one that was, except for what only that
-# moment knew: the gathered importance is then computed with today's importance. Time is running
-# time: a pause between two runs counts as `LONGEST_GAP_S`.
+# Laws: a crawl that was not sampled has the same history as one that was, except for the gathered
+# importance, which is recomputed with today's importance. Time is running time: a pause between
+# two runs counts as `LONGEST_GAP_S`.
 
 FEWEST = 20
 """Minimum number of stored samples; with fewer, recomputed ones are more informative."""

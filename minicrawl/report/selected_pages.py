@@ -67,7 +67,7 @@ COLUMNS = ExportRow._fields
 LINK_COLUMNS = ("source", "target", "weight")
 """Columns of a file of links between URLs or hosts; the weight is an integer."""
 PAGE_LINK_COLUMNS = (*LINK_COLUMNS, "end")
-"""Columns of links between pages; `end` is where the target redirects or is duplicated."""
+"""Columns of links between pages; `end` is the page that the target stands for, if any."""
 
 Block = dict[str, Sequence[Any]]
 """Columns of some rows by name, of equal length: COLUMNS in order, then requested scores."""
@@ -124,13 +124,13 @@ class PageSelection:
 
     @property
     def is_all(self) -> bool:
-        """True if only `count` and `only_pages` omit pages."""
+        """True if only `count`, `only_pages` and `folds` omit pages."""
         chosen = self.host or self.unread or self.fetched or self.states or self.among is not None
         return not chosen
 
 
 class RankedPage(NamedTuple):
-    """Page in `top`. `score` is by the requested rank; `found` is the order of discovery."""
+    """Row of `top`. `score` is by the requested rank; `found` numbers pages by discovery."""
 
     rank: int
     url: str
@@ -194,7 +194,7 @@ def sorted_rows(
 ) -> list[dict[str, Any]]:
     """Return the selected pages sorted by a column. Pages without a value come last.
 
-    Each also has the URL of the page that it stands for, if any.
+    Each row also has the URL of the page that its page stands for, if any.
     """
     selected = replace(selection, count=0)
     pages, _ = _ranked_pages(snapshot, selected)
@@ -280,8 +280,8 @@ def _best_of_all(
     """Return the best of all pages and their ranks. Avoids a full sort for few."""
     looked_at = selection.count
     while True:
-        # Filters may leave fewer than asked for; then twice as many pages are looked at. Sorting
-        # all pages of a large store to show ten would take longer.
+        # If filters leave too few pages, twice as many are tried: sorting all pages of a large
+        # store to show ten would take longer.
         pages = places_of_largest(values, looked_at)
         ranks = np.arange(1, len(pages) + 1)
         if selection.only_pages:

@@ -1,7 +1,7 @@
 """Reports on a site in one file: as HTML, and as a picture of the crawl.
 
 html     the report as one self-contained HTML file
-report   what the HTML report tells: facts, problems, best pages, links between hosts
+report   content of the HTML report: facts, problems, best pages, links between hosts
 picture  a crawl in one picture
 """
 
@@ -39,8 +39,8 @@ from minicrawl.wording import at_least, counted, iso, percentage, visible
 # For browsers, printing and mail.
 #
 # Laws: untrusted text is never markup, and links lead only to http and https. The file loads
-# nothing and has one script, which searches and sorts its tables and without which nothing is
-# missing; its content security policy enforces that, and names the script by its hash.
+# nothing. Its one script only searches and sorts the tables, and the report is complete without it;
+# the content security policy enforces that, and names the script by its hash.
 
 _SCRIPT = """
 const tables = [...document.querySelectorAll("table")];
@@ -392,7 +392,7 @@ _LARGE_BYTES = 1_000_000
 
 
 def site_report(snapshot: Snapshot, made_at: float, tell: Progress) -> SiteReport:
-    """Return the report on everything that is known."""
+    """Return the site report of a store."""
     in_links, out_links = page_links.link_counts(snapshot, tell)
     hosts, host_links = _hosts(snapshot)
     return SiteReport(
@@ -455,7 +455,7 @@ def _problems(snapshot: Snapshot) -> Iterator[ReportSection]:
         "Broken links",
         "Links whose target failed, at once or behind redirects, or is at a private address.",
         page_links.BrokenLink,
-        _said(snapshot, page_links.broken_links(snapshot)),
+        _with_shown_texts(snapshot, page_links.broken_links(snapshot)),
     )
     yield _rows_section(
         "Redirects",
@@ -477,7 +477,7 @@ def _problems(snapshot: Snapshot) -> Iterator[ReportSection]:
     )
 
 
-def _said(
+def _with_shown_texts(
     snapshot: Snapshot, found: Sequence[page_links.BrokenLink]
 ) -> list[page_links.BrokenLink]:
     """Return the broken links, with texts for those that are shown."""
@@ -492,7 +492,7 @@ def _answers(snapshot: Snapshot) -> Iterator[ReportSection]:
         snapshot, "Deep pages", f"At least {_DEEP} links away.", "depth", depths[deep], read[deep]
     )
     for name, means, column, least in (
-        ("Slow pages", f"The answer took at least {_SLOW_S:g} s.", "elapsed_s", _SLOW_S),
+        ("Slow pages", f"The response took at least {_SLOW_S:g} s.", "elapsed_s", _SLOW_S),
         ("Large pages", "At least 1 MB was downloaded for each.", "wire_bytes", _LARGE_BYTES),
     ):
         found = np.array(questions.costly_fetches(connection, column, least)).reshape(-1, 2)

@@ -66,7 +66,7 @@ class Snapshot:
     """Store as it was when the snapshot was opened."""
 
     def __init__(self, path: Path, connection: tables.Connection, *, ordered: bool = False) -> None:
-        """`ordered` also loads the state that the order of unread pages needs."""
+        """`ordered` also loads the siblings, which the order of unread pages may need."""
         self.path = path
         self.connection = connection
         self.frontier = load(path, connection, ordered=ordered)
@@ -87,7 +87,7 @@ class Snapshot:
 
     @property
     def guaranteed(self) -> float | None:
-        """Share of PageRank from the seeds that the pages read surely have, or None if unknown."""
+        """Lower bound of the share of PageRank from the seeds on pages read; None if unknown."""
         row, _, flow = self._shown
         if flow is not None:
             return guaranteed_share(flow, self.frontier)
@@ -194,8 +194,8 @@ class Snapshot:
     def find(self, wanted: Location) -> PageId | None:
         """Return the page at this location, or None.
 
-        The first question scans the store. Then checksums of all URLs pay, which take as long as
-        ten scans.
+        The first call scans the store. Later calls use checksums of all URLs: computing them once
+        takes as long as ten scans.
         """
         if not self._was_searched:
             self._was_searched = True
@@ -414,19 +414,19 @@ def kept_near_duplicates(folder: Path, store: str | None = None) -> NearDuplicat
 # Law: a page that was found after a rank was computed has the score NaN.
 
 RISING = "rising"
-"""Name of a rank computed on demand: how much faster cash flows to a page now."""
+"""Name of a rank computed on demand: cash that came to a page lately, relative to its past."""
 
 Floats = NDArray[np.float64]
 
 
 class SavedRank(NamedTuple):
-    """Rank, with its age."""
+    """Rank kept beside a store, with its age."""
 
     row: RankRow
     unranked: int
     """Number of pages found since."""
     is_current: bool
-    """True if there were no steps since, so that all links are the same."""
+    """True if the store has no newer steps, and so no other links."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -563,7 +563,7 @@ _PAGES_AT_ONCE = 20_000
 
 
 class WaitingPage(NamedTuple):
-    """Page in `frontier`."""
+    """Row of `minicrawl frontier`."""
 
     rank: int
     url: str

@@ -91,7 +91,7 @@ def flows(
     tell: Progress = lambda _share: None,
     givers: Numbers | None = None,
 ) -> Iterator[CashFlows]:
-    """Yield all current links with their parts, or those of the givers."""
+    """Yield the current links of all pages, or of `givers`, with their parts."""
     ends = final_pages(snapshot)
     with reporting_damage(snapshot.path):
         if givers is None:
@@ -107,7 +107,7 @@ def flows(
 def links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[FlowLinks]:
     """Yield all links that carry cash, with their weights.
 
-    Of several to one end, the first counts.
+    If several links of a page lead to one end, only the first counts.
     """
     ends = final_pages(snapshot)
     return (_links_to_final_pages(found, ends) for found in links_as_written(snapshot, tell=tell))
@@ -315,8 +315,8 @@ def _parts(spending: Spending, edge: float) -> list[float]:
 # Cash that one page received: from which pages, and when.
 #
 # Law: a gift is the share of the giver's history that its last spending sent to the page, and is
-# dated by the giver's last request. So the history ends with the sum of all gifts, however it
-# developed.
+# dated by the giver's last request. So the running sum ends with the sum of all gifts, but its
+# earlier points are approximate.
 
 MOST_MOMENTS = 120
 
@@ -341,7 +341,7 @@ def gifts_to(
 ) -> CashGifts:
     """Return the cash that each page gave to this one.
 
-    `linking` are all pages that may have given some, if they are known.
+    `linking` has all pages that may have given cash, if they are known; otherwise all are read.
     """
     givers, units = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     for found in flows(snapshot, tell, linking):
@@ -407,7 +407,7 @@ def top_sites(
         np.bincount(site_of, weights=weights, minlength=len(names))
         for weights in (None, snapshot.was_read, snapshot.importance)
     )
-    ranked = received if by == OPIC else _together(scores(snapshot, by), site_of, len(names))
+    ranked = received if by == OPIC else _site_sums(scores(snapshot, by), site_of, len(names))
     order = np.lexsort((-summed, -ranked))[: count or None]
     return [
         RankedSite(
@@ -430,7 +430,7 @@ def cash_of_sites(snapshot: Snapshot, tell: Progress) -> dict[str, float]:
     return dict(zip(names, _received(snapshot, site_of, len(names), tell).tolist(), strict=True))
 
 
-def _together(values: Floats, site_of: Groups, count: int) -> Floats:
+def _site_sums(values: Floats, site_of: Groups, count: int) -> Floats:
     """Return the sum of the pages' scores for each site. Missing scores count as 0."""
     sums = np.zeros(count)
     np.add.at(sums, site_of, np.nan_to_num(values))
@@ -439,14 +439,14 @@ def _together(values: Floats, site_of: Groups, count: int) -> Floats:
 
 def _received(snapshot: Snapshot, site_of: Groups, count: int, tell: Progress) -> Floats:
     """Return the cash that each site received from others, as a share of all such cash."""
-    kept = _kept(snapshot)
-    return (
-        _summed(snapshot, site_of, count, tell) if kept is None else _together(kept, site_of, count)
-    )
+    stored = _stored_cash(snapshot)
+    if stored is None:
+        return _cash_along_links(snapshot, site_of, count, tell)
+    return _site_sums(stored, site_of, count)
 
 
-def _kept(snapshot: Snapshot) -> Floats | None:
-    """Return the pages' shares of their sites' importance, or None if they are outdated."""
+def _stored_cash(snapshot: Snapshot) -> Floats | None:
+    """Return each page's part in the importance of its site; None if missing or outdated."""
     with reading_beside(snapshot.path, snapshot.connection) as derived:
         row = rank_row(derived, OPIC_SITES)
         if derived is None or row is None or snapshot.converged is None:
@@ -455,7 +455,7 @@ def _kept(snapshot: Snapshot) -> Floats | None:
         return rank_scores(derived, OPIC_SITES, len(snapshot)) if is_current else None
 
 
-def _summed(snapshot: Snapshot, site_of: Groups, count: int, tell: Progress) -> Floats:
+def _cash_along_links(snapshot: Snapshot, site_of: Groups, count: int, tell: Progress) -> Floats:
     """Like `_received`, computed from all links of the store."""
     received = np.zeros(count)
     worth = snapshot.histories if snapshot.converged is None else snapshot.importance.__getitem__

@@ -1,4 +1,4 @@
-"""Verdicts on link targets: what a person who follows a link would find.
+"""Verdicts on link targets: what a person would find behind a link.
 
 alive      a page or a file is there, perhaps behind redirects
 dead       nothing is there: a link to it is broken
@@ -33,7 +33,7 @@ _NEEDS_LOGIN = (401, 407)
 
 
 class LinkVerdict(IntEnum):
-    """State of the target of a link."""
+    """Verdict on the target of a link."""
 
     ALIVE = 0
     DEAD = 1
@@ -123,7 +123,7 @@ def checked_pages(seen: Snapshot) -> dict[int, CheckRow]:
 
 
 def checked_files(seen: Snapshot) -> list[CheckRow]:
-    """Return the checks of references that are no links of the crawl, such as images."""
+    """Return the checks of URLs that are not pages of the store, such as images."""
     return [row for page, row in _checks(seen) if page is None and not is_missing_sibling(row.url)]
 
 

@@ -358,7 +358,7 @@ def test_pruning_names_what_is_damaged_and_cannot_be_copied(store: Path, capsys:
     for more in (("--dry-run",), ()):
         assert main([*arguments, *more]) == 1
         told = capsys.readouterr().err
-        assert "minicrawl: damaged, so it goes as well: segment-000001.pages" in told
+        assert "minicrawl: damaged, so removed as well: segment-000001.pages" in told
     assert main(list(arguments)) == 0
 
 

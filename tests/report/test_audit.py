@@ -144,7 +144,7 @@ def test_a_page_that_stands_for_another_than_the_steps_say_is_found(store: Path)
         loaded = crawl.loaded(index=False)
         loaded.books.forwards[2] = 5
         assert list(differences(crawl.store.connection, loaded)) == [
-            "pages stand for other pages than by the steps"
+            "pages stand for other pages than the steps say"
         ]
 
 
