@@ -6,8 +6,8 @@ A crawl reads the index of the earlier archive (CDXJ) once, into an SQLite file 
 
 Laws: memory is bounded, however long the index is. The file beside the store is complete or is not
 there: after a kill, the index is read again. An original was captured at the same URL, before its
-revisit. If it is a revisit itself, the first response with its digest takes its place; if the index
-has none, there is no original, and the body is written.
+revisit. If that capture is a revisit itself, the first response with its digest takes its place; if
+the index has none, there is no original, and the body is written.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ADDED_AT_ONCE = 10_000
 _CACHE_KIB = 16_384
 _GZIP = b"\x1f\x8b"
 _HEADS = (b"!", b"@")
-"""Beginnings of lines that describe a file of lines."""
+"""Beginnings of header lines, which describe the file."""
 _SHA1 = re.compile(r"(?:sha-?1:)?(?:([A-Z2-7]{32})|([0-9A-F]{40}))", re.IGNORECASE)
 _STAMP = re.compile(r"[0-9]{14,17}")
 _REVISIT = "warc/revisit"
@@ -80,7 +80,7 @@ class EarlierArchive:
         self._connection.close()
 
     def original(self, url: str, digest: str, at: float) -> Original | None:
-        """Return the response that has the body of a capture, or None."""
+        """Return the earlier response that holds the body of this capture, or None."""
         ask, sha1, before = self._connection.execute, _sha1_in(digest), int(at) - 1
         with index_errors(self._file, _ADVICE):
             found = ask(_OF_URL, (before, key_of(canonical(url) or url), sha1)).fetchone()
@@ -121,7 +121,7 @@ def read_earlier(cdxj: Path, file: Path, tell: Callable[[str], None]) -> None:
 
 
 def _is_made_from(file: Path, made_from: str) -> bool:
-    with suppress(StoreError), closing(EarlierArchive(file)) as known:  # a damaged one is replaced
+    with suppress(StoreError), closing(EarlierArchive(file)) as known:  # damaged: replaced
         return known.made_from == made_from
     return False
 
@@ -134,7 +134,7 @@ def _fill(draft: Path, rows: Iterator[_Row], made_from: str) -> None:
         while some := list(islice(rows, _ADDED_AT_ONCE)):
             with connection:
                 connection.executemany("INSERT INTO captures VALUES (?, ?, ?, ?)", some)
-        # Afterwards: digests are random, and so would be the places where each one is inserted.
+        # Indexes come last: digests are random, so each insert would touch another page of them.
         connection.executescript(_INDEXES)
         with connection:
             connection.execute("INSERT INTO made_from VALUES (?)", (made_from,))
@@ -182,7 +182,7 @@ class _Cdxj:
                 yield row
 
     def _lines(self) -> Iterator[bytes]:
-        """Yield the lines; one that is too long comes cut, so that it cannot be read."""
+        """Yield the lines; a line that is too long is cut, so that its parsing fails."""
         is_packed = self._raw.read(len(_GZIP)) == _GZIP
         self._raw.seek(0)
         try:
@@ -197,14 +197,14 @@ class _Cdxj:
 
 
 def _row(line: bytes) -> _Row | None:
-    """Return the row of a line, or None if nothing can be compared. Errors mean a bad line."""
+    """Return the row of a line, or None without a GET and a SHA-1. Errors mean a bad line."""
     _, stamp, document = line.decode().split(" ", 2)
     fields = json.loads(document)
     if not _STAMP.fullmatch(stamp):
         raise ValueError(stamp)
     at = int(datetime.fromisoformat(f"{stamp[:8]}T{stamp[8:14]}Z").timestamp())
     url, digest = fields["url"], _sha1_in(fields.get("digest", ""))
-    if not url.isprintable() or " " in url:  # it becomes a line in the head of a record
+    if not url.isprintable() or " " in url:  # it is written into the head of a record
         raise ValueError(url)
     known = canonical(url)
     if digest is None or known is None or fields.get("method", "GET") != "GET":

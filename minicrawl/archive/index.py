@@ -1,7 +1,7 @@
-"""Index of an archive: finds records by URL and by content digest.
+"""Indexes of archives: find records by URL and by content digest, in segments and in WARC files.
 
-Laws: the index is derived from the segments and can be deleted at any time. It records the place up
-to which it is complete, and catches up from there.
+Laws: an index is derived data and can be deleted at any time. The index of the segments records the
+place up to which it is complete, and catches up from there.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class CaptureIndex:
     def begin(self, end: int, of_file: int) -> None:
         """Begin a transaction: roll back uncommitted changes, delete captures at or after `end`.
 
-        Lines before the place `of_file`, where the file that is written begins, are deleted, too.
+        Lines before `of_file`, the place where the open WARC file begins, are deleted too.
         """
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
@@ -70,9 +70,9 @@ class CaptureIndex:
     def add(  # one argument for each column
         self, place: int, key: int, digest: str, at: float, url: str | None, line: str
     ) -> None:
-        """Add a capture, and its line of the file's CDXJ.
+        """Add a capture, and its line for the CDXJ of the file.
 
-        `url` is None if the body is in another capture.
+        `url` is None for a revisit, whose body is in another capture.
         """
         self._connection.execute(
             "INSERT INTO captures VALUES (?, ?, ?, ?, ?)", (place, key, digest, at, url)
@@ -248,7 +248,7 @@ class KindTotal(NamedTuple):
 
 
 def short(digest: bytes) -> int:
-    """Return the half of a digest that the index stores."""
+    """Return the first half of a digest, the hash, which the index stores."""
     return int.from_bytes(digest[:8], "little", signed=True)
 
 
@@ -344,7 +344,7 @@ class ArchiveIndex:
         yield from (place for (place,) in self._connection.execute(query, wanted))
 
     def known(self, digests: Sequence[int]) -> set[int]:
-        """Return the given digest halves that some record with a body has."""
+        """Return those of the digest halves that belong to a record with a body."""
         found: set[int] = set()
         for start in range(0, len(digests), _ASKED_AT_ONCE):
             some = digests[start : start + _ASKED_AT_ONCE]
@@ -354,7 +354,7 @@ class ArchiveIndex:
         return found
 
     def dictionaries(self, number: int | None = None) -> list[tuple[int, int]]:
-        """Return number and place of every copy of a dictionary, or of all dictionaries."""
+        """Return number and place of each copy of a dictionary; by default of all dictionaries."""
         query = "SELECT dictionary, place FROM records WHERE kind = 4 AND place >= ? ORDER BY place"
         found = self._connection.execute(query, (self.first,)).fetchall()
         return [(name, place) for name, place in found if number in (None, name)]
@@ -426,7 +426,7 @@ def _opened_to_read(file: Path, end: int) -> ArchiveIndex | None:
 
 
 def delete_index(folder: Path) -> None:
-    """Delete the index file. Processes that have it open go on reading the deleted file."""
+    """Delete the index file. Processes that have opened it continue to read the deleted file."""
     for suffix in ("", "-wal", "-shm"):
         with suppress(OSError):
             (folder / f"{NAME}{suffix}").unlink()

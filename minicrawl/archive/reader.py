@@ -101,7 +101,7 @@ class ArchiveReader:
         return [row for row in rows if self._is_of(row.place, url)]
 
     def keys_of(self, fits: Callable[[Answer], object]) -> set[int]:
-        """Return the keys of the URLs with an answer that fits; its body is empty."""
+        """Return the keys of URLs with an answer that fits; `fits` gets answers without bodies."""
         return {row.key for row, head in self.heads() if fits(head)}
 
     def heads(self) -> Iterator[tuple[IndexRow, Answer]]:
@@ -130,7 +130,7 @@ class ArchiveReader:
             )
 
     def shown(self, place: int) -> Answer:
-        """Return the answer at `place`; for an unchanged page, the DOM of its last rendering."""
+        """Return the answer at `place`; for an unchanged page that was rendered, its last DOM."""
         found = self.answer(place)
         if found.status != HTTPStatus.NOT_MODIFIED:
             return found
@@ -171,8 +171,8 @@ class ArchiveReader:
     def has_body_of(self, place: int, record: bytes, payload: IO[bytes] | None = None) -> bool:
         """Return True if the record at `place` has the body of `record`, which is not sealed yet.
 
-        Its payload may be in a file. Either record may be damaged, or have another body with the
-        same digest.
+        `payload` is that of `record`, if it is in a file. Return False if either record is damaged,
+        or if different bodies have the same digest.
         """
         try:
             if payload is not None:
@@ -210,7 +210,7 @@ class ArchiveReader:
 def last_page(rows: Sequence[IndexRow]) -> int:
     """Return the 1-based number of the last version that is not a failure, or 0.
 
-    If that has the body of the response that was rendered last, it is the rendered DOM.
+    If that version repeats the response that was rendered last, return the number of the DOM.
     """
     pages = [(number, row) for number, row in enumerate(rows, 1) if row.kind != RecordKind.FAILURE]
     if not pages:
@@ -233,8 +233,8 @@ def verify(
 ) -> Iterator[str]:
     """Read all records and yield one line for each problem.
 
-    Problems are reported by URL. `urls_of` maps keys to URLs, for records too damaged to tell their
-    own.
+    Problems are reported by URL. `urls_of` maps keys to URLs, for records whose own URL cannot be
+    read.
     """
     unnamed: list[tuple[str, set[int]]] = []
     for found in scan(reader.segments, reader.begin, reader.end):

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 # themselves decides which number applies.
 #
 # hash      the content hash that the crawl computes anyway; a second hash just for the archive
-#           would add a fifth to the time that packing a body takes
+#           would make the packing of a body a fifth slower
 # digest    the hash, the length and a number
 
 HASH_BYTES = 8
@@ -135,7 +135,7 @@ CHECKED_FROM = 8
 """Offset of the first checksummed byte, after magic and checksum."""
 _CHECKED_AT_ONCE = 1 << 18
 MOST_OF_A_HEAD = 1 << 20
-"""Most bytes of a payload that hold the head, however badly it is compressed."""
+"""Maximum bytes at the start of a payload that hold the head, however badly it compresses."""
 _FAST = {"window_log": 19, "hash_log": 14, "chain_log": 14, "search_log": 1, "min_match": 7}
 """zstd level 1, tuned for pages: long matches, and a larger hash table that finds more of them.
 
@@ -143,7 +143,7 @@ Level 3 makes records of manuals 10 % smaller and their crawls 10 % slower.
 """
 _HEADS = json.JSONEncoder(separators=(",", ":"))
 MOST_HEAD_BYTES = 1 << 16
-"""Maximum bytes of a head as received; a record that has one byte more says that it is cut."""
+"""Maximum bytes of a head as received. One byte more is stored, as a sign that it was cut."""
 
 
 class RecordKind(IntEnum):
@@ -160,9 +160,9 @@ class RecordKind(IntEnum):
 WITH_BODY = (RecordKind.PAGE, RecordKind.TEXT)
 """Kinds of records with archived page content."""
 ALONE = (RecordKind.FAILURE, RecordKind.RENDERED)
-"""Kinds of records whose bodies no other record shares: they are no responses of a page."""
+"""Kinds of records whose bodies are never shared: error pages, and DOMs made by a browser."""
 _RECEIVED = (RecordKind.PAGE, RecordKind.FAILURE)
-"""Kinds of records whose bodies came from a server, and may be kept as it sent them."""
+"""Kinds of records whose bodies came from a server, and may be kept in their encoded form."""
 
 
 class Header(NamedTuple):
@@ -233,9 +233,9 @@ def key_of(url: str) -> int:
 class Codec(local):
     """Compressor and decompressor with numbered dictionaries; number 0 means none.
 
-    Each thread has its own, made on first use. zstandard works without Python's lock, and two
-    threads in one compressor make a damaged record, or crash the process: the event loop packs
-    redirects while the thread that commits packs revisits.
+    Each thread has its own, made on first use. zstandard releases the GIL, and two threads in one
+    compressor would write a damaged record or crash the process: the event loop packs redirects
+    while the thread that commits packs revisits.
     """
 
     def __init__(self, dictionary: Callable[[int], bytes]) -> None:
@@ -265,7 +265,7 @@ class Codec(local):
 
 
 def _no_dictionary(number: int) -> bytes:
-    raise Damaged(f"dictionary {number} is not there")
+    raise Damaged(f"dictionary {number} is missing")
 
 
 def plain_codec() -> Codec:
@@ -454,7 +454,7 @@ def read(record: bytes, codec: Codec) -> Answer:
 
 
 class _Beginning:
-    """Source of the first bytes of another one."""
+    """Source of the first `size` bytes of another source."""
 
     def __init__(self, source: PieceSource, size: int) -> None:
         self._source, self._left = source, size
@@ -486,7 +486,7 @@ def unpacked(
 ) -> Iterator[bytes]:
     """Yield the head of a record, then its body in pieces of equal size.
 
-    With `coded` it is the body as it was sent, if the record has that.
+    With `coded`, yield the body in its encoded form, if the record has that.
     """
     import zstandard
 
@@ -563,7 +563,7 @@ def _fields_of(head: bytes) -> dict[str, Any]:
 
 
 def _answer(content: bytes, header: Header) -> Answer:
-    """Return the answer with this head, and the bodies behind it, if they are there."""
+    """Return the answer that `content` holds: a head, and the bodies behind it, if any."""
     fields, begin = _fields_of(content[: header.head_bytes]), header.head_bytes
     try:
         is_coded = bool(fields.get("coded")) and header.kind != RecordKind.REVISIT
@@ -588,7 +588,7 @@ def _answer(content: bytes, header: Header) -> Answer:
 
 
 def _wire(fields: Any) -> Wire:
-    """Return the heads of a record. Any error of these types means that it is damaged."""
+    """Return the heads of a record. Errors mean that the record is damaged."""
     request, response, address, protocols, cipher = fields
     heads = request.encode("latin-1"), response.encode("latin-1")
     return Wire(*heads, str(address), tuple(map(str, protocols)), str(cipher))
@@ -640,10 +640,10 @@ class AnswerPacker:
         return self._pack_with_dictionary(RecordKind.PAGE, request, response, content)
 
     def pack_other(self, request: Request, refused: Refused) -> Refused:
-        """Return the result with the record of the file that it is, if whole files are kept.
+        """Return the refusal of a file with a record of that file, unless only text is kept.
 
-        The payload of a long one is left in a file in the archive's folder, which `taken` opens. On
-        a full disk there is no record.
+        The payload of a large file is left as a file in the archive's folder, which `taken` opens.
+        On a full disk there is no record.
         """
         answer = refused.answer
         if answer is None or self.only_text:
@@ -676,7 +676,7 @@ class AnswerPacker:
         return self._pack_with_dictionary(RecordKind.RENDERED, request, response, more=more)
 
     def pack_text(self, request: Request, response: Response, text: str) -> bytes:
-        """Return the record of an answer with `text`, as its parser extracted it, for a body."""
+        """Return the record of an answer whose body is `text`, which a parser extracted."""
         found = response._replace(body=text.encode("utf-8", "replace"))
         return self._pack_with_dictionary(RecordKind.TEXT, request, found)
 
@@ -705,29 +705,29 @@ def pack_redirect(url: str, moved: Moved, more: Mapping[str, object] = NOTHING_M
     return pack(RecordKind.PAGE, url, answer, PLAIN, number=0, more=more)
 
 
-def pack_file(url: str, came: object, more: Mapping[str, object] = NOTHING_MORE) -> bytes | None:
+def pack_file(url: str, fetched: object, more: Mapping[str, object] = NOTHING_MORE) -> bytes | None:
     """Return the record of a resource that a page needs, or None if it has no content."""
-    match came:
+    match fetched:
         case Response():
-            return pack(RecordKind.PAGE, url, came, PLAIN, number=0, more=more)
+            return pack(RecordKind.PAGE, url, fetched, PLAIN, number=0, more=more)
         case Moved():
-            return pack_redirect(url, came, more)
+            return pack_redirect(url, fetched, more)
     return None
 
 
-def pack_any(url: str, came: object, by: AskedBy | None = None) -> bytes | None:
+def pack_any(url: str, fetched: object, by: AskedBy | None = None) -> bytes | None:
     """Return the record of a response that no worker has packed, or None without a response.
 
-    `by` is the request of a browser that it answers, if a browser asked.
+    `by` describes the browser's request for the file, if a browser asked for it.
     """
     more = NOTHING_MORE if by is None else {"by": by}
-    if isinstance(came, Failed) and came.answer is not None:
-        return pack(RecordKind.FAILURE, url, came.answer, PLAIN, number=0, more=more)
-    return pack_file(url, came, more)
+    if isinstance(fetched, Failed) and fetched.answer is not None:
+        return pack(RecordKind.FAILURE, url, fetched.answer, PLAIN, number=0, more=more)
+    return pack_file(url, fetched, more)
 
 
 def record_of(url: str, fetched: FetchResult) -> bytes | None:
-    """Return the record of a fetch result of a worker, empty if the page is unchanged, or None."""
+    """Return the record in a worker's fetch result; empty for an unchanged page, None if none."""
     match fetched:
         case Response():
             return fetched.record or None
@@ -741,7 +741,7 @@ def record_of(url: str, fetched: FetchResult) -> bytes | None:
 
 
 def taken(path: str) -> IO[bytes]:
-    """Open the payload that a worker has left, and remove its name."""
+    """Open the payload file that a worker left, and unlink it."""
     file = Path(path).open("rb")  # noqa: SIM115  # the archive closes it
     Path(path).unlink()
     return file
@@ -757,9 +757,9 @@ def text_of(body: bytes, content_type: str | None) -> str:
 
 
 def _text_only(request: Request, response: Response) -> Response:
-    """Return the response with the text for a body; only the first `_MOST_READ` bytes are parsed.
+    """Return the response with its text for a body; only the first `_MOST_READ` bytes are parsed.
 
-    The bound keeps hostile markup below about a second.
+    With this limit, hostile markup takes at most about a second.
     """
     read, content_type = response.body[:_MOST_READ], response.headers.get("content-type")
     if type_of(content_type, request.url, read, request.types) in _WITHOUT_MARKUP:

@@ -37,8 +37,8 @@ files. The newest pruning is in `pruned-next`; the one after it first renames it
                                                                  and `pruned-next` are deleted
     3:400              2:0 2:300      3:0 3:400     3            3:0 to 3:400
 
-Giving a pruning up only deletes files, so it works on a full disk. Readers look at `pruned-next`
-first: a marker that is renamed meanwhile is then found under its second name.
+To give up a pruning, files are only deleted, so this works on a full disk. Readers look at
+`pruned-next` first: if that marker is renamed meanwhile, they find it under its second name.
 
 Refused: deleting records in place, which needs a log of its own to survive a crash.
 """
@@ -66,7 +66,7 @@ from minicrawl.errors import Damaged, NoRoom, StoreError
 from minicrawl.own_files import open_own
 
 SEGMENT_BYTES = 1 << 30
-"""Size from which on a segment receives no further records."""
+"""Size at which a segment receives no further records."""
 _SHIFT = 40
 _OFFSET = (1 << _SHIFT) - 1
 FIRST = 1 << _SHIFT
@@ -105,7 +105,7 @@ def bytes_between(begin: int, end: int) -> int:
 
 
 class _Mark(NamedTuple):
-    """Content of a marker: first place that counts, and the end from which on that applies."""
+    """Marker: records count from `begin` on, once the archive ends at `valid_from` or later."""
 
     begin: int
     valid_from: int
@@ -174,7 +174,7 @@ class Segments:
         return begin + self.read_bytes(place + HEADER_BYTES, header_of(begin).payload_bytes)
 
     def beginning(self, place: int) -> bytes:
-        """Return the record at `place`, or as much of a large one as its head can need."""
+        """Return the record at `place`; of a large record only the part that contains its head."""
         begin = self.read_bytes(place, HEADER_BYTES)
         count = min(header_of(begin).payload_bytes, MOST_OF_A_HEAD)
         return begin + self.read_bytes(place + HEADER_BYTES, count)

@@ -1,7 +1,7 @@
-"""Key that signs WACZ files, as browsers verify it (WACZ Signing and Verification 0.1, anonymous).
+"""Key that signs WACZ files (WACZ Signing and Verification 0.1, anonymous), for browsers to verify.
 
-ECDSA on P-384 with SHA-256: the only algorithm of the standard that needs no certificate. It proves
-that two archives were signed with one key, and that nobody changed them since.
+The algorithm is ECDSA on P-384 with SHA-256, the only one of the standard without a certificate. It
+proves that two archives were signed with the same key, and that nobody has changed them since.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 _NUMBER_BYTES = 48
-"""Bytes of each of the two numbers of a signature."""
+"""Length of each of the two numbers of a signature."""
 
 
 class WaczKey:
@@ -30,7 +30,7 @@ class WaczKey:
 
     @classmethod
     def opened(cls, file: Path) -> Self:
-        """Read the key from a PEM file; make the file, readable for its owner only, if missing."""
+        """Read the key from a PEM file. If it is missing, create it, readable by its owner only."""
         if find_spec("cryptography") is None:
             raise UsageError("--sign needs the package cryptography: install minicrawl[signing]")
         from cryptography.exceptions import UnsupportedAlgorithm
@@ -59,7 +59,7 @@ class WaczKey:
         except (TypeError, ValueError, UnsupportedAlgorithm):
             raise UsageError(
                 f"--sign {file}: not a private P-384 key in PEM without a password; name a file "
-                "that does not exist, and it is made"
+                "that does not exist to create a key"
             ) from None
         return cls(made)
 

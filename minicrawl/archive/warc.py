@@ -1,9 +1,9 @@
 """Pages as web archives in WARC 1.1, which all replay software reads.
 
-Laws: each record is a gzip member, so that a reader can start anywhere. A body that is in the file
-already becomes a revisit. Bodies are written decoded, unless the archive has them as they were
-sent; headers that describe another encoding keep their values under other names. All other bytes
-of a head are those of the network, if the archive has them; heads in older archives are
+Laws: each record is a gzip member, so that a reader can start at any record. A response whose body
+is in the file already becomes a revisit. Bodies are written decoded, unless the archive has them in
+their encoded form; headers that describe another encoding keep their values under other names. All
+other bytes of a head are as received, if the archive has them; heads in older archives are
 reconstructed from their headers.
 """
 
@@ -44,19 +44,19 @@ _PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _UNCHANGED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _HTTP = "application/http;msgtype="
 _FIELDS = "application/warc-fields"
-_OF_THE_WAY = frozenset(("content-encoding", "transfer-encoding", "content-length"))
-_OF_THE_WAY_LINE = re.compile(
+_BODY_HEADERS = frozenset(("content-encoding", "transfer-encoding", "content-length"))
+_BODY_HEADER_LINE = re.compile(
     rb"(?mi)^(content-encoding|transfer-encoding|content-length)[\t ]*:([^\n]*)"
 )
-_OF_TRANSFER_LINE = re.compile(rb"(?mi)^(transfer-encoding|content-length)[\t ]*:([^\n]*)")
+_FRAMING_HEADER_LINE = re.compile(rb"(?mi)^(transfer-encoding|content-length)[\t ]*:([^\n]*)")
 _BLANK_LINE = re.compile(rb"\n\r?\n\Z")
 SMALL, QUICK = 6, 3
-"""Levels of gzip: they compress manuals to 18 % and 21 %, and QUICK takes half of the time."""
+"""Levels of gzip: they compress manuals to 18 % and 21 %, and QUICK takes half the time."""
 _WWW = re.compile(r"^www\d*\.")
 _FORM = "application/x-www-form-urlencoded"
 _USUAL_PORTS = {"http": 80, "https": 443}
 _MOST_ESCAPES = 32
-"""Escapes of one character. A hostile URL has thousands, and takes quadratic time."""
+"""Maximum nesting of escapes. A hostile URL has thousands, and would take quadratic time."""
 _PLAIN = "!\"$&'()*+,/:;<=>?@[\\]^`{|}"
 _SESSION_IDS = tuple(
     re.compile(f"(?i){one}(?:&|$)")
@@ -77,7 +77,7 @@ MOST_SEEDS = 100
 
 
 class Original(NamedTuple):
-    """Response whose record has the body."""
+    """Response whose record has the body of a revisit."""
 
     url: str
     date: str
@@ -103,11 +103,11 @@ class Capture(NamedTuple):
     is_rendered: bool = False
     """True for the DOM after the scripts of the response before it."""
     original: Original | None = None
-    """Response of an earlier archive that has the body."""
+    """Response in another archive that has the body, so that this one becomes a revisit."""
     by: AskedBy | None = None
-    """Browser's request that it answers, if a browser asked."""
+    """Request of a browser that this response answers, if a browser asked for it."""
     is_as_sent: bool = False
-    """True if the body is encoded as the head says."""
+    """True if the body is in the encoded form that the head describes."""
 
 
 def capture_of(
@@ -119,7 +119,7 @@ def capture_of(
     importance: float = 0.0,
     hops: int = 0,
 ) -> Capture:
-    """Return the capture of an archived answer. `at` is its time, if it has another one."""
+    """Return the capture of an archived answer. `at` replaces the time of the answer."""
     url = answer.request_url or answer.url
     is_posted = answer.wire is not None and _is_posted(answer.wire.request)
     return Capture(
@@ -142,7 +142,7 @@ def capture_of(
 
 
 class CdxLine(NamedTuple):
-    """Position of a response or revisit in the file."""
+    """Entry of the CDX index: a response or revisit, and its position in the file."""
 
     capture: Capture
     digest: str
@@ -194,7 +194,7 @@ class WarcWriter:
     def add_file(
         self, capture: Capture, digest: str, body: Callable[[], Iterable[bytes]]
     ) -> Iterator[int]:
-        """Write a response whose body comes in pieces; yield the bytes so far after each piece."""
+        """Write a response whose body comes in pieces; yield the length so far after each piece."""
         start = self.offset
         head = http_head(capture)
         named = {
@@ -202,7 +202,7 @@ class WarcWriter:
             "WARC-Payload-Digest": digest,
             "Content-Type": f"{_HTTP}response",
         }
-        named |= _travelled(capture.wire)
+        named |= _connection_fields(capture.wire)
         if capture.cut:
             named["WARC-Truncated"] = truncated(capture.cut)
         block = sha1(head, usedforsecurity=False)
@@ -220,7 +220,7 @@ class WarcWriter:
         self._beside(capture, identity)
 
     def add_rendered(self, capture: Capture) -> None:
-        """Write a DOM as a conversion of its response, which is never written in its place."""
+        """Write a DOM as a conversion record beside its response, which it never replaces."""
         named = {"WARC-Target-URI": capture.url, "Content-Type": "text/html; charset=utf-8"}
         url, response = self._last
         if url == capture.url:
@@ -228,7 +228,7 @@ class WarcWriter:
         self._record("conversion", moment(capture.at), named, capture.body)
 
     def add_text(self, url: str, date: str, text: str) -> None:
-        """Write the text of a page as a record of its own, as files of texts (WET) have it."""
+        """Write the text of a page as a conversion record, as in WET files."""
         named = {"WARC-Target-URI": url, "Content-Type": "text/plain; charset=utf-8"}
         self._record("conversion", date, named, text.encode("utf-8", "replace"))
 
@@ -239,7 +239,7 @@ class WarcWriter:
             "WARC-Payload-Digest": digest,
             "Content-Type": f"{_HTTP}response",
         }
-        named |= _travelled(capture.wire)
+        named |= _connection_fields(capture.wire)
         if capture.by is not None:
             named["WARC-Resource-Type"] = capture.by.kind  # as browsertrix names it
         if capture.cut:
@@ -255,11 +255,11 @@ class WarcWriter:
         return self._record("revisit", moment(capture.at), named, http_head(capture))
 
     def _beside(self, capture: Capture, answer: str) -> None:
-        """Write the request, and the crawl's metadata of the page."""
+        """Write the records that go with a response: its request, and metadata of the crawl."""
         self._last = capture.url, answer
         date = moment(capture.at)
         named = {"WARC-Target-URI": capture.url, "WARC-Concurrent-To": answer}
-        said = named | {"Content-Type": f"{_HTTP}request"} | _travelled(capture.wire)
+        said = named | {"Content-Type": f"{_HTTP}request"} | _connection_fields(capture.wire)
         request = capture.wire.request if capture.wire is not None else b""
         if len(request) > MOST_HEAD_BYTES:
             said["WARC-Truncated"] = "length"
@@ -285,7 +285,7 @@ class WarcWriter:
     def _begun(
         self, kind: str, date: str, named: Mapping[str, str], digest: str, length: int
     ) -> tuple[str, bytes]:
-        """Return the identity of a record with this block, and its head."""
+        """Return the ID and the head of a record whose block has this digest and length."""
         identity = f"<urn:uuid:{uuid5(NAMESPACE_URL, f'{self._name} {self.offset}')}>"
         head = {"WARC-Type": kind, "WARC-Record-ID": identity, "WARC-Date": date, **named}
         head["WARC-Block-Digest"] = digest
@@ -306,7 +306,7 @@ def write_warc(
 
 
 def crawl_facts(settings: Mapping[str, object], seeds: Sequence[str], count: int) -> dict[str, str]:
-    """Return what a warcinfo record says of a crawl, from its stored settings and first seeds.
+    """Return the fields of a crawl's warcinfo record, from its stored settings and first seeds.
 
     `count` is the number of all seeds. WARC 1.1 calls the rules of robots.txt "classic".
     """
@@ -320,12 +320,12 @@ def crawl_facts(settings: Mapping[str, object], seeds: Sequence[str], count: int
 
 
 def payload_digest(content: bytes) -> str:
-    """Return a digest in the notation of web archives."""
+    """Return the SHA-1 of `content` in the notation of web archives."""
     return shown_digest(sha1(content, usedforsecurity=False).digest())
 
 
 def shown_digest(digest: bytes) -> str:
-    """Return a SHA-1 in the notation of web archives."""
+    """Return a SHA-1 digest in the notation of web archives."""
     return f"sha1:{b32encode(digest).decode()}"
 
 
@@ -334,8 +334,8 @@ def moment(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
-def _travelled(wire: Wire | None) -> dict[str, str]:
-    """Return the fields that tell from where and how a response came."""
+def _connection_fields(wire: Wire | None) -> dict[str, str]:
+    """Return the WARC fields of the connection: address, cipher suite, protocols."""
     if wire is None:
         return {}
     named = {"WARC-IP-Address": wire.address, "WARC-Cipher-Suite": wire.cipher}
@@ -345,7 +345,7 @@ def _travelled(wire: Wire | None) -> dict[str, str]:
 
 
 def _reconstructed(url: str) -> bytes:
-    """Return a request for this URL, whose own bytes nobody kept."""
+    """Return a request for this URL, in place of one whose bytes were not kept."""
     parts = urlsplit(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
@@ -361,7 +361,7 @@ def http_head(capture: Capture) -> bytes:
         phrase = ""
     lines = [f"HTTP/1.1 {capture.status} {phrase}".rstrip()]
     for name, value in capture.headers.items():
-        shown = f"x-archive-orig-{name}" if name in _OF_THE_WAY else name
+        shown = f"x-archive-orig-{name}" if name in _BODY_HEADERS else name
         lines.append(f"{shown}: {value}")
     lines.append(f"content-length: {_length_of(capture)}")
     harmless = (" ".join(line.split()) for line in lines)
@@ -373,15 +373,15 @@ def _length_of(capture: Capture) -> int:
 
 
 def _adapted(head: bytes, body_bytes: int, is_as_sent: bool) -> bytes:
-    """Return the bytes of a head, where headers of the way have other names if they do not fit.
+    """Return a head with Content-Length set to `body_bytes`, and false body headers renamed.
 
-    A body that is as long as its only such header says was neither encoded nor in chunks: its head
-    stays as it came.
+    If the only body header is a Content-Length of `body_bytes`, the body was sent neither encoded
+    nor chunked, and the head remains unchanged.
     """
     is_whole = len(head) <= MOST_HEAD_BYTES
     if not is_whole:
         head = head[: head.rfind(b"\n", 0, MOST_HEAD_BYTES) + 1]
-    pattern = _OF_TRANSFER_LINE if is_as_sent else _OF_THE_WAY_LINE
+    pattern = _FRAMING_HEADER_LINE if is_as_sent else _BODY_HEADER_LINE
     found = [*pattern.finditer(head)]
     length = b"%d" % body_bytes
     names = [match[1].lower() for match in found]
@@ -410,12 +410,12 @@ def truncated(cut: str) -> str:
 
 
 def cdxj(lines: Iterable[CdxLine], filename: str) -> Iterator[str]:
-    """Yield the lines of a file's index, sorted as readers require."""
+    """Yield the CDXJ lines of a file, sorted as readers require."""
     yield from sorted(cdxj_line(line, filename) for line in lines)
 
 
 def cdxj_line(line: CdxLine, filename: str) -> str:
-    """Return the line of an index for one response."""
+    """Return the CDXJ line of one response."""
     capture = line.capture
     kind = capture.headers.get("content-type", "").partition(";")[0].strip()
     fields = {
@@ -432,7 +432,7 @@ def cdxj_line(line: CdxLine, filename: str) -> str:
         query = _posted_query(capture.wire.request)
         fields |= {"method": "POST", "requestBody": query}
         if _type_in(capture.wire.request.partition(b"\r\n\r\n")[0]) == _FORM:
-            query = unquote_plus(query)  # pywb looks for this, wabac.js for the body as it is
+            query = unquote_plus(query)  # as pywb looks it up; wabac.js uses requestBody, quoted
         named += f"{'&' if '?' in named else '?'}__wb_method=POST{query and '&'}{query}"
     stamp = datetime.fromtimestamp(int(capture.at), UTC).strftime("%Y%m%d%H%M%S")
     return f"{surt(named)} {stamp} {json.dumps(fields)}"
@@ -444,9 +444,9 @@ def _is_posted(request: bytes) -> bool:
 
 
 def _posted_query(request: bytes) -> str:
-    """Return the body of a POST as the query that indexes of web archives have in its place.
+    """Return the body of a POST as a query, by which indexes of web archives look it up.
 
-    The form is that of cdxj-indexer, pywb and wabac.js.
+    The format is that of cdxj-indexer, pywb and wabac.js.
     """
     head, _, body = request.partition(b"\r\n\r\n")
     kind, text = _type_in(head), body.decode("utf-8", "replace")
@@ -488,8 +488,8 @@ def surt(url: str) -> str:
     """Return the sort-friendly form of a URL, by which readers of web archives look it up.
 
     For `https://www.example.org/a/?y=%281%29&x=2` that is `org,example)/a?x=2&y=(1)`. All programs
-    must agree on it, so it follows the canonicalizer of the Internet Archive: nothing is escaped
-    that need not be, the order of parameters counts as little as their case, and session ids go.
+    must agree on it, so it follows the canonicalizer of the Internet Archive: escapes are minimal,
+    parameters are sorted and in lower case, and session IDs are removed.
     """
     parts = urlsplit(url)
     name = _WWW.sub("", (parts.hostname or "").strip("."))
@@ -510,7 +510,7 @@ def surt(url: str) -> str:
 
 
 def _unescaped(text: str) -> bytes:
-    """Undo percent-escapes, and those that appear then."""
+    """Undo percent-escapes repeatedly, until none is left."""
     found = text.encode("utf-8", "surrogatepass")
     for _ in range(_MOST_ESCAPES):
         if (plain := unquote_to_bytes(found)) == found:
@@ -520,7 +520,7 @@ def _unescaped(text: str) -> bytes:
 
 
 def _minimal(content: bytes) -> str:
-    """Escape what must be escaped."""
+    """Percent-escape only the bytes that must be escaped."""
     return quote_from_bytes(content, safe=_PLAIN)
 
 
@@ -555,7 +555,7 @@ def write_wacz(
     about: Mapping[str, str] = NOTHING_KNOWN,
     key: WaczKey | None = None,
 ) -> None:
-    """Write the captures as a WACZ file, and sign it if there is a key."""
+    """Write the captures as a WACZ file, signed if there is a key."""
     with scratch("wacz") as folder, ZipFile(file, "w") as package:
         warc = folder / _WARC
         with warc.open("wb") as out:
@@ -613,8 +613,8 @@ def _add(
 ) -> dict[str, object]:
     info = ZipInfo(name, _EARLIEST)
     info.compress_type = method
-    # Only a large file has the fields of ZIP64: wabac.js takes those before a small one for its
-    # content.
+    # With the size known, zipfile writes ZIP64 fields for large files only: wabac.js would take the
+    # fields of a small file for its content.
     info.file_size = content.stat().st_size
     with content.open("rb") as source, package.open(info, "w") as target:
         shutil.copyfileobj(source, target, _PIECE_BYTES)

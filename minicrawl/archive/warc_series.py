@@ -5,7 +5,7 @@ is written beside it and it loses that suffix: from then on nobody changes it. A
 completing its file, and the next run begins another one; after a kill, the next run goes on in the
 open file.
 
-Laws: appended records count from `confirm` on, which is called when the store has committed the
+Laws: appended records count only after `confirm`, which is called when the store has committed the
 steps of these responses; until then the next append overwrites them. The next start cuts off
 records that the store does not know: each record is a gzip member of its own, so what remains is
 a valid file. Files of other stores are never touched: each store uses its own file names.
@@ -97,7 +97,7 @@ class WarcSeries(NamedTuple):
         return None
 
     def has(self, store: Path, folder: Path, name: str) -> bool:
-        """Return True if a store that writes to this folder under this name goes on with it."""
+        """Return True if a store that writes to this folder under this name continues it."""
         is_named = not name or self.prefix.rpartition("-")[0] == name
         return (self.store, self.folder) == (str(store), str(folder)) and is_named
 
@@ -129,7 +129,7 @@ class WarcFiles:
         about: Callable[[], Mapping[str, str]],
         earlier: Path | None = None,
     ) -> None:
-        """Open the series and cut off what is behind its end. The `codec` unpacks records.
+        """Open the series, and cut off the bytes behind its end. `codec` unpacks records.
 
         `about` returns the facts of the crawl, for the first record of each file. `earlier` is the
         file with the captures of an earlier archive.
@@ -235,7 +235,7 @@ class WarcFiles:
         self._list(CdxLine(capture, named, begin, length, is_revisit=False))
 
     def _body_of(self, capture: Capture, key: int) -> tuple[str, Original | None]:
-        """Return the digest of the body, and the earlier response that has the same body."""
+        """Return the digest of the body, and the earlier response with this body, if any."""
         last = self._captures.last_digest(key) if capture.is_confirmed else None
         digest = last or payload_digest(capture.body)
         return digest, self._original(capture, digest) if last or capture.body else None
@@ -259,9 +259,9 @@ class WarcFiles:
     # ------------------------------------------------------------ files
 
     def _continued(self) -> int:
-        """Return the place to continue at: in the open file, if it is as the store knows it.
+        """Return the place to continue at: in the open file, if its length is that in the store.
 
-        An open file whose index is lost gets no more records, as its CDXJ would lack the first.
+        An open file whose index is lost gets no more records: its CDXJ would lack the older ones.
         """
         end = self._series.end
         number = segment_of(end)
@@ -322,5 +322,5 @@ def cut_off(series: WarcSeries) -> None:
 
 
 def _unchanged(url: str) -> Answer:
-    """Return the response of a server that reported the page as unchanged."""
+    """Return the 304 response of a server whose page is unchanged."""
     return Answer(url, HTTPStatus.NOT_MODIFIED, {}, b"", 0.0, RecordKind.REVISIT)

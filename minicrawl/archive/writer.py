@@ -9,7 +9,7 @@ nothing. Hence the order of a batch:
     2  (store)   commit the steps and the new end, in one transaction
     3  confirm   the writer adopts the new end
 
-Say the store has end 700, and answers A and B (60 and 40 bytes) follow:
+Example: the store has end 700, and records A (60 bytes) and B (40 bytes) follow:
 
     event                   segment   store   writer   after a crash here
     append([A])             760       700     700      cut off at 700: A is gone, and so is its
@@ -98,10 +98,10 @@ _WRITTEN_AT_ONCE = 1 << 22
 
 
 class RecordAppender:
-    """Records on their way to the end of an archive: to its segments, and to its index."""
+    """Buffered writer that appends records to the segments and the index of an archive."""
 
     def __init__(self, archive: ArchiveReader, repeated: Callable[[], Iterable[int]]) -> None:
-        """`repeated` returns the dictionaries with which a new segment begins."""
+        """`repeated` returns the numbers of the dictionaries that begin each new segment."""
         self._archive, self._repeated = archive, repeated
         self._unwritten: list[bytes] = []
         self._known: set[int] = set()
@@ -114,7 +114,7 @@ class RecordAppender:
         """Place behind the last record, written or not."""
 
     def expect(self, headers: Iterable[Header]) -> None:
-        """Look up at once which bodies of the next records are archived."""
+        """Look up together which bodies of the next records may be archived already."""
         self._archive.index.flush()
         self._known = self._archive.index.known([short(header.digest) for header in headers])
 
@@ -126,10 +126,7 @@ class RecordAppender:
         self.put_bytes(record)
 
     def put_file(self, record: bytes, at: float, payload: Iterable[bytes]) -> None:
-        """Append a record of which `record` is the header and the payload comes in pieces.
-
-        The header is written last.
-        """
+        """Append a record whose payload comes in pieces; `record` is its header, written last."""
         if offset_of(self.end) >= SEGMENT_BYTES:
             self._begin_segment()
         self.write()
@@ -148,7 +145,7 @@ class RecordAppender:
             yield piece
 
     def put_bytes(self, content: bytes) -> None:
-        """Append bytes that are not in the index."""
+        """Append bytes, without an entry in the index."""
         self._unwritten.append(content)
         self.end += len(content)
         if self.end - self._written > _WRITTEN_AT_ONCE:
@@ -170,16 +167,16 @@ class RecordAppender:
         self._archive.index.flush()
 
     def named(self, record: bytes, payload: IO[bytes] | None = None) -> tuple[bytes, bool]:
-        """Return the record with the digest that its body has here, and whether that is archived.
+        """Return the record with the digest that its body has here, and whether it is archived.
 
-        The digest gets another number if a different body with the same hash is archived. The
-        payload may be in a file.
+        The digest gets another number if a different body with the same hash is archived. `payload`
+        is that of the record, if it is in a file.
         """
         digest = header_of(record).digest
         while digest != EMPTY and (place := self._place_of_body(digest)) is not None:
             # Bytes are compared, not only hashes. The digest has 64 bits and a length, so a
-            # collision can be made on purpose; without this look the archive would show one page in
-            # place of another.
+            # collision can be made on purpose; unless bodies are compared, the archive would then
+            # show one page in place of another.
             if self._archive.has_body_of(place, record, payload):
                 return record, True
             record = with_next_number(record)
@@ -187,17 +184,16 @@ class RecordAppender:
         return record, False
 
     def _place_of_body(self, digest: bytes) -> int | None:
-        # Neither in the index nor in this batch: most bodies are new, and need no query.
+        # Most bodies are neither in the index nor in this batch, and need no query: `expect` looked
+        # the whole batch up at once, and bodies of the batch are added here.
         if short(digest) not in self._known:
-            # No query for each body: `expect` has asked for the whole batch at once, and this set
-            # then answers for the batch itself.
             self._known.add(short(digest))
             return None
         self.write()
         return self._archive.place_of_body(digest)
 
 
-class _Mark(NamedTuple):
+class _ArchiveState(NamedTuple):
     """State of an archive: end, pages with a body, newest dictionary, when to train the next."""
 
     end: int
@@ -207,9 +203,10 @@ class _Mark(NamedTuple):
 
 
 class _Answer(NamedTuple):
+    """Answer to append, and the header of its record, if it has one."""
+
     answer: KeptAnswer
     header: Header | None
-    """Header of the answer's record, if it has a record."""
 
 
 class ArchiveWriter:
@@ -224,14 +221,14 @@ class ArchiveWriter:
             folder.mkdir(parents=True, exist_ok=True)
         segments = Segments(folder)
         segments.cut_off(end)
-        for file in folder.glob(f"{PAYLOAD}*"):  # on its way when a crawl was killed
+        for file in folder.glob(f"{PAYLOAD}*"):  # left by a crawl that was killed
             with disk_errors(folder):
                 file.unlink()
         self.was_shortened = segments.end < end
         with index_errors(folder):
             # The files may be shorter than the store says, for example if they were copied at
-            # another moment. The archive then ends where they end: records that are gone must not
-            # be looked for.
+            # another moment. The archive then ends where they end, and lost records are not looked
+            # for.
             self._archive = ArchiveReader(folder, min(segments.end, end), writes=True)
             self._archive.remove_pruned()
             # `_mark` is what the store has committed, `_ahead` what will hold if it commits the
@@ -277,8 +274,8 @@ class ArchiveWriter:
             self._records.write()
             end = self._records.end
             if end > begin:
-                # Now, and not when the system likes: the caller's next call commits the steps of
-                # these answers, and a power cut must not leave a step without its answer.
+                # The caller commits the steps of these answers next, and a power cut must not leave
+                # a step without its answer: so the bytes must be on disk first.
                 self._archive.segments.sync(begin, end)
             self._archive.index.commit(end)
         self._ahead = self._ahead._replace(end=end)
@@ -292,12 +289,12 @@ class ArchiveWriter:
         """Copy the records that `stays` accepts into new segments. Return the new end.
 
         The old records are dropped once the store commits that end; then call `confirm`. With
-        `retrains`, so are the dictionaries, which consist of pieces of pages.
+        `retrains`, the old dictionaries are dropped too, because they contain pieces of pages.
         """
         if not self.remove_pruned():
             raise UsageError(f"{self._archive.segments.folder} is being read: try again later")
         archive, end = self._archive, self._mark.end
-        # In a new segment, so that the old ones can later be deleted as whole files.
+        # A new segment, so that the old segments can later be deleted as whole files.
         begin = place_at(segment_of(end) + 1, 0)
         self._ahead = self._mark._replace(pages=0)
         with index_errors(archive.segments.folder):
@@ -321,7 +318,7 @@ class ArchiveWriter:
         return new_end
 
     def _retrain(self, stays: Callable[[IndexRow], bool]) -> None:
-        """Begin with a new dictionary, made of records that stay, if there are enough."""
+        """Begin with a new dictionary, trained on the records that stay, if they are enough."""
         number = self._mark.dictionary + 1
         record = trained(self._archive, number, stays) if self._mark.dictionary else None
         self._ahead = self._ahead._replace(dictionary=0)
@@ -331,7 +328,7 @@ class ArchiveWriter:
             self._ahead = self._ahead._replace(dictionary=number)
 
     def _copy(self, row: IndexRow, begin: int, dictionary: int | None) -> None:
-        """Copy a record behind `begin`; a large one in pieces."""
+        """Copy a record behind `begin`; copy a large record in pieces."""
         segments = self._archive.segments
         if dictionary is not None and header_of(segments.beginning(row.place)).dictionary:
             record = self._surviving(row, begin)
@@ -354,8 +351,8 @@ class ArchiveWriter:
         record = self._archive.segments.read(row.place)
         if not is_whole(record):
             raise Damaged("its checksum is wrong")
-        # The index must know what was copied so far: one of those records may hold the body
-        # already, and the next revisit of it needs no second copy.
+        # Write what was copied so far, so that the index finds a copy of the body among it: a
+        # second revisit of a deleted original needs no second body.
         self._records.write()
         header = header_of(record)
         has_body = row.kind != RecordKind.REVISIT
@@ -408,7 +405,7 @@ class ArchiveWriter:
             self._ahead = self._ahead._replace(pages=self._ahead.pages + 1)
 
     def _reduced(self, answer: KeptAnswer, header: Header) -> bytes | None:
-        """Return the record, as a revisit if its body is archived, or None if it is redundant."""
+        """Return the record, or a revisit if its body is archived, or None if it is redundant."""
         if header.kind in ALONE:
             return answer.record
         record, is_archived = self._records.named(answer.record, answer.payload)
@@ -449,7 +446,7 @@ class ArchiveWriter:
             self._ahead = self._ahead._replace(dictionary=number)
 
 
-def _restored(archive: ArchiveReader) -> _Mark:
+def _restored(archive: ArchiveReader) -> _ArchiveState:
     """Return the state of an archive that was just opened, and trim its index to the end."""
     index, end = archive.index, archive.end
     index.begin(end)
@@ -460,7 +457,7 @@ def _restored(archive: ArchiveReader) -> _Mark:
         with suppress(Damaged):
             record = pack_dictionary(number, archive.dictionary(number))
             leave_spare(archive.segments, number, record)
-    return _Mark(end, pages, number, TRAINED_AT * TRAINED_AGAIN**number)
+    return _ArchiveState(end, pages, number, TRAINED_AT * TRAINED_AGAIN**number)
 
 
 # ================================================================ dictionaries
@@ -518,7 +515,7 @@ def leave_spare(segments: Segments, number: int, record: bytes) -> None:
 
 # ================================================================ joining
 #
-# Joining: the archives of the shards of a crawl are copied into one, incrementally.
+# Joining: copies the archives of a crawl's shards into one archive, incrementally.
 #
 # Laws: each record is copied once and in order, damaged stretches included. A body that the joined
 # archive already has is not written again. If it has a different body with the same digest, the
@@ -667,9 +664,9 @@ class JoinedArchive:
         path = self.folder / _STATE
         draft = path.with_suffix(".draft")
         with disk_errors(path):
-            # The records are on disk already, so this state never counts more than there is. A
-            # draft, synced and renamed, because a torn state would be read as an empty archive, and
-            # everything copied once more.
+            # The records are on disk already, so this state never counts records that are missing.
+            # A draft is synced and renamed, because a torn state would be read as an empty archive,
+            # and everything copied once more.
             draft.write_text(json.dumps([self.end, self._sources]), "ascii")
             sync(draft)
             draft.rename(path)
@@ -716,7 +713,7 @@ class PruneRules:
     before: float | None = None
     """Time before which answers are deleted."""
     keys: Set[int] | None = None
-    """Keys of the pages whose answers are kept."""
+    """Keys of the pages to keep: answers of all other pages are deleted."""
     gone: Set[int] = frozenset()
     """Keys of the pages whose answers are deleted."""
 

@@ -9,6 +9,7 @@ http1        HTTP/1.1 without I/O: writes requests and parses responses
 http2        HTTP/2 by httpcore, with guards
 proxy        proxy settings, and connections through proxies
 tls          certificate settings; TLS over a connection, with session resumption
+signing      signs requests, so that servers can verify who sent them (Web Bot Auth)
 resolver     DNS lookups by the system or by name servers; which addresses may be connected to
 body         reads a response body within limits of size, time and memory
 decoding     decoders of content codings, with limits

@@ -1,9 +1,9 @@
 """The crawler's identity to servers: request headers, and logins for some origins.
 
-identity   the headers that all requests of one kind share, prepared once
-origins    which headers and logins belong to which origin, from settings, seeds and .netrc
 challenge  WWW-Authenticate headers, and HTTP digest authentication
+identity   the headers that all requests of one kind share, prepared once
 logins     a transport that adds credentials, each to requests to its origin only
+origins    which headers and logins belong to which origin, from settings, seeds and .netrc
 """
 
 import asyncio
@@ -73,7 +73,7 @@ def challenges(header: str) -> list[Challenge]:
 
 
 def basic(user: str, password: str) -> bytes:
-    """Return the Authorization header for basic authentication."""
+    """Return the value of the Authorization header for basic authentication."""
     return b"Basic " + b64encode(f"{user}:{password}".encode())
 
 
@@ -121,9 +121,9 @@ class Digest(NamedTuple):
     def answer(  # one argument for each part of the formula
         self, user: str, password: str, method: str, path: str, count: int, cnonce: str
     ) -> bytes:
-        """Return the Authorization header.
+        """Return the value of the Authorization header.
 
-        `count` is how often the nonce was used, this time included.
+        `count` is the number of requests with this nonce, this one included.
         """
         secret = self._hash(f"{user}:{self.realm}:{password}")
         if self.algorithm.lower().endswith("-sess"):
@@ -208,7 +208,7 @@ class RequestHeaders:
 
 
 def _with(headers: Headers, given: Sequence[tuple[str, str]]) -> Headers:
-    """Return the headers, with `given` ones replacing those of the same name."""
+    """Return the headers, where those in `given` replace others of the same name."""
     found = tuple((name.title().encode(), value.encode()) for name, value in given)
     names = {name.lower() for name, _ in found}
     return (*(one for one in headers if one[0].lower() not in names), *found)
@@ -255,10 +255,10 @@ def _quality(place: int) -> str:
 #
 # A transport that adds headers and logins, each to requests to its own origin only.
 #
-# Laws: a secret is sent only to its origin, by exact scheme, host and port. A redirect is another
-# request, and gets the credentials of its own origin. An anonymous request gets none. A password
-# travels over plain HTTP only if the server asks for it, and never in the clear if the server
-# offers digest authentication. A challenge is answered once; a second refusal is final.
+# Laws: a secret is sent only to its origin, by exact scheme, host and port. A redirect leads to a
+# new request, with the credentials of that request's origin. An anonymous request gets none. A
+# password travels over plain HTTP only if the server asks for it, and never in the clear if the
+# server offers digest authentication. A challenge is answered once; a second refusal is final.
 #
 # Bearer tokens are sent with every request, and so is basic authentication over TLS. Otherwise the
 # first request of each process is sent without credentials, and repeated after a pause with the
@@ -334,7 +334,7 @@ class _OriginLogin:
         self._has_worked = False
 
     def authorization(self, request: TransportRequest) -> _Sent:
-        """Return the credentials for this request, as far as the server said what it accepts."""
+        """Return the credentials for this request, by the scheme that the server asked for."""
         login, digest = self._login, self._digest
         if login is None:
             return _Sent()
@@ -358,7 +358,7 @@ class _OriginLogin:
         return replace(request, headers=(*kept, *own))
 
     def learn(self, stream: ResponseStream, sent: _Sent) -> bool:
-        """Process a response.
+        """Adopt the challenge of a 401 response.
 
         Return True if the request should be repeated with other credentials.
         """
@@ -388,7 +388,7 @@ class _OriginLogin:
 
 
 def _offers_basic(schemes: list[str]) -> bool:
-    """Return True if basic authentication may be tried; a challenge without a scheme allows it."""
+    """Return True if a 401 response offers basic authentication, or names no scheme at all."""
     return not schemes or "basic" in schemes
 
 
@@ -396,8 +396,8 @@ def _offers_basic(schemes: list[str]) -> bool:
 #
 # Which headers and logins belong to which origin, from settings, seeds and .netrc.
 #
-# A HOST without a port means the origins of the seeds at that host, and https at its standard port.
-# So a login never goes to another port of the host, nor over plain HTTP unless a seed does. With a
+# A HOST without a port means the origins of the seeds at that host, and https at port 443. So a
+# login never goes to another port of the host, nor over plain HTTP unless a seed does. With a
 # scheme or a port, HOST means exactly that.
 #
 # Laws: if an origin has several logins, those of the settings win over those of seed URLs, and

@@ -96,9 +96,9 @@ class Content:
 # list     a sitemap, which may be as long as its protocol allows
 # spooled  a long list or file is kept in a temporary file, and takes no memory
 #
-# Laws of one body: at most `cap` bytes are kept, both of the encoded and of the decoded bytes. A
-# body that breaks off or misses its deadline is cut, as browsers do; it is a failure only if
-# nothing was decoded. Every result carries the processor time that it took.
+# Laws of one body: at most `cap` bytes are kept, both of the encoded and of the decoded bytes, or
+# more of a list or file. A body that breaks off or misses its deadline is cut, as in browsers; it
+# is a failure only if nothing was decoded. Every result carries the processor time that it took.
 #
 # Laws of all bodies together: between two iterations of the loop they take at most the budget plus
 # one slice of one body. They hold little more than `max_bytes`, or the cap of one body if that is
@@ -108,8 +108,8 @@ _TURN_S = 0.005  # of decoding per iteration of the loop
 _ENOUGH_TO_JUDGE = 1445  # bytes; the MIME Sniffing standard looks at no more
 _AT_ONCE = 0.0  # a loop time in the past
 _SPOOLED_FROM = 1_000_000
-"""Size in bytes at which a list is spooled; half of the cap if that is less."""
-_MOST_SPOOLED, _MOST_FILES = 4, 8
+"""Size in bytes at which a list or file is spooled; half of the cap if that is less."""
+_MOST_SPOOLED, _MOST_FILES = 4, 8  # at once
 
 
 class BodyVerdict(Enum):
@@ -128,7 +128,8 @@ Judge = Callable[[bytes], BodyVerdict]
 class Body(NamedTuple):
     """Decoded body. `cut` is why it is incomplete, or None.
 
-    `cut_detail` explains the cut where its kind alone does not. `is_file` is its verdict.
+    `cut_detail` explains the cut where its kind alone does not. `is_file` is True if its verdict is
+    FILE.
     """
 
     content: bytes
@@ -176,7 +177,7 @@ class DecodeBudget:
         self._held: dict[GrowingBody, None] = {}
         self._spooled = set[GrowingBody]()
         self.files = asyncio.Semaphore(_MOST_FILES)
-        """Places for files in transfer, each of which may take a temporary file."""
+        """Slots for files in transfer, each of which may take a temporary file."""
 
     @property
     def is_spent(self) -> bool:
@@ -187,7 +188,7 @@ class DecodeBudget:
         """Charge the time that one slice took."""
         before_s = self._spent_s
         self._spent_s = spent_s = before_s + seconds
-        # At the slice that exceeds the budget, and only there: one call renews it for all bodies.
+        # Only at the slice that exceeds the budget: one call renews the budget for all bodies.
         if before_s <= _TURN_S < spent_s:
             asyncio.get_running_loop().call_soon(self._renew)
 
@@ -199,7 +200,7 @@ class DecodeBudget:
             self._cut_largest()
 
     def begin_spooling(self, body: GrowingBody) -> bool:
-        """Return True if the body may be spooled: only a few may be at once."""
+        """Reserve a slot to spool the body. Return False if all slots are taken."""
         if len(self._spooled) < _MOST_SPOOLED:
             self._spooled.add(body)
         return body in self._spooled
@@ -237,11 +238,11 @@ class BodyLimits(NamedTuple):
     decode_budget: DecodeBudget
     deadline: float | None = None
     file_bytes: int = 0
-    """Size limit of a body that proves to be a file; with 0 it is that of other bodies."""
+    """Size limit of a body that proves to be a file; 0 for the limit of other bodies."""
     file_s: float = 0.0
-    """Time that such a body has beyond the deadline."""
+    """Time that a file has beyond the deadline."""
     keeps_coded: bool = False
-    """True if an encoded body is also kept as it was sent."""
+    """True if an encoded body is also kept in its encoded form."""
 
 
 # ---------------------------------------------------------------- one body
@@ -266,8 +267,8 @@ async def read_body(
         else:
             await _read_in_time(reader, chunks, limits)
     except EXPECTED as error:
-        # Nothing decoded is a failure, which may be tried again. A page of which something came is
-        # read as far as it came, as browsers do.
+        # Without a decoded byte this is a failure, which may be retried. Otherwise the part that
+        # arrived is used, as in browsers.
         if not reader.length:
             return failure(error)._replace(cost_s=reader.cost_s)
         reader.cut = kind_of(error)
@@ -290,16 +291,16 @@ async def _read_in_time(
     reader: _BodyReader, chunks: AsyncIterable[bytes], limits: BodyLimits
 ) -> None:
     try:
-        async with AsyncExitStack() as places, asyncio.timeout_at(limits.deadline) as deadline:
+        async with AsyncExitStack() as slot, asyncio.timeout_at(limits.deadline) as deadline:
             reader.stop = lambda: deadline.reschedule(_AT_ONCE)
             waits = limits.deadline is not None
             async for chunk in chunks:
                 await _feed(reader, chunk, limits.decode_budget)
                 if waits and reader.is_file and not reader.is_done:
                     waits = False
-                    # Only now, as the first bytes tell that it is a file. Places that were taken
-                    # before the verdict would let slow pages keep files waiting.
-                    await _wait_for_place(places, deadline, limits)
+                    # Not before the first bytes show that the body is a file: otherwise slow pages
+                    # would take slots, and keep files waiting.
+                    await _wait_for_slot(slot, deadline, limits)
                 if reader.is_done:
                     break
     except TimeoutError as error:
@@ -310,15 +311,15 @@ async def _read_in_time(
         limits.decode_budget.release(reader)
 
 
-async def _wait_for_place(
-    places: AsyncExitStack, deadline: asyncio.Timeout, limits: BodyLimits
+async def _wait_for_slot(
+    slot: AsyncExitStack, deadline: asyncio.Timeout, limits: BodyLimits
 ) -> None:
-    """Wait until the file has a place; the wait is not counted. The file has more time."""
+    """Wait for a slot with the deadline suspended, then add the extra time of a file to it."""
     loop, end = asyncio.get_running_loop(), deadline.when()
     assert end is not None
     began = loop.time()
     deadline.reschedule(None)
-    await places.enter_async_context(limits.decode_budget.files)
+    await slot.enter_async_context(limits.decode_budget.files)
     deadline.reschedule(end + loop.time() - began + limits.file_s)
 
 
@@ -342,7 +343,7 @@ async def _feed(reader: _BodyReader, chunk: bytes, decode_budget: DecodeBudget) 
 class _BodyReader:
     """Decoder of one body, which also notes why the body was cut.
 
-    `verdict` is a function until enough bytes came to classify the body, then its result.
+    The verdict is a function until enough bytes have arrived to classify the body.
     """
 
     def __init__(
@@ -351,7 +352,7 @@ class _BodyReader:
         self._verdict, self._budget = verdict, limits.decode_budget
         self._cap, self._file_cap = cap, limits.file_bytes or cap
         self._least = min(cap, self._file_cap)
-        """Length up to which no body is too long."""
+        """Length up to which no body is too long: a quick test that avoids the properties."""
         # One byte beyond the cap shows that the body is too long.
         self._decoder = Decoder(codings, limit=self._longest + 1)
         self._wire_bytes = 0
@@ -400,7 +401,7 @@ class _BodyReader:
 
     @property
     def _longest(self) -> int:
-        """Maximum length of the body if it is spooled, as far as its kind is known."""
+        """Maximum length of the body if it is spooled; of all kinds, until its kind is known."""
         match self._verdict:
             case BodyVerdict.WANTED:
                 return self._cap
@@ -477,7 +478,7 @@ class _BodyReader:
         is_list = self._verdict is BodyVerdict.LIST and self._budget.begin_spooling(self)
         if is_list or self._verdict is BodyVerdict.FILE:
             for content in self._contents():
-                content.spool()  # otherwise treated like any other body
+                content.spool()  # if that fails, the body stays in memory, with the usual limit
 
     def _judge(self) -> None:
         if not isinstance(self._verdict, BodyVerdict):

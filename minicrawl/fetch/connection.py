@@ -1,7 +1,7 @@
 """HTTP client over its own connections: HTTP/1.1, and HTTP/2 where servers choose it.
 
 connection   one HTTP/1.1 connection, one request at a time
-byte stream  one connection in bytes: for proxies and HTTP/2
+byte stream  one connection that is read and written in bytes, for proxies and HTTP/2
 dialing      connects to the first address of a host that answers
 idle         connections that wait for the next request to their host
 client       sends requests and keeps connections open for the next ones
@@ -41,8 +41,8 @@ P = TypeVar("P", bound=asyncio.BaseProtocol)
 #
 # One connection to a server: one request at a time, with its response as a stream.
 #
-# Laws: at most 256 KiB of a body wait here to be read, however fast the server sends. A connection
-# that receives bytes without a request is closed. The exception that ended a connection keeps no
+# Laws: while more than 256 KiB of a body wait here to be read, nothing more is received. If bytes
+# arrive without a request, the connection is closed. The exception that ended a connection keeps no
 # part of the response in memory. The memory of a connection is freed when it ends.
 #
 # read buffer   where the event loop stores received bytes. They are copied out at once, so all
@@ -187,8 +187,8 @@ class Connection(asyncio.BufferedProtocol):
         return self._read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        # Nobody asked. What a server sends without a request could be taken for the response to the
-        # next one, so the connection is given up.
+        # Bytes that a server sends without a request could be taken for the response to the next
+        # one, so the connection is given up.
         if self._parser is None:
             self.abort()
             return
@@ -246,7 +246,8 @@ class Connection(asyncio.BufferedProtocol):
 #
 # Connection that is read and written in bytes: for handshakes with proxies, and for HTTP/2.
 #
-# Laws: at most 256 KiB wait here to be read. The memory of a connection is freed when it ends.
+# Laws: while more than 256 KiB wait here to be read, nothing more is received. The memory of a
+# connection is freed when it ends.
 
 
 class ByteStream(asyncio.Protocol):
@@ -304,7 +305,7 @@ class ByteStream(asyncio.Protocol):
     ) -> P:
         """Give the connection to the protocol that `make` returns, under TLS if there is a server.
 
-        Bytes that were not read belong to nobody: the server spoke before it was asked.
+        Unread bytes are an error: the server sent them before it received any request.
         """
         transport, self._transport = self._transport, None
         if transport is None or self._received:
@@ -362,12 +363,15 @@ _MOST_DEAD = 1000
 
 
 class Connector:
-    """Opener of connections for requests with `timeout_s`. `bind` are local addresses."""
+    """Opener of connections.
+
+    `timeout_s` is the time limit of a request; `bind` are the local addresses to connect from.
+    """
 
     def __init__(self, timeout_s: float, bind: Iterable[str] = ()) -> None:
         self._timeout_s = timeout_s
         self._own = {_family(address): address for address in bind}
-        # The sequence number of the last failure, by address.
+        # Sequence number of the last failure, by address; oldest failure first.
         self._dead: OrderedDict[ConnectTarget, int] = OrderedDict()
         self._failures = count(1)
 
@@ -394,9 +398,9 @@ class Connector:
             except OSError as error:
                 why = str(error) or f"{place.address} hung up in the handshake of TLS"
                 failed = Fault(FailureKind.CONNECT, why)
-            # A place that swallows the whole time must come last at the next request. Without this
-            # note each try would spend its time on the same silent address.
-            except asyncio.CancelledError:  # perhaps the deadline, spent on the last address
+            # The deadline of the request may have cancelled this, spent on a silent address. That
+            # address must come last at the next request, or each try would spend its time there.
+            except asyncio.CancelledError:
                 self._remember_dead(place)
                 raise
             else:
@@ -407,7 +411,7 @@ class Connector:
                 raise failed
 
     def _begin_s(self, others: int) -> float:
-        """Return the time limit of `begin`: the others together get at most half of the total."""
+        """Return the time limit of `begin`, which leaves time for the `others` still to try."""
         return min(_BEGIN_S, self._timeout_s / 2 / others)
 
     async def _first_open(
@@ -483,11 +487,11 @@ def _family(address: str) -> socket.AddressFamily:
 
 
 Way = Hashable
-"""What leads to a host: one of its addresses, or a proxy. Only a dialer looks into it."""
+"""Route to a host: one of its addresses, or a proxy with the host. Only dialers look inside."""
 
 
 def address_of(way: Way) -> str:
-    """Return the server's address; empty if a proxy is asked, which alone knows it."""
+    """Return the address that the connection goes to; empty if it goes through a proxy."""
     return way.address if isinstance(way, ConnectTarget) else ""
 
 
@@ -498,7 +502,7 @@ TlsFor = Callable[[str], ssl.SSLContext]
 class Dialer(Protocol):
     """Opener of the connections of a client.
 
-    Connections of one host by different ways are not interchangeable.
+    Connections to one host by different ways are not interchangeable.
     """
 
     def ways(self, request: TransportRequest) -> Sequence[Way]:
@@ -510,7 +514,8 @@ class Dialer(Protocol):
     ) -> tuple[Way, P]:
         """Open a connection by the first way that works, including TLS for https.
 
-        `make` returns its protocol; the argument is what the TLS handshake negotiated, if anything.
+        `make` returns the protocol of the connection. Its argument is the name of the protocol that
+        the TLS handshake negotiated, or None.
         """
         ...
 
@@ -643,7 +648,7 @@ class IdleConnections:
 #
 # key      origin and way, which a reused connection must share with the request
 # way      address of the host, or a proxy with the host that it is asked for (`fetch.proxy`)
-# place    slot of a request in flight, until its response is closed
+# slot     permit of one request in flight, held until its response is closed
 # shared   HTTP/2 connection with requests on it; it may take more (`fetch.http2`)
 #
 # Laws: at most `connections` requests are in flight. A request goes only where the dialer allows:
@@ -683,7 +688,7 @@ class HttpClient:
     ) -> None:
         self._dialer, self._http2 = dialer, http2
         self._max_head_bytes = max_head_bytes
-        self._places = asyncio.Semaphore(pace.connections)
+        self._slots = asyncio.Semaphore(pace.connections)
         self._idle = IdleConnections(pace.kept, pace.keep_s)
         self._open: set[AnyConnection] = set()
         self._shared: dict[PoolKey, Http2Connection] = {}
@@ -693,9 +698,10 @@ class HttpClient:
 
     async def send(self, request: TransportRequest) -> ResponseStream:
         check_path(request.target.path)
-        await self._places.acquire()
+        await self._slots.acquire()
         try:
-            # A POST that is repeated may count twice: it takes no connection that may have ended.
+            # A repeated POST may take effect twice, so it never uses a connection that may have
+            # ended and would need a retry.
             if request.method != "POST" and (kept := self._kept(request)):
                 _, connection = kept
                 try:
@@ -706,7 +712,7 @@ class HttpClient:
                 await asyncio.sleep(self._pause_s)
             return await self._ask(*await self._connect(request), request)
         except BaseException:
-            self._places.release()
+            self._slots.release()
             raise
 
     async def aclose(self) -> None:
@@ -733,7 +739,7 @@ class HttpClient:
         return HttpResponseStream(head, connection, done, connection.wire(address_of(way)))
 
     def _done(self, key: PoolKey, connection: Connection) -> None:
-        self._places.release()
+        self._slots.release()
         if connection.is_reusable:
             connection.forget_response()
             self._idle.put(key, connection)
@@ -747,7 +753,7 @@ class HttpClient:
         self._shared[key] = connection
 
         def done() -> None:
-            self._places.release()
+            self._slots.release()
             self._end_share(key, connection)
 
         try:
@@ -790,12 +796,12 @@ class HttpClient:
     async def _connect(self, request: TransportRequest) -> tuple[PoolKey, AnyConnection]:
         """Return a new connection.
 
-        Requests to a host that may speak HTTP/2 wait for it, in case it can be shared.
+        Requests to an https host wait for each other, as one HTTP/2 connection may serve them all.
         """
         origin = request.target.origin
         if self._http2 is None or not origin.is_tls:
             return await self._dial(request)
-        # One handshake at a time: if the server chooses HTTP/2, the requests that wait share it.
+        # One handshake at a time: if the server chooses HTTP/2, waiting requests share the result.
         lock = self._dialing.setdefault(origin, asyncio.Lock())
         try:
             async with lock:

@@ -28,7 +28,7 @@ Of 2,000 manual pages over 30 kB, half compress 6:1, one in a hundred 28:1, and 
 59:1.
 """
 FACTOR_WITHIN = 20
-"""`FACTOR` of a layer under another one: compressed data hardly compresses again."""
+"""`FACTOR` of a layer whose output is compressed itself: such data hardly compresses again."""
 
 _MAX_MEMBERS = 1000  # members of a gzip stream: each costs time, though it may be empty
 _GZIP, _ZLIB, _BARE = 31, 15, -15  # zlib's wbits, by wrapping of the deflate stream
@@ -61,9 +61,9 @@ class _Layer(Protocol):
 
 
 class _Inflate:
-    """Concatenated deflate streams.
+    """Decoder of concatenated deflate streams.
 
-    Bytes after the last one that do not begin another are padding.
+    Bytes after a complete stream that do not begin another are ignored as padding.
     """
 
     def __init__(self, wrapping: Callable[[bytes], int | None], members: int) -> None:
@@ -191,7 +191,7 @@ class _Brotli:
 
 
 class _Zstd:
-    """Concatenated zstd frames."""
+    """Decoder of concatenated zstd frames."""
 
     def __init__(self) -> None:
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
@@ -256,8 +256,8 @@ class _Bounded:
     def decode(self, chunks: Iterable[bytes], sent_bytes: Callable[[], int]) -> Iterator[bytes]:
         """Decode chunks in slices."""
         for chunk in chunks:
-            # By the bytes that the server sent, not by the input of this layer: stacked codings
-            # would otherwise multiply their factors.
+            # The limit follows the bytes that the server sent, not the input of this layer:
+            # otherwise stacked codings would multiply their factors.
             most = min(self._limit, FLOOR_BYTES + self.factor * sent_bytes())
             for piece in self._fed(chunk):
                 given = piece[: most - self._given]
@@ -310,7 +310,7 @@ class Decoder:
     def _sent(self, chunk: bytes) -> Iterator[bytes]:
         """Yield small parts, counting their bytes as they are consumed.
 
-        So the result does not depend on how the network split the body.
+        This makes the result independent of how the network split the body.
         """
         for part in _cut_up(chunk, _TAKEN):
             self._sent_bytes += len(part)

@@ -1,12 +1,13 @@
 """Fetches one URL. The outcome is always a value, never an exception.
 
-Laws: one deadline covers everything; if it cuts a body, the part that was read is used. Redirects
-are results and are not followed. Only proxies that the settings name and logins given to the
-fetcher are used. Every connection goes to an address that the resolver allows.
+Laws: one deadline covers a request from look-up to body; only the body of a file has more time. If
+the deadline cuts a body, the part that was read is used. Redirects are results and are not
+followed. Only proxies that the settings name and logins given to the fetcher are used. Every
+connection goes to an address that the resolver allows.
 
-The outcome depends on status, headers and, if it is wanted, the body. If a response is not a page,
-or not a wanted one, only its head is read. Partial content that was not requested is never taken
-for the whole page.
+The outcome depends on status, headers and, if it is wanted, the body. Of unwanted types and of
+failures that are not kept, only the head is read. Partial content that was not requested is never
+taken for the whole page.
 """
 
 import asyncio
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
 
     from minicrawl.fetch.access import AccessByOrigin
 
-NOTHING_SAID = Access()
+DEFAULT_ACCESS = Access()
 
 
 class HttpFetcher:
@@ -101,7 +102,7 @@ class HttpFetcher:
         lookup: Lookup | None = None,
         tls: ssl.SSLContext | None = None,
         transport: "httpx.AsyncBaseTransport | None" = None,
-        access: Access = NOTHING_SAID,
+        access: Access = DEFAULT_ACCESS,
         logins: "AccessByOrigin | None" = None,
     ) -> None:
         self._timeout_s, self._max_codings = network.timeout_s, network.max_codings
@@ -160,8 +161,8 @@ class HttpFetcher:
                 fetched = stream
             else:
                 cookies = take_cookies(stream.headers, stay=not self._takes_cookies)
-                # A file may be far larger than a page, so a fixed deadline would cut all large
-                # ones. It may be as slow as pages.
+                # A fixed deadline would cut every large file. The extra time lets a file of the
+                # maximum size arrive at the rate at which the largest page just meets the deadline.
                 most = request.max_bytes if request.want is Want.FILE else request.file_bytes
                 more_s = self._timeout_s * max(most / self._page_bytes - 1, 0.0)
                 limits = BodyLimits(
@@ -176,10 +177,10 @@ class HttpFetcher:
         return fetched._replace(elapsed_s=perf_counter() - began, cookies=cookies)
 
     def _archived(self, wire: Wire, request: Request) -> Wire:
-        """Return the heads as they are archived.
+        """Return the heads to archive, by default without credentials.
 
-        The body of a page's own POST belongs to its head: replay finds the response by it. Other
-        bodies may be secrets of the user.
+        The body of a POST that a page's script made follows its head, because replay looks the
+        response up by it. Bodies of the user's own requests may hold secrets and are left out.
         """
         if not self._keeps_credentials:
             hides = self._takes_cookies
@@ -298,9 +299,9 @@ async def read_response(
 
 
 def _unless_challenge(request: Request, stream: ResponseStream, found: FetchResult) -> FetchResult:
-    """Return the result; that of a challenge is a failure that names the service.
+    """Return the result, or for a bot challenge a failure that names the service.
 
-    A challenge that pretends success is no page: it is neither read nor kept as one.
+    A challenge with a status of success is not a page: it is neither parsed nor archived as one.
     """
     if isinstance(found, Failed):
         body = b"" if found.answer is None else found.answer.body
@@ -325,18 +326,18 @@ def _unless_challenge(request: Request, stream: ResponseStream, found: FetchResu
 
 
 def _asks_for_cookies(url: str, found: Moved, headers: Mapping[str, str]) -> bool:
-    """Return True if a redirect only serves to set a cookie, which this crawl does not take."""
+    """Return True if a redirect only serves to set a cookie that this crawl does not take."""
     is_loop = "set-cookie" in headers and canonical(found.target, url) == url
     return is_loop or leads_to_cookie_wall(url, found.target)
 
 
 def _is_file(wanted: "WantedBody", body: Body | Failed | Refused) -> bool:
-    """Return True if the body is that of a file, or would have been."""
+    """Return True if the response is a file, even if its body could not be read."""
     return wanted.verdict is BodyVerdict.FILE or (isinstance(body, Body) and body.is_file)
 
 
 class WantedBody(NamedTuple):
-    """Body to be read, with its codings and what classifies it."""
+    """Body to read: its codings, and its verdict or the function that finds it."""
 
     codings: list[str]
     verdict: Judge | BodyVerdict
@@ -350,7 +351,7 @@ async def _body(
     try:
         chunks = stream.body if whole is None else whole
         if limits.keeps_coded and transfer_codings(stream.headers):
-            limits = limits._replace(keeps_coded=False)  # no head of a record can say that
+            limits = limits._replace(keeps_coded=False)  # WARC cannot describe such a body
         return await read_body(chunks, names, max_bytes, verdict, limits)
     except UnknownCoding as error:
         return Failed(kind=FailureKind.ENCODING, detail=str(error))
@@ -359,7 +360,7 @@ async def _body(
 async def _answer(
     request: Request, stream: ResponseStream, limits: BodyLimits, max_codings: int
 ) -> Response:
-    """Return the response that came with a failure; without a body if that cannot be decoded."""
+    """Return a failure as a response to archive, without a body if it cannot be decoded."""
     names = _codings(stream.headers)
     most = min(request.max_bytes, _MOST_OF_A_FAILURE)
     if len(names) <= max_codings and stream.status not in _EMPTY:
@@ -449,7 +450,7 @@ def _first_byte(headers: Mapping[str, str]) -> int:
 
 
 def _verdict(request: Request, content_type: str | None) -> Judge | BodyVerdict:
-    """Return the use of a body, or a function of its first bytes if its type does not tell."""
+    """Return the verdict on a body, or a function of its first bytes if its type is not enough."""
     if request.want is not Want.PAGE:
         return _VERDICTS.get(request.want, BodyVerdict.WANTED)
     url, types = request.url, request.types

@@ -13,17 +13,17 @@ Usually a head arrives in one piece, often with the whole body, so this case cop
 Servers that send a byte at a time cost more, but the time stays proportional to the bytes: only new
 bytes are searched for the blank line.
 
-What browsers forgive is forgiven: bare line feeds, missing reasons, unknown versions. What could
-make two readers disagree on where a response ends is not, as the rest would be taken for the
-answer to the next request: two lengths that differ fail, and a length beside chunks is read, but
-ends the connection.
+Errors that browsers forgive are forgiven: bare line feeds, missing reasons, unknown versions. Heads
+that let two readers disagree on where a response ends are not, as the rest would be taken for the
+response to the next request: two Content-Lengths that differ are a fault, and a connection closes
+after a chunked response that also has a length.
 
 framing   what marks the end of a body: its length, its chunks, or the end of the connection
 excess    bytes after the end of a response although no further request was sent
 interim   a response before the final one, such as 100 Continue; it is skipped
 
-Laws: the result of parsing does not depend on how the bytes were split on the way. At most a limit
-is read of the head, interim responses included. An invalid response ends in a fault that is stored,
+Laws: the result of parsing does not depend on how the network split the bytes. A head has a maximum
+length, interim responses included. An invalid response ends in a fault that is stored,
 not raised: the body before it still counts.
 """
 
@@ -41,10 +41,10 @@ from minicrawl.model import FailureKind
 #
 # fold    a line that begins with a blank; it continues the header before it
 #
-# Laws: a head is refused only if the end of the body is ambiguous. A line that is not a header is
-# skipped, a line may end without a carriage return, and a status may lack a reason. Header values
-# that may be stored are short: longer ones are cut and end with a note; longer validators are
-# dropped.
+# Laws: a head is refused only if it has no status line, or if the end of the body is ambiguous. A
+# line that is not a header is skipped, a line may end without a carriage return, and a status may
+# lack a reason. Header values that may be stored are short: longer ones are cut and end with a
+# note; longer validators are dropped.
 
 _STATUS_LINE = re.compile(r"HTTP/([0-9]{1,3})(?:\.([0-9]{1,3}))?[\t ]+([0-9]{3})(?![0-9])")
 _FOLD = re.compile(rb"\r?\n[\t ]+")
@@ -54,7 +54,7 @@ _BLANKS = "\t\r "
 MOST_CHARACTERS = 2048
 """Maximum characters of a header value that may be stored: the same as of a URL."""
 CONFLICT = "\n"
-"""Separator of conflicting values of a single-value header; no value contains it."""
+"""Separator of conflicting Locations, and of Set-Cookie lines; no value contains it."""
 _CUT = f" [cut at {MOST_CHARACTERS:,} characters]"
 _ONLY_ONE = frozenset(("location",))
 _COOKIES = "set-cookie"
@@ -100,10 +100,10 @@ def _fields(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 def joined_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the headers by lower-case name; repeated ones are joined by commas.
 
-    Values are given decoded as Latin-1.
+    `fields` are decoded as Latin-1; values that are valid UTF-8 are decoded again.
     """
     joined: dict[str, str] = {}
-    several: dict[str, list[str]] = {}  # repeated headers, and single long ones
+    several: dict[str, list[str]] = {}  # values of repeated headers, and of long ones to be cut
     for written, value in fields:
         name, text = written.lower(), value if value.isascii() else _text(value)
         if name in joined:
@@ -169,7 +169,7 @@ def transfer_codings(headers: Mapping[str, str]) -> list[str]:
 def content_length(headers: dict[str, str]) -> int | None:
     """Return the Content-Length, or None.
 
-    It may be repeated; values that are not numbers are ignored.
+    Equal repetitions are allowed; values that are not numbers are ignored.
     """
     written = headers.get("content-length", "").split(",")
     lengths = {int(length) for text in written if _LENGTH.fullmatch(length := text.strip())}
@@ -214,7 +214,7 @@ def framing_of(head: Head) -> Framing:
 def is_chunked(head: Head) -> bool:
     """Return True if chunked is among the transfer codings.
 
-    Others are undone after it, whatever their order.
+    The other codings are undone after chunked, whatever their order in the header.
     """
     return has_word(head.headers, "transfer-encoding", "chunked")
 
@@ -439,7 +439,7 @@ class ResponseParser:
             return False
         headers = self.head.headers
         if "transfer-encoding" in headers and "content-length" in headers:
-            return False  # a proxy on the way may have used the other header
+            return False  # a proxy may have framed the response by the other header
         if self.head.persistent:
             return not has_word(headers, "connection", "close")
         return has_word(headers, "connection", "keep-alive")

@@ -1,11 +1,11 @@
 """HTTP/2 by httpcore, the engine of httpx, for servers that choose it in the TLS handshake.
 
 httpcore runs several requests over one connection, and h2 below it parses the frames. A server can
-abuse both, so both are guarded. Of the frames, `FrameMeter` keeps an account:
+abuse both, so both are guarded. `FrameMeter` limits the frames:
 
     2,000 frames are free on a connection, and 1,000 for each request
     a page of 800 bytes pays for 100 more, at 8 bytes of DATA a frame
-    with this page alone, the 3,101st frame ends the connection, be it a PING or empty
+    if nothing else is sent, the 3,101st frame ends the connection, even if it is a PING
 
 frame   a 9-byte header with length and type, and a payload; DATA frames carry the body
 
@@ -50,7 +50,7 @@ _TINY_BYTES = 8
 
 
 class FrameMeter:
-    """Frame counter of one connection. `requests` is the number sent on it so far."""
+    """Frame counter of one connection. `requests` is the number of requests sent on it so far."""
 
     def __init__(self) -> None:
         self.requests = 0
@@ -86,7 +86,7 @@ class FrameMeter:
 
 
 class _MeteredStream(httpcore.AsyncNetworkStream):
-    """Stream that hands on a limited number of frames at a time.
+    """Stream that passes on a limited number of frames at a time.
 
     The timeouts of httpcore are ignored: the whole request has one deadline.
     """
@@ -163,9 +163,9 @@ def _why_malformed(event: _Head) -> str:
 
 
 class Http2Connection:
-    """Connection with several requests at once.
+    """HTTP/2 connection, which several requests can share.
 
-    `requests` is their number, and `is_unanswered` is True until the last one has a response.
+    `requests` is the number in flight; `is_unanswered` is True until the last has a response.
     """
 
     def __init__(self, stream: ByteStream, origin: Origin, max_head_bytes: int) -> None:
@@ -179,7 +179,7 @@ class Http2Connection:
 
     @property
     def is_usable(self) -> bool:
-        """True if another request may be sent on it."""
+        """True if the connection can take another request."""
         return not self._is_spoiled and self._stream.is_open and self._http2.is_available()
 
     def abort(self) -> None:

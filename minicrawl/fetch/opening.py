@@ -1,6 +1,6 @@
-"""Builds the transport that the settings ask for: own client, or also httpx; with logins or not.
+"""Builds the transport that the settings ask for, and checks these settings before the crawl.
 
-Law: what a crawl does not need is not imported.
+Law: modules that a crawl does not need, such as proxies or HTTP/2, are not imported.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 PlacesOf = Callable[[Origin], Awaitable[Located]]
 _KEPT_AT_LEAST_S, _KEPT_AT_MOST_S = 1.0, 15.0
 _KEPT_DELAYS = 4
-"""Delays between requests for which a connection is kept.
+"""Number of request delays for which an idle connection is kept.
 
-Many servers close idle connections after 5 s; with the usual delay of 1 s, ours closes before.
+Many servers close idle connections after 5 s; with the usual delay of 1 s, we close them before.
 """
 _MOST_KEPT = 2000
 
@@ -45,7 +45,8 @@ def pace_of(politeness: Politeness) -> Pace:
     delay_s = politeness.delay_after(None)
     keep_s = min(max(_KEPT_DELAYS * delay_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
     kept = max(politeness.concurrency, min(_MOST_KEPT, _most_files() // 2))
-    # At least any Crawl-delay for which connections are kept.
+    # Only requests on kept connections are repeated, and their hosts have delays below `keep_s`: a
+    # pause of `keep_s` respects them.
     return Pace(politeness.concurrency, kept, keep_s, keep_s if delay_s else 0.0)
 
 
@@ -90,7 +91,7 @@ def open_transport(
 
 
 def through_httpx(transport: httpx.AsyncBaseTransport, resolver: Resolver) -> OpenedTransport:
-    """Return an httpx transport in place of the HTTP client."""
+    """Return an httpx transport adapted to take the place of the HTTP client."""
     return OpenedTransport(HttpxTransport(transport), resolver.places_of)
 
 
@@ -102,7 +103,7 @@ def with_logins(transport: Transport, logins: AccessByOrigin, pause_s: float) ->
 
 
 def with_signatures(transport: Transport, key: Path, contact: str | None) -> Transport:
-    """Return the transport, wrapped to sign requests by the key in this file."""
+    """Return the transport, wrapped to sign requests with the key in this file."""
     from minicrawl.fetch.signing import RequestSigner, SigningKey, SigningTransport, key_directory
 
     return SigningTransport(transport, RequestSigner(SigningKey.read(key), key_directory(contact)))
@@ -110,7 +111,7 @@ def with_signatures(transport: Transport, key: Path, contact: str | None) -> Tra
 
 # ================================================================ httpx
 #
-# Adapter that sends requests through any httpx transport: a proxy, a mock.
+# Adapter that sends requests through any httpx transport, such as a mock.
 #
 # Such a transport resolves names itself: the resolver can refuse a host, but cannot choose the
 # address.
@@ -143,7 +144,7 @@ class HttpxResponseStream:
 
     def __init__(self, response: httpx.Response) -> None:
         self._response = response
-        self.status, self.wire = response.status_code, None  # httpx does not tell the bytes
+        self.status, self.wire = response.status_code, None  # httpx hides the raw heads
         self.headers = joined_headers(
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in response.headers.raw
@@ -189,8 +190,9 @@ def _naming_faults() -> Iterator[None]:
 #
 # Reach: how servers are reached, reported and checked before the first request.
 #
-# Law: settings that cannot work are refused here, once, and not host by host: a proxy that is down
-# or demands a login, a certificate without its key, an address that this machine does not have.
+# Law: settings that cannot work are refused here once, instead of failing at every host: a proxy
+# that is down or demands a login, a certificate without its key, a local address that does not
+# exist.
 
 
 class Reach(NamedTuple):

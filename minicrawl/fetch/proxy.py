@@ -53,7 +53,8 @@ P = TypeVar("P", bound=asyncio.BaseProtocol)
 #                                      read too and take precedence
 # NO_PROXY                             comma-separated hosts that are reached without a proxy
 #
-# Laws: a message never shows a login. Proxies from the environment are not used for this machine.
+# Laws: a message never shows a login. Proxies from the environment are not used to reach this
+# machine.
 
 _VARIABLES = {"http=": "http_proxy", "https=": "https_proxy", "": "all_proxy"}
 _NO_PROXY = "no_proxy"
@@ -86,7 +87,7 @@ def names_of_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> st
 
 
 def hosts_without_proxy(network: NetworkSettings, environ: Mapping[str, str]) -> str:
-    """Return a message on the hosts that are excepted from all proxies, or ""."""
+    """Return a message that lists the hosts reached without a proxy, or ""."""
     hosts = tuple(_bypass(network.no_proxy, environ))
     if not hosts:
         return ""
@@ -125,6 +126,7 @@ def _of_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _written(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the spelling of a variable that is in effect, and its value, or "" if unset."""
     for spelled in (name, name.upper()):
         if url := environ.get(spelled, "").strip():
             return spelled, url
@@ -244,7 +246,7 @@ class ProxyRoutes:
             scheme: tuple(one.proxy for one in named if one.scheme in ("", scheme))
             for scheme in _SCHEMES
         }
-        self._bypasses = [_bypass_proxies(text) for text in bypass]
+        self._bypasses = [_bypass_test(text) for text in bypass]
 
     @property
     def proxies(self) -> tuple[Proxy, ...]:
@@ -268,7 +270,7 @@ class ProxyRoutes:
 def _distance(host: str, proxy: Proxy) -> bytes:
     """Return the sort key of a proxy for a host (rendezvous hashing).
 
-    Removing a proxy moves only the hosts that used it.
+    If a proxy is removed, only its own hosts move to other proxies.
     """
     return blake2b(f"{host} {proxy}".encode(), digest_size=8).digest()
 
@@ -276,7 +278,7 @@ def _distance(host: str, proxy: Proxy) -> bytes:
 # ---------------------------------------------------------------- hosts without a proxy
 
 
-def _bypass_proxies(text: str) -> Callable[[Origin], bool]:
+def _bypass_test(text: str) -> Callable[[Origin], bool]:
     """Return a test for a host, domain, address or network, with an optional port, or `*`."""
     if text == "*":
         return lambda _: True
@@ -363,7 +365,7 @@ async def tunnel(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None
         raise Fault(FailureKind.CONNECT, f"proxy {proxy} cannot reach it: {status}")
     if status // 100 != _SUCCESS:
         raise fault_of(proxy, f"does not connect to {name}: {status}")
-    # Nobody has asked the host for anything yet: these bytes would be taken for its answer.
+    # No request was sent to the host yet: these bytes would be taken for its response.
     if rest:
         raise fault_of(proxy, "sends bytes after its answer")
 
@@ -459,7 +461,7 @@ async def _exactly(stream: ByteStream, proxy: Proxy, size: int) -> bytes:
 #
 # Dialing: opens connections through the proxies of a host, or directly to a host without one.
 #
-# way   an address, or a proxy with the host it is asked for; connections to one host differ in it
+# way   an address, or a proxy with the host that it connects to; a connection serves one way only
 #
 # Laws: without a proxy, or through a socks5 proxy, a connection goes to an address that the request
 # names. Other proxies are given the host name, unless a `--resolve` rule maps it to an address. A
@@ -469,13 +471,13 @@ async def _exactly(stream: ByteStream, proxy: Proxy, size: int) -> bytes:
 _MOST_ADDRESSES = 4
 _ANY_PORT = 80  # any allowed port: proxies may listen where web servers do not
 _REACH_S = 10.0
-"""Time limit to connect and log in to a proxy. It is nearby; only hosts behind it are slow."""
+"""Time limit to connect and log in to a proxy. Proxies are near; only hosts behind are slow."""
 
 
 class ProxyWay(NamedTuple):
     """Proxy, and the host that it connects to.
 
-    If `forwards`, the proxy reads the request itself.
+    If `forwards`, the proxy reads and forwards requests, and no tunnel to the host is opened.
     """
 
     proxy: Proxy
@@ -485,9 +487,9 @@ class ProxyWay(NamedTuple):
 
 
 class ProxyDialer:
-    """Dialer through the proxies of `network`, which are known as URLs.
+    """Dialer through the proxies of `network`, which `with_known_proxies` has made URLs.
 
-    `direct` serves hosts without a proxy; its certificates are trusted behind proxies, too.
+    `direct` serves hosts without a proxy; its TLS contexts are also used for hosts behind proxies.
     `tls_of_proxies` is for https proxies.
     """
 
@@ -499,7 +501,7 @@ class ProxyDialer:
         self._direct, self._tls_of_proxies = direct, tls_of_proxies
         # The user named the proxies, so they may be anywhere.
         self._resolver = Resolver(lookup, rules=ResolveRules(()), allow_private=True)
-        self._failed: dict[Proxy, int] = {}  # by the sequence number of its last failure
+        self._failed: dict[Proxy, int] = {}  # sequence number of the last failure, by proxy
         self._failures = count(1)
 
     def ways(self, request: TransportRequest) -> Sequence[Way]:
@@ -553,7 +555,7 @@ class ProxyDialer:
         return places_of
 
     async def reach(self, proxy: Proxy) -> ByteStream:
-        """Return a connection to the proxy itself, logged in. All failures are the proxy's."""
+        """Return a connection to the proxy itself, after a SOCKS login. Errors are proxy faults."""
         try:
             async with asyncio.timeout(_REACH_S):
                 return await self._reach(proxy)
@@ -614,12 +616,11 @@ class ProxyDialer:
 
 
 def _ways(proxy: Proxy, request: TransportRequest) -> list[ProxyWay]:
-    """Return what to ask a proxy for: the host name, or some of its addresses."""
+    """Return the ways through a proxy: by the host's name, or by some of its addresses."""
     origin, places = request.target.origin, request.places
     if proxy.resolves_names and places[0].address in (origin.host, stand_in(origin.host)):
-        # The place is the host itself, or a stand-in for its name: nobody has resolved it, so the
-        # proxy does. Any other address comes from a rule of the user, and is what the proxy is
-        # asked for.
+        # The place is the host itself, or a stand-in for its name: we have not resolved it, so the
+        # proxy does. Any other address comes from a `--resolve` rule, and the proxy gets that.
         forwards = not proxy.is_socks and not origin.is_tls
         return [ProxyWay(proxy, origin.host, origin.port, forwards)]
     return [ProxyWay(proxy, *place, False) for place in places[:_MOST_ADDRESSES]]
@@ -640,9 +641,8 @@ async def _lead(stream: ByteStream, way: ProxyWay) -> None:
 #
 # Checks of proxies before the first request.
 #
-# Laws: a proxy is asked only for a name that does not exist, never for a page on the web. Some of
-# several proxies may be down, as others take their place; a required login is a mistake in the
-# settings.
+# Laws: a proxy is asked only for a name that does not exist, never for a page on the web. Some
+# proxies may be down if another one works; a login that is missing or wrong stops the crawl.
 
 _NOWHERE = "minicrawl.invalid"
 """Name that no network has: .invalid is reserved (RFC 6761)."""
@@ -652,7 +652,7 @@ _ANSWER_S = 5.0
 async def check_proxies(network: NetworkSettings) -> list[str]:
     """Return a line for each proxy that is down.
 
-    Raises UsageError if no proxy works, or if one requires a login.
+    Raises UsageError if no proxy works, or if one demands a login or refuses that of the settings.
     """
     tls, lookup = TlsContexts(network), lookup_of(network, 4)
     try:
@@ -663,7 +663,7 @@ async def check_proxies(network: NetworkSettings) -> list[str]:
     finally:
         lookup.close()
     down = [str(fault) for fault in faults if fault is not None]
-    # A missing login is a mistake in the settings, which other proxies must not hide.
+    # A missing or wrong login is a mistake in the settings, which other proxies must not hide.
     if len(down) == len(proxies) or any("login" in why for why in down):
         raise UsageError("; ".join(down))
     return down
@@ -684,7 +684,7 @@ async def _fault_at(dialer: ProxyDialer, proxy: Proxy) -> Fault | None:
 
 
 async def _ask(stream: ByteStream, proxy: Proxy) -> None:
-    """Check whether an HTTP proxy requires a login. Any other answer is fine, or none."""
+    """Raise a Fault if an HTTP proxy demands or refuses a login. Any other answer is fine."""
     stream.write(request_bytes(_NOWHERE, f"http://{_NOWHERE}/", login_header(proxy)))
     try:
         async with asyncio.timeout(_ANSWER_S):

@@ -68,8 +68,8 @@ Lookup = Callable[[str], Awaitable[LookupAnswer]]
 class SystemLookup:
     """System resolver, in threads of its own, as a lookup may block for minutes.
 
-    With as many threads as requests, a stuck lookup delays no other. The process can exit without
-    waiting for these threads.
+    With as many threads as parallel requests, a stuck lookup delays no other. The process can exit
+    without waiting for these threads.
     """
 
     def __init__(self, threads: int) -> None:
@@ -187,7 +187,7 @@ class NameServerLookup:
 
     def __init__(self, system: SystemLookup, servers: Sequence[str] = ()) -> None:
         self._system, self._servers = system, tuple(servers)
-        self._given_up = 0
+        self._given_up = 0  # lookups that a dropped socket ended
         self._sites = OrderedDict[str, None]()  # of names with malformed answers
         self._apart: set[pycares.Channel] = set()
         self._free = asyncio.Semaphore(MOST_APART)
@@ -217,8 +217,8 @@ class NameServerLookup:
         except TimeoutError as error:
             raise OSError("the name servers do not answer") from error
         if reply.is_malformed:
-            # The site is remembered, not the name: whoever sends garbage for one name can do so for
-            # any number of names below it.
+            # The site is remembered, not the name: its name server can send garbage for any number
+            # of names below it.
             self._sites[of] = None
             self._sites.move_to_end(of)
             if len(self._sites) > _MOST_SITES:
@@ -328,7 +328,7 @@ def _failure(error: int | None) -> OSError:
 
 # ================================================================ rules
 #
-# Rules redirect a host: `HOST[:PORT]=ADDRESS[:PORT]`, as in `--resolve`.
+# Rules that redirect a host: `HOST[:PORT]=ADDRESS[:PORT]`, as in `--resolve`.
 #
 # HOST is a name, an address, `*.name` for all names below it, or `*` for all hosts; IPv6 addresses
 # are in brackets. Only the connection is redirected: Host header, SNI and the name in the
@@ -426,7 +426,7 @@ def _unusable(text: str, why: str) -> UsageError:
 
 # ================================================================ addresses
 #
-# Which addresses are public. They are listed here, because the standard library's answer has holes.
+# Which addresses are public. The list is our own, because the standard library's has gaps.
 #
 # An address is public if a web server there can be reached from anywhere. If an IPv6 address embeds
 # the IPv4 address that receives the packets, the IPv4 address is checked. The ranges are those of
@@ -479,7 +479,7 @@ _CARRIES_4 = (
 
 
 def is_public(address: Address) -> bool:
-    """Return True if a link on any page may lead to this address."""
+    """Return True if a link on any page may lead the crawl to this address."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NOT_PUBLIC_4)
     carried = _carried(address)
@@ -507,7 +507,7 @@ _MOST_ADDRESSES = 32
 """Addresses kept per name; no client tries more."""
 _LOCALHOST = "localhost"
 _MAY_BE_TRUSTED = re.compile(r"https?://(?:\[|[0-9.]+[:/]|(?:[^/:]*\.)?localhost\.?[:/])")
-"""Quick test that rejects most seeds."""
+"""Quick test that rejects most seeds; parsing each would be slow."""
 
 BLOCKED_PORTS = frozenset(
     (
@@ -555,7 +555,7 @@ _SOMEWHERE_PUBLIC = 0x2A00 << 112
 
 
 def stand_in(host: str) -> str:
-    """Return a made-up address for a name that someone else resolves.
+    """Return a made-up address for a name that a proxy or another transport resolves.
 
     Each name gets an address in a network of its own, so that no host shares a quota or a queue
     with another. localhost keeps its address.
@@ -609,7 +609,7 @@ class Resolver:
         return self.locate(origin.host, origin.port)
 
     async def locate(self, host: str, port: int) -> Located:
-        """Return the places to try for a host, or why there are none."""
+        """Return the places to try for a host, or the refusal or failure if there are none."""
         if port in BLOCKED_PORTS:
             return _refused(f"port {port} is not one of the web: browsers block it")
         # Before the lookup: the user may redirect names that do not exist.

@@ -1,4 +1,4 @@
-"""Web Bot Auth: signs requests, so that a server can tell this crawler from others of its name.
+"""Web Bot Auth: signs requests, so that a server can tell this crawler from impostors.
 
 A profile of HTTP message signatures (RFC 9421, draft-ietf-webbotauth-httpsig-protocol). A request
 to https://shop.example has three more headers:
@@ -9,8 +9,8 @@ to https://shop.example has three more headers:
         nonce="zIW8+cdmA3vdYagbxojpONwa/l0EKJ/O3/wD486VvsQ=";tag="web-bot-auth"
     Signature: sig1=:QKN4fTdIYfh82fvoZCQiQA1weuozfCS/Led2zTMbewMM...:
 
-The server takes the key with this ID from the key directory, which `key_directory` says where to
-find, and verifies the signature of this text, whose last line repeats Signature-Input:
+The server fetches the key with this ID from the key directory below Signature-Agent, and verifies
+the signature of this text, whose last line repeats Signature-Input:
 
     "@authority": shop.example
     "signature-agent";key="sig1": "https://bot.example"
@@ -18,11 +18,11 @@ find, and verifies the signature of this text, whose last line repeats Signature
 
 key ID         thumbprint of the public key (RFC 7638, RFC 8037)
 key directory  public keys as JSON, at a well-known path of the contact's server
-nonce          random number that makes each signature another one
+nonce          random number that makes each signature unique
 
-Laws: a signature holds for one host and five minutes. Every request is signed, so there is nothing
-left that `Accept-Signature` could ask for. Headers that a page's script sets cannot take the place
-of the three.
+Laws: a signature holds for one host and five minutes. Every request is signed, so
+`Accept-Signature` headers need no reaction. Headers that a page's script sets never replace these
+three.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 DIRECTORY_PATH = "/.well-known/http-message-signatures-directory"
 VALID_S = 300
-"""Clocks of servers may be minutes off; a stolen signature should not be of use for longer."""
+"""Lifetime of a signature: clocks may be minutes apart, but a stolen one should expire soon."""
 _NONCE_BYTES = 32
 _LABEL = "sig1"
 _MISSING = "signatures need the package cryptography: install minicrawl[signing]"
@@ -58,8 +58,9 @@ _MISSING = "signatures need the package cryptography: install minicrawl[signing]
 
 
 class SigningKey:
-    """Ed25519 key pair of the crawler. `id` is its key ID, `jwk` its public part for the key
-    directory.
+    """Ed25519 key pair of the crawler.
+
+    `id` is its key ID, `jwk` its public part for the key directory.
     """
 
     def __init__(self, private: Ed25519PrivateKey) -> None:

@@ -38,7 +38,7 @@ def default_tls() -> ssl.SSLContext:
 
 
 _OLDEST = ssl.TLSVersion.TLSv1_2
-"""As browsers have it (RFC 8996)."""
+"""Oldest accepted version of TLS, as in browsers (RFC 8996)."""
 HTTP2 = "h2"
 """Name of HTTP/2 in ALPN."""
 HTTP1, HTTP1_AND_2 = ("http/1.1",), (HTTP2, "http/1.1")
@@ -49,7 +49,7 @@ EVERYWHERE = ""
 
 
 def client_certificates(network: Network) -> dict[str, Path]:
-    """Return the client certificates by host or pattern. Each file has its key, too."""
+    """Return the files of client certificates with their keys, by host or pattern."""
     return dict(map(host_and_file, network.client_cert))
 
 
@@ -150,7 +150,7 @@ def _why_unusable(error: ssl.SSLError) -> str:
 
 
 def check_authorities(environ: Mapping[str, str] = os.environ) -> None:
-    """Raise UsageError if the environment names no authorities: nothing would be trusted."""
+    """Raise UsageError if authorities that the environment names cannot be read."""
     if file := environ.get(FILE):
         _check_file(Path(file))
     for folder in _folders(environ.get(FOLDERS, "")):
@@ -183,8 +183,8 @@ def _unfit(named: str, value: str, why: str) -> UsageError:
 #
 # Cycles: the memory of a connection is freed when it ends, not by the garbage collector later.
 #
-# An asyncio transport stores bound methods of itself as attributes, and so refers to itself. This
-# is an implementation detail; if it changes, nothing is done.
+# An asyncio transport stores bound methods of itself as attributes, and so refers to itself. If
+# asyncio changes this detail, `break_cycles` finds nothing to delete.
 
 
 def break_cycles(transport: BaseTransport) -> None:
@@ -216,7 +216,7 @@ _MOST_SESSIONS = 4000
 
 
 class TlsServer(NamedTuple):
-    """Server to speak TLS with, and the certificates to trust."""
+    """Server to connect to, with the TLS context to use."""
 
     context: ssl.SSLContext
     name: str
@@ -286,20 +286,20 @@ class TlsEngine:
     """TLS state machine without I/O: received bytes in, bytes to send out."""
 
     def __init__(self, server: TlsServer, session: ssl.SSLSession | None) -> None:
-        self._came, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._incoming, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.tls = server.context.wrap_bio(
-            self._came, self._to_send, server_hostname=server.name, session=session
+            self._incoming, self._to_send, server_hostname=server.name, session=session
         )
         self._unsent = bytearray()
 
     def feed(self, data: memoryview) -> None:
         """Add received bytes."""
-        self._came.write(data)
+        self._incoming.write(data)
 
     @property
     def has_more(self) -> bool:
         """True if received bytes wait to be decrypted."""
-        return bool(self._came.pending or self.tls.pending())
+        return bool(self._incoming.pending or self.tls.pending())
 
     def deliver_to(self, above: asyncio.BaseProtocol) -> bool:
         """Pass on the next decrypted bytes. Return False at the end of the data."""
@@ -398,7 +398,8 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
         self._below = None
         error = self._error or (exc and exc.with_traceback(None))
         if self._above is not None:
-            # Not after the handshake: servers of TLS 1.3 send their session tickets later.
+            # The session is taken at the end of the connection, not after the handshake: servers of
+            # TLS 1.3 send their session tickets later.
             if not self._error and (session := self._engine.tls.session):
                 self._opener.keep_session(self._server, session)
             self._above.connection_lost(error)

@@ -166,8 +166,8 @@ _BLANKS = (b" ", b"\t")
 def without_secrets(wire: Wire, *, hides_cookies: bool, is_signed: bool = False) -> Wire:
     """Return the heads without lines that may hold secrets.
 
-    `hides_cookies` also leaves out the cookies that the server set: those of a login.
-    `is_signed` tells that the signatures in the request are our own.
+    With `hides_cookies`, Set-Cookie is left out too, as it may hold the session of a login. With
+    `is_signed`, signature headers are kept: they are the crawler's own.
     """
     first, end, lines = wire.request.partition(b"\n")
     request = first + end + _harmless_lines(lines, is_signed)
@@ -180,7 +180,7 @@ def without_secrets(wire: Wire, *, hides_cookies: bool, is_signed: bool = False)
 
 @lru_cache(_REQUESTS_CACHED)
 def _harmless_lines(lines: bytes, is_signed: bool) -> bytes:
-    """Return the lines of a request that may be archived: mostly the same for a whole host."""
+    """Return the request lines that may be archived; cached, as most are equal for a whole host."""
     harmless = _HARMLESS | SIGNATURES if is_signed else _HARMLESS
     return _lines_of(lines, lambda name: name in harmless)
 
@@ -190,7 +190,7 @@ def _lines_of(lines: bytes, is_kept: Callable[[bytes], bool]) -> bytes:
     kept, keeps = list[bytes](), True
     if not lines:
         return b""
-    # A carriage return alone ends no line.
+    # `splitlines` would also split at a lone carriage return, which ends no header.
     for line in [line + b"\n" for line in lines.removesuffix(b"\n").split(b"\n")]:
         if not line.startswith(_BLANKS):  # else it continues the header before it
             name, colon, _ = line.partition(b":")
@@ -235,7 +235,7 @@ class ResponseStream(Protocol):
 
     @property
     def wire(self) -> Wire | None:
-        """The heads as bytes, secrets included, if they are known. To be read before the body."""
+        """Heads as bytes, secrets included, or None if unknown. Read it before the body."""
         ...
 
     @property

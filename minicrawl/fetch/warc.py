@@ -232,10 +232,11 @@ class Members:
 
     def __init__(self, file: WarcFile) -> None:
         self._raw = _RawBytes(file)
-        share = self._raw.length / max(file.path.stat().st_size, 1)  # files in one share the rest
+        # The files in a WACZ file share the allowances by their size.
+        share = self._raw.length / max(file.path.stat().st_size, 1)
         self._allowance = int(ALWAYS_UNPACKED * share)
         self._for_records = int(LEAST_PACKED * ALWAYS_READ * share)  # bytes
-        self._counted = 0  # of the file
+        self._counted = 0  # offset in the file up to which bytes count for the allowances
         self.begin = 0
         """Offset of the current member in the file."""
         self.buffer = bytearray()
@@ -388,7 +389,7 @@ class Members:
             given, self._raw.held, ended = self._decoder.decode(self._raw.held)
         except (zlib.error, zstandard.ZstdError) as error:
             raise DamagedMember(f"it cannot be decompressed ({error})") from error
-        if self._raw.at >= self._counted:  # else it was given before
+        if self._raw.at >= self._counted:  # else go_to() repeats a part
             packed = min(held - len(self._raw.held), self._raw.at - self._counted)
             self._counted = self._raw.at
             self._count(packed, len(given))
@@ -398,7 +399,7 @@ class Members:
         return True
 
     def count_record(self) -> None:
-        """Count a record, or bytes that are not a record."""
+        """Count a record, or bytes that are not a record. Raises `DamagedMember` for too many."""
         if self.is_plain:
             return
         self._for_records -= LEAST_PACKED
@@ -418,7 +419,7 @@ class Members:
 #
 # WARC records of any writer's files, in file order.
 #
-# Laws: at most the limit is held of a record, whatever length it claims. A record ends where its
+# Laws: only a limited part of a record is held, whatever length it claims. A record ends where its
 # length says if the next record begins there, otherwise before the next record that can be found.
 # Losses are reported in one line with file, place and URL, and damage one record only.
 #
@@ -436,11 +437,11 @@ _LINE_ENDS = re.compile(rb"[\r\n]+")
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _BETWEEN = 16  # bytes between two records; there should be 4
 _MOST_NOTES = 100
-"""Limit of notes on one file; the last one counts the others."""
+"""Maximum number of notes on one file; a last one counts those left out."""
 _LONGEST_SHOWN = 2048
-"""Characters of a URL, as long as one may be."""
+"""Maximum characters of a URL in messages: the limit of URLs in the crawl."""
 _MOST_WRONG = 20
-"""Wrong lengths after which those of a file are ignored: each may cost a long search."""
+"""Number of wrong lengths after which all lengths of a file are ignored: each costs a search."""
 
 
 _EXCHANGES = ({"request", "response"}, {"request", "revisit"})
@@ -508,7 +509,7 @@ class WarcRecords:
         note: Callable[[str], None],
         tell: Progress = unreported,
     ) -> None:
-        """At most `most_bytes` are held of a block."""
+        """`most_bytes` limits the part of a block that is held; the rest is skipped."""
         self._file, self._most_bytes = file, most_bytes
         self._note, self._tell = note, tell
         self._current = ""
@@ -666,7 +667,7 @@ def _bytes_are(count: int) -> str:
 #
 # Laws: a recorded response has the same effect as if its server had sent it now. Some writers of
 # records undo the chunks or the encoding of a body but keep the header that announces it, so the
-# body itself decides. A record that does not answer a request for a page has no outcome.
+# body itself decides. The caller passes records of responses and resources only.
 
 _HTTP = b"HTTP/"
 _PIECE_BYTES, _CHUNKED_BYTES = 1 << 16, 1 << 14
@@ -718,7 +719,7 @@ class RecordedAnswers:
             return failure(fault)
         fetched = await self._read(request, stream)
         is_broken = isinstance(fetched, Failed) and fetched.kind is FailureKind.ENCODING
-        # The writer of the record may have decoded the body and left the header as it was.
+        # The writer of the record may have decoded the body and kept its Content-Encoding.
         if is_broken and is_html(None, stream.content[:_ENOUGH_TO_JUDGE]):
             del stream.headers["content-encoding"]
             fetched = await self._read(request, stream)
@@ -755,7 +756,7 @@ def _stream(record: WarcRecord) -> RecordedStream:
         return RecordedStream(_OK, {"content-type": kind}, record.block, _cut(record))
     end = BLANK_LINE.search(record.block)
     if end is None:
-        raise Fault(FailureKind.PROTOCOL, "its record has no head of HTTP")
+        raise Fault(FailureKind.PROTOCOL, "its record has no HTTP head")
     head = read_head(record.block[: end.start()])
     take_cookies(head.headers)
     body, fault = record.block[end.end() :], None
@@ -769,8 +770,8 @@ def _stream(record: WarcRecord) -> RecordedStream:
 def _without_chunks(body: bytes) -> tuple[bytes, Fault | None]:
     """Return the body without chunked framing, and why it is incomplete, or None.
 
-    Its writer may have removed the framing already. The parser copies what it holds back at each
-    call, so it gets small pieces.
+    The writer of the record may have removed the framing already. The parser copies the bytes that
+    it holds back at each call, so it gets small pieces.
     """
     chunks, parts = ByChunks(), list[bytes]()
     for start in range(0, len(body), _CHUNKED_BYTES):
@@ -788,7 +789,7 @@ def _without_chunks(body: bytes) -> tuple[bytes, Fault | None]:
 
 
 def _cut(record: WarcRecord) -> Fault | None:
-    """Return why the body is incomplete, as far as its record says, or None."""
+    """Return why the body is incomplete, by its record or our limit, or None."""
     why = record.fields.get("warc-truncated", "")
     if record.is_cut:
         return Fault(FailureKind.TOO_LARGE, "its record is too long")
