@@ -8,9 +8,9 @@ The Python API uses the terms of the command line. A crawl in five lines:
 >>> reason = crawl.run()  # doctest: +SKIP
 >>> best = [page.url for page in crawl.pages(10)]  # doctest: +SKIP
 
-To watch a crawl, call `crawl.subscribe(listener)`: it receives every `Asked`, `Settled`,
-`Delayed`, `Noted`, `Warned`, `Steered` and `Ended`. This module is cheap to import: a name
-is imported on first access.
+To watch a crawl, call `crawl.subscribe(listener)`: the listener receives every `Asked`,
+`Settled`, `Delayed`, `Noted`, `Warned`, `Steered` and `Ended`. This module is cheap to import: a
+name is imported on first access.
 """
 
 from importlib import import_module

@@ -79,14 +79,14 @@ class SystemClock:
 
 
 class _StoppedAmongSeedsError(Exception):
-    """Stopped while seeds were being read.
+    """Raised when the crawl is stopped while seeds are being read.
 
     Seeds are endowed once all are known, so the next run reads them again.
     """
 
 
 class _GivenParts(NamedTuple):
-    """Replacements of parts that a crawl otherwise makes itself."""
+    """Parts from the caller that a crawl otherwise makes itself."""
 
     transport: httpx.AsyncBaseTransport | None
     shard: ShardSetup
@@ -178,7 +178,7 @@ class Crawl:
         self._listeners.add(listener, tuple(kinds) or KINDS)
 
     def run(self) -> Reason:
-        """Crawl until the budget is spent or nothing is left, and return which it was."""
+        """Crawl until the budget is spent or nothing is left, and return the reason for the end."""
         if _is_loop_running():
             raise UsageError(
                 "an event loop runs already, as in a notebook: `await crawl.run_async()`"
@@ -207,7 +207,7 @@ class Crawl:
         return self._ending is not None
 
     def progress(self) -> Progress | None:
-        """Return the progress of the crawl; after the end, the last one; None before it begins."""
+        """Return the progress of the crawl, also after its end; None before it begins."""
         meter, crawler = self._meter, self._crawler
         if meter is None or crawler is None:
             return self._last_progress
@@ -222,7 +222,7 @@ class Crawl:
             yield from rows(seen, PageSelection(count=count))
 
     async def run_async(self, *, show: bool = False) -> Reason:
-        """Crawl as `run` does, where an event loop runs already: in notebooks and servers.
+        """Crawl like `run`, but inside a running event loop, as in notebooks and servers.
 
         With `show`, the progress is shown below the cell of the notebook.
         """
@@ -276,9 +276,9 @@ class Crawl:
             return await self._crawl(recorder)
 
     async def preview(self, count: int) -> Preview:
-        """Return the first `count` pages.
+        """Return the first `count` pages that the crawl would fetch.
 
-        Only robots.txt is requested, and a copy of the store is written.
+        Only robots.txt is requested, and only a temporary copy of the store is written.
         """
         from minicrawl.crawl.start.preparation import DryRun
 
@@ -335,7 +335,7 @@ class Crawl:
 
     @asynccontextmanager
     async def _network(self, recorder: Recorder) -> AsyncIterator[tuple[ScopeGate, WorkerPool]]:
-        """Open the scope and the web access of the crawl.
+        """Yield the scope gate and the web access of the crawl.
 
         Seeds that are private addresses are trusted.
         """
@@ -366,7 +366,7 @@ class Crawl:
         return self.settings
 
     def _seeds_at_hand(self) -> Iterator[ResolvedUrl]:
-        """Return the seeds. A crawl without seeds is refused before anything is written."""
+        """Return the seeds. Raise UsageError before a store is made if there are none."""
         seeds = _until(lambda: self._is_stopped, self._beginning.seeds)
         # The first seed is read now: without any, the caller gets an error before a store is made.
         # The others are read as they are endowed, since a list may be larger than the memory.

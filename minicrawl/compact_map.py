@@ -46,7 +46,7 @@ class CompactHashMap:
         return sum(len(small) for small in self._maps)
 
     def matches(self, code: int) -> list[int]:
-        """Return the numbers under this code, and rarely one whose code has the same kept bits."""
+        """Return the numbers under this code, and rarely one of a code with the same kept bits."""
         if self._some_wait:
             self.insert_pending()
         small, kept = self._maps[code >> _SMALL_MAP_SHIFT], code & _KEPT
@@ -135,7 +135,7 @@ class DenseRows:
 
     @property
     def pages(self) -> NDArray[np.uint32]:
-        """Return the page of each row, as a view that must be dropped before rows are added."""
+        """Page of each row, as a view that must be dropped before rows are added."""
         return np.frombuffer(self._pages, dtype=np.uint32)
 
     def get(self, page: int) -> int | None:
@@ -159,7 +159,7 @@ class DenseRows:
         self._slots.put_all(pages.astype(np.uint64) * np.uint64(_SPREAD), rows)
 
     def finish_loading(self) -> None:
-        """Insert all pending pages now, rather than while a crawl waits."""
+        """Insert all pending pages now, rather than at the first lookup of a crawl."""
         self._slots.insert_pending()
 
 
@@ -167,8 +167,8 @@ class _SmallMap:
     """A small map: linear probing, entries in order. Entries in `late` have no slot yet.
 
     An entry is the code with the number plus one in its last 32 bits; a free slot holds 0. Its home
-    is the slot `code * room >> 32`: it is there, or in the next slot that earlier entries leave.
-    The search is repeated in each method instead of called, because it runs for each link.
+    is the slot `code * room >> 32`: the entry is there, or in the next slot that smaller entries
+    leave. The search is repeated in each method instead of called, because it runs for each link.
     """
 
     __slots__ = ("late", "most", "room", "slots", "used")
@@ -197,8 +197,8 @@ class _SmallMap:
         self.used -= 1
 
     def wait(self, entries: NDArray[np.uint64]) -> None:
-        # Collected, and sorted once for all: inserted one by one, a hundred million entries would
-        # move each other again and again.
+        # Entries are collected and sorted once: inserted one by one, a hundred million entries
+        # would move each other again and again.
         self.late.frombytes(entries.tobytes())
 
     def insert_pending(self) -> None:
@@ -213,8 +213,7 @@ class _SmallMap:
     def _lay_out(self, entries: NDArray[np.uint64]) -> None:
         """Place sorted entries, each as close to its home slot as earlier ones allow."""
         self.used = len(entries)
-        # Enough room that the map can grow by an eighth, from 0.82 to 0.92, before it is laid out
-        # again.
+        # Leaves room to grow by an eighth, from 0.82 to 0.92 full, before the next layout.
         roomy = _VERY_ROOMY if self.used < _FEW else _ROOMY
         self.room = max(_LEAST_ROOM, int(self.used / roomy))
         self.most = int(self.room * _FULL)

@@ -1,8 +1,8 @@
 """Requests to a running crawl, as values and as lines of JSON.
 
-Laws: a request is one line of at most `LONGEST_LINE` bytes. A reply is one line, too, of which the
-client reads at most 16 times as much. Both the client and the crawl refuse a value that the
-settings would refuse, in the same words.
+Laws: a request is one line of at most `LONGEST_LINE` bytes, and so is a reply, which may be 16
+times as long. Both the client and the crawl refuse a value that the settings would refuse, with the
+same message.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_URLS = 1000
 MOST_HOSTS = 1000
 MOST_PAGES = 10_000
 NOTIFY_SOCKET = "NOTIFY_SOCKET"
-"""Variable with the address at which systemd listens to a service of `Type=notify`."""
+"""Environment variable: address at which systemd listens to a service of `Type=notify`."""
 
 Reply = dict[str, Any]
 
@@ -127,7 +127,7 @@ def message_of(line: bytes) -> Reply:
 
 # ================================================================ client
 #
-# Sends requests to the crawl of a store, by the socket beside the store.
+# Requests to the running crawl of a store, by the socket beside the store.
 #
 # Laws: without a running crawl, the caller gets an error of one line. The wait for a reply is
 # limited. Where the path of a socket would be too long for its address, a shorter name leads to it.
@@ -154,8 +154,8 @@ def short_name(path: Path) -> Iterator[str]:
     if len(os.fsencode(path)) <= _LONGEST_PATH or not _DESCRIPTORS.is_dir():
         yield str(path)
         return
-    # A short path to the same socket, by the number of its open folder. Changing the working
-    # directory would do as well, but for all threads.
+    # A short path to the same socket: by the descriptor of its open folder. Changing the working
+    # directory would also shorten the path, but for all threads.
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"{_DESCRIPTORS}/{folder}/{path.name}"

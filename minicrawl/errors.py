@@ -1,28 +1,28 @@
 """Expected errors, all subclasses of MinicrawlError.
 
-    MinicrawlError          exit code 1: something promised could not be done
+    MinicrawlError          exit code 1: the command could not do what was asked
     ├── StoreError          a store that cannot be read or written now
     │   ├── NoRoom          its disk is full: a retry may succeed later
     │   ├── DamagedStore    its file is not what SQLite wrote
-    │   └── NoCrawlError    no crawl of it is running that could be controlled
+    │   └── NoCrawlError    no crawl of the store is running that could be controlled
     ├── Interrupted         exit code 130: interrupted by the user
     ├── UsageError          exit code 2: the user gave an invalid value
     │   └── GraphFileError  a graph file that is absent, unreadable or has a bad line
     ├── Damaged             a record of an archive that is not what was written
     ├── TooSlow             the text of a page, which was not extracted within its deadline
     ├── FormError           values that a form in the browser cannot have
-    ├── EngineError         the engine that joins the shards of a crawl cannot do it
+    ├── EngineError         the engine that joins the shards of a crawl refuses a call
     │   ├── EngineUnavailable  no response: a retry may succeed
-    │   │   └── EngineFull  it has no room: a retry may succeed later
+    │   │   └── EngineFull  the engine has no room: a retry may succeed later
     │   ├── Fenced          another node has the shard now
-    │   ├── KeyTaken        another writer was faster
-    │   └── JetStreamRefusal  the servers of NATS answer with an error
-    └── RecordError         a value of a cluster that no node of this version writes
+    │   ├── KeyTaken        another writer changed the key first
+    │   └── JetStreamRefusal  the NATS servers answer with an error
+    └── RecordError         a value in a cluster that no node of this version writes
 
     The last two kinds are defined in `cluster`.
 
 The command line shows the message as one line, so it has everything: the cause, the value and its
-place, and what to do if that is not obvious.
+place, and the remedy if that is not obvious.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ class StoreError(MinicrawlError):
 
 
 class NoRoom(StoreError):
-    """Full disk: nothing was written, and a retry may succeed later."""
+    """Full disk: the write was not done, and a retry may succeed later."""
 
 
 class DamagedStore(StoreError):

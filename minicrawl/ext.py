@@ -1,8 +1,8 @@
 """Names for packages that extend minicrawl by entry points; nothing else is a promise to them.
 
-One registration is enough: `crawl`, a resumed crawl, `explain`, `frontier`, `--help`, completion
-and messages follow. Like `minicrawl` itself, this module imports a name on first access, so that a
-package does not slow down `--help`.
+One registration is enough: `crawl`, resumed crawls, `explain`, `frontier`, `--help`, completion and
+messages all know the extension. Like `minicrawl` itself, this module imports a name on first
+access, so that a package does not slow down `--help`.
 
 `Checks`, `Filter`, `Order`, `Parser`, `Rank`, `Scorer`, `Sink` and `Writer` are the types of the
 functions that are registered; the other names are what these take and return.

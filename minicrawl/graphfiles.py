@@ -1,10 +1,11 @@
 """Graph files, plain or gzipped, whatever their name; `-` is standard input.
 
-A file is text in one of the formats of `graph.text_formats`, or a graph with its answers (`.g`).
+A file is text in one of the formats of `graph.text_formats`, or a graph saved with its distances
+and components (`.g`).
 
 Names of nodes take their own bytes and 8 more each, without an object for each (`Texts`). A gzipped
-file may give at most `MOST_SWELLING` bytes of text for each byte read, beyond the first
-`ALWAYS_UNPACKED`: text that expands further was made to exhaust the memory.
+file may expand to at most `MOST_SWELLING` bytes of text for each byte read, beyond the first
+`ALWAYS_UNPACKED`: a file that expands further was made to exhaust the memory.
 """
 
 import gzip
@@ -40,7 +41,7 @@ ALWAYS_UNPACKED = 1 << 24
 
 
 def read(path: Path, tell: Progress = unreported) -> NamedGraph:
-    """Read a graph file: text, or a graph with its answers (`.g`), whose pages are numbered."""
+    """Read a graph file: text, or a saved graph (`.g`), whose pages have numbers for names."""
     if (saved := _saved(path)) is not None:
         return saved
     (graph, weights), ids, names = parse(blocks(path, tell), str(path))
@@ -196,12 +197,13 @@ def _host(name: str) -> str:
     return urls.host(name).lower() if name.startswith(_SCHEMES) else name
 
 
-# ================================================================ graphs with answers
+# ================================================================ saved graphs
 #
-# Graphs with their distances and components in bytes (`.g`), and as DIMACS text.
+# Graphs saved with their distances and components (`.g`), and graphs as DIMACS text. The saved
+# numbers are the expected results of algorithms that run on the graph.
 #
-# Unpacking returns what was packed, with edges in the order of insertion. A damaged file is refused
-# with a reason, and reads stop at its end.
+# Law: unpacking returns what was packed, with edges in the order of insertion. A damaged file is
+# refused with a reason.
 #
 # The file has `minigraph` and a version byte, the name with a NUL at its end, and then
 # little-endian u32 numbers: pages, edges, components; the distances page by page, with 2^32 - 1 for

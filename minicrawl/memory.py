@@ -1,6 +1,6 @@
-"""Memory and processor time of processes: limits, settings of the allocators, and measures.
+"""Memory and processor time of processes: limits, allocator settings and measurements.
 
-Everything here is small, as light processes import it.
+The module stays small, because light processes import it.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def limit_memory(most_bytes: int = MOST_BYTES) -> None:
 #
 # glibc adapts to freed memory: after a while it takes large arrays from the heap that all small
 # objects share. Arrays that grow and move leave holes there, in the end a third of all memory, and
-# so do threads that each have a heap of their own. Both can be switched off, but not on again: so
-# only a command does that, whose process is a crawl and nothing else.
+# so do threads that each have a heap of their own. Both can be switched off, but not on again, so
+# only a command whose process does nothing but crawl does so.
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # of malloc.h
 _LARGE = 128 * 1024
@@ -60,7 +60,7 @@ def mmap_large_arrays() -> None:
 #
 # Python looks for reference cycles among all objects after every few hundred new ones. A crawl
 # makes hardly any, and a search stalled it for 200 ms at a million URLs: a fifth of the time of a
-# settlement. So searches are rare while a crawl runs; connections leave no cycles behind. In a
+# settlement. So searches are rare while a crawl runs, and connections must leave no cycles. In a
 # worker nearly all objects are those of loaded modules: once they are exempted, a search is quick.
 # A search before exempting them was rejected: modules make hardly any cycles, and it would take
 # longer than to load most of them.
@@ -71,7 +71,7 @@ _IN_A_WORKER = 2_000, 5, 5
 
 
 class RareGarbageCollection:
-    """Makes the search for cycles rare while at least one crawl runs in this process."""
+    """Setting that makes searches for cycles rare while a crawl runs in this process."""
 
     def __init__(self) -> None:
         self._crawls = 0
@@ -100,7 +100,7 @@ RARE_GARBAGE_COLLECTION = RareGarbageCollection()
 
 
 def freeze_loaded_objects() -> None:
-    """Exempt the present objects from the search for cycles: they stay as long as the process."""
+    """Exempt the present objects from the search for cycles: they live as long as the process."""
     gc.freeze()
     gc.set_threshold(*_IN_A_WORKER)
 
@@ -117,7 +117,7 @@ _PARENT, _FIRST_TIME, _AFTER_TIMES = 1, 11, 15
 
 
 def resident_bytes() -> int:
-    """Return the resident bytes of this process: on Linux the present ones, elsewhere the peak."""
+    """Return the resident memory of this process in bytes: now on Linux, the peak elsewhere."""
     try:
         pages = int(_STATM.read_text(encoding="ascii").split()[1])
     except OSError:

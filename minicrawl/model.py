@@ -5,7 +5,7 @@ request        one URL, requested once; redirects are not followed, each hop is 
 fetch result   a response, a redirect, a refusal or a failure of a named kind, never an exception
 parsed page    the links of a page, canonical and without repeats, and its rules for robots
 
-A few of these values per page travel between processes. As tuples, they take half the time.
+Some of these values travel between processes for each page; as tuples, they take half the time.
 """
 
 from collections.abc import Mapping
@@ -50,12 +50,12 @@ class Request(NamedTuple):
     is_anonymous: bool = False  # without logins and cookies
     keeps_failures: bool = False  # also return the response of a failure
     file_bytes: int = 0  # size limit of documents of other types; with 0 they are not read
-    method: str = ""  # of a request of a program's own; empty for that of `want`
+    method: str = ""  # of a request that a program enqueued; empty for the method of `want`
     body: bytes = b""  # of a POST
 
 
 class OwnRequest(NamedTuple):
-    """Request for a page as a Python program wants it, beyond a plain GET."""
+    """Request that a Python program enqueued for a page, other than a plain GET."""
 
     method: str = "GET"
     headers: tuple[tuple[str, str], ...] = ()
@@ -110,7 +110,7 @@ class SentBody(NamedTuple):
 
 
 class Wire(NamedTuple):
-    """Heads of a request and its response as bytes of the network, and how they travelled.
+    """Heads of a request and its response as the bytes sent, and facts of the connection.
 
     Lines that may hold secrets of the user are left out. An unknown head is empty. HTTP/2 has no
     such bytes: its fields are written as HTTP/1.1 writes them.
@@ -314,7 +314,7 @@ class State(IntEnum):
     TYPE = 15
     TRAP = 16
     ALLOWANCE = 17
-    FOCUS = 18
+    FOCUS = 18  # only in stores of earlier versions
     DNS = 20
     CONNECT = 21
     TLS = 22

@@ -78,7 +78,7 @@ class NotebookDisplay:
                 pass
 
     def _update(self, reason: Reason | None) -> None:
-        # When the crawl has ended its progress is gone: the last one is shown with the reason.
+        # A crawl that has ended has no progress: the last one is shown with the reason.
         self._last = self._progress() or self._last
         if self._handle is not None:  # IPython without a shell has none
             self._handle.update(ShownProgress(self._last, self._url, reason))

@@ -28,7 +28,7 @@ from minicrawl.errors import MinicrawlError, UsageError
 
 
 def refuse_links(path: Path) -> Path:
-    """Return the path; raise UsageError if it, or a file in this folder, is a link."""
+    """Return the path; raise UsageError if it, or a file in it, is a link, a pipe or a device."""
     for file, status in _files_at(path):
         if stat.S_ISLNK(status.st_mode) and not _leads_nowhere(file):
             raise UsageError(
@@ -57,11 +57,11 @@ def _files_at(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
             for file in path.iterdir():
                 yield from _files_at(file)
     except (FileNotFoundError, PermissionError):
-        return  # deleted meanwhile, or unreadable for everyone
+        return  # deleted meanwhile, or unreadable: opening it will fail as well
 
 
 def _leads_nowhere(link: Path) -> bool:
-    """Return whether a link points to itself, so that it cannot be opened."""
+    """Return True if a link leads in a circle, so that it cannot be opened."""
     return Path(os.path.realpath(link)).is_symlink()
 
 
@@ -75,7 +75,7 @@ def open_own(path: Path, flags: int) -> int:
     return handle
 
 
-# ================================================================ drafts
+# ================================================================ writing
 
 _END = ".part"
 _LONGEST = 50
@@ -84,7 +84,7 @@ _LONGEST = 50
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file that replaces `path`, or the target of that link, when it is complete."""
+    """Yield a file that replaces `path`, or its target if it is a link, when complete."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name a file")
     if path.exists() and not path.is_file():
@@ -192,7 +192,7 @@ def _claimed_file(folder: Path, beginning: str) -> tuple[int, Path]:
     _remove_leftovers(folder, beginning)
     while True:
         handle, name = tempfile.mkstemp(prefix=beginning, suffix=_END, dir=folder)
-        if _is_claimed(handle, Path(name)):
+        if _claim(handle, Path(name)):
             return handle, Path(name)
         os.close(handle)
 
@@ -204,13 +204,13 @@ def _claimed_folder(folder: Path, beginning: str) -> tuple[int, Path]:
         made = Path(tempfile.mkdtemp(prefix=beginning, suffix=_END, dir=folder))
         with suppress(FileNotFoundError):
             handle = os.open(made, os.O_RDONLY)
-            if _is_claimed(handle, made):
+            if _claim(handle, made):
                 return handle, made
             os.close(handle)
 
 
-def _is_claimed(handle: int, draft: Path) -> bool:
-    """Lock the draft. Return False if it was removed as a leftover before."""
+def _claim(handle: int, draft: Path) -> bool:
+    """Lock the draft. Return False if another command removed it as a leftover before."""
     with suppress(OSError):  # without file locks, leftovers are not removed either
         fcntl.flock(handle, fcntl.LOCK_EX)
     try:

@@ -54,14 +54,14 @@ WINDOWS = "minicrawl.windows"
 
 _OWN = "minicrawl"
 _RENAMED = {"minicrawl.texts": PARSERS}
-"""Former names of groups, which are understood for one version."""
+"""Former names of groups, still accepted for one version."""
 _FILE = "entry_points.txt"
 _MARK = b"[minicrawl."
 _DESCRIPTION = re.compile(r"([^-]+)(?:-.*)?\.(?:dist|egg)-info")
 
 
 class EntryPoint(NamedTuple):
-    """Name, and the object that a package registers for it: `module:attribute`."""
+    """Name, and the object that a package registers under it: `module:attribute`."""
 
     name: str
     value: str
@@ -126,7 +126,7 @@ def _groups(path: tuple[str, ...]) -> dict[str, dict[str, EntryPoint]]:
 
 
 def _descriptions(place: str) -> Iterator[str]:
-    """Return the metadata folders of the packages installed here."""
+    """Yield the metadata folders of the packages installed in `place`."""
     try:
         entries = list(os.scandir(place or "."))
     except OSError:

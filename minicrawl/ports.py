@@ -43,7 +43,7 @@ class PageFetcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A fetched page, and how to parse it. The body stays where the page will be parsed."""
+    """Fetched page, and functions that parse it. The body stays in the process that parses it."""
 
     fetched: FetchResult
     read: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]] | None = None

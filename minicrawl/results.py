@@ -26,7 +26,6 @@ from minicrawl.config.parts import Scope, Storing
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.model import READ_STATES, State
 from minicrawl.report import page_links, selected_pages
-from minicrawl.report import page_links as linked
 from minicrawl.report import page_states as reasons
 from minicrawl.report.archived_pages import (
     PageVersion,
@@ -154,7 +153,7 @@ class PageTable(Iterable[ExportRow]):
 
 
 class StoredPage:
-    """Page as it was fetched last."""
+    """Last kept version of a page."""
 
     def __init__(
         self, version: PageVersion, made: Callable[[PageVersion, str], str | None]
@@ -234,7 +233,7 @@ class Store(AbstractContextManager["Store"]):
         host: str | None = None,
         states: Sequence[State] = (),
     ) -> PageTable:
-        """Return the best pages by a rank; all pages if `count` is 0."""
+        """Return the best `count` pages by a rank; all pages if `count` is 0."""
         selection = PageSelection(count=count, by=by, host=host, states=frozenset(states))
         return PageTable(self._seen, selection)
 
@@ -274,18 +273,18 @@ class Store(AbstractContextManager["Store"]):
         return errors(self._seen, ErrorQuery(host=host))
 
     def status(self) -> Status:
-        """Return the progress of the crawl."""
+        """Return counts, budget and progress of the crawl, as `minicrawl status` shows them."""
         return status(self.path)
 
     # ------------------------------------------------------------ links
 
-    def links(self, url: str, count: int = 0) -> list[linked.LinkedPage]:
+    def links(self, url: str, count: int = 0) -> list[page_links.LinkedPage]:
         """Return the pages that a page links to, most important first."""
-        return linked.links(self._seen, url, count).pages
+        return page_links.links(self._seen, url, count).pages
 
-    def backlinks(self, url: str, count: int = 0) -> list[linked.LinkedPage]:
+    def backlinks(self, url: str, count: int = 0) -> list[page_links.LinkedPage]:
         """Return the pages that link to a page, most important first."""
-        return linked.backlinks(self._seen, url, count).pages
+        return page_links.backlinks(self._seen, url, count).pages
 
     def broken_links(self, host: str | None = None) -> list[page_links.BrokenLink]:
         """Return the broken links."""
@@ -303,7 +302,7 @@ class Store(AbstractContextManager["Store"]):
 
     @property
     def graph(self) -> StoreGraph:
-        """Return all pages and their links."""
+        """Graph of all pages and their links."""
         return StoreGraph(self._source, self._seen)
 
 

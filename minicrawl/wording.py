@@ -50,12 +50,12 @@ def rate(per_second: float) -> str:
 # Characters that Excel, LibreOffice and Google accept as the start of a formula, full-width and
 # small forms included, after any characters that they skip or strip.
 _FORMULA = "[\\s\ufeff\u200b-\u200d\u2060]*[=+\\-@\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20]"
-_BEGINS_SO = re.compile(_FORMULA)
+_BEGINS_LIKE_FORMULA = re.compile(_FORMULA)
 # Where the decimal separator is a comma, spreadsheets split the cells of a file at semicolons.
-_NEXT_BEGINS_SO = re.compile(f";(?={_FORMULA})")
+_BEFORE_FORMULA = re.compile(f";(?={_FORMULA})")
 
 _LONGEST_PILE = 4
-"""Maximum combining marks per letter: no script needs more, and thousands cover nearby lines."""
+"""Maximum combining marks in a row: no script needs more, and thousands cover nearby lines."""
 _PILE = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
     f"{{{_LONGEST_PILE},}}"
@@ -77,9 +77,9 @@ def _name(character: str) -> str:
 
 
 def all_harmless(texts: Sequence[str]) -> Sequence[str]:
-    """Return the texts as cells.
+    """Return the texts as spreadsheet cells (see `harmless`).
 
-    Columns where all texts are plain, as in most, are checked at once.
+    A column whose texts are all plain, as most are, takes a single check.
     """
     text, starts = "".join(texts), "".join([text[:1] for text in texts])
     if text.isascii() and text.isprintable() and starts.isalnum() and ";" not in text:
@@ -88,15 +88,15 @@ def all_harmless(texts: Sequence[str]) -> Sequence[str]:
 
 
 def harmless(text: str) -> str:
-    """Return the text as a spreadsheet cell."""
+    """Return the text as a spreadsheet cell that no program takes for a formula."""
     if not text or (
         text[0].isalnum() and text.isascii() and text.isprintable() and ";" not in text
     ):
         return text
-    cell = visible(_NEXT_BEGINS_SO.sub(";'", text))
-    return f"'{cell}" if _BEGINS_SO.match(text) or text[0] in "\t\r" else cell
+    cell = visible(_BEFORE_FORMULA.sub(";'", text))
+    return f"'{cell}" if _BEGINS_LIKE_FORMULA.match(text) or text[0] in "\t\r" else cell
 
 
 def at_most(error: float) -> str:
-    """Return a bound of an error in words, such as "error at most 1.2e-7"."""
+    """Format the bound of an error: `error at most 1.2e-07`, or `exact` if it is 0."""
     return f"error at most {error:.1e}" if error else "exact"

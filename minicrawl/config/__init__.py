@@ -9,8 +9,8 @@ settings    effective settings: `Settings`, `load`; flags, environment and minic
 To add a setting, add a field to `parts`, and run `python -m tests.reference --write`: it writes the
 reference, and `arguments.pyi`, which tells type checkers the arguments of `Settings.of`.
 
-Only the parts are imported at once: worker processes get their parts from the crawl, and load no
-settings.
+Importing this package imports only the parts; `Settings`, `Loaded` and `load` follow on first use:
+worker processes get their parts from the crawl, and load no settings.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
 """All settings, part by part: each is a field with its default, its kind and its help.
 
-To add a setting, add a field here, and use it where it counts: `setting` in `config.setting` says
-what follows from it. A field that is not declared by `setting` is a limit in the code that only
+To add a setting, add a field here and use it in the code: `config.setting` lists what is derived
+from the field. A field that is not declared by `setting` is a limit in the code that only
 tests change.
 """
 
@@ -28,13 +28,13 @@ from minicrawl.web.usage import PURPOSES
 FIRST_DELAY_S = 1.0
 """Delay of --delay auto before a host has responded."""
 DEMO_STORE = Path("data/demo.db")
-"""Where a demo crawl is stored."""
+"""Default store of a demo crawl."""
 DEMO_USUAL = {"delay": 0, "endowment": 100}
 """Settings of a demo crawl: the server is local and needs no delay."""
 MOST_WEIGHT = 4
-"""Of --score-weight; larger ones leave nothing of importance."""
+"""Maximum of --score-weight: with a larger weight, importance would have no effect."""
 FILES = "files"
-"""Type of --types that stands for all that is not a document."""
+"""Name in --types for all linked files that are not documents."""
 DEMO_PAGES, FEWEST_DEMO_PAGES = 2000, 100
 """Default and minimum size of the demo web, in pages; its odd hosts dominate smaller ones."""
 
@@ -140,9 +140,9 @@ class Order:
     score: tuple[str, ...] = setting(
         (),
         kinds.several(kinds.SCORER),
-        "Fetch pages of value first: NAME is words, language, type, url, likeness or a scorer of a "
-        "package, which values each page that is read from 0 to 1, and so the pages near it. "
-        "Repeatable: the largest value counts.",
+        "Fetch pages first that are likely to be of value: NAME (words, language, type, url, "
+        "likeness or a scorer of a package) values each fetched page from 0 to 1, and pages near "
+        "it are expected to be alike. Repeatable: the largest value counts.",
         weakens=names_another_example,
         kept=True,
     )
@@ -172,8 +172,8 @@ class Order:
     width: float = 8.0
     """Not a setting. Width in circulations of all cash; windows were measured with this one."""
     replay: int = 0
-    """Not a setting. Pages per fetch that spend their cash again along stored links. Converged
-    ranks, computed beside the ledger, serve reports better.
+    """Not a setting. Pages per fetch that spend their cash again along stored links: none, because
+    converged ranks, computed beside the ledger, serve reports better.
     """
 
     @property
@@ -422,7 +422,7 @@ class Network:
 
     # Not settings:
     max_head_bytes: int = 64 * 1024
-    """Eight times the usual server limit for request headers."""
+    """Limit of a response head: eight times what servers usually accept of a request head."""
     max_codings: int = 3
     """Nested content codings. Servers use one, rarely two; each multiplies the size of a bomb."""
     no_proxy: tuple[str, ...] = (ENVIRONMENT,)
@@ -430,7 +430,7 @@ class Network:
 
     @property
     def max_bodies_bytes(self) -> int:
-        """Limit of all bodies in flight in a process: one of maximum size, and many usual ones."""
+        """Limit of all bodies in flight in a process: one of maximum size and many usual ones."""
         return max(15_000_000, self.max_body_bytes * 3 // 2)
 
 
@@ -506,7 +506,7 @@ class Access:
 
     @property
     def has_secrets(self) -> bool:
-        """True if anything is sent to some hosts only."""
+        """True if there are own headers or logins."""
         return bool(self.headers or self.auth or self.bearer or self.netrc)
 
 
@@ -602,7 +602,7 @@ class Traps:
 
     @property
     def same_pages(self) -> int | None:
-        """Pages that must be the same until a difference of URLs is ignored.
+        """Number of pages that must be the same before a difference of URLs is ignored.
 
         Equal content says more than content without news, so half as many are enough.
         """
@@ -696,7 +696,7 @@ class Storing:
 
     @property
     def keeps_answers(self) -> bool:
-        """True if there is an archive."""
+        """True if responses or their texts are archived beside the store."""
         return self.keep in ("pages", "text")
 
     @property

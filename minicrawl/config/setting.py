@@ -26,7 +26,7 @@ T = TypeVar("T")
 PREFIX = "MINICRAWL_"
 
 Weakens = Callable[[Any, Any], bool]
-"""True if a stranger's value may do more than the user's own value."""
+"""Function that returns True if a stranger's value may do more than the user's own value."""
 
 
 def setting(
@@ -64,7 +64,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Setting: its names, its kind of value, its help. `field` is its value's name in its part."""
+    """Declared setting: its names, kind and help. `field` is the name of the part's field."""
 
     section: Section
     field: str
@@ -100,8 +100,9 @@ def variable_of(name: str) -> str:
 
 
 def settings_in(section: Section) -> Iterator[Setting]:
-    """Yield the settings that the part of a section declares. Its other fields are limits in the
-    code, which only tests change.
+    """Yield the settings that the part of a section declares.
+
+    Its other fields are limits in the code, which only tests change.
     """
     for one in fields(section.make):
         if one.metadata:
@@ -143,7 +144,7 @@ def reads_another_file(value: Sequence[str], own: Sequence[str]) -> bool:
 
 
 def names_another_example(value: Sequence[str], own: Sequence[str]) -> bool:
-    """Rule for scorers: a stranger may not have files of the user read as examples."""
+    """Rule for scorers: a stranger may not make the crawl read files of the user as examples."""
     return any(text.startswith("likeness:") and text not in own for text in value)
 
 

@@ -47,7 +47,7 @@ _LONGEST_FILE = 4_000_000_000
 
 
 class Gone(NamedTuple):
-    """Removed setting: its replacement, and the stored value that means the same."""
+    """Removed setting: its replacement, and the stored value that equals what the code does now."""
 
     why: str
     usual: object = None
@@ -133,16 +133,16 @@ def _listed(value: object) -> Iterable[object]:
 
 _BY_ARGUMENT = {setting.argument: setting for setting in TABLE}
 _BY_KEY = {setting.key: setting for setting in TABLE}
-_NOT_MISSED = frozenset(("newborn-history", "width", "measures"))
-"""Removed settings that are ignored silently: drafts of 0.2 kept the first one, and the terms of a
-store have the others.
+_SILENTLY_IGNORED = frozenset(("newborn-history", "width", "measures"))
+"""Removed settings in stores that are ignored silently: drafts of 0.2 stored the first one, and the
+terms of a store have the others.
 """
 _SHOWN = 60  # characters of a bad value that a message quotes
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A raw value and its place. `between` separates the two in a message: `pages = 5`."""
+    """Raw value and its place. `between` separates the two in a message: `pages = 5`."""
 
     value: object
     place: str
@@ -200,7 +200,7 @@ def from_environment(environ: Mapping[str, str]) -> Source:
 
 
 def unknown_variables(environ: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
-    """Return a line per variable that looks like a setting but never was one."""
+    """Return a line for each variable that looks like a setting but never was one."""
     known = [*map(variable_of, (*BY_NAME, *GONE, *FORMER)), *others]
     return [
         f"{name}: no such variable{_hint(name, known)}"
@@ -227,8 +227,9 @@ def from_file(file: Path) -> Source:
 
 
 def from_store(store: Path | str, values: Mapping[str, object]) -> Source:
-    """Return the settings in a store, or in the terms of a cluster, by name. Removed settings are
-    included only if their values no longer hold.
+    """Return the settings in a store, or in the terms of a cluster, by name.
+
+    A removed setting is included only if its value differs from what the code does now.
     """
     holds = {name: value for name, value in values.items() if not _still_holds(name, value)}
     if holds.get("strategy", "siblings") != "siblings":  # other orders have no use for values
@@ -246,7 +247,7 @@ def is_gone(place: str, name: str) -> UsageError:
 
 
 def _still_holds(name: str, value: object) -> bool:
-    return name in _NOT_MISSED or (name in GONE and value == GONE[name].usual)
+    return name in _SILENTLY_IGNORED or (name in GONE and value == GONE[name].usual)
 
 
 def _named(values: Mapping[str, object]) -> Iterator[tuple[Setting, object]]:
@@ -311,7 +312,8 @@ def _shown(value: object) -> str:
 
 DEFAULT = "default"
 STORE = "store"
-HALF = 0.5
+_CONTINUOUS_REFRESH = 0.5
+"""Default of `refresh` in a continuous crawl."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -351,7 +353,7 @@ class Settings:
 
     @staticmethod
     def given(**values: Unpack["SettingArguments"]) -> "Loaded":
-        """Return settings of which all these values count as given, even if equal to a default."""
+        """Return settings with these values, which count as given even if they equal a default."""
         return _settled([from_arguments(values)])
 
     def value(self, setting: Setting) -> Any:
@@ -359,7 +361,7 @@ class Settings:
         return getattr(getattr(self, setting.section.part), setting.field)
 
     def with_values(self, values: Mapping[str, object]) -> "Settings":
-        """Return a copy with other values, by name of setting."""
+        """Return a copy with these values replaced, given by name of setting."""
         fields: dict[str, dict[str, Any]] = {section.part: {} for section in SECTIONS.values()}
         for name, value in values.items():
             fields[BY_NAME[name].section.part][BY_NAME[name].field] = value
@@ -368,7 +370,7 @@ class Settings:
 
     @property
     def keeps_files(self) -> bool:
-        """True if linked files are kept that are no documents."""
+        """True if linked files that are not documents are kept."""
         return FILES in self.scope.types and self.storing.keep == "pages"
 
     @property
@@ -378,7 +380,7 @@ class Settings:
 
     @property
     def asks_beside(self) -> bool:
-        """True if URLs are requested that are not crawled."""
+        """True if the crawl also requests URLs that are not its pages, such as assets and files."""
         return self.storing.checks_links or self.keeps_files
 
     def _given(self, setting: Setting) -> Given:
@@ -408,11 +410,11 @@ class Loaded:
         return Loaded(settings=settings, origins=origins)
 
     def is_given(self, setting: Setting) -> bool:
-        """Return whether the setting has an origin other than its default."""
+        """Return True if the setting has an origin other than its default."""
         return self.origins[setting.name] != DEFAULT
 
     def resumed(self, kept: Source) -> "Loaded":
-        """Return a copy with missing settings taken from a store.
+        """Return a copy in which settings that were not given come from a store.
 
         A file that the user has not named may not weaken what the store has.
         """
@@ -461,7 +463,7 @@ def load(
         return _settled([*own, in_file])
     named = _settled(own)
     wanted = {name: one for name, one in in_file.items() if not named.is_given(BY_NAME[name])}
-    # Compared with the settings without the file: a value weakens only what would apply otherwise.
+    # Compared with the settings without the file, which would apply otherwise.
     admitted, ignored = harmless(wanted, named.settings)
     return replace(_settled([*own, admitted]), ignored=ignored, unnamed=admitted)
 
@@ -499,7 +501,7 @@ def _settled(strongest_first: Sequence[Source]) -> Loaded:
         given |= source
     continuous = given.get("continuous")
     if "refresh" not in given and continuous and continuous.read_as(BY_NAME["continuous"]):
-        given["refresh"] = Given(HALF, continuous.place)
+        given["refresh"] = Given(_CONTINUOUS_REFRESH, continuous.place)
     values: dict[str, dict[str, Any]] = {section.part: {} for section in SECTIONS.values()}
     for name, raw in given.items():
         setting = BY_NAME[name]
@@ -539,7 +541,7 @@ def as_document(loaded: Loaded) -> dict[str, dict[str, object]]:
 
 
 def as_kept(loaded: Loaded) -> dict[str, object]:
-    """Return the settings that a store keeps for the next run, by name: given now or earlier."""
+    """Return the settings that a store keeps for the next run, by name: given now or before."""
     return {
         setting.name: plain(loaded.settings, setting)
         for setting in KEPT

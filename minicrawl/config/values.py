@@ -28,7 +28,8 @@ SYSTEM = "system"
 
 # ================================================================ by host
 #
-# Values of settings that may be for one host. Every process that sends requests parses them again.
+# Values of settings that may be limited to one host. Each process that sends requests parses them
+# anew.
 #
 # HOST   `docs.example`, `docs.example:8443` or `https://docs.example`, as `fetch.access` reads it
 
@@ -48,13 +49,13 @@ OF_A_HOST = re.compile(rf"(?:(?P<host>{HOST_NAME})=)?(?P<file>.+)")
 def host_and_file(text: str) -> tuple[str, Path]:
     """Return the host that a file is for (`*.NAME` for subdomains, empty for all), and the file."""
     found = OF_A_HOST.fullmatch(text)
-    assert found is not None, "the table of settings has read it"
+    assert found is not None, "the settings have validated the text"
     return (found["host"] or "").strip("[]").lower(), Path(found["file"])
 
 
 # ================================================================ quantities
 #
-# Numbers, times and sizes: from text or from numbers, and back to text.
+# Numbers, times and sizes: parsed from text or numbers, and formatted as text.
 #
 # A parser returns None for an invalid value. True, false, infinity and nan are not numbers.
 
@@ -162,7 +163,7 @@ HIDDEN = "***"
 
 
 class InvalidValue(Exception):
-    """The value cannot be used. `wanted` completes a message that quotes the value."""
+    """Unusable value. `wanted` completes a message that quotes the value."""
 
     def __init__(self, value: object, wanted: str) -> None:
         super().__init__(value, wanted)
@@ -268,7 +269,7 @@ def _read_part(value: object) -> float | str:
 
 
 def guaranteed_part(value: float | str | None) -> float | None:
-    """Return the share if it is to be guaranteed, else None."""
+    """Return the share that must be guaranteed, or None if none must."""
     return part(value.removesuffix(GUARANTEED)) if isinstance(value, str) else None
 
 
@@ -289,7 +290,7 @@ def choice(*names: str, renamed: Mapping[str, str] | None = None, group: str = "
         raise InvalidValue(value, f"must be one of {', '.join(kind.all_names())}")
 
     accepts = "Literal[" + ", ".join(f'"{name}"' for name in names) + "]"
-    if group:  # packages add names: a type checker knows no more than that it is one
+    if group:  # packages add names that a type checker cannot know
         accepts = "str"
     kind = ValueKind("|".join(names), read, names=names, group=group, accepts=accepts)
     return kind
@@ -310,9 +311,7 @@ def text(metavar: str, wanted: str, form: str) -> ValueKind:
 def some_of(*names: str, or_none: bool = False) -> ValueKind:
     """One or more of a few names, as a list or comma-separated; `all` is all of them.
 
-    With `or_none`, `none` is none of them.
-
-    The result is in the order of `names`, without repeats.
+    With `or_none`, `none` is none of them. The result is in the order of `names`, without repeats.
     """
 
     def read(value: object) -> tuple[str, ...]:
@@ -354,23 +353,23 @@ def _read_path(value: object) -> Path:
     raise InvalidValue(value, "must be a path of printable characters")
 
 
-def _read_folder(value: object) -> Path:
+def _read_absolute_path(value: object) -> Path:
     """Return an absolute path, because a store keeps it for runs in other folders."""
     return _read_path(value).absolute()
 
 
 def _read_folder_and_name(value: object) -> Path | str:
-    """Return an absolute path, or one behind a name for the files in it."""
+    """Return a folder as an absolute path, or NAME= and the path if files in it have a name."""
     name, is_named, folder = str(value).partition("=")
     if not is_named or "/" in name:
-        return _read_folder(value)
+        return _read_absolute_path(value)
     if not re.fullmatch(r"[\w.-]+", name, re.ASCII) or not folder:
         raise InvalidValue(value, "must be DIR or NAME=DIR, with a name of letters, digits, . _ -")
-    return f"{name}={_read_folder(folder)}"
+    return f"{name}={_read_absolute_path(folder)}"
 
 
 def folder_and_name(value: Path | str) -> tuple[Path, str]:
-    """Return the folder of such a value, and the name or ""."""
+    """Return the folder of a value of `FOLDER_AND_NAME`, and the name or ""."""
     name, is_named, folder = str(value).partition("=")
     return (Path(folder), name) if is_named and "/" not in name else (Path(value), "")
 
@@ -448,12 +447,12 @@ SIZE = ValueKind("SIZE", _read_size, show=as_size, accepts="Size")
 SWITCH = ValueKind("", _read_switch, accepts="bool")
 FILE = ValueKind("FILE", _read_path, accepts="str | PathLike[str]")
 FOLDER_AND_NAME = ValueKind("[NAME=]DIR", _read_folder_and_name, accepts="str | PathLike[str]")
-FOUND_FILE = ValueKind("FILE", _read_folder, accepts="str | PathLike[str]")
+FOUND_FILE = ValueKind("FILE", _read_absolute_path, accepts="str | PathLike[str]")
 PATTERN = ValueKind("REGEX", _read_pattern)
 SCORER = text("NAME[:ARGS]", "the name of a scorer, or name:arguments", r"[\w.-]+(:.+)?")
 # A product token of robots.txt (RFC 9309, 2.2.1).
 AGENT = text("NAME", "a name of letters, - and _ only", r"[A-Za-z_-]+")
-# It stands in parentheses in a header, so it may not close them.
+# The contact stands in parentheses in the User-Agent header, so it has none itself.
 CONTACT = text("WHERE", "a URL or a mail address", r"(https?://[!-'*-~]+|[!-'*-~]+@[!-'*-~]+)")
 
 
@@ -497,7 +496,7 @@ _SCHEME = re.compile(r"[^:@]*://")
 
 
 def has_login(url: str) -> bool:
-    """Return whether a URL has a user or a password; `NAME=` may precede it."""
+    """Return True if a URL has a user or a password; `NAME=` may precede the URL."""
     return _LOGIN.match(url) is not None
 
 
@@ -592,7 +591,7 @@ _OURS = {
     "user-agent": "is set by --user-agent",
 }
 SECRET = frozenset(("authorization", "cookie"))
-"""Names of headers that log in."""
+"""Names of headers that hold logins."""
 
 
 def _read_header(value: object) -> str:
@@ -676,7 +675,7 @@ class Rates(NamedTuple):
 def rates_of(text: str | None) -> Rates:
     """Return the rates in a valid text."""
     found = Rates() if text is None else _parsed_rates(text)
-    assert found is not None, "the table of settings has read it"
+    assert found is not None, "the settings have validated the text"
     return found
 
 

@@ -6,5 +6,5 @@ url_table    URL, host and depth of each page; the seen-set (URL -> page id) in 
              page; the site of each host
 checkpoint   rows that a checkpoint writes; loading the last checkpoint and the steps after it, and
              checking that they are consistent
-importance   importance as it is shown, and the gathered share of it
+importance   importance of pages as reports show it, and the gathered share of it
 """

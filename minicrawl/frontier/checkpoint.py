@@ -1,6 +1,6 @@
-"""Checkpoints: copies columns at once, and makes rows from them later.
+"""Checkpoints of the frontier: columns are copied at once, and made into rows later.
 
-Copying stalls the crawl, so nothing else happens at that moment; the store's thread does the rest.
+The crawl stands still while columns are copied, so the store's thread does all else.
 
 Law: the rows can be iterated again, because a full disk may take two attempts.
 """
@@ -72,7 +72,7 @@ class Rows(Iterable[Row], Generic[Row]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Copies of everything in the rows of some pages except their in-links."""
+    """Copied columns of the rows of some pages, without their in-links."""
 
     pages: Numbers
     state: NDArray[np.uint8]
@@ -107,7 +107,7 @@ class NewRows:
 
     @classmethod
     def of(cls, frontier: Frontier, pasts: Mapping[int, Past], first: int) -> NewRows:
-        """Return all pages from `first` on; `pasts` are those of pages that had a turn."""
+        """Return the pages from `first` on; `pasts` has the past of each page that had a turn."""
         return cls(
             first=first,
             state=frontier.states()[first:].copy(),
@@ -194,8 +194,8 @@ class UpdatedRows:
 # Loading: the last checkpoint and the steps after it, with a consistency check.
 #
 # Law: a file with parts from different moments may be a valid database but not a valid store. So
-# each commit counts the rows of all tables, and whatever opens a store, a crawl or a report,
-# compares these counts first. After a crash, tables that no commit counts are compared as well.
+# each commit stores counts of pages, steps and fetches (`Frontier.tally`), and a crawl or a report
+# compares them first when it opens a store. After a crash, other tables are compared as well.
 
 _SAVED: tuple[tables.Column, ...] = ("state", "key", "history", "g_time")
 
@@ -225,7 +225,7 @@ def load_frontier(
         _load_siblings(frontier, connection, spending_at)
         if values or tables.has_values(connection):
             _load_values(frontier, frontier.siblings, connection)
-    # Before the steps are applied: a damaged row could bear billions of pages.
+    # Before the steps are applied: a damaged row could claim billions of new pages.
     _check_births(frontier, connection)
     for row in tables.steps_after(connection, frontier.last_seq):
         frontier.apply(row)
@@ -247,7 +247,7 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
     frontier.ledger.restore(key, _flags(frontier), saved.totals)
     if (ends := tables.channels(connection)) is not None:
         frontier.channels = Channels.from_rows(ends)
-    frontier.take_changes()  # none: all pages so far have a row
+    frontier.take_changes()  # no page is changed: all loaded pages have a row
     frontier.spendings.cut(len(frontier))
     frontier.last_seq = saved.watermark
     steps = tables.endowed(tables.counters(connection))
@@ -304,7 +304,7 @@ def _load_values(
 
 
 def _check_births(frontier: Frontier, connection: tables.Connection) -> None:
-    """Raise ValueError if steps bear more pages than have URLs, before they exhaust the memory."""
+    """Raise ValueError unless steps add as many pages as have URLs: more could fill the memory."""
     known = questions.pages_known(connection)
     born = len(frontier) + questions.born_after(connection, frontier.last_seq)
     if born != known:
@@ -312,7 +312,7 @@ def _check_births(frontier: Frontier, connection: tables.Connection) -> None:
 
 
 def verify(frontier: Frontier, connection: tables.Connection) -> None:
-    """Compare what was loaded with the counts of the last commit. Raises ValueError.
+    """Raise ValueError if the loaded frontier differs from the counts of the last commit.
 
     A store of an earlier minicrawl may have fewer counts.
     """

@@ -1,16 +1,16 @@
-"""Importance of pages as it is shown, and the gathered share of it.
+"""Importance of pages as reports show it, and the gathered share of it.
 
 The shown importance comes from converged ranks, updated for later steps.
 
 Laws: without converged ranks beside the store, it is the crawl's estimate. Ranks that include all
 steps are shown as they are. Otherwise, if the log is short, they are converged again, so that they
 are exact at every moment; a crawl that wants convergence does so even before it has kept any ranks.
-The ranks may include more steps than the frontier, if the crawl went on after that was loaded. If
-the log is long, only later turns are included: the flow through a newly read page is passed on
-along its links until it ends. If even that would take too long, only pages found later are
-estimated.
+The ranks may include more steps than the frontier, if the crawl went on after the frontier was
+loaded. If the log is long, only later turns are included: the flow through a newly read page is
+passed on along its links until it ends. If even that would take too long, only pages found later
+are estimated.
 
-In each iteration the virtual page sends 1 to each page, so that is the least flow through a page.
+In each iteration the virtual page sends 1 to each page, so the flow through a page is at least 1.
 
 gathered   share of the importance of all readable pages that is on pages already read
 guaranteed share of PageRank with jumps to the seeds that is surely on pages already read
@@ -57,10 +57,10 @@ from minicrawl.store.tables import Connection
 UNTIL = 1e-6
 """Error bound of converged shares, summed over all pages."""
 MOST_STEPS = 20_000
-"""Maximum number of steps to include, which takes about a third of a second."""
+"""Maximum number of steps to converge anew or to include, in about a third of a second."""
 _SUMMED_AT_ONCE = 8192
 """Pages per slice, which takes about a millisecond."""
-_QUESTIONS_A_SLICE = 8
+_LOOKUPS_A_SLICE = 8
 
 Floats = NDArray[np.float64]
 GoOn = Callable[[], bool]
@@ -207,14 +207,14 @@ _OPEN = (State.UNREAD, State.FOREIGN, *PASSING)
 def guaranteed_share(flow: CashFlow, frontier: Frontier, goes_on: GoOn = always) -> float | None:
     """Return the share of PageRank from the seeds that the pages read surely have.
 
-    None without seeds, or without the links of pages.
+    None without seeds or stored links.
     """
     mass, states = rank_mass(flow, frontier), frontier.states()
     return None if mass is None else proven_share(mass, states, goes_on)
 
 
 def rank_mass(flow: CashFlow, frontier: Frontier) -> RankMass | None:
-    """Return the cash of the seeds, before it moves."""
+    """Return the cash of the seeds before it moves; None without seeds or stored links."""
     ledger, seeds = frontier.ledger, dict[int, int]()
     for page, atoms in ledger.endowed.items():
         target = frontier.books.stands_for(page)
@@ -226,7 +226,7 @@ def rank_mass(flow: CashFlow, frontier: Frontier) -> RankMass | None:
 
 
 def proven_share(mass: RankMass, states: NDArray[np.uint8], goes_on: GoOn = always) -> float:
-    """Move the cash of the seeds, and return the share that is proven then."""
+    """Move the cash of the seeds while `goes_on`, and return the share that this proves."""
     is_open = np.isin(states, _OPEN)
     mass.move(is_open, goes_on)
     return mass.share(np.isin(states, READ_STATES), is_open)
@@ -251,9 +251,9 @@ def _carried_on(
 def _later_flow(
     through: Floats, connection: Connection, frontier: Frontier, row: RankRow
 ) -> CashFlow:
-    """Return where the cash of pages that were read later goes.
+    """Return where the cash of pages that were read after the ranks goes.
 
-    For a page that stands for another since, its flow in `through` is moved to the target.
+    If a page has come to stand for another, its flow in `through` is moved to the target.
     """
     books, builder = frontier.books, FlowBuilder(frontier.ledger.small_edge)
     for kind, page, spending in _turns(connection, row.step):
@@ -272,9 +272,9 @@ def _finished(refinement: Refinement) -> Refinement:
 
 
 def _turns(connection: Connection, after: int) -> Iterator[tuple[int, int, Spending]]:
-    """Yield later turns with links, except for pages that had been read before.
+    """Yield the turns with links after this step, except those of pages read before.
 
-    The ranks include links of those already, usually the same ones.
+    The ranks include links of such pages already, usually the same ones.
     """
     for block in questions.spendings(connection, after):
         documents = questions.documents(connection, block.pages.tolist())
@@ -352,7 +352,7 @@ def _read_and_unread(importance: Floats, states: NDArray[np.uint8]) -> tuple[flo
 
 
 def share_read(importance: Floats, states: NDArray[np.uint8]) -> float:
-    """Return the gathered share of this importance."""
+    """Return the share of the importance of readable pages that is on pages already read."""
     read, unread = _read_and_unread(importance, states)
     return read / (read + unread) if read + unread else 0.0
 
@@ -360,7 +360,7 @@ def share_read(importance: Floats, states: NDArray[np.uint8]) -> float:
 def gathered_now(row: RankRow | None, connection: Connection) -> float | None:
     """Return the gathered share as reports show it, or None if it was never computed.
 
-    It is that of the converged ranks `row` if they include all steps, else what the crawl counted.
+    The share is that of the converged ranks `row` if they include all steps, else the crawl's own.
     """
     if row is not None and row.step >= tables.last_step(connection):
         share = gathered_by(row)
@@ -381,7 +381,7 @@ def gathered(frontier: Frontier) -> float:
 class CurrentShares:
     """Estimated current shares of single pages.
 
-    The total of all pages is summed in slices, one slice per `_QUESTIONS_A_SLICE` lookups.
+    The total of all pages is summed in slices, one slice per `_LOOKUPS_A_SLICE` lookups.
     """
 
     def __init__(self, frontier: Frontier) -> None:
@@ -392,7 +392,7 @@ class CurrentShares:
 
     def of(self, page: PageId) -> float:
         """Return the share of this page."""
-        if self._asked % _QUESTIONS_A_SLICE == 0:
+        if self._asked % _LOOKUPS_A_SLICE == 0:
             self._sum_slice()
         self._asked += 1
         own = float(self._frontier.importance_of(self._levels.now, page, page + 1)[0])

@@ -1,7 +1,7 @@
 """The frontier: all pages in memory, with their states and cash, in flat arrays.
 
-Nothing of it is stored page by page. The log of steps is the truth, and the frontier is a fold over
-it: `apply` takes one step after another. A checkpoint saves the rows as of one step, so that a
+The store is not updated page by page. The log of steps is the truth, and the frontier is a fold
+over it: `apply` takes one step after another. A checkpoint saves the rows as of one step, so that a
 crawl that resumes applies only the steps after it, with the same code that applied them first.
 
 Example, with an endowment of 5 units:
@@ -62,8 +62,9 @@ if TYPE_CHECKING:
 # is made.
 #
 # born      pages that have no row yet
-# turned    pages that had a turn: anything in their row may have changed. Their pasts are noted
-#           with each change, because looking them all up at once would stall the crawl
+# turned    pages that had a turn: anything in their row may have changed. Their pasts (history,
+#           time and measures) are noted with each change, because looking them all up at once
+#           would stall the crawl
 # paid      pages of which only cash and in-links changed; most pages
 # gained    in-links of a page since its row was written
 
@@ -122,7 +123,7 @@ class Cut:
         return np.where(mine[places] == pages, gains[places], 0)
 
     def paid(self, saved: int, turned: Numbers) -> Iterator[PaidRow]:
-        """Yield the rows of pages that were paid, but neither born nor turned."""
+        """Yield the rows of pages that were paid, but are neither new nor `turned`."""
         pages, gained, keys = self._once
         stay = (pages < saved) & ~np.isin(pages, turned, assume_unique=True)
         for start in range(0, len(stay), _ROWS_AT_ONCE):
@@ -141,7 +142,7 @@ class LastSpendings:
     def __init__(
         self, spending_at: Callable[[int], Spending], saved_step: Callable[[int], int]
     ) -> None:
-        """`spending_at` reads the spending of a step, `saved_step` the last checkpoint."""
+        """`spending_at` reads the spending of a step, `saved_step` the step in a page's row."""
         self.rows = 0  # number of pages in the checkpoint
         self._spending_at = spending_at
         self._saved_step = saved_step
@@ -191,8 +192,8 @@ class LastSpendings:
 
 _PAGES_AT_ONCE = 1 << 15
 _STATES_AT_ONCE = 1 << 21
-_PAY = frozenset((StepKind.ENDOWED, StepKind.GRANT))
-_TRADE = frozenset((StepKind.FOREIGN, StepKind.SEND, StepKind.RECEIVE))
+_PAYMENTS = frozenset((StepKind.ENDOWED, StepKind.GRANT))
+_SHARD_STEPS = frozenset((StepKind.FOREIGN, StepKind.SEND, StepKind.RECEIVE))
 _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
 
 
@@ -267,7 +268,7 @@ class Frontier:
         seq, state, step, value = row
         kind, is_turn = step.kind, step.kind in _TURNS
         self.last_seq = seq
-        # Asked here, because `_end_turn` changes the state.
+        # Read before `_end_turn` changes the state.
         waited = is_turn and self.state[step.page] == State.UNREAD
         if step.born:
             self.state.extend(repeat(State.UNREAD, step.born))
@@ -276,10 +277,10 @@ class Frontier:
             self._end_turn(seq, state, step)
         elif kind is StepKind.REOPEN:
             self._reopen(step.spending.links)
-        elif kind in _PAY:
+        elif kind in _PAYMENTS:
             self._changes.paid.extend(step.spending.links)
-        elif kind in _TRADE:
-            self._trade(step)
+        elif kind in _SHARD_STEPS:
+            self._apply_shard_step(step)
         plans = self.books.apply(step)
         self._note_pasts(step, plans)
         if self.siblings is not None:
@@ -301,14 +302,14 @@ class Frontier:
             for page in links:
                 changes.turned[page] = past(page)
 
-    def _trade(self, step: Step) -> None:
+    def _apply_shard_step(self, step: Step) -> None:
         """Apply a step about foreign pages, or about cash sent to or received from other shards."""
         if self.channels is None:
             self.channels = Channels()
         self.channels.apply(step)
         pages = step.spending.links
         if step.kind is StepKind.FOREIGN:
-            for page in pages:  # none has a row yet: they were born by the last step
+            for page in pages:  # no change is noted: pages born by the last step have no row yet
                 self._change_state(page, State.FOREIGN)
         else:
             self._changes.paid.extend(map(self.books.stands_for, pages))
@@ -367,9 +368,9 @@ class Frontier:
         return found
 
     def tally(self) -> dict[str, object]:
-        """Return the counts for `status`.
+        """Return the counts that each commit stores.
 
-        They are stored with each commit, so that nobody recounts.
+        `status` shows them without counting, and loading compares them with the tables.
         """
         states = {str(int(state)): pages for state, pages in self.counts.items() if pages}
         return {
@@ -397,7 +398,7 @@ class Frontier:
         return len(self) - self._changes.saved + len(self._changes)
 
     def gained(self, pages: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """Return the in-links that these pages, or all, gained since their rows were written."""
+        """Return the in-links that these pages (default: all) gained since the last checkpoint."""
         asked = np.arange(len(self)) if pages is None else pages
         return self._changes.cut(self.ledger.key).gained(asked)
 

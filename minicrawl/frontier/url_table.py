@@ -2,7 +2,7 @@
 
 Law: page ids and host ids are dense, in the order of discovery.
 
-meet    map URLs to page ids; new pages are born by the step that follows
+meet    map URLs to page ids, with the next ids for new URLs; the step that follows adds the pages
 depth   length of the shortest known path from the seeds to the page
 """
 
@@ -127,7 +127,7 @@ class UrlIndex:
         return found
 
     def remember(self, urls: PagesByUrl) -> None:
-        """Mark these URLs as recent."""
+        """Add the URLs to the dictionaries and to the ring of recent URLs."""
         # Both: the dictionaries are faster, and the ring remembers hundreds of times as many.
         self.recent.put(urls.items())
         self._use(urls)
@@ -187,7 +187,7 @@ class RecentUrls:
         self._next = 0
 
     def find(self, pages: Iterable[int], url: str) -> int | None:
-        """Return the page among these that is known to have this URL, or None."""
+        """Return the page among these whose line in the ring has this URL, or None."""
         for page in pages:
             origin = self._origins[self._host_of[page]]
             line = _line(url[len(origin) :], page)
@@ -251,20 +251,20 @@ def _line(path: str, page: PageId) -> bytes:
 # site    a registrable domain; for a host without a name, the network of its address
 
 UNKNOWN = (1 << 32) - 1
-"""Number of a site that was not asked for yet."""
+"""Marks a host whose site was not asked for yet."""
 
 Hosts = NDArray[np.uint32]
 
 
 def sites_of(names: Sequence[str], host_of: Hosts) -> tuple[list[str], NDArray[np.int32]]:
-    """Return the names of the sites of these hosts, and each page's index in them."""
+    """Return the names of all sites of these hosts, and for each page the index of its site."""
     numbers: dict[str, int] = {}
     of_host = [numbers.setdefault(site(name), len(numbers)) for name in names]
     return list(numbers), np.array(of_host, dtype=np.int32)[host_of]
 
 
 class SiteTable:
-    """Sites by host, computed on demand."""
+    """Map from host to the number of its site, computed on demand."""
 
     def __init__(self, origins: Sequence[str]) -> None:
         self._origins = origins
@@ -322,9 +322,9 @@ class Meeting:
 
 
 def traits_of(url: str) -> int:
-    """Return 16 bits of a hash of the folder, and above them 16 of one of the longest word behind.
+    """Return 16-bit hashes of the URL's folder (low half) and of the longest word after it (high).
 
-    Numbers are no words: they say little about other pages.
+    Numbers do not count as words: they say little about other pages.
     """
     path, _, query = url.partition("?")
     folder, _, name = path.rpartition("/")
@@ -346,7 +346,7 @@ class UrlTable:
         self.host_of = array("I")
         self.depth = bytearray()
         self.traits: array[int] | None = None
-        """What `traits_of` says of each page, if the order of reading needs it."""
+        """`traits_of` the URL of each page, or None if the page order does not need them."""
         self.origins: list[str] = []
         self.sites = SiteTable(self.origins)
         self._host_ids: dict[str, int] = {}
@@ -371,7 +371,7 @@ class UrlTable:
             self.depth += np.minimum(depths, _DEEPEST).astype(np.uint8).tobytes()
 
     def load_traits(self, connection: tables.Connection) -> array[int]:
-        """Compute the traits of all pages, and keep those of pages found later."""
+        """Compute the traits of all pages; `meet` adds those of new pages from now on."""
         self.traits, origins = array("I"), self.origins
         for hosts, paths in tables.hosts_and_paths(connection):
             self.traits.extend(

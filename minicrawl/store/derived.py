@@ -194,7 +194,7 @@ def _clear(derived: Connection, birth: str) -> None:
 def keep_ranks(
     store: Path, connection: Connection, found: Iterable[tuple[RankRow, Floats]]
 ) -> None:
-    """Write these ranks of the store, all of them or none."""
+    """Write the ranks beside the store, all of them or none."""
     with writing_beside(store, connection, _RANKS) as derived:
         for row, values in found:
             _replace_rank(derived, row, values)
@@ -231,7 +231,7 @@ def flowed(row: RankRow) -> float | None:
 
 
 def guaranteed(row: RankRow, connection: Connection) -> float | None:
-    """Return the share that is proven; None if it is not kept, or there are new seeds since."""
+    """Return the proven share of PageRank; None if it is not kept or seeds were added since."""
     seeds_at = tables.endowed(tables.counters(connection))
     return _number(row, GUARANTEED) if max(seeds_at, default=0) <= row.step else None
 
@@ -379,8 +379,9 @@ def kept_topics(store: Path, connection: Connection) -> dict[str, Topics]:
 #
 # Results of link checks, kept beside the store because they can be obtained again.
 #
-# check    a URL that was requested once, although it is not crawled
-# finding  a page that refers to a missing target to which no crawled link leads
+# check    a URL that was requested to see whether it exists, but is not crawled
+# finding  a reference to a broken target that the crawl itself does not report, such as an asset,
+#          an anchor, or a missing page that is answered with 200 (soft 404)
 
 _CHECKS = """
 CREATE TABLE IF NOT EXISTS checks (
@@ -404,7 +405,7 @@ class CheckRow(NamedTuple):
 
 
 class FindingRow(NamedTuple):
-    """Reference of a page to an asset or a missing anchor, as `kind` says."""
+    """Reference of a page to a broken target; `kind` says which kind of reference it is."""
 
     source: int
     target: str
@@ -426,7 +427,7 @@ def keep_findings(store: Path, connection: Connection, rows: Iterable[FindingRow
 
 
 def drop_findings(store: Path, connection: Connection, pages: Iterable[int]) -> None:
-    """Delete the findings of these pages, which have texts of their links."""
+    """Delete the findings of these pages, because findings contain link texts."""
     with writing_beside(store, connection, _CHECKS) as derived:
         derived.execute("PRAGMA secure_delete = ON")
         rows = [(page,) for page in pages]
@@ -528,7 +529,7 @@ def kept_samples(
     since: float = 0,
     last: int | None = None,
 ) -> list[Sample]:
-    """Return what `make` makes of the samples after this time, or of the `last` ones, in order."""
+    """Return the samples after `since`, at most the `last` ones, in order, converted by `make`."""
     with reading_beside(store, connection) as derived:
         if derived is None or not has_table(derived, "samples"):
             return []
@@ -543,7 +544,8 @@ def kept_samples(
 #
 # Facts of kept pages, for an audit, and the entries of kept sitemaps.
 #
-# Law: facts are complete up to a place in the archive; what a kill cut off is noted again.
+# Law: facts are complete up to a place in the archive. After a kill, the records behind that place
+# are read again.
 
 _FACTS = """
 CREATE TABLE IF NOT EXISTS facts (
@@ -558,7 +560,7 @@ CREATE TABLE IF NOT EXISTS facts_of (version INTEGER NOT NULL, archive TEXT NOT 
 
 
 class FactsUntil(NamedTuple):
-    """Version of the facts, identity of the archive, and place in it up to which they are noted."""
+    """Version of the facts, identity of the archive, and place in it up to which facts are kept."""
 
     version: int
     archive: str
@@ -574,7 +576,7 @@ class FactsRow(NamedTuple):
 
 
 class ListedRow(NamedTuple):
-    """Entry of a sitemap: keys of their URLs, and the date that it says."""
+    """Entry of a sitemap: the keys of the URLs of sitemap and page, and the `lastmod` date."""
 
     sitemap: int
     page: int
@@ -588,7 +590,7 @@ def keep_facts(
     rows: Iterable[FactsRow],
     listed: Mapping[int, Iterable[ListedRow]],
 ) -> None:
-    """Add or replace facts of pages and entries of sitemaps. Facts of others are deleted."""
+    """Add or replace facts and sitemap entries. Those of another archive or version are deleted."""
     with writing_beside(store, connection, _FACTS) as derived:
         known = derived.execute("SELECT version, archive FROM facts_of").fetchone()
         if known != until[:2]:
@@ -603,7 +605,7 @@ def keep_facts(
 
 
 def facts_until(store: Path, connection: Connection) -> FactsUntil | None:
-    """Return the place up to which facts are noted, or None if there are none."""
+    """Return the place in the archive up to which facts are kept, or None without facts."""
     with reading_beside(store, connection) as derived:
         if derived is None or not has_table(derived, "facts_of"):
             return None
@@ -612,7 +614,7 @@ def facts_until(store: Path, connection: Connection) -> FactsUntil | None:
 
 
 def facts_in_blocks(store: Path, connection: Connection) -> Iterator[list[FactsRow]]:
-    """Yield the facts of all pages, in the order of their ids."""
+    """Yield the facts of all pages, in blocks, in the order of their ids."""
     with reading_beside(store, connection) as derived:
         if derived is not None and has_table(derived, "facts"):
             cursor = derived.execute("SELECT page, numbers, refs FROM facts ORDER BY page")
@@ -621,7 +623,7 @@ def facts_in_blocks(store: Path, connection: Connection) -> Iterator[list[FactsR
 
 
 def listed_in_blocks(store: Path, connection: Connection) -> Iterator[list[ListedRow]]:
-    """Yield the entries of all sitemaps."""
+    """Yield the entries of all sitemaps, in blocks."""
     with reading_beside(store, connection) as derived:
         if derived is not None and has_table(derived, "listed"):
             cursor = derived.execute("SELECT sitemap, page, lastmod FROM listed")

@@ -1,4 +1,4 @@
-"""The files of a store, which are moved together.
+"""The files of a store: moved together, and the write-ahead log as bytes.
 
 Laws: a store is moved or set aside only while nobody writes it. Within a file system each file is
 renamed, the store last, so that repeating the command completes an interrupted move. Across file
@@ -29,7 +29,7 @@ _MAGIC = b"SQLite format 3\0"
 
 
 def is_database(path: Path) -> bool:
-    """Return True if this is an SQLite database, as stores are."""
+    """Return True if the file is an SQLite database."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -174,7 +174,7 @@ _HEADER, _FRAME_HEADER = 32, 24
 _SALTS_AT = 16
 _SALT_BYTES = 8
 _INDEX_HEADER = struct.Struct("=12xBBHI12x8s")
-"""Fields of the index: is initialized, byte order, page size, number of frames, salts."""
+"""Fields of the index: initialized flag, byte order, page size, number of frames, salts."""
 _LARGEST_PAGE = 1 << 16
 
 
@@ -239,7 +239,7 @@ class WalTail:
 
 
 def make_empty(path: Path) -> None:
-    """Replace the store by one without tables, into which the first log is folded."""
+    """Replace the store with an empty database, into which the first log can be folded."""
     remove(path)
     with translating_sqlite_errors(path), closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -252,7 +252,7 @@ def remove(path: Path) -> None:
 
 
 def log_of(path: Path) -> Path:
-    """Return the path for the bytes of a log."""
+    """Return the path of the write-ahead log of a store."""
     return file_beside(path, LOG)
 
 

@@ -66,7 +66,7 @@ class Spendings(NamedTuple):
         return Spendings(self.seqs[chosen], self.kinds[chosen], self.pages[chosen], blobs)
 
     def split(self) -> tuple[Spendings, Spendings]:
-        """Return the spendings with only equal links, and the others."""
+        """Split into spendings whose links all have equal weight, and the others."""
         alike = np.fromiter(map(is_plain, self.blobs), dtype=np.bool_, count=len(self.blobs))
         return self.only(alike), self.only(~alike)
 
@@ -111,7 +111,7 @@ def inlinks(connection: Connection, ids: Sequence[int]) -> list[int]:
 
 
 def seeds(connection: Connection) -> list[int]:
-    """Return the pages that share an endowment."""
+    """Return the seeds: the pages that share an endowment."""
     cursor = connection.execute(
         "SELECT spending FROM steps WHERE kind = ? AND spending IS NOT NULL", (StepKind.ENDOWED,)
     )
@@ -173,7 +173,7 @@ def with_common_titles(connection: Connection) -> list[tuple[PageId, str]]:
 
 
 def hosts_waiting(connection: Connection) -> dict[int, tuple[float, str]]:
-    """Return until when hosts asked for a long pause, and their trouble, by host."""
+    """Return end of pause (0 for none) and last trouble of each host that has either, by host."""
     cursor = connection.execute(
         "SELECT id, coalesce(wait_until, 0), coalesce(trouble, '') FROM hosts "
         "WHERE wait_until IS NOT NULL OR trouble IS NOT NULL"
@@ -249,7 +249,7 @@ def pages_known(connection: Connection) -> int:
 
 def pages_read_by_host(connection: Connection) -> dict[int, int]:
     """Return the number of pages read on each host. Scans all documents."""
-    # SQLite runs a cross join in the written order: there are fewer documents.
+    # SQLite runs a cross join in the written order: documents first, since there are fewer.
     cursor = connection.execute(
         "SELECT host, count(*) FROM documents CROSS JOIN urls ON urls.id = page GROUP BY host"
     )
@@ -283,14 +283,14 @@ def _in_blocks(cursor: sqlite3.Cursor) -> Iterator[Spendings]:
 
 
 LogRow = tuple[int, int, PageId, int, int, bytes | None]
-"""Step, kind, page, state, number of new pages, and spending if it tells where links are."""
-_LEADING = f"({StepKind.VISIT}, {StepKind.FORWARD}, {StepKind.REOPEN})"
+"""Step, kind, page, state, number of new pages, and the spending of a kind in `_WITH_LINKS`."""
+_WITH_LINKS = f"({StepKind.VISIT}, {StepKind.FORWARD}, {StepKind.REOPEN})"
 
 
 def log_after(connection: Connection, seq: int, until: int) -> Iterator[list[LogRow]]:
     """Yield the steps from `seq + 1` to `until` in order, in blocks."""
     cursor = connection.execute(
-        f"SELECT seq, kind, page, state, born, CASE WHEN kind IN {_LEADING} THEN spending END "
+        f"SELECT seq, kind, page, state, born, CASE WHEN kind IN {_WITH_LINKS} THEN spending END "
         "FROM steps WHERE seq > ? AND seq <= ? ORDER BY seq",
         (seq, until),
     )
@@ -306,7 +306,7 @@ def turns(connection: Connection) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     return seqs, pages
 
 
-# ---------------------------------------------------------------- audit
+# ---------------------------------------------------------------- consistency
 
 
 def integrity_errors(connection: Connection, check: str = "integrity_check") -> list[str]:
@@ -407,7 +407,7 @@ class RequestCounts(NamedTuple):
     requests: int
     failed: int
     wire_bytes: int
-    last: int  # id of one of the requests
+    last: int  # id of the last of these requests
 
 
 def last_statuses(connection: Connection, ids: Sequence[int]) -> list[int | None]:
@@ -483,7 +483,7 @@ _READ_AGAIN = "outcome IN ('page', 'unchanged')"
 
 
 def reappeared(connection: Connection, since: float) -> list[tuple[PageId, float]]:
-    """Return the pages read since then whose last request before failed, though read earlier."""
+    """Return the pages read since then, and before, whose last request before then failed."""
     cursor = connection.execute(
         f"SELECT page, min(at) FROM fetches AS now WHERE at >= ? AND {_READ_AGAIN} AND NOT "
         f"(SELECT {_READ_AGAIN} FROM fetches WHERE page = now.page AND at < ? "
@@ -495,7 +495,7 @@ def reappeared(connection: Connection, since: float) -> list[tuple[PageId, float
 
 
 def missing_since(connection: Connection, ids: Sequence[int]) -> list[tuple[PageId, float, float]]:
-    """Return those of these pages that were read once: when they were missed first and last."""
+    """Return pages that were read once and fail now, with the times of first and last failure."""
     read = [
         page
         for (page,) in connection.execute(
@@ -508,13 +508,13 @@ def missing_since(connection: Connection, ids: Sequence[int]) -> list[tuple[Page
 
 
 def pages_answered_since(connection: Connection, since: float) -> int:
-    """Return the number of pages that were read since then, changed or not."""
+    """Return the number of pages that were requested since then and read, changed or not."""
     query = f"SELECT count(DISTINCT page) FROM fetches WHERE at >= ? AND {_READ_AGAIN}"
     return number(connection, query, since)
 
 
 def ends(connection: Connection, ids: Sequence[int]) -> list[float | None]:
-    """Return the first failed request for each of these pages since it was last read, as a time."""
+    """Return the time of the first failed request for each page since it was last read, or None."""
     cursor = connection.execute(
         "SELECT (SELECT min(at) FROM fetches WHERE page = value AND id > "
         "coalesce((SELECT max(id) FROM fetches WHERE page = value "
@@ -588,7 +588,7 @@ def fetches_indexed(connection: Connection) -> int:
 def requests(
     connection: Connection,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    """Return page, time and bytes of all requests, in order."""
+    """Return page, time and bytes of all requests, in order. Times never go back."""
     rows = connection.execute(
         "SELECT page, at, wire_bytes FROM fetches WHERE outcome != ? ORDER BY id", (NOT_ASKED,)
     )
@@ -652,7 +652,7 @@ def asked_at(connection: Connection, pages: int) -> NDArray[np.float64]:
 
 
 def originals(connection: Connection) -> Iterator[tuple[int, str]]:
-    """Return the pages whose URL was written differently, with that URL."""
+    """Return the pages whose URL was written differently when found, with the written URL."""
     return connection.execute("SELECT page, url FROM originals ORDER BY page")
 
 

@@ -36,7 +36,7 @@ def refuse_links_beside(store: Path) -> None:
             if one.name.startswith((f"{place.name}-", f"{place.name}.log"))
         ]
         for name in names:
-            file_beside(place, name.removeprefix(place.name))
+            file_beside(place, name.removeprefix(place.name))  # raises for a link
 
 
 def refuse_to_overwrite(store: Path) -> None:
@@ -137,10 +137,10 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _is_copy_of_a_crash(path: Path) -> bool:
-    """Return whether the store has commits in its log, but no writer, alive or dead.
+    """Return True if the store has commits in its log but no lock file of a writer.
 
-    Such a log must stay: it tells the next crawl to check the whole file, and damage that a copy
-    hides in it would otherwise pass for a clean store.
+    A writer that crashed leaves its lock file; a copy of such a store lacks it. The log must stay:
+    it makes the next crawl check the whole file, which the copying may have damaged.
     """
     log = file_beside(path, LOG)
     with suppress(FileNotFoundError):

@@ -44,7 +44,7 @@ CHANGED = "changed"
 
 
 class FetchRow(NamedTuple):
-    """Request and its outcome. With the outcome `NOT_ASKED`, the reason why none was made."""
+    """Request and its outcome. `NOT_ASKED` means that none was made; `detail` says why."""
 
     page: PageId
     at: float
@@ -116,7 +116,7 @@ class FrontierRow(NamedTuple):
 
 
 ChannelEnds = Mapping[str, Sequence[Sequence[int]]]
-"""Channel state: `sent` and `received` list shard, number of the last batch, and total atoms.
+"""State of a shard's channels: `sent` and `received` list shard, last batch and total atoms.
 
 `unsent` lists the foreign pages that were never sent.
 """
@@ -159,7 +159,9 @@ class Checkpoint:
     born: Iterable[FrontierRow]
     """Rows of pages that had none."""
     turned: Iterable[FrontierRow]
+    """Rows of older pages that had a turn."""
     paid: Iterable[PaidRow]
+    """Rows of the other pages whose cash or in-links changed."""
     siblings: Mapping[str, bytes] | None = None
     """State of the siblings order, if the crawl uses it."""
     channels: ChannelEnds | None = None
@@ -195,7 +197,7 @@ class StoreTerms:
     """Number of this store's shard, and of all shards; most crawls have one."""
 
     def told(self, name: str) -> str:
-        """Return one of the terms as the option that sets it, if there is one."""
+        """Return a term as the option that sets it, or as name and value if no option does."""
         value = getattr(self, name)
         if name in _WITHOUT_OPTION:
             return f"{name} {value}"
@@ -209,8 +211,8 @@ _SWITCHES = {
     "strip_marks": {True: "--strip-marks", False: "--keep-marks"},
 }
 MAY_DIFFER = ("small_edge", "width", "measures")
-"""A crawl may have another small edge than the first one. A store keeps its own width and measures,
-which were settings once.
+"""Terms that a later run may give differently: the small edge can change; width and measures were
+settings once, and the store keeps its own.
 """
 _WITHOUT_OPTION = ("imported", "shard", "shards")
 

@@ -12,7 +12,8 @@ from minicrawl.errors import UsageError
 #
 # Views for people who open the store with sqlite3: names instead of numbers.
 #
-# Law: a view is as of the last checkpoint, which a crawl makes while it runs and when it ends.
+# Law: states, cash, links and redirects are as of the last checkpoint, which a crawl makes while it
+# runs and when it ends; titles, times and requests are as of the last commit.
 #
 # pages      one row per page: URL, state, depth, cash and history in units, last response; without
 #            pages of other shards
@@ -35,8 +36,8 @@ _STATES = """
 
 # A blob is a sequence of numbers, seven bits per byte, least significant first: the number of
 # links, the extras, then the link ids as differences. SQL can access a byte only through `hex`. In
-# a row of `byte`, the octet is not included in `number` yet; `target` is the sum of the preceding
-# differences.
+# a row of `byte`, `octet` is not yet part of `number`, and `target` is the sum of the differences
+# so far.
 _DIGITS = "'123456789ABCDEF'"
 _OCTET = f"""
     16 * instr({_DIGITS}, substr(hex(substr(spending, {{0}}, 1)), 1, 1))
@@ -148,9 +149,9 @@ DROP VIEW pages;
 {_PAGES}WHERE frontier.state != 6;
 """
 
-# The first number is 1 if the page links to itself, else 0; the targets follow. If the page stands
-# for another, it has one link without weights or focus, followed by the number of unpaid links and
-# these.
+# The first number of the array is 1 if the page links to itself, else 0; the targets follow. The
+# blob of a page that stands for another has one link without weights or focus, then the number of
+# unpaid links, then these links.
 _WITH_UNPAID = f"""
     WITH RECURSIVE byte(place, octet, number, shift, nth, links, extras, target, found) AS (
         SELECT 1, {_OCTET.format("1")}, 0, 0, 0, 0, 0, 0, NULL

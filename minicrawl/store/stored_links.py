@@ -1,4 +1,4 @@
-"""Links in a store: where they lead, and what they say.
+"""Links in a store: their targets, and their attributes such as anchor texts.
 
 spendings  links and amounts of one step, a few bytes per link
 written    anchor texts and other link attributes, compressed in blocks of many pages
@@ -40,7 +40,7 @@ def pack(spending: Spending) -> bytes:
     """Encode a spending. Its links must be in ascending order."""
     links, weights, focus, idle, self_link, unpaid = spending
     out = bytearray()
-    is_weighted = bool(weights) or idle > 0  # only the pot may have been sent
+    is_weighted = bool(weights) or idle > 0  # a batch to a shard may hold only cash of the pot
     extras = _WEIGHTS * is_weighted | _FOCUS * bool(focus)
     _write(out, (len(links), extras | _SELF_LINK * self_link | _UNPAID * bool(unpaid)))
     _write(out, map(sub, links, chain((0,), links)))
@@ -88,8 +88,8 @@ def _extras(blob: bytes) -> int:
 def unpack_plain(blobs: Sequence[bytes]) -> tuple[Numbers, Numbers]:
     """Return the number of links of each plain blob, and the links of all, concatenated.
 
-    Ten times faster than `unpack` for each blob. There must be at least one. Raises ValueError if a
-    blob is not plain.
+    Ten times faster than `unpack` for each blob. There must be at least one blob. Raises ValueError
+    if a blob is not plain.
     """
     if any(not blob or blob[-1] >= _MORE for blob in blobs):
         raise ValueError("a link blob is truncated")
@@ -200,7 +200,7 @@ _LEVEL_OF_PIECES, _LEVEL = 1, 6
 _BETWEEN_PAGES = b"\x1d"
 _NUMBER = np.dtype("<u4")
 _BLOCKS_AT_ONCE = 8
-"""Cached blocks."""
+"""Number of decompressed blocks that a reader caches."""
 
 
 class _Block(NamedTuple):
@@ -248,7 +248,7 @@ class Pieces:
     def _join(self, blocks: list[_Block], *, closed: bool, level: int) -> None:
         pages = [page for block in blocks for page in block.pages]
         joined = _Block(pages, _BETWEEN_PAGES.join(block.content for block in blocks))
-        # In the transaction that writes them again, joined. So a crash leaves the pieces or the
+        # Deleted in the transaction that inserts the joined block: a crash leaves the pieces or the
         # block, never both.
         self._connection.execute("DELETE FROM written WHERE closed = 0")
         self._insert(joined, closed=closed, level=level)
@@ -282,8 +282,9 @@ class WrittenLinks:
         at = int(np.searchsorted(self._pages, page))
         if at == len(self._pages) or self._pages[at] != page:
             return None
-        # Texts in the order of other links would be shown at the wrong ones; none are better.
-        if self._checks[at] != check_of(links):  # read again, without keeping attributes
+        # The page was read again without keeping attributes. Texts in the order of other links
+        # would be shown at the wrong ones, so none are better.
+        if self._checks[at] != check_of(links):
             return None
         return self._content(int(self._ids[at]))[int(self._places[at])]
 

@@ -35,13 +35,13 @@ BEGUN_IN, BEGUN_AS = "begun_in", "begun_as"
 CONVERGES = "converges"
 """Counter: True if the crawl computes converged importance."""
 MAXIMUM = "maximum"
-"""Counter: page limit of the last run, if any."""
+"""Counter: `--pages` of the last run, which counts earlier runs too, or None."""
 PAGES_OF_A_RUN = "pages_of_a_run"
-"""Counter: page limit of the last run, in all or in that run; an update keeps it."""
+"""Counter: `--pages` or `--new-pages` of the last run; an update reads as many pages again."""
 SITEMAP_RECORDS = "sitemap_records"
-"""Counter: how often sitemaps were right about pages that have not changed, and times, by host."""
+"""Counter: by host, how often sitemaps were right that a page is unchanged, and were checked."""
 LEFT_OUT = "left_out"
-"""Counter: number of pages that the last run to read pages again left out, as vouched for."""
+"""Counter: pages that the last update did not request, because sitemaps say they are unchanged."""
 BEGAN = "began"
 """Counter: start time of the last run."""
 STATES = "states"
@@ -50,7 +50,7 @@ RECORDED = "recorded"
 """Counter: G in atoms."""
 STEPS = "steps"
 FETCHES = "fetches"
-"""Counters: number of steps, number of fetches."""
+"""Counters: number of steps, and number of fetches."""
 GATHERED = "importance_gathered"
 """Counter: gathered share of the importance, as of its last update."""
 GUARANTEED = "importance_guaranteed"
@@ -122,7 +122,7 @@ def counters(connection: Connection) -> dict[str, object]:
 
 
 def forgotten(counts: Mapping[str, object]) -> list[dict[str, object]]:
-    """Return what was taken down, oldest first: `what`, `at`, `answers` and `complete` of each."""
+    """Return the takedowns, oldest first, each with `what`, `at`, `answers` and `complete`."""
     found = counts.get(FORGOTTEN)
     return [dict(one) for one in found] if isinstance(found, list) else []
 
@@ -222,12 +222,12 @@ def values_of(connection: Connection, pages: Sequence[int]) -> dict[int, int]:
 
 
 def has_own_requests(connection: Connection) -> bool:
-    """Return True if a program wants pages by more than a plain GET."""
+    """Return True if a program enqueued pages with requests other than a plain GET."""
     return connection.execute("SELECT 1 FROM own_requests LIMIT 1").fetchone() is not None
 
 
 def own_request(connection: Connection, page: PageId) -> OwnRequest | None:
-    """Return the request that a program wants for this page; None for a plain GET."""
+    """Return the request that a program enqueued for this page; None for a plain GET."""
     sql = "SELECT method, headers, body FROM own_requests WHERE page = ?"
     row = connection.execute(sql, (page,)).fetchone()
     return None if row is None else OwnRequest(row[0], tuple(json.loads(row[1]).items()), row[2])
@@ -394,7 +394,7 @@ def last_fetches(connection: Connection, page: PageId, count: int) -> list[Fetch
 
 
 def mirrors(connection: Connection) -> list[tuple[int, int, int]]:
-    """Return (host, the host it mirrors, pages), most pages first."""
+    """Return mirrors as (host, the host it mirrors, number of equal pages), most pages first."""
     return connection.execute(
         "SELECT host, of_host, pages FROM mirrors ORDER BY pages DESC, host"
     ).fetchall()
@@ -410,7 +410,7 @@ def mirrors(connection: Connection) -> list[tuple[int, int, int]]:
 # time with one Python object per number.
 #
 # Laws of the check: SQLite accepts any value in any column, but readers rely on types and ranges,
-# so the audit checks all values. Each table is scanned once, by SQLite itself. NULL is valid only
+# so `minicrawl check` checks all values. SQLite itself scans each table, once. NULL is valid only
 # in nullable columns.
 
 Column = Literal["id", "state", "key", "history", "g_time", "inlinks", "spent", "host", "depth"]

@@ -70,7 +70,7 @@ def query_views(store: Path, sql: str, limits: SqlLimits = USUAL) -> SqlAnswer:
 
 
 def _permit(hidden: Set[str], action: int, name: str | None, *_others: str | None) -> int:
-    """Permit to read all tables but these and SQLite's own."""
+    """Authorize reads of every table except the hidden ones and SQLite's own."""
     may_read = name is not None and name not in hidden and not name.startswith("sqlite_")
     is_permitted = action in _ALLOWED or (action == sqlite3.SQLITE_READ and may_read)
     return sqlite3.SQLITE_OK if is_permitted else sqlite3.SQLITE_DENY

@@ -2,7 +2,7 @@
 
 A store is a log with a checkpoint. The log is the table `steps`: every change of the ledger, one
 row each, only ever appended. The checkpoint is the table `frontier`, one row a page, and the
-watermark W in `meta`, the last step that these rows include. Who opens a store loads the rows and
+watermark W in `meta`, the last step that these rows include. Opening a store loads the rows and
 applies the steps after W to them. Two kinds of transactions keep that true:
 
     commit      append steps, URLs, requests and documents, and replace the counters
@@ -16,16 +16,16 @@ Page 7 has 300 atoms at step 900. Step 920 adds 40 to them:
     killed during the checkpoint      950         900   300             300 + 40
     checkpoint                        950         950   340             340
 
-SQLite rolls a transaction back that was cut off, so each line is either all there or not at all: a
-kill loses the steps that were not committed, and the pages of these are requested again. A commit
+SQLite rolls back a transaction that was cut off, so each line happens as a whole or not at all: a
+kill loses the steps that were not committed, and their pages are requested again. A commit
 appends at the end of a few tables and is quick; a checkpoint writes rows all over the largest one.
-Hence commits are frequent and checkpoints rare. Refused: a checkpoint in each commit, which costs a
-page of the database for each page of the web that a step pays. In-links are written as increments,
-so that a page that was only paid needs no row in memory.
+Hence commits are frequent and checkpoints rare. Refused: a checkpoint in each commit, which writes
+a page of the database for each page of the web that a step pays. In-links are written as
+increments, so that a page that was only paid needs no row in memory.
 
 Laws: a batch is written as a whole or not at all, and a committed batch survives a power failure
-(`synchronous=FULL`). A store has one writer; a second one is refused. Committed rows never change,
-except those of the checkpoint, which can be recomputed from the steps.
+(`synchronous=FULL`). A store has one writer; a second one is refused. Committed steps, URLs and
+requests never change; the rows of the checkpoint can be recomputed from the steps.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ from minicrawl.store.tables import Connection, meta
 #                                                                  path, and writes nothing more
 #     kill -9 A                        there, unlocked  unlocked   starts
 #
-# The kernel unlocks when a process ends, so that no crash leaves a lock behind. Readers take a lock
-# file that is locked for a running crawl; versions before this one lock nothing else. The database
-# is locked at a byte that SQLite does not use, so readers are not blocked.
+# The kernel unlocks when a process ends, so that no crash leaves a lock behind. To readers, a
+# locked lock file means a running crawl; earlier versions of minicrawl lock nothing else. The
+# database is locked at a byte that SQLite does not use, so readers are not blocked.
 #
 # A trap of POSIX: closing any handle of a file releases all locks of this process on it, those of
 # SQLite included. So the handle of a released database stays open until nothing else in this
@@ -222,7 +222,7 @@ def _is_at(path: Path, handle: int) -> bool:
 
 
 def _close_unless_used(handle: int) -> None:
-    """Close this handle and the kept ones, except those whose file is open elsewhere in here."""
+    """Close this handle and the kept ones, unless this process has their file open otherwise."""
     _kept.append(handle)
     used = list(_other_files())
     for one in tuple(_kept):
@@ -250,12 +250,12 @@ class StoreReplica(Protocol):
 
     @property
     def last(self) -> int:
-        """Number of its last entry."""
+        """Number of the last replicated entry."""
 
     def kept(self, begin: int, end: int) -> None:
-        """Replicate what the archive gained between two places.
+        """Replicate the bytes of the archive between two places.
 
-        Called before the commit that counts it.
+        Called before the commit that records the new end of the archive.
         """
 
     def committed(self) -> None:
@@ -388,8 +388,8 @@ class StoreWriter:
 
     def commit(self, batch: Batch) -> None:
         """Add the whole batch in one transaction."""
-        # A replica without room makes the caller repeat the call: the rows are in the store
-        # already.
+        # If the replica has no room, the caller repeats the call, although the rows are in the
+        # store already.
         if self._unconfirmed is not batch:
             self._add(batch)
             self._pieces.confirm()
@@ -428,7 +428,7 @@ class StoreWriter:
                 self._write_rows(write, checkpoint)
                 if forget_links:
                     # The steps of the checkpoint are folded into its rows. FORWARD and ENDOWED
-                    # stay: loading asks them for what pages stand for, and for the endowment of
+                    # stay: loading needs them to know what pages stand for, and the endowment of
                     # each seed.
                     self._connection.execute(
                         "DELETE FROM steps WHERE seq < ? AND kind NOT IN (?, ?)",
@@ -473,7 +473,7 @@ class StoreWriter:
         self._shorten_log()
 
     def _shorten_log(self) -> None:
-        """Fold the log into the store; what somebody reads stays in the log until the next time."""
+        """Fold the log into the store, except what a reader needs: that waits for the next call."""
         if self._replica is not None and not self._replica.may_checkpoint():
             return
         with translating_sqlite_errors(self.path, SAFE):
@@ -624,8 +624,8 @@ def _for_rows(sql: str, rows: int) -> str:
 # Merging: reading stores that are merged into one, and writing the merged store.
 #
 # Laws: rows are read in blocks, so that memory does not grow with a store. The merged store is an
-# ordinary one. Its mark is the last step that was copied from other logs: several ledgers produced
-# the cash as of that step, so it cannot be recomputed from one log.
+# ordinary one. Its mark (`MERGED`) is the last step that was copied from other logs: several
+# ledgers produced the cash as of that step, so it cannot be recomputed from one log.
 
 MERGED = "merged"
 """Name in the table meta: last step that was copied from other logs."""
@@ -693,7 +693,7 @@ def blank(store: StoreWriter, pages: Collection[int]) -> None:
 
 
 def mark(store: StoreWriter, seq: int) -> None:
-    """Record that the log up to here was copied from other logs."""
+    """Record that the log up to this step was copied from other logs."""
     with _transaction(store) as connection:
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MERGED, str(seq)))
 
