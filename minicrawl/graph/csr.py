@@ -164,10 +164,10 @@ def starts_of(rows: int, row_of: NDArray[np.integer]) -> Starts:
 def place(
     starts: Starts,
     row_of: NDArray[np.integer],
-    what: Callable[[slice], NDArray[Any]],
+    values_of: Callable[[slice], NDArray[Any]],
     into: NDArray[Any],
 ) -> None:
-    """Store a value for each link in its row; `what` returns the values of a piece of the links."""
+    """Store a value for each link in its row; `values_of` returns those of a piece of the links."""
     free = starts[:-1].copy()
     for piece in _pieces(len(row_of)):
         # Sorting row and position as one number is faster than an argsort of rows.
@@ -182,7 +182,7 @@ def place(
         rows = keys[firsts]
         places = np.repeat(free[rows] - firsts, counts)
         places += np.arange(len(keys))
-        into[places] = what(piece)[order]
+        into[places] = values_of(piece)[order]
         free[rows] += counts
 
 
@@ -463,7 +463,7 @@ def with_links(graph: Csr, is_kept: Mask) -> Csr:
 
 
 def links_between(graph: Csr, is_kept: Mask) -> Mask:
-    """Return for each link if both its ends are kept."""
+    """Return a mask of the links whose two ends are kept."""
     return np.repeat(is_kept, graph.out_degrees()) & is_kept[graph.targets]
 
 
@@ -479,7 +479,7 @@ class SomeNames:
     """Names of some nodes of a graph."""
 
     def __init__(self, names: Names, nodes: NDArray[np.int64]) -> None:
-        """Take the ascending nodes whose names these are."""
+        """Restrict `names` to these nodes, which ascend."""
         self._names = names
         self._nodes = nodes
 
@@ -590,7 +590,7 @@ _LINKS_AT_ONCE = 1 << 16  # a block and its intermediate results fit into the pr
 
 
 class AdjacencyBlock(NamedTuple):
-    """Nodes, their links, and the start of each node's links among these."""
+    """Block of nodes, with their links and the start of each node's links in the block."""
 
     nodes: slice | NDArray[np.intp]
     links: slice | NDArray[np.int64]
@@ -638,7 +638,7 @@ class Adjacency:
         return sums
 
     def push(self, block: AdjacencyBlock, xs: AnyFloats, to: AnyFloats) -> None:
-        """Add to `to` what the nodes of a block push, for every row of their values `xs`."""
+        """Add to each row of `to` the values that a block pushes, given in the same row of `xs`."""
         rows = self._rows(block, to)
         for x, sums in zip(xs, to, strict=True):
             self._products.scatter(rows, x, sums)
@@ -658,7 +658,7 @@ class Adjacency:
         return self._alike[:count]
 
     def _gathered(self, rows: WeightedRows, x: AnyFloats) -> AnyFloats:
-        """Return what the nodes of a block gather."""
+        """Return the sum of the values of its targets, for each node of a block."""
         sums = np.zeros(len(rows.starts) - 1, dtype=x.dtype)
         self._products.gather(rows, x, sums)
         return sums

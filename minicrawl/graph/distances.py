@@ -51,15 +51,15 @@ _WORD = 64
 _SOURCES = _WORD * _WORDS
 _LINKS_AT_ONCE = 1 << 18
 MOST_LOOKS = 200_000_000
-"""Links that a search, or all rounds of HyperBall, may look at: some fifteen seconds."""
+"""Most links that a search, or all rounds of HyperBall, may visit: some fifteen seconds."""
 _SURE_ROUNDS = 200
 """Rounds that are always allowed, however many links there are: the web is less deep."""
 _ROUNDS_OF_ALL = 30
-"""Mean depth that the searches from all pages may have."""
+"""Largest mean depth of the searches from all pages."""
 _MOST_WALKS = 10
 """Walks to and fro; each takes a search."""
 _NARROW = 8
-"""Nodes of a level, up to which it takes less time to look at each link by itself."""
+"""Most nodes of a level, and links of each, for which a loop is faster than arrays."""
 _ONES = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
 
 
@@ -148,7 +148,7 @@ def most_rounds(graph: Csr) -> int:
 
 
 def exact(graph: Csr, tell: Progress = unreported) -> Extent:
-    """Measure the paths from all pages. Paths so long that they take minutes are cut: not exact."""
+    """Measure the paths from all pages; not exact if very long paths would take minutes."""
     back = graph.reversed()
     longest = total = pairs = 0
     most = max(_SURE_ROUNDS, most_rounds(graph) // 4)  # eight words take four times as long as one
@@ -201,7 +201,7 @@ def _ratio_error(totals: Counts, pairs: Counts) -> float:
 
 
 def _to_and_fro(graph: Csr, back: Csr, page: int) -> int:
-    """Return the longest shortest path met on walks to and fro that begin at this page."""
+    """Return the length of the longest shortest path on walks to and fro from this page."""
     forth, longest = graph, 0
     for _ in range(_MOST_WALKS):  # pragma: no branch  # walks that grow so often are hostile
         level = levels(forth, [page])
@@ -224,11 +224,12 @@ class _Search(NamedTuple):
     last: int
     """A page that was reached last."""
     is_cut: bool
-    """Whether there are longer distances."""
+    """True if there are longer distances."""
 
 
 def _search(back: Csr, sources: NDArray[np.int64], words: int, most: int) -> _Search:
     """Search from up to 64 sources a word at once; `back` has the in-links."""
+    # `heard` has the bits of the sources that reach a page, `news` those of the last round only.
     heard = np.zeros((back.nodes, words), dtype=np.uint64)
     places = np.arange(len(sources), dtype=np.uint64)
     heard[sources, places // _WORD] = np.uint64(1) << places % _WORD
@@ -304,7 +305,7 @@ Sizes = NDArray[np.float64]
 
 
 class HyperLogLogCounters:
-    """HyperLogLog counters with the ball of every node; `rng` draws the hashes."""
+    """Ball of every node, as a HyperLogLog counter; `rng` draws the hashes."""
 
     def __init__(self, graph: Csr, bits: int, rng: Generator) -> None:
         self._graph = graph
@@ -317,7 +318,7 @@ class HyperLogLogCounters:
         self.registers[np.arange(graph.nodes), places] = values
 
     def grow(self) -> Ids:
-        """Let all balls grow by one link; return the nodes whose ball changed."""
+        """Grow all balls by one link; return the nodes whose ball changed."""
         before = self.registers.copy()
         grown = [self._grow(nodes, before) for nodes in self._concerned()]
         found = np.concatenate([np.empty(0, dtype=np.int64), *grown])
@@ -330,7 +331,7 @@ class HyperLogLogCounters:
         return np.concatenate([_sizes(self.registers[some]) for some in self._parts(nodes)])
 
     def sizes_without(self, nodes: Ids) -> Sizes:
-        """Return the sizes estimated without each group of registers, and last with all."""
+        """Return one estimate of the sizes without each group of registers, then one with all."""
         return np.concatenate([_sizes_without(self.registers[some]) for some in self._parts(nodes)])
 
     def _parts(self, nodes: Ids) -> list[Ids]:
@@ -377,7 +378,7 @@ def _counted(
 
     `sums` are over 2^-value of the evaluated registers, `empty` counts the empty ones among them.
     """
-    # Corrects the bias.
+    # The factor alpha corrects the bias of the raw estimate.
     alpha = _ALPHA.get(width, 0.7213 / (1 + 1.079 / width))
     raw = alpha * width * kept / sums
     by_empty = width * np.log(kept / np.maximum(empty, 1))

@@ -68,7 +68,7 @@ class A1:
 
 
 class A1Loops:
-    """A1 in Python loops, for a fair comparison with `AusielloTrees`, which uses no numpy.
+    """A1 without numpy, for a fair comparison with `AusielloTrees`, which does not use it either.
 
     Calling `min` for each pair would double the time.
     """
@@ -226,8 +226,10 @@ Tree = list[set[int]]
 
 
 class AusielloTrees:
-    """Two trees for each page: `_after[v][x]` has the children of x in the tree from v,
-    `_before[v][x]` those in the tree to v."""
+    """The trees of shortest paths from and to each page.
+
+    `_after[v][x]` has the children of x in the tree from v, `_before[v][x]` those in the tree to v.
+    """
 
     def __init__(self, nodes: int) -> None:
         self._length = [[FAR] * nodes for _ in range(nodes)]
@@ -460,9 +462,9 @@ class Yellin:
 # section 5.
 #
 # Each component has a level, and no edge leads to a lower level. The search backwards follows edges
-# within one level only, and at most `limit` of them. If it ends before the limit, it has seen
+# within one level only, and gives up at the `limit`th. If it ends before that, it has seen
 # everything that could close a cycle on that level. If it reaches the limit, the target is lifted
-# to the next level. So a component is lifted at most n^(2/3) times, and the total time is
+# above the source. So a component is lifted at most n^(2/3) times, and the total time is
 #
 #     O(m min(m^(1/2), n^(2/3)))
 #
@@ -500,7 +502,7 @@ class Levels:
             self._merge(source, target)
 
     def _order(self, source: int, target: int) -> bool:
-        """Lift the target as far as the edge demands; return True if the edge closes a cycle."""
+        """Lift the target if the edge requires it; return True if the edge closes a cycle."""
         limit = min(max(1, int(self._edges**0.5)), self._most)
         level = self._level
         before = self._before(source, limit)
@@ -515,7 +517,7 @@ class Levels:
         return self._lift(target, lifted, before)
 
     def _before(self, source: int, limit: int) -> set[int] | None:
-        """Return the components before the source on its level; None beyond `limit` edges."""
+        """Return the components before the source on its level; None at the `limit`th edge."""
         before, waiting = {source}, [source]
         while waiting:
             for earlier in self._parts(self._inside[waiting.pop()]):
@@ -561,7 +563,7 @@ class Levels:
             edges[root] = list(all_edges - {root})
 
     def _found(self, begin: int, edges: list[list[int]]) -> set[int]:
-        """Return the components that these edges reach without leaving the level."""
+        """Return the components that `edges` reach from `begin` on its level, `begin` included."""
         level = self._level[begin]
         found, waiting = {begin}, [begin]
         while waiting:
@@ -601,7 +603,7 @@ class Edges:
 
 
 class FloydWarshall(Edges):
-    """Distances through the first page, the first two pages, and so on: O(n^3)."""
+    """Distances by way of the first page, the first two pages, and so on: O(n^3)."""
 
     @property
     def distances(self) -> Distances:
@@ -609,7 +611,7 @@ class FloydWarshall(Edges):
 
 
 class Johnson(Edges):
-    """Dijkstra's algorithm from each page: O(n m log n), as no length is negative."""
+    """Distances by Dijkstra's algorithm from each page: O(n m log n)."""
 
     @property
     def distances(self) -> Distances:
@@ -617,7 +619,7 @@ class Johnson(Edges):
 
 
 class Tarjan(Edges):
-    """One search through the whole graph: O(n + m)."""
+    """Strong components by one search through the whole graph: O(n + m)."""
 
     @property
     def components(self) -> NDArray[np.int64]:
@@ -671,7 +673,6 @@ class DynamicAlgorithm:
     name: str
     kind: AlgorithmKind
     make: Callable[[int], Any]
-    about: str
     in_batches: bool = False
     is_recomputed: bool = False
 
@@ -691,43 +692,38 @@ class DynamicAlgorithm:
 
 
 def _distances(
-    name: str, make: Callable[[int], Any], about: str, *, batches: bool = False, anew: bool = False
+    name: str, make: Callable[[int], Any], *, batches: bool = False, anew: bool = False
 ) -> DynamicAlgorithm:
-    return DynamicAlgorithm(name, AlgorithmKind.DISTANCES, make, about, batches, anew)
+    return DynamicAlgorithm(name, AlgorithmKind.DISTANCES, make, batches, anew)
 
 
 def _components(
-    name: str, make: Callable[[int], Any], about: str, *, batches: bool = False, anew: bool = False
+    name: str, make: Callable[[int], Any], *, batches: bool = False, anew: bool = False
 ) -> DynamicAlgorithm:
-    return DynamicAlgorithm(name, AlgorithmKind.COMPONENTS, make, about, batches, anew)
+    return DynamicAlgorithm(name, AlgorithmKind.COMPONENTS, make, batches, anew)
 
 
 ALGORITHMS = {
     algorithm.name: algorithm
     for algorithm in (
-        _distances("floyd-warshall", FloydWarshall, "all anew after each edge, O(n^3)", anew=True),
-        _distances("johnson", Johnson, "all anew after each edge, O(n m log n)", anew=True),
-        _distances("ausiello", AusielloTrees, "trees of shortest paths (1991)"),
-        _distances("a1", A1, "one matrix, all pairs by way of the edge, O(n^2)"),
-        _distances("a2", A2, "one matrix, only the pairs that can fall"),
-        _distances(
-            "floyd-warshall-batch", FloydWarshall, "anew after each batch", batches=True, anew=True
-        ),
-        _distances("johnson-batch", Johnson, "anew after each batch", batches=True, anew=True),
-        _distances("a3", A3, "a1, the edges of a source together", batches=True),
-        _distances("a4", A4, "a2, the edges of a source together", batches=True),
-        _components("warshall", WarshallComponents, "all anew after each edge, O(n^3)", anew=True),
-        _components("tarjan", Tarjan, "all anew after each edge, O(n + m)", anew=True),
-        _components("yellin", Yellin, "rows merged along the edges (1993)"),
-        *(
-            _components(f"s1-{bits}", partial(S1, bits=bits), f"rows in blocks of {bits} bits")
-            for bits in BLOCKS
-        ),
-        _components("s2", S2, "s1 of 64 bits, only what changes"),
-        _components("s3", S3, "s2, one row for a component"),
-        _components("levels", Levels, "search both ways inside levels (2016), for sparse graphs"),
-        _components("tarjan-batch", Tarjan, "anew after each batch", batches=True, anew=True),
-        _distances("a1-loops", A1Loops, "a1 in loops of Python, to compare with ausiello"),
+        _distances("floyd-warshall", FloydWarshall, anew=True),
+        _distances("johnson", Johnson, anew=True),
+        _distances("ausiello", AusielloTrees),
+        _distances("a1", A1),
+        _distances("a2", A2),
+        _distances("floyd-warshall-batch", FloydWarshall, batches=True, anew=True),
+        _distances("johnson-batch", Johnson, batches=True, anew=True),
+        _distances("a3", A3, batches=True),
+        _distances("a4", A4, batches=True),
+        _components("warshall", WarshallComponents, anew=True),
+        _components("tarjan", Tarjan, anew=True),
+        _components("yellin", Yellin),
+        *(_components(f"s1-{bits}", partial(S1, bits=bits)) for bits in BLOCKS),
+        _components("s2", S2),
+        _components("s3", S3),
+        _components("levels", Levels),
+        _components("tarjan-batch", Tarjan, batches=True, anew=True),
+        _distances("a1-loops", A1Loops),
     )
 }
 """Algorithms by name, in the order of their numbers from 1."""

@@ -7,8 +7,8 @@ GrowingGraph     edge by edge: distances by A2, which counts the pairs at each d
                  components by `Levels`, weak ones by merging. For graphs small enough for a matrix
                  of all distances.
 GrowingInBatches graphs of any size, without distances. Components only ever merge, so an edge
-                 within one is not looked at again: only the graph of components is kept, with the
-                 edges between them and the new ones.
+                 within a component is not looked at again: the strong components follow from the
+                 edges between them and the new edges.
 
 key     an edge as one integer: its source in the upper bits, its target in the lowest 31
 """
@@ -34,6 +34,7 @@ class GrowingGraph:
 
     def __init__(self, most: int) -> None:
         self.nodes = 0
+        """Number of nodes so far, which the caller sets: nodes may come without edges."""
         self._distances = CountedA2(most)
         self._strong = Levels(most)
         self._weak = UnionFind(most)
@@ -62,7 +63,7 @@ class GrowingGraph:
 
 
 class GrowingInBatches:
-    """Graph to which edges are added in batches; its distances are measured separately."""
+    """Graph to which edges are added in batches. The caller measures its distances."""
 
     def __init__(self) -> None:
         self._keys = np.empty(0, dtype=np.int64)
@@ -71,7 +72,7 @@ class GrowingInBatches:
         self._mutual = 0
 
     def grow(self, nodes: int, sources: Ids, targets: Ids) -> None:
-        """Add edges, among `nodes` nodes by now."""
+        """Add edges; the graph has `nodes` nodes from now on."""
         keys = np.unique(sources << _BITS | targets)
         new = keys[~_are_among(keys, self._keys)]
         self._strong = _with_singles(self._strong, nodes)
@@ -99,7 +100,7 @@ class GrowingInBatches:
         return outline_of(self.graph, found, far)
 
     def _count_mutual(self, new: Ids) -> None:
-        """Count new edges with an opposite edge. The new ones are not among the keys yet."""
+        """Count the edges that become mutual. The new edges are not among the keys yet."""
         sources, targets = new >> _BITS, new & _TARGET
         back = np.sort((targets << _BITS | sources)[sources != targets])
         self._mutual += 2 * int(np.count_nonzero(_are_among(back, self._keys)))
@@ -111,13 +112,12 @@ class GrowingInBatches:
     def _merge_strong(self, new: Ids) -> None:
         keys = np.concatenate((self._between, new))
         self._strong = labels = _merged(self._strong, keys, "strong")
-        # Edges within a component are forgotten: components only merge, so these can change
-        # nothing.
+        # Edges within a component are dropped: components only merge, so they change nothing.
         self._between = keys[labels[keys >> _BITS] != labels[keys & _TARGET]]
 
 
 def _are_among(keys: Ids, known: Ids) -> NDArray[np.bool_]:
-    """Return for each key if it is among the known ones; both ascend."""
+    """Return, for each key, whether it is known. Both arrays ascend."""
     if not len(known):
         return np.zeros(len(keys), dtype=np.bool_)
     places = np.searchsorted(known, keys).clip(max=len(known) - 1)

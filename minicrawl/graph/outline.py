@@ -34,16 +34,16 @@ from minicrawl.progress import Progress, unreported
 # Degree distributions in logarithmic bins, and the power law that fits them.
 #
 # Every page is in one bin, so the bins sum to the number of pages. Bins are one number wide up to
-# 19 links and twenty up to 139; from there each bin is twice as wide as the one before. So the
-# number of bins hardly grows with the graph.
+# 19 links and twenty up to 139; from 140 on each bin begins at twice the start of the one before.
+# So the number of bins hardly grows with the graph.
 #
 # The exponent is fitted to pages with at least `TAIL` links, by maximum likelihood. For n pages
 # with degrees k it is 1 + n / sum(ln(k / (TAIL - 1/2))), and its standard error is
 # (exponent - 1) / sqrt(n): Clauset, Shalizi and Newman, "Power-law distributions in empirical
 # data", 2009, equations 3.7 and 3.2. The approximation is good from six links on.
 #
-# The fit is judged as they do: the distance D between tail and law (Kolmogorov-Smirnov), and the
-# share p of samples drawn from the law that are as far from the law fitted to them. Degrees with
+# The fit is judged as in that paper: by the distance D between tail and law (Kolmogorov-Smirnov),
+# and the share p of samples of the law that are as far from the law fitted to them. Degrees with
 # p < .1 follow no power law. In large graphs small deviations count, so p is 0 for most webs. The
 # samples are counts at fixed degrees, so that they cost the same in a graph of any size.
 
@@ -66,9 +66,7 @@ _BIN_STARTS = np.array(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DegreeDistribution:
-    """A degree distribution; `bins` has the least degree and the number of pages of each filled
-    bin.
-    """
+    """Degree distribution; `bins` has (least degree, number of pages) of each filled bin."""
 
     bins: tuple[tuple[int, int], ...]
     most: int
@@ -228,13 +226,13 @@ def weak(graph: Csr) -> Components:
 
 
 def numbered(marks: NDArray[np.integer]) -> Components:
-    """Return components of nodes with equal marks."""
+    """Return the components in which all nodes have equal marks, numbered from 0."""
     _, of_node, sizes = np.unique(marks, return_inverse=True, return_counts=True)
     return Components(of_node.astype(np.int32), sizes.astype(np.int64, copy=False))
 
 
 def _shorten(least: Ids) -> None:
-    """Let every node point to the end of its chain."""
+    """Make every node point to the end of its chain."""
     while (ends := least[least]).tobytes() != least.tobytes():
         least[:] = ends
 

@@ -152,7 +152,7 @@ def _beyond_hosts(
 
 
 def _models(recommenders: NDArray[np.int64], rng: Generator, original: float) -> NDArray[np.int64]:
-    """Return the original recommendation that each one repeats, directly or through others."""
+    """Return, for each recommendation, the original that it repeats, directly or through others."""
     made_before = np.searchsorted(recommenders, recommenders)
     repeated = _drawn_below(made_before, rng)
     is_original = (rng.random(len(recommenders)) < original) | (made_before == 0)
@@ -195,9 +195,9 @@ def _refuse_no_pages(nodes: int) -> None:
 #
 # Graphs with a fixed order of edges, on which the dynamic algorithms are compared.
 #
-# a*      forces O(n^3) changes of distances. Thirds s, z and t: z is a path, all of s link to its
-#         first page, and its last page links to all of t. Then edges from the first page of z
-#         shorten the path by one page at a time.
+# a*      forces O(n^3) changes of distances. Thirds s, z and t: z is a path without its first edge,
+#         all of s link to its first page, and its last page links to all of t. Then edges from the
+#         first page of z complete the path, and shorten it by one page at a time.
 # c*      complete graphs.
 # roads   grids of about the size of the road maps of two states, in both directions, with some
 #         roads missing.

@@ -135,7 +135,7 @@ class IdList:
         found = IDS.fullmatch(first)
         self._place = place
         self._columns = _ENDS + bool(found and found["weight"])
-        # What is left of a plain line without its digits.
+        # A plain line without its digits.
         self._marks = first.translate(None, _DIGITS) + b"\n"
 
     def links(self, block: LineBlock) -> LinkArrays:
@@ -147,8 +147,8 @@ class IdList:
     def _plain(self, block: LineBlock) -> LinkArrays | None:
         """Parse a block whose separators match exactly, so that no number is missing."""
         lines, marks = block.height, self._marks
-        # What is left without digits shows whether all lines have the form of the first one, in one
-        # pass; then one call parses all numbers. Line by line takes many times as long.
+        # With its digits removed, the block shows in one pass whether all lines have the form of
+        # the first one. Then one call parses all numbers; line by line takes many times as long.
         if len(marks) != self._columns or block.text.translate(None, _DIGITS) != marks * lines:
             return None
         numbers = np.fromstring(block.text, dtype=np.int64, sep=" ")
@@ -161,7 +161,7 @@ class IdList:
 
     def _line_by_line(self, block: LineBlock) -> LinkArrays:
         ids: list[int] = []
-        burdens: list[bytes] = []
+        weighed: list[bytes] = []
         for number, line in block.said():
             fields = line.split()
             if len(fields) != self._columns or not b"".join(fields[:_ENDS]).isdigit():
@@ -169,10 +169,10 @@ class IdList:
             if fields[_ENDS:] and weights(fields[_ENDS:]) is None:
                 raise refusal(self._place, number, A_WEIGHT, fields[_ENDS])
             ids += (self._bounded(field, number) for field in fields[:_ENDS])
-            burdens += fields[_ENDS:]
+            weighed += fields[_ENDS:]
         ends = np.array(ids, dtype=np.int64)
         return LinkArrays(
-            ends[::2], ends[1::2], weights(burdens) if self._columns > _ENDS else None
+            ends[::2], ends[1::2], weights(weighed) if self._columns > _ENDS else None
         )
 
     def _expected(self) -> str:
@@ -208,7 +208,8 @@ class NumericNames:
         return NodeHosts(np.arange(len(self), dtype=np.int32), _Digits(self._ids))
 
     def _node(self, name: str) -> int | None:
-        if not (name.isascii() and name.isdigit()):
+        # Python refuses to parse thousands of digits.
+        if not (name.isascii() and name.isdigit() and len(name) <= len(str(ID_LIMIT))):
             return None
         number = int(name)
         place = int(np.searchsorted(self._ids, number)) if number < ID_LIMIT else len(self)
@@ -382,8 +383,8 @@ class NameList:
 #           ways. `c` begins a comment.
 #
 # Two nodes may have the same name; they stay two nodes. Nodes without a name are called by their
-# number. Above 65,536 nodes, at least one in eight must have a link, so that a short file cannot
-# exhaust the memory.
+# number. In a DIMACS list of more than 65,536 nodes, at least one in eight must have a link, so
+# that a short file cannot exhaust the memory.
 
 _NUMBER_NUMBERED = rb"([0-9]{1,18})"
 _NAME = rb"(\S.*?)"
@@ -543,18 +544,18 @@ class DimacsList:
 
     def _line_by_line(self, block: LineBlock) -> LinkArrays:
         ends: list[int] = []
-        burdens: list[bytes] = []
+        weighed: list[bytes] = []
         for number, line in block.said():
             if line == b"c" or line.startswith(b"c "):
                 continue
             if self._promised:
-                source, target, *burden = self._link(number, line)
+                source, target, *weight = self._link(number, line)
                 ends += (int(source) - 1, int(target) - 1)
-                burdens += burden
+                weighed += weight
             else:
                 self._promise(number, line)
         pairs = np.array(ends, dtype=np.int64)
-        return LinkArrays(pairs[::2], pairs[1::2], weights(burdens) if self._has_weights else None)
+        return LinkArrays(pairs[::2], pairs[1::2], weights(weighed) if self._has_weights else None)
 
     def _promise(self, number: int, line: bytes) -> None:
         found = _PROBLEM.fullmatch(line)
@@ -573,8 +574,8 @@ class DimacsList:
         if not found or not all(
             int(end) - 1 in range(len(self.names)) for end in found.groups()[:2]
         ):
-            those = f"numbers of nodes from 1 to {len(self.names)}"
-            raise refusal(self._place, number, f"{self._expected()} with {those}", line)
+            numbers = f"numbers of nodes from 1 to {len(self.names)}"
+            raise refusal(self._place, number, f"{self._expected()} with {numbers}", line)
         if self._has_weights and weights([found[3]]) is None:
             raise refusal(self._place, number, A_WEIGHT, found[3])
         return found.groups()
@@ -607,7 +608,7 @@ class GraphList(Protocol):
 
 
 class DetectedFormat(NamedTuple):
-    """A graph and the names of its nodes: ids, or texts."""
+    """Result of `parse`: a graph, and its nodes' ids, or their names as texts."""
 
     graph: BuiltGraph
     ids: Ids | None
@@ -616,13 +617,13 @@ class DetectedFormat(NamedTuple):
 
 def parse(blocks: Iterable[LineBlock], place: str) -> DetectedFormat:
     """Read a list; error messages call it `place`, such as the name of its file."""
-    gathering, reading = LinkBuilder(), LinkStream(blocks, place)
-    for links in reading:
-        gathering.add(links)
-    if (names := reading.names) is None:
-        graph, ids = gathering.of_ids()
+    builder, stream = LinkBuilder(), LinkStream(blocks, place)
+    for links in stream:
+        builder.add(links)
+    if (names := stream.names) is None:
+        graph, ids = builder.of_ids()
         return DetectedFormat(graph, ids, [])
-    graph = gathering.among(len(names))
+    graph = builder.among(len(names))
     if isinstance(names, range):
         return DetectedFormat(graph, np.arange(names.start, names.stop), [])
     return DetectedFormat(graph, None, names)
@@ -660,7 +661,7 @@ class LinkStream:
 
 
 def _list_for(first: LineBlock, place: str) -> tuple[GraphList, LineBlock]:
-    """Return the parser for a list that begins like this, and the block it starts with."""
+    """Return the parser for a list that begins with this block, and its first block to parse."""
     one, two, *_ = *(line for _, line in islice(first.said(), 2)), b""
     if (counts := COUNTS.fullmatch(one)) and IS_NAMED.fullmatch(two):
         promised = int(counts[1]), int(counts[2])

@@ -61,9 +61,9 @@ Groups = NDArray[np.int32]
 
 _BLOCKS = 16
 FEW_LINKS = 1 << 20
-"""Up to this number of links the products need no scipy, whose import would take longer."""
+"""Most links for products by numpy: importing scipy would take longer than it saves."""
 _PURSE_UNITS = (1 << 30) - 1
-"""Cash of the purse that measures shares: rounding to atoms costs less than float precision."""
+"""Cash of the page that measures shares: its rounding to atoms is finer than float precision."""
 KEPT = 0.1
 """Part of the small edge that focus cannot spend."""
 
@@ -90,7 +90,7 @@ class CashFlow:
         return len(self.targets)
 
     def between(self, importance: Floats, group_of: Groups, groups: int) -> Floats:
-        """Return what each group gets from others, as a share of the flow between groups."""
+        """Return the inflow of each group from others, as a share of all flow between groups."""
         given = np.zeros(groups)
         for rows, links in blocks_of(self):
             starts, targets, parts = self.rows(rows, links)
@@ -102,7 +102,7 @@ class CashFlow:
         return given / total if total else given
 
     def rows(self, rows: slice, links: slice) -> WeightedRows:
-        """Return some of the rows, which have these links."""
+        """Return a range of rows; `links` is the range of their links."""
         starts = (self.starts[rows.start : rows.stop + 1] - links.start).astype(np.int32)
         parts = np.ones(links.stop - links.start) if self.parts is None else self.parts[links]
         return WeightedRows(starts, self.targets[links].view(np.int32), parts)
@@ -171,8 +171,8 @@ class FlowBuilder:
         handed_on = sum(atoms for _, atoms in credits) / self._cash
         if not handed_on:
             return
-        # A part of the small edge is reserved: focus that would spend it too is scaled down, all
-        # links of the page alike.
+        # A part of the small edge is reserved. If focus would spend it, all links of the page are
+        # scaled down by the same factor.
         share = min(1.0, self._most / handed_on)
         self._edge = min(self._edge, 1 - share * handed_on)
         if self._parts is None:
@@ -225,7 +225,7 @@ class Refinement:
             self._go_on_from(start)
 
     def _go_on_from(self, start: Floats) -> None:
-        """Set the history to the flow through the givers in a lap with these shares."""
+        """Set the history to that of a lap whose flow has these shares; the cash is the rest."""
         givers = self._flow.givers
         handed = np.zeros(self._flow.pages)
         for rows, links in self._blocks:
@@ -237,7 +237,7 @@ class Refinement:
         self._cash += lap * handed - self._history
 
     def until(self, error: float) -> Iterator[float]:
-        """Do rounds until the error is at most this; yield the error before each round.
+        """Run rounds until the error is at most `error`; yield the error before each round.
 
         The loop may be left after any round: `error` and `importance` are valid at any time.
         """

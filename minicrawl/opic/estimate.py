@@ -90,8 +90,9 @@ class Sums(NamedTuple):
 
 
 class Level(NamedTuple):
-    """Parameters that turn the books of a page into its importance; defaults hold before any
-    reading.
+    """Parameters that turn the books of a page into its importance.
+
+    The defaults hold until the first page is read.
     """
 
     change: float = 1.0
@@ -247,7 +248,7 @@ class Importance:
         birth = self._births(first, end)
         age = (ledger.now - self._births_around(first, births, waits)) / TICKS_IN_A_UNIT
         keys = np.frombuffer(ledger.key, dtype=np.int64)[first:end] / UNIT
-        # Only what came within the window counts, as if it had come evenly since the page's birth.
+        # Only cash received within the window counts, as if it came evenly since the page's birth.
         late = np.minimum(1, self._width / np.maximum(age, _TINY))
         return _Seen(
             history=history / UNIT,
@@ -293,7 +294,7 @@ class Importance:
 
 
 class RunningLevels:
-    """Running parameters: from the last full lap over all pages, or from the first lap so far."""
+    """Parameters from the last full lap over all pages, or from the first lap so far."""
 
     def __init__(self, estimate: Importance) -> None:
         self._estimate = estimate
@@ -302,7 +303,7 @@ class RunningLevels:
         """True once `now` comes from a full lap."""
 
     def add(self, first: int, end: int, pages: int) -> None:
-        """Add the sums of a range, of `pages` pages in all."""
+        """Add the sums of the next range of a lap over `pages` pages."""
         self._sums = self._sums.plus(self._estimate.sums(first, end))
         if end == pages or not self.is_whole:
             self.now = self._estimate.level(self._sums)

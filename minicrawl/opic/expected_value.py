@@ -13,18 +13,18 @@ A logistic function adds them up, and learns their weights w from every page rea
 
     p = sigma(logit m + w0 + sum w_q (logit x_q - logit m))
 
-An unread page is read by key * p^(W t): its key in the sibling order, the weight W that the user
-gives to the value, and the trust t in p, from 0 to 1. Cash alone decides until pages that p called
-good have been better than others by more than chance.
+Unread pages are ordered by key * p^(W t): their key in the sibling order, the weight W that the
+user gives to the value, and the trust t in p. The trust is 0 while pages with a high p are no
+better than others, and reaches 1 when they are better by 4 standard deviations of chance.
 
 Example: m is .1. Of a page's siblings 3 were read, worth 1, 1 and 0, so x = (.2 + 2) / 5 = .44 and
 logit .44 - logit .1 = 1.96. The other signals know nothing. With weights of .3, logit p = -2.20 +
-.3 * 1.96 = -1.61, so p is .167: with full trust and W = 2 the page comes before one that has 2.7
-times its key.
+.3 * 1.96 = -1.61, so p is .167: with full trust and W = 2 the page comes before a page of the mean
+value, p = .1, that has 2.7 times its key.
 
-Laws: cash is read, never scaled. The estimate is a fold over the steps with values, so the log has
-all of it. Memory is 7 bytes a page, and fixed tables for folders and words: hashes share entries,
-which costs accuracy and no correctness.
+Laws: cash is read, never scaled. The estimate is a fold over the steps with values, so the log can
+rebuild it. Memory is 7 bytes a page, and fixed tables for folders and words: hashes that share an
+entry cost accuracy, not correctness.
 
 value   16 bits of a share, as in the log
 level   how far p^(W t) is below 1, in sixteenths of a factor of e: a byte in the queue
@@ -61,7 +61,7 @@ _PRIOR_OF_MEAN = 2
 _FIRST_WEIGHT, _MOST_WEIGHT = 0.3, 1.5
 _RATE, _ACCUMULATED = 0.05, 0.01
 _FULL_TRUST = 4
-"""Standard deviations from chance at which p is trusted fully."""
+"""Standard deviations of chance from which on p is trusted fully."""
 _SLOTS = 1 << 16
 _LINK_PARTS, _MOST_LINKS = 256, 255
 """Values of linking pages are summed in 256ths; beyond 255 pages, sum and number are halved."""
@@ -94,7 +94,7 @@ class _Means:
 
 
 class Signal(NamedTuple):
-    """Mean value of the pages read that say something about another one, and their number."""
+    """Signal of the value of a page: the mean of the pages that it rests on, and their number."""
 
     name: str
     mean: float
@@ -102,7 +102,7 @@ class Signal(NamedTuple):
 
 
 class ValueEstimate:
-    """Estimate of the values of all pages, and what it learned from."""
+    """Estimate of the values of all pages, which learns from each page that is read."""
 
     def __init__(self, siblings: Siblings, traits: array[int]) -> None:
         """`traits` has hashes of folder and word for each page: see `traits_of`."""
@@ -117,7 +117,7 @@ class ValueEstimate:
     # ------------------------------------------------------------ the fold
 
     def learn(self, value: int, plans: Iterable[Plan]) -> None:
-        """Count a page that was read for the first time, by the plans of its step."""
+        """Learn from the value of a page read for the first time; `plans` are those of its step."""
         for plan in plans:
             self._learn(plan.page, value / FULL_VALUE)
             self._link(plan, value)
@@ -187,7 +187,7 @@ class ValueEstimate:
         return found.astype(np.uint8)
 
     def signals_of(self, page: PageId) -> tuple[float, list[Signal]]:
-        """Return p for a page, and the signals that know something, for people."""
+        """Return p for a page, and the signals that rest on any page, for a report."""
         alone = np.array([page], dtype=np.uint32)
         found = [
             Signal(name, float(sums[0] / counts[0]), int(counts[0]))
@@ -229,7 +229,7 @@ class ValueEstimate:
         counts[known] = np.frombuffer(self._link_counts, dtype=np.uint8)[pages[known]]
         return sums, counts
 
-    # ------------------------------------------------------------ what a checkpoint has
+    # ------------------------------------------------------------ checkpoint
 
     def state(self) -> dict[str, bytes]:
         """Return the state by name."""

@@ -56,7 +56,7 @@ Hosts = NDArray[np.uint32]
 
 
 class GiftsBetweenHosts(NamedTuple):
-    """Cash given to pages of other hosts: receiving hosts, giving hosts, amounts in units."""
+    """Cash given to pages of other hosts, as columns; amounts are in units."""
 
     takers: Hosts
     givers: Hosts
@@ -70,12 +70,10 @@ class PostedGifts:
 
     def __init__(self) -> None:
         self._givers, self._sizes, self._shares = array("I"), array("I"), array("d")
-        """Columns with a row for each plan; a share is a float, since all sums made of it are
-        floats.
-        """
+        """Columns with a row for each plan. Shares are floats, as their sums will be."""
         self._links = array("I")
         self._extras: list[tuple[int, Sequence[tuple[int, int]]]] = []
-        """Links with individual amounts, each run with the index of its first link."""
+        """Links with individual amounts: for each plan that has any, the index of the first one."""
 
     def __len__(self) -> int:
         """Return the number of plans."""
@@ -189,16 +187,14 @@ READS_A_UNIT = 60
 PASSED_ON = 0.5
 HOLD_BACK = 4.0
 LOOK_EVERY, PATIENCE = 64, 16
-"""Number of turns between two looks at the incomes; PATIENCE times as many while no family has used
-up its free turns.
-"""
+"""Number of turns between two looks at incomes, and a factor while all families have free turns."""
 _GROWTH = 1 + 1 / 32
 MANY_GIFTS = 1 << 16
-"""Number of waiting gifts that triggers joining them: after the last read no round would end."""
+"""Most waiting gifts before they are joined, even if no round ends that would count them."""
 NOBODY = (1 << 32) - 1
-"""Stands for the introducing host if no page introduced a host."""
+"""Introducing host of a host that no page introduced."""
 _SEEDED, _UNKNOWN = (1 << 32) - 1, (1 << 32) - 2
-"""Stand for a family: the site has a seed; no page of the host is known."""
+"""Values in place of a family: the site has a seed, or no page of the host is known."""
 
 
 class Sites(Protocol):
@@ -315,7 +311,7 @@ class VouchedSites:
 
 
 class FamilyBudgets:
-    """Reads and incomes of families. The number of a family is that of its first host."""
+    """Reads, incomes and budgets of families. A family has the number of its first host."""
 
     __slots__ = (
         "_due",
@@ -350,7 +346,7 @@ class FamilyBudgets:
         self._free_then = 0
         """Free turns at the last look at the budgets; 0 if unknown."""
 
-    # ------------------------------------------------------------ what happens
+    # ------------------------------------------------------------ events
 
     def introduce(self, hosts: Sequence[int], by: int) -> None:
         """Register hosts whose pages became known through links of host `by`, or of NOBODY."""
@@ -367,8 +363,8 @@ class FamilyBudgets:
         self.has_families = True
         family = _SEEDED if by == NOBODY else self.family_of[by]
         site = self._sites.site(host)
-        # A site that a seeded site introduced founds a family; any other joins the family of the
-        # page that introduced it. So a farm cannot begin anew with a fresh domain.
+        # A site that a seeded site introduced founds a family; any other site joins the family of
+        # the page that introduced it. So a farm gets no new budget with a fresh domain.
         return self._first_hosts.setdefault(site, host) if family >= _UNKNOWN else family
 
     def _grow(self, hosts: int) -> None:
@@ -443,7 +439,7 @@ class FamilyBudgets:
     def _budget(self, family: int) -> float:
         return self._free + READS_A_UNIT * self.incomes.of[family]
 
-    # ------------------------------------------------------------ what is asked
+    # ------------------------------------------------------------ queries
 
     def hosts(self, families: Collection[int]) -> list[int]:
         if not families:
@@ -475,7 +471,7 @@ class FamilyBudgets:
         factors[places] = np.minimum(factors[places], 1.0) * held
         return factors
 
-    # ------------------------------------------------------------ what a checkpoint has
+    # ------------------------------------------------------------ checkpoint
 
     def state(self) -> dict[str, bytes]:
         """Return the state by name."""

@@ -61,7 +61,7 @@ UNREAD, READ, FOREIGN = 0, 1, 2
 
 _BLOCK = 1 << 20
 _FLOAT_ERROR = 2.0**-40
-"""Exceeds the rounding error of float sums: `restate` must not hand out cash that is not there."""
+"""Exceeds the rounding error of float sums, so that `restate` hands out no more than exists."""
 
 
 class Plan(NamedTuple):
@@ -377,10 +377,10 @@ def _block_sums(key: array[int]) -> Iterator[int]:
 
 # ================================================================ plans
 #
-# Turns of a page as plans that are not yet carried out: pure functions of the ledger.
+# Pure functions that plan a page's turn; `Ledger.post` carries a plan out.
 #
 # Invariants: a page spends all of its cash; every atom goes to a link or to the virtual page; dead
-# ends lose nothing. `Ledger.post` carries a plan out.
+# ends lose nothing.
 
 _LOAN_BITS = 4
 """A visit may borrow a 16th of the remaining credit line, so that something is left for the next
@@ -600,7 +600,7 @@ class Step(NamedTuple):
     born: int = 0
     spending: Spending = Spending(())
     amount: int = 0
-    """Depends on the kind. Pages born: number of links of the page that were looked at, or 0
+    """Depends on the kind. BORN: number of links of the page that were looked at, or 0 for pages
     without a link; ENDOWED: units; GRANT: atoms for each page; PRESUME: atoms per circulation for
     each page; TERMS: see `terms`; FORWARD: 1 if the page only hands over what it received in the
     target's place; SEND and RECEIVE: number of the batch, where `page` is the other shard.
@@ -640,7 +640,7 @@ class Books:
                 self.forwards.pop(step.page, None)
                 plan = self._spend(step.page, step.spending)
             case StepKind.FORWARD:
-                target = self._let_stand(step.page, step.spending.links[0])
+                target = self._set_forward(step.page, step.spending.links[0])
                 plan = forward(self.ledger, step.page, target)
                 if step.amount:
                     self.ledger.hand_over(plan)
@@ -734,8 +734,8 @@ class Books:
         known.update(dict.fromkeys(chain, end))
         return end
 
-    def _let_stand(self, page: PageId, target: int) -> int:
-        """Let the page stand for the target, and return what the target stands for."""
+    def _set_forward(self, page: PageId, target: int) -> int:
+        """Make the page stand for the target; return the end of the chain of forwards."""
         self.forwards.pop(page, None)
         end = self.stands_for(target)
         if end == page:

@@ -48,7 +48,7 @@ _BLOCK = 1 << 15
 _SAMPLE = 1 << 14
 
 _FEWEST_OF_ALL = 4096
-"""Number of candidates in a small web; a large one has one page in 2,048."""
+"""Least number of candidates; a large web has one for every 2,048 pages."""
 
 
 def _entry(page: PageId, key: int) -> int:
@@ -218,7 +218,7 @@ class EligiblePages:
         pool: int = 0,
         large: int = LARGE,
     ) -> None:
-        """Let hosts with `large` pages or more keep candidates."""
+        """Create the columns of pages; hosts with `large` pages or more keep candidates."""
         self.keys, self.flags, self.host_of = keys, flags, host_of
         self.pool, self.large = pool, large
         self.leased: set[int] = set()
@@ -260,7 +260,7 @@ class EligiblePages:
         return found
 
     def are_in_pool(self, pages: Pages) -> NDArray[np.bool_]:
-        """Return for each page if its flag is that of the pool."""
+        """Return, for each page, whether its flag is that of the pool."""
         flags = np.frombuffer(cast(bytearray, self.flags), dtype=np.uint8)[pages]
         found: NDArray[np.bool_] = flags == self.pool
         return found
@@ -271,7 +271,7 @@ class EligiblePages:
 
 
 class HostQueue:
-    """Queue of the pages of one host, in the order of their birth."""
+    """Queue of the waiting pages of one host, richest first. `pages` has them as they arrived."""
 
     __slots__ = (
         "_candidates",
@@ -315,7 +315,7 @@ class HostQueue:
         return None
 
     def set_front(self, entry: int | None) -> None:
-        """Put this entry in the front, or take the host out of it."""
+        """Put this entry in the front, or, with None, take the host out of the front."""
         self.front = entry
         # Without candidates only a better page than the front matters, so an offer below it costs
         # one comparison. A host that is not ready accepts no offers at all: `resume` scans its
@@ -394,7 +394,7 @@ class HostQueue:
     def _gather(self, wanted: int) -> list[int]:
         """Return the `wanted` best waiting pages. The worst of them is the new floor.
 
-        A queue is in the order of birth, so among equals the first pages are taken.
+        Of pages with equal keys, those that came first into the queue are taken.
         """
         waiting = self.waiting()
         keys = self._eligible.keys_of(waiting)
@@ -464,7 +464,7 @@ class ByHost:
                 self._push(entry)
 
     def enqueue_blocks(self, blocks: Iterable[NDArray[np.uint32]]) -> None:
-        """Enqueue pages by the million, in ascending order."""
+        """Enqueue large blocks of pages, in ascending order."""
         for block in blocks:
             hosts = self._eligible.hosts_of(block)
             order = np.argsort(hosts, kind="stable")
@@ -557,7 +557,7 @@ class ByHost:
         return host < len(self._queues) and self._queues[host].front is not None
 
     def precedence(self, host: int) -> float:
-        """Return the rank of the host: lower ones come first; all are equal here."""
+        """Return the rank of the host among hosts, lowest first: 0, as only keys of pages count."""
         return 0.0
 
     def __len__(self) -> int:
@@ -578,7 +578,7 @@ class ByHost:
             self._push(best)
 
     def _push(self, entry: int) -> None:
-        # Old entries are dropped together: finding one of them in a heap would take a scan.
+        # Old entries are dropped all at once: finding one of them would take a scan of the heap.
         heappush(self._front, entry)
         if len(self._front) > 2 * len(self._queues) + _SLACK:
             self._front = [queue.front for queue in self._queues if queue.front is not None]

@@ -1,9 +1,9 @@
 """RankMass: a proven lower bound of the importance on the pages read.
 
-How much importance is on pages that nobody has seen can only be guessed, if it is the one of all
-known pages, as `estimate` and `cash_flow` have it. RankMass guesses nothing. It measures PageRank
-with jumps to the seeds alone: each page gives the small edge e to the seeds and the rest to its
-links, and a page without links gives everything to the seeds.
+The importance of `estimate` and `cash_flow` depends on all known pages, so the share of pages that
+are still undiscovered can only be guessed. RankMass guesses nothing. It measures PageRank with
+jumps to the seeds alone: each page gives the small edge e to the seeds and the rest to its links,
+and a page without links gives everything to the seeds.
 
 Cash leaves the seeds once and moves along the links of the pages read, until it returns to the
 seeds or reaches an unread page. Nothing that is discovered later can take back what flowed.
@@ -19,9 +19,8 @@ h    flow through the pages read
 u    flow through pages that were read and now wait for another turn
 r    cash that has not surely returned to the seeds
 
-All other flow is at most r / e. What of it goes through pages read only raises their share, so the
-share is at least h / (h + u + r / e). If the unread pages link only to each other, it is exactly
-that.
+All other flow is at most r / e. Its part through pages read only raises their share, so the share
+is at least h / (h + u + r / e). It is exactly that if the unread pages link only to each other.
 
 Cash is whole atoms: each amount is rounded down, and what rounding takes counts in r. Vectors of
 float64 hold atoms exactly, as no sum reaches 2^53.
@@ -51,9 +50,9 @@ _MOST_BITS = 52
 _SAFE = 2.0**-40
 """Exceeds the rounding error of shares: products with amounts are rounded down below the truth."""
 _LEFT = 1 / 1000
-"""Share of `r` that may be still on its way when the work ends."""
+"""Share of r that may still be moving when `move` stops."""
 _TINY = 2.0**-30
-"""The same, as a share of all cash."""
+"""Share of all cash that may still be moving when `move` stops."""
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -82,7 +81,7 @@ class RankMass:
             self.waiting[page] = self.atoms * weight // sum(seeds.values())
 
     def move(self, is_open: Mask, goes_on: Callable[[], bool]) -> None:
-        """Move the cash until so little is on its way that the share hardly grows any more."""
+        """Move cash until more would hardly raise the share, or until `goes_on` returns False."""
         while is_open.any() and goes_on():
             moving = float(self.waiting[self._flow.givers].sum())
             if moving <= max(_LEFT * self._left(is_open), _TINY * self.atoms):
@@ -105,13 +104,13 @@ class RankMass:
         self._products.scatter(single, np.ones(len(givers)), self.waiting)
 
     def _left(self, is_open: Mask) -> int:
-        """Return r. Pages without links return all they get, unless they are open."""
+        """Return r. Pages that are neither open nor givers return all cash to the seeds."""
         is_end = ~is_open
         is_end[self._flow.givers] = False
         return self.atoms - self.returned - int(self.waiting[is_end].sum())
 
     def share(self, is_read: Mask, is_open: Mask) -> float:
-        """Return a share that the pages read surely have; the `is_open` pages are still to be read.
+        """Return a lower bound of the share of the pages read; `is_open` marks pages still to read.
 
         Without open pages it is 1: all pages behind the seeds were read.
         """

@@ -1,8 +1,8 @@
 """Channels of a shard: what it has sent to each other shard and received from it.
 
 Most crawls have one shard and no channels. Law: the ends of the channels are a fold over the log of
-the shard, like its ledger, and so are the foreign pages that were never sent; their shards know
-them only if others sent them.
+the shard, like its ledger. So is the set of unsent foreign pages, which their own shards may not
+know yet.
 
 A shard owns whole sites, not hosts: quotas, traps and budgets apply to sites, and since most links
 stay within a site, most cash stays in its shard. The shard of a site depends only on its name and
@@ -18,8 +18,6 @@ from typing import NamedTuple, Self
 from minicrawl.opic.ledger import Step, StepKind
 
 MOST_SHARDS = 1 << 16
-
-
 _BYTES = 8
 
 

@@ -76,8 +76,7 @@ from minicrawl.opic.siblings import (
 NOBODY = 0xFFFFFFFF
 """Stands for the best member if no member may be taken."""
 _RANKED, _MOST_RANKED, _MOST_LISTS = 16, 64, 256
-"""Number of members of a large group that are ranked at first and at most; number of rankings kept.
-"""
+"""Members of a large group that are ranked at first, and at most; most rankings that are kept."""
 _FEW_MEMBERS = 16
 """Up to this number a loop is faster than arrays."""
 
@@ -233,17 +232,15 @@ LONE = 1 << 31
 _LONE = np.uint32(LONE)
 PAGES_AT_ONCE = 1 << 18
 _LARGE = 8
-"""Number of items from which a host keeps candidates; small, as keys of items fall as often as
-grow.
-"""
+"""Fewest items for candidates of a host; few, because keys of items fall as often as they grow."""
 _FEW_PAGES = 32
 """Up to this number a loop is faster than arrays."""
 _MANY_HOSTS, _LARGE_OF_MANY = 4096, 256
-"""With this many hosts, only larger ones keep candidates: these need more memory than the items."""
+"""With many hosts only larger ones keep candidates, which take more memory than items."""
 
 
 class ItemColumn:
-    """A number for each item: that of the group or of the lone page."""
+    """Column of numbers of items, from a column of groups and a column of pages."""
 
     __slots__ = ("_of_group", "_of_page")
 
@@ -277,9 +274,7 @@ class EligibleItems(EligiblePages):
         """Take the groups' keys and flags; those of lone pages come from the ledger."""
         self._siblings, self._keys, self._flags = siblings, keys, flags
         self._keyed: dict[int, float] = {}
-        """Multiplier of the family budget for each host, as of the last time all its groups were
-        keyed.
-        """
+        """Multiplier of each host when all its groups were last keyed, if not 1."""
         super().__init__(
             ItemKeys(keys, siblings),
             ItemColumn(flags, siblings.ledger.flags),
@@ -470,8 +465,8 @@ class GroupQueue:
             found = best_of_newborn(siblings, group)
             if found is None:
                 # An upper bound, because the best of many members is expensive to find. A bound
-                # that is too high is corrected when the group is taken; one that is too low would
-                # have the group passed over.
+                # that is too high is corrected when the group is taken; with one that is too low,
+                # the group would be passed over.
                 most = max(siblings.ledger.key[pages.start : pages.stop])
                 found = most * MOST_LIFT, _NOT_KNOWN
             worth, page = found
@@ -558,7 +553,7 @@ class GroupQueue:
         self.hosts.offer_many(pages + LONE, hosts, lone_keys(self._siblings, pages))
 
     def _compare(self, pages: Pages, groups: Numbers) -> None:
-        """Find the waiting pages that have become the best of their groups."""
+        """Update the groups in which one of these waiting pages has become the best."""
         worths = worths_of(self._siblings, pages)
         if floors := self.members.floors:
             for page, group, worth in _rows(pages, groups, worths):
@@ -685,7 +680,7 @@ PART_AT_FIRST = 16
 
 
 class ByGroup(GroupQueue):
-    """Picks pages by what their siblings revealed. Every plan must be reported with `posted`."""
+    """Queue of pages in the sibling order. Every plan must be reported with `posted`."""
 
     __slots__ = ("_changes", "_given", "_look_at", "_plans", "resume")
 
@@ -758,7 +753,7 @@ class ByGroup(GroupQueue):
         """Return True if a ready host has waiting pages."""
         return self.hosts.has_pages(host)
 
-    # ------------------------------------------------------------ what is known
+    # ------------------------------------------------------------ queries
 
     def precedence(self, host: int) -> float:
         """Return the rank of the host: lower ones come first, whatever the keys of pages."""

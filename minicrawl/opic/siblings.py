@@ -16,7 +16,7 @@ A page of X that holds 1 unit comes before a page of Y that holds 1.1, and after
 If h belonged to a family of sites that has read twice its budget, both factors would be at most 1,
 times (1/2)^4 (see `families`).
 
-This is an order and no ledger: cash is read, never moved. The statistics are a fold over the posted
+This is an order, not a ledger: cash is read, never moved. The statistics are a fold over the posted
 plans, so the same steps in the same order give bit-identical values. Sums over all pages, or over
 all pages of a site, take effect in *rounds* (see `families`), so that a step changes the factors of
 a few groups only.
@@ -122,7 +122,7 @@ class Groups:
                 self.revealed.append(0.0)
 
     def part(self, first: PageId, end: PageId) -> None:
-        """Make the pages that became known last, from id `first` on, lone ones."""
+        """Make the newest pages, from `first` to the last one, lone, and drop their groups."""
         while self.at and self.at[-1] >> _HALF >= first:
             columns = *(getattr(self, name) for name in _COLUMNS), self.members, self.novelty
             for column in columns:
@@ -168,9 +168,9 @@ class Groups:
     def of(self, pages: Pages, hosts: Pages) -> Numbers:
         """Return the groups of these pages, which are on these hosts."""
         found = np.full(len(pages), NO_GROUP)
-        (judged,) = (~self.are_lone(pages)).nonzero()
-        if len(judged):
-            found[judged] = self._search(pages[judged], hosts[judged])
+        (grouped,) = (~self.are_lone(pages)).nonzero()
+        if len(grouped):
+            found[grouped] = self._search(pages[grouped], hosts[grouped])
         return found
 
     def _search(self, pages: Pages, hosts: Pages) -> Numbers:
@@ -211,7 +211,7 @@ class Groups:
         return first, min(end, first + MOST_MEMBERS)
 
     def until(self, group: int, pages: int) -> int:
-        """Return where to stop so that the groups from `group` on span about `pages` pages."""
+        """Return the end of a range of groups, from `group` on, that spans about `pages` pages."""
         end = (self.at[group] >> _HALF) + pages << _HALF
         return max(group + 1, bisect_left(self.at, end, group))
 
@@ -235,7 +235,7 @@ def _mark_lone(
 
 
 class OrderChanges:
-    """Changes of the order that a queue has not yet taken over."""
+    """Changes of factors that the queue has not yet applied to its keys."""
 
     __slots__ = ("hosts", "of_all")
 
@@ -328,8 +328,9 @@ class Siblings:
                 self._trade(step, known, new)
 
     def _trade(self, step: Step, known: int, new: range) -> None:
-        """Register pages of other shards, which were born last and never wait here, or pages that
-        another shard made known: nobody here knows the siblings of either.
+        """Register new pages of other shards, or new pages that another shard made known.
+
+        Both are lone, because their siblings are not known here.
         """
         if step.kind is StepKind.FOREIGN:
             self.groups.part(step.spending.links[0], known)
@@ -350,10 +351,9 @@ class Siblings:
         self._foretold.setdefault(page, []).append(pages)
 
     def end_turn(self, plan: Plan, new: range, *, leads_on: bool = True) -> None:
-        """Count the first turn of a page, which spent its cash by `plan` and introduced `new`
-        pages.
+        """Count the first turn of a page that spent its cash by `plan` and introduced `new`.
 
-        `leads_on` tells that the plan has the page's own links. It is False for a redirect, whose
+        `leads_on` is True if the plan has the page's own links, and False for a redirect, whose
         plan leads to the target.
         """
         host = self.host_of[plan.page]
@@ -381,7 +381,7 @@ class Siblings:
             self._look_at_budgets()
 
     def spend_again(self, plan: Plan) -> None:
-        """Register the gifts of a page that spent its cash. They matter for families only."""
+        """Register the gifts of a page that spent its cash. Only families need them."""
         if self.budgets.has_families:
             self._posted.post(plan)
             if len(self._posted) >= _MOST_POSTED:
@@ -414,7 +414,7 @@ class Siblings:
         if self.changes is not None:
             self.changes.hosts.update(hosts)
 
-    # ------------------------------------------------------------ what a checkpoint has
+    # ------------------------------------------------------------ checkpoint
 
     def state(self) -> dict[str, bytes]:
         """Return the state by name."""
@@ -473,10 +473,10 @@ def _lifts() -> Floats:
 
 _LIFTS = _lifts()
 _LIFT: list[float] = [*_LIFTS.tolist(), *_LIFTS[:MOST_MEMBERS].tolist()]
-"""Repeats its beginning, so that the members of any group are one slice."""
+"""Table with its beginning repeated, so that consecutive pages are one slice."""
 MOST_LIFT = max(_LIFT)
 LEVELS_A_FACTOR, MOST_LEVEL = 16, 255
-"""Levels by which a worth falls to a e-th; the largest level."""
+"""Number of levels that divide a worth by e; the largest level."""
 LEVEL_FACTORS: Floats = np.exp(-np.arange(MOST_LEVEL + 1) / LEVELS_A_FACTOR)
 _FACTOR: list[float] = LEVEL_FACTORS.tolist()
 _NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(NOVELTIES + 1) / NOVELTIES - 0.5))
@@ -517,7 +517,7 @@ def best_in_a_row(siblings: Siblings, pages: range) -> tuple[float, PageId]:
 
 
 def worths_of(siblings: Siblings, pages: Pages) -> Floats:
-    """Vectorised `worth`."""
+    """Vectorised `worth_of`."""
     keys = np.frombuffer(siblings.ledger.key, dtype=np.int64)[pages]
     found: Floats = keys * _LIFTS[pages & _HASHED]
     if siblings.levels is not None:
@@ -541,7 +541,7 @@ def factor_of(siblings: Siblings, group: int) -> float:
 
 
 def factors_of(siblings: Siblings, groups: Numbers) -> Floats:
-    """Vectorised `factor`."""
+    """Vectorised `factor_of`."""
     of, means = siblings.groups, siblings.means
     weight = np.frombuffer(of.turns, dtype=np.uint32)[groups] + float(PRIOR)
     found = _NOVELTY_FACTORS[np.frombuffer(of.novelty, dtype=np.uint8)[groups]]
@@ -616,6 +616,6 @@ def urgency(siblings: Siblings, pages: Pages) -> Floats:
     """Return factor * worth of these pages, in atoms: the page with the most comes first."""
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
     groups, found = siblings.groups.of(pages, hosts), lone_factors(siblings, hosts)
-    (judged,) = (groups != NO_GROUP).nonzero()
-    found[judged] = factors_of(siblings, groups[judged])
+    (grouped,) = (groups != NO_GROUP).nonzero()
+    found[grouped] = factors_of(siblings, groups[grouped])
     return found * worths_of(siblings, pages) / PARTS

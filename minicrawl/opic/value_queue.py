@@ -1,13 +1,13 @@
-"""The sibling order with a value of the user's own: pages that are probably worth most come first.
+"""The sibling order, weighted by the value that the user's scorer will probably give each page.
 
 The queue is that of the sibling order. A page's worth is multiplied by p^(W t), with the expected
 value p, the user's weight W and the trust t in p (see `expected_value`), as a level of one byte.
 Each page read changes p for many pages. Computing them all anew after each page was rejected: it
 takes time in proportion to the known pages. Instead levels are updated
 
-    at once          for new pages, and for a page that is taken: one that has sunk waits again
+    at once          for new pages, and for a page that is taken: if it has sunk, it waits again
     at each look     for pages that received links, and for siblings of pages that were read
-    in turn          for all others, so that all have new levels when a twentieth more is read
+    in turn          for all others: each gets a new level before a twentieth more pages are read
 
 Laws: cash is read, never scaled. As long as the trust is 0, the order is that of siblings.
 """
@@ -26,12 +26,12 @@ from minicrawl.opic.sibling_queue import PAGES_AT_ONCE, ByGroup
 from minicrawl.opic.siblings import NO_GROUP, Pages, Siblings
 
 _PARTS = 20
-"""All levels are updated while a twentieth more pages are read."""
+"""Every level is updated before the number of pages read has grown by a twentieth."""
 _MOST_AT_A_LOOK = 1 << 14
 
 
 class ByValue(ByGroup):
-    """Picks pages by what their siblings revealed, and by their expected value."""
+    """Queue of pages in the sibling order, weighted by their expected value."""
 
     __slots__ = ("_estimate", "_levels", "_looked_at", "_next", "_read", "_weight")
 
@@ -98,7 +98,7 @@ class ByValue(ByGroup):
         super().look()
 
     def _siblings_of_read(self) -> Pages:
-        """Return the siblings of the pages read since the last look, and a few others."""
+        """Return the siblings of pages read since the last look, and other pages between them."""
         read, self._read = np.array(self._read, dtype=np.uint32), array("I")
         hosts = np.frombuffer(self._siblings.host_of, dtype=np.uint32)[read]
         groups = np.unique(self._siblings.groups.of(read, hosts))
@@ -117,7 +117,7 @@ class ByValue(ByGroup):
         return (np.arange(first, first + count) % max(self.known, 1)).astype(np.uint32)
 
     def _update(self, pages: Pages) -> None:
-        """Compute the levels of unread pages anew; the next look takes over worths that grew."""
+        """Recompute the levels of unread pages. `look` then applies worths that have grown."""
         siblings = self._siblings
         pages = pages[np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD]
         levels = np.frombuffer(self._levels, dtype=np.uint8)

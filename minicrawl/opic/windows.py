@@ -108,7 +108,7 @@ class Window(Protocol):
         """Return the state of a page to be saved."""
 
     def births(self, first: int, end: int) -> Births:
-        """Return the saved state of the unread pages of a range, as a cheap copy."""
+        """Return the times to save for the unread pages of a range, as a cheap copy."""
 
     def histories(self, pages: NDArray[np.int64]) -> Floats:
         """Return what these pages handed on within the window, in units."""
@@ -210,8 +210,8 @@ class Interpolation:
         away = now - read_at
         # A page that was never read has the history 0 and its birth as the time of its last
         # reading, so its first reading needs no case of its own.
-        # Whole numbers, like the ledger: a resumed crawl folds the same steps again, and must come
-        # to the same histories to the last bit. `minicrawl check` compares them.
+        # Whole numbers, like the ledger: a resumed crawl folds the same steps again, and must get
+        # bit-identical histories. `minicrawl check` compares them.
         left = history * (width - away) // width + cash if away < width else cash * width // away
         self._readings.put(row, page, left, now)
 
@@ -287,7 +287,7 @@ class LastReadings:
         self._history = array("q")
         self._read = array("q")
         self._latest: tuple[int, int] | None = None
-        """Page and row of the latest reading, which is looked up once more after it."""
+        """Page and row of the latest reading, a cache: `of` asks for them next."""
 
     def __len__(self) -> int:
         return self._count
@@ -472,7 +472,7 @@ class MeasuredWindow(ABC):
             self._measures[page] = [Measure(*row) for row in zip(*columns, strict=True)]
 
     def restate(self, importance: Floats, cash: Floats, now: int, circulation: int) -> None:
-        """Store one measure a page: its flow since the last circulation began."""
+        """Store one measure a page: its flow within the last circulation."""
         flows = importance * (circulation / TICKS_IN_A_UNIT)
         self._since = array("q", repeat(now - circulation, len(flows)))
         self._measures = {
@@ -503,14 +503,14 @@ def _before_the_last(readings: int, measures: list[Measure]) -> int:
 
 
 class Variable(MeasuredWindow):
-    """The last k readings, however old."""
+    """Window over the last k readings, however old."""
 
     def _superfluous(self, measures: list[Measure], now: int, circulation: int) -> int:
         return _before_the_last(int(self.width), measures)
 
 
 class Fixed(MeasuredWindow):
-    """The measures of the last T. A page that was not read within T counts for nothing."""
+    """Window over the measures of the last T. Pages with no reading within T have no flow."""
 
     def _superfluous(self, measures: list[Measure], now: int, circulation: int) -> int:
         oldest = now - int(self.width * circulation)
@@ -521,7 +521,7 @@ class Fixed(MeasuredWindow):
 
 
 class ImprovedFixed(Fixed):
-    """The measures of the last T, but at least those of three readings."""
+    """Window over the measures of the last T, but over three readings at least."""
 
     least = 3
 

@@ -14,7 +14,7 @@ def test_a_node_is_called_by_its_number() -> None:
     assert IDS.of([]) == []
 
 
-@pytest.mark.parametrize("name", ["4", "901", "0", "-3", "x", "", "²", "9" * 30])
+@pytest.mark.parametrize("name", ["4", "901", "0", "-3", "x", "", "²", "9" * 30, "9" * 5000])
 def test_what_is_no_number_of_the_graph_is_not_found(name: str) -> None:
     assert IDS.find([name, "70"]) == [None, 1]
 
