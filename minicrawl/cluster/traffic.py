@@ -50,7 +50,7 @@ from minicrawl.cluster.engine import BatchDelivery
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.events import Warned
-from minicrawl.crawl.hosts.pacing import CRAWL
+from minicrawl.crawl.hosts.pacing import CRAWL, CrawlPace
 from minicrawl.crawl.schedule.orders import ByKey
 from minicrawl.crawl.start.opening import FIRST_SEEDS, keep_settings, store_terms
 from minicrawl.errors import UsageError
@@ -101,7 +101,7 @@ class ShardAddresses:
         """`has_pages` tells whether pages of the shard wait."""
         self._context, self._pacing, self._has_pages = context, hosts.addresses, has_pages
         self._number, self._records = number, records
-        self._pace = hosts.pace if hosts.pace is not None and hosts.pace.has_rates else None
+        self._hosts = hosts
         self._parts: dict[str, int] = {}
         self._shared: set[str] = set()  # addresses that other shards ask as well
         self._to_look: asyncio.Queue[str] = asyncio.Queue()
@@ -110,6 +110,12 @@ class ShardAddresses:
         if self._pace is not None:
             self._pace.shares = self
             self._pace.take_share(0.0, context.clock.now())  # until the record has been read
+
+    @property
+    def _pace(self) -> CrawlPace | None:
+        """Pace of the crawl, if it has rates that shards share; steering may replace it."""
+        pace = self._hosts.pace
+        return pace if pace is not None and pace.has_rates else None
 
     # ------------------------------------------------------------ for the pacing
 

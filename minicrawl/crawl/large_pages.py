@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections import Counter
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from math import inf
@@ -194,7 +194,7 @@ class ListedPages:
 
     def __init__(self, onboarding: HostOnboarding, max_sitemaps: int) -> None:
         self._onboarding, self._max_sitemaps = onboarding, max_sitemaps
-        self._listed = Counter[str]()
+        self._listed = defaultdict[str, set[str]](set)  # sitemaps by the host of their index
 
     def admit(self, url: str, parsed: ParsedPage) -> ParsedPage:
         """Return the sitemap at this URL without the links that it may not list."""
@@ -206,15 +206,16 @@ class ListedPages:
                 is_own = host(link) == own
                 may_list[of_origin] = is_own or self._onboarding.names_sitemap(of_origin, url)
         sitemaps = [one for one in parsed.sitemaps if may_list[origin(one)]]
-        left = max(self._max_sitemaps - self._listed[own], 0)
-        self._listed[own] += min(len(sitemaps), left)
-        dropped = {*parsed.sitemaps} - {*sitemaps[:left]}
+        known = self._listed[own] if sitemaps else set[str]()  # an index may be read again
+        new = [one for one in sitemaps if one not in known]
+        known.update(new[: max(self._max_sitemaps - len(known), 0)])
+        dropped = {*parsed.sitemaps} - known
         links = [one for one in parsed.links if may_list[origin(one)] and one not in dropped]
         return parsed._replace(
             links=tuple(links),
             words=parsed.words[: len(links)],  # a sitemap has no words
-            sitemaps=tuple(sitemaps[:left]),
-            cut=_why_cut(parsed, len(links), self._max_sitemaps if sitemaps[left:] else None),
+            sitemaps=tuple([one for one in sitemaps if one in known]),
+            cut=_why_cut(parsed, len(links), self._max_sitemaps if {*new} - known else None),
         )
 
 

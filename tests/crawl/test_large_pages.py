@@ -1,14 +1,17 @@
 """Pages that bring much wait until it is paid for; others do not wait for them."""
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from minicrawl.crawl import large_pages
 from minicrawl.crawl.events import Event, Settled
-from minicrawl.crawl.large_pages import A_HOST, LITTLE, URLS_A_SECOND, Growth
+from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.large_pages import A_HOST, LITTLE, URLS_A_SECOND, Growth, ListedPages
 from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
 from minicrawl.frontier.url_table import UrlTable
+from minicrawl.model import ParsedPage
 from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, html
 
 A, B, C, D = (f"http://{name}.test" for name in "abcd")
@@ -113,3 +116,20 @@ def test_what_waits_on_disk_says_the_same_afterwards(
     brought = {url for name in "xyz" for url in new_hosts(name, 4)}
     own = {f"{host}{rest}" for host in (A, B, C) for rest in ("/", "/1", "/2")}
     assert set(times) == brought | own
+
+
+class NoRobots:
+    """Hosts whose robots.txt names no sitemap."""
+
+    def names_sitemap(self, _of_origin: str, _sitemap: str) -> bool:
+        return False
+
+
+def test_an_index_that_is_read_again_lists_the_same_sitemaps() -> None:
+    found = tuple(f"http://a.example/{n}.xml" for n in range(4))
+    index = ParsedPage(links=found, sitemaps=found, is_sitemap=True)
+    listed = ListedPages(cast(HostOnboarding, NoRobots()), 3)
+    for _ in range(2):
+        admitted = listed.admit("http://a.example/index.xml", index)
+        assert admitted.sitemaps == admitted.links == found[:3]
+        assert "3 sitemaps" in admitted.cut

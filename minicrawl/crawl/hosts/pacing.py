@@ -383,11 +383,12 @@ class CrawlPace:
                     await self._replaced.wait()
 
     def follow(self, former: CrawlPace | None, now: float) -> None:
-        """Take the place of the former pace from now on."""
-        if self._rates.requests:
-            self._free_at = now + 1 / self._rates.requests
+        """Take the place of the former pace from now on, with its share of the rates."""
         if former is not None:
+            self._share, self.shares = former._share, former.shares
             former.end()
+        if self._rates.requests and self._share:
+            self._free_at = now + 1 / (self._rates.requests * self._share)
 
     def end(self) -> None:
         """Wake the waiting requests, as this pace no longer applies."""

@@ -532,7 +532,7 @@ def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
 
 def change_pace(hosts: HostTable, politeness: Politeness, clock: Clock) -> None:
     """Change the pace of the whole crawl, or lift its limits."""
-    former, hosts.pace = hosts.pace, CrawlPace.of(politeness, clock)
+    former, hosts.pace = hosts.pace, CrawlPace.of(politeness, clock, hosts.shards)
     if hosts.pace is not None:
         hosts.pace.follow(former, clock.now())
     elif former is not None:

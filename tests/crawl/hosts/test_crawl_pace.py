@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.config import Settings
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.hosts.pacing import closed_s
-from minicrawl.crawl.hosts.politeness import NameState
+from minicrawl.crawl.hosts.politeness import NameState, change_pace, hosts_of
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from tests.crawl import fakes
 from tests.crawl.fakes import FakeClock, FakeWeb, Scene, crawl, html
@@ -140,3 +141,26 @@ def test_an_adaptive_delay_follows_the_answers(tmp_path: Path) -> None:
     fake = FakeWeb({url: answer._replace(elapsed_s=0.1) for url, answer in pages.items()})
     crawl(fake, tmp_path / "b.db", *slow, delay="auto", delay_factor=3, robots=False)
     assert max(gaps(fake)[1:]) <= 0.6
+
+
+class StoppedClock:
+    """Always the same moment."""
+
+    def now(self) -> float:
+        return 100.0
+
+    def today(self) -> float:
+        return 100.0
+
+
+def test_a_new_rate_of_a_shard_is_its_share_of_it(tmp_path: Path) -> None:
+    """Four shards that are steered to 8 requests a second send 8 together."""
+    clock, settings = StoppedClock(), Settings.of(store=tmp_path / "crawl.db", max_rate="4")
+    hosts = hosts_of(settings, [], lambda _host: None, clock, shards=4)
+    former = hosts.pace
+    assert former is not None
+    for share, rate, expected_s in ((0.25, "8", 1 / 2), (0.5, "8", 1 / 4), (0.5, "16", 1 / 8)):
+        assert hosts.pace is not None
+        hosts.pace.take_share(share, clock.now())
+        change_pace(hosts, settings.with_values({"max-rate": rate}).politeness, clock)
+        assert hosts.pace.wait_s(clock.now()) == pytest.approx(expected_s)
