@@ -290,11 +290,11 @@ def _gone(error: click.ClickException) -> str:
     """Return the replacement of a removed option; empty if it never existed."""
     if not isinstance(error, click.NoSuchOption):
         return ""
-    from minicrawl.config.settings import GONE, is_gone
+    from minicrawl.config.settings import GONE, removed_error
 
     name = error.option_name.removeprefix("--")
     name = name if name in GONE else name.removeprefix("no-")  # a switch that is turned off
-    return str(is_gone(error.option_name, name)) if name in GONE else ""
+    return str(removed_error(error.option_name, name)) if name in GONE else ""
 
 
 def _hint(error: click.ClickException) -> str:

@@ -189,7 +189,7 @@ def from_environment(environ: Mapping[str, str]) -> Source:
     """Return values of environment variables. Empty means not given; lists have one per line."""
     for name in GONE:
         if environ.get(variable := variable_of(name)):
-            raise is_gone(variable, name)
+            raise removed_error(variable, name)
     names = (*BY_NAME, *FORMER)
     given = {
         name: text.split("\n") if name in FORMER or BY_NAME[name].kind.many else text
@@ -219,7 +219,7 @@ def from_file(file: Path) -> Source:
             document["order"] = _renewed(order | former)
     for key, value in _flat(file, document):
         if (name := _last(key)) in GONE:
-            raise is_gone(f"{file}:{key}", name)
+            raise removed_error(f"{file}:{key}", name)
         if key not in _BY_KEY:
             raise UsageError(f"{file}:{key}: no such setting{_hint(key, [*_BY_KEY, *SECTIONS])}")
         given[_BY_KEY[key].name] = Given(value, f"{file}:{key}", " = ")
@@ -241,8 +241,8 @@ def from_store(store: Path | str, values: Mapping[str, object]) -> Source:
     return {name: Given(value, f"{store}:{name}", " = ") for name, value in kept.items()}
 
 
-def is_gone(place: str, name: str) -> UsageError:
-    """Return the error for a removed setting that is given at this place."""
+def removed_error(place: str, name: str) -> UsageError:
+    """Return the error about a removed setting that is given at this place."""
     return UsageError(f"{place} is gone: {GONE[name].why}")
 
 
@@ -253,7 +253,7 @@ def _still_holds(name: str, value: object) -> bool:
 def _named(values: Mapping[str, object]) -> Iterator[tuple[Setting, object]]:
     for argument, value in values.items():
         if (name := argument.replace("_", "-")) in GONE:
-            raise is_gone(argument, name)
+            raise removed_error(argument, name)
         if argument not in _BY_ARGUMENT:
             raise UsageError(f"{argument}: no such setting{_hint(argument, _BY_ARGUMENT)}")
         yield _BY_ARGUMENT[argument], value
@@ -349,12 +349,12 @@ class Settings:
     @staticmethod
     def of(**values: Unpack["SettingArguments"]) -> "Settings":
         """Return settings from arguments: `Settings.of(pages=100, delay=0, scope="host")`."""
-        return _settled([from_arguments(values)]).settings
+        return _merged([from_arguments(values)]).settings
 
     @staticmethod
     def given(**values: Unpack["SettingArguments"]) -> "Loaded":
         """Return settings with these values, which count as given even if they equal a default."""
-        return _settled([from_arguments(values)])
+        return _merged([from_arguments(values)])
 
     def value(self, setting: Setting) -> Any:
         """Return the value of a setting."""
@@ -457,15 +457,15 @@ def load(
     """
     own = [from_flags(flags), from_environment(environ)]
     if file is None:
-        return _settled(own)
+        return _merged(own)
     in_file = from_file(file)
     if is_file_named:
-        return _settled([*own, in_file])
-    named = _settled(own)
+        return _merged([*own, in_file])
+    named = _merged(own)
     wanted = {name: one for name, one in in_file.items() if not named.is_given(BY_NAME[name])}
     # Compared with the settings without the file, which would apply otherwise.
     admitted, ignored = harmless(wanted, named.settings)
-    return replace(_settled([*own, admitted]), ignored=ignored, unnamed=admitted)
+    return replace(_merged([*own, admitted]), ignored=ignored, unnamed=admitted)
 
 
 def harmless(source: Source, own: Settings) -> tuple[Source, Mapping[str, str]]:
@@ -495,7 +495,7 @@ def told_ignored(places: Iterable[str]) -> str:
     return f"{parted[0][0]}: ignored {'; '.join(why)}"
 
 
-def _settled(strongest_first: Sequence[Source]) -> Loaded:
+def _merged(strongest_first: Sequence[Source]) -> Loaded:
     given: dict[str, Given] = {}
     for source in reversed(strongest_first):
         given |= source

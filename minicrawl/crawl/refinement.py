@@ -35,10 +35,10 @@ from minicrawl.frontier.importance import (
     GoOn,
     always,
     cash_flow,
-    kept_beside,
     kept_importance,
     proven_share,
     rank_mass,
+    rank_options,
 )
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_table import sites_of
@@ -213,7 +213,7 @@ class _Loaded:
         proven = None if self.mass is None else proven_share(self.mass, self.states, goes_on)
         return RankRow(
             name=OPIC,
-            options=kept_beside(refinement, self.states, self.before, proven),
+            options=rank_options(refinement, self.states, self.before, proven),
             made_at=time.time(),
             step=self.step,
             nodes=found.pages,
@@ -236,7 +236,7 @@ def _load(connection: tables.Connection) -> Frontier:
         connection,
         terms,
         partial(tables.spending, connection),
-        siblings=tables.are_siblings_asked(connection),
+        siblings=tables.uses_siblings_order(connection),
     )
     verify(frontier, connection)
     return frontier

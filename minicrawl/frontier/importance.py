@@ -168,7 +168,7 @@ def _converged_anew(
     refinement = _finished(Refinement(flow, start))
     row = RankRow(
         name=OPIC,
-        options=kept_beside(refinement, frontier.states(), before),
+        options=rank_options(refinement, frontier.states(), before),
         made_at=time.time(),
         step=frontier.last_seq,
         nodes=flow.pages,
@@ -180,13 +180,13 @@ def _converged_anew(
     return ShownImportance(row, refinement.importance, flow)
 
 
-def kept_beside(
+def rank_options(
     refinement: Refinement,
     states: NDArray[np.uint8],
     before: RankRow | None,
     proven: float | None = None,
 ) -> str:
-    """Return the rank's options as JSON; `before` is the rank that it replaces.
+    """Return the options of the importance rank as JSON; `before` is the rank that it replaces.
 
     The gathered share never falls unless there is more to read.
     """

@@ -659,7 +659,7 @@ def _found(snapshot: Snapshot, since: float) -> dict[int, tuple[str, float]]:
     is_there = (State.UNREAD, *READ_STATES)
     read = np.array(questions.pages_read_ever(connection), dtype=np.int64)
     lost = read[~np.isin(states[read], is_there)].tolist()
-    for page, at in zip(lost, questions.ends(connection, lost), strict=True):
+    for page, at in zip(lost, questions.failing_since(connection, lost), strict=True):
         is_new = found.pop(page, ("", 0.0))[0] == NEW  # it appeared and disappeared since then
         if at is not None and at >= since and not is_new:
             found[page] = _end_of(State(int(states[page]))), at

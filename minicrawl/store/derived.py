@@ -115,7 +115,7 @@ class RankRow(NamedTuple):
 
 
 def beside(store: Path) -> Path:
-    """Return the path of the derived file, the same for all names of a store."""
+    """Return the path of the derived file, the same by whatever link the store is named."""
     return file_beside(store, SUFFIX)
 
 

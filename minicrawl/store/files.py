@@ -39,8 +39,8 @@ def is_database(path: Path) -> bool:
 def files_of(store: Path) -> list[Path]:
     """Return the files and folders that belong to a store; the store comes last.
 
-    Lock and dashboard note are not included. They belong to the path: their owner keeps them,
-    whatever store is there next.
+    Lock and dashboard note are not included. They belong to the path: the process that made them
+    keeps them, whatever store is at the path next.
     """
     place = real_path(store)
     name = place.name.translate({ord(sign): f"[{sign}]" for sign in "*?["})
@@ -90,7 +90,7 @@ def move(
     if not path.is_file():
         raise missing_store(path)
     target = to / path.name if to.is_dir() or is_folder else to
-    _refuse_what_is_there(path, target)
+    _refuse_existing(path, target)
     with locked(path):
         if file_beside(path, LOG).exists():
             raise StoreError(f"{path} is being read: wait and try again")
@@ -107,7 +107,7 @@ def move(
     return [new for _, new in moves]
 
 
-def _refuse_what_is_there(path: Path, target: Path) -> None:
+def _refuse_existing(path: Path, target: Path) -> None:
     for _, new in _moves(path, target):
         if os.path.lexists(new):
             raise UsageError(f"{new} exists: move it away or choose another name")
@@ -200,7 +200,7 @@ class WalTail:
         return self._offset
 
     def forget(self) -> None:
-        """Start over: the log was folded, and a new one begins."""
+        """Start over at the beginning of a new log, after the old one was folded."""
         self._offset = 0
 
     def pieces(self, most_bytes: int) -> Iterator[WalPiece]:

@@ -503,7 +503,7 @@ def missing_since(connection: Connection, ids: Sequence[int]) -> list[tuple[Page
             (as_json_list(ids),),
         )
     ]
-    times = zip(read, ends(connection, read), last_times(connection, read), strict=True)
+    times = zip(read, failing_since(connection, read), last_times(connection, read), strict=True)
     return [(page, first, last) for page, first, last in times if first and last]
 
 
@@ -513,7 +513,7 @@ def pages_answered_since(connection: Connection, since: float) -> int:
     return number(connection, query, since)
 
 
-def ends(connection: Connection, ids: Sequence[int]) -> list[float | None]:
+def failing_since(connection: Connection, ids: Sequence[int]) -> list[float | None]:
     """Return the time of the first failed request for each page since it was last read, or None."""
     cursor = connection.execute(
         "SELECT (SELECT min(at) FROM fetches WHERE page = value AND id > "

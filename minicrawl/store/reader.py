@@ -1,4 +1,4 @@
-"""Reads a store while a crawl may be writing it.
+"""Connections that read a store, even while a crawl writes it, and paths of its files.
 
 Laws: a reader sees the store as of one moment, and never changes it. A store that has several
 names, through symbolic links, is one file in one place, and its other files are beside that file.
@@ -40,7 +40,7 @@ def refuse_links_beside(store: Path) -> None:
 
 
 def refuse_to_overwrite(store: Path) -> None:
-    """Raise UsageError if the store exists: imports create a new file."""
+    """Raise UsageError if the store exists, because an import makes a new one."""
     if store.exists():
         raise UsageError(f"{store} exists: an import makes a new store and never overwrites one")
 

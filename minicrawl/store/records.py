@@ -196,7 +196,7 @@ class StoreTerms:
     shards: int = 1
     """Number of this store's shard, and of all shards; most crawls have one."""
 
-    def told(self, name: str) -> str:
+    def as_option(self, name: str) -> str:
         """Return a term as the option that sets it, or as name and value if no option does."""
         value = getattr(self, name)
         if name in _WITHOUT_OPTION:
@@ -235,18 +235,18 @@ _TRIED_BYTES = 1 << 16
 
 
 @contextmanager
-def translating_sqlite_errors(path: Path, comfort: str = "") -> Iterator[None]:
-    """Convert SQLite errors into a `StoreError` that ends with `comfort`: what is still safe."""
+def translating_sqlite_errors(path: Path, advice: str = "") -> Iterator[None]:
+    """Convert SQLite errors into a `StoreError` that ends with `advice`, if any."""
     try:
         yield
     except UnicodeDecodeError as error:  # SQLite quotes names of a damaged schema
-        raise DamagedStore(_line(path, f"damaged ({error})", comfort)) from error
+        raise DamagedStore(_line(path, f"damaged ({error})", advice)) from error
     except sqlite3.Error as error:
         if _means_full_disk(error, path):
-            raise NoRoom(_line(path, _full_disk_message(error), comfort)) from error
+            raise NoRoom(_line(path, _full_disk_message(error), advice)) from error
         is_damaged = _primary_code(error) == sqlite3.SQLITE_CORRUPT
         kind = DamagedStore if is_damaged else StoreError
-        raise kind(_line(path, str(error), comfort)) from error
+        raise kind(_line(path, str(error), advice)) from error
 
 
 @contextmanager
@@ -270,8 +270,8 @@ def reporting_damage(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _line(path: Path, what: str, comfort: str) -> str:
-    return "; ".join(filter(None, (f"{path}: {what}", comfort)))
+def _line(path: Path, what: str, advice: str) -> str:
+    return "; ".join(filter(None, (f"{path}: {what}", advice)))
 
 
 def _full_disk_message(error: sqlite3.Error) -> str:

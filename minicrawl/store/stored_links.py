@@ -209,7 +209,7 @@ class _Block(NamedTuple):
 
 
 class Pieces:
-    """Pieces at the end of a store, which become a block."""
+    """Pieces at the end of the table `written`, which become a block."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -217,7 +217,7 @@ class Pieces:
         self._next: list[_Block] = []
 
     def add(self, rows: Sequence[WrittenRow]) -> None:
-        """Write the rows in the current transaction; call `confirm` after it is committed."""
+        """Write the rows in the current transaction; call `confirm` after the commit."""
         if not rows:
             return
         content = _BETWEEN_PAGES.join(row.entries for row in rows)
@@ -230,7 +230,7 @@ class Pieces:
             self._next = blocks
             self._insert(blocks[-1], closed=False, level=_LEVEL_OF_PIECES)
 
-    def pack(self) -> None:
+    def merge(self) -> None:
         """Merge all pieces into one, in the current transaction, when the crawl pauses."""
         if self._opened():
             self._join(self._opened(), closed=False, level=_LEVEL)

@@ -156,7 +156,7 @@ def last_run(connection: Connection) -> float:
 
 
 def settings(connection: Connection) -> dict[str, object]:
-    """Return the stored settings. Earlier versions stored those of the last run."""
+    """Return the stored settings, by name. Earlier versions stored all those of the last run."""
     known = counters(connection)
     found = known.get(SETTINGS, known.get(LAST_RUN_SETTINGS, {}))
     if not isinstance(found, dict):
@@ -165,7 +165,7 @@ def settings(connection: Connection) -> dict[str, object]:
 
 
 def saved(connection: Connection) -> Saved:
-    """Return the last checkpoint without its pages; an empty one if there is none."""
+    """Return watermark and totals of the last checkpoint, or those of an empty ledger."""
     numbers = [int(meta(connection, name) or 0) for name in Totals._fields]
     return Saved(
         watermark=int(meta(connection, "watermark") or 0),
@@ -249,7 +249,7 @@ def score_weight(connection: Connection) -> float:
     return float(found) if isinstance(found, int | float) else 0.0
 
 
-def are_siblings_asked(connection: Connection) -> bool:
+def uses_siblings_order(connection: Connection) -> bool:
     """Return True if the last run used the siblings order."""
     return strategy(connection) == "siblings"
 

@@ -19,8 +19,8 @@ from minicrawl.store.reader import reading
 
 VIEWS = ("pages", "links", "redirects", "requests", "states")
 """Views that are documented; `docs/how-to/read-a-store-with-sqlite.md` lists their columns."""
-_BEHIND = {"documents", "fetches", "frontier", "hosts", "meta", "steps", "urls", "spendings"}
-"""Tables that the views read. SQLite does not tell reliably which view reads one."""
+_READ_BY_VIEWS = {"documents", "fetches", "frontier", "hosts", "meta", "steps", "urls", "spendings"}
+"""Tables and a view that `VIEWS` read. SQLite does not say reliably which view reads which."""
 _LONGEST_VALUE = 1 << 20
 _STEPS_A_LOOK = 10_000
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
@@ -55,14 +55,14 @@ def query_views(store: Path, sql: str, limits: SqlLimits = USUAL) -> SqlAnswer:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
         connection.set_progress_handler(lambda: time.monotonic() > ends, _STEPS_A_LOOK)
         names = connection.execute("SELECT name FROM sqlite_master").fetchall()
-        hidden = {name for (name,) in names} - _BEHIND - {*VIEWS}
+        hidden = {name for (name,) in names} - _READ_BY_VIEWS - {*VIEWS}
         connection.set_authorizer(partial(_permit, hidden))
         try:
             with closing(connection.execute(sql)) as cursor:
                 columns = [column[0] for column in cursor.description or ()]
                 rows = cursor.fetchmany(limits.rows + 1)
         except sqlite3.Error as error:
-            raise UsageError(_told(error, limits)) from error
+            raise UsageError(_message(error, limits)) from error
         finally:
             connection.set_authorizer(None)
             connection.set_progress_handler(None, 0)
@@ -76,7 +76,7 @@ def _permit(hidden: Set[str], action: int, name: str | None, *_others: str | Non
     return sqlite3.SQLITE_OK if is_permitted else sqlite3.SQLITE_DENY
 
 
-def _told(error: sqlite3.Error, limits: SqlLimits) -> str:
+def _message(error: sqlite3.Error, limits: SqlLimits) -> str:
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_INTERRUPT:
         return f"the query took more than {limits.seconds:g} s: ask for less"

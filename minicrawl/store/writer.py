@@ -161,7 +161,7 @@ class StoreLock:
 
 
 class _LockFile:
-    """File that exists to be locked."""
+    """File without content, which its writer locks."""
 
     def __init__(self, file: Path) -> None:
         """Lock the file. Raises BlockingIOError if another process holds it."""
@@ -381,8 +381,9 @@ class StoreWriter:
             )
         for name, value in wanted.items():
             if name not in MAY_DIFFER and getattr(found, name) != value:
+                was, given = found.as_option(name), terms.as_option(name)
                 raise UsageError(
-                    f"{self.path} was started with {found.told(name)}, not {terms.told(name)}: "
+                    f"{self.path} was started with {was}, not {given}: "
                     "keep it, or start again with --fresh"
                 )
 
@@ -427,9 +428,9 @@ class StoreWriter:
             with self._transaction() as write:
                 self._write_rows(write, checkpoint)
                 if forget_links:
-                    # The steps of the checkpoint are folded into its rows. FORWARD and ENDOWED
-                    # stay: loading needs them to know what pages stand for, and the endowment of
-                    # each seed.
+                    # The steps of the checkpoint are folded into its rows. The last one stays as
+                    # the end of the log, and so do FORWARD and ENDOWED: loading needs them to know
+                    # what pages stand for, and the endowment of each seed.
                     self._connection.execute(
                         "DELETE FROM steps WHERE seq < ? AND kind NOT IN (?, ?)",
                         (checkpoint.watermark, StepKind.FORWARD, StepKind.ENDOWED),
@@ -467,7 +468,7 @@ class StoreWriter:
     def compact(self) -> None:
         """Compress the link attributes written in pieces, and checkpoint the write-ahead log."""
         with self._transaction():
-            self._pieces.pack()
+            self._pieces.merge()
         self._pieces.confirm()
         self._confirm()
         self._shorten_log()
@@ -486,7 +487,7 @@ class StoreWriter:
             self._replica.checkpointed(is_complete=not busy)
 
     def _compact_if_disk_is_low(self) -> None:
-        """Keep the write-ahead log short if the disk is nearly full."""
+        """Fold the write-ahead log if the free space of the disk is less than twice its size."""
         disk = os.statvfs(self._log.parent)
         if self._log.exists() and 2 * self._log.stat().st_size > disk.f_bavail * disk.f_frsize:
             with suppress(NoRoom):  # the batch is safe, and the next write reports the full disk
@@ -664,7 +665,7 @@ def add_mirrors(store: StoreWriter, mirrors: Iterable[tuple[int, int, int]]) -> 
 
 
 def begin_draft(store: StoreWriter) -> None:
-    """Write without syncing: a draft need not survive a power failure."""
+    """Stop syncing: the draft of a store need not survive a power failure."""
     store.connection.execute("PRAGMA synchronous = OFF")
 
 
