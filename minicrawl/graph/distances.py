@@ -38,7 +38,7 @@ FAR = 0x7FFF
 """Distance in a matrix between nodes that no path joins; twice this value still fits in a cell."""
 
 Distances = NDArray[np.uint16]
-"""All distances of a graph, as a matrix."""
+"""Matrix of all distances of a graph."""
 Nodes = Sequence[int] | NDArray[np.integer]
 Bits = NDArray[np.uint64]
 

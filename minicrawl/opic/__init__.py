@@ -6,9 +6,12 @@ ledger         cash of every page; plans for a visit, a replay, a redirect, a de
 windows        how much of the past a page's history remembers
 estimate       importance from history and cash
 cash_flow      the limit of the histories under endless replays, computed off-line
+rank_mass      a proven lower bound of the importance on the pages read
+expected_value expected values of unread pages, by the values of pages that were read
 queues         exact priority queues in bounded memory: all pages, by host, by site
 siblings       an alternative order: ranks a page by what pages found together with it revealed
 sibling_queue  queue of groups of siblings: the best page among the ready hosts
-shard_channels what a shard has sent to other shards and received from them
+value_queue    the same queue, weighted by the expected values of pages
+shard_channels cash that a shard has sent to other shards and received from them
 families       read budgets of sites that the user did not name; running means of the order
 """

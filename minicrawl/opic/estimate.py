@@ -8,7 +8,7 @@ give it:
     x_i = u + Σ_j W_ji x_j      over the read pages j; W_ji is the share of x_j that j gives to i
 
 With h_j, what j spent within the window, and r_i = Σ_j W_ji h_j, what links gave to i, the best
-estimate is x_i ~ c + r_i. It is unbiased if the read pages hold by it what they spent, so
+estimate is x_i ~ c + r_i. It is unbiased if it gives the read pages in sum what they spent, so
 
     c = mean(h - r)    over the n pages that were read
 

@@ -110,8 +110,8 @@ class PostedGifts:
 # 1/16; then all groups get new keys. Means settle, so rounds become rare. A round depends on the
 # sums alone, so the same steps make the same rounds.
 #
-# late       moving average of what recent turns revealed: the weight of a turn fades once ten times
-#            as many turns have followed
+# late       moving average of what recent turns revealed: the weight of a turn falls to .39 while
+#            the number of turns grows by a tenth
 # relevance  weight of what siblings revealed: .25 + .75 late / (mean over all turns), at most 1.
 #            When next to nothing is left to reveal, pages without links are worth nearly as much as
 #            others. It never falls below .25, as more pages may be hidden

@@ -416,8 +416,8 @@ def weighted_visit(
     total = sum(weights) + idle
     if not total:
         return Plan(page, cash, (), 0, (), cash)
-    pot = ledger.small_edge(cash, len(links))
-    parts = [pot * weight // total for weight in weights]
+    for_links = ledger.small_edge(cash, len(links))
+    parts = [for_links * weight // total for weight in weights]
     edge = cash - sum(parts)
     gifts = _gifts(ledger, page, links, parts, focus, edge) if focus else repeat(0)
     credits = [part + gift for part, gift in zip(parts, gifts, strict=False)]

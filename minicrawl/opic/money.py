@@ -3,8 +3,8 @@
 atom    smallest amount of cash; all amounts are counts of atoms.
 UNIT    cash of a newly discovered page. 2^31 pages fit into a signed 64-bit count.
 PARTS   fixed-point denominator: a share such as 0.15 is stored in 65,536ths.
-pot     cash that a page passes to its links. The rest of its cash is its *small edge*: the implicit
-        link from every page to the virtual page.
+part    cash that a page passes to its links together. The rest of its cash goes along its *small
+        edge*, the implicit link from every page to the virtual page.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ SMALL_EDGE = 0.15
 """Default share of the small edge: PageRank's damping factor of 0.85."""
 
 SmallEdge = Callable[[int, int], int]
-"""Maps (cash, number of links) to the pot."""
+"""Maps (cash, number of links) to the part for the links, which the small edge leaves."""
 
 
 def in_parts(share: float) -> int:

@@ -1,4 +1,4 @@
-"""Channels of a shard: what it has sent to each other shard and received from it.
+"""Channels of a shard: the cash it has sent to each other shard and received from it.
 
 Most crawls have one shard and no channels. Law: the ends of the channels are a fold over the log of
 the shard, like its ledger. So is the set of unsent foreign pages, which their own shards may not

@@ -673,8 +673,8 @@ def _rows(pages: Pages, groups: Numbers, worths: Floats) -> Iterator[tuple[int, 
 #
 # `take` returns a page with the largest factor * worth among the waiting, unleased pages of ready
 # hosts (see `siblings`). Newborn pages wait at once, and a turn changes the key of its group at
-# once. Cash given to older pages takes effect every 32 plans: more often at first, after each
-# sixteenth of the plans so far, and in a large crawl after each 8,192nd of them, up to 64 plans.
+# once. Cash given to older pages takes effect every 32 plans: more often at first, whenever the
+# plans have grown by a sixteenth, and less often in a large crawl, up to every 64 plans.
 
 PART_AT_FIRST = 16
 

@@ -10,8 +10,12 @@ references  text and links of a page as written, for reports and search
 documents   documents that are not HTML: plain text, Markdown, feeds, PDF
 sitemaps    sitemaps and feeds
 robots      robots.txt: its rules, and the rule that matches a path
+usage       uses of its pages that a site allows or denies, such as training a model
 cookie_jar  cookies, and the jar that keeps them
+challenges  responses by which a server blocks robots
+soft_404    pages that say "not found" with status 200
+cosmetic    filters that hide consent banners
 words       the words of a text; signatures of texts, to find near-duplicates
 
-Everything here is pure: no I/O, no clock.
+No network and no clock. The only file that is read is the Public Suffix List, by `urls`.
 """

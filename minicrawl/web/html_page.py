@@ -146,7 +146,7 @@ def _words(pieces: list[str]) -> str:
 #
 # Scripts of a page: could they add to the content of its markup?
 #
-# Any text has an answer, in linear time. Pages of one template share a signature, whatever their
+# Every text gets an answer, in linear time. Pages of one template share a signature, whatever their
 # content: numbers and hashes in the names of scripts are ignored.
 #
 # tracker    script that watches readers, or shows them advertisements

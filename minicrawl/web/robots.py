@@ -249,7 +249,7 @@ class _Stars:
 
 
 def _affordable(starred: Iterable[_Starred]) -> int:
-    """Return how many patterns to try. Of the rest, those that forbid match by their heads."""
+    """Return the number of patterns to try. Of the rest, only heads of those that forbid match."""
     chars = list(accumulate(pattern.rank // 2 for pattern in starred))
     return min(bisect_right(chars, _MAX_STARRED_CHARS), _MAX_STARRED)
 

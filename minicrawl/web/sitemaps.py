@@ -352,7 +352,7 @@ def stated_entries(content: bytes) -> Iterator[StatedEntry]:
 
 
 def moment_of(text: str) -> float | None:
-    """Return the Unix time of a date in W3C format; None if it is invalid."""
+    """Return the Unix time of a W3C date that has a day; None for any other text."""
     try:
         moment = datetime.fromisoformat(text)
         return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()

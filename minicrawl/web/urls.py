@@ -343,7 +343,7 @@ Location = tuple[str, str]
 
 
 def location(name: str) -> Location:
-    """Return the location of the node with this name; a URL gets the one that a crawl gives it.
+    """Return the location of the node with this name; for a URL, the location that crawls store.
 
     Any other name, such as a host, a title or a number, is an origin of its own with an empty path.
     The origin of a URL is never a name, because it would be a URL itself.

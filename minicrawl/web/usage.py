@@ -96,7 +96,7 @@ class UsageRule(NamedTuple):
     """Preferences for paths that match a pattern, from a line of robots.txt or another file."""
 
     pattern: str
-    """As in Allow; "" for all paths."""
+    """Pattern of paths, as in Allow; "" for all paths."""
     value: str
     where: str = ROBOTS
 
@@ -251,7 +251,7 @@ def _values_of_rsl(said: Iterable[tuple[str, str, str]]) -> Iterator[str]:
         if name == "prohibits" or (name == "permits" and is_paid):
             yield from (f"{word}=n" for word in words if word in _LABELS)
         elif name == "permits" and not is_limited:
-            # An index for models is part of what they take in: permission for it is not for all.
+            # `ai-index` is a part of ai-input: a permission for it does not cover all of that.
             yield from (f"{word}=y" for word in words if word in _LABELS and word != "ai-index")
 
 
