@@ -375,8 +375,8 @@ def _length_of(capture: Capture) -> int:
 def _adapted(head: bytes, body_bytes: int, is_as_sent: bool) -> bytes:
     """Return a head with Content-Length set to `body_bytes`, and false body headers renamed.
 
-    If the only body header is a Content-Length of `body_bytes`, the body was sent neither encoded
-    nor chunked, and the head remains unchanged.
+    If the only header to rename is a Content-Length of `body_bytes`, the head is true already and
+    remains unchanged.
     """
     is_whole = len(head) <= MOST_HEAD_BYTES
     if not is_whole:

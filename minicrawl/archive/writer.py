@@ -351,8 +351,8 @@ class ArchiveWriter:
         record = self._archive.segments.read(row.place)
         if not is_whole(record):
             raise Damaged("its checksum is wrong")
-        # Write what was copied so far, so that the index finds a copy of the body among it: a
-        # second revisit of a deleted original needs no second body.
+        # Write the records copied so far, so that the index finds the body if one of them has it:
+        # a second revisit of a deleted original needs no second body.
         self._records.write()
         header = header_of(record)
         has_body = row.kind != RecordKind.REVISIT

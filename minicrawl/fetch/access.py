@@ -301,13 +301,13 @@ class LoginTransport:
         if own is None or request.is_anonymous:
             return await self._transport.send(request)
         sent = own.authorization(request)
-        stream = await self._transport.send(own.dressed(request, sent))
+        stream = await self._transport.send(own.with_credentials(request, sent))
         if not own.learn(stream, sent):
             return stream
         await stream.aclose()
         await asyncio.sleep(self._pause_s)
         sent = own.authorization(request)
-        stream = await self._transport.send(own.dressed(request, sent))
+        stream = await self._transport.send(own.with_credentials(request, sent))
         own.learn(stream, sent)
         return stream
 
@@ -334,7 +334,7 @@ class _OriginLogin:
         self._has_worked = False
 
     def authorization(self, request: TransportRequest) -> _Sent:
-        """Return the credentials for this request, by the scheme that the server asked for."""
+        """Return the token, the reply to the last challenge, or basic credentials over TLS."""
         login, digest = self._login, self._digest
         if login is None:
             return _Sent()
@@ -348,7 +348,7 @@ class _OriginLogin:
             return _Sent(value, digest)
         return _Sent(basic(login.user, login.password) if self._is_basic else None)
 
-    def dressed(self, request: TransportRequest, sent: _Sent) -> TransportRequest:
+    def with_credentials(self, request: TransportRequest, sent: _Sent) -> TransportRequest:
         """Return the request with the headers and credentials of its origin."""
         own = self._headers
         if sent.value is not None:

@@ -417,6 +417,7 @@ class Connector:
     async def _first_open(
         self, places: Sequence[ConnectTarget]
     ) -> tuple[ConnectTarget, socket.socket]:
+        """Return the first place that accepts a connection, with its socket."""
         if len(places) == 1:
             return places[0], await self._open(places[0])
         waiting = list(places)
@@ -776,6 +777,7 @@ class HttpClient:
     # ------------------------------------------------------------ connections
 
     def _kept(self, request: TransportRequest) -> tuple[PoolKey, AnyConnection] | None:
+        """Return an open connection for the request, shared or idle, with its key, or None."""
         if self._shared and (shared := self._shared_with(request)):
             return shared
         for way in self._dialer.ways(request):

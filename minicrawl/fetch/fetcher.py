@@ -5,9 +5,9 @@ the deadline cuts a body, the part that was read is used. Redirects are results 
 followed. Only proxies that the settings name and logins given to the fetcher are used. Every
 connection goes to an address that the resolver allows.
 
-The outcome depends on status, headers and, if it is wanted, the body. Of unwanted types and of
-failures that are not kept, only the head is read. Partial content that was not requested is never
-taken for the whole page.
+The outcome depends on status, headers and, if it is wanted, the body. Of redirects, of unwanted
+types and of failures that are not kept, only the head is read. Partial content that was not
+requested is never taken for the whole page.
 """
 
 import asyncio

@@ -397,9 +397,9 @@ _OF_THE_HOST = {
 }
 """SOCKS replies about the host; others are about the proxy itself."""
 _OF_THE_PROXY = {
-    2: "does not connect to it",
-    7: "knows no CONNECT",
-    8: "knows no such address",
+    2: "does not allow the connection",
+    7: "does not support CONNECT",
+    8: "does not support this type of address",
 }
 _VERSION = 5
 _ADDRESS_BYTES = {1: 4, 4: 16}  # by address type
@@ -588,7 +588,7 @@ class ProxyDialer:
     ) -> P:
         stream = await self.reach(way.proxy)
         try:
-            await _lead(stream, way)
+            await _connect_through(stream, way)
             return await stream.hand_over(make, self._direct.opener, server)
         except BaseException as error:
             stream.abort()
@@ -626,8 +626,8 @@ def _ways(proxy: Proxy, request: TransportRequest) -> list[ProxyWay]:
     return [ProxyWay(proxy, *place, False) for place in places[:_MOST_ADDRESSES]]
 
 
-async def _lead(stream: ByteStream, way: ProxyWay) -> None:
-    """Make the proxy connect to the host, unless it forwards requests."""
+async def _connect_through(stream: ByteStream, way: ProxyWay) -> None:
+    """Have the proxy connect to the host, unless it forwards requests."""
     try:
         if way.proxy.is_socks:
             await connect(stream, way.proxy, way.host, way.port)

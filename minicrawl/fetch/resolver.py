@@ -76,12 +76,12 @@ class SystemLookup:
         self._most = threads
         self._threads = 0
         self._idle = Semaphore(0)  # counts the idle threads
-        self._wanted = SimpleQueue[_Wanted | None]()
+        self._wanted = SimpleQueue[_PendingLookup | None]()
 
     async def __call__(self, host: str) -> LookupAnswer:
         loop = asyncio.get_running_loop()
         found: asyncio.Future[LookupAnswer] = loop.create_future()
-        self._wanted.put(_Wanted(host, loop, found))
+        self._wanted.put(_PendingLookup(host, loop, found))
         # An idle thread takes the lookup from the queue. Threads are started on demand only: most
         # crawls need a few.
         if not self._idle.acquire(blocking=False) and self._threads < self._most:
@@ -103,7 +103,7 @@ class SystemLookup:
             self._idle.release()
 
 
-class _Wanted(NamedTuple):
+class _PendingLookup(NamedTuple):
     """Name to look up, and the future that waits for its addresses."""
 
     host: str
@@ -673,7 +673,7 @@ class Resolver:
             result = Failed(kind=FailureKind.DNS, detail=f"{host}: {error}")
         else:
             kept_s = _kept_s(answer.ttl_s)
-            result = _sorted_out(host, _in_turns(answer.addresses))
+            result = _addresses_of(host, _alternating(answer.addresses))
         self._keep(host, result, kept_s)
         return result
 
@@ -688,7 +688,7 @@ def _kept_s(ttl_s: float | None) -> float:
     return _KEPT_S if ttl_s is None else min(max(ttl_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
 
 
-def _in_turns(addresses: Iterable[str]) -> list[str]:
+def _alternating(addresses: Iterable[str]) -> list[str]:
     """Return the addresses, alternating between IPv6 and IPv4 (RFC 8305, 4).
 
     A family that does not work then costs one attempt.
@@ -702,7 +702,8 @@ def _in_turns(addresses: Iterable[str]) -> list[str]:
     return [one for pair in zip_longest(first, second) for one in pair if one is not None]
 
 
-def _sorted_out(host: str, addresses: Iterable[str]) -> _Resolved:
+def _addresses_of(host: str, addresses: Iterable[str]) -> _Resolved:
+    """Return the distinct addresses, and those that are public; a failure if there are none."""
     found = tuple(dict.fromkeys(addresses))
     if not found:
         return Failed(kind=FailureKind.DNS, detail=f"{host}: no address")

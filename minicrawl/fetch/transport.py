@@ -126,10 +126,10 @@ _CERTIFICATES = {
 }
 """Messages by OpenSSL verification code. Only the server's owner can fix these."""
 _UNKNOWN_ISSUERS = {
-    18: "the certificate is signed by itself",
-    19: "the certificate is signed by an authority of its own",
-    20: "the certificate is signed by an authority that is not trusted",
-    21: "the certificate comes without the authority that signed it",
+    18: "the certificate is self-signed",
+    19: "the certificate chain ends in an unknown authority",
+    20: "the issuer of the certificate is not trusted",
+    21: "the certificate chain is incomplete: the server sends no intermediate certificate",
 }
 _ALERTS = {
     "CERTIFICATE_REQUIRED": "the server requires a client certificate (--client-cert)",

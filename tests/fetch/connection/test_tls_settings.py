@@ -62,8 +62,8 @@ def test_an_authority_of_a_file_is_trusted_beside_the_others(
         ("expired", "the certificate has expired", "--insecure HOST"),
         ("early", "the certificate is not valid yet", "--insecure HOST"),
         ("other host", "the certificate is for other hosts", "--insecure HOST"),
-        ("unknown", "that is not trusted", "--ca FILE"),
-        ("self-signed", "the certificate is signed by", "--ca FILE"),
+        ("unknown", "is not trusted", "--ca FILE"),
+        ("self-signed", "the certificate is self-signed", "--ca FILE"),
     ],
 )
 def test_what_is_wrong_with_a_certificate_is_said_and_what_helps(
