@@ -731,9 +731,8 @@ ALGORITHMS = {
 
 def algorithm(name: str) -> DynamicAlgorithm:
     """Return the algorithm with this name or number; KeyError if there is none."""
-    if name.isdecimal() and 1 <= int(name) <= len(ALGORITHMS):
-        return list(ALGORITHMS.values())[int(name) - 1]
-    return ALGORITHMS[name]
+    by_number = {str(number): found for number, found in enumerate(ALGORITHMS.values(), 1)}
+    return by_number.get(name) or ALGORITHMS[name]
 
 
 def solved(graph: EdgeSequence) -> SavedGraph:

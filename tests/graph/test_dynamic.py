@@ -116,7 +116,7 @@ def test_an_edge_between_far_pages_by_hand() -> None:
 def test_algorithms_have_names_and_numbers() -> None:
     assert algorithm("1") is algorithm("floyd-warshall")
     assert algorithm(str(len(ALGORITHMS))) is list(ALGORITHMS.values())[-1]
-    for name in ("0", str(len(ALGORITHMS) + 1), "a5", "-1"):
+    for name in ("0", str(len(ALGORITHMS) + 1), "a5", "-1", "9" * 5000):
         with pytest.raises(KeyError):
             algorithm(name)
 
