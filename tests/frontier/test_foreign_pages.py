@@ -150,7 +150,7 @@ def test_a_check_looks_whose_pages_are_foreign(store: Path) -> None:
     [
         ("meta SET value = replace(value, '[[0, 1,', '[[0, 2,') WHERE name = 'channels'", "were"),
         ("steps SET amount = 5 WHERE kind = 11", "the log has a gap"),
-        ("meta SET value = json_set(value, '$.shard', 0) WHERE name = 'terms'", "is of shard 1"),
+        ("meta SET value = json_set(value, '$.shard', 0) WHERE name = 'terms'", "to shard 1"),
     ],
 )
 def test_what_is_wrong_with_a_shard_is_said(store: Path, change: str, wrong: str) -> None:
