@@ -188,6 +188,25 @@ def test_a_scorer_that_fails_costs_its_pages_the_value_and_not_the_crawl(
     assert len(values(path)) == 3
 
 
+def test_no_page_is_scored_beside_one_that_takes_too_long(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "SCORING_S", 0.05)
+    calls, may_end = list[str](), Event()
+
+    def slow(page: PageRead) -> float:
+        calls.append(page.url)
+        may_end.wait(60)
+        return 1.0
+
+    try:
+        run(path, 5, slow)
+    finally:
+        may_end.set()
+    assert len(calls) == 1
+    assert set(values(path).values()) == {None}
+
+
 def test_scorers_of_packages_run_in_a_process_and_the_largest_value_counts(path: Path) -> None:
     run(path, 8, score=["url:/1/", "words:wanted,harbour", "url:/2/"])
     found = values(path)

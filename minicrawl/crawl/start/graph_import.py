@@ -62,7 +62,7 @@ class Imported:
     merged: int
     """Number of names that are another spelling of a URL."""
     self_links: int
-    """Number of links from a name to itself, which were dropped."""
+    """Number of links from a page to itself, under any of its names, which were dropped."""
     store: Path
 
 
@@ -72,6 +72,7 @@ class GraphToImport(NamedTuple):
     homes: Sequence[Location]
     graph: Csr
     weights: NDArray[np.int64] | None
+    self_links: int
 
 
 def import_graph(
@@ -93,7 +94,7 @@ def import_graph(
         links=web.graph.edges,
         read=int(np.count_nonzero(web.graph.out_degrees())),
         merged=named.graph.nodes - web.graph.nodes,
-        self_links=int(np.count_nonzero(named.graph.sources() == named.graph.targets)),
+        self_links=web.self_links,
         store=store,
     )
 
@@ -112,12 +113,13 @@ def _web_of(named: NamedGraph) -> GraphToImport:
     sources, targets = page_of[graph.sources()], page_of[graph.targets]
     is_proper = sources != targets
     sources, targets = sources[is_proper], targets[is_proper]
+    self_links = int(np.count_nonzero(~is_proper))
     linked = Csr.from_edges(len(pages), sources, targets)
     if weights is None:
-        return GraphToImport(list(pages), linked, None)
+        return GraphToImport(list(pages), linked, None, self_links)
     _, link = np.unique(sources * len(pages) + targets, return_inverse=True)
     summed = np.bincount(link, weights=weights[is_proper]).astype(np.float64, copy=False)
-    return GraphToImport(list(pages), linked, _whole(summed))
+    return GraphToImport(list(pages), linked, _whole(summed), self_links)
 
 
 def _homes(named: NamedGraph) -> Iterator[Location]:

@@ -230,6 +230,7 @@ class ProgramScorer:
 
     def __init__(self, score: OwnScorer) -> None:
         self._score, self._is_free = score, asyncio.Lock()
+        self._last: asyncio.Future[object] | None = None  # the last call in a thread
 
     async def scored(self, page: PageRead, parsed: ParsedPage) -> ParsedPage:
         """Return the parsed page with its value."""
@@ -238,7 +239,12 @@ class ProgramScorer:
                 async with asyncio.timeout(SCORING_S):
                     return scored(parsed, await self._score(page))
             async with self._is_free, asyncio.timeout(SCORING_S):
-                return scored(parsed, await self._in_thread(page))
+                if self._last is not None and not self._last.done():
+                    # A thread cannot be ended. Waiting for it would hold up the crawl for as long
+                    # as the scorer hangs, and a second call beside it may surprise the scorer.
+                    return scored(parsed, "the scorer is still busy with an earlier page")
+                self._last = self._in_thread(page)
+                return scored(parsed, await asyncio.shield(self._last))
         except TimeoutError:
             return scored(parsed, f"the scorer took longer than {SCORING_S:g} s")
         except Exception as error:

@@ -142,6 +142,11 @@ def test_names_that_are_one_url_become_one_page(tmp_path: Path) -> None:
     assert links_in(tmp_path / "web.db") == {(A, C), (C, A)}
 
 
+def test_a_link_between_two_names_of_a_page_counts_as_one_to_itself(tmp_path: Path) -> None:
+    made = imported(tmp_path / "web.db", named([A, A[:-1], B], [(0, 1), (1, 2), (2, 2)]))
+    assert (made.pages, made.links, made.merged, made.self_links) == (2, 1, 1, 2)
+
+
 def test_names_that_could_steer_a_terminal_are_written_out(tmp_path: Path) -> None:
     imported(tmp_path / "web.db", named(["a\nb", "\x1b[2J"], [(0, 1)]))
     assert links_in(tmp_path / "web.db") == {(r"a\nb", r"\x1b[2J")}
