@@ -210,7 +210,7 @@ class Display(Protocol):
         """Show a message even with --quiet."""
 
     def close(self) -> None:
-        """Show nothing from now on."""
+        """Clear the panel, and print queued messages."""
 
 
 class Silence:

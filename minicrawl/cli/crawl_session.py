@@ -461,14 +461,14 @@ class Log:
         form: str,
         *writers: Writer,
         files: LogFiles | None = None,
-        today: Callable[[], float] = time.time,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._form = FORMS[form]
         self._writers, self._files = writers, files
-        self._today = today
+        self._now = now
 
     def hear(self, event: Event) -> None:
-        line = self._form(event, self._today())
+        line = self._form(event, self._now())
         if line is None:
             return
         for write in self._writers:

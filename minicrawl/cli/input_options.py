@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from minicrawl.cli.output import wide_option
 from minicrawl.cli.setting_options import (
     CONFIG_VARIABLE,
+    cluster_door,
     loaded_from,
     warn_of_ignored,
     warn_of_unknown_variables,
@@ -167,9 +168,7 @@ def _is_of_cluster(given: Mapping[str, object], loaded: Loaded, more: Mapping[st
 
 
 def _gathered(loaded: Loaded, *, pages: bool) -> AbstractContextManager[Path]:
-    """Return the gathered store of a cluster."""
-    from minicrawl.cli.setting_options import cluster_door  # most commands read one machine's
-
+    """Return a context of a store with the gathered shards of a cluster."""
     return cluster_door().gathered(loaded.settings, pages=pages)
 
 

@@ -254,13 +254,12 @@ def links(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
         _show_links(find_links(seen, url, n), as_json)
 
 
-def _show_raw(found: list[WrittenLink], same: str, as_json: bool) -> None:
-    """Show a table without the column that is the same in all rows."""
+def _show_raw(found: list[WrittenLink], named: str, as_json: bool) -> None:
+    """Show a table without the column `named`, the end that the user gave, and empty columns."""
     if as_json:
         show_json([link._asdict() for link in found])
         return
-    shown = [name for name in RAW_COLUMNS if name != same or len({one.target for one in found}) > 1]
-    names = ["state", *(name for name in shown if name not in {"state", same or ""})]
+    names = ["state", *(name for name in RAW_COLUMNS if name not in {"state", named})]
     names = [name for name in names if any(getattr(link, name) for link in found)]
     lines = ([getattr(link, name) for name in names] for link in found)
     show_list(names, lines, texts=len(names))

@@ -76,7 +76,7 @@ Check = Callable[[tables.Connection, Path], Iterator[str]]
 
 
 def audit(path: Path, tell: Progress = lambda _share: None) -> Audit:
-    """Run all checks. A check runs only if the earlier ones found nothing."""
+    """Run the checks in order; in `_CHECKS`, the first one that finds a problem ends the audit."""
     found = Audit()
     try:
         _check_store(path, found, tell)

@@ -57,7 +57,7 @@ _STATUSES = {
     State.INTERRUPTED: -7000,
 }
 """Heritrix's statuses of requests without a response, by outcome."""
-_BLOCKED = -5001
+_BLOCKED = -5001  # all other outcomes without a response
 _NONE, _NO_TYPE = "-", "no-type"
 _MOST_LETTERS = 50
 """Maximum letters of a path; before them, Heritrix writes the number of letters left out."""

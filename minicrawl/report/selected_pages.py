@@ -204,7 +204,7 @@ def sorted_rows(
 
     def place(pair: tuple[int, dict[str, Any]]) -> tuple[bool, Any]:
         value = pair[1][column]
-        return ((value is not None) if falling else (value is None)), value or type(value)()
+        return ((value is not None) if falling else (value is None)), value
 
     chosen = choose(selection.count or len(pages), numbered, place)
     return [row | {STANDS_FOR: _stood_for(snapshot, page)} for page, row in chosen]

@@ -488,9 +488,8 @@ def _answers(snapshot: Snapshot) -> Iterator[ReportSection]:
     connection, read = snapshot.connection, np.flatnonzero(snapshot.was_read)
     depths = tables.whole(tables.urls(connection, "depth"), "depth")[read].astype(np.int64)
     deep = places_of_largest(depths, 0)[: np.count_nonzero(depths >= _DEEP)]
-    yield _of_pages(
-        snapshot, "Deep pages", f"At least {_DEEP} links away.", "depth", depths[deep], read[deep]
-    )
+    far = f"At least {_DEEP} links away from the seeds."
+    yield _of_pages(snapshot, "Deep pages", far, "depth", depths[deep], read[deep])
     for name, means, column, least in (
         ("Slow pages", f"The response took at least {_SLOW_S:g} s.", "elapsed_s", _SLOW_S),
         ("Large pages", "At least 1 MB was downloaded for each.", "wire_bytes", _LARGE_BYTES),

@@ -113,7 +113,7 @@ def test_what_a_server_wrote_stays_on_one_line_and_steers_nothing(form: str) -> 
 def test_every_writer_gets_every_line_with_the_time_of_the_event() -> None:
     one: list[str] = []
     two: list[str] = []
-    log = Log("text", one.append, two.append, today=lambda: 60.0)
+    log = Log("text", one.append, two.append, now=lambda: 60.0)
     log.hear(Asked(url=URL, cash=1.0))
     log.hear(SETTLED)
     assert one == two == [as_text(SETTLED, 60.0)]
@@ -124,7 +124,7 @@ class TestFilesOfProcesses:
         self, tmp_path: Path
     ) -> None:
         files = LogFiles(tmp_path / "crawl-{crawler}.log")
-        log = Log("text", files=files, today=lambda: 60.0)
+        log = Log("text", files=files, now=lambda: 60.0)
         for event in (SETTLED, Delayed(url=URL, detail="reset"), Noted(text="so it is")):
             log.hear(event)
         files.close()
