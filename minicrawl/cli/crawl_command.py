@@ -384,7 +384,7 @@ def _opened_sink(address: str) -> AbstractContextManager[OnPage]:
     known = plugins.entry_points(plugins.SINKS)
     if not colon or scheme not in known:
         schemes = ", ".join(f"{name}:" for name in known) or "none, install a package that adds one"
-        raise UsageError(f"--sink {hidden_login(address)}: must begin with a sink ({schemes})")
+        raise UsageError(f"--sink {hidden_login(address)}: its scheme must be a sink's ({schemes})")
     return cast(Callable[[str], AbstractContextManager["OnPage"]], known[scheme].load())(address)
 
 

@@ -389,8 +389,8 @@ async def _report(crawl: Crawl, every_s: float, report: Report) -> None:
         progress = crawl.progress()
         if progress is not None and not crawl.is_over:
             report(progress)
-        # Counting the pages of a large crawl takes long: reports then become rarer, rather than
-        # slow.
+        # Counting the pages of a large crawl takes long, so reports become rarer instead of
+        # slowing the crawl.
         pause_s = max(every_s, (time.perf_counter() - began) / _COST_SHARE)
 
 

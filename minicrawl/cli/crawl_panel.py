@@ -36,7 +36,7 @@ class Panel:
         self._drawn: list[int] = []
         self._live = Live(
             console=console,
-            auto_refresh=False,  # a refreshing thread would read what the loop is changing
+            auto_refresh=False,  # its thread would race with the event loop
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,

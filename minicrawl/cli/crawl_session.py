@@ -555,8 +555,8 @@ def _rotate(path: Path, keep: int) -> None:
 def _flush(waiting: bytearray, file: FileIO, *, most: int) -> None:
     try:
         while waiting:
-            # The file is unbuffered: a write says how much of it fitted on the disk, and the rest
-            # waits.
+            # The file is unbuffered: `write` returns how many bytes fitted on the disk. The others
+            # wait.
             del waiting[: file.write(waiting)]
     except OSError as error:
         if error.errno not in (ENOSPC, EDQUOT) or len(waiting) > most:

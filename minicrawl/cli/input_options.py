@@ -269,7 +269,7 @@ def refuse_without_near_duplicates(seen: Snapshot) -> None:
     from minicrawl.store.reader import search_folder
 
     if not search_folder(seen.path).is_dir():
-        raise UsageError(f"{seen.path} has no index: `minicrawl index` finds pages that are alike")
+        raise UsageError(f"{seen.path} has no index: `minicrawl index` finds near-duplicates")
 
 
 def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:

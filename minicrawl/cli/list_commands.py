@@ -322,7 +322,7 @@ def duplicates(seen: Snapshot, host: str | None) -> Found:
     return page_links.Duplicate, page_links.duplicates(seen, host)
 
 
-# ---------------------------------------------------------------- all of it in one file
+# ---------------------------------------------------------------- HTML report
 
 
 @click.command()

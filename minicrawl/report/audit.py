@@ -327,8 +327,8 @@ def differences(
     Pass `has_cash=False` for a gathered store, whose steps say nothing about cash.
     """
     # The replay applies the steps with the code of the crawl. A second implementation would be more
-    # independent, but would have to repeat each rule of the ledger, to the atom; and what it is to
-    # find is a damaged store, not a wrong rule.
+    # independent, but would have to repeat each rule of the ledger, to the atom; and the audit is
+    # meant to find damaged stores, not wrong rules.
     replayed, last = Frontier(loaded.terms, partial(tables.spending, connection)), loaded.last_seq
     try:
         for row in tables.steps_after(connection, 0):

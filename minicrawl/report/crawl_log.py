@@ -125,6 +125,8 @@ LOG = CrawlLog()
 
 
 class _Log:
+    """Lines of one store's crawl log, with the time of each."""
+
     def __init__(
         self, snapshot: Snapshot, archive: ArchiveReader | None, warn: Callable[[str], None]
     ) -> None:

@@ -1,4 +1,4 @@
-"""A crawl, finished or running: its progress, its samples, its busiest hosts, what it has stored.
+"""A crawl, finished or running: its progress, samples and busiest hosts, and parts of its store.
 
 status    progress of a crawl, and hosts that mirror others
 samples   figures of a crawl over time
@@ -403,9 +403,8 @@ def fresh_sample(store: Path, graph_of: str, now: float, *, is_running: bool) ->
 #
 # Starts and ends the process that samples a crawl, and reads its last sample.
 #
-# Laws: the crawl imports nothing for it. The code that computes the figures is imported by the
-# process itself, so a crawl that is watched starts as fast as any other. The last sample of a crawl
-# that has ended is of its end.
+# Laws: only the sampling process imports the code that computes the figures, so a crawl that is
+# sampled starts as fast as any other. The last sample of a crawl that has ended shows its end.
 
 EVERY_S = 2.0
 LAST_S = 30.0
@@ -448,8 +447,8 @@ def shown_sample(
 @contextmanager
 def sampling_beside(store: Path, graph_of: str) -> Iterator[SamplingProcess]:
     """Run a sampling process beside a crawl, which never waits for it. It is killed on exit."""
-    # In a session of its own: Ctrl-C in the terminal reaches the crawl alone, and the process lives
-    # to take the last sample. It ends when its standard input does, however the crawl ends.
+    # The process has a session of its own, so that Ctrl-C reaches only the crawl, and a last sample
+    # can be taken. It ends with its standard input, and so even after a crash of the crawl.
     arguments = [sys.executable, "-c", COMMAND, str(store), graph_of]
     with Popen(
         arguments, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True

@@ -77,9 +77,9 @@ def content_rows(seen: Snapshot, most: int | None = None) -> list[ContentRow] | 
 
 
 def counts_of(rows: Sequence[ContentRow], most: int) -> Iterator[tuple[str, dict[str, int]]]:
-    """Yield the kept URLs by type, those left out by outcome and type, and the URLs of hosts.
+    """Yield counts of kept URLs by type, left-out URLs by outcome and type, and all URLs by host.
 
-    Each has the `most` largest counts, and the sum of the others.
+    Each has its `most` largest counts, and the sum of the others.
     """
     kept, left_out, hosts = Counter[str](), Counter[str](), Counter[str]()
     for row in rows:
@@ -105,7 +105,7 @@ def _told_apart(name: str, known: set[str]) -> str:
 
 
 def _urls(seen: Snapshot, archive: ArchiveReader) -> Iterator[tuple[str, str, str, int]]:
-    """Yield each URL with its type, if that is known, its outcome and the bytes of its body."""
+    """Yield each URL with its type ("" if unknown), its outcome, and the bytes of its body."""
     keys = array("q")
     for key, newest_first in groupby(archive.index.versions(archive.end), lambda row: row.key):
         if (found := _kept(archive, newest_first)) is not None:

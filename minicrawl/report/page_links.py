@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 # Links to a page, and links from a page.
 #
 # Laws: a link to a page that stands for another counts for that other page, as in the ranks. A link
-# from a page to itself does not count. The answer is always current: links newer than the index are
+# from a page to itself does not count. The result is always current: links newer than the index are
 # read from the log, and pages with a newer turn are excluded from the index. If much is newer, the
 # index is rebuilt. If the index cannot be written, it is not used.
 #

@@ -446,7 +446,7 @@ def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:
 
 
 def _was_requested(snapshot: Snapshot, page: PageId) -> bool:
-    """Return True if its last request got a response: seeds are requested whatever their suffix."""
+    """Return True if the page's last request got a response: seeds may have any suffix."""
     last = tables.last_fetches(snapshot.connection, page, 1)
     return any(row.status is not None for row in last)
 

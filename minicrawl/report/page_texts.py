@@ -260,7 +260,7 @@ def _made(makers: Sequence[TextMaker], markup: str, url: str) -> tuple[str, list
 def _maker(name: str) -> TextMaker:
     point = plugins.entry_points(plugins.PARSERS).get(name)
     if point is None:
-        raise MinicrawlError(f"no installed package makes the text {name!r} of a page")
+        raise MinicrawlError(f"no installed package extracts the text {name!r} from pages")
     return cast(TextMaker, point.load())
 
 

@@ -238,7 +238,7 @@ _MOST_LINKS_AT_ONCE = 100_000
 """New links in one update beyond which batches are used: link by link would take too long."""
 MOST_WORK = 8_000_000
 WORK_AT_ONCE = 1_000_000
-"""Maximum work if a user is waiting for the answer."""
+"""Maximum work if a user is waiting for the figures."""
 _SEED = 1
 _NOTHING_KEPT = -1, 0.0, None
 """Last sample's step, time of its distances, and gathered importance."""

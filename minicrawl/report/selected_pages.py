@@ -47,7 +47,7 @@ class ExportRow(NamedTuple):
     rank: int  # among all known pages; 1 is the most important
     url: str
     host: str
-    importance: float  # share; those of all known pages sum to 1
+    importance: float  # share; the sum over all known pages is 1
     cash: float  # units
     history: float  # units, as the window counts them
     inlinks: int

@@ -399,8 +399,8 @@ def kept_near_duplicates(folder: Path, store: str | None = None) -> NearDuplicat
         numbers: Sequence[int] | Pages = np.frombuffer(content, np.int64, 2 * count, _HEADER.size)
     except (FileNotFoundError, struct.error, ValueError):
         return None
-    # The folder may have been copied beside another store, or the store begun anew: its page ids
-    # then mean other pages.
+    # The folder may have been copied beside another store, or the store replaced by a new crawl:
+    # page ids then mean other pages.
     if magic != _MAGIC or (store is not None and code != crc32(store.encode())):
         return None
     pages = np.asarray(numbers)
