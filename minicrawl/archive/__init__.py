@@ -1,4 +1,4 @@
-"""Archive of the responses, here called answers, that a crawl received: own segments, and WARC.
+"""Archive of a crawl's responses, here called answers: segments beside the store, and WARC files.
 
 record       one answer as bytes: a header, then head and body compressed together; body digests;
              packing of answers in the workers that fetched them

@@ -143,7 +143,7 @@ Level 3 makes records of manuals 10 % smaller and their crawls 10 % slower.
 """
 _HEADS = json.JSONEncoder(separators=(",", ":"))
 MOST_HEAD_BYTES = 1 << 16
-"""Maximum bytes of a head as received. One byte more is stored, as a sign that it was cut."""
+"""Maximum bytes of a head as received. Of a longer head, one byte more is stored."""
 
 
 class RecordKind(IntEnum):

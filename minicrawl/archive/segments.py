@@ -37,7 +37,7 @@ files. The newest pruning is in `pruned-next`; the one after it first renames it
                                                                  and `pruned-next` are deleted
     3:400              2:0 2:300      3:0 3:400     3            3:0 to 3:400
 
-To give up a pruning, files are only deleted, so this works on a full disk. Readers look at
+Giving up a pruning only deletes files, so it works on a full disk. Readers look at
 `pruned-next` first: if that marker is renamed meanwhile, they find it under its second name.
 
 Refused: deleting records in place, which needs a log of its own to survive a crash.

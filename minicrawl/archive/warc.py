@@ -375,7 +375,7 @@ def _length_of(capture: Capture) -> int:
 def _adapted(head: bytes, body_bytes: int, is_as_sent: bool) -> bytes:
     """Return a head with Content-Length set to `body_bytes`, and false body headers renamed.
 
-    If the only header to rename is a Content-Length of `body_bytes`, the head is true already and
+    If the only header to rename is a Content-Length of `body_bytes`, the head is right already and
     remains unchanged.
     """
     is_whole = len(head) <= MOST_HEAD_BYTES
@@ -510,7 +510,7 @@ def surt(url: str) -> str:
 
 
 def _unescaped(text: str) -> bytes:
-    """Undo percent-escapes repeatedly, until none is left."""
+    """Undo percent-escapes until none is left, or `_MOST_ESCAPES` times."""
     found = text.encode("utf-8", "surrogatepass")
     for _ in range(_MOST_ESCAPES):
         if (plain := unquote_to_bytes(found)) == found:

@@ -478,7 +478,7 @@ class _BodyReader:
         is_list = self._verdict is BodyVerdict.LIST and self._budget.begin_spooling(self)
         if is_list or self._verdict is BodyVerdict.FILE:
             for content in self._contents():
-                content.spool()  # if that fails, the body stays in memory, with the usual limit
+                content.spool()  # if that fails, the budget limits the body in memory
 
     def _judge(self) -> None:
         if not isinstance(self._verdict, BodyVerdict):

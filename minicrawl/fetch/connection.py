@@ -398,8 +398,8 @@ class Connector:
             except OSError as error:
                 why = str(error) or f"{place.address} hung up in the handshake of TLS"
                 failed = Fault(FailureKind.CONNECT, why)
-            # The deadline of the request may have cancelled this, spent on a silent address. That
-            # address must come last at the next request, or each try would spend its time there.
+            # Perhaps the request's deadline passed while this address was silent. The address must
+            # come last at the next request, or each try would spend its time there.
             except asyncio.CancelledError:
                 self._remember_dead(place)
                 raise
