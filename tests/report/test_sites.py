@@ -190,7 +190,7 @@ class TestSitesThatAreKept:
     ) -> None:
         refine(crawl.path)
         with monkeypatch.context() as patched:
-            patched.setattr(sites, "_kept", lambda _snapshot: None)
+            patched.setattr(sites, "_stored_cash", lambda _snapshot: None)
             summed = found_at(crawl.path)
         monkeypatch.delattr(sites, "flows")
         assert found_at(crawl.path) == pytest.approx(summed)
