@@ -69,7 +69,7 @@ def wait_for_a_signal(*_):
     print("ready", flush=True)
     os.read(read, 1)
 
-importing._Reader.read_all = wait_for_a_signal
+importing._CrawlWriter.read_all = wait_for_a_signal
 sys.exit(main(["import", "web.txt"]))
 """
 
