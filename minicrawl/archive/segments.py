@@ -306,6 +306,8 @@ def held_alone(handle: int) -> Iterator[bool]:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
+        with suppress(OSError):  # the file system has no locks
+            fcntl.flock(handle, fcntl.LOCK_SH)  # the attempt has given it up
         yield False
         return
     try:

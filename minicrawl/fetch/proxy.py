@@ -347,9 +347,14 @@ def fault_of(proxy: Proxy, why: str) -> Fault:
     return Fault(FailureKind.PROXY, f"proxy {proxy}: {why}")
 
 
-def wants_login(proxy: Proxy) -> Fault:
-    """Return the Fault of a proxy that answers 407."""
-    return fault_of(proxy, "refuses the login" if proxy.user else "demands a login")
+class LoginFault(Fault):
+    """Error of a proxy that demands a login, or refuses that of the settings."""
+
+
+def wants_login(proxy: Proxy) -> LoginFault:
+    """Return the error of a proxy that answers 407."""
+    why = "refuses the login" if proxy.user else "demands a login"
+    return LoginFault(FailureKind.PROXY, f"proxy {proxy}: {why}")
 
 
 async def tunnel(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None:
@@ -422,7 +427,8 @@ async def greet(stream: ByteStream, proxy: Proxy) -> None:
 async def _log_in(stream: ByteStream, proxy: Proxy) -> None:
     user, password = proxy.user.encode(), proxy.password.encode()
     if max(len(user), len(password)) > _MOST_LOGIN_BYTES:
-        raise fault_of(proxy, f"a login has at most {_MOST_LOGIN_BYTES} bytes")
+        why = f"proxy {proxy}: a login has at most {_MOST_LOGIN_BYTES} bytes"
+        raise LoginFault(FailureKind.PROXY, why)
     stream.write(socks5.SOCKS5UsernamePasswordRequest(user, password).dumps())
     _, refused = await _exactly(stream, proxy, 2)
     if refused:
@@ -664,7 +670,7 @@ async def check_proxies(network: NetworkSettings) -> list[str]:
         lookup.close()
     down = [str(fault) for fault in faults if fault is not None]
     # A missing or wrong login is a mistake in the settings, which other proxies must not hide.
-    if len(down) == len(proxies) or any("login" in why for why in down):
+    if len(down) == len(proxies) or any(isinstance(fault, LoginFault) for fault in faults):
         raise UsageError("; ".join(down))
     return down
 

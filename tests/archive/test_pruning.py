@@ -1,6 +1,7 @@
 """Pruning: what stays is as it was, after a kill at any moment, and readers at work go on."""
 
 import errno
+import os
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from minicrawl.archive import segments, writer
 from minicrawl.archive.index import delete_index
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.record import digest_of, key_of
-from minicrawl.archive.segments import FIRST, Segments
+from minicrawl.archive.segments import FIRST, Segments, held, held_alone
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.errors import UsageError
 from tests.archive.archives import NOON, bodies, body, failed, kept, url
@@ -228,3 +229,19 @@ def test_what_nobody_needs_is_freed(folder: Path, end: int) -> None:
     with closing(ArchiveReader(folder, end)) as reader:
         found = Pruning(reader, PruneRules(versions=1))
         assert found.freed_bytes() == found.dropped_bytes > 0
+
+
+def test_an_attempt_to_hold_the_segments_alone_keeps_the_shared_lock(tmp_path: Path) -> None:
+    first, second, third = (held(tmp_path) for _ in range(3))
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    with held_alone(first) as is_alone:
+        assert not is_alone
+    os.close(second)
+    with held_alone(third) as is_alone:
+        assert not is_alone, "the first one has lost its lock"
+    os.close(first)
+    with held_alone(third) as is_alone:
+        assert is_alone
+    os.close(third)

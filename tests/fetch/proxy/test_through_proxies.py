@@ -203,13 +203,14 @@ def test_a_proxy_that_is_down_is_refused() -> None:
         asyncio.run(check_proxies(network_of("http://127.0.0.1:1")))
 
 
-def test_of_several_proxies_one_that_is_down_is_told_and_replaced() -> None:
+@pytest.mark.parametrize("down", ["socks5h://127.0.0.1:1", "http://login.localhost:1"])
+def test_of_several_proxies_one_that_is_down_is_told_and_replaced(down: str) -> None:
     async def talk(server: Wire, at: str) -> tuple[list[str], FetchResult]:
-        network = network_of("socks5h://127.0.0.1:1", f"socks5h://{at}")
+        network = network_of(down, f"socks5h://{at}")
         return await check_proxies(network), await ask(network, server.url())
 
-    (down,), page = meet("socks5h", ProxyServer(), talk)
-    assert down.startswith("proxy socks5h://127.0.0.1:1: ")
+    (told,), page = meet("socks5h", ProxyServer(), talk)
+    assert told.startswith(f"proxy {down}: ")
     assert isinstance(page, Response)
 
 
