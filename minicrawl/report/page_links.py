@@ -473,8 +473,8 @@ def _redirects(snapshot: Snapshot, pages: Pages, counts: NDArray[np.int64]) -> I
 # come from the last archived version of its page, or from the store if it was crawled with links
 # kept; otherwise they are empty. Each page is read once, and only pages that are shown.
 
-_PAGES_AT_ONCE = 256
-"""Maximum number of pages in a cache."""
+_PAGES_AT_ONCE, _URLS_AT_ONCE = 256, 1 << 14
+"""Maximum numbers of pages and of URLs in a cache."""
 _ROWS_AT_ONCE = 10_000
 _NOTHING = References()
 
@@ -548,6 +548,7 @@ class PageReferences:
         self.of: Callable[[str], References] = lru_cache(_PAGES_AT_ONCE)(self._read)
         """Function that returns the references of the page at a URL; empty if it is not archived.
         """
+        self._led_to = lru_cache(_URLS_AT_ONCE)(self._target)
         self._by_target = lru_cache(_PAGES_AT_ONCE)(self._resolved)
 
     def __enter__(self) -> PageReferences:
@@ -568,8 +569,16 @@ class PageReferences:
         """Return the URL that a page's reference leads to, or None if it is not a web URL."""
         base = self.of(source).base
         found = resolve(base, source) if base else None
-        leads = resolve(written, found.url if found else source, strip_marks=self._strip_marks)
-        return None if leads is None else leads.url
+        place = found.url if found else source
+        path, mark, _ = written.partition("#")
+        # Menus consist of paths and URLs, which lead to the same places from all pages of a folder.
+        if path[:1] > " " and path[0] != "?" and (":" not in path or "//" in path):
+            place = f"{place.partition('?')[0].rpartition('/')[0]}/"
+        return self._led_to(path + mark, place)
+
+    def _target(self, written: str, base: str) -> str | None:
+        found = resolve(written, base, strip_marks=self._strip_marks)
+        return None if found is None else found.url
 
     def _resolved(self, source: str) -> dict[str, list[Reference]]:
         found: dict[str, list[Reference]] = {}
