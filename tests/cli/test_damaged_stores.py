@@ -82,7 +82,7 @@ WITHOUT_A_STORE = {
     *(f"cluster {name}" for name in ("status", "set", "gather")),
     *(
         f"lab {name}"
-        for name in ("convergence", "windows", "order", "cluster", "graphs", "figures")
+        for name in ("convergence", "windows", "freshness", "order", "cluster", "graphs", "figures")
     ),
 }
 REFUSED = {

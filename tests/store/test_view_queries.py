@@ -19,6 +19,11 @@ def test_each_view_can_be_read(store: Path, view: str) -> None:
     assert query_views(store, f"SELECT * FROM {view}").rows
 
 
+def test_a_text_may_name_what_a_query_may_not(store: Path) -> None:
+    query = "SELECT count(*) FROM pages WHERE url LIKE '%/meta/%' OR url = 'it''s meta'"
+    assert query_views(store, query).rows == [(0,)]
+
+
 def test_rows_are_limited(store: Path) -> None:
     found = query_views(store, "SELECT id, url FROM pages ORDER BY id", SqlLimits(rows=2))
     assert found.columns == ["id", "url"]
@@ -31,6 +36,9 @@ def test_rows_are_limited(store: Path) -> None:
     "query",
     [
         *("SELECT * FROM meta", 'WITH pages AS (SELECT * FROM "Meta") SELECT * FROM pages'),
+        *("SELECT * FROM 'meta'", "SELECT * FROM [META]", "SELECT * FROM `meta`"),
+        *("SELECT 1 -- '\n FROM meta -- '", "SELECT 1 /* ' */ FROM meta /* ' */"),
+        *('SELECT 1 AS "\'" FROM meta, pages AS "\'"', "SELECT '' FROM meta, (SELECT 'it''s')"),
         *("SELECT * FROM sqlite_master", "SELECT * FROM siblings", "PRAGMA user_version"),
         *("DELETE FROM urls", "DROP VIEW pages", "CREATE TEMP TABLE x(a)", "VACUUM", "BEGIN"),
         *("ATTACH ':memory:' AS x", "SELECT load_extension('x')", "SELECT 1; SELECT 2", "SELECT"),
