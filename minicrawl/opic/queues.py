@@ -349,15 +349,17 @@ class HostQueue:
         self._eligible.floor_keys[self._host] = min(((entry & PAGE) - entry) >> 32, _HIGHEST)
 
     def _richest(self) -> int | None:
-        """Scan all pages for the richest one."""
+        """Scan all pages for the richest one, of equals the one with the lowest id.
+
+        Not the first in the queue: a resumed crawl would then read equals in another order.
+        """
         waiting = self.waiting()
         keys = self._eligible.keys_of(waiting)
-        for _ in range(len(keys)):
-            place = int(keys.argmax())
-            page = int(waiting[place])
+        while (key := int(keys.max(initial=_LOWEST))) > _LOWEST:
+            page = int(waiting[keys == key].min())
             if page not in self._eligible.leased:
-                return page - (int(keys[place]) << 32)
-            keys[place] = _LOWEST
+                return page - (key << 32)
+            keys[waiting == page] = _LOWEST
         return None
 
     def waiting(self) -> NDArray[np.uint32]:
@@ -392,10 +394,7 @@ class HostQueue:
         return bool(self._candidates)
 
     def _gather(self, wanted: int) -> list[int]:
-        """Return the `wanted` best waiting pages. The worst of them is the new floor.
-
-        Of pages with equal keys, those that came first into the queue are taken.
-        """
+        """Return the `wanted` best waiting pages. The worst of them is the new floor."""
         waiting = self.waiting()
         keys = self._eligible.keys_of(waiting)
         if wanted >= len(keys):
@@ -404,6 +403,7 @@ class HostQueue:
         else:
             key = int(np.partition(keys, -wanted)[-wanted])
             above, equal = np.flatnonzero(keys > key), np.flatnonzero(keys == key)
+            equal = equal[waiting[equal].argsort()]
             best = np.concatenate((above, equal[: wanted - len(above)]))
             self._put_floor(int(waiting[best[-1]]) - (key << 32))
         found = zip(waiting[best].tolist(), keys[best].tolist(), strict=True)

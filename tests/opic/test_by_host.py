@@ -90,6 +90,20 @@ def test_of_equals_the_one_found_first_is_taken() -> None:
     assert [world.take() for _ in range(3)] == [0, 1, 2]
 
 
+@pytest.mark.parametrize("pages", [5, 100, 3 * LARGE])
+def test_equals_are_taken_by_their_ids_not_by_their_arrival(pages: int) -> None:
+    world, arrived = World(), list(range(pages))
+    world.keys.extend(repeat(7, pages))
+    world.flags.extend(repeat(0, pages))
+    world.host_of.extend(repeat(0, pages))
+    Random(3).shuffle(arrived)
+    world.schedule.enqueue(arrived)
+    for page in range(min(pages, 100)):
+        assert world.take() == page
+        world.settle(page)
+        world.resume(0)
+
+
 def test_a_host_that_is_paused_is_not_asked() -> None:
     world = World()
     world.birth(0, [4, 6])
