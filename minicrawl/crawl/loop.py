@@ -250,11 +250,16 @@ class Crawler:
 
     def _next_times(self, now: float, *, takes_more: bool) -> list[float | None]:
         """Return the moments when something is due without news, such as a request to a host."""
+        ends_at, turns = self._time.ends_at, self._turns
         if self._is_paused:
-            return [self._time.ends_at]
-        wake = self.parts.hosts.next_wake() if takes_more else now + COMMIT_EVERY_S
-        slow, waits_until = self._turns.next_slow(now), self.parts.leases.waits_until
-        return [self._time.ends_at, wake, slow, self._turns.paused_until, waits_until]
+            return [ends_at]
+        if not takes_more:
+            return [ends_at, now + COMMIT_EVERY_S]
+        times = [ends_at, self.parts.hosts.next_wake()]
+        # `launch` does what is due at the others. Without it, a moment that has passed stays due.
+        if self._context.exchange.may_fetch:
+            times += [turns.next_slow(now), turns.paused_until, self.parts.leases.waits_until]
+        return times
 
     async def _until_news(self, times: Sequence[float | None], *, for_hosts: bool = True) -> None:
         """Wait until there is news, or the first of these times has come.

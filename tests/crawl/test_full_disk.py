@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl.events import Event, Reason, Settled, Warned
+from minicrawl.crawl.hosts.pacing import SILENT_S
 from minicrawl.crawl.settle.committer import TRY_AGAIN_S
 from minicrawl.errors import NoRoom
+from minicrawl.model import FailureKind, FetchResult, Request
 from minicrawl.report.audit import audit
 from minicrawl.store.writer import StoreWriter
 from tests.crawl.fakes import (
@@ -16,9 +18,11 @@ from tests.crawl.fakes import (
     Hear,
     Scene,
     crawl,
+    failed,
     frontier_of,
     in_time,
     keeping,
+    text,
     web_of,
 )
 from tests.crawl.large_web import AT_ONCE, HOSTS, LINKS, SEED
@@ -108,6 +112,29 @@ def test_a_crawl_that_is_stopped_on_a_full_disk_says_so_and_the_store_is_as_it_w
     disk.takes_batches = True
     again = crawl(FakeWeb(web_of(LINKS)), path)
     assert again.states == crawl(FakeWeb(web_of(LINKS)), path.with_name("whole.db"), SEED).states
+
+
+def test_hosts_that_wait_for_silent_ones_do_not_make_the_loop_spin_on_a_full_disk(
+    path: Path, disk: Disk
+) -> None:
+    silent_hosts = [f"http://silent{number}.example/" for number in range(40)]
+
+    async def say_nothing(_: Request) -> FetchResult:
+        await asyncio.sleep(SILENT_S * 10)
+        return failed(FailureKind.TIMEOUT)
+
+    async def make_room(scene: Scene) -> None:
+        while scene.recorder.committer.has_room:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(SILENT_S * 5)
+        disk.takes_batches = True
+
+    chain = [f"http://a.example/{number}" for number in range(9)]
+    pages = {url: [*silent_hosts, *chain] for url in chain}
+    web = FakeWeb({"http://a.example/robots.txt": text(""), **web_of(pages)}, say_nothing)
+    run = crawl(web, path, chain[0], during=make_room, hear=fills_after(disk, 3))
+    assert disk.tries > 1
+    assert run.reason is Reason.EMPTY
 
 
 def test_a_budget_of_time_ends_on_a_full_disk_too(path: Path, disk: Disk) -> None:
