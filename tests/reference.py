@@ -243,7 +243,7 @@ def files_page() -> str:
         "pings of IndexNow, without which pages are read later",
         f"{store}{SEARCH}": "the search index: a folder that is derived from the store and its "
         "archive; may be deleted at any time",
-        f"{store}{SEARCH}.toml": "synonyms and pins of the search, which you write; keep it.",
+        f"{store}{SEARCH}.toml": "synonyms and pins of the search, which you write; keep it",
         f"{store}{JUDGED}": "what users said of results of searches, a line of JSON for each time; "
         "it is derived from nothing, so keep it",
         f"{store}{ARCHIVE}": "the archive: a folder with the pages that were kept. It can be read "

@@ -403,6 +403,8 @@ def truncated(cut: str) -> str:
     """Return why a body is incomplete, as a WARC-Truncated value."""
     if "bytes" in cut or "large" in cut:
         return "length"
+    if "crowded" in cut:  # not by the server: the crawl needed the memory
+        return "unspecified"
     return "time" if "timeout" in cut else "disconnect"
 
 

@@ -68,6 +68,7 @@ from minicrawl.cluster.kept_pages import KeptPagesLog, TakenPages
 from minicrawl.errors import NoRoom
 from minicrawl.store import files as wal
 from minicrawl.store.files import WalPiece, WalTail
+from minicrawl.store.reader import LOG, file_beside
 
 # ================================================================ entries
 #
@@ -436,7 +437,7 @@ class _Folding:
     """Folds one WAL after another into the file of a store."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._log = path, wal.log_of(path)
+        self._path, self._log = path, file_beside(path, LOG)
         self._stream: WalDecompressor | None = None
         self._size = 0
 

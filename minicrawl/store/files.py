@@ -251,11 +251,6 @@ def remove(path: Path) -> None:
         file_beside(path, suffix).unlink(missing_ok=True)
 
 
-def log_of(path: Path) -> Path:
-    """Return the path of the write-ahead log of a store."""
-    return file_beside(path, LOG)
-
-
 def fold(path: Path) -> None:
     """Fold the log beside the store into it, and truncate the log."""
     with translating_sqlite_errors(path), closing(sqlite3.connect(path)) as connection:

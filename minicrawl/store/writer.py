@@ -325,7 +325,7 @@ class StoreWriter:
         self._unconfirmed: Batch | Checkpoint | None = None
         self.was_cut_off = was_cut_off
         self._connection = connection
-        self._log = _log_of(path)
+        self._log = file_beside(path, LOG)
         self._pieces = Pieces(connection)
         self.lock = lock
 
@@ -336,7 +336,7 @@ class StoreWriter:
         try:
             # Asked before SQLite opens the file, which creates a log. After a clean end there is
             # none.
-            was_cut_off = _log_of(path).exists()
+            was_cut_off = file_beside(path, LOG).exists()
             connection = _connect(path, is_replicated=replica is not None)
             return cls(connection, path, lock, was_cut_off=was_cut_off, replica=replica)
         except BaseException:
@@ -529,11 +529,6 @@ class StoreWriter:
         # hide the error that the user has to see.
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
-
-
-def _log_of(path: Path) -> Path:
-    """Return the path of the write-ahead log, which SQLite puts beside the real file."""
-    return file_beside(path, LOG)
 
 
 def _connect(path: Path, *, is_replicated: bool = False) -> sqlite3.Connection:
