@@ -234,7 +234,10 @@ def backlinks(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
     """
     with snapshot(store) as seen, progress("index of links") as tell:
         if raw:
-            _show_raw(links_to(seen, url, n, tell), "target", as_json)
+            found = links_to(seen, url, n, tell)
+            # A link to a redirect or a duplicate of the page says which one it names.
+            are_direct = not any(link.end for link in found)
+            _show_raw(found, "target" if are_direct else "end", as_json)
             return
         _show_links(find_backlinks(seen, url, n, tell), as_json)
 
@@ -255,7 +258,7 @@ def links(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
 
 
 def _show_raw(found: list[WrittenLink], named: str, as_json: bool) -> None:
-    """Show a table without the column `named`, the end that the user gave, and empty columns."""
+    """Show a table without empty columns and the column `named`, the page that the user gave."""
     if as_json:
         show_json([link._asdict() for link in found])
         return

@@ -51,6 +51,12 @@ def test_programs_get_all_of_it(capsys: Captured) -> None:
     assert set(pages[0]) == {"url", "importance", "state"}
 
 
+def test_raw_backlinks_name_the_redirect_to_which_they_link(capsys: Captured) -> None:
+    columns, *rows = printed(capsys, "backlinks", A, "--raw", "-n", "0").splitlines()
+    assert columns.split() == ["state", "source", "target"]
+    assert [A, MOVED] in [row.split()[1:] for row in rows]
+
+
 @pytest.mark.parametrize("command", ["backlinks", "links"])
 def test_an_unknown_url_is_one_line_and_exit_2(capsys: Captured, command: str) -> None:
     assert main([command, "http://a.example/none"]) == 2
