@@ -12,6 +12,7 @@ import asyncio
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import (
+    AsyncIterator,
     Awaitable,
     Callable,
     Collection,
@@ -43,7 +44,7 @@ from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import CrawlContext
 from minicrawl.crawl.schedule.scope_gate import gate_for
 from minicrawl.crawl.start.opening import opened_crawl, store_terms
-from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
+from minicrawl.crawl.workers.parser import LoopRounds, ParserLost, ParserProcess
 from minicrawl.crawl.workers.pool import open_web_access
 from minicrawl.crawl.workers.worker import MOST_READING_S, WorkerConfig
 from minicrawl.errors import Damaged, MinicrawlError
@@ -672,7 +673,7 @@ async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
 
     store = context.settings.storing.store
     with snapshot(store) as seen:
-        needed = targets_of(seen).assets
+        needed = (await targets_of(seen, context.tell)).assets
     leading_on = {
         url: any(kind in LEADS_ON for kind, _ in of.values()) for url, of in needed.items()
     }
@@ -708,7 +709,7 @@ async def check(
     """Request URLs that are not crawled. Return their number."""
     with snapshot(store) as seen:
         wanted = set(_external(seen)) if external else set[str]()
-        found = targets_of(seen)
+        found = await targets_of(seen, tell)
         needed = found.assets if assets else {}
         links = found.links if external else {}
         waiting = wanted | _unjudged(seen, needed | links)
@@ -734,19 +735,19 @@ async def check(
         await keep(hops)
 
     try:
-        todo = set(waiting)
-        while todo:
-            await asker.ask(todo & styles.urls, keep_style, (Want.RESOURCE,))
-            await asker.ask(todo - styles.urls, keep)
-            todo = styles.found.keys() - waiting - fresh
+        siblings, todo = folders.siblings() if assets else [], set(waiting)
+        while siblings or todo:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(asker.ask(siblings, folders.keep, (Want.RESOURCE,)))
+                group.create_task(asker.ask(todo & styles.urls, keep_style, (Want.RESOURCE,)))
+                group.create_task(asker.ask(todo - styles.urls, keep))
+            siblings, todo = [], styles.found.keys() - waiting - fresh
             waiting |= todo
-        if assets:
-            await asker.ask(folders.siblings(), folders.keep, (Want.RESOURCE,))
     finally:
         _keep(store, rows)
         await reader.close()
     if assets or links:
-        more = [*found.anchors, *folders.soft_404s(), *_within(store, fresh)]
+        more = [*found.anchors, *await folders.soft_404s(), *_within(store, fresh)]
         _keep_findings(store, _joined(needed, links, styles.found), more if assets else [])
         # Last, so that after a kill missing pages are requested again: their texts are not kept.
         _keep(store, list(map(asker.row_of, folders.hops)))
@@ -798,15 +799,14 @@ class _Folders:
             if (text := await self._reader.read(read, found, url)) is not None:
                 self._missing[_folders(url)[-1]][url] = text
 
-    def soft_404s(self) -> Iterator[FindingRow]:
-        """Yield pages that look like missing ones; those of the last check if it was lately."""
+    async def soft_404s(self) -> list[FindingRow]:
+        """Return pages that look like missing ones; those of the last check if it was lately."""
         with snapshot(self._store) as seen:
             if self._was_asked:
-                yield from all_findings(self._store, seen.connection, SOFT_404)
-            elif self._missing:
-                yield from self._like_missing(seen)
+                return list(all_findings(self._store, seen.connection, SOFT_404))
+            return [row async for row in self._like_missing(seen)] if self._missing else []
 
-    def _like_missing(self, seen: Snapshot) -> Iterator[FindingRow]:
+    async def _like_missing(self, seen: Snapshot) -> AsyncIterator[FindingRow]:
         pages = _read_pages(seen)
         usual: dict[str, list[str]] = {
             name: [] for folder in self._missing for name in (_folders(folder)[0], folder)
@@ -826,8 +826,12 @@ class _Folders:
                 others = [{url: text(url) for url in usual[name]} for name in (root, folder)]
                 return MissingPage(self._missing[folder], text(root), others)
 
-            missing = {folder: missing_page(folder) for folder in self._missing}
+            missing, rounds = {}, LoopRounds()
+            for folder in self._missing:
+                await rounds.turn()
+                missing[folder] = missing_page(folder)
             for page, url in pages:
+                await rounds.turn()
                 # Pages of a folder that is gone as a whole look like missing pages of one above it.
                 above = [missing[folder] for folder in _folders(url) if folder in missing]
                 if above and (said := text(url)) and any(one.is_like(url, said) for one in above):
@@ -929,14 +933,17 @@ class Targets(NamedTuple):
     anchors: list[FindingRow]
 
 
-def targets_of(seen: Snapshot) -> Targets:
+async def targets_of(seen: Snapshot, tell: Listener) -> Targets:
     """Return the URLs that kept pages refer to; each page is parsed once."""
     pages = {url: page for page, url in _read_pages(seen)}
+    rounds = LoopRounds()  # or thousands of pages would stop the display, and keep Ctrl-C waiting
     assets: Sources = defaultdict(dict)
     links: Sources = defaultdict(dict)
     anchors = _Anchors(pages)
     with PageReferences(seen) as references:
-        for url, page in pages.items():
+        for done, (url, page) in enumerate(pages.items()):
+            await rounds.turn()
+            tell(Checking(done=done, all=len(pages), noun="page"))
             of_page, resolve = references.of(url), partial(references.resolve, url)
             for asset in of_page.assets:
                 _add(assets, resolve(asset.written), page, asset.kind, "")

@@ -145,8 +145,8 @@ class DisplayState:
             case Steered(is_paused=is_paused, pages=pages):
                 self.is_paused = is_paused
                 self.budget = replace(self.budget, pages=pages)
-            case Checking(done=done, all=all_):
-                self.checks = f"{done:,} of {counted(all_, 'link')} checked"
+            case Checking(done=done, all=all_, noun=noun):
+                self.checks = f"{done:,} of {counted(all_, noun)} checked"
             case _:
                 pass
 

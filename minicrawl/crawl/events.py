@@ -62,10 +62,11 @@ class Steered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checking:
-    """Links outside the crawl are being checked."""
+    """Links outside the crawl are being checked, or the pages that name them."""
 
     done: int
     all: int
+    noun: str = "link"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
