@@ -56,6 +56,7 @@ class IssueFinding:
     def __init__(self, check: Check, has: Mask, best: Column) -> None:
         """`best` are all pages, most important first."""
         self.check, self.count = check, int(np.count_nonzero(has))
+        self.first = int(best[has[best].argmax()]) if self.count else None
         self._bits, self._best = np.packbits(has), best
 
     @property
@@ -88,8 +89,8 @@ class SiteAudit:
 
     def issues(self) -> list[Issue]:
         """Return the table: worst and most frequent first, without issues that no page has."""
-        some = [one for one in self.found if one.count]
-        examples = self.site.urls(np.array([one.pages[0] for one in some], np.int64))
+        some = [one for one in self.found if one.first is not None]
+        examples = self.site.urls(np.array([one.first for one in some], np.int64))
         rows = [
             Issue(one.check.name, one.check.severity, one.count, one.check.means, example)
             for one, example in zip(some, examples, strict=True)

@@ -43,7 +43,7 @@ Mask: TypeAlias = Any
 
 NO_TARGET, UNKNOWN = -1, -2
 _HEADS = ("canonical", "next", "prev")
-_URL_FAULTS = {
+_URL_PATTERNS = {
     "upper": re.compile(r"^(?:%[0-9A-Fa-f]{2}|[^A-Z%?])*+[A-Z]"),
     "session": re.compile(r"[;?&](?:(?:j|php|asp)?sess(?:ion)?id\w*|sid)=", re.IGNORECASE),
     "non_ascii": re.compile(r"%[89A-Fa-f][0-9A-Fa-f]|[^\x00-\x7f]"),
@@ -52,6 +52,7 @@ _URL_FAULTS = {
     "many_parameters": re.compile(r"\?[^&]*(?:&[^&]*){4,}"),
 }
 """Faults of a path with its query."""
+_URL_BITS = {fault: 1 << place for place, fault in enumerate((*_URL_PATTERNS, "long"))}
 _LONGEST_URL = 115
 REDIRECTS = (State.MOVED, State.BAD_REDIRECT)
 _BLOCKS_AT_ONCE = 16
@@ -222,25 +223,26 @@ class AuditedSite:
         return tables.whole(tables.urls(self.seen.connection, "depth"), "depth")
 
     @cached_property
-    def _urls(self) -> dict[str, Mask]:
-        found = {name: self.none() for name in (*_URL_FAULTS, "long")}
-        lengths, place = list(map(len, self.seen.origins)), 0
+    def _url_faults(self) -> Column:
+        """Faults of each URL, a bit for each."""
+        found, lengths = bytearray(), list(map(len, self.seen.origins))
         for hosts, paths in tables.hosts_and_paths(self.seen.connection):
-            for page, (host, path) in enumerate(zip(hosts, paths, strict=True), place):
-                # Most paths have none of these, and then no fault, so that seven patterns are not
-                # tried.
+            for host, path in zip(hosts, paths, strict=True):
+                is_long = lengths[host] + len(path) > _LONGEST_URL
+                faults = _URL_BITS["long"] if is_long else 0
+                # Most paths have none of these, and then no fault: no pattern is tried.
                 if not path.islower() or "?" in path or "%" in path or "//" in path:
-                    for name, pattern in _URL_FAULTS.items():
-                        found[name][page] = pattern.search(path) is not None
-                found["long"][page] = lengths[host] + len(path) > _LONGEST_URL
-            place += len(hosts)
-        return found
+                    for fault, pattern in _URL_PATTERNS.items():
+                        if pattern.search(path):
+                            faults |= _URL_BITS[fault]
+                found.append(faults)
+        return np.frombuffer(found, np.uint8)
 
     @cached_property
     def has_session(self) -> Mask:
         """Own pages that were linked with a session id, which the crawl took off or kept."""
         originals = questions.with_originals(self.seen.connection)
-        pages = [page for page, url in originals if _URL_FAULTS["session"].search(url)]
+        pages = [page for page, url in originals if _URL_PATTERNS["session"].search(url)]
         return self.own & (self.of(pages) | self.url_fault("session"))
 
     @cached_property
@@ -262,7 +264,7 @@ class AuditedSite:
 
     def url_fault(self, name: str) -> Mask:
         """Return the own pages that were read and whose URL has a fault."""
-        return self._urls[name] & self.was_read
+        return ((self._url_faults & _URL_BITS[name]) != 0) & self.was_read
 
     @cached_property
     def was_read(self) -> Mask:
