@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from socket import create_server
@@ -68,9 +68,16 @@ def numbers(capsys: Captured, store: str = "data/crawl.db") -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def started(*arguments: str) -> subprocess.Popen[str]:
+PATIENT = (
+    "import sys; from minicrawl.cli import main; from minicrawl.crawl import loop; "
+    "loop.GRACE_S = None; sys.exit(main(sys.argv[1:]))"
+)
+"""A crawl that is stopped waits for requests under way until they end, not for seconds."""
+
+
+def started(*arguments: str, program: Sequence[str] = ("-m", "minicrawl")) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "minicrawl", "crawl", *arguments],
+        [sys.executable, *program, "crawl", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -665,16 +672,17 @@ class TestSignals:
     def test_two_break_it_off_at_once(self) -> None:
         with create_server(("127.0.0.1", 0)) as deaf:
             deaf.settimeout(PATIENCE_S)
-            place = f"*=127.0.0.1:{deaf.getsockname()[1]}"
-            crawl = started("seeds.txt", "-v", "--resolve", place, "--allow-private")
-            with (
-                killed_on_failure(crawl) as process,
-                deaf.accept()[0],  # a request is under way, and will stay so
-            ):
-                process.send_signal(signal.SIGINT)
-                wait_for(process, "stopping")
-                process.send_signal(signal.SIGINT)
-                _, err = process.communicate()
+            options = ("--resolve", f"*=127.0.0.1:{deaf.getsockname()[1]}", "--allow-private")
+            crawl = started("seeds.txt", "-v", *options, program=("-c", PATIENT))
+            with killed_on_failure(crawl) as process:
+                with deaf.accept()[0] as robots_txt:
+                    robots_txt.recv(4096)
+                    robots_txt.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+                with deaf.accept()[0]:  # the request of a page, which gets no answer
+                    process.send_signal(signal.SIGINT)
+                    wait_for(process, "stopping")
+                    process.send_signal(signal.SIGINT)
+                    _, err = process.communicate()
         assert process.returncode == 130
         assert err.startswith("minicrawl: aborted; resume with: minicrawl crawl ")
         assert err.count("\n") == 1
