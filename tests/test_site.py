@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
+
 ROOT = Path(__file__).parents[1]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 PARTS = ("## Decision\n", "## Why\n", "## Numbers\n", "## What would change our mind\n")
@@ -52,6 +54,20 @@ def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
         assert loaded.search(page.read_text(encoding="utf-8")) is None, page
     for sheet in site.rglob("*.css"):
         assert not re.search(r"url\([\"']?(?:https?:)?//", sheet.read_text(encoding="utf-8")), sheet
+
+
+@needs_chromium
+@pytest.mark.proof
+@pytest.mark.timeout(600)
+def test_no_page_is_wider_than_a_phone(site: Path) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        page = opened.new_page(viewport={"width": 360, "height": 740})
+        page.set_default_timeout(PATIENCE_MS)
+        for file in site.rglob("index.html"):
+            page.goto(file.as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, file
 
 
 def test_decisions_are_numbered_one_by_one() -> None:
