@@ -1,4 +1,4 @@
-"""The socket beside a store: who may connect, what it survives, and what is left of it."""
+"""The control socket beside a store: who may connect, what it survives, when it is removed."""
 
 import asyncio
 import json
@@ -6,6 +6,7 @@ import os
 import socket
 import stat
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,14 +19,14 @@ SHOW = ControlRequest(verb=Verb.SHOW)
 
 
 async def echo(request: ControlRequest) -> Reply:
-    """Say what was asked; adding is refused."""
+    """Return the verb of the request; refuse to add URLs."""
     if request.verb is Verb.ADD:
         raise UsageError("not now")
     return {"asked": request.verb}
 
 
 def while_listening(store: Path, then: Callable[[], Awaitable[None]]) -> list[str]:
-    """Do something while a crawl of the store listens; answers with its warnings."""
+    """Await `then` while a crawl of the store listens, and return the warnings of the crawl."""
     warnings: list[str] = []
 
     async def listen() -> None:
@@ -60,7 +61,7 @@ def test_a_request_has_its_reply_wherever_the_store_is(
     assert not socket_path(store).exists()
 
 
-def test_what_the_crawl_refuses_is_said_to_who_asked(tmp_path: Path) -> None:
+def test_a_client_reads_why_the_crawl_refuses_its_request(tmp_path: Path) -> None:
     store = tmp_path / "crawl.db"
 
     async def talk() -> None:
@@ -70,18 +71,17 @@ def test_what_the_crawl_refuses_is_said_to_who_asked(tmp_path: Path) -> None:
     while_listening(store, talk)
 
 
-def test_without_a_crawl_one_line_says_so(tmp_path: Path) -> None:
-    with pytest.raises(NoCrawlError, match=r"no crawl of .*crawl\.db is running"):
-        ask(tmp_path / "crawl.db", SHOW)
-    with pytest.raises(NoCrawlError, match="is running"):
-        ask(tmp_path / "no folder" / "crawl.db", SHOW)
+@pytest.mark.parametrize("name", ["crawl.db", "no folder/crawl.db"])
+def test_without_a_crawl_the_error_names_the_store(tmp_path: Path, name: str) -> None:
+    with pytest.raises(NoCrawlError, match=name):
+        ask(tmp_path / name, SHOW)
 
 
-def test_a_socket_that_a_kill_left_is_replaced(tmp_path: Path) -> None:
+def test_a_socket_of_a_killed_crawl_is_replaced(tmp_path: Path) -> None:
     store = tmp_path / "crawl.db"
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(socket_path(store)))
-    with pytest.raises(NoCrawlError, match="is running"):
+    with pytest.raises(NoCrawlError):
         ask(store, SHOW)
 
     async def talk() -> None:
@@ -90,19 +90,16 @@ def test_a_socket_that_a_kill_left_is_replaced(tmp_path: Path) -> None:
     while_listening(store, talk)
 
 
-def test_a_file_that_is_no_socket_is_left_alone_and_the_crawl_goes_on(tmp_path: Path) -> None:
+def test_a_regular_file_at_the_path_is_kept_and_the_crawl_goes_on(tmp_path: Path) -> None:
     store = tmp_path / "crawl.db"
     socket_path(store).write_text("mine", encoding="utf-8")
 
-    async def talk() -> None:
-        pass
-
-    (warning,) = while_listening(store, talk)
-    assert "cannot be steered" in warning
+    (warning,) = while_listening(store, partial(asyncio.sleep, 0))
+    assert str(socket_path(store)) in warning
     assert socket_path(store).read_text(encoding="utf-8") == "mine"
 
 
-def test_a_socket_that_another_crawl_has_made_stays(tmp_path: Path) -> None:
+def test_the_socket_of_another_crawl_is_not_removed(tmp_path: Path) -> None:
     store = tmp_path / "crawl.db"
 
     async def talk() -> None:
@@ -114,7 +111,7 @@ def test_a_socket_that_another_crawl_has_made_stays(tmp_path: Path) -> None:
     assert socket_path(store).exists()
 
 
-def test_a_line_without_end_ends_its_connection_and_no_other(tmp_path: Path) -> None:
+def test_an_endless_line_closes_its_own_connection_only(tmp_path: Path) -> None:
     store = tmp_path / "crawl.db"
 
     def flood() -> bytes:
@@ -134,7 +131,7 @@ def test_a_line_without_end_ends_its_connection_and_no_other(tmp_path: Path) -> 
     while_listening(store, talk)
 
 
-def test_who_is_refused_before_asking_reads_why(
+def test_a_client_refused_before_its_request_reads_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, connect = tmp_path / "crawl.db", socket.socket.connect
@@ -153,7 +150,7 @@ def test_who_is_refused_before_asking_reads_why(
             ask(store, SHOW)
 
 
-def test_many_connections_are_refused_politely(tmp_path: Path) -> None:
+def test_a_client_beyond_the_limit_of_connections_reads_why(tmp_path: Path) -> None:
     store = tmp_path / "crawl.db"
 
     def crowd() -> str:
@@ -162,7 +159,7 @@ def test_many_connections_are_refused_politely(tmp_path: Path) -> None:
             for number, one in enumerate(held):
                 one.settimeout(20)
                 one.connect(str(socket_path(store)))
-                one.sendall(SHOW.as_line())  # so that it is known to be open
+                one.sendall(SHOW.as_line())  # the reply shows that the crawl has accepted it
                 assert json.loads(one.makefile("rb").readline()) == {"asked": "show"}, number
             with pytest.raises(StoreError) as refused:
                 ask(store, SHOW)
@@ -178,7 +175,7 @@ def test_many_connections_are_refused_politely(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may connect to every socket")
-def test_a_socket_of_another_user_is_named_as_such(tmp_path: Path) -> None:
+def test_the_error_says_that_the_socket_is_of_another_user(tmp_path: Path) -> None:
     store = tmp_path / "crawl.db"
 
     async def talk() -> None:

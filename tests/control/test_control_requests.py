@@ -1,4 +1,4 @@
-"""Lines of JSON become requests, or are refused with the words of the settings."""
+"""Lines of JSON become requests, or are refused with a reason."""
 
 import json
 from contextlib import suppress
@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.control import (
+    CHANGEABLE,
     LONGEST_LINE,
     MOST_HOSTS,
     MOST_PAGES,
@@ -29,7 +30,7 @@ from minicrawl.errors import UsageError
         ControlRequest(verb=Verb.CHANGED, pages=(0, 7)),
     ],
 )
-def test_a_request_survives_its_line(request_made: ControlRequest) -> None:
+def test_a_request_is_read_back_from_its_line(request_made: ControlRequest) -> None:
     assert request_of(request_made.as_line()) == request_made
 
 
@@ -55,18 +56,29 @@ def test_a_request_survives_its_line(request_made: ControlRequest) -> None:
         (["show"], "not a JSON object"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_a_reason(message: object, says: str) -> None:
+def test_an_invalid_request_is_refused_with_a_reason(message: object, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         request_of(json.dumps(message).encode())
 
 
-def test_all_pages_that_a_ping_may_have_fit_into_a_line() -> None:
+def test_as_many_pages_as_a_ping_may_name_fit_into_a_line() -> None:
     pages = tuple(range(2**32 - MOST_PAGES, 2**32))
     assert len(ControlRequest(verb=Verb.CHANGED, pages=pages).as_line()) < LONGEST_LINE
 
 
-@given(st.binary(max_size=200))
-def test_no_bytes_do_any_harm(line: bytes) -> None:
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(("", "x", "1")),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(CHANGEABLE), inner),
+    max_leaves=4,
+)
+_MESSAGES = st.fixed_dictionaries(
+    {"verb": st.sampled_from(Verb) | _VALUES},
+    optional=dict.fromkeys(("values", "urls", "hosts", "pages"), _VALUES),
+)
+
+
+@given(st.binary(max_size=200) | _MESSAGES.map(lambda message: json.dumps(message).encode()))
+def test_any_line_is_a_request_or_refused(line: bytes) -> None:
     with suppress(UsageError):
         request_of(line)
 

@@ -1,4 +1,4 @@
-"""A real crawl whose workers come and go: nothing is lost, and the books are exact."""
+"""A real crawl whose number of workers changes: no page is lost, and its ledger balances."""
 
 from pathlib import Path
 
@@ -12,15 +12,15 @@ from minicrawl.report.crawl_status import status
 from tests.dashboard.servers import crawl_of_demo, wait_until
 from tests.processes import PATIENCE_S
 
-ENDLESS = 3000
-"""Pages of the web: the crawl ends since it is told to, however quick it is."""
+WEB_PAGES = 3000
+"""Pages of the demo web: too many to be read before the crawl is told to end."""
 CREWS = (4, 0, 1, 3, 0, 2)
 STEP = 20
-"""Pages that are read with each number of workers."""
+"""Number of pages to read with each number of workers."""
 
 
 def has_set(store: Path, **values: object) -> bool:
-    """Whether the crawl took these values; False if it is not there (any more)."""
+    """Return True if the crawl accepted these values; False if no crawl is running."""
     try:
         ask(store, ControlRequest(verb=Verb.SET, values=values))
     except MinicrawlError:
@@ -35,7 +35,7 @@ def fetched(store: Path) -> int:
 @pytest.mark.proof
 def test_no_page_is_lost_while_workers_come_and_go(tmp_path: Path) -> None:
     store = tmp_path / "demo.db"
-    options = ("--demo-pages", str(ENDLESS), "--workers", "2", "--address-delay", "0.01")
+    options = ("--demo-pages", str(WEB_PAGES), "--workers", "2", "--address-delay", "0.01")
     with crawl_of_demo(store, *options, "--delay", "0.05") as crawl:
         wait_until(lambda: has_set(store, workers=3), "the crawl does not listen")
         for workers in CREWS:
