@@ -1,17 +1,26 @@
-"""A real browser, and what went wrong in it."""
+"""A real browser, and a record of everything that goes wrong in it."""
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, RunningDashboard
+from tests.dashboard.servers import (
+    ARGUMENTS,
+    CHROMIUM,
+    PATIENCE_MS,
+    RunningDashboard,
+    crawl_of_demo,
+    dashboard_of,
+)
 
 playwright = pytest.importorskip("playwright.sync_api")
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +32,10 @@ def browser() -> Iterator["Browser"]:
 
 
 class Watched:
-    """A page of a browser, and all that went wrong in it."""
+    """A dashboard in a page of a browser, and everything that went wrong there."""
 
     def __init__(self, page: "Page", served: RunningDashboard) -> None:
-        self.page, self._base = page, served.base
+        self.page, self.served = page, served
         self.wrong: list[str] = []
         page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
@@ -40,8 +49,8 @@ class Watched:
             self.wrong.append(message.text)
 
     def _see(self, request: Any) -> None:
-        if not request.url.startswith(self._base):
-            self.wrong.append(f"asked elsewhere: {request.url}")
+        if not request.url.startswith(self.served.base):
+            self.wrong.append(f"request to another server: {request.url}")
 
     def _refuse(self, dialog: Any) -> None:
         self.wrong.append(f"a script ran: {dialog.message}")
@@ -50,14 +59,17 @@ class Watched:
     def tab(self, name: str) -> None:
         self.page.get_by_role("tab", name=name).click()
 
-    def state(self) -> str:
-        return self.page.locator("#state").inner_text()
+    def figure(self, name: str) -> "Locator":
+        """Return the place of the figure with this name in the status."""
+        label = self.page.locator("#status dt", has_text=re.compile(f"^{name}$"))
+        return label.locator("xpath=../dd")
 
     def wait_for_state(self, *names: str) -> None:
         wanted = re.compile(f"^({'|'.join(names)})$")
         playwright.expect(self.page.locator("#state")).to_have_text(wanted, timeout=PATIENCE_MS)
 
     def workers(self) -> set[int]:
+        """Return the process ids of the workers in the table of crawlers."""
         pids = self.page.evaluate(
             "[...document.querySelectorAll('tr[data-pid]')].filter((row) => "
             "row.cells[0].textContent.startsWith('worker')).map((row) => row.dataset.pid)"
@@ -67,7 +79,7 @@ class Watched:
 
 @pytest.fixture
 def watch(browser: "Browser") -> Iterator[Callable[..., Watched]]:
-    """Open a dashboard in a new browser window; at the end nothing has gone wrong in any."""
+    """Open a dashboard in a new browser window. At the end nothing may have gone wrong in any."""
     opened: list[Watched] = []
 
     def watch(served: RunningDashboard, **options: Any) -> Watched:
@@ -76,6 +88,30 @@ def watch(browser: "Browser") -> Iterator[Callable[..., Watched]]:
         return opened[-1]
 
     yield watch
-    for one in opened:
-        one.page.context.close()
-        assert one.wrong == []
+    for seen in opened:
+        seen.page.context.close()
+        assert seen.wrong == []
+
+
+@pytest.fixture
+def watch_store(watch: Callable[..., Watched]) -> Iterator[Callable[..., Watched]]:
+    """Run a dashboard of a store until the end of the test, and open it in a browser."""
+    with ExitStack() as running:
+        yield lambda store, **options: watch(running.enter_context(dashboard_of(store)), **options)
+
+
+@pytest.fixture
+def watch_crawl(
+    watch_store: Callable[..., Watched], tmp_path: Path
+) -> Iterator[Callable[..., Watched]]:
+    """Start a demo crawl with these options, and open its dashboard in a browser."""
+    with ExitStack() as running:
+
+        def start(*options: str) -> Watched:
+            store = tmp_path / "demo.db"
+            running.enter_context(crawl_of_demo(store, "--demo-pages", "3000", *options))
+            seen = watch_store(store)
+            seen.wait_for_state("running")
+            return seen
+
+        yield start

@@ -1,7 +1,7 @@
 """`python -m tests.dashboard.pictures`: draw each view of the dashboard into docs/img.
 
-A demo crawl runs while the views are drawn, so that there is something to see on each of them.
-Needs the chromium of the tests. Look at what it has drawn before you commit it.
+A demo crawl runs meanwhile, so that every view has something to show. This needs the chromium of
+the tests. Look at the pictures before you commit them.
 """
 
 import os
@@ -23,6 +23,7 @@ from tests.dashboard.servers import (
     ARGUMENTS,
     CHROMIUM,
     PATIENCE_MS,
+    RunningDashboard,
     crawl_of_demo,
     dashboard_of,
     dashboard_of_cluster,
@@ -42,8 +43,8 @@ _CRAWL = (
 )
 _CLUSTER = ("--demo-pages", "5000", "--delay", "0.2")
 _URL = re.compile("--cluster (nats://.*)")
-_ENOUGH = 400
-_ENOUGH_GATHERED = 50  # shards are gathered about once a minute
+_ENOUGH_PAGES = 400
+_ENOUGH_GATHERED_PAGES = 50  # shards are gathered about once a minute
 _WORDS = "museum harbour"
 
 
@@ -79,60 +80,56 @@ VIEWS: dict[str, tuple[str, Callable[["Page"], None]]] = {
 }
 
 
-def draw(folder: Path) -> list[Path]:
-    """Draw all views, light and dark."""
-    drawn = []
+def draw(folder: Path) -> Iterator[Path]:
+    """Draw all views, light and dark, and yield the pictures."""
     with (
         TemporaryDirectory(ignore_cleanup_errors=True) as place,
         crawl_of_demo(store := Path(place) / "demo.db", *_CRAWL),
-        playwright.sync_playwright() as driver,
     ):
-        wait_until(store.exists, "a store")
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        wait_until(store.exists, "no store")
         with dashboard_of(store) as served:
-            for scheme, suffix in SCHEMES.items():
-                context = browser.new_context(color_scheme=scheme, viewport=_SIZE)
-                seen = Watched(context.new_page(), served)
-                seen.page.set_default_timeout(PATIENCE_MS)
-                seen.wait_for_state("running")
-                wait_until(partial(_has_crawled, seen, _ENOUGH), "some pages")
+            for suffix, seen in _in_both_schemes(served, _ENOUGH_PAGES):
                 for name, (tab, wait) in VIEWS.items():
                     seen.tab(tab)
                     wait(seen.page)
-                    drawn.append(folder / f"dashboard-{name}{suffix}.png")
-                    seen.page.screenshot(path=drawn[-1], full_page=True)
-                    Image.open(drawn[-1]).quantize().save(drawn[-1], optimize=True)
-                context.close()
-        browser.close()
-    return drawn
+                    file = folder / f"dashboard-{name}{suffix}.png"
+                    yield _saved(seen.page, file, full_page=True)
 
 
-def draw_cluster(folder: Path) -> list[Path]:
-    """Draw the nodes of a demo cluster, light and dark."""
-    drawn = []
+def draw_cluster(folder: Path) -> Iterator[Path]:
+    """Draw the nodes of a demo cluster, light and dark, and yield the pictures."""
     with (
         TemporaryDirectory() as place,
         cluster_of_demo(Path(place)) as url,
         dashboard_of_cluster(url) as served,
-        playwright.sync_playwright() as driver,
     ):
+        for suffix, seen in _in_both_schemes(served, _ENOUGH_GATHERED_PAGES):
+            yield _saved(seen.page, folder / f"dashboard-cluster{suffix}.png")
+
+
+def _in_both_schemes(served: RunningDashboard, pages: int) -> Iterator[tuple[str, Watched]]:
+    """Open the dashboard light and dark; yield the suffix of the scheme and the browser page."""
+    with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
         for scheme, suffix in SCHEMES.items():
             context = browser.new_context(color_scheme=scheme, viewport=_SIZE)
             seen = Watched(context.new_page(), served)
             seen.wait_for_state("running")
-            wait_until(partial(_has_crawled, seen, _ENOUGH_GATHERED), "gathered pages")
-            drawn.append(folder / f"dashboard-cluster{suffix}.png")
-            seen.page.screenshot(path=drawn[-1])
-            Image.open(drawn[-1]).quantize().save(drawn[-1], optimize=True)
+            wait_until(partial(_has_crawled, seen, pages), f"fewer than {pages} pages")
+            yield suffix, seen
             context.close()
         browser.close()
-    return drawn
+
+
+def _saved(page: "Page", file: Path, *, full_page: bool = False) -> Path:
+    page.screenshot(path=file, full_page=full_page)
+    Image.open(file).quantize().save(file, optimize=True)
+    return file
 
 
 @contextmanager
 def cluster_of_demo(folder: Path) -> Iterator[str]:
-    """The servers of `crawl --cluster demo`, as long as it is needed."""
+    """Run `crawl --cluster demo` inside the block; give the URL of its servers."""
     os.environ["XDG_CACHE_HOME"] = str(folder)
     command = (sys.executable, "-m", "minicrawl", "crawl", "--cluster", "demo", *_CLUSTER)
     with killed_on_failure(
@@ -149,8 +146,7 @@ def cluster_of_demo(folder: Path) -> Iterator[str]:
 
 def _has_crawled(seen: Watched, pages: int) -> bool:
     seen.tab("Status")
-    crawled = seen.page.locator("dt", has_text="crawled").locator("xpath=../dd").first
-    shown = crawled.inner_text().replace(",", "")
+    shown = seen.figure("crawled").inner_text().replace(",", "")
     return shown.isdecimal() and int(shown) >= pages
 
 

@@ -1,4 +1,4 @@
-"""A dashboard as a process of its own, and browsers."""
+"""Dashboards and demo crawls as processes of their own."""
 
 import subprocess
 import sys
@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.control import ControlRequest, Reply, Verb, ask
+from minicrawl.errors import MinicrawlError
 from tests.processes import PATIENCE_S, killed_on_failure
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -21,7 +23,7 @@ needs_chromium = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no {CHROMIUM
 
 
 class RunningDashboard:
-    """The process and the printed address, with the token."""
+    """Process of a dashboard, and the address that it printed, with the token."""
 
     def __init__(self, process: subprocess.Popen[str], address: str) -> None:
         self.process, self.address = process, address
@@ -41,22 +43,29 @@ def command(store: Path, *options: str) -> list[str]:
 
 @contextmanager
 def dashboard_of_cluster(url: str) -> Iterator[RunningDashboard]:
-    """A dashboard of the cluster; it is ended when the block is left."""
+    """Run a dashboard of the cluster inside the block."""
     wanted = [sys.executable, "-m", "minicrawl", "dashboard", "--cluster", url, "--port", "0"]
-    with _announced(wanted) as running:
+    with announced(wanted) as running:
         yield running
 
 
 @contextmanager
 def dashboard_of(store: Path, *options: str) -> Iterator[RunningDashboard]:
-    """A dashboard of the store; it is ended when the block is left."""
-    with _announced(command(store, *(options or ("--port", "0")))) as running:
+    """Run a dashboard of the store inside the block, by default at any port."""
+    with announced(command(store, *(options or ("--port", "0")))) as running:
         yield running
 
 
 @contextmanager
-def _announced(wanted: Sequence[str]) -> Iterator[RunningDashboard]:
-    with killed_on_failure(subprocess.Popen(wanted, stdout=subprocess.PIPE, text=True)) as process:
+def announced(
+    wanted: Sequence[str], *, start_new_session: bool = False
+) -> Iterator[RunningDashboard]:
+    """Run this command inside the block, from the moment when it has printed its address."""
+    with killed_on_failure(
+        subprocess.Popen(
+            wanted, stdout=subprocess.PIPE, text=True, start_new_session=start_new_session
+        )
+    ) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:"), address
@@ -66,7 +75,7 @@ def _announced(wanted: Sequence[str]) -> Iterator[RunningDashboard]:
 
 @contextmanager
 def crawl_of_demo(store: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """A crawl of the demo web; it is killed when the block is left, if it has not ended."""
+    """Run a crawl of the demo web. It is killed at the end of the block if it still runs."""
     given = (*options, "--store", str(store))
     with killed_on_failure(
         subprocess.Popen(
@@ -79,9 +88,17 @@ def crawl_of_demo(store: Path, *options: str) -> Iterator[subprocess.Popen[str]]
         process.kill()
 
 
-def wait_until(is_so: Callable[[], bool], what: str) -> None:
-    """Wait until something outside is so, a moment at a time, but not for ever."""
+def crawl_state(store: Path) -> Reply | None:
+    """Return what the running crawl of the store says of itself, or None without one."""
+    try:
+        return ask(store, ControlRequest(verb=Verb.SHOW))
+    except MinicrawlError:
+        return None
+
+
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    """Wait until a condition outside this process holds; fail with `what` after a minute."""
     ends_at = time.monotonic() + PATIENCE_S
-    while not is_so():
+    while not holds():
         assert time.monotonic() < ends_at, what
         time.sleep(0.05)

@@ -1,6 +1,6 @@
-"""Every state of the set-up form, in a real browser, against the command line that runs.
+"""The set-up form in a real browser shows the settings that its command line gives the crawl.
 
-The states are pairwise: each pair of values of two fields is in one of them, whatever the store.
+States of the form are chosen pairwise: any two values of two factors occur together in one state.
 """
 
 import itertools
@@ -12,10 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-
-pytest.importorskip("starlette")
-pytest.importorskip("uvicorn")
-
 import uvicorn
 
 from minicrawl.cli import main
@@ -68,7 +64,7 @@ FACTORS: dict[str, Sequence[object]] = {
 
 
 def pairwise(factors: Mapping[str, Sequence[object]], seed: int) -> list[dict[str, object]]:
-    """Return states in which each two values of two factors come together."""
+    """Return states such that any two values of two factors occur together in one of them."""
     draw, names = random.Random(seed), list(factors)
     missing = {
         frozenset(((one, value), (other, of_other)))
@@ -93,14 +89,14 @@ def _news(chosen: Mapping[str, object], name: str, value: object, missing: set[A
 
 
 class Run(NamedTuple):
-    """A crawl that was started: its arguments, and its stdin."""
+    """Arguments and standard input of a crawl that the dashboard started."""
 
     arguments: list[str]
     seeds: str
 
 
 class NoProcess:
-    """A crawl that has ended at once."""
+    """Process of a crawl that has ended at once."""
 
     returncode = 0
 
@@ -110,7 +106,7 @@ class NoProcess:
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    """All crawls that the dashboard starts; none of them runs."""
+    """List of the crawls that the dashboard starts; none of them runs."""
     found: list[Run] = []
 
     def start(command: list[str], *, stdin: Any, **_rest: object) -> NoProcess:
@@ -123,7 +119,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
 
 @contextmanager
 def served(store: Path, config: Path | None) -> Iterator[str]:
-    """A dashboard in a thread of this process; gives its address."""
+    """Run a dashboard in a thread of this process inside the block; give its address."""
     options = () if config is None else ("--config", str(config))
     views = Views(store, Launcher(store, lambda: load({}, {}, config), options))
     with listening("127.0.0.1", 0) as listener:
@@ -142,7 +138,7 @@ def served(store: Path, config: Path | None) -> Iterator[str]:
 
 
 def settings_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """The settings of the crawl that this command line runs."""
+    """Return the settings of the crawl that this command line would run."""
     found: list[Settings] = []
 
     def crawl(_context: object, asked: CrawlRequest) -> None:
@@ -160,7 +156,7 @@ def settings_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 class Form:
-    """The form as somebody sees it and fills it in."""
+    """The form as a user reads it and fills it in."""
 
     def __init__(self, page: Any) -> None:
         self._page = page
@@ -185,7 +181,7 @@ class Form:
             control.blur()
 
     def shows(self, name: str) -> object:
-        """Return the value that somebody reads."""
+        """Return the value that the field shows."""
         control = self._page.locator(f"#f-{name}")
         if name == "workers":
             return self._page.locator("output[for=f-workers]").inner_text()
@@ -197,7 +193,7 @@ class Form:
         return text or control.get_attribute("placeholder")
 
     def settle(self, wanted: Mapping[str, object]) -> None:
-        """Wait until the fields are those of such a crawl."""
+        """Wait until the form shows the values for such a crawl."""
         kinds = ["true" if wanted.get(name) is True else "false" for name in ("demo", "fresh")]
         pages = wanted.get("demo-pages", UNTOUCHED)
         size = pages if pages is not UNTOUCHED and wanted.get("demo") is True else "2000"
@@ -208,13 +204,13 @@ class Form:
 
 
 def expected(name: str, shown: object) -> object:
-    """Return the value of a setting that such a text means."""
+    """Return the value of the setting that the shown text stands for."""
     kind = BY_NAME[name].kind
     return kind.read("none" if shown == "no limit" else shown)
 
 
 @pytest.mark.proof
-def test_whatever_the_form_shows_is_what_runs(
+def test_a_crawl_runs_with_the_values_that_the_form_shows(
     browser: Any, runs: list[Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Who may ask the dashboard for what."""
+"""The guard of the dashboard: which Host, Origin and token a request needs."""
 
 import re
 
@@ -11,6 +11,9 @@ ACCESS = DashboardAccess(port=8420, names=frozenset(("127.0.0.1", "crawler.lan")
 HOST = "127.0.0.1:8420"
 
 
+NAMED = {TOKEN_HEADER.replace("-", "_"): ACCESS.token}
+
+
 def refusal(method: str, *, path: str = "/api/page", **headers: str) -> str | None:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return ACCESS.refusal(method, path, Headers(headers=named))
@@ -20,7 +23,7 @@ def refusal(method: str, *, path: str = "/api/page", **headers: str) -> str | No
     "host",
     ["127.0.0.1:8420", "localhost:8420", "[::1]:8420", "10.1.2.3:8420", "crawler.lan:8420"],
 )
-def test_addresses_and_the_names_that_the_user_gave_lead_here(host: str) -> None:
+def test_addresses_and_names_given_by_the_user_are_accepted_as_host(host: str) -> None:
     assert refusal("GET", path="/", host=host) is None
 
 
@@ -31,7 +34,7 @@ def test_addresses_and_the_names_that_the_user_gave_lead_here(host: str) -> None
         *(f"{name}.evil.example:8420" for name in ("localhost", "127.0.0.1", "crawler.lan")),
     ],
 )
-def test_no_other_name_leads_here(host: str) -> None:
+def test_other_hosts_are_refused(host: str) -> None:
     assert "address" in str(refusal("GET", path="/", host=host))
 
 
@@ -40,23 +43,21 @@ def test_no_other_name_leads_here(host: str) -> None:
     "origin", ["http://evil.example", "null", f"https://{HOST}", "http://127.0.0.1:9999", ""]
 )
 def test_pages_of_other_origins_are_refused(method: str, origin: str) -> None:
-    given = {TOKEN_HEADER.replace("-", "_"): ACCESS.token}
-    assert "other pages" in str(refusal(method, host=HOST, origin=origin, **given))
+    assert "other pages" in str(refusal(method, host=HOST, origin=origin, **NAMED))
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE"])
-def test_what_says_or_changes_something_needs_the_token(method: str) -> None:
-    named = {TOKEN_HEADER.replace("-", "_"): ACCESS.token}
+def test_every_path_but_the_page_itself_needs_the_token(method: str) -> None:
     own = f"http://{HOST}"
     for path in ("/api/page", "/events", "/nothing", "//page/", "/pages"):
-        assert refusal(method, path=path, host=HOST, origin=own, **named) is None
+        assert refusal(method, path=path, host=HOST, origin=own, **NAMED) is None
         assert "token" in str(refusal(method, path=path, host=HOST, origin=own))
         for wrong in ("", "t" * 31, "t" * 33, "u" * 32, "ü"):
             wrongly = {TOKEN_HEADER.replace("-", "_"): wrong}
             assert "token" in str(refusal(method, path=path, host=HOST, origin=own, **wrongly))
 
 
-def test_metrics_are_read_with_the_token_as_prometheus_sends_it() -> None:
+def test_a_bearer_token_as_prometheus_sends_it_opens_the_metrics_only() -> None:
     for given, is_ours in (("Bearer " + ACCESS.token, True), ("Bearer x", False), ("", False)):
         refused = refusal("GET", path="/metrics", host=HOST, authorization=given)
         assert (refused is None) == is_ours
@@ -64,13 +65,13 @@ def test_metrics_are_read_with_the_token_as_prometheus_sends_it() -> None:
     assert refusal("POST", path="/metrics", host=HOST, authorization="Bearer " + ACCESS.token)
 
 
-def test_pings_have_a_key_of_their_own_that_opens_nothing_else() -> None:
-    """Sites publish their keys of IndexNow."""
+def test_pings_have_a_key_of_their_own_that_is_not_the_token() -> None:
+    # Sites publish their keys of IndexNow.
     assert ACCESS.has_ping_key(ACCESS.ping_key)
     for wrong in (ACCESS.token, ACCESS.ping_key[:-1], "", "\ud800", None, 7, [ACCESS.ping_key]):
         assert not ACCESS.has_ping_key(wrong)
     assert not ACCESS.has_token(ACCESS.ping_key)
-    assert re.fullmatch("[a-zA-Z0-9-]{8,128}", ACCESS.ping_key), "as IndexNow wants it"
+    assert re.fullmatch("[a-zA-Z0-9-]{8,128}", ACCESS.ping_key), "not a key of IndexNow"
     for method in ("GET", "POST"):
         assert refusal(method, path=PINGS, host=HOST) is None
         assert "other pages" in str(
@@ -79,13 +80,12 @@ def test_pings_have_a_key_of_their_own_that_opens_nothing_else() -> None:
         assert "address" in str(refusal(method, path=PINGS, host="evil.example:8420"))
 
 
-def test_the_page_itself_which_says_nothing_of_a_store_is_sent_to_everybody() -> None:
+def test_the_files_of_the_page_need_no_token() -> None:
     for path in ("/", "/page/main.js"):
         assert refusal("GET", path=path, host=HOST) is None
         assert "token" in str(refusal("POST", path=path, host=HOST))
 
 
 def test_a_form_of_another_site_is_refused_even_without_an_origin() -> None:
-    named = {TOKEN_HEADER.replace("-", "_"): ACCESS.token}
-    assert refusal("POST", host=HOST, sec_fetch_site="same-origin", **named) is None
-    assert "other pages" in str(refusal("POST", host=HOST, sec_fetch_site="cross-site", **named))
+    assert refusal("POST", host=HOST, sec_fetch_site="same-origin", **NAMED) is None
+    assert "other pages" in str(refusal("POST", host=HOST, sec_fetch_site="cross-site", **NAMED))

@@ -1,4 +1,4 @@
-"""Metrics have the numbers of `status` in the format of Prometheus, and few series."""
+"""Metrics are the numbers of `status`, in the format of Prometheus and in few series."""
 
 import asyncio
 import re
@@ -22,7 +22,7 @@ SAMPLE = re.compile(r'(minicrawl_[a-z_]+(?:\{[a-z]+="[a-z0-9.-]+"\})?) ([-+.0-9e
 
 
 def samples(text: str) -> dict[str, float]:
-    """Read the text as Prometheus does; each line must be a comment or a sample."""
+    """Read the text as Prometheus does. Every line must be a comment or a sample of its own."""
     lines = [line for line in text.splitlines() if not line.startswith(("# HELP ", "# TYPE "))]
     found = [SAMPLE.fullmatch(line) for line in lines]
     assert all(found), text
@@ -31,7 +31,7 @@ def samples(text: str) -> dict[str, float]:
     return series
 
 
-def test_numbers_of_a_store_are_those_of_its_status(tmp_path: Path) -> None:
+def test_metrics_of_a_store_without_a_crawl_are_the_numbers_of_its_status(tmp_path: Path) -> None:
     views = Views(filled_store(tmp_path / "crawl.db"))
     crawl: dict[str, Any] = views.crawl()
     found, status = samples(metrics_text(crawl)), crawl["status"]
@@ -43,7 +43,7 @@ def test_numbers_of_a_store_are_those_of_its_status(tmp_path: Path) -> None:
     assert "http" not in metrics_text(crawl)
 
 
-def test_numbers_of_a_running_crawl_are_there_while_it_runs(tmp_path: Path) -> None:
+def test_metrics_of_a_running_crawl_include_its_processes(tmp_path: Path) -> None:
     crawl: dict[str, Any] = Views(tmp_path / "absent.db").crawl()
     found = samples(metrics_text(crawl | {"live": LIVE}))
     assert found["minicrawl_crawl_running"] == found["minicrawl_crawl_paused"] == 1
@@ -54,7 +54,7 @@ def test_numbers_of_a_running_crawl_are_there_while_it_runs(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("token", "code"), [("t", 200), ("x", 403), ("t", 503)])
-def test_they_are_served_to_those_with_the_token(tmp_path: Path, token: str, code: int) -> None:
+def test_metrics_need_the_token_and_a_readable_store(tmp_path: Path, token: str, code: int) -> None:
     store = filled_store(tmp_path / "crawl.db")
     if code == 503:
         store.write_bytes(b"no store")

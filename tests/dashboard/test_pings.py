@@ -1,4 +1,4 @@
-"""Pings of IndexNow: who may send them, and what is kept of them."""
+"""Pings of IndexNow: who may send them, which are refused, and what the store keeps of them."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def sent(store: Path, method: str, **request: Any) -> httpx.Response:
-    """Response to a ping."""
+    """Send a ping and return the response."""
 
     async def send() -> httpx.Response:
         transport = httpx.ASGITransport(Dashboard(Views(store), ACCESS).app())
@@ -50,7 +50,7 @@ def pinged(store: Path) -> dict[int, float]:
         return kept_pings(store, connection)
 
 
-def test_one_url_is_noted_with_the_moment(store: Path) -> None:
+def test_a_ping_of_one_url_is_kept_with_its_time(store: Path) -> None:
     began = time.time()
     answer = sent(store, "GET", params={"url": A, "key": KEY})
     assert (answer.status_code, answer.json()) == (200, {"noted": 1, "unknown": 0})
@@ -59,7 +59,7 @@ def test_one_url_is_noted_with_the_moment(store: Path) -> None:
     assert began <= at <= time.time()
 
 
-def test_of_many_urls_the_known_ones_are_noted_once_and_the_others_counted(store: Path) -> None:
+def test_known_urls_are_kept_once_with_the_latest_time_and_others_are_counted(store: Path) -> None:
     asked = (A, A[:-1], f"{A}#part", B, GONE, "http://new.example/", f"{A}never-met")
     assert posted(store, *asked).json() == {"noted": 3, "unknown": 2}
     first = pinged(store)
@@ -101,32 +101,34 @@ def test_a_ping_without_urls_or_with_too_many_is_refused(store: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["nonsense", "", "javascript:1", "http://[::1", B])
-def test_a_url_of_another_host_or_of_none_has_the_whole_ping_refused(store: Path, url: str) -> None:
+def test_one_url_of_another_host_or_of_none_makes_the_whole_ping_invalid(
+    store: Path, url: str
+) -> None:
     answer = posted(store, A, url, host="a.example")
     assert answer.status_code == 422
     assert repr(url) in answer.json()["error"]
     assert pinged(store) == {}
 
 
-def test_hosts_are_compared_as_urls_have_them(store: Path) -> None:
+def test_hosts_are_compared_without_case_and_port(store: Path) -> None:
     for host in ("a.example", "A.example", "a.example:443"):
         assert posted(store, A, host=host).status_code == 200
     for host in ("b.example", "example", "a.example.org", " ", "[::1"):
         assert posted(store, A, host=host).status_code == 422
 
 
-def test_surrogates_and_nul_do_no_harm(store: Path) -> None:
+def test_urls_with_surrogates_or_nul_are_unknown(store: Path) -> None:
     answer = posted(store, f"{A}\ud800", f"{A}x\0")
     assert answer.json() == {"noted": 0, "unknown": 2}
 
 
-def test_without_a_store_there_is_nothing_to_note(tmp_path: Path) -> None:
+def test_a_ping_without_a_store_is_refused(tmp_path: Path) -> None:
     answer = posted(tmp_path / "none.db", A)
     assert answer.status_code == 422
     assert "no store" in answer.json()["error"]
 
 
-def test_a_running_crawl_is_told_of_known_pages(
+def test_a_running_crawl_is_told_of_the_known_pages(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[ControlRequest] = []
@@ -137,7 +139,7 @@ def test_a_running_crawl_is_told_of_known_pages(
     assert set(request.pages) == pinged(store).keys()
 
 
-def test_a_ping_that_the_crawl_does_not_take_is_kept(
+def test_a_ping_is_kept_if_the_crawl_does_not_answer(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ask(*_: object) -> None:
@@ -148,7 +150,7 @@ def test_a_ping_that_the_crawl_does_not_take_is_kept(
     assert pinged(store).keys() == {0}
 
 
-def test_the_key_stands_beside_the_store_and_stays(store: Path) -> None:
+def test_the_key_is_kept_beside_the_store_and_stays_the_same(store: Path) -> None:
     note, keys = store.with_name("crawl.db-dashboard"), set[str]()
     for _ in range(2):
         with dashboard_of(store) as running:

@@ -1,9 +1,11 @@
-"""`search --serve`, in a real browser and by requests that no browser sends."""
+"""The search page of `search --serve` and the search view of the dashboard.
+
+Both are used in a real browser, and the page also by requests that no browser sends.
+"""
 
 import json
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
@@ -12,22 +14,19 @@ from urllib.parse import quote
 
 import pytest
 
-pytest.importorskip("tantivy")
-pytest.importorskip("selectolax")
-pytest.importorskip("starlette")
-pytest.importorskip("uvicorn")
-
 from minicrawl.cli import main
 from minicrawl.dashboard.routes import TOKEN_HEADER
 from minicrawl.search.indexing import bring_up_to_date
-from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
-from tests.processes import killed_on_failure
+from minicrawl.store.reader import search_folder
+from tests.dashboard.browsers import Watched, browser, playwright, watch, watch_store
+from tests.dashboard.servers import RunningDashboard, announced, needs_chromium
 from tests.search.stored.stores import read_into
 
+__all__ = ["browser", "watch", "watch_store"]
 pytestmark = pytest.mark.timeout(600)
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 EVIL = "http://a.example/evil"
 PAGES = {
@@ -48,21 +47,15 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def address(store: Path) -> Iterator[str]:
+def served(store: Path) -> Iterator[RunningDashboard]:
     command = [sys.executable, "-m", "minicrawl", "search", "--serve", "--port", "0"]
-    with killed_on_failure(
-        subprocess.Popen(
-            [*command, "--store", str(store)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-    ) as process:
-        assert process.stdout is not None
-        found = process.stdout.readline().strip()
-        assert found.startswith("http://127.0.0.1:"), found
-        yield found
-        process.terminate()
+    with announced([*command, "--store", str(store)]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def address(served: RunningDashboard) -> str:
+    return served.address
 
 
 def asked(address: str, path: str, method: str = "GET", **headers: str) -> tuple[int, Any, Any]:
@@ -80,16 +73,16 @@ def found(address: str, query: str) -> Any:
 # ---------------------------------------------------------------- requests
 
 
-def test_only_its_own_page_may_ask_by_its_own_name(address: str) -> None:
+def test_foreign_host_names_origins_methods_and_files_are_refused(address: str) -> None:
     assert asked(address, "/")[0] == 200
     assert asked(address, "/", Host="evil.example")[0] == 403
     assert asked(address, "/api/about", Origin="http://evil.example")[0] == 403
     assert asked(address, "/api/search?q=a", "POST")[0] == 405
-    assert asked(address, "/page/..%2f..%2fpyproject.toml")[0] == 404
+    assert asked(address, "/page/..%2fserving.py")[0] == 404
 
 
 @pytest.mark.parametrize("path", ["/api/about", "/api/search?q=harbour"])
-def test_another_user_of_the_machine_searches_nothing(address: str, path: str) -> None:
+def test_a_search_needs_the_token(address: str, path: str) -> None:
     for token in ("", "a" * 32):
         status, _, body = asked(address, path, **{TOKEN_HEADER: token})
         assert status == 403
@@ -97,7 +90,7 @@ def test_another_user_of_the_machine_searches_nothing(address: str, path: str) -
     assert asked(address, path)[0] == 200
 
 
-def test_the_page_runs_nothing_but_its_own_script(address: str) -> None:
+def test_headers_let_the_page_run_only_its_own_script(address: str) -> None:
     _, headers, _ = asked(address, "/")
     policy = headers["Content-Security-Policy"]
     assert "script-src 'self'" in policy
@@ -106,13 +99,13 @@ def test_the_page_runs_nothing_but_its_own_script(address: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "?!", "\0", "-x", "after:never", "\u200f", "a" * 20_000])
-def test_no_query_is_more_than_a_line(address: str, query: str) -> None:
+def test_any_query_has_results_or_an_error_of_one_line(address: str, query: str) -> None:
     answer = found(address, query)
     assert ("error" in answer) != ("results" in answer)
     assert "\n" not in answer.get("error", "")
 
 
-def test_numbers_that_are_none_are_zero(address: str) -> None:
+def test_an_invalid_offset_is_zero_and_a_huge_one_finds_nothing(address: str) -> None:
     status, _, body = asked(address, "/api/search?q=harbour&offset=-3")
     assert status == 200
     assert json.loads(body)["results"][0]["rank"] == 1
@@ -120,45 +113,33 @@ def test_numbers_that_are_none_are_zero(address: str) -> None:
     assert (status, json.loads(body)["results"]) == (200, [])
 
 
-def test_what_is_indexed_later_is_found(address: str, store: Path) -> None:
+def test_pages_indexed_while_the_server_runs_are_found(address: str, store: Path) -> None:
     assert found(address, "submarine")["results"] == []
     read_into(store, {"http://a.example/new": b"<title>A submarine</title>"})
     bring_up_to_date(store)
     assert [one["title"] for one in found(address, "submarine")["results"]] == ["A submarine"]
 
 
-def test_words_are_given_in_the_browser(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["search", "--serve", "words", "--store", str(store)]) == 2
-    assert main(["search", "--store", str(store)]) == 2
-    assert "--serve" in capsys.readouterr().err
+@pytest.mark.parametrize(("given", "named"), [(["--serve", "words"], "WORDS"), ([], "--serve")])
+def test_the_command_takes_either_words_or_serve(
+    store: Path, capsys: pytest.CaptureFixture[str], given: list[str], named: str
+) -> None:
+    assert main(["search", *given, "--store", str(store)]) == 2
+    assert named in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- the page
 
 
 @pytest.fixture(scope="module")
-def page(address: str) -> Iterator["Page"]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
-        opened = browser.new_page()
-        opened.set_default_timeout(PATIENCE_MS)
-        wrong: list[str] = []
-        base = address.partition("#")[0]
-        opened.on("pageerror", lambda error: wrong.append(str(error)))
-        opened.on("dialog", lambda dialog: wrong.append(dialog.message))
-        opened.on(
-            "request",
-            lambda one: None if one.url.startswith(base) else wrong.append(one.url),
-        )
-        opened.goto(address)
-        yield opened
-        assert wrong == []
-        browser.close()
+def page(browser: "Browser", served: RunningDashboard) -> Iterator["Page"]:
+    seen = Watched(browser.new_page(), served)
+    yield seen.page
+    assert seen.wrong == []
 
 
 @needs_chromium
-def test_results_come_while_one_types_and_their_text_is_no_markup(page: "Page") -> None:
+def test_results_come_while_the_user_types_and_their_text_is_no_markup(page: "Page") -> None:
     page.fill("#q", "crabs")
     page.wait_for_selector("#results li")
     assert page.locator("#results li").count() == 1
@@ -169,7 +150,7 @@ def test_results_come_while_one_types_and_their_text_is_no_markup(page: "Page") 
 
 
 @needs_chromium
-def test_filters_more_results_and_reasons(page: "Page") -> None:
+def test_filters_a_button_for_more_results_and_the_parts_of_a_score(page: "Page") -> None:
     page.fill("#q", "harbour")
     page.locator("form summary").click()
     page.get_by_label("Site").fill("b.example")
@@ -184,14 +165,16 @@ def test_filters_more_results_and_reasons(page: "Page") -> None:
 
 
 @needs_chromium
-def test_it_can_be_used_by_keyboard_and_says_what_is_wrong(page: "Page") -> None:
+def test_the_search_page_works_by_keyboard_shows_errors_and_labels_its_controls(
+    page: "Page",
+) -> None:
     page.get_by_label("Site").fill("")
     page.get_by_label("Language").fill("")
     page.focus("#q")
     page.fill("#q", "?!")
     page.keyboard.press("Enter")
     page.wait_for_selector("#wrong:not([hidden])")
-    assert "has no word" in page.get_by_role("alert").inner_text()
+    assert "?!" in page.get_by_role("alert").inner_text()
     page.fill("#q", "quay 3")
     page.keyboard.press("Enter")
     page.wait_for_selector("#wrong", state="hidden")
@@ -199,3 +182,45 @@ def test_it_can_be_used_by_keyboard_and_says_what_is_wrong(page: "Page") -> None
     assert page.get_by_role("status").inner_text()
     fields = "e => e.filter(one => !one.labels?.length && !one.textContent).length"
     assert page.locator("input, button").evaluate_all(fields) == 0
+
+
+# ---------------------------------------------------------------- the view of the dashboard
+
+
+@needs_chromium
+@pytest.mark.parametrize(
+    "screen", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}]
+)
+def test_the_search_view_finds_pages_as_text_and_leads_to_their_explanation(
+    watch_store: Callable[..., Watched], store: Path, screen: dict[str, Any]
+) -> None:
+    bring_up_to_date(store)
+    seen = watch_store(store, **screen)
+    seen.tab("Search")
+    page = seen.page
+    page.fill("#q", "crabs")
+    playwright.expect(page.locator("#results li")).to_have_count(1)
+    assert page.locator("#results h2").inner_text() == "<img src=x onerror=alert(1)> harbour"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("button", name=f"all about {EVIL}").click()
+    playwright.expect(page.get_by_role("tab", name="Pages")).to_have_attribute(
+        "aria-selected", "true"
+    )
+    playwright.expect(page.get_by_role("region", name="One page")).to_contain_text(EVIL)
+
+
+@needs_chromium
+def test_the_search_view_without_an_index_names_the_command_and_then_finds(
+    watch_store: Callable[..., Watched], tmp_path: Path
+) -> None:
+    store = tmp_path / "crawl.db"
+    read_into(store, PAGES)
+    seen = watch_store(store)
+    seen.tab("Search")
+    wrong = seen.page.locator("#wrong")
+    playwright.expect(wrong).to_contain_text("minicrawl index")
+    assert not search_folder(store).exists()
+    bring_up_to_date(store)
+    seen.page.fill("#q", "crabs")
+    playwright.expect(seen.page.locator("#results li")).to_have_count(1)
+    playwright.expect(wrong).to_be_hidden()

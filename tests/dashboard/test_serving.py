@@ -1,5 +1,6 @@
 """The dashboard as a process: what it serves, to whom, and how it ends."""
 
+import inspect
 import json
 import os
 import re
@@ -16,14 +17,14 @@ import httpx
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.dashboard.routes import MOST_STREAMS, TOKEN_HEADER, Dashboard, DashboardAccess
 from minicrawl.dashboard.views import Views
-from minicrawl.errors import MinicrawlError
 from tests.dashboard.servers import (
     RunningDashboard,
+    announced,
     command,
     crawl_of_demo,
+    crawl_state,
     dashboard_of,
     wait_until,
 )
@@ -53,7 +54,7 @@ def post(served: RunningDashboard, path: str, body: object, **headers: str) -> h
 
 
 def events(served: RunningDashboard, topics: str, count: int, log: str = "") -> dict[str, object]:
-    """The first events of a stream."""
+    """Return the first `count` views in a stream of events."""
     found: dict[str, object] = {}
     url = f"{served.base}events?topics={topics}{log}"
     named = {TOKEN_HEADER: served.token}
@@ -83,7 +84,7 @@ def test_the_page_loads_nothing_but_its_own_files(served: RunningDashboard) -> N
         assert get(served, name.lstrip("/")).status_code == 200
 
 
-def test_every_module_that_is_imported_is_there_and_parses_no_markup(
+def test_every_imported_module_is_served_and_parses_no_markup(
     served: RunningDashboard,
 ) -> None:
     seen, waiting = set[str](), ["/page/main.js"]
@@ -92,14 +93,15 @@ def test_every_module_that_is_imported_is_there_and_parses_no_markup(
         if name in seen:
             continue
         seen.add(name)
-        text = get(served, name.lstrip("/")).text
-        waiting += re.findall(r'from "([^"]+)"', text)
+        module = get(served, name.lstrip("/"))
+        assert module.status_code == 200, name
+        waiting += re.findall(r'from "([^"]+)"', module.text)
         for danger in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval("):
-            assert danger not in text, name
-    assert len(seen) == 11
+            assert danger not in module.text, name
+    assert "/page/setup.js" in seen
 
 
-def test_each_answer_carries_the_headers_that_keep_it_to_itself(served: RunningDashboard) -> None:
+def test_every_response_has_the_security_headers(served: RunningDashboard) -> None:
     for answer in (get(served, ""), get(served, "nothing"), get(served, "", host="evil.example")):
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy
@@ -109,12 +111,13 @@ def test_each_answer_carries_the_headers_that_keep_it_to_itself(served: RunningD
         assert "server" not in answer.headers
 
 
-def test_files_beside_the_page_cannot_be_had(served: RunningDashboard) -> None:
-    for name in ("page/../guard.py", "page/%2e%2e/guard.py", "page/..%2fguard.py", "guard.py"):
-        assert get(served, name).status_code == 404
+def test_files_beside_those_of_the_page_are_not_served(served: RunningDashboard) -> None:
+    module = Path(inspect.getfile(Dashboard)).name
+    for above in ("page/../", "page/%2e%2e/", "page/..%2f", ""):
+        assert get(served, f"{above}{module}").status_code == 404
 
 
-def test_events_carry_what_the_store_says(served: RunningDashboard, store: Path) -> None:
+def test_events_carry_the_views_of_the_store(served: RunningDashboard, store: Path) -> None:
     found = events(served, "crawl,history,graph,hosts,errors,top", 7, "&log=0")
     crawl, log, top = found["crawl"], found["log"], found["top"]
     assert isinstance(crawl, dict)
@@ -129,7 +132,9 @@ def test_events_carry_what_the_store_says(served: RunningDashboard, store: Path)
     assert found["hosts"]
 
 
-def test_one_page_is_explained_searched_for_and_drawn(served: RunningDashboard) -> None:
+def test_single_requests_explain_search_draw_and_list_failed_pages(
+    served: RunningDashboard,
+) -> None:
     page = get(served, f"api/page?url={A}").json()
     assert page["title"] == "The first"
     assert page["givers"]
@@ -147,19 +152,21 @@ def test_one_page_is_explained_searched_for_and_drawn(served: RunningDashboard) 
 @pytest.mark.parametrize(
     "path", ["api/page?url=nowhere.example", "api/page?url=", "api/errors?kind=x"]
 )
-def test_what_is_not_there_is_said_in_one_line(served: RunningDashboard, path: str) -> None:
+def test_the_error_for_an_unknown_page_or_kind_is_one_line(
+    served: RunningDashboard, path: str
+) -> None:
     found = get(served, path).json()
     assert "\n" not in found["error"]
 
 
-# ---------------------------------------------------------------- who may
+# ---------------------------------------------------------------- access
 
 
 @pytest.mark.parametrize("token", [{}, {TOKEN_HEADER: "a" * 32}])
-def test_nothing_is_said_or_changed_without_the_token(
+def test_every_route_but_the_page_itself_needs_the_token(
     served: RunningDashboard, token: dict[str, str]
 ) -> None:
-    """Whatever route there is: a browser of another user of this machine reaches all of them."""
+    """Other users of the machine can reach every route."""
     access = DashboardAccess(port=1, names=frozenset(), token="")
     routes = Dashboard(Views(Path("x.db")), access).routes()
     asked = {(method, route.path) for route in routes for method in route.methods or ()}
@@ -175,8 +182,7 @@ def _is_refused(served: RunningDashboard, method: str, path: str, token: dict[st
         return answer.status_code == 403
 
 
-def test_streams_are_for_who_has_the_token(served: RunningDashboard) -> None:
-    """However many others try, one with the token gets a stream."""
+def test_refused_clients_take_no_stream_from_one_with_the_token(served: RunningDashboard) -> None:
     url = f"{served.base}events?topics=crawl"
     for _ in range(MOST_STREAMS + 1):
         assert httpx.get(url, trust_env=False).status_code == 403
@@ -184,13 +190,13 @@ def test_streams_are_for_who_has_the_token(served: RunningDashboard) -> None:
 
 
 @pytest.mark.parametrize("log", ["x", "", "-1", "1.5", "²", "1" * 400, "9223372036854775808"])
-def test_a_log_that_begins_nowhere_is_refused(served: RunningDashboard, log: str) -> None:
+def test_a_log_after_no_valid_request_id_is_refused(served: RunningDashboard, log: str) -> None:
     answer = get(served, f"events?topics=crawl&log={log}")
     assert answer.status_code == 400
     assert "log" in answer.json()["error"]
 
 
-def test_other_names_and_other_pages_are_refused(served: RunningDashboard) -> None:
+def test_foreign_host_names_and_origins_are_refused(served: RunningDashboard) -> None:
     port = served.base.rstrip("/").rpartition(":")[2]
     assert get(served, "", host=f"evil.example:{port}").status_code == 403
     assert get(served, "api/search?q=x", origin="http://evil.example").status_code == 403
@@ -198,12 +204,14 @@ def test_other_names_and_other_pages_are_refused(served: RunningDashboard) -> No
     assert refused.status_code == 403
 
 
-def test_a_body_that_is_too_long_or_no_json_is_refused(served: RunningDashboard) -> None:
+def test_too_long_a_body_no_object_and_a_request_without_a_crawl_are_refused(
+    served: RunningDashboard,
+) -> None:
     assert post(served, "api/control", "x" * 5_000_000).status_code == 422
-    assert post(served, "api/control", [1]).json()["error"] == "not a JSON object"
+    assert "JSON" in post(served, "api/control", [1]).json()["error"]
     answer = post(served, "api/control", {"verb": "pause"})
     assert answer.status_code == 422
-    assert "is running" in answer.json()["error"]
+    assert "no crawl" in answer.json()["error"]
 
 
 def test_wrong_fields_are_named(served: RunningDashboard) -> None:
@@ -212,17 +220,19 @@ def test_wrong_fields_are_named(served: RunningDashboard) -> None:
     assert set(answer.json()["fields"]) == {"pages"}
 
 
-def test_the_token_is_for_the_user_alone_and_stays(store: Path, served: RunningDashboard) -> None:
+def test_the_token_is_kept_beside_the_store_for_the_user_alone(
+    store: Path, served: RunningDashboard
+) -> None:
     note = store.with_name("crawl.db-dashboard")
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
     assert json.loads(note.read_text(encoding="utf-8"))["token"] == served.token
 
 
-# ---------------------------------------------------------------- bad luck
+# ---------------------------------------------------------------- start and end
 
 
 def failing(*arguments: str) -> str:
-    """What a dashboard says that cannot start."""
+    """Run a command that must fail, and return its error, which must be one line."""
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
     assert done.stdout == ""
@@ -230,49 +240,43 @@ def failing(*arguments: str) -> str:
     return line
 
 
-def test_a_port_in_use_is_named(served: RunningDashboard, tmp_path: Path) -> None:
+def test_the_error_names_a_port_that_is_in_use(served: RunningDashboard, tmp_path: Path) -> None:
     port = served.base.rstrip("/").rpartition(":")[2]
     said = failing(*command(tmp_path / "other.db", "--port", port))
-    assert said == f"minicrawl: port {port} is in use: choose another --port"
+    assert f"port {port}" in said
+    assert "--port" in said
 
 
-def test_it_lets_the_crawl_go_first_whatever_its_session(tmp_path: Path) -> None:
-    with dashboard_of(tmp_path / "crawl.db", "--port", "0") as running:
+def test_the_dashboard_has_a_lower_priority_than_the_crawl_in_any_session(tmp_path: Path) -> None:
+    wanted = command(tmp_path / "crawl.db", "--port", "0")
+    with announced(wanted) as running:
         assert os.getpriority(os.PRIO_PROCESS, running.process.pid) == 10
-    usual = command(tmp_path / "crawl.db", "--port", "0")
-    with killed_on_failure(
-        subprocess.Popen(usual, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("http://")
-        group = Path(f"/proc/{process.pid}/autogroup")
+    with announced(wanted, start_new_session=True) as running:
+        group = Path(f"/proc/{running.process.pid}/autogroup")
         assert not group.exists() or group.read_text().split()[-1] == "10"
-        process.terminate()
 
 
-def test_an_address_that_is_not_ours_is_named(tmp_path: Path) -> None:
+def test_the_error_names_an_address_that_the_machine_does_not_have(tmp_path: Path) -> None:
     said = failing(*command(tmp_path / "other.db", "--host", "192.0.2.1", "--port", "0"))
-    assert said == (
-        "minicrawl: cannot listen at 192.0.2.1: cannot assign requested address; "
-        "choose another --host or --port"
-    )
+    assert "192.0.2.1" in said
+    assert "--host" in said
 
 
-def test_a_folder_is_no_store(tmp_path: Path) -> None:
+def test_a_folder_as_store_is_refused(tmp_path: Path) -> None:
     said = failing(*command(tmp_path, "--port", "0"))
-    assert said == f"minicrawl: {tmp_path} is a folder: name a file as --store"
+    assert f"{tmp_path} is a folder" in said
+    assert "--store" in said
 
 
-def test_a_second_dashboard_of_a_store_says_where_the_first_one_is(
+def test_a_second_dashboard_of_a_store_names_the_address_of_the_first(
     served: RunningDashboard, store: Path
 ) -> None:
     said = failing(*command(store, "--port", "0"))
-    assert "has a dashboard already" in said
     assert served.base in said
     assert served.token not in said
 
 
-def test_a_fresh_crawl_leaves_the_dashboard_its_lock_and_its_token(tmp_path: Path) -> None:
+def test_the_dashboard_keeps_its_lock_and_its_token_through_a_fresh_crawl(tmp_path: Path) -> None:
     store = tmp_path / "demo.db"
     fresh = [*("crawl", "--demo", "--demo-pages", "100", "--pages", "3"), "--fresh", "--quiet"]
     assert main([*fresh, "--store", str(store)]) == 0
@@ -285,7 +289,7 @@ def test_a_fresh_crawl_leaves_the_dashboard_its_lock_and_its_token(tmp_path: Pat
         assert again.token == running.token
 
 
-def test_a_store_that_vanishes_is_told_of(tmp_path: Path) -> None:
+def test_the_page_names_a_store_that_has_vanished(tmp_path: Path) -> None:
     path = filled_store(tmp_path / "crawl.db")
     with dashboard_of(path) as running:
         first = events(running, "crawl", 1)["crawl"]
@@ -301,12 +305,12 @@ def test_a_store_that_vanishes_is_told_of(tmp_path: Path) -> None:
             return bool(missing[0])
 
         wait_until(has_vanished, "the store is still there")
-        assert missing[0].endswith("has vanished: put it back, or set up a new crawl")
+        assert f"{path} has vanished" in missing[0]
         assert "no store" in get(running, "api/search?q=x").json()["error"]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_at_once_while_browsers_watch(tmp_path: Path, how: int) -> None:
+def test_a_signal_ends_the_dashboard_while_browsers_watch(tmp_path: Path, how: int) -> None:
     path = filled_store(tmp_path / "crawl.db")
     with dashboard_of(path) as running:
         url = f"{running.base}events?topics=crawl"
@@ -322,28 +326,19 @@ def test_it_ends_at_once_while_browsers_watch(tmp_path: Path, how: int) -> None:
 # ---------------------------------------------------------------- a crawl
 
 
-def test_the_dashboard_steers_a_crawl_and_goes_on_when_that_is_killed(tmp_path: Path) -> None:
+def test_the_dashboard_steers_a_crawl_and_outlives_it(tmp_path: Path) -> None:
     store = tmp_path / "demo.db"
     with crawl_of_demo(store, "--delay", "0.5") as crawl, dashboard_of(store) as running:
-
-        def is_steered() -> bool:
-            try:
-                return bool(ask(store, ControlRequest(verb=Verb.SHOW)))
-            except MinicrawlError:
-                return False
-
-        wait_until(is_steered, "the crawl does not listen")
+        wait_until(lambda: crawl_state(store) is not None, "the crawl does not listen")
         answer = post(running, "api/control", {"verb": "set", "values": {"workers": 2}})
         assert answer.json()["workers"] == 2
         answer = post(running, "api/control", {"verb": "set", "values": {"workers": "-2"}})
         assert answer.status_code == 422
-        wait_until(
-            lambda: len(ask(store, ControlRequest(verb=Verb.SHOW))["crawlers"]) >= 3, "no workers"
-        )
+        wait_until(lambda: len((crawl_state(store) or {})["crawlers"]) >= 3, "no workers")
         crawl.kill()
         crawl.wait(30)
         answer = post(running, "api/control", {"verb": "pause"})
-        assert "is running" in answer.json()["error"]
+        assert "no crawl" in answer.json()["error"]
         live = events(running, "crawl", 1)["crawl"]
         assert isinstance(live, dict)
         assert live["live"] is None
@@ -351,14 +346,14 @@ def test_the_dashboard_steers_a_crawl_and_goes_on_when_that_is_killed(tmp_path: 
 
 @contextmanager
 def crawling(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    """A crawl in this folder, whose messages can be read."""
+    """Run a demo crawl in this folder, with its messages in a pipe."""
     command = [sys.executable, "-m", "minicrawl", "crawl", "--demo", *arguments]
     pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     with killed_on_failure(subprocess.Popen(command, cwd=folder, text=True, **pipes)) as process:
         yield process
 
 
-def test_a_crawl_with_a_dashboard_leaves_it_there_until_it_is_interrupted(tmp_path: Path) -> None:
+def test_the_dashboard_of_a_finished_crawl_stays_until_it_is_interrupted(tmp_path: Path) -> None:
     arguments = ["--demo-pages", "100", "--dashboard", "--store", "demo.db"]
     with crawling(tmp_path, *arguments) as process:
         assert process.stderr is not None

@@ -1,4 +1,4 @@
-"""An answer that takes long keeps no other one waiting."""
+"""A slow response delays no other response and no stream."""
 
 import asyncio
 import threading
@@ -8,19 +8,17 @@ from pathlib import Path
 import httpx
 import pytest
 
-pytest.importorskip("starlette")
-
 from minicrawl.dashboard.routes import MOST_ANSWERS, TOKEN_HEADER, Dashboard, DashboardAccess
 from minicrawl.dashboard.views import Json, Views
+from tests.processes import PATIENCE_S
 from tests.stores import filled_store
 
 ADDRESS = "http://127.0.0.1:1/"
 ACCESS = DashboardAccess(port=1, names=frozenset(), token="t" * 32)
-PATIENCE_S = 60.0
 
 
 class SlowViews(Views):
-    """A page, the hosts and the log take as long as the test wants."""
+    """Views whose `page`, `hosts` and `log` wait until `may_end` is set."""
 
     def __init__(self, store: Path) -> None:
         super().__init__(store)
@@ -50,7 +48,9 @@ def views(tmp_path: Path) -> Iterator[SlowViews]:
     found.may_end.set()
 
 
-def test_slow_answers_are_waited_for_by_nobody_else(views: SlowViews) -> None:
+def test_slow_responses_delay_no_other_until_the_limit_and_then_others_are_refused(
+    views: SlowViews,
+) -> None:
     async def ask() -> None:
         transport = httpx.ASGITransport(Dashboard(views, ACCESS).app())
         named = {TOKEN_HEADER: ACCESS.token}
@@ -60,11 +60,11 @@ def test_slow_answers_are_waited_for_by_nobody_else(views: SlowViews) -> None:
             slow = [_asked(client) for _ in range(MOST_ANSWERS - 1)]
             await _all_begun(views, MOST_ANSWERS - 1)
             found = await client.get("api/errors?kind=not-found")
-            assert found.json()["pages"], "one place is free"
+            assert found.json()["pages"], "one thread is free"
             slow.append(_asked(client))
             await _all_begun(views, 1)
             busy = await client.get("api/errors?kind=not-found")
-            assert busy.status_code == 503, "told at once"
+            assert busy.status_code == 503
             assert str(MOST_ANSWERS) in busy.json()["error"]
             ping = {"url": "http://a.example/", "key": ACCESS.ping_key}
             assert (await client.get("indexnow", params=ping)).status_code == 429
@@ -77,7 +77,7 @@ def test_slow_answers_are_waited_for_by_nobody_else(views: SlowViews) -> None:
     asyncio.run(ask())
 
 
-def test_a_view_or_a_log_that_takes_long_stops_no_stream(views: SlowViews) -> None:
+def test_a_slow_view_or_log_stops_no_stream(views: SlowViews) -> None:
     async def read() -> None:
         dashboard = Dashboard(views, ACCESS)
         streams = [dashboard._stream(["hosts", "errors", "top"], 0) for _ in range(3)]
@@ -98,7 +98,7 @@ def _asked(client: httpx.AsyncClient) -> "asyncio.Task[httpx.Response]":
 
 
 async def _until(stream: AsyncIterator[str], *names: str) -> str:
-    """Read events until those with these names have come."""
+    """Return the text of a stream up to the last event with one of these names."""
     seen = ""
     async with asyncio.timeout(PATIENCE_S):
         async for text in stream:

@@ -1,4 +1,4 @@
-"""What a browser shows of a crawl: every figure, over slow networks and after it was cut off."""
+"""Every figure of a crawl in the browser, also over a slow network and after an interruption."""
 
 import os
 import re
@@ -17,11 +17,11 @@ from minicrawl.model import State
 from minicrawl.report.crawl_status import keep_sample
 from minicrawl.report.sampling import sampled_now
 from minicrawl.store.reader import reading
-from tests.dashboard.browsers import Watched, browser, playwright, watch
-from tests.dashboard.servers import PATIENCE_MS, crawl_of_demo, dashboard_of, needs_chromium
+from tests.dashboard.browsers import Watched, browser, playwright, watch, watch_crawl, watch_store
+from tests.dashboard.servers import PATIENCE_MS, needs_chromium
 from tests.stores import HandCrawl, filled_store
 
-__all__ = ["browser", "watch"]
+__all__ = ["browser", "watch", "watch_crawl", "watch_store"]
 pytestmark = [needs_chromium, pytest.mark.timeout(600), pytest.mark.proof]
 
 FIGURES = (
@@ -34,39 +34,35 @@ CRAWLER_COLUMNS = ("crawler", "process", "doing now", "last request", "requests"
 HOST_COLUMNS = ("host", "read", "waiting", "failed", "importance", "next")
 
 
-def test_the_status_of_a_running_crawl_has_all_figures_and_where_they_come_from(
-    watch: Callable[..., Watched], tmp_path: Path
+def test_the_status_of_a_running_crawl_has_all_figures_and_their_source(
+    watch_crawl: Callable[..., Watched],
 ) -> None:
-    store = tmp_path / "demo.db"
-    options = ("--graph-stats", "--delay", "0.2", "--workers", "1", "--demo-pages", "3000")
-    with crawl_of_demo(store, *options), dashboard_of(store) as served:
-        seen = watch(served)
-        seen.wait_for_state("running")
-        page = seen.page
-        for name in FIGURES:
-            label = page.locator("#status dt", has_text=re.compile(f"^{name}$"))
-            value = label.locator("xpath=../dd")
-            playwright.expect(value).to_have_text(re.compile("[0-9]|no limit"), timeout=PATIENCE_MS)
-        graph = page.locator("section[aria-label='Graph of the pages']")
-        playwright.expect(graph).to_contain_text(
-            re.compile(r"(exact|batch); distances (exact|batch), as of \d\d:\d\d:\d\d")
+    seen = watch_crawl("--graph-stats", "--delay", "0.2", "--workers", "1")
+    page = seen.page
+    for name in FIGURES:
+        playwright.expect(seen.figure(name)).to_have_text(
+            re.compile("[0-9]|no limit"), timeout=PATIENCE_MS
         )
-        for name in CURVES:
-            titled = page.locator(".plot", has=page.locator("h3", has_text=re.compile(f"^{name}$")))
-            playwright.expect(titled.locator("svg.chart")).to_be_visible(timeout=PATIENCE_MS)
-        degrees = page.locator("section[aria-label='Degree distributions']")
-        playwright.expect(degrees.locator("svg.chart")).to_be_visible()
-        assert degrees.locator("tbody tr").count() >= 8
-        for section, columns in (("Crawlers", CRAWLER_COLUMNS), ("Hosts", HOST_COLUMNS)):
-            heads = page.locator(f"section[aria-label={section}] th")
-            playwright.expect(heads.first).to_be_visible()
-            assert tuple(heads.all_inner_texts()) == columns
-        hosts = page.locator("section[aria-label=Hosts] tbody tr td:last-child")
-        playwright.expect(hosts.first).to_have_text(re.compile("now|in [0-9]+ s"))
+    graph = page.locator("section[aria-label='Graph of the pages']")
+    playwright.expect(graph).to_contain_text(
+        re.compile(r"(exact|batch); distances (exact|batch), as of \d\d:\d\d:\d\d")
+    )
+    for name in CURVES:
+        titled = page.locator(".plot", has=page.locator("h3", has_text=re.compile(f"^{name}$")))
+        playwright.expect(titled.locator("svg.chart")).to_be_visible(timeout=PATIENCE_MS)
+    degrees = page.locator("section[aria-label='Degree distributions']")
+    playwright.expect(degrees.locator("svg.chart")).to_be_visible()
+    assert degrees.locator("tbody tr").count() >= 8
+    for section, columns in (("Crawlers", CRAWLER_COLUMNS), ("Hosts", HOST_COLUMNS)):
+        heads = page.locator(f"section[aria-label={section}] th")
+        playwright.expect(heads.first).to_be_visible()
+        assert tuple(heads.all_inner_texts()) == columns
+    hosts = page.locator("section[aria-label=Hosts] tbody tr td:last-child")
+    playwright.expect(hosts.first).to_have_text(re.compile("now|in [0-9]+ s"))
 
 
-def test_errors_by_kind_have_their_pages_and_a_page_its_history(
-    watch: Callable[..., Watched], tmp_path: Path
+def test_a_kind_of_errors_leads_to_its_pages_and_a_page_to_its_history(
+    watch_store: Callable[..., Watched], tmp_path: Path
 ) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as hand:
         a, b = "http://a.example/", "http://b.example/"
@@ -76,76 +72,70 @@ def test_errors_by_kind_have_their_pages_and_a_page_its_history(
         for url in others:
             hand.read(url, [b])
         hand.ended(b, State.TIMEOUT, "no answer in 20 s")
-    with dashboard_of(hand.path) as served:
-        seen = watch(served)
-        page = seen.page
-        errors = page.locator("section[aria-label=Errors]")
-        errors.get_by_role("button", name="timeout").click()
-        playwright.expect(errors).to_contain_text("timeout: the latest 1")
-        playwright.expect(errors).to_contain_text("no answer in 20 s")
-        errors.get_by_role("button", name=b).click()
-        about = page.locator("section[aria-label='One page']")
-        playwright.expect(about.locator("svg.flow")).to_have_attribute(
-            "aria-label", "5 givers and 0 receivers", timeout=PATIENCE_MS
-        )
-        playwright.expect(about).to_contain_text("its requests failed: timeout")
-        for name in ("cash it was given", "pages that gave"):
-            playwright.expect(about.locator(f"svg.chart[aria-label^='{name}']")).to_be_visible()
-        label = about.locator("svg.chart[aria-label^='pages that gave']").get_attribute(
-            "aria-label"
-        )
-        assert label == "pages that gave: pages 5 at the end"
+    seen = watch_store(hand.path)
+    page = seen.page
+    errors = page.locator("section[aria-label=Errors]")
+    errors.get_by_role("button", name="timeout").click()
+    playwright.expect(errors).to_contain_text("timeout: the latest 1")
+    playwright.expect(errors).to_contain_text("no answer in 20 s")
+    errors.get_by_role("button", name=b).click()
+    about = page.locator("section[aria-label='One page']")
+    playwright.expect(about.locator("svg.flow")).to_have_attribute(
+        "aria-label", "5 givers and 0 receivers", timeout=PATIENCE_MS
+    )
+    playwright.expect(about).to_contain_text("timeout")
+    for name in ("cash it was given", "pages that gave"):
+        playwright.expect(about.locator(f"svg.chart[aria-label^='{name}']")).to_be_visible()
+    label = about.locator("svg.chart[aria-label^='pages that gave']").get_attribute("aria-label")
+    assert label == "pages that gave: pages 5 at the end"
 
 
-def test_an_answer_that_comes_late_does_not_replace_a_later_one(
-    watch: Callable[..., Watched], tmp_path: Path
+def test_a_late_response_does_not_replace_that_of_a_later_click(
+    watch_store: Callable[..., Watched], tmp_path: Path
 ) -> None:
     held: list[Any] = []
-    with dashboard_of(filled_store(tmp_path / "crawl.db")) as served:
-        seen = watch(served)
-        page = seen.page
-        seen.tab("Pages")
-        buttons = page.locator("section[aria-label='Best pages'] button.link")
-        slow, quick = buttons.nth(0).inner_text(), buttons.nth(1).inner_text()
-        url = re.compile(f"/api/page.*url={re.escape(quote(slow, safe=''))}$")
-        page.route(url, lambda route: held.append(route))  # noqa: PLW0108  # playwright marks it
-        buttons.nth(0).click()
-        about = page.locator("section[aria-label='One page']")
-        playwright.expect(about).to_contain_text("Reading all links", timeout=PATIENCE_MS)
-        buttons.nth(1).click()
-        playwright.expect(about.locator("p").first).to_contain_text(quick, timeout=PATIENCE_MS)
-        (late,) = held
-        late.continue_()
-        playwright.expect(about.locator(".moment")).to_contain_text("as of")
-        assert quick in about.locator("p").first.inner_text()
+    seen = watch_store(filled_store(tmp_path / "crawl.db"))
+    page = seen.page
+    seen.tab("Pages")
+    buttons = page.locator("section[aria-label='Best pages'] button.link")
+    slow, quick = buttons.nth(0).inner_text(), buttons.nth(1).inner_text()
+    url = re.compile(f"/api/page.*url={re.escape(quote(slow, safe=''))}$")
+    page.route(url, lambda route: held.append(route))  # noqa: PLW0108  # playwright marks it
+    buttons.nth(0).click()
+    about = page.locator("section[aria-label='One page']")
+    playwright.expect(about).to_contain_text("Reading all links", timeout=PATIENCE_MS)
+    buttons.nth(1).click()
+    playwright.expect(about.locator("p").first).to_contain_text(quick, timeout=PATIENCE_MS)
+    (late,) = held
+    late.continue_()
+    playwright.expect(about.locator(".moment")).to_contain_text("as of")
+    assert quick in about.locator("p").first.inner_text()
 
 
-def test_each_block_has_the_moment_of_its_own_numbers(
-    watch: Callable[..., Watched], tmp_path: Path
+def test_each_block_shows_when_its_own_numbers_were_read(
+    watch_store: Callable[..., Watched], tmp_path: Path
 ) -> None:
-    """The graph was measured an hour ago, and nothing has happened since."""
     store = filled_store(tmp_path / "crawl.db")
     now = sampled_now(store)
     assert now is not None
-    with reading(store) as connection:
+    with reading(store) as connection:  # the graph was last measured an hour ago
         keep_sample(store, connection, replace(now, at=now.at - 3600))
-    with dashboard_of(store) as served:
-        seen = watch(served)
-        cards = seen.page.locator("#status section.card:has(header)")
-        moments = cards.locator("> header .moment")
-        playwright.expect(moments.last).to_contain_text("as of", timeout=PATIENCE_MS)
-        graph = ("Graph of the pages", "Degree distributions")
-        for number in range(cards.count()):
-            name = cards.nth(number).get_attribute("aria-label")
-            shown = moments.nth(number)
-            playwright.expect(shown).to_contain_text("as of", timeout=PATIENCE_MS)
-            at = datetime.strptime(shown.inner_text()[-8:], "%H:%M:%S")
-            ago = (datetime.now() - at).seconds % 86400
-            assert (ago >= 3600) == (name in graph), name
+    seen = watch_store(store)
+    cards = seen.page.locator("#status section.card:has(header)")
+    moments = cards.locator("> header .moment")
+    playwright.expect(moments.last).to_contain_text("as of", timeout=PATIENCE_MS)
+    graph = ("Graph of the pages", "Degree distributions")
+    for number in range(cards.count()):
+        name = cards.nth(number).get_attribute("aria-label")
+        shown = moments.nth(number)
+        playwright.expect(shown).to_contain_text("as of", timeout=PATIENCE_MS)
+        at = datetime.strptime(shown.inner_text()[-8:], "%H:%M:%S")
+        ago = (datetime.now() - at).seconds % 86400
+        assert (ago >= 3600) == (name in graph), name
 
 
-def test_each_curve_has_its_figures_as_a_table_that_stays_open(
-    watch: Callable[..., Watched], tmp_path: Path
+def test_each_curve_has_a_table_of_its_figures_that_stays_open_when_figures_come(
+    watch_store: Callable[..., Watched], tmp_path: Path
 ) -> None:
     store = filled_store(tmp_path / "crawl.db")
     now = sampled_now(store)
@@ -158,75 +148,61 @@ def test_each_curve_has_its_figures_as_a_table_that_stays_open(
 
     keep(1001)
     keep(1002)
-    with dashboard_of(store) as served:
-        seen = watch(served)
-        for name in CURVES:
-            title = seen.page.locator("h3", has_text=re.compile(f"^{name}$"))
-            plot = seen.page.locator(".plot", has=title)
-            playwright.expect(plot.locator("svg.chart")).to_be_visible(timeout=PATIENCE_MS)
-            plot.locator("summary").click()
-            playwright.expect(plot.locator("tbody tr").nth(1)).to_be_visible(timeout=PATIENCE_MS)
-            heads = plot.locator("th").all_inner_texts()
-            assert len(heads) == plot.locator("tbody tr:first-child td").count() >= 2
-        components = seen.page.get_by_role("region", name="components, a table")
-        assert components.locator("tbody td:nth-child(2)").all_inner_texts() == ["1,001", "1,002"]
-        keep(1003)
-        playwright.expect(components).to_contain_text("1,003", timeout=PATIENCE_MS)
-        playwright.expect(components.locator("table")).to_be_visible()
+    seen = watch_store(store)
+    for name in CURVES:
+        title = seen.page.locator("h3", has_text=re.compile(f"^{name}$"))
+        plot = seen.page.locator(".plot", has=title)
+        playwright.expect(plot.locator("svg.chart")).to_be_visible(timeout=PATIENCE_MS)
+        plot.locator("summary").click()
+        playwright.expect(plot.locator("tbody tr").nth(1)).to_be_visible(timeout=PATIENCE_MS)
+        heads = plot.locator("th").all_inner_texts()
+        assert len(heads) == plot.locator("tbody tr:first-child td").count() >= 2
+    components = seen.page.get_by_role("region", name="components, a table")
+    assert components.locator("tbody td:nth-child(2)").all_inner_texts() == ["1,001", "1,002"]
+    keep(1003)
+    playwright.expect(components).to_contain_text("1,003", timeout=PATIENCE_MS)
+    playwright.expect(components.locator("table")).to_be_visible()
 
 
-def test_lines_of_the_log_name_who_asked(watch: Callable[..., Watched], tmp_path: Path) -> None:
-    store = tmp_path / "demo.db"
-    options = ("--delay", "0.2", "--workers", "2", "--demo-pages", "3000")
-    with crawl_of_demo(store, *options), dashboard_of(store) as served:
-        seen = watch(served)
-        seen.wait_for_state("running")
-        seen.page.locator("summary", has_text="Log").click()
-        for name in ("worker 1", "worker 2"):
-            line = seen.page.locator(".log div", has_text=name).first
-            playwright.expect(line).to_be_visible(timeout=PATIENCE_MS)
-            playwright.expect(line).to_contain_text("http://")
+def test_lines_of_the_log_name_the_crawler(watch_crawl: Callable[..., Watched]) -> None:
+    seen = watch_crawl("--delay", "0.2", "--workers", "2")
+    seen.page.locator("summary", has_text="Log").click()
+    for name in ("worker 1", "worker 2"):
+        line = seen.page.locator(".log div", has_text=name).first
+        playwright.expect(line).to_be_visible(timeout=PATIENCE_MS)
+        playwright.expect(line).to_contain_text("http://")
 
 
 # ---------------------------------------------------------------- slow and broken networks
 
 
-def test_over_a_slow_network_all_is_there_late_and_nothing_is_called_stale(
-    watch: Callable[..., Watched], tmp_path: Path
+def test_over_a_slow_network_figures_change_and_are_not_called_stale(
+    watch_crawl: Callable[..., Watched],
 ) -> None:
-    """A second for each answer, and a few kilobytes a second."""
-    store = tmp_path / "demo.db"
-    options = ("--graph-stats", "--delay", "0.3", "--workers", "1", "--demo-pages", "3000")
-    with crawl_of_demo(store, *options), dashboard_of(store) as served:
-        seen = watch(served)
-        seen.wait_for_state("running")
-        network = seen.page.context.new_cdp_session(seen.page)
-        slow = {"offline": False, "latency": 1000, "downloadThroughput": 20_000}
-        network.send("Network.enable")
-        network.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": 5000})
-        seen.page.reload()
-        seen.wait_for_state("running")
-        crawled = seen.page.locator("dt", has_text=re.compile("^crawled$")).locator("xpath=../dd")
-        first = crawled.inner_text(timeout=PATIENCE_MS)
-        playwright.expect(crawled).not_to_have_text(first, timeout=PATIENCE_MS)
-        assert seen.page.locator("#stale").is_hidden()
-        seen.page.get_by_role("button", name="Pause").click()
-        seen.wait_for_state("paused")
+    seen = watch_crawl("--graph-stats", "--delay", "0.3", "--workers", "1")
+    network = seen.page.context.new_cdp_session(seen.page)
+    slow = {"offline": False, "latency": 1000, "downloadThroughput": 20_000}
+    network.send("Network.enable")
+    network.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": 5000})
+    seen.page.reload()
+    seen.wait_for_state("running")
+    crawled = seen.figure("crawled")
+    first = crawled.inner_text(timeout=PATIENCE_MS)
+    playwright.expect(crawled).not_to_have_text(first, timeout=PATIENCE_MS)
+    assert seen.page.locator("#stale").is_hidden()
+    seen.page.get_by_role("button", name="Pause").click()
+    seen.wait_for_state("paused")
 
 
-def test_a_browser_that_was_cut_off_says_so_and_catches_up(
-    watch: Callable[..., Watched], tmp_path: Path
+def test_a_browser_says_that_it_is_cut_off_and_catches_up_afterwards(
+    watch_crawl: Callable[..., Watched],
 ) -> None:
-    store = tmp_path / "demo.db"
-    options = ("--delay", "0.3", "--workers", "1", "--demo-pages", "3000")
-    with crawl_of_demo(store, *options), dashboard_of(store) as served:
-        seen = watch(served)
-        seen.wait_for_state("running")
-        os.kill(served.process.pid, signal.SIGSTOP)  # as if the cable were cut: nothing is closed
-        try:
-            banner = seen.page.locator("#stale")
-            playwright.expect(banner).to_contain_text("has not answered", timeout=PATIENCE_MS)
-        finally:
-            os.kill(served.process.pid, signal.SIGCONT)
-        playwright.expect(banner).to_be_hidden(timeout=PATIENCE_MS)
-        seen.wait_for_state("running")
+    seen = watch_crawl("--delay", "0.3", "--workers", "1")
+    server, banner = seen.served.process.pid, seen.page.locator("#stale")
+    os.kill(server, signal.SIGSTOP)  # as if the cable were cut: no connection is closed
+    try:
+        playwright.expect(banner).to_be_visible(timeout=PATIENCE_MS)
+    finally:
+        os.kill(server, signal.SIGCONT)
+    playwright.expect(banner).to_be_hidden(timeout=PATIENCE_MS)
+    seen.wait_for_state("running")
