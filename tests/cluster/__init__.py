@@ -1,1 +1,1 @@
-"""Tests of a crawl of several machines."""
+"""Tests of crawls on several machines."""

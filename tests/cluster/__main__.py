@@ -2,7 +2,7 @@
 
 python -m tests.cluster --kills 200 --cuts 20 --moves 20 --pages 5000 --into docs/hostile.md
 
-How long one kind of them stops the crawl, each by itself:
+Measure how long one kind of upset stops the crawl:
 
 python -m tests.cluster --kills 12 --of "kill a server" --apart 12 --pages 100000
 """
@@ -28,21 +28,21 @@ _COLUMNS = ("of the crawl, median", "longest", "of a shard, median", "longest")
 
 
 @click.command()
-@click.option("--kills", type=click.IntRange(min=0), default=0, help="Of nodes and of servers.")
-@click.option("--cuts", type=click.IntRange(min=0), default=0, help="Of networks.")
-@click.option("--moves", type=click.IntRange(min=0), default=0, help="Nodes that are drained.")
-@click.option("--pages", type=click.IntRange(min=1), default=5000, help="That each crawl fetches.")
+@click.option("--kills", type=click.IntRange(min=0), default=0, help="Kills of nodes and servers.")
+@click.option("--cuts", type=click.IntRange(min=0), default=0, help="Cuts of the network.")
+@click.option("--moves", type=click.IntRange(min=0), default=0, help="Nodes to drain.")
+@click.option("--pages", type=click.IntRange(min=1), default=5000, help="Page budget of a crawl.")
 @click.option(
     "--delay", "delay_s", type=float, default=0.4, help="Seconds between requests to a host."
 )
 @click.option(
-    "--of", multiple=True, type=click.Choice(KINDS), help="Only of this kind; repeatable."
+    "--of", multiple=True, type=click.Choice(KINDS), help="Only upsets of this kind; repeatable."
 )
-@click.option("--apart", "apart_s", type=float, default=0.0, help="Seconds between two, at least.")
-@click.option("--seed", type=int, default=0, help="What is drawn is drawn from this.")
+@click.option("--apart", "apart_s", type=float, default=0.0, help="Least seconds between upsets.")
+@click.option("--seed", type=int, default=0, help="Seed of all random choices.")
 @into_document
 def prove(into: Path | None, **drawn: Any) -> None:
-    """Upset a cluster; exit code 1 if anything was lost, doubled or asked for too soon."""
+    """Upset a cluster; exit 1 if anything was lost, doubled or requested too soon."""
     plan = ProofPlan(**drawn)
     with (
         TemporaryDirectory(prefix="minicrawl-proof-") as folder,
@@ -67,7 +67,7 @@ def _circumstances(plan: ProofPlan, found: Proof) -> str:
 
 
 def _pauses(found: Proof) -> Iterator[str]:
-    """Rows of what was done."""
+    """Yield the rows of the upsets and their pauses."""
     yield from head("the longest time without a request, s", "times", *_COLUMNS)
     for kind, pauses in sorted(found.pauses.items()):
         if pauses:
@@ -80,7 +80,7 @@ def _pauses(found: Proof) -> Iterator[str]:
 
 
 def _rest(found: Proof) -> Iterator[str]:
-    """Rows of what was found."""
+    """Yield the rows of the findings."""
     judged = found.judgements
     yield from head("", "found")
     done = f"{found.count(KILLS):,}, {found.count(CUTS):,}, {found.count(MOVES):,}"

@@ -1,4 +1,4 @@
-"""Batches of one document each, of any size."""
+"""Commits of one document each, of any size."""
 
 import random
 import sqlite3
@@ -10,7 +10,7 @@ _MOST_CHARS = 60_000
 
 
 def document(number: int, size: int | None = None) -> Batch:
-    """A document with a title that cannot be compressed; it replaces an older one."""
+    """Return a commit of a document that replaces an older one, with an incompressible title."""
     chance = random.Random(number if size is None else number * size)
     chars = chance.randrange(_MOST_CHARS) if size is None else size
     title = chance.randbytes(chars // 2).hex()
@@ -19,6 +19,6 @@ def document(number: int, size: int | None = None) -> Batch:
 
 
 def documents(connection: sqlite3.Connection) -> list[tuple[int, str]]:
-    """Number and title of all."""
+    """Return number and title of all documents."""
     rows = connection.execute("SELECT page, title FROM documents ORDER BY page")
     return [(number, title) for number, title in rows]

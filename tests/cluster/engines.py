@@ -1,4 +1,4 @@
-"""The engines that keep the contract: each kind gives any number of engines of one crawl."""
+"""Kinds of engines that keep the contract. A kind connects any number of engines of one crawl."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -35,7 +35,7 @@ def fake(seed: int | None) -> EngineKind:
 
 
 def nats(url: str) -> EngineKind:
-    """Engines of a crawl of its own at servers that run already."""
+    """Return the kind of engines at these servers; each folder has a crawl of its own there."""
 
     @asynccontextmanager
     async def prepared(folder: Path) -> AsyncIterator[Connect]:

@@ -1,8 +1,8 @@
-"""An engine in memory that does all the harm that a replicated log may do.
+"""An engine in memory with all the faults that a replicated log may have.
 
-It fails before or after it did what it was asked, takes its time, delivers twice, and mixes what
-comes from different shards. What it never does: forget what it confirmed, append to a log whose end
-is not the one that the writer expects, or mix batches of one sender.
+A call may fail before or after it has done its work, and may be slow. Batches may come twice, and
+those of different senders in any order. The engine never forgets what it confirmed, never appends
+to a log whose end is not the one that the writer expects, and never reorders batches of one sender.
 
 Any number of engines share one `FakeServers`, also in loops of different threads.
 """
@@ -33,16 +33,16 @@ from minicrawl.cluster.engine import (
 )
 
 _MOST_TURNS = 5
-"""Of the loop, that a slow engine lets pass."""
+"""Limit of the turns of the loop that a call of an unruly engine takes."""
 
 
 class Fault(Enum):
-    """When a call fails."""
+    """Moment or reason at which a call fails."""
 
     BEFORE = auto()
     AFTER = auto()
     FULL = auto()
-    """Nothing is done: there is no room."""
+    """The servers have no room, so nothing is done."""
 
 
 class Log:
@@ -57,13 +57,13 @@ class Log:
 
 
 class Waiters:
-    """Those who wait for anything to change, in loops of any thread."""
+    """Futures of tasks that wait for the next change, in loops of any thread."""
 
     def __init__(self) -> None:
         self._futures = list[asyncio.Future[None]]()
 
     def join(self) -> "asyncio.Future[None]":
-        """Done at the next change."""
+        """Return a future that is done at the next change."""
         future = asyncio.get_running_loop().create_future()
         self._futures.append(future)
         return future
@@ -89,7 +89,7 @@ class Sent(NamedTuple):
 
 
 class FakeServers:
-    """What the servers keep. `seed` makes them unruly; without it they are quick and exact."""
+    """State of the servers. With a `seed` they are unruly, without one quick and exact."""
 
     def __init__(
         self, seed: int | None = None, log_bytes: int | None = None, *, is_second: bool = False
@@ -97,7 +97,7 @@ class FakeServers:
         self.logs: defaultdict[int, Log] = defaultdict(Log)
         self.pages: defaultdict[int, Log] = defaultdict(Log)
         self.forgot: defaultdict[int, int] = defaultdict(int)
-        """By shard, how many of the last entries of its log the server does not know that leads."""
+        """Number of last entries of a shard's log that the leading server does not know."""
         self.waiting: defaultdict[int, list[Sent]] = defaultdict(list)
         self.numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
         self.early = set[int]()
@@ -108,9 +108,9 @@ class FakeServers:
         self.revision = 0
         self.log_bytes = log_bytes
         self.faults = list[Fault | None]()
-        """Of the next calls, in their order."""
+        """Faults of the next calls, in order."""
         self.beats = None if is_second else FakeServers(seed, is_second=True)
-        """What the server that leads the beats keeps."""
+        """Servers of the beats, with faults of their own."""
         self.waiters = Waiters()
         self.lock = threading.RLock()
         self._random = None if seed is None else random.Random(seed)
@@ -120,7 +120,7 @@ class FakeServers:
         return self.revision
 
     def turns(self) -> int:
-        """Of the loop, that the next call takes."""
+        """Return the number of turns of the loop that the next call takes."""
         return self._random.randrange(_MOST_TURNS) if self._random else 0
 
     def chance(self) -> bool:
@@ -134,7 +134,7 @@ class FakeServers:
 
 
 class FakeDelivery:
-    """A batch that came."""
+    """A delivered batch."""
 
     def __init__(self, servers: FakeServers, shard: int, sent: Sent) -> None:
         self._servers, self._shard, self._sent = servers, shard, sent
@@ -154,7 +154,7 @@ class FakeDelivery:
 
 
 class _Call:
-    """One call of the engine: late, and failing before or after what is done within."""
+    """A call of the engine, as a context: it waits, and fails before or after the block."""
 
     def __init__(self, servers: FakeServers) -> None:
         self._servers = servers
@@ -273,7 +273,7 @@ class FakeBatches(_Part):
                 yield FakeDelivery(servers, shard, sent)
 
     def _next(self, waiting: list[Sent], came: dict[int, int]) -> Sent | None:
-        """The next one of some sender, or one that has come and is not done."""
+        """Return the next batch of some sender, or again one that is not acknowledged."""
         new = [sent for sent in waiting if sent.order > came.get(sent.sender, 0)]
         old = [sent for sent in waiting if sent.order <= came.get(sent.sender, 0)]
         early = [sent for sent in old if sent.order in self.servers.early]
@@ -289,7 +289,7 @@ class FakeBatches(_Part):
 
 
 class FakeKeys(_Part):
-    """The keys. One that was deleted is kept without a value."""
+    """Keys with their values. A deleted key is kept without a value."""
 
     async def get(self, key: str) -> KeyEntry | None:
         async with self._call():
@@ -355,10 +355,10 @@ class FakeKeys(_Part):
 
 
 class FakeBeats(FakeKeys):
-    """Keys of their own."""
+    """Keys of the beats."""
 
     left = 0
-    """How often it has gone to another server."""
+    """Number of changes to another server."""
 
     async def separate_leaders(self) -> None:
         async with self._call():
@@ -409,7 +409,7 @@ class FakeObjects(_Part):
 
 
 class FakeEngine(FakeLogs, FakeBatches, FakeKeys, FakeBroadcasts, FakeObjects):
-    """All of it."""
+    """The whole engine."""
 
     def __init__(self, servers: FakeServers | None = None) -> None:
         super().__init__(servers)

@@ -1,4 +1,4 @@
-"""A crawl in shards by hand: each has a store, and a test says what happens in which order."""
+"""A crawl in shards by hand: each shard has a store, and a test decides what happens."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
@@ -19,7 +19,7 @@ def owner_of(url: str, shards: int) -> int:
 
 
 class HandShard(HandCrawl):
-    """One shard. What is sent is told by `send`, and posted by `receive`."""
+    """One shard. `send` returns its next batch for another shard, `receive` posts a batch."""
 
     def __init__(self, path: Path, terms: StoreTerms) -> None:
         super().__init__(path, terms)
@@ -52,7 +52,7 @@ class HandShard(HandCrawl):
     # ------------------------------------------------------------ what happens
 
     def send(self, receiver: int, of_pot: int = 0) -> TransferBatch | None:
-        """The next batch for this shard, if there is anything."""
+        """Return the next batch for the receiver, or None if there is nothing to send."""
         step = self.shard.sending(receiver, of_pot)
         if not step.spending.links and not of_pot:
             return None
@@ -73,7 +73,7 @@ class HandShard(HandCrawl):
         return pages, born
 
     def _do(self, step: Step, state: int = 0) -> None:
-        """Pages of others are told as such before the step that links to them."""
+        """Post the step, after steps that make its new pages known, foreign ones as such."""
         if step.born and step.kind is not StepKind.RECEIVE:
             known = len(self.frontier)
             self._post(Step(StepKind.BORN, step.page, step.born), State.UNREAD)
@@ -96,7 +96,7 @@ class HandShard(HandCrawl):
 
 
 class HandCluster:
-    """All shards of a crawl, and what is on its way between them."""
+    """All shards of a crawl, and the batches under way between them."""
 
     def __init__(
         self, folder: Path, shards: int, stack: ExitStack, terms: StoreTerms | None = None
@@ -113,22 +113,22 @@ class HandCluster:
         self.on_the_way: list[TransferBatch] = []
 
     def of(self, url: str) -> HandShard:
-        """The shard of this page."""
+        """Return the shard that owns this page."""
         return self.shards[owner_of(url, len(self.shards))]
 
     def seeds(self, urls: Sequence[str], endowment: int = 0) -> None:
-        """Each shard has its own ones, and one unit of endowment for each."""
+        """Give each shard its own seeds, with `endowment` units for each of them."""
         for shard in self.shards:
             own = [url for url in urls if self.of(url) is shard]
             if own:
                 shard.seeds(own, endowment * len(own))
 
     def knows(self, url: str) -> bool:
-        """Whether the owner of the page has heard of it."""
+        """Return True if the owner of the page knows it."""
         return self.of(url).frontier.urls.find(url) is not None
 
     def send_all(self, of_pot: int = 0) -> None:
-        """Every shard sends what waits; one of them a part of its pot."""
+        """Let every shard send what waits for the others, and up to `of_pot` atoms of its pot."""
         for number, shard in enumerate(self.shards):
             for receiver in range(len(self.shards)):
                 if receiver == number:
@@ -138,7 +138,7 @@ class HandCluster:
                     self.on_the_way.append(batch)
 
     def deliver(self, most: int | None = None) -> None:
-        """The first batches arrive."""
+        """Deliver the first batches under way, or all."""
         end = len(self.on_the_way) if most is None else most
         arrived, self.on_the_way = self.on_the_way[:end], self.on_the_way[end:]
         for batch in arrived:

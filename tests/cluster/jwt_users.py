@@ -1,4 +1,4 @@
-"""Operators, accounts and users as `nsc` makes them: JWTs that are signed by nkeys."""
+"""Operators, accounts and users of NATS as `nsc` creates them: JWTs signed with nkeys."""
 
 import base64
 import json
@@ -17,13 +17,13 @@ _UNLIMITED = {
 
 
 class Identity(NamedTuple):
-    """A key pair and its name to the world."""
+    """A key pair: its seed, and its public key, which is its name."""
 
     seed: bytes
     public: str
 
     def signed(self, subject: str, claims: dict[str, Any], *, valid_s: int | None = None) -> str:
-        """A JWT that says this of the subject."""
+        """Return a JWT with these claims about the subject."""
         now = int(time.time())
         body = {"iat": now, "iss": self.public, "name": "n", "sub": subject, "nats": claims}
         if valid_s is not None:
@@ -36,7 +36,7 @@ _HEADER = {"typ": "JWT", "alg": "ed25519-nkey"}
 
 
 def identity(kind: int) -> Identity:
-    """A new one, of an operator, an account or a user."""
+    """Return a new identity of an operator, an account or a user."""
     seed = bytes(nkeys.encode_seed(os.urandom(32), kind))
     return Identity(seed, bytes(nkeys.from_seed(bytearray(seed)).public_key).decode())
 
@@ -50,7 +50,7 @@ class SignedUsers:
 
     @property
     def config(self) -> str:
-        """For a server: whom it trusts."""
+        """Configuration of a server that trusts the operator."""
         operator = self._operator
         trusted = operator.signed(operator.public, {"type": "operator", "version": 2})
         claims = {"type": "account", "version": 2, "limits": _UNLIMITED}
@@ -63,7 +63,7 @@ class SignedUsers:
         )
 
     def write_creds(self, file: Path, *, valid_s: int | None = None) -> Path:
-        """The credentials of a new user, as `nsc` writes them."""
+        """Write the credentials of a new user as `nsc` does, and return the file."""
         user = identity(nkeys.PREFIX_BYTE_USER)
         limits = {"subs": -1, "data": -1, "payload": -1}
         claims = {"type": "user", "version": 2, **limits}

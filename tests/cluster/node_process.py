@@ -1,4 +1,4 @@
-"""Nodes that are processes of their own: they can be killed, paused and cut off."""
+"""Nodes as processes, which tests can kill, pause and cut off."""
 
 import asyncio
 import subprocess
@@ -28,7 +28,7 @@ class NodeProcess:
         self.start()
 
     def start(self) -> None:
-        """Begin it, or begin it again."""
+        """Start the process, also again after a kill."""
         with self._said.open("ab") as said:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "minicrawl", *self._command],
@@ -37,13 +37,13 @@ class NodeProcess:
             )
 
     def kill(self) -> None:
-        """As `kill -9` does."""
+        """Kill the process as `kill -9` does, and wait for its end."""
         self.process.kill()
         self.process.wait()
 
     @property
     def said(self) -> str:
-        """All that it has said on stderr."""
+        """Text that the node has written to stderr."""
         return self._said.read_text()
 
 
@@ -54,9 +54,10 @@ async def nodes(
     loaded: Loaded,
     more: Mapping[str, Sequence[str]] | None = None,
 ) -> AsyncIterator[dict[str, NodeProcess]]:
-    """Nodes by their names, each with the servers that it knows.
+    """Run nodes with these names, each with the URL of its servers; give them by name.
 
-    Each is given the settings itself: a short delay of a stranger would not count.
+    Each node has the settings in a file of its own: a node obeys harmful settings, such as a short
+    delay, only if it has them as well.
     """
     own, file = more or {}, folder / "nodes.toml"
     file.write_text(as_toml(loaded), encoding="utf-8")
@@ -74,12 +75,12 @@ async def nodes(
 async def until(
     engine: ClusterEngine, holds: Callable[[ClusterStatus], bool], what: str
 ) -> ClusterStatus:
-    """The cluster as soon as this holds; `what` says that it never did."""
+    """Return the status of the cluster as soon as it satisfies `holds`; else fail with `what`."""
     ends_at, found = time.monotonic() + PATIENCE_S, None
     while time.monotonic() < ends_at:
         try:
             found = await overview(engine)
-        except EngineUnavailable:  # our server may be the one that was killed or cut off
+        except EngineUnavailable:  # the engine's own server may be killed or cut off
             continue
         if holds(found):
             return found
@@ -88,5 +89,5 @@ async def until(
 
 
 def shards_of(found: ClusterStatus, name: str) -> tuple[int, ...]:
-    """The shards that a node holds."""
+    """Return the shards that a node holds."""
     return next((row.shards for row in found.nodes if row.name == name), ())

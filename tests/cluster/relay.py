@@ -1,7 +1,7 @@
-"""A TCP relay on loopback that can be cut, as a network is, and healed.
+"""A TCP relay on loopback that can be cut like a network, and healed.
 
-Law: what was sent while it was cut arrives when it is healed, as TCP would send it again. Nobody is
-told that it is cut: connections stay open and say nothing, and new ones get no answer.
+Law: bytes sent while the relay is cut arrive after it is healed, because TCP would send them again.
+Neither side learns of the cut: connections stay open and silent, and new ones get no answer.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ _AT_ONCE = 1 << 16
 
 
 class Relay:
-    """Passes bytes on between whoever connects and one place."""
+    """Relay between its clients and one address."""
 
     def __init__(self, to: Place) -> None:
         self.place = (ADDRESS, free_port(ADDRESS))
@@ -26,22 +26,22 @@ class Relay:
         self._pumps: set[asyncio.Task[None]] = set()
 
     def cut(self) -> None:
-        """Let nothing through, in neither direction."""
+        """Stop all bytes, in both directions."""
         self._is_whole.clear()
 
     def heal(self) -> None:
-        """Let everything through again."""
+        """Pass all bytes on again."""
         self._is_whole.set()
 
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Somebody has connected."""
+        """Serve a new connection."""
         task = asyncio.current_task()
         assert task is not None
         self._pumps.add(task)
         try:
             await self._serve(reader, writer)
         except (OSError, asyncio.CancelledError):
-            pass  # the other side is gone, or the relay is
+            pass  # the other side or the relay is gone
         finally:
             self._pumps.discard(task)
             writer.close()
@@ -68,7 +68,7 @@ class Relay:
             await writer.drain()
 
     async def end(self) -> None:
-        """Break all connections off."""
+        """Abort all connections."""
         pumps = tuple(self._pumps)
         for pump in pumps:
             pump.cancel()
@@ -77,7 +77,7 @@ class Relay:
 
 @asynccontextmanager
 async def relays(targets: Iterable[Place]) -> AsyncIterator[list[Relay]]:
-    """A relay to each of these places."""
+    """Run a relay to each of these addresses inside the block."""
     async with AsyncExitStack() as stack:
         made = []
         for target in targets:

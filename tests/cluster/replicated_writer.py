@@ -1,6 +1,6 @@
-"""Takes a shard over and commits documents 1, 2, 3 and so on, until it is killed.
+"""Program that takes a shard over and commits documents 1, 2, 3 and so on until it is killed.
 
-It says each number when its commit counts.
+It prints each number once the commit is confirmed.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ def main(url: str, path: Path) -> None:
     store.compact()
     for number in count(len(documents(store.connection)) + 1):
         store.commit(document(number))
-        print(number, flush=True)  # noqa: T201  # it is read by the test
+        print(number, flush=True)  # noqa: T201  # the test reads the output
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Starts a server in a folder, says its process, and waits to be killed."""
+"""Program that starts a server in a folder, prints its process id, and waits to be killed."""
 
 import asyncio
 import sys
@@ -9,7 +9,7 @@ from minicrawl.cluster.servers import local_servers
 
 async def main(folder: Path) -> None:
     async with local_servers(folder, 1) as servers:
-        print(servers.servers[0].pid, flush=True)  # noqa: T201  # it is read by the test
+        print(servers.servers[0].pid, flush=True)  # noqa: T201  # the test reads the output
         await asyncio.Event().wait()
 
 

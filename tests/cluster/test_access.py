@@ -1,4 +1,4 @@
-"""The servers and the name of a crawl, in one URL; which servers need TLS and credentials."""
+"""One URL has the servers and the name of a crawl. Distant servers need TLS and credentials."""
 
 from pathlib import Path
 
@@ -25,19 +25,19 @@ def settings(url: str | None, *insecure: str) -> Settings:
         ("nats://a", "nats://a", "crawl"),
     ],
 )
-def test_a_path_behind_the_servers_names_the_crawl(url: str, servers: str, name: str) -> None:
+def test_the_path_of_the_url_is_the_name_of_the_crawl(url: str, servers: str, name: str) -> None:
     found = access_of(settings(url, "a", "b"))
     assert (found.url, found.name) == (servers, name)
 
 
-def test_variables_of_nats_name_the_certificates() -> None:
+def test_the_variables_of_nats_name_credentials_and_certificates() -> None:
     environ = {"NATS_CREDS": "a", "NATS_CA": "ca.pem", "NATS_CERT": "us.pem", "NATS_KEY": ""}
     found = access_of(settings("tls://a"), environ)
     assert found[2:6] == (Path("a"), Path("ca.pem"), Path("us.pem"), None)
     assert access_of(settings("tls://a", "a"), {}).ca is None
 
 
-def test_without_servers_there_is_no_cluster() -> None:
+def test_without_a_url_the_error_names_the_option() -> None:
     with pytest.raises(UsageError, match="--cluster nats://host:4222"):
         access_of(settings(None))
 

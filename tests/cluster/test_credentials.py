@@ -1,12 +1,14 @@
-"""Who is let in: the credentials of NATS' own clients, against a real server; wrong ones are one
-line that says what to do, and has no secret in it."""
+"""Credentials and certificates as NATS' own clients use them, against a real server.
+
+Wrong ones are refused in one line, which names the variable or the file and has no secret in it.
+"""
 
 import asyncio
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,15 +28,7 @@ from minicrawl.errors import UsageError
 from tests.cluster.engines import needs_server
 from tests.cluster.jwt_users import SignedUsers, identity
 
-SHARD, LONG_S = 3, 120
-
-
-def run(work: Coroutine[Any, Any, None]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(LONG_S):
-            await work
-
-    asyncio.run(bounded())
+pytestmark = pytest.mark.anyio
 
 
 async def is_let_in(settings: NatsSettings) -> None:
@@ -52,25 +46,22 @@ async def is_refused(settings: NatsSettings, line: str) -> None:
 
 
 @needs_server
-def test_a_user_whose_jwt_an_account_has_signed_is_let_in(tmp_path: Path) -> None:
+async def test_only_users_with_a_valid_jwt_signed_by_the_account_are_let_in(tmp_path: Path) -> None:
     users = SignedUsers()
     creds = users.write_creds(tmp_path / "crawler.creds")
 
     def settings_for(url: str) -> NatsSettings:
         return NatsSettings(url=url, creds=creds)
 
-    async def work() -> None:
-        folder = tmp_path / "servers"
-        more = users.config
-        async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
-            await is_let_in(settings_for(servers.url))
-            stranger = SignedUsers().write_creds(tmp_path / "stranger.creds")
-            expired = users.write_creds(tmp_path / "expired.creds", valid_s=-60)
-            for wrong in (stranger, expired, None):
-                settings = NatsSettings(url=servers.url, creds=wrong)
-                await is_refused(settings, "refuses .*: name their file in NATS_CREDS")
-
-    run(work())
+    folder = tmp_path / "servers"
+    more = users.config
+    async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
+        await is_let_in(settings_for(servers.url))
+        stranger = SignedUsers().write_creds(tmp_path / "stranger.creds")
+        expired = users.write_creds(tmp_path / "expired.creds", valid_s=-60)
+        for wrong in (stranger, expired, None):
+            settings = NatsSettings(url=servers.url, creds=wrong)
+            await is_refused(settings, "refuses .*: name their file in NATS_CREDS")
 
 
 SEED = identity(nkeys.PREFIX_BYTE_USER).seed.decode()
@@ -79,6 +70,7 @@ SEED = identity(nkeys.PREFIX_BYTE_USER).seed.decode()
 @pytest.mark.parametrize(
     ("text", "line"),
     [
+        (None, "NATS_CREDS=.* cannot be read"),
         ("", "has no credentials"),
         ("nothing of NATS", "has no credentials"),
         ("-----BEGIN NATS USER JWT-----\na.b.c\n", "has no credentials"),
@@ -91,15 +83,19 @@ SEED = identity(nkeys.PREFIX_BYTE_USER).seed.decode()
             "the seed of its user is damaged",
         ),
     ],
-    ids=("empty", "foreign", "no seed", "no token", "no key", "cut", "no text", "cut in its block"),
+    ids=(
+        *("absent", "empty", "foreign", "no seed", "no token", "no key", "cut", "no text"),
+        "cut in its block",
+    ),
 )
-def test_files_that_are_no_credentials_are_one_line_without_a_secret(
-    tmp_path: Path, text: str, line: str
+async def test_invalid_files_of_credentials_are_named_without_their_secret(
+    tmp_path: Path, text: str | None, line: str
 ) -> None:
     creds = tmp_path / "user.creds"
-    creds.write_text(text, encoding="utf-8")
+    if text is not None:
+        creds.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=line) as refused:
-        run(is_let_in(NatsSettings(url="nats://127.0.0.2:1", creds=creds)))
+        await connect(NatsSettings(url="nats://127.0.0.2:1", creds=creds))
     assert str(creds) in str(refused.value)
     assert SEED[:12] not in str(refused.value)
 
@@ -108,7 +104,7 @@ def test_files_that_are_no_credentials_are_one_line_without_a_secret(
 
 
 class Certificates:
-    """Files of an authority, and of a server or a client that it has signed."""
+    """Files of an authority, and of servers and clients with certificates that it has signed."""
 
     def __init__(self, folder: Path, name: str) -> None:
         folder.mkdir()
@@ -124,14 +120,29 @@ class Certificates:
         issued.private_key_pem.write_to_path(key)
         return cert, key
 
-    def config(self) -> str:
-        """Of a server that lets in whoever shows a certificate of this authority."""
+    def config(self, *, verify: bool) -> str:
+        """Return a server's configuration; with `verify` clients need a certificate as well."""
         files = f'cert_file: "{self.cert}", key_file: "{self.key}", ca_file: "{self.ca}"'
-        return f"tls {{ {files}, verify: true }}"
+        return f"tls {{ {files}, verify: {str(verify).lower()} }}"
 
 
 @needs_server
-def test_a_client_shows_its_certificate_where_servers_ask_for_one(tmp_path: Path) -> None:
+async def test_the_authority_of_a_server_must_be_trusted(tmp_path: Path) -> None:
+    own = Certificates(tmp_path / "own", "127.0.0.2")
+
+    def settings_for(url: str) -> NatsSettings:
+        return NatsSettings(url=url.replace("nats:", "tls:"), ca=own.ca)
+
+    folder, more = tmp_path / "servers", own.config(verify=False)
+    async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
+        await is_let_in(settings_for(servers.url))
+        await is_refused(NatsSettings(url=servers.url.replace("nats:", "tls:")), "NATS_CA")
+
+
+@needs_server
+async def test_a_server_that_asks_for_certificates_lets_in_those_of_its_authority_only(
+    tmp_path: Path,
+) -> None:
     own, foreign = (Certificates(tmp_path / name, "127.0.0.2") for name in ("own", "foreign"))
     cert, key = own.issued("crawler.example")
     other_cert, other_key = foreign.issued("crawler.example")
@@ -141,17 +152,14 @@ def test_a_client_shows_its_certificate_where_servers_ask_for_one(tmp_path: Path
     def settings_for(url: str) -> NatsSettings:
         return NatsSettings(url=url, ca=own.ca, cert=cert, key=key)
 
-    async def work() -> None:
-        folder = tmp_path / "servers"
-        more = own.config()
-        async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
-            await is_let_in(settings_for(servers.url))
-            await is_let_in(NatsSettings(url=servers.url, ca=own.ca, cert=both))
-            for shown, its_key in ((None, None), (other_cert, other_key)):
-                settings = NatsSettings(url=servers.url, ca=own.ca, cert=shown, key=its_key)
-                await is_refused(settings, "NATS_CERT")
-
-    run(work())
+    folder = tmp_path / "servers"
+    more = own.config(verify=True)
+    async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
+        await is_let_in(settings_for(servers.url))
+        await is_let_in(NatsSettings(url=servers.url, ca=own.ca, cert=both))
+        for shown, its_key in ((None, None), (other_cert, other_key)):
+            settings = NatsSettings(url=servers.url, ca=own.ca, cert=shown, key=its_key)
+            await is_refused(settings, "NATS_CERT")
 
 
 @pytest.mark.parametrize(
@@ -163,17 +171,17 @@ def test_a_client_shows_its_certificate_where_servers_ask_for_one(tmp_path: Path
         ({"ca": "empty.pem"}, "the certificates in .*empty.pem cannot be read"),
     ],
 )
-def test_certificates_that_cannot_be_used_are_one_line(
+async def test_the_error_names_a_certificate_that_cannot_be_used(
     tmp_path: Path, files: dict[str, str], line: str
 ) -> None:
     (tmp_path / "empty.pem").touch()
     paths: dict[str, Any] = {name: tmp_path / file for name, file in files.items()}
     with pytest.raises(UsageError, match=line):
-        run(is_let_in(NatsSettings(url="tls://127.0.0.2:1", **paths)))
+        await connect(NatsSettings(url="tls://127.0.0.2:1", **paths))
 
 
 class OpenServer:
-    """Speaks as a server does that encrypts nothing, and notes what it is told."""
+    """Server without encryption that notes everything that a client sends."""
 
     def __init__(self) -> None:
         self.told = b""
@@ -190,29 +198,26 @@ class OpenServer:
 @pytest.mark.parametrize(
     ("scheme", "more"), [("tls", {}), ("nats", {"ca": True}), ("nats", {"tls": True})]
 )
-def test_who_wants_tls_tells_nothing_to_a_server_without_it(
+async def test_a_client_that_wants_tls_sends_nothing_to_a_server_without_it(
     tmp_path: Path, scheme: str, more: dict[str, bool]
 ) -> None:
     ca = Certificates(tmp_path / "own", "127.0.0.2").ca
 
-    async def work() -> None:
-        heard = OpenServer()
-        server = await asyncio.start_server(heard.serve, "127.0.0.2", 0)
-        port = server.sockets[0].getsockname()[1]
-        url = f"{scheme}://crawler:secret@127.0.0.2:{port}"
-        wanted: dict[str, Any] = {**more, **({"ca": ca} if "ca" in more else {})}
-        await is_refused(NatsSettings(url=url, **wanted), "does not encrypt, so nothing was sent")
-        server.close()
-        assert heard.told == b""
-
-    run(work())
+    heard = OpenServer()
+    server = await asyncio.start_server(heard.serve, "127.0.0.2", 0)
+    port = server.sockets[0].getsockname()[1]
+    url = f"{scheme}://crawler:secret@127.0.0.2:{port}"
+    wanted: dict[str, Any] = {**more, **({"ca": ca} if "ca" in more else {})}
+    await is_refused(NatsSettings(url=url, **wanted), "does not encrypt, so nothing was sent")
+    server.close()
+    assert heard.told == b""
 
 
-# ------------------------------------------------------------ what others see
+# ------------------------------------------------------------ secrets
 
 
 @needs_server
-def test_no_password_is_in_a_store_a_log_or_the_list_of_processes(tmp_path: Path) -> None:
+async def test_no_password_is_in_a_store_a_log_or_the_list_of_processes(tmp_path: Path) -> None:
     secret = os.urandom(8).hex()
     more = f'authorization {{ users: [{{user: "crawler", password: "{secret}"}}] }}'
 
@@ -222,34 +227,31 @@ def test_no_password_is_in_a_store_a_log_or_the_list_of_processes(tmp_path: Path
     def settings_for(url: str) -> NatsSettings:
         return NatsSettings(url=url_of(url))
 
-    async def work() -> None:
-        folder = tmp_path / "servers"
-        async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
-            url = url_of(servers.url)
-            seeds = ["http://127.0.0.1:9/"]
-            async with opened(ClusterAccess(url)) as engine:
-                await start_or_join(engine, Loaded.of(Settings.of(cluster=url)), seeds, 1)
-                with node_of_environment(url, tmp_path / "node") as node:
-                    told = f"{records.TOLD_PREFIX}1."
-                    while not await engine.keys(told):
-                        await asyncio.sleep(0.1)
-                    commands = commands_from(node.pid)
-                    node.send_signal(signal.SIGTERM)
-                    said = await asyncio.to_thread(node.communicate)
-            for server in servers.servers:
-                await server.end()
-        assert len(commands) > 1
-        assert secret not in "".join((*commands, *said))
-        (folder / "server-0.conf").unlink()
-        kept = [file for file in tmp_path.rglob("*") if file.is_file()]
-        assert not [file for file in kept if secret.encode() in file.read_bytes()]
-
-    run(work())
+    folder = tmp_path / "servers"
+    async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
+        url = url_of(servers.url)
+        seeds = ["http://127.0.0.1:9/"]
+        async with opened(ClusterAccess(url)) as engine:
+            await start_or_join(engine, Loaded.of(Settings.of(cluster=url)), seeds, 1)
+            with node_of_environment(url, tmp_path / "node") as node:
+                told = f"{records.TOLD_PREFIX}1."
+                while not await engine.keys(told):
+                    await asyncio.sleep(0.1)
+                commands = commands_from(node.pid)
+                node.send_signal(signal.SIGTERM)
+                said = await asyncio.to_thread(node.communicate)
+        for server in servers.servers:
+            await server.end()
+    assert len(commands) > 1
+    assert secret not in "".join((*commands, *said))
+    (folder / "server-0.conf").unlink()
+    kept = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert not [file for file in kept if secret.encode() in file.read_bytes()]
 
 
 @contextmanager
 def node_of_environment(url: str, folder: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A node that finds its servers in the environment, where other users do not see them."""
+    """Run a node with the URL of its servers in the environment, which no other user can read."""
     with subprocess.Popen(
         [sys.executable, "-m", "minicrawl", "node", "--name", "a", "--folder", str(folder)],
         env={**os.environ, "MINICRAWL_CLUSTER": url},
@@ -264,7 +266,7 @@ def node_of_environment(url: str, folder: Path) -> Iterator["subprocess.Popen[st
 
 
 def commands_from(pid: int) -> list[str]:
-    """The command lines of a process and of all that it has started."""
+    """Return the command lines of a process and of all its descendants."""
     command = Path(f"/proc/{pid}/cmdline").read_bytes().decode()
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [command, *(one for child in children for one in commands_from(int(child)))]

@@ -1,4 +1,4 @@
-"""The dashboard of a real cluster in a real browser, by clicks alone."""
+"""The dashboard of a real cluster in a real browser, used by clicks alone."""
 
 import asyncio
 import json
@@ -6,20 +6,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minicrawl.cluster.engine import ClusterAccess, opened
-from minicrawl.cluster.servers import local_servers
-from minicrawl.cluster.terms import start_or_join
-from minicrawl.demo.web import DemoServer
 from tests.cluster.engines import needs_server
+from tests.cluster.logged_web import LoggedWeb, begun, settings
 from tests.cluster.node_process import nodes
-from tests.cluster.test_end_to_end import SITES, LoggedWeb, settings
 from tests.dashboard.browsers import Watched, browser, playwright, watch
 from tests.dashboard.servers import (
     PATIENCE_MS,
@@ -39,19 +35,15 @@ SHARDS = 3
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[str]:
-    """A cluster of two nodes that crawl without end, in a thread with a loop of its own."""
+    """Run a cluster of two nodes that crawl without end, in a thread with a loop of its own."""
     answers: SimpleQueue[str | BaseException] = SimpleQueue()
     ending = threading.Event()
 
     async def run() -> None:
-        async with AsyncExitStack() as stack:
-            server = stack.enter_context(DemoServer(LoggedWeb()))
-            servers = await stack.enter_async_context(local_servers(folder / "servers", 1))
-            engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
-            seeds = [f"http://s{site}.example/1" for site in range(SITES)]
-            loaded = settings(server.address)
-            await start_or_join(engine, loaded, seeds, SHARDS)
-            await stack.enter_async_context(nodes(dict.fromkeys("ab", servers.url), folder, loaded))
+        async with (
+            begun(folder, LoggedWeb(), settings, SHARDS) as (servers, _, loaded),
+            nodes(dict.fromkeys("ab", servers.url), folder, loaded),
+        ):
             answers.put(servers.url)
             await asyncio.to_thread(ending.wait)
 
@@ -75,7 +67,7 @@ def cluster(folder: Path) -> Iterator[str]:
 
 
 def told(url: str) -> dict[str, Any]:
-    """What `cluster status` says."""
+    """Return the output of `cluster status --json`."""
     command = [sys.executable, "-m", "minicrawl", "cluster", "status", "--cluster", url, "--json"]
     found: dict[str, Any] = json.loads(subprocess.check_output(command))
     return found
@@ -85,7 +77,7 @@ def workers_of(url: str, name: str) -> int:
     return next(int(node["workers"]) for node in told(url)["nodes"] if node["name"] == name)
 
 
-def test_nodes_are_watched_and_steered_and_what_they_found_is_shown(
+def test_nodes_are_shown_with_the_gathered_pages_and_steered(
     watch: Callable[..., Watched], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -1,4 +1,4 @@
-"""The stores of all shards become one store, on which every command works."""
+"""The stores of all shards are gathered into one store, on which every command works."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -83,7 +83,7 @@ MOMENT = st.sampled_from(
 
 
 def turn(crawl: HandCrawl, place: int, kind: str, links: Sequence[int]) -> None:
-    """The same on one machine and in a shard; redirects lead on, so that there is no circle."""
+    """Take a turn on one machine or in a shard. Redirects lead to later pages, never in circles."""
     later = [link for link in links if link > place]
     if kind == "moved" and later:
         crawl.moved(URLS[place], URLS[later[0]])
@@ -118,7 +118,7 @@ def crawl_both(
 
 @settings(max_examples=10, deadline=None)
 @given(st.lists(PAGE, min_size=len(URLS), max_size=len(URLS)), st.lists(MOMENT, max_size=40))
-def test_all_shards_at_any_moment_are_one_machine_that_read_the_same(
+def test_shards_gathered_at_any_moment_equal_one_machine_that_read_the_same_pages(
     web: list[tuple[str, list[int]]], course: list[str]
 ) -> None:
     with TemporaryDirectory() as name, ExitStack() as stack:
@@ -148,11 +148,11 @@ def test_all_shards_at_any_moment_are_one_machine_that_read_the_same(
             assert all(abs(ranks[url] - expected[url]) < 1e-6 for url in expected)
 
 
-# ---------------------------------------------------------------- what is on its way
+# ---------------------------------------------------------------- cash and pages under way
 
 
 def three_shards(hand: HandCluster) -> list[str]:
-    """A page of each shard."""
+    """Return a URL of each shard."""
     found: dict[int, str] = {}
     for number in count():
         url = f"http://t{number}.example/"
@@ -162,9 +162,7 @@ def three_shards(hand: HandCluster) -> list[str]:
     raise AssertionError
 
 
-def test_cash_in_an_outbox_is_on_the_page_that_it_goes_to(
-    hand: HandCluster, tmp_path: Path
-) -> None:
+def test_cash_in_an_outbox_is_credited_to_its_receiver(hand: HandCluster, tmp_path: Path) -> None:
     here, there, _ = three_shards(hand)
     hand.seeds([here, there])
     hand.of(here).read(here, [there])
@@ -175,7 +173,7 @@ def test_cash_in_an_outbox_is_on_the_page_that_it_goes_to(
         assert seen.frontier.ledger.key[pages_of(seen)[there]] == UNIT + waiting
 
 
-def test_cash_under_way_is_on_the_page_that_it_goes_to(hand: HandCluster, tmp_path: Path) -> None:
+def test_cash_under_way_is_credited_to_its_receiver(hand: HandCluster, tmp_path: Path) -> None:
     here, there, _ = three_shards(hand)
     hand.seeds([here, there])
     hand.of(here).read(here, [there])
@@ -188,7 +186,7 @@ def test_cash_under_way_is_on_the_page_that_it_goes_to(hand: HandCluster, tmp_pa
         assert seen.frontier.ledger.key[pages_of(seen)[there]] == UNIT + sent
 
 
-def test_a_page_that_its_owner_has_not_heard_of_is_born_with_its_unit(
+def test_a_page_unknown_to_its_owner_is_added_with_its_unit_and_its_cash(
     hand: HandCluster, tmp_path: Path
 ) -> None:
     here, there, elsewhere = three_shards(hand)
@@ -208,7 +206,9 @@ def test_a_page_that_its_owner_has_not_heard_of_is_born_with_its_unit(
         assert seen.frontier.ledger.key[page] == UNIT + waiting
 
 
-def test_cash_for_a_page_that_stands_for_another_goes_on(hand: HandCluster, tmp_path: Path) -> None:
+def test_cash_for_a_page_that_stands_for_another_goes_to_the_other(
+    hand: HandCluster, tmp_path: Path
+) -> None:
     here, there, elsewhere = three_shards(hand)
     hand.seeds([here, there, elsewhere])
     hand.of(there).moved(there, elsewhere)
@@ -225,7 +225,9 @@ def test_cash_for_a_page_that_stands_for_another_goes_on(hand: HandCluster, tmp_
         assert seen.frontier.ledger.key[pages_of(seen)[elsewhere]] == UNIT + sum(waiting)
 
 
-def test_of_a_circle_over_shards_one_page_is_a_dead_end(hand: HandCluster, tmp_path: Path) -> None:
+def test_one_page_of_a_redirect_circle_over_shards_becomes_a_dead_end(
+    hand: HandCluster, tmp_path: Path
+) -> None:
     here, there, _ = three_shards(hand)
     hand.seeds([here, there])
     hand.of(here).moved(here, there)
@@ -239,7 +241,7 @@ def test_of_a_circle_over_shards_one_page_is_a_dead_end(hand: HandCluster, tmp_p
         assert seen.frontier.ledger.missing() == 0
 
 
-def test_a_page_that_waits_again_keeps_its_links(hand: HandCluster, tmp_path: Path) -> None:
+def test_a_reopened_page_keeps_its_links(hand: HandCluster, tmp_path: Path) -> None:
     here, there, _ = three_shards(hand)
     hand.seeds([here, there])
     hand.of(here).read(here, [there])
@@ -250,10 +252,12 @@ def test_a_page_that_waits_again_keeps_its_links(hand: HandCluster, tmp_path: Pa
         assert links_of(seen) == {(here, there)}
 
 
-# ---------------------------------------------------------------- what else a store says
+# ---------------------------------------------------------------- other contents of a store
 
 
-def test_requests_documents_and_hosts_are_those_of_all(hand: HandCluster, tmp_path: Path) -> None:
+def test_requests_documents_originals_and_hosts_of_all_shards_are_gathered(
+    hand: HandCluster, tmp_path: Path
+) -> None:
     here, there, elsewhere = three_shards(hand)
     hand.seeds([here, there])
     hand.of(here).read(here, [there, elsewhere], title="Here")
@@ -274,7 +278,7 @@ def test_requests_documents_and_hosts_are_those_of_all(hand: HandCluster, tmp_pa
         assert len(rows) == 3
 
 
-def test_what_links_say_goes_with_them(hand: HandCluster, tmp_path: Path) -> None:
+def test_entries_of_links_stay_with_their_links(hand: HandCluster, tmp_path: Path) -> None:
     one, two, three = three_shards(hand)
     hand.seeds([two])
     owner = hand.of(two)
@@ -303,7 +307,9 @@ def test_what_links_say_goes_with_them(hand: HandCluster, tmp_path: Path) -> Non
         StoreTerms(window="variable", width=3, measures=2),
     ],
 )
-def test_pasts_go_by_the_clock_of_all(terms: StoreTerms, tmp_path: Path) -> None:
+def test_importance_is_valid_and_no_measure_is_lost_with_each_window(
+    terms: StoreTerms, tmp_path: Path
+) -> None:
     with ExitStack() as stack:
         hand = HandCluster(tmp_path, 2, stack, terms)
         urls = list(SITES)
@@ -327,10 +333,10 @@ def test_pasts_go_by_the_clock_of_all(terms: StoreTerms, tmp_path: Path) -> None
             assert [one and len(one) for one in sizes] == [one and len(one) for one in kept]
 
 
-# ---------------------------------------------------------------- stores that do not fit
+# ---------------------------------------------------------------- stores that do not match
 
 
-def test_stores_of_different_moments_are_joined_without_a_loss(
+def test_stores_of_different_moments_are_gathered_without_a_loss(
     hand: HandCluster, tmp_path: Path
 ) -> None:
     here, there, _ = three_shards(hand)
@@ -346,7 +352,7 @@ def test_stores_of_different_moments_are_joined_without_a_loss(
     found = gather(paths, tmp_path / "all.db")
     (ahead,) = found.ahead
     assert (ahead.sender, ahead.receiver, ahead.batches) == (number, hand.of(there).terms.shard, 1)
-    assert str(ahead).endswith("1 more of its batches")
+    assert "1 more" in str(ahead)
     with snapshot(tmp_path / "all.db") as seen:
         ledger = seen.frontier.ledger
         assert ledger.missing() == 0
@@ -354,9 +360,7 @@ def test_stores_of_different_moments_are_joined_without_a_loss(
     assert list(audit(tmp_path / "all.db").wrong) == []
 
 
-def test_atoms_that_were_posted_and_never_sent_are_a_fault(
-    hand: HandCluster, tmp_path: Path
-) -> None:
+def test_posted_atoms_that_were_never_sent_are_an_error(hand: HandCluster, tmp_path: Path) -> None:
     here, there, _ = three_shards(hand)
     hand.seeds([here, there])
     hand.of(here).read(here, [there])
@@ -370,7 +374,7 @@ def test_atoms_that_were_posted_and_never_sent_are_a_fault(
     assert not (tmp_path / "all.db").exists()
 
 
-def test_a_url_that_was_born_in_two_shards_is_a_fault(tmp_path: Path) -> None:
+def test_a_url_that_two_shards_own_is_an_error(tmp_path: Path) -> None:
     with ExitStack() as stack:
         hand = HandCluster(tmp_path, 2, stack)
         url = SITES[0]
@@ -378,23 +382,23 @@ def test_a_url_that_was_born_in_two_shards_is_a_fault(tmp_path: Path) -> None:
             shard.owner = lambda _page, number=shard.terms.shard: number  # type: ignore[method-assign,misc]
             shard.seeds([url])
         hand.commit()
-        with pytest.raises(StoreError, match=r"s0\.example.* as its own, which are shard"):
+        with pytest.raises(StoreError, match=r"s0\.example"):
             gather(hand.paths, tmp_path / "all.db")
 
 
-def test_a_shard_that_is_missing_is_named(hand: HandCluster, tmp_path: Path) -> None:
+def test_the_error_names_a_missing_shard(hand: HandCluster, tmp_path: Path) -> None:
     hand.commit()
     with pytest.raises(UsageError, match="1 shard of 3 missing: 1;"):
         gather([hand.paths[0], hand.paths[2]], tmp_path / "all.db")
 
 
-def test_a_shard_is_gathered_once(hand: HandCluster, tmp_path: Path) -> None:
+def test_two_stores_of_one_shard_are_refused(hand: HandCluster, tmp_path: Path) -> None:
     hand.commit()
-    with pytest.raises(UsageError, match="are both shard 0"):
+    with pytest.raises(UsageError, match="shard 0"):
         gather([hand.paths[0], hand.paths[0]], tmp_path / "all.db")
 
 
-def test_a_store_of_a_whole_crawl_is_no_shard(tmp_path: Path) -> None:
+def test_a_store_of_a_whole_crawl_is_refused(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "one.db")) as crawl:
         crawl.seeds(SITES)
     with pytest.raises(UsageError, match="store of a whole crawl"):

@@ -1,4 +1,4 @@
-"""Requests to the servers, when the connection is lost."""
+"""Requests to the servers while the connection is lost."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from minicrawl.cluster.nats.jetstream import JetStreamClient, NatsSettings
 
 
 class SilentClient:
-    """Nobody answers."""
+    """Client whose requests are never answered."""
 
     is_connected, is_closed, servers = True, False, ()
 
@@ -40,7 +40,7 @@ def test_a_request_that_has_just_run_out_of_time_breaks_no_reconnection() -> Non
         assert due is not None
         loop = asyncio.get_running_loop()
         loop.call_at(due + 0.01, disconnect)
-        time.sleep(due - loop.time() + 0.05)  # the loop stands still, so both are due at once
+        time.sleep(due - loop.time() + 0.05)  # blocks the loop, so that both are due at once
         try:
             await request
         except EngineUnavailable:

@@ -1,21 +1,16 @@
-"""A real cluster that keeps pages and loses a node with its disk: each page that was read is there.
+"""A real cluster that keeps pages and loses a node with its disk keeps every page that was read.
 
-Its pages are gathered while it crawls and when it has ended, into one archive that grows.
+The pages are gathered during the crawl and after its end, into one archive that grows.
 """
 
-import asyncio
 import shutil
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
+from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gathering import gather_cluster, kept_store
-from minicrawl.cluster.servers import local_servers
-from minicrawl.cluster.terms import start_or_join
 from minicrawl.config import Loaded, load
-from minicrawl.demo.web import DemoServer
 from minicrawl.model import State
 from minicrawl.report.archived_pages import kept_pages, version
 from minicrawl.report.audit import audit
@@ -23,10 +18,10 @@ from minicrawl.report.crawl_status import status
 from minicrawl.report.snapshot import snapshot
 from minicrawl.results import Store
 from tests.cluster.engines import needs_server
-from tests.cluster.node_process import PATIENCE_S, nodes, shards_of, until
-from tests.cluster.test_end_to_end import SITES, LoggedWeb
+from tests.cluster.logged_web import SITES, LoggedWeb, begun
+from tests.cluster.node_process import nodes, shards_of, until
 
-pytestmark = [needs_server, pytest.mark.proof]
+pytestmark = [needs_server, pytest.mark.proof, pytest.mark.anyio]
 
 SHARDS = 4
 SOME = 4 * SITES
@@ -49,7 +44,7 @@ def settings(address: str) -> Loaded:
 
 
 def pages_of(store: Path) -> dict[str, str]:
-    """What is kept of each page that was read, by URL."""
+    """Return the kept body of each page that was read, by URL."""
     with Store.open(store) as found:
         read = [row.url for row in found.pages() if row.state == State.FETCHED.label]
     assert status(store).pages_fetched == len(read)
@@ -60,7 +55,7 @@ def pages_of(store: Path) -> dict[str, str]:
 
 
 def are_right(found: dict[str, str]) -> bool:
-    """Whether each page is what the web answered, which has its host and its number in it."""
+    """Return True if every body begins with the host and the number of its page."""
     named = (url.removeprefix("http://").split("/") for url in found)
     return all(
         body.startswith(f"<p>{host} {number} ")
@@ -91,23 +86,12 @@ async def lose_a_node(
         await until(engine, lambda now: now.doing == "ended", "the crawl goes on")
 
 
-def test_a_node_is_lost_with_its_disk_and_each_page_is_there(tmp_path: Path) -> None:
-    web = LoggedWeb()
-
-    async def crawl() -> list[Path]:
-        async with AsyncExitStack() as stack, asyncio.timeout(2 * PATIENCE_S):
-            server = stack.enter_context(DemoServer(web))
-            servers = await stack.enter_async_context(local_servers(tmp_path / "servers", 1))
-            engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
-            seeds = [f"http://s{site}.example/1" for site in range(SITES)]
-            loaded = settings(server.address)
-            await start_or_join(engine, loaded, seeds, SHARDS)
-            await lose_a_node(engine, servers.url, web, tmp_path, loaded)
-            await gather_cluster(engine, tmp_path / "all.db")
-            grown = await kept_store(engine, tmp_path / "kept", pages=True)
-            return [tmp_path / "all.db", grown.store]
-
-    once, grown = asyncio.run(crawl())
+async def test_every_page_is_kept_when_a_node_is_lost_with_its_disk(tmp_path: Path) -> None:
+    web, once = LoggedWeb(), tmp_path / "all.db"
+    async with begun(tmp_path, web, settings, SHARDS) as (servers, engine, loaded):
+        await lose_a_node(engine, servers.url, web, tmp_path, loaded)
+        await gather_cluster(engine, once)
+        grown = (await kept_store(engine, tmp_path / "kept", pages=True)).store
     for store in (once, grown):
         assert list(audit(store).wrong) == []
     found = pages_of(grown)

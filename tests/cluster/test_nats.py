@@ -1,4 +1,4 @@
-"""What NATS alone has: credentials, TLS, full streams, and servers that are killed."""
+"""Laws of the NATS engine alone: users, foreign objects, full streams, servers that are killed."""
 
 import asyncio
 import os
@@ -6,15 +6,14 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import nkeys
 import pytest
-import trustme
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
@@ -37,7 +36,7 @@ from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
 from tests.cluster.engines import needs_server
 
-pytestmark = needs_server
+pytestmark = [needs_server, pytest.mark.anyio]
 Heard = Callable[[Msg], Awaitable[None]]
 
 SHARD = 3
@@ -46,85 +45,87 @@ ROUNDS = 3
 CHANGES = 12
 
 
-def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, LONG_S))
+@asynccontextmanager
+async def served(
+    folder: Path, count: int, **settings: Any
+) -> AsyncIterator[tuple[LocalServers, NatsEngine]]:
+    """Run so many servers, with an engine that outwaits an election."""
+    async with (
+        local_servers(folder, count) as servers,
+        connected(NatsSettings(url=servers.url, patience_s=60, **settings)) as engine,
+    ):
+        assert isinstance(engine, NatsEngine)
+        yield servers, engine
 
 
 def with_user(url: str, user: str) -> str:
     return url.replace("nats://", f"nats://{user}@")
 
 
-# ------------------------------------------------------------ who is let in
+# ------------------------------------------------------------ users
 
 
 USERS = 'authorization { users: [{user: "crawler", password: "p@ss word"}] }'
 
 
-def test_a_password_lets_in_and_is_never_shown(tmp_path: Path) -> None:
+async def test_only_a_user_with_the_password_is_let_in_and_no_error_shows_it(
+    tmp_path: Path,
+) -> None:
     def settings_for(url: str) -> NatsSettings:
         return NatsSettings(url=with_user(url, "crawler:p%40ss%20word"))
 
-    async def work() -> None:
-        async with local_servers(tmp_path, 1, more=USERS, settings_for=settings_for) as servers:
-            async with connected(settings_for(servers.url)) as engine:
-                assert await engine.append(SHARD, 0, b"one") == 1
-            for user in ("", "crawler:secret@", "somebody@"):
-                url = servers.url.replace("nats://", f"nats://{user}")
-                with pytest.raises(EngineError, match="refuses these credentials") as refused:
-                    await connect(NatsSettings(url=url))
-                assert "secret" not in str(refused.value)
-                assert "somebody" not in str(refused.value)
-
-    run(work())
+    async with local_servers(tmp_path, 1, more=USERS, settings_for=settings_for) as servers:
+        async with connected(settings_for(servers.url)) as engine:
+            assert await engine.append(SHARD, 0, b"one") == 1
+        for user in ("", "crawler:secret@", "somebody@"):
+            url = servers.url.replace("nats://", f"nats://{user}")
+            with pytest.raises(EngineError, match="refuses these credentials") as refused:
+                await connect(NatsSettings(url=url))
+            assert "secret" not in str(refused.value)
+            assert "somebody" not in str(refused.value)
 
 
-def test_who_only_reads_makes_no_crawl_of_a_name_that_is_wrong(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with local_servers(tmp_path, 1) as servers:
-            typo = ClusterAccess(servers.url, "typo")
-            for _ in range(2):  # the first one has left nothing
-                with pytest.raises(UsageError, match="typo"):
-                    async with opened(typo, makes=False):
-                        pass
-            async with opened(typo):
-                pass
-            async with opened(typo, makes=False) as engine:
-                assert await engine.keys() == []
-
-    run(work())
+async def test_reading_a_crawl_of_a_wrong_name_fails_and_creates_nothing(tmp_path: Path) -> None:
+    async with local_servers(tmp_path, 1) as servers:
+        typo = ClusterAccess(servers.url, "typo")
+        for _ in range(2):  # the first one has left nothing
+            with pytest.raises(UsageError, match="typo"):
+                async with opened(typo, makes=False):
+                    pass
+        async with opened(typo):
+            pass
+        async with opened(typo, makes=False) as engine:
+            assert await engine.keys() == []
 
 
-def test_descriptions_of_objects_that_no_node_writes_are_refused(tmp_path: Path) -> None:
-    async def work() -> None:
-        file, got = tmp_path / "file", tmp_path / "got"
-        file.write_bytes(b"abc" * 100_000)
-        async with local_servers(tmp_path, 1) as servers:
-            settings = NatsSettings(url=servers.url)
-            async with connected(settings) as engine:
-                assert isinstance(engine, NatsObjects)
-                await engine.put_object("ours", file)
-                fine = {"name": "b", "nuid": "a1", "size": 1, "chunks": 1, "digest": "d"}
-                wrong = ({"nuid": ">"}, {"nuid": "a.b"}, {"size": -1}, {"chunks": "9"}, {"name": 7})
-                theirs: list[Any] = [*({**fine, **one} for one in wrong), {}, [], None]
-                for described in theirs:
-                    await engine._describe("theirs", described)
-                    for use in (engine.get_object("theirs", got), engine.delete_object("theirs")):
-                        with pytest.raises(EngineError, match="damaged, or no minicrawl made it"):
-                            await use
-                    assert await engine.objects() == ["ours"]
-                real = await engine._description("ours")
-                assert real is not None
-                await engine._describe("theirs", {**real._asdict(), "name": "theirs", "size": 7})
-                with pytest.raises(EngineError, match="damaged"):
-                    await engine.get_object("theirs", got)
-                assert got.stat().st_size <= 7
-                await engine.get_object("ours", got)
-                assert got.read_bytes() == file.read_bytes()
-
-    run(work())
+async def test_invalid_descriptions_of_objects_are_refused(tmp_path: Path) -> None:
+    file, got = tmp_path / "file", tmp_path / "got"
+    file.write_bytes(b"abc" * 100_000)
+    async with local_servers(tmp_path, 1) as servers:
+        settings = NatsSettings(url=servers.url)
+        async with connected(settings) as engine:
+            assert isinstance(engine, NatsObjects)
+            await engine.put_object("ours", file)
+            fine = {"name": "b", "nuid": "a1", "size": 1, "chunks": 1, "digest": "d"}
+            wrong = ({"nuid": ">"}, {"nuid": "a.b"}, {"size": -1}, {"chunks": "9"}, {"name": 7})
+            theirs: list[Any] = [*({**fine, **one} for one in wrong), {}, [], None]
+            for described in theirs:
+                await engine._describe("theirs", described)
+                for use in (engine.get_object("theirs", got), engine.delete_object("theirs")):
+                    with pytest.raises(EngineError, match="damaged, or no minicrawl made it"):
+                        await use
+                assert await engine.objects() == ["ours"]
+            real = await engine._description("ours")
+            assert real is not None
+            await engine._describe("theirs", {**real._asdict(), "name": "theirs", "size": 7})
+            with pytest.raises(EngineError, match="damaged"):
+                await engine.get_object("theirs", got)
+            assert got.stat().st_size <= 7
+            await engine.get_object("ours", got)
+            assert got.read_bytes() == file.read_bytes()
 
 
-def test_who_misses_a_change_finds_it_while_others_follow(
+async def test_a_watcher_that_misses_a_change_catches_up_with_the_next_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def work(settings: NatsSettings) -> None:
@@ -140,15 +141,12 @@ def test_who_misses_a_change_finds_it_while_others_follow(
                 finally:
                     await cancelled([changing])
 
-    async def with_server() -> None:
-        async with local_servers(tmp_path, 1) as servers:
-            await work(NatsSettings(url=servers.url))
-
-    run(with_server())
+    async with local_servers(tmp_path, 1) as servers:
+        await work(NatsSettings(url=servers.url))
 
 
 def deaf_at_first(subscribe: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
-    """The first change of a key does not wake who watches."""
+    """Wrap `Client.subscribe` so that a subscription to keys misses its first message."""
 
     async def subscribed(client: Client, subject: str, cb: Heard) -> object:
         missed = list[Msg]()
@@ -164,14 +162,14 @@ def deaf_at_first(subscribe: Callable[..., Awaitable[object]]) -> Callable[..., 
 
 
 async def change_on(engine: ClusterEngine, put: list[str]) -> None:
-    """New keys, one after the other, for ever."""
+    """Create new keys until cancelled, and note them in `put`."""
     while True:
         put.append(f"node.{len(put)}")
         await engine.put(put[-1], b"")
         await asyncio.sleep(0.3)
 
 
-def test_the_seed_of_an_nkey_lets_in(tmp_path: Path) -> None:
+async def test_a_user_with_the_seed_of_an_nkey_is_let_in(tmp_path: Path) -> None:
     pair = nkeys.from_seed(nkeys.encode_seed(os.urandom(32), nkeys.PREFIX_BYTE_USER))
     creds = tmp_path / "user.nk"
     creds.write_bytes(bytes(pair.seed))
@@ -180,58 +178,22 @@ def test_the_seed_of_an_nkey_lets_in(tmp_path: Path) -> None:
     def settings_for(url: str) -> NatsSettings:
         return NatsSettings(url=url, creds=creds)
 
-    async def work() -> None:
-        more = f'authorization {{ users: [{{nkey: "{public}"}}] }}'
-        folder = tmp_path / "servers"
-        async with (
-            local_servers(folder, 1, more=more, settings_for=settings_for) as servers,
-            connected(settings_for(servers.url)) as engine,
-        ):
-            assert await engine.append(SHARD, 0, b"one") == 1
-
-    run(work())
+    more = f'authorization {{ users: [{{nkey: "{public}"}}] }}'
+    folder = tmp_path / "servers"
+    async with (
+        local_servers(folder, 1, more=more, settings_for=settings_for) as servers,
+        connected(settings_for(servers.url)) as engine,
+    ):
+        assert await engine.append(SHARD, 0, b"one") == 1
 
 
-def test_credentials_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
-    settings = NatsSettings(url="nats://127.0.0.2:1", creds=tmp_path / "absent.creds")
-    with pytest.raises(UsageError, match=r"NATS_CREDS=.*absent\.creds cannot be read"):
-        run(discard(settings))
-
-
-async def discard(settings: NatsSettings) -> None:
-    await connect(settings)
-
-
-def test_tls_needs_certificates_that_are_trusted(tmp_path: Path) -> None:
-    authority = trustme.CA()
-    certificate = authority.issue_cert("127.0.0.2")
-    ca, cert, key = tmp_path / "ca.pem", tmp_path / "cert.pem", tmp_path / "key.pem"
-    authority.cert_pem.write_to_path(ca)
-    certificate.cert_chain_pems[0].write_to_path(cert)
-    certificate.private_key_pem.write_to_path(key)
-
-    def settings_for(url: str) -> NatsSettings:
-        return NatsSettings(url=url.replace("nats:", "tls:"), ca=ca)
-
-    async def work() -> None:
-        more = f'tls {{ cert_file: "{cert}", key_file: "{key}" }}'
-        folder = tmp_path / "servers"
-        async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
-            async with connected(settings_for(servers.url)) as engine:
-                assert await engine.append(SHARD, 0, b"one") == 1
-            with pytest.raises(EngineError, match="in NATS_CA"):
-                await connect(NatsSettings(url=servers.url.replace("nats:", "tls:")))
-
-    run(work())
-
-
-def test_who_follows_the_advice_on_what_a_user_may_do_gets_in(tmp_path: Path) -> None:
+async def test_the_permissions_that_the_error_advises_are_enough(tmp_path: Path) -> None:
     secret = "secret"
 
     def settings_for(url: str) -> NatsSettings:
         return NatsSettings(url=with_user(url, f"crawler:{secret}"), name="mine", patience_s=1)
 
-    async def served(folder: Path, allowed: str) -> None:
+    async def use(folder: Path, allowed: str) -> None:
         more = (
             f'authorization {{ users: [{{user: "crawler", password: "{secret}", '
             f"permissions: {allowed}}}] }}"
@@ -251,46 +213,38 @@ def test_who_follows_the_advice_on_what_a_user_may_do_gets_in(tmp_path: Path) ->
                     await engine.broadcast("told.1.0", b"all is well")
                     await asyncio.sleep(0.01)
 
-    async def work() -> None:
-        little = '{publish: ["$JS.API.STREAM.NAMES"], subscribe: "_INBOX.>"}'
-        with pytest.raises(EngineError, match="let this user publish and subscribe") as refused:
-            await served(tmp_path / "refused", little)
-        advice = str(refused.value).partition("subscribe to ")[2]
-        subjects = ", ".join(f'"{one}"' for one in advice.replace(" and ", ", ").split(", "))
-        await served(tmp_path / "let-in", f"{{publish: [{subjects}], subscribe: [{subjects}]}}")
-
-    run(work())
+    little = '{publish: ["$JS.API.STREAM.NAMES"], subscribe: "_INBOX.>"}'
+    with pytest.raises(EngineError, match="let this user publish and subscribe") as refused:
+        await use(tmp_path / "refused", little)
+    advice = str(refused.value).partition("subscribe to ")[2]
+    subjects = ", ".join(f'"{one}"' for one in advice.replace(" and ", ", ").split(", "))
+    await use(tmp_path / "let-in", f"{{publish: [{subjects}], subscribe: [{subjects}]}}")
 
 
-def test_no_server_is_one_line_that_says_what_to_do() -> None:
-    with pytest.raises(EngineUnavailable, match="start nats-server -js there"):
-        run(discard(NatsSettings(url="nats://127.0.0.2:9", patience_s=0.5)))
+async def test_without_a_server_the_error_says_how_to_start_one() -> None:
+    with pytest.raises(EngineUnavailable, match="nats-server -js"):
+        await connect(NatsSettings(url="nats://127.0.0.2:9", patience_s=0.5))
 
 
-def test_a_server_without_jetstream_is_one_line(tmp_path: Path) -> None:
-    async def work() -> None:
-        more = "accounts { one: { users: [{user: a, password: b}] } }"
-        url = ""
+async def test_a_server_without_jetstream_is_refused(tmp_path: Path) -> None:
+    more = "accounts { one: { users: [{user: a, password: b}] } }"
 
-        def settings_for(found: str) -> NatsSettings:
-            return NatsSettings(url=with_user(found, "a:b"), patience_s=1)
+    def settings_for(found: str) -> NatsSettings:
+        return NatsSettings(url=with_user(found, "a:b"), patience_s=1)
 
-        with pytest.raises(EngineError, match="JetStream is off for this account: enable it"):
-            async with local_servers(tmp_path, 1, more=more, settings_for=settings_for) as servers:
-                url = servers.url
-        assert not url
-
-    run(work())
+    with pytest.raises(EngineError, match="JetStream is off"):
+        async with local_servers(tmp_path, 1, more=more, settings_for=settings_for):
+            raise AssertionError("the servers are used")
 
 
 @pytest.mark.parametrize("url", ["http://host:4222", "nats://", "host:4222", "nats://a:b@:1"])
-def test_a_url_of_no_server_is_refused_without_its_password(url: str) -> None:
-    with pytest.raises(UsageError, match="write nats://HOST:4222") as refused:
+def test_an_invalid_url_is_refused_without_showing_its_password(url: str) -> None:
+    with pytest.raises(UsageError, match="nats://HOST:4222") as refused:
         NatsSettings(url=url)
     assert "a:b" not in str(refused.value)
 
 
-def test_a_cluster_has_a_plain_name() -> None:
+def test_a_name_with_special_characters_is_refused() -> None:
     with pytest.raises(UsageError, match="letters, digits"):
         NatsSettings(url="nats://host:4222", name="my crawl.>")
 
@@ -316,159 +270,120 @@ def test_servers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
     assert ended
 
 
-def test_a_config_that_servers_refuse_is_one_line(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with local_servers(tmp_path, 1, more="nonsense {"):
-            pass
-
+async def test_an_invalid_configuration_of_the_servers_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="nats-server ended at once"):
-        run(work())
+        async with local_servers(tmp_path, 1, more="nonsense {"):
+            raise AssertionError("the servers are used")
 
 
-def test_a_server_that_was_killed_comes_back_with_all_it_confirmed(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with (
-            local_servers(tmp_path, 1) as servers,
-            connected(NatsSettings(url=servers.url)) as engine,
-        ):
-            await engine.append(SHARD, 0, b"one")
-            await engine.publish(TransferBatch(0, SHARD, 1, [Transfer("http://a/", 1)]))
-            revision = await engine.create("lease.3", b"me")
-            await servers.servers[0].end(signal.SIGKILL)
-            appending = asyncio.ensure_future(engine.append(SHARD, 1, b"two"))
-            await servers.servers[0].start()
-            assert await appending == 2
-            assert await engine.update("lease.3", b"me again", revision) > revision
-            async with aclosing(engine.inbox(SHARD)) as inbox:
-                assert unpack((await anext(inbox)).packed).number == 1
-
-    run(work())
+async def test_a_killed_server_comes_back_with_all_that_it_confirmed(tmp_path: Path) -> None:
+    async with served(tmp_path, 1) as (servers, engine):
+        await engine.append(SHARD, 0, b"one")
+        await engine.publish(TransferBatch(0, SHARD, 1, [Transfer("http://a/", 1)]))
+        revision = await engine.create("lease.3", b"me")
+        await servers.servers[0].end(signal.SIGKILL)
+        appending = asyncio.ensure_future(engine.append(SHARD, 1, b"two"))
+        await servers.servers[0].start()
+        assert await appending == 2
+        assert await engine.update("lease.3", b"me again", revision) > revision
+        async with aclosing(engine.inbox(SHARD)) as inbox:
+            assert unpack((await anext(inbox)).packed).number == 1
 
 
 @pytest.mark.proof
-def test_of_three_servers_one_may_be_killed(tmp_path: Path) -> None:
-    """Somebody appends, publishes, receives, renews and watches all the time."""
-
-    async def work() -> None:
-        async with (
-            local_servers(tmp_path, 3) as servers,
-            connected(NatsSettings(url=servers.url, patience_s=60)) as engine,
-        ):
-            await outlive(servers, engine)
-
-    run(work())
+async def test_every_call_works_while_one_of_three_servers_is_killed(tmp_path: Path) -> None:
+    async with served(tmp_path, 3) as (servers, engine):
+        await outlive(servers, engine)
 
 
-def test_a_server_that_is_not_believed_leads_no_more(tmp_path: Path) -> None:
-    """And nothing is lost by it."""
-
-    async def work() -> None:
-        async with (
-            local_servers(tmp_path, 3) as servers,
-            connected(NatsSettings(url=servers.url, patience_s=60)) as engine,
-        ):
-            assert isinstance(engine, NatsEngine)
-            first = await engine.append(SHARD, 0, b"one")
-            stream = await engine._streams.log(SHARD, LogKind.STORE)
-            before = await engine._streams.leader(stream)
-            await engine.change_leader(SHARD)
-            while await engine._streams.leader(stream) in (None, before):
-                await asyncio.sleep(0.1)
-            assert await engine.append(SHARD, first, b"two") == first + 1
-            contents = [entry.content async for entry in engine.entries(SHARD)]
-            assert contents == [b"one", b"two"]
-
-    run(work())
+async def test_a_change_of_leader_takes_the_lead_from_its_server_and_loses_no_entry(
+    tmp_path: Path,
+) -> None:
+    async with served(tmp_path, 3) as (_, engine):
+        first = await engine.append(SHARD, 0, b"one")
+        stream = await engine._streams.log(SHARD, LogKind.STORE)
+        before = await engine._streams.leader(stream)
+        await engine.change_leader(SHARD)
+        while await engine._streams.leader(stream) in (None, before):
+            await asyncio.sleep(0.1)
+        assert await engine.append(SHARD, first, b"two") == first + 1
+        contents = [entry.content async for entry in engine.entries(SHARD)]
+        assert contents == [b"one", b"two"]
 
 
-def test_of_entries_behind_the_same_one_the_first_one_counts(tmp_path: Path) -> None:
-    """The others stay in the stream: no reader takes them for entries, and nobody is held up."""
-
-    async def work() -> None:
-        async with AsyncExitStack() as stack:
-            servers = await stack.enter_async_context(local_servers(tmp_path, 3))
-            engines = [
-                await stack.enter_async_context(connected(NatsSettings(url=url)))
-                for url in servers.url.split(",") * 2
-            ]
-            last, appended = 0, []
-            for turn in range(CHANGES):
-                entries = [b"%d %d" % (turn, at) for at in range(len(engines))]
-                numbers = await asyncio.gather(*map(appending, engines, repeat(last), entries))
-                ((last, entry),) = (
-                    (number, entry)
-                    for number, entry in zip(numbers, entries, strict=True)
-                    if number
-                )
-                appended.append(LogEntry(last, entry))
-                if turn % 10 == 0:
-                    await engines[0].append(SHARD, last, b"mark", is_shared=True)
-                    last = (await engines[1].log_span(SHARD)).last
-                    appended.append(LogEntry(last, b"mark"))
-            assert [one async for one in engines[2].entries(SHARD)] == appended
-            begin = appended[CHANGES // 2].number
-            await engines[3].remove_entries(SHARD, begin)
-            behind = [one for one in appended if one.number > begin]
-            assert [one async for one in engines[4].entries(SHARD)] == behind
-
+async def test_of_entries_appended_after_the_same_one_only_the_first_counts(tmp_path: Path) -> None:
+    # The others stay in the stream, where readers skip them.
     async def appending(engine: ClusterEngine, last: int, content: bytes) -> int | None:
         try:
             return await engine.append(SHARD, last, content, is_shared=True)
         except Fenced:
             return None
 
-    run(work())
+    async with AsyncExitStack() as stack:
+        servers = await stack.enter_async_context(local_servers(tmp_path, 3))
+        engines = [
+            await stack.enter_async_context(connected(NatsSettings(url=url)))
+            for url in servers.url.split(",") * 2
+        ]
+        last, appended = 0, []
+        for turn in range(CHANGES):
+            entries = [b"%d %d" % (turn, at) for at in range(len(engines))]
+            numbers = await asyncio.gather(*map(appending, engines, repeat(last), entries))
+            ((last, entry),) = (
+                (number, entry) for number, entry in zip(numbers, entries, strict=True) if number
+            )
+            appended.append(LogEntry(last, entry))
+            if turn % 10 == 0:
+                await engines[0].append(SHARD, last, b"mark", is_shared=True)
+                last = (await engines[1].log_span(SHARD)).last
+                appended.append(LogEntry(last, b"mark"))
+        assert [one async for one in engines[2].entries(SHARD)] == appended
+        begin = appended[CHANGES // 2].number
+        await engines[3].remove_entries(SHARD, begin)
+        behind = [one for one in appended if one.number > begin]
+        assert [one async for one in engines[4].entries(SHARD)] == behind
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_an_entry_whose_answer_was_lost_is_appended_once(tmp_path: Path, is_shared: bool) -> None:
-    async def work() -> None:
-        async with (
-            local_servers(tmp_path, 1) as servers,
-            connected(NatsSettings(url=servers.url)) as engine,
-        ):
-            first = await engine.append(SHARD, 0, b"one", is_shared=is_shared)
-            assert await engine.append(SHARD, 0, b"one", is_shared=is_shared) == first
-            second = await engine.append(SHARD, first, b"two", is_shared=is_shared)
-            assert [one async for one in engine.entries(SHARD)] == [
-                LogEntry(first, b"one"),
-                LogEntry(second, b"two"),
-            ]
-            with pytest.raises(Fenced):
-                await engine.append(SHARD, first, b"three", is_shared=is_shared)
-            with pytest.raises(EngineUnavailable, match="lost a part"):
-                await engine.append(SHARD, second + 100, b"three", is_shared=is_shared)
-
-    run(work())
+async def test_an_entry_that_is_appended_again_is_one_entry(
+    tmp_path: Path, is_shared: bool
+) -> None:
+    async with served(tmp_path, 1) as (_, engine):
+        first = await engine.append(SHARD, 0, b"one", is_shared=is_shared)
+        assert await engine.append(SHARD, 0, b"one", is_shared=is_shared) == first
+        second = await engine.append(SHARD, first, b"two", is_shared=is_shared)
+        assert [one async for one in engine.entries(SHARD)] == [
+            LogEntry(first, b"one"),
+            LogEntry(second, b"two"),
+        ]
+        with pytest.raises(Fenced):
+            await engine.append(SHARD, first, b"three", is_shared=is_shared)
+        with pytest.raises(EngineUnavailable, match="lost a part"):
+            await engine.append(SHARD, second + 100, b"three", is_shared=is_shared)
 
 
-def test_beats_are_answered_while_servers_choose_who_leads_the_keys(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with (
-            local_servers(tmp_path, 3) as servers,
-            connected(NatsSettings(url=servers.url, patience_s=60)) as engine,
-        ):
-            assert isinstance(engine, NatsEngine)
-            streams = engine._streams
-            leaders = [""]
-            while len(set(leaders) - {""}) < 2:
-                await engine.beats.separate_leaders()
-                leaders = [await leader(streams, one) for one in (streams.keys, streams.beats)]
-            (led,) = (one for one in servers.servers if one.name == leaders[0])
-            await led.end(signal.SIGKILL)
-            keys, beats = (
-                asyncio.create_task(one.put("node.a", b"1")) for one in (engine, engine.beats)
-            )
-            await asyncio.wait((keys, beats), return_when=asyncio.FIRST_COMPLETED)
-            assert beats.done()
-            assert not keys.done()
-            assert await keys
-
-    run(work())
+async def test_beats_are_answered_while_the_servers_elect_a_leader_of_the_keys(
+    tmp_path: Path,
+) -> None:
+    async with served(tmp_path, 3) as (servers, engine):
+        streams = engine._streams
+        leaders = [""]
+        while len(set(leaders) - {""}) < 2:
+            await engine.beats.separate_leaders()
+            leaders = [await leader(streams, one) for one in (streams.keys, streams.beats)]
+        (led,) = (one for one in servers.servers if one.name == leaders[0])
+        await led.end(signal.SIGKILL)
+        keys, beats = (
+            asyncio.create_task(one.put("node.a", b"1")) for one in (engine, engine.beats)
+        )
+        await asyncio.wait((keys, beats), return_when=asyncio.FIRST_COMPLETED)
+        assert beats.done()
+        assert not keys.done()
+        assert await keys
 
 
 async def leader(streams: Streams, bucket: Bucket) -> str:
-    """The server that leads it, or nothing while they choose."""
+    """Return the name of the server that leads a bucket; "" during an election."""
     return await streams.leader(bucket.stream) or ""
 
 
@@ -498,33 +413,26 @@ async def outlive(servers: LocalServers, engine: ClusterEngine) -> None:
     ]
 
 
-def test_a_log_that_is_full_says_what_to_do_and_takes_more_when_it_was_cut(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with (
-            local_servers(tmp_path, 1) as servers,
-            connected(NatsSettings(url=servers.url, log_bytes=100_000)) as engine,
-        ):
-            for last in range(9):
-                await engine.append(SHARD, last, bytes(10_000))
-            last = 9
-            with pytest.raises(EngineFull, match="wait for the next snapshot"):
-                await engine.append(SHARD, last, bytes(10_000))
-            await engine.remove_entries(SHARD, last - 1)
-            assert await engine.append(SHARD, last, b"more") == last + 1
-
-    run(work())
+async def test_a_full_log_refuses_entries_until_old_ones_are_removed(
+    tmp_path: Path,
+) -> None:
+    async with served(tmp_path, 1, log_bytes=100_000) as (_, engine):
+        for last in range(9):
+            await engine.append(SHARD, last, bytes(10_000))
+        last = 9
+        with pytest.raises(EngineFull):
+            await engine.append(SHARD, last, bytes(10_000))
+        await engine.remove_entries(SHARD, last - 1)
+        assert await engine.append(SHARD, last, b"more") == last + 1
 
 
-def test_two_crawls_use_the_same_servers(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with (
-            local_servers(tmp_path, 1) as servers,
-            connected(NatsSettings(url=servers.url, name="one")) as one,
-            connected(NatsSettings(url=servers.url, name="two")) as two,
-        ):
-            await one.append(SHARD, 0, b"one")
-            assert await two.append(SHARD, 0, b"two") == 1
-            await one.put("terms", b"1")
-            assert await two.get("terms") is None
-
-    run(work())
+async def test_crawls_of_two_names_at_the_same_servers_share_nothing(tmp_path: Path) -> None:
+    async with (
+        local_servers(tmp_path, 1) as servers,
+        connected(NatsSettings(url=servers.url, name="one")) as one,
+        connected(NatsSettings(url=servers.url, name="two")) as two,
+    ):
+        await one.append(SHARD, 0, b"one")
+        assert await two.append(SHARD, 0, b"two") == 1
+        await one.put("terms", b"1")
+        assert await two.get("terms") is None

@@ -1,44 +1,41 @@
-"""What servers see of a cluster: it is as polite as one machine, while shards move and nodes die.
+"""A cluster is as polite as one machine, also while shards move and nodes die.
 
-Six sites at one address. Two of them ask for a pause, and the node that crawls them is drained;
-then another one, and its node is killed. The logs of the servers are what is judged.
+There are six sites at one address. Two of them ask for a pause, and the node that crawls them is
+drained; then a third one asks for a pause, and its node is killed. The requests that the sites have
+logged are judged.
 """
 
 import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from minicrawl.cluster import overview as steering
-from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
-from minicrawl.cluster.servers import local_servers
-from minicrawl.cluster.terms import start_or_join
+from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.config import Loaded, Settings
 from minicrawl.demo.small_web import DemoResponse, refused
-from minicrawl.demo.web import DemoServer
 from minicrawl.opic.shard_channels import shard_of
 from tests.cluster.engines import needs_server
+from tests.cluster.logged_web import Lateness, begun
 from tests.cluster.node_process import PATIENCE_S, NodeProcess, nodes, shards_of, until
-from tests.cluster.test_end_to_end import Lateness, run
 
-pytestmark = [needs_server, pytest.mark.proof]
+pytestmark = [needs_server, pytest.mark.proof, pytest.mark.anyio]
 
 SITES, SHARDS = 6, 4
 DELAY_S, ADDRESS_DELAY_S = 0.4, 0.1
 MOVED, LOST = ("s0.example", "s1.example"), ("s2.example",)
-"""Sites of a shard that moves, and of one whose node is killed."""
+"""Sites of a shard that moves, and of a shard whose node is killed."""
 PAUSES = {"s0.example": (503, 8), "s1.example": (429, 12), "s2.example": (503, 14)}
 COMMITS = 3
-"""After so many, what a shard knew before them is in its log."""
+"""Number of commits after which a pause that a shard has just learnt is surely in its log."""
 
 
 class PoliteWeb(Lateness):
-    """Sites without an end before `end`; notes when each was asked, and for what."""
+    """Sites that are endless until `has_end` is set, and log all requests with their time."""
 
     def __init__(self) -> None:
         self.has_end = False
@@ -83,32 +80,25 @@ def settings(address: str) -> Loaded:
     )
 
 
-def test_servers_see_no_more_of_a_cluster_than_of_one_machine(tmp_path: Path) -> None:
+async def test_a_cluster_keeps_delays_pauses_and_robots_txt_as_one_machine_does(
+    tmp_path: Path,
+) -> None:
     web = PoliteWeb()
-
-    async def crawl() -> None:
-        async with AsyncExitStack() as stack:
-            server = stack.enter_context(DemoServer(web))
-            stack.enter_context(web.watched())
-            servers = await stack.enter_async_context(local_servers(tmp_path / "servers", 1))
-            engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
-            seeds = [f"http://s{site}.example/1" for site in range(SITES)]
-            loaded = settings(server.address)
-            await start_or_join(engine, loaded, seeds, SHARDS)
-            urls = dict.fromkeys("abc", servers.url)
-            started = await stack.enter_async_context(nodes(urls, tmp_path, loaded))
+    with web.watched():
+        async with (
+            begun(tmp_path, web, settings, SHARDS, SITES) as (servers, engine, loaded),
+            nodes(dict.fromkeys("abc", servers.url), tmp_path, loaded) as started,
+        ):
             await upset(engine, started, web)
             web.has_end = True
             await until(engine, lambda now: now.doing == "ended", "the crawl goes on")
-
-    run(crawl())
     for host in web.asked:
         check_host(web, host)
     check_address(sorted(at for host in web.asked for at in web.times(host)), web.slack_s)
 
 
 def check_host(web: PoliteWeb, host: str) -> None:
-    """Its delay, its pause and its robots.txt were obeyed."""
+    """Check that the delay, the pause and the robots.txt of the host were obeyed."""
     for (before, _), (after, target) in pairwise(web.asked[host]):
         assert after - before >= DELAY_S - web.slack_s, (host, target)
     targets = [target for _, target in web.asked[host]]
@@ -121,7 +111,7 @@ def check_host(web: PoliteWeb, host: str) -> None:
 
 
 def check_address(times: list[float], slack_s: float) -> None:
-    """In any span there are no more requests than its pace allows, and one at once for a shard."""
+    """Check that no span has more requests than the pace allows, plus one for each shard."""
     for first, since in enumerate(times):
         for last in range(first + 1, len(times)):
             most = (times[last] - since + slack_s) / ADDRESS_DELAY_S + SHARDS
@@ -129,7 +119,7 @@ def check_address(times: list[float], slack_s: float) -> None:
 
 
 async def upset(engine: ClusterEngine, started: dict[str, NodeProcess], web: PoliteWeb) -> None:
-    """A site asks for a pause and its node is drained; another one, and its node is killed."""
+    """Let sites ask for a pause and drain their node; let another ask, and kill its node."""
     await until(
         engine,
         lambda now: (
@@ -155,7 +145,7 @@ async def upset(engine: ClusterEngine, started: dict[str, NodeProcess], web: Pol
     await until(
         engine,
         lambda now: not now.unheld and not shards_of(now, lost),
-        "nobody takes the shards of a killed node over",
+        "nobody takes over the shards of a killed node",
     )
     async with asyncio.timeout(PATIENCE_S):
         while any(max(web.times(host)) == web.paused[host] for host in PAUSES):
@@ -163,7 +153,7 @@ async def upset(engine: ClusterEngine, started: dict[str, NodeProcess], web: Pol
 
 
 async def pause(web: PoliteWeb, hosts: Collection[str]) -> None:
-    """The next answer of each of these hosts asks for a pause."""
+    """Let the next response of each of these hosts ask for a pause, and wait for it."""
     web.to_pause.update(hosts)
     async with asyncio.timeout(PATIENCE_S):
         while not web.paused.keys() >= set(hosts):

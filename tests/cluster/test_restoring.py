@@ -1,6 +1,6 @@
-"""A whole cluster is gathered from its engine, and kept until the crawl goes on."""
+"""A whole cluster is gathered from its engine, and the store is kept until the crawl goes on."""
 
-import asyncio
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,8 +17,10 @@ from minicrawl.opic.shard_channels import ShardPlace
 from minicrawl.report.audit import audit
 from minicrawl.store import schema
 from minicrawl.store.reader import search_folder
-from tests.cluster.fake_engine import FakeEngine, FakeServers
+from tests.cluster.fake_engine import FakeEngine
 from tests.cluster.hand_shards import HandCluster
+
+pytestmark = pytest.mark.anyio
 
 SHARDS, RUN = 3, 2
 URLS = [f"http://s{number}.example/" for number in range(8)]
@@ -37,7 +39,7 @@ def terms(version: int = schema.VERSION) -> TermsRecord:
 
 
 async def keep(engine: FakeEngine, hand: HandCluster) -> None:
-    """The logs of the shards have one entry more, and their snapshots are as of it."""
+    """Append an entry to the log of each shard, and store a snapshot as of that entry."""
     hand.commit()
     for shard, one in enumerate(hand.shards):
         one.store.compact()
@@ -53,132 +55,122 @@ def crawled(folder: Path, stack: ExitStack) -> HandCluster:
     return hand
 
 
-def test_a_cluster_becomes_one_store(tmp_path: Path) -> None:
-    async def gathering() -> None:
-        engine = FakeEngine(FakeServers())
-        await engine.create(TERMS_KEY, terms().pack())
-        await keep(engine, hand)
-        found = await gather_cluster(engine, tmp_path / "all.db")
-        assert (found.shards, found.pages) == (SHARDS, 6)
-        assert audit(tmp_path / "all.db").is_intact
-        assert [file.name for file in tmp_path.glob("*.db")] == ["all.db"]
-
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
     with ExitStack() as stack:
-        hand = crawled(tmp_path / "shards", stack)
-        asyncio.run(gathering())
+        yield stack
 
 
-def test_a_kept_store_is_used_until_the_crawl_goes_on(tmp_path: Path) -> None:
-    async def gathering() -> None:
-        engine = FakeEngine(FakeServers())
-        await engine.create(TERMS_KEY, terms().pack())
+@pytest.fixture
+def hand(tmp_path: Path, stack: ExitStack) -> HandCluster:
+    return crawled(tmp_path / "shards", stack)
+
+
+@pytest.fixture
+async def engine() -> FakeEngine:
+    engine = FakeEngine()
+    await engine.create(TERMS_KEY, terms().pack())
+    return engine
+
+
+async def test_a_cluster_becomes_one_store(
+    engine: FakeEngine, hand: HandCluster, tmp_path: Path
+) -> None:
+    await keep(engine, hand)
+    found = await gather_cluster(engine, tmp_path / "all.db")
+    assert (found.shards, found.pages) == (SHARDS, 6)
+    assert audit(tmp_path / "all.db").is_intact
+    assert [file.name for file in tmp_path.glob("*.db")] == ["all.db"]
+
+
+async def test_a_kept_store_is_used_until_the_crawl_goes_on(
+    engine: FakeEngine, hand: HandCluster, tmp_path: Path
+) -> None:
+    await keep(engine, hand)
+    first = await kept_store(engine, tmp_path / "kept")
+    assert first.made is not None
+    assert first.store.with_name(f"{first.store.name}-ranks").exists()
+    again = await kept_store(engine, tmp_path / "kept")
+    assert (again.store, again.made) == (first.store, None)
+    hand.of(URLS[1]).read(URLS[1], [URLS[7]])
+    await keep(engine, hand)
+    later = await kept_store(engine, tmp_path / "kept")
+    assert later.made is not None
+    assert later.made.pages == 7
+    there = {file.name for file in (tmp_path / "kept").iterdir()}
+    assert there == {later.store.name, f"{later.store.name}-ranks"}
+
+
+async def test_an_old_kept_store_is_deleted_only_after_its_readers_have_left(
+    engine: FakeEngine, hand: HandCluster, tmp_path: Path
+) -> None:
+    with ExitStack() as reading, ExitStack() as reading_too:
         await keep(engine, hand)
-        first = await kept_store(engine, tmp_path / "kept")
-        assert first.made is not None
-        assert first.store.with_name(f"{first.store.name}-ranks").exists()
-        again = await kept_store(engine, tmp_path / "kept")
-        assert (again.store, again.made) == (first.store, None)
-        hand.of(URLS[1]).read(URLS[1], [URLS[7]])
+        first = (await kept_store(engine, tmp_path / "kept", reading=reading)).store
+        assert (await kept_store(engine, tmp_path / "kept", reading=reading_too)).made is None
+        index = search_folder(first)
+        index.mkdir()
+        reading_too.close()
         await keep(engine, hand)
-        later = await kept_store(engine, tmp_path / "kept")
-        assert later.made is not None
-        assert later.made.pages == 7
-        there = {file.name for file in (tmp_path / "kept").iterdir()}
-        assert there == {later.store.name, f"{later.store.name}-ranks"}
-
-    with ExitStack() as stack:
-        hand = crawled(tmp_path / "shards", stack)
-        asyncio.run(gathering())
-
-
-def test_a_kept_store_that_somebody_reads_is_there_until_it_was_read(tmp_path: Path) -> None:
-    async def gathering() -> None:
-        engine = FakeEngine(FakeServers())
-        await engine.create(TERMS_KEY, terms().pack())
-        with ExitStack() as reading, ExitStack() as reading_too:
-            await keep(engine, hand)
-            first = (await kept_store(engine, tmp_path / "kept", reading=reading)).store
-            assert (await kept_store(engine, tmp_path / "kept", reading=reading_too)).made is None
-            index = search_folder(first)
-            index.mkdir()
-            reading_too.close()
-            await keep(engine, hand)
-            second = (await kept_store(engine, tmp_path / "kept")).store
-            assert first != second
-            assert first.exists()
-            assert index.exists()
-        await keep(engine, hand)
-        third = (await kept_store(engine, tmp_path / "kept")).store
-        there = {file.name for file in (tmp_path / "kept").iterdir()}
-        assert there == {third.name, f"{third.name}-ranks"}
-
-    with ExitStack() as stack:
-        hand = crawled(tmp_path / "shards", stack)
-        asyncio.run(gathering())
+        second = (await kept_store(engine, tmp_path / "kept")).store
+        assert first != second
+        assert first.exists()
+        assert index.exists()
+    await keep(engine, hand)
+    third = (await kept_store(engine, tmp_path / "kept")).store
+    there = {file.name for file in (tmp_path / "kept").iterdir()}
+    assert there == {third.name, f"{third.name}-ranks"}
 
 
-def test_a_server_that_lost_entries_is_not_believed(tmp_path: Path) -> None:
-    async def gathering() -> None:
-        servers = FakeServers()
-        engine = FakeEngine(servers)
-        await engine.create(TERMS_KEY, terms().pack())
-        await engine.create(STATE_KEY, StateRecord(doing="crawl", run=RUN, reason="").pack())
-        await keep(engine, hand)
-        before = (await kept_store(engine, tmp_path / "kept")).store
-        told = ShardFacts(1, entry=(await engine.log_span(1)).last)
-        await EngineExchange(engine, ShardPlace(1, SHARDS), RUN).tell(told)
-        servers.forgot[1] = 1
-        assert (await kept_store(engine, tmp_path / "kept")).store == before
-        assert servers.forgot[1] == 0
-        await EngineExchange(engine, ShardPlace(1, SHARDS), RUN).tell(ShardFacts(1, entry=99))
-        with pytest.raises(EngineUnavailable, match="ends with entry 1, and 99 were confirmed"):
-            await gather_cluster(engine, tmp_path / "all.db")
-
-    with ExitStack() as stack:
-        hand = crawled(tmp_path / "shards", stack)
-        asyncio.run(gathering())
+async def test_a_server_that_has_lost_entries_loses_the_lead_or_is_refused(
+    engine: FakeEngine, hand: HandCluster, tmp_path: Path
+) -> None:
+    await engine.create(STATE_KEY, StateRecord(doing="crawl", run=RUN, reason="").pack())
+    await keep(engine, hand)
+    before = (await kept_store(engine, tmp_path / "kept")).store
+    told = ShardFacts(1, entry=(await engine.log_span(1)).last)
+    await EngineExchange(engine, ShardPlace(1, SHARDS), RUN).tell(told)
+    engine.servers.forgot[1] = 1
+    assert (await kept_store(engine, tmp_path / "kept")).store == before
+    assert engine.servers.forgot[1] == 0
+    await EngineExchange(engine, ShardPlace(1, SHARDS), RUN).tell(ShardFacts(1, entry=99))
+    with pytest.raises(EngineUnavailable, match=r"entry 1\b.* 99 "):
+        await gather_cluster(engine, tmp_path / "all.db")
 
 
-def test_a_shard_that_no_node_has_begun_has_no_pages(tmp_path: Path) -> None:
-    async def gathering() -> None:
-        engine = FakeEngine(FakeServers())
-        await engine.create(TERMS_KEY, terms().pack())
-        hand.commit()
-        hand.shards[number].store.compact()
-        await store_snapshot(engine, number, hand.paths[number], 0)
-        found = await gather_cluster(engine, tmp_path / "all.db")
-        assert found.shards == 1
-        assert found.pages == 6
-        assert found.under_way > 0
-        assert audit(tmp_path / "all.db").is_intact
-
-    with ExitStack() as stack:
-        hand = HandCluster(tmp_path / "shards", SHARDS, stack)
-        number = hand.of(URLS[0]).terms.shard
-        hand.seeds(URLS[:1])
-        hand.of(URLS[0]).read(URLS[0], URLS[1:6])
-        hand.shards[number].send((number + 1) % SHARDS)
-        hand.shards[number].send((number + 2) % SHARDS)
-        asyncio.run(gathering())
+async def test_a_shard_that_no_node_has_begun_has_no_pages(
+    engine: FakeEngine, stack: ExitStack, tmp_path: Path
+) -> None:
+    hand = HandCluster(tmp_path / "shards", SHARDS, stack)
+    shard = hand.of(URLS[0])
+    number = shard.terms.shard
+    hand.seeds(URLS[:1])
+    shard.read(URLS[0], URLS[1:6])
+    for other in (1, 2):
+        shard.send((number + other) % SHARDS)
+    hand.commit()
+    shard.store.compact()
+    await store_snapshot(engine, number, shard.path, 0)
+    found = await gather_cluster(engine, tmp_path / "all.db")
+    assert (found.shards, found.pages) == (1, 6)
+    assert found.under_way > 0
+    assert audit(tmp_path / "all.db").is_intact
 
 
 @pytest.mark.parametrize(
     ("begun", "message"),
     [
         (None, "no crawl yet"),
-        (terms(version=1), "is one of minicrawl 0"),
-        (terms(), "no pages yet: no node has begun it"),
+        (terms(version=1), "minicrawl 0"),
+        (terms(), "no pages yet"),
     ],
 )
-def test_what_cannot_be_gathered_is_said(
+async def test_without_pages_of_this_version_nothing_is_gathered_and_the_error_says_why(
     begun: TermsRecord | None, message: str, tmp_path: Path
 ) -> None:
-    async def gathering() -> None:
-        engine = FakeEngine(FakeServers())
-        if begun is not None:
-            await engine.create(TERMS_KEY, begun.pack())
-        with pytest.raises(UsageError, match=message):
-            await gather_cluster(engine, tmp_path / "all.db")
-
-    asyncio.run(gathering())
+    engine = FakeEngine()
+    if begun is not None:
+        await engine.create(TERMS_KEY, begun.pack())
+    with pytest.raises(UsageError, match=message):
+        await gather_cluster(engine, tmp_path / "all.db")
     assert list(tmp_path.iterdir()) == []

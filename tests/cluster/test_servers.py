@@ -1,4 +1,4 @@
-"""Where nats-server comes from: the system, or else a wheel whose program has a known checksum."""
+"""nats-server comes from the system, or else from a wheel whose program has a known checksum."""
 
 import asyncio
 from collections.abc import Iterator
@@ -11,12 +11,13 @@ from minicrawl.cluster import servers
 from minicrawl.cluster.servers import PROGRAM, WHEEL, WHEEL_VERSION, local_servers, server_program
 from minicrawl.errors import UsageError
 
+pytestmark = pytest.mark.anyio
 needs_wheel = pytest.mark.skipif(find_spec(WHEEL) is None, reason=f"no wheel of {WHEEL} here")
 
 
 @pytest.fixture(autouse=True)
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Folder of the system's programs, empty at first."""
+    """Return the only folder of the system's programs, which does not exist yet."""
     monkeypatch.setenv("PATH", str(tmp_path / "system"))
     monkeypatch.setattr(servers, "_SYSTEM", str(tmp_path / "system"))
     servers._program_of_wheel.cache_clear()
@@ -31,22 +32,19 @@ def written(program: Path) -> Path:
     return program
 
 
-def test_the_servers_of_the_system_come_first(system: Path) -> None:
+def test_the_program_of_the_system_comes_first(system: Path) -> None:
     program = written(system / PROGRAM)
     assert server_program() == str(program)
 
 
 @needs_wheel
-def test_the_wheel_brings_a_server_that_answers(tmp_path: Path) -> None:
+async def test_without_one_the_program_of_the_wheel_runs(tmp_path: Path) -> None:
     program = server_program()
     assert program is not None
     assert WHEEL in program
 
-    async def work() -> None:
-        async with local_servers(tmp_path / "servers", 1) as started:
-            assert started.servers[0].pid is not None
-
-    asyncio.run(work())
+    async with local_servers(tmp_path / "servers", 1) as started:
+        assert started.servers[0].pid is not None
 
 
 def test_a_program_with_another_checksum_is_refused(
@@ -60,7 +58,7 @@ def test_a_program_with_another_checksum_is_refused(
     assert str(program) in str(refused.value)
 
 
-def test_where_there_is_neither_the_error_says_what_to_install(
+def test_with_neither_the_error_names_the_program_and_the_version_of_the_wheel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(servers, "WHEEL", "no_such_wheel")

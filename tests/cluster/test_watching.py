@@ -1,6 +1,8 @@
-"""What a watch of a cluster shows, over the fake engine."""
+"""The watch of a cluster shows its facts, over the fake engine."""
 
 import asyncio
+
+import pytest
 
 from minicrawl.cluster.assignment import TELL_S, ShardFacts, as_bytes
 from minicrawl.cluster.engine import KeyEntry
@@ -29,28 +31,27 @@ def told(shard: int, run: int = RUN) -> KeyEntry:
     return KeyEntry(f"{TOLD_PREFIX}{run}.{shard}", content, 0)
 
 
-def test_what_ended_shards_told_counts_whenever_the_run_becomes_known() -> None:
-    async def work() -> int:
-        engine = FakeEngine()
-        for entry in (told(0), told(1), told(2, run=1)):
-            assert entry.value is not None
-            await engine.put(entry.key, entry.value)
-        watch = ClusterWatch(engine)
-        watch.begin()
-        await asyncio.sleep(0.05)  # what was told is heard, most likely
-        ended = StateRecord(doing=CrawlActivity.ENDED, run=RUN, reason="budget")
-        await engine.put(TERMS_KEY, TERMS.pack())
-        await engine.put(STATE_KEY, ended.pack())
-        while watch._seen.terms is None or watch.status().fetched < 200:
-            await asyncio.sleep(0.01)
-        await watch.end()
-        return watch.status().fetched
+@pytest.mark.anyio
+async def test_facts_of_the_run_that_came_before_its_number_count() -> None:
+    engine = FakeEngine()
+    early = (told(0), told(1), told(2, run=1))
+    for entry in early:
+        await engine.put(entry.key, entry.value or b"")
+    watch = ClusterWatch(engine)
+    watch.begin()
+    while len(watch._early) < len(early):
+        await asyncio.sleep(0)
+    ended = StateRecord(doing=CrawlActivity.ENDED, run=RUN, reason="budget")
+    await engine.put(TERMS_KEY, TERMS.pack())
+    await engine.put(STATE_KEY, ended.pack())
+    while watch._seen.terms is None or watch._early:
+        await asyncio.sleep(0)
+    await watch.end()
+    assert watch.status().fetched == 200
 
-    assert asyncio.run(asyncio.wait_for(work(), 60)) == 200
 
-
-def test_the_level_is_the_one_that_shards_apply() -> None:
-    """Each shard counts for whole pages: two of 16.2 a second are worth 34."""
+def test_the_cash_threshold_shown_is_the_one_that_shards_apply() -> None:
+    # The pace of each shard counts in whole pages: two with 16.2 a second are worth 34.
     facts = [ShardFacts(0, pace=16.2, sketch={70: 67}), ShardFacts(1, pace=16.2, sketch={60: 9})]
     level = AdmissionThreshold(Frontier(StoreTerms(), lambda _: Spending(())), tuple, lambda *_: 1)
     level.hear(facts, TELL_S)

@@ -1,10 +1,11 @@
-"""Shards that ask one address: together never more than one machine, and alone as much as it.
+"""Shards share the pace of an address: together they never exceed that of one machine.
 
-Over an engine that is slow and fails before or after any call, while holders of shards are killed.
+The engine is slow and fails before or after any call, and holders of shards are killed.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import partial
 from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,20 +22,22 @@ from minicrawl.crawl.hosts.pacing import CRAWL, FIRST, AddressPacing, CrawlPace,
 from minicrawl.opic.shard_channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
+pytestmark = pytest.mark.anyio
+
 SHARDS, MOST, PACE_S = 4, 8, 0.1
 ADDRESS = "192.0.2.1"
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits longer than he must."""
+    """Shorten all waits."""
     monkeypatch.setattr(address_records, "_AGAIN_S", 0.001)
     monkeypatch.setattr(addresses, "_LOOK_S", 0.001)
     monkeypatch.setattr(addresses, "IDLE_S", 0.05)
 
 
 class Holder:
-    """One holder of a shard, and its pacing; the test turns its clock."""
+    """Holder of a shard, with its pacing and a clock that the test sets."""
 
     def __init__(self, servers: FakeServers, shard: int, generation: int = 1) -> None:
         self.servers, self.shard, self.generation, self.now = servers, shard, generation, 0.0
@@ -57,23 +60,23 @@ class Holder:
         return self.addresses.share_of(ADDRESS)
 
     def want(self) -> None:
-        """A page waits for the address."""
+        """Let a page wait for the address."""
         if not self.pacing.has_room(ADDRESS, 1, self.now):
             self.pacing.wait(ADDRESS, 1, FIRST, self.now)
 
     def ask(self) -> None:
-        """It waits no more, and is asked for: the request has begun."""
+        """Begin the request for the waiting page."""
         self.now += PACE_S * SHARDS
         assert self.pacing.admit(self.now) == [1]
         self.pacing.begin(ADDRESS, self.now)
 
     async def end(self) -> None:
-        """As `kill -9` does."""
+        """End without any clean-up, as a killed process does."""
         self.task.cancel()
         await asyncio.wait((self.task,))
 
     async def next(self) -> "Holder":
-        """Who holds the shard after this one was killed."""
+        """Kill this holder, and return the next one of the shard."""
         await self.end()
         return Holder(self.servers, self.shard, self.generation + 1)
 
@@ -83,193 +86,164 @@ async def until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0.001)
 
 
-def run(work: Awaitable[None]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(60):
-            await work
-
-    asyncio.run(bounded())
+@pytest.fixture
+def servers() -> FakeServers:
+    return FakeServers()
 
 
-async def ended(*holders: Holder) -> None:
-    for holder in holders:
-        await holder.end()
+Hold = Callable[..., Holder]
 
 
-def test_a_shard_alone_has_the_pace_of_one_machine_and_several_have_even_parts() -> None:
-    async def work() -> None:
-        servers = FakeServers()
-        one, other = Holder(servers, 0), Holder(servers, 2)
-        one.want()
-        await until(lambda: one.share == 1)
-        one.ask()
-        assert not one.pacing.has_room(ADDRESS, 1, one.now + PACE_S - 0.01)
-        assert one.pacing.has_room(ADDRESS, 1, one.now + PACE_S)
-        other.want()
-        await until(lambda: (one.share, other.share) == (0.5, 0.5))
-        other.ask()
-        assert not other.pacing.has_room(ADDRESS, 1, other.now + 2 * PACE_S - 0.01)
-        assert other.pacing.has_room(ADDRESS, 1, other.now + 2 * PACE_S)
-        await ended(one, other)
-
-    run(work())
+@pytest.fixture
+def hold(servers: FakeServers) -> Hold:
+    """Return a function that starts the holder of a shard; it ends with the loop of the test."""
+    return partial(Holder, servers)
 
 
-def test_who_comes_asks_nothing_before_the_other_has_given_up_its_requests() -> None:
-    async def work() -> None:
-        servers = FakeServers()
-        one, other = Holder(servers, 0), Holder(servers, 1)
-        one.want()
-        await until(lambda: one.share == 1)
-        one.ask()
-        for _ in range(MOST - 1):
-            one.now += PACE_S
-            one.pacing.begin(ADDRESS, one.now)
-        other.want()
-        await until(lambda: one.share == 0.5)
-        for _ in range(MOST // 2):
-            assert other.share == 0
-            assert not other.pacing.has_room(ADDRESS, 1, 1000)
-            one.pacing.end(ADDRESS)
-            await asyncio.sleep(0.01)
-        await until(lambda: other.share == 0.5)
-        await ended(one, other)
-
-    run(work())
+async def test_a_shard_alone_has_the_pace_of_one_machine_and_several_have_even_parts(
+    hold: Hold,
+) -> None:
+    one, other = hold(0), hold(2)
+    one.want()
+    await until(lambda: one.share == 1)
+    one.ask()
+    assert not one.pacing.has_room(ADDRESS, 1, one.now + PACE_S - 0.01)
+    assert one.pacing.has_room(ADDRESS, 1, one.now + PACE_S)
+    other.want()
+    await until(lambda: (one.share, other.share) == (0.5, 0.5))
+    other.ask()
+    assert not other.pacing.has_room(ADDRESS, 1, other.now + 2 * PACE_S - 0.01)
+    assert other.pacing.has_room(ADDRESS, 1, other.now + 2 * PACE_S)
 
 
-def test_who_is_killed_keeps_its_part_for_whoever_has_its_shard_next() -> None:
-    async def work() -> None:
-        servers = FakeServers()
-        one, other = Holder(servers, 0), Holder(servers, 1)
-        one.want()
-        await until(lambda: one.share == 1)
-        await one.end()
-        other.want()
-        for _ in range(50):
-            await asyncio.sleep(0.001)
-            assert other.share == 0
-        again = await one.next()  # it wants nothing there
-        await until(lambda: other.share == 1)
-        await ended(again, other)
-
-    run(work())
-
-
-def test_a_holder_from_before_changes_nothing_and_uses_nothing() -> None:
-    async def work() -> None:
-        servers = FakeServers()
-        late, new = Holder(servers, 0), Holder(servers, 0, generation=2)
-        late.want()
-        await until(lambda: late.share == 1)
-        new.want()
-        await until(lambda: new.share == 1)
-        record = servers.values[f"{ADDRESS_PREFIX}{ADDRESS}"]
-        late.addresses._to_look.put_nowait(ADDRESS)
-        await until(lambda: late.share == 0)
-        assert servers.values[record.key] == record
-        await ended(late, new)
-
-    run(work())
-
-
-def test_an_address_that_is_used_no_more_is_left_to_the_others() -> None:
-    async def work() -> None:
-        servers = FakeServers()
-        one, other = Holder(servers, 0), Holder(servers, 1)
-        for holder in (one, other):
-            holder.want()
-        await until(lambda: (one.share, other.share) == (0.5, 0.5))
-        one.ask()
+async def test_a_new_shard_has_no_share_until_the_other_has_ended_half_of_its_requests(
+    hold: Hold,
+) -> None:
+    one, other = hold(0), hold(1)
+    one.want()
+    await until(lambda: one.share == 1)
+    one.ask()
+    for _ in range(MOST - 1):
+        one.now += PACE_S
+        one.pacing.begin(ADDRESS, one.now)
+    other.want()
+    await until(lambda: one.share == 0.5)
+    for _ in range(MOST // 2):
+        assert other.share == 0
+        assert not other.pacing.has_room(ADDRESS, 1, 1000)
         one.pacing.end(ADDRESS)
-        one.now += 1
-        await until(lambda: (one.share, other.share) == (0, 1))
-        one.want()
-        await until(lambda: (one.share, other.share) == (0.5, 0.5))
-        await ended(one, other)
-
-    run(work())
+        await asyncio.sleep(0.01)
+    await until(lambda: other.share == 0.5)
 
 
-def test_nothing_is_asked_for_at_an_address_whose_record_no_shard_has_written() -> None:
-    async def work() -> None:
-        servers = FakeServers()
-        await FakeEngine(servers).put(f"{ADDRESS_PREFIX}{ADDRESS}", b'{"0": "all"}')
-        await FakeEngine(servers).put("look.0.at", b"[" * 9000)
-        one = Holder(servers, 0)
-        one.want()
-        await until(lambda: bool(one.heard))
-        assert isinstance(one.heard[0], Warned)
-        assert ADDRESS in one.heard[0].text
-        assert one.share == 0
-        await ended(one)
+async def test_the_share_of_a_killed_holder_stays_taken_until_the_next_one_gives_it_up(
+    hold: Hold,
+) -> None:
+    one, other = hold(0), hold(1)
+    one.want()
+    await until(lambda: one.share == 1)
+    await one.end()
+    other.want()
+    for _ in range(50):
+        await asyncio.sleep(0.001)
+        assert other.share == 0
+    await one.next()  # this holder has no page for the address
+    await until(lambda: other.share == 1)
 
-    run(work())
+
+async def test_a_former_holder_changes_no_record_and_loses_its_share(
+    hold: Hold, servers: FakeServers
+) -> None:
+    late, new = hold(0), hold(0, generation=2)
+    late.want()
+    await until(lambda: late.share == 1)
+    new.want()
+    await until(lambda: new.share == 1)
+    record = servers.values[f"{ADDRESS_PREFIX}{ADDRESS}"]
+    late.addresses._to_look.put_nowait(ADDRESS)
+    await until(lambda: late.share == 0)
+    assert servers.values[record.key] == record
 
 
-def test_addresses_without_a_delay_are_not_shared() -> None:
-    async def work() -> None:
-        servers = FakeServers()
-        one = Holder(servers, 0)
-        one.pacing.change(lambda _name: 0.0)
-        assert one.pacing.has_room("127.0.0.1", 1, 0)
-        one.pacing.begin("127.0.0.1", 0)
-        assert one.pacing.has_room("127.0.0.1", 1, 0)
-        assert not servers.values
-        await ended(one)
+async def test_a_shard_without_requests_leaves_its_share_to_the_others(hold: Hold) -> None:
+    one, other = hold(0), hold(1)
+    for holder in (one, other):
+        holder.want()
+    await until(lambda: (one.share, other.share) == (0.5, 0.5))
+    one.ask()
+    one.pacing.end(ADDRESS)
+    one.now += 1
+    await until(lambda: (one.share, other.share) == (0, 1))
+    one.want()
+    await until(lambda: (one.share, other.share) == (0.5, 0.5))
 
-    run(work())
+
+async def test_an_address_with_an_invalid_record_gets_no_requests_and_a_warning(
+    hold: Hold, servers: FakeServers
+) -> None:
+    await FakeEngine(servers).put(f"{ADDRESS_PREFIX}{ADDRESS}", b'{"0": "all"}')
+    await FakeEngine(servers).put("look.0.at", b"[" * 9000)
+    one = hold(0)
+    one.want()
+    await until(lambda: bool(one.heard))
+    assert isinstance(one.heard[0], Warned)
+    assert ADDRESS in one.heard[0].text
+    assert one.share == 0
+
+
+async def test_addresses_without_a_delay_are_not_shared(hold: Hold, servers: FakeServers) -> None:
+    one = hold(0)
+    one.pacing.change(lambda _name: 0.0)
+    assert one.pacing.has_room("127.0.0.1", 1, 0)
+    one.pacing.begin("127.0.0.1", 0)
+    assert one.pacing.has_room("127.0.0.1", 1, 0)
+    assert not servers.values
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_fails_and_whoever_is_killed_no_more_than_the_whole_is_used(seed: int) -> None:
-    async def work() -> None:
-        chance, servers = Random(seed), FakeServers(seed)
-        holders = [Holder(servers, shard) for shard in range(SHARDS)]
-        for _ in range(150):
-            shard = chance.randrange(SHARDS)
-            match chance.randrange(5):
-                case 0 | 1:
-                    holders[shard].want()
-                case 2:
-                    holders[shard] = await holders[shard].next()
-                case 3:
-                    servers.faults += [chance.choice((Fault.BEFORE, Fault.AFTER, None))]
-                case 4:
-                    await asyncio.sleep(chance.choice((0, 0.001, 0.01)))
-            assert sum(holder.share for holder in holders) <= 1
-        for holder in holders:
-            holder.want()
-        await until(lambda: all(holder.share == 1 / SHARDS for holder in holders))
-        await ended(*holders)
-
-    run(work())
+async def test_shares_never_exceed_the_whole_with_faults_and_kills_and_end_even(
+    seed: int,
+) -> None:
+    chance, servers = Random(seed), FakeServers(seed)
+    holders = [Holder(servers, shard) for shard in range(SHARDS)]
+    for _ in range(150):
+        shard = chance.randrange(SHARDS)
+        match chance.randrange(5):
+            case 0 | 1:
+                holders[shard].want()
+            case 2:
+                holders[shard] = await holders[shard].next()
+            case 3:
+                servers.faults += [chance.choice((Fault.BEFORE, Fault.AFTER, None))]
+            case 4:
+                await asyncio.sleep(chance.choice((0, 0.001, 0.01)))
+        assert sum(holder.share for holder in holders) <= 1
+    for holder in holders:
+        holder.want()
+    await until(lambda: all(holder.share == 1 / SHARDS for holder in holders))
 
 
-def test_the_rate_of_the_whole_crawl_is_shared_by_the_shards_that_have_pages() -> None:
-    async def work() -> None:
-        servers = FakeServers()
-        one, other, idle = Holder(servers, 0), Holder(servers, 2), Holder(servers, 3)
-        idle.has_pages = False
+async def test_the_rate_of_the_whole_crawl_is_shared_by_the_shards_that_have_pages(
+    hold: Hold,
+) -> None:
+    one, other, idle = hold(0), hold(2), hold(3)
+    idle.has_pages = False
 
-        def of_crawl(holder: Holder) -> float:
-            holder.pace.wait_s(holder.now)  # asks for a share, as each round of the loop does
-            return holder.addresses.share_of(CRAWL)
+    def of_crawl(holder: Holder) -> float:
+        holder.pace.wait_s(holder.now)  # requests a share, as each round of the loop does
+        return holder.addresses.share_of(CRAWL)
 
-        assert one.pace.wait_s(one.now) > 0
-        await until(lambda: of_crawl(one) == 1)
-        one.now += 0.1
-        assert one.pace.wait_s(one.now) == 0
-        one.pace.begin(one.now)
-        assert one.pace.wait_s(one.now) == pytest.approx(0.1)
-        await until(lambda: of_crawl(other) == of_crawl(one) == 0.5)
-        assert of_crawl(idle) == 0
-        assert one.pace.wait_s(one.now) == pytest.approx(0.2)
-        other.pace.begin(other.now)
-        assert other.pace.wait_s(other.now) >= 0.2
-        other.has_pages = False
-        other.now += 60
-        await until(lambda: of_crawl(one) == 1)
-        await ended(one, other, idle)
-
-    run(work())
+    assert one.pace.wait_s(one.now) > 0
+    await until(lambda: of_crawl(one) == 1)
+    one.now += 0.1
+    assert one.pace.wait_s(one.now) == 0
+    one.pace.begin(one.now)
+    assert one.pace.wait_s(one.now) == pytest.approx(0.1)
+    await until(lambda: of_crawl(other) == of_crawl(one) == 0.5)
+    assert of_crawl(idle) == 0
+    assert one.pace.wait_s(one.now) == pytest.approx(0.2)
+    other.pace.begin(other.now)
+    assert other.pace.wait_s(other.now) >= 0.2
+    other.has_pages = False
+    other.now += 60
+    await until(lambda: of_crawl(one) == 1)

@@ -1,4 +1,4 @@
-"""What a shard hears of the others over the fake engine, with a clock that the test turns."""
+"""Facts that shards tell each other over the fake engine, with a clock that the test sets."""
 
 import asyncio
 
@@ -11,85 +11,75 @@ from minicrawl.cluster.terms import LastTold, last_told
 from minicrawl.opic.shard_channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
+pytestmark = pytest.mark.anyio
+
 RUN = 1
 
 
 async def tell(teller: EngineExchange, listener: EngineExchange, facts: ShardFacts) -> None:
-    """Tell these facts until they are heard: nobody keeps them for who begins to listen."""
+    """Tell these facts until they are heard: a listener that has just begun may miss them."""
     while listener.told.get(facts.shard) != facts:
         await teller.tell(facts)
         await asyncio.sleep(0)
 
 
-def test_what_was_told_long_ago_holds_nobody_back() -> None:
-    async def work() -> None:
-        servers, clock = FakeServers(), [100.0]
-        one, other = (
-            EngineExchange(FakeEngine(servers), ShardPlace(shard, 2), RUN, lambda: clock[0])
-            for shard in range(2)
-        )
-        listening = asyncio.create_task(one.listen())
-        await tell(other, one, ShardFacts(1, fetched=5))
-        clock[0] += FRESH_S
-        assert set(one.told) == {1}
-        clock[0] += 0.1
-        assert one.told == {}
-        await tell(other, one, ShardFacts(1, fetched=6))
-        listening.cancel()
-
-    asyncio.run(asyncio.wait_for(work(), 60))
+async def test_old_facts_of_a_shard_are_forgotten() -> None:
+    servers, clock = FakeServers(), [100.0]
+    one, other = (
+        EngineExchange(FakeEngine(servers), ShardPlace(shard, 2), RUN, lambda: clock[0])
+        for shard in range(2)
+    )
+    listening = asyncio.create_task(one.listen())
+    await tell(other, one, ShardFacts(1, fetched=5))
+    clock[0] += FRESH_S
+    assert set(one.told) == {1}
+    clock[0] += 0.1
+    assert one.told == {}
+    await tell(other, one, ShardFacts(1, fetched=6))
+    listening.cancel()
 
 
-def test_facts_are_kept_now_and_then_and_at_the_end() -> None:
-    async def work() -> None:
-        servers, clock = FakeServers(), [100.0]
-        engine = FakeEngine(servers)
-        exchange = EngineExchange(engine, ShardPlace(0, 2), RUN, lambda: clock[0])
+async def test_facts_are_stored_once_a_second_and_at_the_end() -> None:
+    servers, clock = FakeServers(), [100.0]
+    engine = FakeEngine(servers)
+    exchange = EngineExchange(engine, ShardPlace(0, 2), RUN, lambda: clock[0])
 
-        async def kept_after(fetched: int, *, are_last: bool = False) -> int:
-            await exchange.tell(ShardFacts(0, fetched=fetched), are_last=are_last)
-            (kept,) = await engine.keys("told.")
-            return facts_in(kept.value or b"").fetched
+    async def kept_after(fetched: int, *, are_last: bool = False) -> int:
+        await exchange.tell(ShardFacts(0, fetched=fetched), are_last=are_last)
+        (kept,) = await engine.keys("told.")
+        return facts_in(kept.value or b"").fetched
 
-        assert await kept_after(1) == 1
-        clock[0] += 0.5
-        assert await kept_after(2) == 1
-        clock[0] += 0.5
-        assert await kept_after(3) == 3
-        assert await kept_after(4, are_last=True) == 4
-        assert len(servers.said) == 4
-
-    asyncio.run(asyncio.wait_for(work(), 60))
+    assert await kept_after(1) == 1
+    clock[0] += 0.5
+    assert await kept_after(2) == 1
+    clock[0] += 0.5
+    assert await kept_after(3) == 3
+    assert await kept_after(4, are_last=True) == 4
+    assert len(servers.said) == 4
 
 
-def test_facts_that_nobody_takes_are_told_again_later() -> None:
-    async def work() -> None:
-        servers = FakeServers()
-        exchange = EngineExchange(FakeEngine(servers), ShardPlace(0, 2), RUN)
-        servers.faults = [Fault.BEFORE]
-        await exchange.tell(ShardFacts(0))
-        assert not servers.values
-        await exchange.tell(ShardFacts(0))
-        assert set(servers.values) == {"told.1.0"}
-
-    asyncio.run(asyncio.wait_for(work(), 60))
+async def test_facts_that_could_not_be_stored_are_stored_the_next_time() -> None:
+    servers = FakeServers()
+    exchange = EngineExchange(FakeEngine(servers), ShardPlace(0, 2), RUN)
+    servers.faults = [Fault.BEFORE]
+    await exchange.tell(ShardFacts(0))
+    assert not servers.values
+    await exchange.tell(ShardFacts(0))
+    assert set(servers.values) == {"told.1.0"}
 
 
-def test_the_last_facts_that_were_told_are_known_to_the_next_holder() -> None:
-    async def work() -> None:
-        servers, place = FakeServers(), ShardPlace(0, 2)
-        engine, facts = FakeEngine(servers), ShardFacts(0, entry=7)
-        assert await last_told(engine, 0, RUN) is None
-        await EngineExchange(engine, place, RUN).tell(facts)
-        assert await last_told(engine, 0, RUN) == LastTold(RUN, facts)
-        assert await last_told(engine, 0, RUN + 2) == LastTold(RUN, facts)
-        await engine.put("told.1.0", b"no facts")
-        assert await last_told(engine, 0, RUN) is None
-
-    asyncio.run(asyncio.wait_for(work(), 60))
+async def test_the_next_holder_reads_the_last_facts_of_its_shard() -> None:
+    servers, place = FakeServers(), ShardPlace(0, 2)
+    engine, facts = FakeEngine(servers), ShardFacts(0, entry=7)
+    assert await last_told(engine, 0, RUN) is None
+    await EngineExchange(engine, place, RUN).tell(facts)
+    assert await last_told(engine, 0, RUN) == LastTold(RUN, facts)
+    assert await last_told(engine, 0, RUN + 2) == LastTold(RUN, facts)
+    await engine.put("told.1.0", b"no facts")
+    assert await last_told(engine, 0, RUN) is None
 
 
-def test_a_sketch_with_more_cash_than_there_may_be_is_no_fact() -> None:
+def test_a_sketch_with_more_cash_than_can_exist_is_refused() -> None:
     assert facts_in(as_bytes(ShardFacts(0, sketch={1023: 1}))).sketch == {1023: 1}
     with pytest.raises(BatchError, match="more cash"):
         facts_in(as_bytes(ShardFacts(0, sketch={9000: 1 << 40})))

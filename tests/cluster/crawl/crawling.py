@@ -1,4 +1,4 @@
-"""A crawl of the demo web in shards, all of them in this process, and what their stores say."""
+"""A crawl in shards that all run in this process, and readers of their stores."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ class ShardedCrawl:
             "resolve": [f"*={server.address}"],
             "allow_private": True,
             "proxy": "none",
-            "deny": ["calendar[.]"],  # it has no end: what is read of it depends on the order
+            "deny": ["calendar[.]"],  # endless, so that the pages read depend on the order
         } | settings
 
     @property
@@ -63,31 +63,31 @@ class ShardedCrawl:
         return settings_of(**self._settings, store=str(store))
 
     def crawl(self, shard: int) -> Crawl:
-        """Whoever holds the shard begins or goes on."""
+        """Return the crawl of a new holder of the shard, which begins or resumes it."""
         exchange = self.held[shard] = self.exchanges.of(shard)
         setup = ShardSetup(ShardPlace(shard, self.shards), exchange, posting=QUICK, tell_s=TELL_S)
         return Crawl(self.seeds, self.settings(self.store(shard)), shard=setup)
 
     async def run(self) -> list[Reason]:
-        """All of them until the whole crawl is over."""
+        """Run all shards until the whole crawl is over."""
         crawls = [self.crawl(shard) for shard in range(self.shards)]
         async with asyncio.timeout(60):
             return await asyncio.gather(*(crawl.run_async() for crawl in crawls))
 
     async def run_alone(self) -> Path:
-        """The same crawl on one machine; the store."""
+        """Run the same crawl on one machine, and return its store."""
         store = self.folder / "alone.db"
         async with asyncio.timeout(60):
             await Crawl(self.seeds, self.settings(store)).run_async()
         return store
 
 
-# ---------------------------------------------------------------- what stores say
+# ---------------------------------------------------------------- stores
 
 
 @contextmanager
 def frontier_of(store: Path) -> Iterator[tuple[Frontier, list[str]]]:
-    """All that a store knows, and the URLs of its pages."""
+    """Give the frontier of a store, and the URLs of its pages."""
     with reading(store) as connection:
         frontier = unproven(store, connection)
         yield frontier, list(tables.urls_of(connection, range(len(frontier))))
@@ -102,7 +102,7 @@ def statements_of(stores: Sequence[Path]) -> list[Statement]:
 
 
 def sent_until(stores: Sequence[Path], sender: int, receiver: int, number: int) -> int:
-    """By the log of the sender alone."""
+    """Return the atoms that the sender's log says were sent in the batches up to this one."""
     with reading(stores[sender]) as connection:
         return sum(
             sum(step.spending.weights) + step.spending.idle
@@ -112,7 +112,7 @@ def sent_until(stores: Sequence[Path], sender: int, receiver: int, number: int) 
 
 
 def states_of(stores: Sequence[Path]) -> dict[str, State]:
-    """The state of each page, by its owner."""
+    """Return the state of each page, as its owner knows it."""
     found: dict[str, State] = {}
     for store in stores:
         with frontier_of(store) as (frontier, urls):
@@ -121,13 +121,13 @@ def states_of(stores: Sequence[Path]) -> dict[str, State]:
                 for url, state in zip(urls, frontier.state, strict=True)
                 if state != State.FOREIGN
             }
-        assert not found.keys() & own.keys(), "a page is known by its owner alone"
+        assert not found.keys() & own.keys(), "two shards own a page"
         found |= own
     return found
 
 
 def links_of(stores: Sequence[Path]) -> dict[str, list[str]]:
-    """Where the cash of each page goes: to the pages it links to, or to the one it stands for."""
+    """Return the receivers of each page's cash: its links, or the page that it stands for."""
     found: dict[str, list[str]] = {}
     for store in stores:
         with frontier_of(store) as (frontier, urls):
@@ -139,8 +139,9 @@ def links_of(stores: Sequence[Path]) -> dict[str, list[str]]:
 
 
 def ranks(links: Mapping[str, Sequence[str]], pages: Iterable[str]) -> dict[str, float]:
-    """By power iteration: each page hands on .85 of what it has, and one without links all of it to
-    all pages.
+    """Return PageRank by power iteration: a page passes on 0.85 of its rank to its links.
+
+    The rest, and all rank of pages without links, goes to all pages alike.
     """
     ids = {url: page for page, url in enumerate(sorted(pages))}
     matrix = np.zeros((len(ids), len(ids)))

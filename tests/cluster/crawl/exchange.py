@@ -1,7 +1,7 @@
-"""An exchange in this process that does all the harm that an engine may do.
+"""An exchange in this process with all the faults that an engine may have.
 
-It delivers twice, late and in any order, and again what was not acknowledged, to whoever holds the
-shard by then. It forgets what it has confirmed, if it is told to.
+It delivers batches twice, late and in any order. Batches that were not acknowledged come again, to
+the holder that the shard has then. The exchange forgets confirmed batches if a test says so.
 """
 
 import asyncio
@@ -15,22 +15,22 @@ from minicrawl.cluster.engine import BatchDelivery
 
 
 class FakeExchanges:
-    """What joins the shards of one crawl."""
+    """Batches and facts under way between the shards of one crawl."""
 
     def __init__(self, shards: int, budget: int | None = None, *, chance: Random) -> None:
-        """`chance` decides what harm is done."""
+        """`chance` draws the faults."""
         self.shards, self.budget, self.chance = shards, budget, chance
         self.numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
         self.waiting: defaultdict[int, list[bytes]] = defaultdict(list)
         self.came = [asyncio.Event() for _ in range(shards)]
         self.told: dict[int, ShardFacts] = {}
         self.forgets = 0.0
-        """Of the batches that come for the first time, this part."""
+        """Probability that a batch is forgotten when it is first published."""
         self.forgotten: set[tuple[int, int, int]] = set()
         self.published: list[TransferBatch] = []
 
     def sent_until(self, sender: int, receiver: int, number: int) -> int:
-        """What all batches up to this one carried."""
+        """Return the atoms in all batches up to this one."""
         return sum(
             batch.atoms
             for batch in self.published
@@ -38,23 +38,23 @@ class FakeExchanges:
         )
 
     def of(self, shard: int) -> "FakeExchange":
-        """As a new holder of the shard sees it."""
+        """Return the exchange of a new holder of the shard."""
         self.came[shard].set()
         return FakeExchange(self, shard)
 
 
 class FakeExchange:
-    """One holder of a shard."""
+    """The exchange as one holder of a shard uses it."""
 
     def __init__(self, exchanges: FakeExchanges, shard: int) -> None:
         self._all, self._shard = exchanges, shard
         self.is_ours = True
 
     async def publish(self, batch: TransferBatch) -> None:
-        """Some batches are kept twice, and the publisher hears of some only later."""
+        """Keep a batch, sometimes twice, and sometimes answer late."""
         channel, every = (batch.sender, batch.receiver), self._all
         expected = every.numbers[channel] + 1
-        assert batch.number <= expected, "batches of a channel are published in their order"
+        assert batch.number <= expected, "a batch was published before an earlier one"
         if batch.number == expected:
             every.numbers[channel] = batch.number
             every.published.append(batch)
@@ -68,7 +68,7 @@ class FakeExchange:
         await asyncio.sleep(every.chance.choice((0, 0, 0, 0.01)))
 
     async def arrivals(self) -> AsyncIterator[BatchDelivery]:
-        """In any order, and some of them again before they are acknowledged."""
+        """Yield waiting batches in any order, and repeatedly until they are acknowledged."""
         waiting, came = self._all.waiting[self._shard], self._all.came[self._shard]
         while True:
             while not waiting:
@@ -79,7 +79,7 @@ class FakeExchange:
                 yield FakeArrival(waiting, self._all.chance.choice(waiting))
 
     async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
-        if not are_last:  # each shard finds out by itself that all were idle before
+        if not are_last:  # each shard must find out by itself that all are idle
             self._all.told[self._shard] = facts_in(as_bytes(facts))
 
     @property
@@ -97,7 +97,7 @@ class FakeExchange:
 
 
 class FakeArrival:
-    """A batch that was delivered."""
+    """A delivered batch."""
 
     def __init__(self, waiting: list[bytes], packed: bytes) -> None:
         self._waiting, self.packed = waiting, packed
@@ -107,4 +107,4 @@ class FakeArrival:
             self._waiting.remove(self.packed)
 
     async def later(self) -> None:
-        """It stays where it is."""
+        """Leave the batch among the waiting ones."""

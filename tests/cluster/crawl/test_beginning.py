@@ -1,4 +1,4 @@
-"""When a shard begins, beside others that come, do not come, or have begun."""
+"""A shard begins when the others are there or have begun, or after a timeout."""
 
 import asyncio
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_shards_begin_when_all_are_there() -> None:
     assert beginning.has_begun
 
 
-def test_nobody_waits_for_ever_for_a_shard_that_does_not_come() -> None:
+def test_shards_begin_without_a_missing_one_after_a_timeout() -> None:
     beginning = a_beginning()
     beginning.hear({0: ALL[0]}, 99.9 + START_TIMEOUT_S)
     assert not beginning.has_begun
@@ -33,7 +33,7 @@ def test_nobody_waits_for_ever_for_a_shard_that_does_not_come() -> None:
     assert beginning.has_begun
 
 
-def test_the_age_of_a_crawl_is_that_of_the_first_shard_and_outlives_it() -> None:
+def test_the_age_of_a_crawl_is_that_of_its_oldest_shard_and_is_kept_over_a_restart() -> None:
     beginning = a_beginning()
     assert beginning.age_s(101) == 0
     beginning.hear(ALL, 102)
@@ -46,13 +46,13 @@ def test_the_age_of_a_crawl_is_that_of_the_first_shard_and_outlives_it() -> None
     assert later.age_s(10) == 63
 
 
-def test_a_shard_begins_when_others_have_begun() -> None:
+def test_a_shard_begins_when_another_has_begun() -> None:
     beginning = a_beginning()
     beginning.hear({0: ALL[0], 1: ShardFacts(1, pace=2)}, 101)
     assert beginning.has_begun
 
 
-def test_shards_talk_quickly_while_the_crawl_is_young() -> None:
+def test_shards_exchange_messages_more_often_while_the_crawl_is_young() -> None:
     beginning = a_beginning()
     before = beginning.exchange_interval_s(1.0, 101)
     beginning.hear(ALL, 110)
@@ -60,7 +60,7 @@ def test_shards_talk_quickly_while_the_crawl_is_young() -> None:
     assert before == young < older < old == 1.0
 
 
-def test_the_pace_is_that_of_the_last_time() -> None:
+def test_the_request_rate_is_that_of_the_last_seconds() -> None:
     pace = RequestRate(2.0)
     assert pace.now(0, 10.0) == 0
     assert pace.now(5, 10.5) == 10
@@ -69,7 +69,7 @@ def test_the_pace_is_that_of_the_last_time() -> None:
     assert pace.now(20, 16.0) == 0
 
 
-def test_nothing_is_asked_for_before_all_shards_are_there(tmp_path: Path) -> None:
+def test_no_request_is_sent_before_all_shards_are_there(tmp_path: Path) -> None:
     web = LittleWeb(3, 2, 25)
 
     async def late(server: DemoServer) -> None:

@@ -1,4 +1,4 @@
-"""The level of cash that orders the pages of all shards together."""
+"""The cash threshold makes poor pages of one shard wait for richer ones of all shards."""
 
 from collections.abc import Collection, Sequence
 
@@ -12,7 +12,7 @@ from minicrawl.store.records import StepRow, StoreTerms
 
 
 def a_frontier(units: Sequence[int], hosts: int = 1) -> Frontier:
-    """Pages that hold so many units, by turns on so many hosts."""
+    """Return a frontier of pages with these units of cash, by turns on so many hosts."""
     frontier = Frontier(StoreTerms(), lambda _seq: Spending(()))
     steps = [Step(StepKind.BORN, born=len(units))]
     for page, held in enumerate(units):
@@ -26,7 +26,7 @@ def a_frontier(units: Sequence[int], hosts: int = 1) -> Frontier:
 def level_of(
     units: Sequence[int], a_host: int = 10, hosts: int = 1, leased: Collection[int] = ()
 ) -> AdmissionThreshold:
-    """Of pages with so many units, `a_host` of each host can be asked for soon."""
+    """Return the threshold of a shard with such pages, `a_host` of which each host allows soon."""
     return AdmissionThreshold(
         a_frontier(units, hosts), lambda: leased, lambda _host, _within_s: a_host
     )
@@ -44,7 +44,7 @@ def test_without_facts_every_page_may_be_read() -> None:
     assert not level.holds_back
 
 
-def test_a_page_waits_while_enough_richer_ones_wait_elsewhere() -> None:
+def test_a_page_waits_while_other_shards_have_enough_richer_ones() -> None:
     level = level_of([1, 64], a_host=10)
     rich = level_of([32] * HEADROOM * FEWEST, a_host=1000).sketch(1, slots=64)
     level.hear([told(rich)], 1)
@@ -57,22 +57,21 @@ def test_a_page_waits_while_enough_richer_ones_wait_elsewhere() -> None:
     assert not level.holds_back
 
 
-def test_quick_shards_have_more_pages_above_the_level() -> None:
+def test_a_faster_crawl_has_more_pages_above_the_threshold() -> None:
     level = level_of([1], a_host=10)
     rich = level_of([32] * HEADROOM * FEWEST, a_host=1000).sketch(1, slots=64)
     level.hear([told(rich, pace=FEWEST + 1)], 1)
     assert level.key == NO_THRESHOLD
 
 
-def test_a_host_counts_with_the_pages_that_can_be_asked_for() -> None:
-    """The others wait for its delay, and hold up nobody elsewhere."""
+def test_a_host_counts_with_the_richest_pages_that_its_delay_allows() -> None:
     assert sum(level_of([8] * 30, a_host=2).sketch(1, slots=64).values()) == 2
     assert sum(level_of([8] * 30, a_host=2, hosts=5).sketch(1, slots=64).values()) == 10
     richest = level_of([1, 2, 4, 8], a_host=1, hosts=2).sketch(1, slots=64)
     assert richest == level_of([4, 8], a_host=1, hosts=2).sketch(1, slots=64)
 
 
-def test_of_many_pages_only_the_richest_are_told() -> None:
+def test_a_sketch_of_many_pages_has_the_richest_ones() -> None:
     pages = [64] * HEADROOM * FEWEST + [2] * 1000
     sketch = level_of(pages, a_host=1, hosts=len(pages)).sketch(1, slots=64)
     assert sum(sketch.values()) <= len(pages)
@@ -81,16 +80,15 @@ def test_of_many_pages_only_the_richest_are_told() -> None:
     assert level.key == 64 * UNIT
 
 
-def test_a_shard_without_pages_tells_of_none() -> None:
+def test_the_sketch_of_a_shard_without_pages_is_empty() -> None:
     assert not level_of([], a_host=1).sketch(1, slots=64)
 
 
-def test_pages_that_nobody_may_take_hold_up_nobody() -> None:
-    """They are under way, or wait for a shorter way to them."""
+def test_leased_pages_are_not_in_the_sketch() -> None:
     assert sum(level_of([8] * 30, leased=range(25)).sketch(1, slots=64).values()) == 5
 
 
-def test_hosts_that_must_wait_hold_up_nobody() -> None:
+def test_pages_of_hosts_that_must_wait_are_not_in_the_sketch() -> None:
     soon = {0: 0, 1: 3, 2: 1}
     level = AdmissionThreshold(
         a_frontier([8] * 30, hosts=3), tuple, lambda host, _within_s: soon[host]
@@ -98,7 +96,7 @@ def test_hosts_that_must_wait_hold_up_nobody() -> None:
     assert sum(level.sketch(1, slots=64).values()) == 4
 
 
-def test_in_less_time_fewer_pages_are_above_the_level() -> None:
+def test_for_a_shorter_time_fewer_pages_are_above_the_threshold() -> None:
     keys = level_of([64, 32, 16, 8], hosts=4, a_host=1).sketch(1, slots=64)
     level = level_of([1])
     level.hear([told(keys)], 1)
@@ -117,6 +115,6 @@ def test_a_shard_that_must_choose_has_less_headroom_in_a_young_crawl() -> None:
     level.hear([told(keys)], 0.1)
     assert level.key == 8 * UNIT
     level.hear([told(keys, has_choice=True)], 0.1)
-    assert level.key == 16 * UNIT  # 2 pages can be read, and 10 % more are above
+    assert level.key == 16 * UNIT  # 2 pages can be read, and 10 % are added as headroom
     level.hear([told(keys, has_choice=True)], 1)
     assert level.key == NO_THRESHOLD

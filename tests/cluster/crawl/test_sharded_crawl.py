@@ -1,4 +1,4 @@
-"""Crawls in shards: they find what one machine finds, and money is exact whatever happens."""
+"""A crawl in shards finds the pages that one machine finds, and cash is exact at any fault."""
 
 import asyncio
 from collections.abc import Iterator
@@ -52,30 +52,40 @@ def crawl(tmp_path: Path, web: LittleWeb, server: DemoServer) -> ShardedCrawl:
 
 
 def check(crawl: ShardedCrawl) -> None:
-    """Every store is intact, and the law of all shards holds."""
+    """Check that every store is intact, and that the shards together have lost no atom."""
     for store in crawl.stores:
         assert audit(store).wrong == []
     statements = statements_of(crawl.stores)
     assert list(faults(statements, partial(sent_until, crawl.stores))) == []
 
 
-def check_that_all_has_come(crawl: ShardedCrawl) -> None:
+def check_ended(crawl: ShardedCrawl) -> None:
+    """Check the stores, and that no atom is under way."""
     check(crawl)
     assert under_way(statements_of(crawl.stores)) == 0
 
 
-def test_shards_of_the_demo_web_find_what_one_machine_finds(tmp_path: Path) -> None:
+def alone(crawl: ShardedCrawl, web: LittleWeb, **settings: int) -> list[Path]:
+    """Run the crawl on one machine, and return its store."""
+    with DemoServer(web) as server:
+        single = ShardedCrawl(crawl.folder, server, crawl.seeds, 1, **settings)
+        return [asyncio.run(single.run_alone())]
+
+
+def test_shards_read_each_page_of_the_demo_web_once_and_find_the_links_of_one_machine(
+    tmp_path: Path,
+) -> None:
     web = DemoWeb(100)
     with DemoServer(web) as server, DemoServer(web) as another:
         crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS)
         assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
-        check_that_all_has_come(crawl)
+        check_ended(crawl)
         single = ShardedCrawl(tmp_path, another, web.seeds, 1, strategy="greedy")
-        alone = [asyncio.run(single.run_alone())]
-    assert server.requests == another.requests, "each page is asked for once, by one shard"
-    assert states_of(crawl.stores) == states_of(alone)
-    assert links_of(crawl.stores) == links_of(alone)
-    together, by_one = (ranks(links_of(one), states_of(one)) for one in (crawl.stores, alone))
+        stores = [asyncio.run(single.run_alone())]
+    assert server.requests == another.requests
+    assert states_of(crawl.stores) == states_of(stores)
+    assert links_of(crawl.stores) == links_of(stores)
+    together, by_one = (ranks(links_of(one), states_of(one)) for one in (crawl.stores, stores))
     assert max(abs(together[url] - by_one[url]) for url in by_one) < 1e-6
 
 
@@ -83,26 +93,25 @@ def test_redirects_and_canonical_forms_lead_to_other_shards(
     crawl: ShardedCrawl, web: LittleWeb
 ) -> None:
     assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
-    check_that_all_has_come(crawl)
-    with DemoServer(web) as another:
-        alone = [asyncio.run(ShardedCrawl(crawl.folder, another, web.seeds, 1).run_alone())]
+    check_ended(crawl)
+    single = alone(crawl, web)
     states = states_of(crawl.stores)
-    assert states == states_of(alone)
+    assert states == states_of(single)
     assert {State.FETCHED, State.MOVED, State.CANONICAL} <= set(states.values())
-    assert links_of(crawl.stores) == links_of(alone)
+    assert links_of(crawl.stores) == links_of(single)
     trade = {StepKind.FOREIGN, StepKind.SEND, StepKind.RECEIVE}
     assert all(trade <= kinds_of(store) for store in crawl.stores)
-    assert not trade & kinds_of(alone[0])
+    assert not trade & kinds_of(single[0])
 
 
-def test_what_an_engine_forgets_is_sent_again(crawl: ShardedCrawl) -> None:
+def test_batches_that_an_engine_forgets_are_sent_again(crawl: ShardedCrawl) -> None:
     crawl.exchanges.forgets = 0.2
     assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
     assert crawl.exchanges.forgotten
-    check_that_all_has_come(crawl)
+    check_ended(crawl)
 
 
-def test_the_law_holds_at_every_moment(crawl: ShardedCrawl) -> None:
+def test_no_atom_is_missing_at_any_moment_of_a_crawl(crawl: ShardedCrawl) -> None:
     async def watched() -> int:
         crawls = [crawl.crawl(shard) for shard in range(SHARDS)]
         running = asyncio.gather(*(one.run_async() for one in crawls))
@@ -121,7 +130,7 @@ def test_the_law_holds_at_every_moment(crawl: ShardedCrawl) -> None:
 
 
 def test_kills_lose_and_double_nothing(crawl: ShardedCrawl, server: DemoServer) -> None:
-    """A shard is abandoned, with all that it had not committed, and somebody else goes on."""
+    # A killed shard loses everything that it has not committed, and a new holder goes on.
     chance, kills = Random(3), 0
 
     async def killed() -> None:
@@ -140,16 +149,16 @@ def test_kills_lose_and_double_nothing(crawl: ShardedCrawl, server: DemoServer) 
         await asyncio.gather(*tasks)
 
     asyncio.run(killed())
-    check_that_all_has_come(crawl)
+    check_ended(crawl)
     with DemoServer(LittleWeb(SHARDS, 2, 25)) as another:
-        alone = [asyncio.run(ShardedCrawl(crawl.folder, another, crawl.seeds, 1).run_alone())]
+        stores = [asyncio.run(ShardedCrawl(crawl.folder, another, crawl.seeds, 1).run_alone())]
     assert kills == 8
-    assert states_of(crawl.stores) == states_of(alone)
-    assert links_of(crawl.stores) == links_of(alone)
+    assert states_of(crawl.stores) == states_of(stores)
+    assert links_of(crawl.stores) == links_of(stores)
     assert server.requests.keys() == another.requests.keys()
 
 
-def test_by_siblings_all_is_read_and_money_is_exact_after_a_kill(
+def test_in_the_order_by_siblings_every_page_is_read_and_cash_is_exact_after_a_kill(
     tmp_path: Path, web: LittleWeb, server: DemoServer
 ) -> None:
     crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, strategy="siblings")
@@ -164,11 +173,10 @@ def test_by_siblings_all_is_read_and_money_is_exact_after_a_kill(
         await asyncio.gather(*tasks)
 
     asyncio.run(killed())
-    check_that_all_has_come(crawl)
-    with DemoServer(web) as another:
-        alone = [asyncio.run(ShardedCrawl(tmp_path, another, web.seeds, 1).run_alone())]
-    assert states_of(crawl.stores) == states_of(alone)
-    assert links_of(crawl.stores) == links_of(alone)
+    check_ended(crawl)
+    single = alone(crawl, web)
+    assert states_of(crawl.stores) == states_of(single)
+    assert links_of(crawl.stores) == links_of(single)
 
 
 def test_a_circle_of_redirects_over_all_shards_comes_to_an_end(tmp_path: Path) -> None:
@@ -176,20 +184,18 @@ def test_a_circle_of_redirects_over_all_shards_comes_to_an_end(tmp_path: Path) -
     with DemoServer(web) as server:
         crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS)
         assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
-    check_that_all_has_come(crawl)
+    check_ended(crawl)
     states = states_of(crawl.stores)
     assert State.BAD_REDIRECT in states.values()
     assert sum(state is State.FETCHED for state in states.values()) == SHARDS
 
 
-def test_a_shorter_way_through_another_shard_counts(
+def test_the_depth_of_a_page_is_that_of_the_shortest_path_through_any_shards(
     tmp_path: Path, web: LittleWeb, server: DemoServer
 ) -> None:
     crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, max_depth=2)
     assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
-    with DemoServer(web) as another:
-        alone = ShardedCrawl(tmp_path, another, web.seeds, 1, max_depth=2)
-        states = states_of([asyncio.run(alone.run_alone())])
+    states = states_of(alone(crawl, web, max_depth=2))
     assert State.DEPTH in states.values()
     assert states_of(crawl.stores) == states
 
@@ -214,7 +220,7 @@ def test_a_shard_that_has_spent_its_budget_waits_for_the_others(
     check(crawl)
 
 
-def test_nothing_is_asked_for_by_who_has_lost_the_shard(
+def test_a_holder_that_has_lost_its_shard_sends_no_request(
     crawl: ShardedCrawl, server: DemoServer
 ) -> None:
     async def lost() -> None:
@@ -233,8 +239,8 @@ def test_nothing_is_asked_for_by_who_has_lost_the_shard(
     assert server.requests
 
 
-def test_what_is_no_batch_is_dropped(crawl: ShardedCrawl) -> None:
-    """If it was money, whoever sent it sends it again."""
+def test_an_invalid_batch_is_dropped_with_a_warning(crawl: ShardedCrawl) -> None:
+    # Its sender sends the cash again.
     crawl.exchanges.waiting[1] += [b"no batch", b'[2,1,1,[["http://%s/",1,0,0]],0]' % b"a.example"]
     warnings: list[Event] = []
 
@@ -248,7 +254,7 @@ def test_what_is_no_batch_is_dropped(crawl: ShardedCrawl) -> None:
     assert any("invalid batch" in str(event) for event in warnings)
 
 
-# ---------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------- refusals
 
 
 @pytest.mark.parametrize(
@@ -260,26 +266,26 @@ def test_what_is_no_batch_is_dropped(crawl: ShardedCrawl) -> None:
         ({"score": ["url:a"]}, "--score"),
     ],
 )
-def test_settings_of_one_machine_are_refused(
+def test_settings_for_one_machine_are_refused(
     tmp_path: Path, web: LittleWeb, server: DemoServer, settings: dict[str, object], name: str
 ) -> None:
     crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, **settings)
-    with pytest.raises(UsageError, match=f"^{name} works on one machine only"):
+    with pytest.raises(UsageError, match=f"^{name} "):
         asyncio.run(crawl.run())
 
 
-def test_the_order_by_siblings_is_that_of_shards_only_if_it_is_given(tmp_path: Path) -> None:
+def test_shards_use_the_order_by_siblings_only_if_the_user_chooses_it(tmp_path: Path) -> None:
     for number, given in enumerate(({}, {"strategy": "siblings"})):
         with closing(StoreWriter.open(tmp_path / f"{number}.db")) as store:
             found = agree_in_shards(store, load(given, {}, None), ShardPlace(0, SHARDS))
         assert found.order.strategy == given.get("strategy", "greedy")
 
 
-def test_a_shard_stays_the_shard_that_it_is(crawl: ShardedCrawl) -> None:
+def test_a_store_keeps_its_shard_and_the_number_of_shards(crawl: ShardedCrawl) -> None:
     asyncio.run(crawl.run())
     setup = ShardSetup(ShardPlace(1, SHARDS + 1), crawl.exchanges.of(1))
     other = Crawl((), crawl.settings(crawl.store(1)), shard=setup)
-    with pytest.raises(UsageError, match="was started with shards 3, not shards 4"):
+    with pytest.raises(UsageError, match="shards 3, not shards 4"):
         other.run()
-    with pytest.raises(UsageError, match="was started with shard 1, not shard 0"):
+    with pytest.raises(UsageError, match="shard 1, not shard 0"):
         Crawl((), crawl.settings(crawl.store(1))).run()

@@ -1,4 +1,4 @@
-"""A little web over several shards, the same for every visitor."""
+"""Small webs over several shards, the same for every visitor."""
 
 from collections.abc import Mapping
 from itertools import count
@@ -11,7 +11,7 @@ _MISSING = refused(404, "There is no such page.")
 
 
 def hosts(shards: int, of_each: int) -> list[str]:
-    """So many hosts of each shard, by turns."""
+    """Return so many hosts of each shard, by turns."""
     names = (f"site{number}.example" for number in count())
     found: dict[int, list[str]] = {shard: [] for shard in range(shards)}
     while min(map(len, found.values())) < of_each:
@@ -21,13 +21,13 @@ def hosts(shards: int, of_each: int) -> list[str]:
 
 
 class LittleWeb:
-    """Pages with links by chance to pages of all hosts; some redirect, and some are others."""
+    """Pages with random links to all hosts; some redirect or have another canonical URL."""
 
     def __init__(self, shards: int, of_each: int, pages: int) -> None:
         self.hosts, self.pages = hosts(shards, of_each), pages
 
     def url(self, place: int) -> str:
-        """The URL of one of all pages."""
+        """Return the URL of the page with this number."""
         return f"http://{self.hosts[place % len(self.hosts)]}/{place // len(self.hosts)}"
 
     @property
@@ -53,7 +53,7 @@ class LittleWeb:
 
 
 class CircleWeb:
-    """A page of each host redirects to one of the next host, and the last one to the first."""
+    """Pages that redirect in a circle, each to one of the next host."""
 
     def __init__(self, shards: int) -> None:
         self.hosts = hosts(shards, 1)

@@ -1,8 +1,5 @@
-"""The budget of a crawl over an engine whose answers are lost: no page more is fetched, and none
-less.
-"""
+"""The budget of a crawl over an engine whose answers are lost: exactly its pages are fetched."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from random import Random
@@ -15,13 +12,13 @@ from minicrawl.cluster.node.leases import SharedBudget
 from minicrawl.cluster.terms import GRANTS_KEY, GrantsRecord
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
+pytestmark = pytest.mark.anyio
+
 SHARDS = 4
-HUNGRY = ShardNeed(0, 500, 0)
-LEASES = dict.fromkeys(range(SHARDS), 1)
 
 
 class BudgetOfNode:
-    """What one node knows, and the crawls of its shards: each fetches all that it may."""
+    """A node's view of the budget, and the crawls of its shards, which fetch all that they may."""
 
     def __init__(self, servers: FakeServers, leases: Mapping[int, int], budget: int = 20) -> None:
         self.servers, self.leases, self.budget = servers, dict(leases), budget
@@ -29,7 +26,7 @@ class BudgetOfNode:
         self.fetched = dict.fromkeys(self.leases, 0)
         self.waiting = dict.fromkeys(self.leases, 500)
         self.meanwhile: Callable[[], Awaitable[None]] | None = None
-        """Happens while a crawl is asked how many pages it has fetched."""
+        """Awaited while a crawl is asked how many pages it has fetched."""
 
     def hear(self) -> None:
         if entry := self.servers.values.get(GRANTS_KEY):
@@ -66,147 +63,121 @@ def written(servers: FakeServers) -> GrantsRecord:
 
 
 @pytest.mark.parametrize("fault", list(Fault))
-def test_a_grant_whose_answer_is_lost_is_used_when_it_is_known(fault: Fault) -> None:
-    async def work() -> None:
-        servers = FakeServers()
-        node = BudgetOfNode(servers, {0: 1})
-        servers.faults = [fault]
-        await node.share_out()
-        assert node.granted() == {0: 0}
-        await node.share_out()
-        assert node.granted() == {0: LEAST}
-        assert written(servers).granted == {"0": LEAST}
-
-    asyncio.run(work())
+async def test_a_grant_whose_answer_was_lost_is_used_as_soon_as_it_is_known(fault: Fault) -> None:
+    servers = FakeServers()
+    node = BudgetOfNode(servers, {0: 1})
+    servers.faults = [fault]
+    await node.share_out()
+    assert node.granted() == {0: 0}
+    await node.share_out()
+    assert node.granted() == {0: LEAST}
+    assert written(servers).granted == {"0": LEAST}
 
 
 @pytest.mark.parametrize("fault", list(Fault))
-def test_pages_given_back_are_not_fetched_while_nobody_knows_whether_they_were(
-    fault: Fault,
-) -> None:
-    """If it was done, another shard may have them already."""
-
-    async def work() -> None:
-        servers = FakeServers()
-        node = BudgetOfNode(servers, {0: 1})
-        await node.share_out()
-        node.fetch(most=2)
-        node.waiting[0] = 0
-        servers.faults = [fault]
-        await node.share_out()
-        assert node.granted() == {0: 2}
-        node.waiting[0] = 500
-        servers.faults = [Fault.BEFORE]  # nor can the key be read
-        await node.share_out()
-        assert node.granted() == {0: 2}
-        await node.share_out()
-        assert node.granted() == {0: 2 + LEAST}
-
-    asyncio.run(work())
+async def test_pages_given_back_are_not_fetched_even_if_the_answer_was_lost(fault: Fault) -> None:
+    # If the servers did get the change, another shard may have the pages already.
+    servers = FakeServers()
+    node = BudgetOfNode(servers, {0: 1})
+    await node.share_out()
+    node.fetch(most=2)
+    node.waiting[0] = 0
+    servers.faults = [fault]
+    await node.share_out()
+    assert node.granted() == {0: 2}
+    node.waiting[0] = 500
+    servers.faults = [Fault.BEFORE]  # the key cannot be read either
+    await node.share_out()
+    assert node.granted() == {0: 2}
+    await node.share_out()
+    assert node.granted() == {0: 2 + LEAST}
 
 
-def test_a_change_that_comes_late_is_refused_when_it_was_tried_again() -> None:
-    """A request may be on its way when its sender gives it up."""
-
-    async def work() -> None:
-        servers = FakeServers()
-        node, engine = BudgetOfNode(servers, {0: 1}), FakeEngine(servers)
-        await node.share_out()
-        before = written(servers)
-        servers.faults = [Fault.BEFORE]
-        node.fetch(most=2)
-        node.waiting[0] = 0
-        await node.share_out()
-        late = replace(before, entry=before.entry + 1, granted={"0": 3}).pack()
-        await node.share_out()
-        node.waiting[0] = 500
-        await node.share_out()
-        assert node.granted()[0] > 2
-        with pytest.raises(Fenced):
-            await engine.append(SHARDS, before.entry, late)
-
-    asyncio.run(work())
+async def test_a_change_that_arrives_after_its_retry_is_refused() -> None:
+    # A request may still be on its way when its sender gives it up.
+    servers = FakeServers()
+    node, engine = BudgetOfNode(servers, {0: 1}), FakeEngine(servers)
+    await node.share_out()
+    before = written(servers)
+    servers.faults = [Fault.BEFORE]
+    node.fetch(most=2)
+    node.waiting[0] = 0
+    await node.share_out()
+    late = replace(before, entry=before.entry + 1, granted={"0": 3}).pack()
+    await node.share_out()
+    node.waiting[0] = 500
+    await node.share_out()
+    assert node.granted()[0] > 2
+    with pytest.raises(Fenced):
+        await engine.append(SHARDS, before.entry, late)
 
 
-def test_who_takes_a_shard_is_granted_nothing_before_its_claim_is_written() -> None:
-    async def work() -> None:
-        servers = FakeServers()
-        former, later = BudgetOfNode(servers, {0: 1}), BudgetOfNode(servers, {0: 2})
-        await former.share_out()
-        later.hear()
-        assert later.granted() == {0: 0}
-        await later.share_out()
-        granted = later.granted()
-        assert granted == {0: LEAST}
-        former.fetch(most=2)
-        former.waiting[0] = 0
-        await former.share_out()  # it was paused, and does not know what happened meanwhile
-        later.hear()
-        assert later.granted() == granted
-        former.hear()
-        assert former.granted() == {0: 0}
-        await former.share_out()
-        assert written(servers).generations == {"0": 2}
-
-    asyncio.run(work())
+async def test_a_new_holder_of_a_shard_has_no_pages_before_its_claim_is_written() -> None:
+    servers = FakeServers()
+    former, later = BudgetOfNode(servers, {0: 1}), BudgetOfNode(servers, {0: 2})
+    await former.share_out()
+    later.hear()
+    assert later.granted() == {0: 0}
+    await later.share_out()
+    granted = later.granted()
+    assert granted == {0: LEAST}
+    former.fetch(most=2)
+    former.waiting[0] = 0
+    await former.share_out()  # the former holder was paused, and does not know of the new one
+    later.hear()
+    assert later.granted() == granted
+    former.hear()
+    assert former.granted() == {0: 0}
+    await former.share_out()
+    assert written(servers).generations == {"0": 2}
 
 
-def test_a_crawl_that_does_not_answer_keeps_what_it_was_granted() -> None:
-    async def work() -> None:
-        node = BudgetOfNode(FakeServers(), {0: 1})
-        await node.share_out()
+async def test_a_crawl_that_does_not_answer_keeps_what_it_was_granted() -> None:
+    node = BudgetOfNode(FakeServers(), {0: 1})
+    await node.share_out()
 
-        async def silent(_shard: int) -> int | None:
-            return None
+    async def silent(_shard: int) -> int | None:
+        return None
 
-        needs = {0: ShardNeed(0, 0, 0)}
-        await node.shared.share_out(20, node.leases, needs, silent, is_wanted=False)
-        assert node.granted() == {0: LEAST}
-
-    asyncio.run(work())
+    needs = {0: ShardNeed(0, 0, 0)}
+    await node.shared.share_out(20, node.leases, needs, silent, is_wanted=False)
+    assert node.granted() == {0: LEAST}
 
 
-def test_who_has_read_all_is_short_of_pages() -> None:
-    async def work() -> None:
-        node = BudgetOfNode(FakeServers(), {0: 1})
-        await node.share_out()
-        assert not node.shared.is_short(node.leases, {0: ShardNeed(LEAST - 1, 5, 0)})
-        assert node.shared.is_short(node.leases, {0: ShardNeed(LEAST - 1, 5, 9)})
-        assert node.shared.is_short(node.leases, {0: ShardNeed(LEAST, 5, 0)})
-        assert not node.shared.is_short(node.leases, {0: ShardNeed(LEAST, 0, 0)})
-        assert not node.shared.is_short(node.leases, {1: ShardNeed(LEAST, 5, 0)})
-
-    asyncio.run(work())
+async def test_a_node_is_short_of_pages_when_a_shard_will_soon_have_fetched_all_its_grant() -> None:
+    node = BudgetOfNode(FakeServers(), {0: 1})
+    await node.share_out()
+    assert not node.shared.is_short(node.leases, {0: ShardNeed(LEAST - 1, 5, 0)})
+    assert node.shared.is_short(node.leases, {0: ShardNeed(LEAST - 1, 5, 9)})
+    assert node.shared.is_short(node.leases, {0: ShardNeed(LEAST, 5, 0)})
+    assert not node.shared.is_short(node.leases, {0: ShardNeed(LEAST, 0, 0)})
+    assert not node.shared.is_short(node.leases, {1: ShardNeed(LEAST, 5, 0)})
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whatever_is_lost_the_budget_is_fetched_to_the_page(seed: int) -> None:
-    """Two nodes, shards that move between them, an engine that fails before and after."""
-
-    async def work() -> int:
-        chance, servers, budget = Random(seed), FakeServers(), 60
-        nodes = [
-            BudgetOfNode(servers, {0: 1, 1: 1}, budget),
-            BudgetOfNode(servers, {2: 1, 3: 1}, budget),
-        ]
-        for turn in range(400):
-            node = chance.choice(nodes)
-            if chance.random() < 0.7:
-                node.hear()
-            for shard in node.waiting:
-                node.waiting[shard] = chance.choice((0, 3, 500))
-            rules = (None, None, Fault.BEFORE, Fault.AFTER) if turn < 300 else (None,)
-            servers.faults = [chance.choice(rules)]
-            node.meanwhile = _turn_of_others(chance, nodes, node) if chance.random() < 0.3 else None
-            await node.share_out(is_wanted=chance.random() < 0.5)
-            servers.faults = []
-            node.fetch(most=chance.choice((0, 1, 8)))
-            assert fetched(nodes) <= budget
-            if chance.random() < 0.1:
-                _move(chance, nodes)
-        return fetched(nodes)
-
-    assert asyncio.run(work()) == 60
+async def test_the_budget_is_fetched_exactly_with_faults_and_moves(seed: int) -> None:
+    """Two nodes share it; shards move between them, and the engine fails before and after calls."""
+    chance, servers, budget = Random(seed), FakeServers(), 60
+    nodes = [
+        BudgetOfNode(servers, {0: 1, 1: 1}, budget),
+        BudgetOfNode(servers, {2: 1, 3: 1}, budget),
+    ]
+    for turn in range(400):
+        node = chance.choice(nodes)
+        if chance.random() < 0.7:
+            node.hear()
+        for shard in node.waiting:
+            node.waiting[shard] = chance.choice((0, 3, 500))
+        rules = (None, None, Fault.BEFORE, Fault.AFTER) if turn < 300 else (None,)
+        servers.faults = [chance.choice(rules)]
+        node.meanwhile = _turn_of_others(chance, nodes, node) if chance.random() < 0.3 else None
+        await node.share_out(is_wanted=chance.random() < 0.5)
+        servers.faults = []
+        node.fetch(most=chance.choice((0, 1, 8)))
+        assert fetched(nodes) <= budget
+        if chance.random() < 0.1:
+            _move(chance, nodes)
+    assert fetched(nodes) == budget
 
 
 def fetched(nodes: list[BudgetOfNode]) -> int:
@@ -216,7 +187,7 @@ def fetched(nodes: list[BudgetOfNode]) -> int:
 def _turn_of_others(
     chance: Random, nodes: list[BudgetOfNode], busy: BudgetOfNode
 ) -> Callable[[], Awaitable[None]]:
-    """The other node shares out, and this one hears of it."""
+    """Return a turn in which the other node shares out and the busy one hears of it."""
 
     async def turn() -> None:
         busy.meanwhile = None
@@ -231,7 +202,7 @@ def _turn_of_others(
 
 
 def _move(chance: Random, nodes: list[BudgetOfNode]) -> None:
-    """A shard of one node goes to the other one, with all that its log says."""
+    """Move a shard of one node to the other, with the pages that its log has counted."""
     giver, taker = chance.sample(nodes, 2)
     if giver.leases:
         shard = chance.choice(sorted(giver.leases))

@@ -1,5 +1,4 @@
-"""Who holds which shard as a node sees it, and what it does about that: by hand, with a clock that
-the test turns."""
+"""A node's view of the holders of shards, and its plan, with a clock that the test sets."""
 
 from dataclasses import replace
 
@@ -31,7 +30,7 @@ def me(name: str) -> tuple[str, str]:
 
 
 def view(*names: str, held: str = "", now: float = 0.0) -> ClusterView:
-    """Nodes that are there since `now`; the holder of each shard in turn, or `-`."""
+    """Return a view of nodes present since `now`; `held` has the holder of each shard, or `-`."""
     seen = ClusterView(SHARDS)
     for name in names:
         seen.hear_node(name, record(name), now)
@@ -41,7 +40,7 @@ def view(*names: str, held: str = "", now: float = 0.0) -> ClusterView:
     return seen
 
 
-def test_a_node_that_is_alone_takes_all() -> None:
+def test_the_only_node_takes_all_shards() -> None:
     assert plan(view("a"), me("a"), (), 0).take == [0, 1, 2, 3]
 
 
@@ -49,18 +48,18 @@ def test_a_shard_of_a_live_node_is_not_taken() -> None:
     assert plan(view("a", "b", held="bbbb"), me("a"), (), 0).take == []
 
 
-def test_a_shard_that_is_ours_and_that_we_do_not_crawl_is_taken_again() -> None:
+def test_a_shard_of_the_node_that_it_does_not_crawl_is_taken_again() -> None:
     assert plan(view("a", held="aaaa"), me("a"), (0, 1, 3), 0).take == [2]
 
 
-def test_shards_of_a_node_are_taken_when_it_was_silent_for_the_time_of_a_lease() -> None:
+def test_shards_of_a_node_that_was_silent_for_the_time_of_a_lease_are_taken() -> None:
     seen = view("a", "b", held="bbbb")
     seen.hear_node("a", record("a", 2), LEASE_S)
     assert plan(seen, me("a"), (), LEASE_S - 1).take == []
     assert plan(seen, me("a"), (), LEASE_S).take == [0, 1, 2, 3]
 
 
-def test_what_a_node_says_among_the_beats_counts_if_it_is_known_and_new() -> None:
+def test_a_beat_counts_if_its_node_is_known_and_the_beat_is_new() -> None:
     seen = view("a", "b", held="bbbb")
     for session, beat, at in (("session of b", 2, 5), ("session of b", 2, 6), ("before", 9, 7)):
         seen.hear_beat("b", BeatRecord(session=session, beat=beat), at)
@@ -71,7 +70,7 @@ def test_what_a_node_says_among_the_beats_counts_if_it_is_known_and_new() -> Non
     assert "c" not in seen.nodes
 
 
-def test_nobody_is_silent_before_all_that_was_said_is_known() -> None:
+def test_no_node_counts_as_silent_before_keys_and_beats_are_known_up_to_then() -> None:
     seen = view("a", "b", held="bbbb")
     seen.hear_node("a", record("a", 2), 60)
     for place in (KEYS, BEATS):
@@ -80,73 +79,73 @@ def test_nobody_is_silent_before_all_that_was_said_is_known() -> None:
     seen.know_all_to(KEYS, 60)
     assert plan(seen, me("a"), (), 60).take == []
     seen.know_all_to(BEATS, LEASE_S)
-    seen.know_all_to(BEATS, LEASE_S - 1)  # what was known stays known
+    seen.know_all_to(BEATS, LEASE_S - 1)  # an earlier moment changes nothing
     assert plan(seen, me("a"), (), 60).take == [0, 1, 2, 3]
 
 
-def test_whoever_holds_a_shard_stops_before_another_node_may_take_it() -> None:
+def test_a_holder_stops_before_another_node_may_take_its_shard() -> None:
     assert HOLD_S < LEASE_S
 
 
-def test_a_node_that_began_anew_takes_its_own_shards_at_once() -> None:
+def test_a_restarted_node_takes_its_own_shards_at_once() -> None:
     seen = view("a", "b", held="bbaa")
     seen.hear_node("a", replace(record("a"), session="another"), 1)
     assert plan(seen, ("a", "another"), (), 1).take == [2, 3]
 
 
-def test_a_shard_moves_to_a_node_that_has_been_there_for_a_while() -> None:
+def test_shards_move_to_a_new_node_only_after_a_while() -> None:
     seen = view("a", held="aaaa")
     seen.hear_node("b", record("b"), 1)
     assert plan(seen, me("a"), range(4), 1 + YOUNG_S - 0.1).give_up == []
     assert len(plan(seen, me("a"), range(4), 1 + YOUNG_S).give_up) == 2
 
 
-def test_users_may_move_shards_to_a_young_node() -> None:
+def test_a_request_of_the_user_moves_shards_to_a_new_node_at_once() -> None:
     seen = view("a", held="aaaa")
     seen.hear_node("b", record("b"), 1)
     assert len(plan(seen, me("a"), range(4), 1, at_once=True).give_up) == 2
 
 
-def test_a_drained_node_gives_up_all_even_if_nobody_can_take_them() -> None:
+def test_a_drained_node_gives_up_all_shards_even_if_no_other_node_is_there() -> None:
     seen = view("a", held="aaaa")
     seen.drained.add("a")
     assert plan(seen, me("a"), range(4), 0).give_up == [0, 1, 2, 3]
     assert plan(seen, me("a"), (), 0).take == []
 
 
-def test_what_another_node_has_taken_is_lost() -> None:
+def test_a_shard_that_another_node_has_taken_is_lost() -> None:
     seen = view("a", "b", held="aaaa")
     seen.hear_lease(2, lease("b", 2), 9)
     assert plan(seen, me("a"), range(4), 0).lost == [2]
 
 
-def test_what_is_heard_late_about_a_lease_is_no_news() -> None:
+def test_an_older_revision_of_a_lease_is_ignored() -> None:
     seen = view("a", "b", held="aaaa")
     seen.hear_lease(2, lease("b"), 9)
     seen.hear_lease(2, lease("a"), 8)
     assert seen.holder(2, 0) == "b"
 
 
-def test_a_key_that_is_gone_frees_its_shard() -> None:
+def test_a_deleted_lease_frees_its_shard() -> None:
     seen = view("a", "b", held="bbbb")
     seen.hear_lease(1, None, 0)
     assert plan(seen, me("a"), (), 0).take == [1]
 
 
-def test_who_heard_nobody_for_a_while_excuses_all() -> None:
+def test_a_node_that_could_hear_no_other_takes_no_shards_until_a_lease_has_passed() -> None:
     seen = view("a", "b", held="bbbb")
     seen.hear_node("a", record("a", 2), 60)
     seen.renew_all(60)
     assert plan(seen, me("a"), (), 60 + LEASE_S - 1).take == []
 
 
-def test_a_node_that_says_goodbye_is_gone_at_once() -> None:
+def test_shards_of_a_node_that_deletes_its_record_are_taken_at_once() -> None:
     seen = view("a", "b", held="bbbb")
     seen.hear_node("b", None, 1)
     assert plan(seen, me("a"), (), 1).take == [0, 1, 2, 3]
 
 
-def test_a_shard_that_was_given_back_is_free() -> None:
+def test_a_shard_that_was_given_back_is_free_and_counts_for_no_node() -> None:
     seen = view("a", "b", held="bbbb")
     seen.hear_lease(3, LeaseRecord(node="b", session="", generation=1), 2)
     assert plan(seen, me("a"), (), 0).take == [3]

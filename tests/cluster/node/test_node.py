@@ -1,8 +1,7 @@
-"""A node over the fake engine, with crawls that only note what they are told, and a clock that the
-test turns."""
+"""A node over the fake engine: crawls only record orders, and the test sets the clock."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -27,11 +26,13 @@ from minicrawl.cluster.terms import (
 from minicrawl.errors import UsageError
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
+pytestmark = pytest.mark.anyio
+
 SHARDS, WORKERS = 4, 1
 
 
 class NotedCrawl:
-    """The crawl of a shard: it says that it fetched all that it was granted."""
+    """Crawl of a shard that records its orders and fetches nothing."""
 
     def __init__(self) -> None:
         self.end: ShardEnd | None = None
@@ -62,7 +63,7 @@ class NotedCrawl:
 
 
 class TriedNode:
-    """A node, its crawls, what it said, and the time."""
+    """A node, with its crawls and messages."""
 
     def __init__(self, servers: FakeServers, name: str, clock: list[float], **terms: Any) -> None:
         self.engine = FakeEngine(servers)
@@ -93,7 +94,7 @@ class TriedNode:
         return crawl
 
     async def hear(self) -> None:
-        """All keys as they are now."""
+        """Let the node hear all keys and beats as they are now."""
         for keys, hear in (
             (self.engine, self.node.hearing.hear),
             (self.engine.beats, self.node.hearing.hear_beat),
@@ -136,8 +137,12 @@ class Cluster:
         for servers in (self.servers, self.beats):
             servers.faults = []
 
+    async def tick(self, _seconds: float) -> None:
+        """Let a second pass: the sleep of a node that waits for its name."""
+        self.clock[0] += 1
+
     async def pass_time(self, seconds: float, *nodes: TriedNode) -> None:
-        """These nodes have a round each second."""
+        """Let time pass, with a round of these nodes each second."""
         ends_at = self.clock[0] + seconds
         while self.clock[0] < ends_at:
             self.clock[0] += 1
@@ -145,8 +150,17 @@ class Cluster:
                 await node.round()
 
 
-def tried(work: Callable[[Cluster], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(work(Cluster()), 60))
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+@pytest.fixture
+async def a(cluster: Cluster) -> TriedNode:
+    """Return the only node of the cluster, which crawls all shards."""
+    a = cluster.node("a")
+    await cluster.pass_time(2, a)
+    return a
 
 
 @pytest.mark.parametrize(
@@ -171,49 +185,42 @@ def test_the_crawl_ends_when_all_shards_together_have_spent_a_limit(
     assert state.end == "budget spent"
 
 
-def test_a_limit_that_no_crawl_writes_is_not_taken_in() -> None:
+def test_terms_with_an_invalid_limit_are_refused() -> None:
     with pytest.raises(RecordError, match=r"crawl\.terms"):
         CrawlState(FakeEngine(), replace(TERMS, settings={"bytes": {}}))
 
 
-def test_a_node_that_is_alone_crawls_all_shards() -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        await cluster.pass_time(2, a)
-        assert sorted(a.held.running) == [0, 1, 2, 3]
-        assert {crawl.deadline for crawl in a.crawls.values()} == {cluster.clock[0] + HOLD_S}
-
-    tried(work)
+async def test_the_only_node_crawls_all_shards(a: TriedNode, cluster: Cluster) -> None:
+    assert sorted(a.held.running) == [0, 1, 2, 3]
+    assert {crawl.deadline for crawl in a.crawls.values()} == {cluster.clock[0] + HOLD_S}
 
 
-def test_a_node_ends_with_what_ended_one_of_its_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_node_ends_with_the_error_of_one_of_its_tasks(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def denied(_prefix: str = "") -> AsyncIterator[KeyEntry | None]:
         raise EngineError("watching is denied")
         yield
 
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        monkeypatch.setattr(a.engine, "watch", denied)
-        monkeypatch.setattr(running, "BEAT_S", 0)
-        with pytest.raises(EngineError, match="watching is denied"):
-            await a.node.run()
-        assert not a.held.numbers
-
-    tried(work)
+    a = cluster.node("a")
+    monkeypatch.setattr(a.engine, "watch", denied)
+    monkeypatch.setattr(running, "BEAT_S", 0)
+    with pytest.raises(EngineError, match="watching is denied"):
+        await a.node.run()
+    assert not a.held.numbers
 
 
-def test_a_second_node_gets_its_part_when_it_has_been_there_for_a_while() -> None:
-    async def work(cluster: Cluster) -> None:
-        a, b = cluster.node("a"), cluster.node("b")
-        await cluster.pass_time(2, a)
-        await cluster.pass_time(YOUNG_S - 1, a, b)
-        assert not b.held.running
-        await cluster.pass_time(3, a, b)
-        assert sorted([*a.held.running, *b.held.running]) == [0, 1, 2, 3]
-        assert len(b.held.running) == 2
-        assert not any(crawl.was_killed for crawl in a.crawls.values())
-
-    tried(work)
+async def test_a_second_node_gets_half_of_the_shards_after_a_while(
+    cluster: Cluster,
+) -> None:
+    a, b = cluster.node("a"), cluster.node("b")
+    await cluster.pass_time(2, a)
+    await cluster.pass_time(YOUNG_S - 1, a, b)
+    assert not b.held.running
+    await cluster.pass_time(3, a, b)
+    assert sorted([*a.held.running, *b.held.running]) == [0, 1, 2, 3]
+    assert len(b.held.running) == 2
+    assert not any(crawl.was_killed for crawl in a.crawls.values())
 
 
 async def _with_two(cluster: Cluster) -> tuple[TriedNode, TriedNode]:
@@ -223,415 +230,341 @@ async def _with_two(cluster: Cluster) -> tuple[TriedNode, TriedNode]:
     return a, b
 
 
-def test_shards_of_a_node_that_is_gone_are_crawled_elsewhere_within_fifteen_seconds() -> None:
-    async def work(cluster: Cluster) -> None:
-        _gone, b = await _with_two(cluster)
-        await cluster.pass_time(LEASE_S + 2, b)
-        assert sorted(b.held.running) == [0, 1, 2, 3]
-        assert LEASE_S + 2 < 15
-
-    tried(work)
-
-
-def test_a_node_that_was_paused_finds_itself_fenced_says_so_and_goes_on() -> None:
-    async def work(cluster: Cluster) -> None:
-        a, b = await _with_two(cluster)
-        lost = sorted(a.held.running)
-        before = dict(a.crawls)
-        await cluster.pass_time(60, b)
-        assert all(before[shard].deadline < cluster.clock[0] for shard in lost)
-        a.said.clear()
-        await a.round()
-        assert all(before[shard].was_killed for shard in lost)
-        numbers = ", ".join(map(str, lost))
-        assert a.said == [f"paused for 60 s; lost the lease on shards {numbers} to other nodes"]
-        await cluster.pass_time(YOUNG_S + 3, a, b)
-        assert len(a.held.running) == len(b.held.running) == 2
-
-    tried(work)
+async def test_shards_of_a_dead_node_are_crawled_elsewhere_within_fifteen_seconds(
+    cluster: Cluster,
+) -> None:
+    _gone, b = await _with_two(cluster)
+    await cluster.pass_time(LEASE_S + 2, b)
+    assert sorted(b.held.running) == [0, 1, 2, 3]
+    assert LEASE_S + 2 < 15
 
 
-def test_a_node_that_was_paused_alone_goes_on_with_its_shards() -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        await cluster.pass_time(2, a)
-        before = dict(a.crawls)
-        cluster.clock[0] += 60
-        await a.round()
-        assert a.said == ["paused for 60 s"]
-        assert a.crawls == before
-        assert not any(crawl.was_killed for crawl in before.values())
-        assert before[0].deadline == cluster.clock[0] + HOLD_S
-
-    tried(work)
-
-
-def test_a_node_that_the_servers_do_not_answer_lets_its_shards_stand_still() -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        await cluster.pass_time(2, a)
-        deadline = a.crawls[0].deadline
-        cluster.nobody_answers()
-        await cluster.pass_time(HOLD_S + 3, a)
-        assert a.crawls[0].deadline == deadline < cluster.clock[0]
-        assert a.said == [
-            "the cluster has not answered for 6 s: 4 shards of this node paused until it does"
-        ]
-        cluster.all_answer()
-        await cluster.pass_time(1, a)
-        assert a.said[1:] == ["the cluster answers again"]
-        assert a.crawls[0].deadline == cluster.clock[0] + HOLD_S
-
-    tried(work)
+async def test_a_paused_node_loses_its_shards_says_so_and_gets_shards_again(
+    cluster: Cluster,
+) -> None:
+    a, b = await _with_two(cluster)
+    lost = sorted(a.held.running)
+    before = dict(a.crawls)
+    await cluster.pass_time(60, b)
+    assert all(before[shard].deadline < cluster.clock[0] for shard in lost)
+    a.said.clear()
+    await a.round()
+    assert all(before[shard].was_killed for shard in lost)
+    (said,) = a.said
+    assert "60 s" in said
+    assert ", ".join(map(str, lost)) in said
+    await cluster.pass_time(YOUNG_S + 3, a, b)
+    assert len(a.held.running) == len(b.held.running) == 2
 
 
-def test_shards_stand_still_and_say_why_while_servers_have_no_room() -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        await cluster.pass_time(2, a)
-        cluster.nobody_answers(Fault.FULL)
-        await cluster.pass_time(HOLD_S + 3, a)
-        assert a.said == [
-            "the servers have no room: 4 shards of this node paused until there is room"
-        ]
-        cluster.all_answer()
-        await cluster.pass_time(1, a)
-        assert a.said[1:] == ["the cluster answers again"]
-        cluster.nobody_answers()
-        await cluster.pass_time(HOLD_S + 3, a)
-        assert a.said[2:] == [
-            "the cluster has not answered for 6 s: 4 shards of this node paused until it does"
-        ]
-
-    tried(work)
+async def test_a_paused_node_keeps_its_shards_if_no_other_took_them(
+    a: TriedNode, cluster: Cluster
+) -> None:
+    before = dict(a.crawls)
+    cluster.clock[0] += 60
+    await a.round()
+    (said,) = a.said
+    assert "60 s" in said
+    assert a.crawls == before
+    assert not any(crawl.was_killed for crawl in before.values())
+    assert before[0].deadline == cluster.clock[0] + HOLD_S
 
 
-def test_a_node_leaves_a_server_at_which_neither_place_answers() -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        await cluster.pass_time(2, a)
-        cluster.servers.faults = [Fault.BEFORE] * 10_000
-        await cluster.pass_time(5, a)
-        assert a.engine.beats.left == 0
-        cluster.nobody_answers()
-        await cluster.pass_time(1, a)
-        assert a.engine.beats.left == 1
-        cluster.nobody_answers(Fault.FULL)
-        await cluster.pass_time(1, a)
-        assert a.engine.beats.left == 1
-
-    tried(work)
-
-
-def places(cluster: Cluster) -> list[FakeServers]:
-    """Those of the keys, and those of the beats."""
-    return [cluster.servers, cluster.beats]
+async def test_a_node_without_an_answer_of_the_servers_pauses_its_shards_and_says_so(
+    a: TriedNode, cluster: Cluster
+) -> None:
+    deadline = a.crawls[0].deadline
+    cluster.nobody_answers()
+    await cluster.pass_time(HOLD_S + 3, a)
+    assert a.crawls[0].deadline == deadline < cluster.clock[0]
+    (said,) = a.said
+    assert f"{HOLD_S:g} s" in said
+    assert "4 shards" in said
+    cluster.all_answer()
+    await cluster.pass_time(1, a)
+    assert len(a.said) == 2
+    assert a.crawls[0].deadline == cluster.clock[0] + HOLD_S
 
 
-@pytest.mark.parametrize("silent", [0, 1])
-def test_one_place_is_enough_to_say_that_a_node_is_there(silent: int) -> None:
-    """As long as nobody leads the other one."""
-
-    async def work(cluster: Cluster) -> None:
-        a, b = await _with_two(cluster)
-        before = dict(a.crawls)
-        places(cluster)[silent].faults = [Fault.BEFORE] * 10_000
-        await cluster.pass_time(3 * LEASE_S, a, b)
-        assert a.crawls == before
-        assert {before[one].deadline for one in a.held.running} == {cluster.clock[0] + HOLD_S}
-        assert len(b.held.running) == 2
-        assert a.said == b.said == []
-
-    tried(work)
-
-
-def test_a_node_that_is_silent_in_one_place_keeps_its_shards() -> None:
-    """It cannot be heard among the keys, or those who look there are late."""
-
-    async def work(cluster: Cluster) -> None:
-        _gone, b = await _with_two(cluster)
-        cluster.beats.faults = [Fault.BEFORE] * 10_000  # what b says is not heard there
-        await cluster.pass_time(2 * LEASE_S, b)
-        assert len(b.held.running) == 2
-        cluster.beats.faults = []
-        await cluster.pass_time(3, b)
-        assert sorted(b.held.running) == [0, 1, 2, 3]
-
-    tried(work)
+async def test_a_node_pauses_its_shards_and_says_why_while_servers_have_no_room(
+    a: TriedNode, cluster: Cluster
+) -> None:
+    cluster.nobody_answers(Fault.FULL)
+    await cluster.pass_time(HOLD_S + 3, a)
+    (said,) = a.said
+    assert "no room" in said
+    assert "4 shards" in said
+    cluster.all_answer()
+    await cluster.pass_time(1, a)
+    cluster.nobody_answers()
+    await cluster.pass_time(HOLD_S + 3, a)
+    _, _, later = a.said
+    assert "no room" not in later
 
 
-def test_a_node_says_that_it_is_there_while_the_budget_waits_for_an_answer() -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        await cluster.pass_time(2, a)
-        answers = asyncio.Event()
+async def test_a_node_leaves_its_server_if_neither_keys_nor_beats_are_answered(
+    a: TriedNode, cluster: Cluster
+) -> None:
+    cluster.servers.faults = [Fault.BEFORE] * 10_000
+    await cluster.pass_time(5, a)
+    assert a.engine.beats.left == 0
+    cluster.nobody_answers()
+    await cluster.pass_time(1, a)
+    assert a.engine.beats.left == 1
+    cluster.nobody_answers(Fault.FULL)
+    await cluster.pass_time(1, a)
+    assert a.engine.beats.left == 1
 
-        async def waits(*_given: object) -> None:
-            await answers.wait()
 
-        a.state.share_out = waits  # type: ignore[method-assign, assignment]  # takes no notice
-        deciding = asyncio.create_task(a.node.decide())
-        for _ in range(2):
-            cluster.clock[0] += HOLD_S - 1
-            await a.node.beat()
-        assert not deciding.done()
-        assert {crawl.deadline for crawl in a.crawls.values()} == {cluster.clock[0] + HOLD_S}
-        answers.set()
-        await deciding
+@pytest.mark.parametrize("silent", ["servers", "beats"])
+async def test_nodes_keep_their_shards_while_only_keys_or_only_beats_are_answered(
+    cluster: Cluster, silent: str
+) -> None:
+    a, b = await _with_two(cluster)
+    before = dict(a.crawls)
+    getattr(cluster, silent).faults = [Fault.BEFORE] * 10_000
+    await cluster.pass_time(3 * LEASE_S, a, b)
+    assert a.crawls == before
+    assert {before[one].deadline for one in a.held.running} == {cluster.clock[0] + HOLD_S}
+    assert len(b.held.running) == 2
+    assert a.said == b.said == []
 
-    tried(work)
+
+async def test_a_silent_node_keeps_its_shards_until_keys_and_beats_are_answered(
+    cluster: Cluster,
+) -> None:
+    _gone, b = await _with_two(cluster)
+    # The silent node may still send beats that nobody can hear.
+    cluster.beats.faults = [Fault.BEFORE] * 10_000
+    await cluster.pass_time(2 * LEASE_S, b)
+    assert len(b.held.running) == 2
+    cluster.beats.faults = []
+    await cluster.pass_time(3, b)
+    assert sorted(b.held.running) == [0, 1, 2, 3]
+
+
+async def test_a_node_sends_beats_while_its_budget_waits_for_an_answer(
+    a: TriedNode, cluster: Cluster
+) -> None:
+    answers = asyncio.Event()
+
+    async def waits(*_given: object) -> None:
+        await answers.wait()
+
+    a.state.share_out = waits  # type: ignore[method-assign, assignment]  # takes no notice
+    deciding = asyncio.create_task(a.node.decide())
+    for _ in range(2):
+        cluster.clock[0] += HOLD_S - 1
+        await a.node.beat()
+    assert not deciding.done()
+    assert {crawl.deadline for crawl in a.crawls.values()} == {cluster.clock[0] + HOLD_S}
+    answers.set()
+    await deciding
 
 
 @pytest.mark.parametrize("fault", Fault)
-def test_a_beat_whose_answer_is_lost_costs_nothing(fault: Fault) -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
+async def test_a_node_keeps_its_shards_when_the_answer_to_a_beat_is_lost(
+    a: TriedNode, cluster: Cluster, fault: Fault
+) -> None:
+    for _ in range(3):
+        cluster.servers.faults, cluster.beats.faults = [fault], [fault]
         await cluster.pass_time(2, a)
-        for _ in range(3):
-            cluster.servers.faults, cluster.beats.faults = [fault], [fault]
-            await cluster.pass_time(2, a)
-        assert sorted(a.held.running) == [0, 1, 2, 3]
-        assert a.said == []
-
-    tried(work)
+    assert sorted(a.held.running) == [0, 1, 2, 3]
+    assert a.said == []
 
 
-def test_a_drained_node_ends_its_crawls_cleanly_and_others_take_them() -> None:
-    async def work(cluster: Cluster) -> None:
-        a, b = await _with_two(cluster)
-        await steering.drain(a.engine, "a")
-        await cluster.pass_time(3, a, b)
-        assert not a.held.running
-        assert sorted(b.held.running) == [0, 1, 2, 3]
-        assert {crawl.end for crawl in a.crawls.values()} == {ShardEnd(reason="stopped")}
-        await steering.undrain(a.engine, "a")
-        await cluster.pass_time(3, a, b)
-        assert len(a.held.running) == 2
-
-    tried(work)
-
-
-def test_the_workers_of_a_node_are_its_own_until_somebody_wishes_for_others() -> None:
-    async def work(cluster: Cluster) -> None:
-        a, b = await _with_two(cluster)
-
-        def workers() -> list[set[int | None]]:
-            told = ([one.crawls[shard].orders for shard in one.held.running] for one in (a, b))
-            return [{orders.workers for orders in each if orders} for each in told]
-
-        assert workers() == [{WORKERS}, {WORKERS}]
-        for wanted in (3, 0):
-            await steering.set_workers(b.engine, "a", wanted)
-            await cluster.pass_time(2, a, b)
-            assert workers() == [{wanted}, {WORKERS}]
-
-    tried(work)
+async def test_a_drained_node_stops_its_crawls_and_another_takes_its_shards(
+    cluster: Cluster,
+) -> None:
+    a, b = await _with_two(cluster)
+    await steering.drain(a.engine, "a")
+    await cluster.pass_time(3, a, b)
+    assert not a.held.running
+    assert sorted(b.held.running) == [0, 1, 2, 3]
+    assert {crawl.end for crawl in a.crawls.values()} == {ShardEnd(reason="stopped")}
+    await steering.undrain(a.engine, "a")
+    await cluster.pass_time(3, a, b)
+    assert len(a.held.running) == 2
 
 
-def test_two_nodes_of_one_name_are_refused() -> None:
-    async def work(cluster: Cluster) -> None:
-        a, again = cluster.node("a"), cluster.node("a")
-        await a.presence.begin()
+async def test_shards_have_the_workers_of_their_node_until_a_user_asks_for_another_number(
+    cluster: Cluster,
+) -> None:
+    a, b = await _with_two(cluster)
 
-        async def meanwhile(_seconds: float) -> None:
-            cluster.clock[0] += 1
-            await a.round()
+    def workers() -> list[set[int | None]]:
+        told = ([one.crawls[shard].orders for shard in one.held.running] for one in (a, b))
+        return [{orders.workers for orders in each if orders} for each in told]
 
-        with pytest.raises(UsageError, match="a node named a is in this cluster already"):
-            await again.presence.begin(meanwhile)
+    assert workers() == [{WORKERS}, {WORKERS}]
+    for wanted in (3, 0):
+        await steering.set_workers(b.engine, "a", wanted)
+        await cluster.pass_time(2, a, b)
+        assert workers() == [{wanted}, {WORKERS}]
 
-    tried(work)
 
+async def test_two_nodes_of_one_name_are_refused(cluster: Cluster) -> None:
+    a, again = cluster.node("a"), cluster.node("a")
+    await a.presence.begin()
 
-def test_a_node_that_was_killed_begins_again_under_its_name() -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        await a.presence.begin()
-        again = cluster.node("a")
+    async def meanwhile(seconds: float) -> None:
+        await cluster.tick(seconds)
+        await a.round()
 
-        async def meanwhile(_seconds: float) -> None:
-            cluster.clock[0] += 1
-
+    with pytest.raises(UsageError, match="named a "):
         await again.presence.begin(meanwhile)
-        await again.round()
-        await again.round()
-        assert sorted(again.held.running) == [0, 1, 2, 3]
 
-    tried(work)
+
+async def test_a_killed_node_begins_again_under_its_name(cluster: Cluster) -> None:
+    a = cluster.node("a")
+    await a.presence.begin()
+    again = cluster.node("a")
+    await again.presence.begin(cluster.tick)
+    await again.round()
+    await again.round()
+    assert sorted(again.held.running) == [0, 1, 2, 3]
 
 
 async def _named_again(cluster: Cluster) -> tuple[TriedNode, KeyEntry]:
-    """A node after one that was killed had its name; and what that one had said of itself."""
+    """Return a node with the name of a killed one, and the record of the killed one."""
     dead = cluster.node("a")
     await dead.presence.begin()
-    said = await dead.engine.get("node.a")
-    assert said is not None
+    record = await dead.engine.get("node.a")
+    assert record is not None
     node = cluster.node("a")
+    await node.presence.begin(cluster.tick)
+    return node, record
+
+
+async def test_a_node_goes_on_while_a_server_shows_the_record_of_an_earlier_process(
+    cluster: Cluster,
+) -> None:
+    a, record = await _named_again(cluster)
+    await cluster.pass_time(2, a)
+    a.said.clear()
+
+    async def behind(_key: str) -> KeyEntry:
+        return record
+
+    async def refused(*_change: object) -> int:
+        raise KeyTaken("the key was changed")
+
+    with pytest.MonkeyPatch.context() as leader:
+        leader.setattr(a.engine, "get", behind)
+        leader.setattr(a.engine, "update", refused)
+        await cluster.pass_time(3, a)
+    await cluster.pass_time(2, a)
+    assert sorted(a.held.running) == [0, 1, 2, 3]
+    assert a.said == []
+
+
+async def test_a_paused_node_ends_when_another_process_has_taken_its_name(
+    cluster: Cluster,
+) -> None:
+    paused = cluster.node("a")
+    await paused.presence.begin()
+    again = cluster.node("a")
+    await again.presence.begin(cluster.tick)
+    with pytest.raises(UsageError, match="named a "):
+        await paused.node.beat()
+
+
+async def test_an_old_record_that_appears_late_only_delays_a_node_of_the_same_name(
+    cluster: Cluster,
+) -> None:
+    dead = cluster.node("a")
+    await dead.presence.begin()
+    a, sleeps = cluster.node("a"), 0
 
     async def meanwhile(_seconds: float) -> None:
+        nonlocal sleeps
+        sleeps += 1
         cluster.clock[0] += 1
+        if sleeps == 1:
+            await dead.node.beat()  # an earlier beat that a new leader had not known yet
 
-    await node.presence.begin(meanwhile)
-    return node, said
-
-
-def test_a_leader_that_shows_the_record_of_an_earlier_process_ends_no_node() -> None:
-    async def work(cluster: Cluster) -> None:
-        a, said = await _named_again(cluster)
-        await cluster.pass_time(2, a)
-        a.said.clear()  # it began late
-
-        async def behind(_key: str) -> KeyEntry:
-            return said
-
-        async def refused(*_change: object) -> int:
-            raise KeyTaken("the key was changed")
-
-        with pytest.MonkeyPatch.context() as leader:
-            leader.setattr(a.engine, "get", behind)
-            leader.setattr(a.engine, "update", refused)
-            await cluster.pass_time(3, a)
-        await cluster.pass_time(2, a)
-        assert sorted(a.held.running) == [0, 1, 2, 3]
-        assert a.said == []
-
-    tried(work)
+    await a.presence.begin(meanwhile)
+    assert sleeps > LEASE_S
 
 
-def test_a_process_that_took_the_name_of_a_node_ends_it() -> None:
-    async def work(cluster: Cluster) -> None:
-        paused = cluster.node("a")
-        await paused.presence.begin()
-        again = cluster.node("a")
-
-        async def meanwhile(_seconds: float) -> None:
-            cluster.clock[0] += 1
-
-        await again.presence.begin(meanwhile)
-        with pytest.raises(UsageError, match="another node named a came"):
-            await paused.node.beat()
-
-    tried(work)
-
-
-def test_a_record_that_was_read_from_the_past_keeps_no_node_from_its_name() -> None:
-    async def work(cluster: Cluster) -> None:
-        dead = cluster.node("a")
-        await dead.presence.begin()
-        a, sleeps = cluster.node("a"), 0
-
-        async def meanwhile(_seconds: float) -> None:
-            nonlocal sleeps
-            sleeps += 1
-            cluster.clock[0] += 1
-            if sleeps == 1:
-                await dead.node.beat()  # which a new leader had not known yet
-
-        await a.presence.begin(meanwhile)
-        assert sleeps > LEASE_S
-
-    tried(work)
+async def test_a_failed_crawl_of_a_shard_begins_again_after_a_pause(
+    a: TriedNode, cluster: Cluster
+) -> None:
+    first = a.crawls[1]
+    first.end = ShardEnd(reason="error", error="the disk is broken")
+    await cluster.pass_time(1, a)
+    (said,) = a.said
+    assert "shard 1" in said
+    assert "the disk is broken" in said
+    assert a.crawls[1] is first
+    await cluster.pass_time(4, a)
+    assert a.crawls[1] is not first
+    assert sorted(a.held.running) == [0, 1, 2, 3]
 
 
-def test_a_shard_whose_crawl_failed_begins_again_after_a_pause() -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        await cluster.pass_time(2, a)
-        first = a.crawls[1]
-        first.end = ShardEnd(reason="error", error="the disk is broken")
-        await cluster.pass_time(1, a)
-        assert a.said == ["shard 1 ended: the disk is broken"]
-        assert a.crawls[1] is first
-        await cluster.pass_time(4, a)
-        assert a.crawls[1] is not first
-        assert sorted(a.held.running) == [0, 1, 2, 3]
-
-    tried(work)
+async def test_a_node_whose_crawl_was_fenced_says_that_it_lost_the_shard(
+    a: TriedNode, cluster: Cluster
+) -> None:
+    a.crawls[1].end = ShardEnd(reason="fenced", is_fenced=True)
+    await cluster.pass_time(1, a)
+    (said,) = a.said
+    assert "lost the lease on shard 1" in said
 
 
-def test_who_is_fenced_by_the_log_gives_the_shard_up_and_says_so() -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        await cluster.pass_time(2, a)
-        a.crawls[1].end = ShardEnd(reason="fenced", is_fenced=True)
-        await cluster.pass_time(1, a)
-        assert a.said == ["lost the lease on shard 1: another node writes its log"]
-
-    tried(work)
-
-
-def test_the_crawl_ends_when_nothing_is_left_in_any_shard() -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        revision = await a.engine.create(STATE_KEY, RUNNING.pack())
-        assert revision
-        await cluster.pass_time(2, a)
-        for shard in range(SHARDS):
-            await a.engine.put(f"told.1.{shard}", as_bytes(ShardFacts(shard, is_idle=True)))
-        await cluster.pass_time(3, a)
-        assert a.state.state.doing == CrawlActivity.ENDED
-        assert a.state.state.reason == "nothing left to fetch"
-        assert not a.held.running
-
-    tried(work)
+async def test_the_crawl_ends_when_nothing_is_left_in_any_shard(cluster: Cluster) -> None:
+    a = cluster.node("a")
+    revision = await a.engine.create(STATE_KEY, RUNNING.pack())
+    assert revision
+    await cluster.pass_time(2, a)
+    for shard in range(SHARDS):
+        await a.engine.put(f"told.1.{shard}", as_bytes(ShardFacts(shard, is_idle=True)))
+    await cluster.pass_time(3, a)
+    assert a.state.state.doing == CrawlActivity.ENDED
+    assert a.state.state.reason == "nothing left to fetch"
+    assert not a.held.running
 
 
-def test_what_no_node_writes_is_told_and_changes_nothing() -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        await cluster.pass_time(2, a)
-        await a.engine.put("lease.2", b"{}")
-        await a.engine.put("node.x", b"[")
-        await cluster.pass_time(1, a)
-        assert len(a.said) == 2
-        assert all("has no value of ours" in line for line in a.said)
-        assert sorted(a.held.running) == [0, 1, 2, 3]
-
-    tried(work)
+async def test_invalid_values_of_keys_are_named_and_change_nothing(
+    a: TriedNode, cluster: Cluster
+) -> None:
+    await a.engine.put("lease.2", b"{}")
+    await a.engine.put("node.x", b"[")
+    await cluster.pass_time(1, a)
+    assert len(a.said) == 2
+    assert all(key in line for key, line in zip(("lease.2", "node.x"), a.said, strict=True))
+    assert sorted(a.held.running) == [0, 1, 2, 3]
 
 
-def test_what_several_shards_warn_of_is_said_once() -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        await cluster.pass_time(2, a)
-        for shard, warnings in {0: ["full"], 2: ["full", "slow"]}.items():
-            a.crawls[shard].warned = warnings
-        await cluster.pass_time(2, a)
-        assert a.said == ["shards 0, 2: full", "shard 2: slow"]
-
-    tried(work)
+async def test_a_warning_of_several_shards_is_told_once(a: TriedNode, cluster: Cluster) -> None:
+    for shard, warnings in {0: ["full"], 2: ["full", "slow"]}.items():
+        a.crawls[shard].warned = warnings
+    await cluster.pass_time(2, a)
+    assert a.said == ["shards 0, 2: full", "shard 2: slow"]
 
 
-def test_leases_are_values_that_come_back_as_they_were() -> None:
+def test_a_packed_lease_is_read_back_unchanged() -> None:
     one = LeaseRecord(node="a", session="s", generation=3)
     assert LeaseRecord.unpack("lease.1", one.pack()) == one
 
 
-def test_a_disk_without_room_for_one_more_shard_leaves_it_to_others() -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        await cluster.pass_time(2, a)
-        a.crawls[1].end = ShardEnd(reason="error", error="the disk is full", has_no_room=True)
-        await cluster.pass_time(2, a)
-        assert a.said == [
-            "no room for shard 1 on this node's disk: it holds 3 shards at most, until it is "
-            "started again"
-        ]
-        assert sorted(a.held.running) == [0, 2, 3]
-        b = cluster.node("b")
-        await cluster.pass_time(YOUNG_S + 3, a, b)
-        assert 1 in b.held.running
-
-    tried(work)
+async def test_a_node_leaves_a_shard_without_room_on_its_disk_to_others(
+    a: TriedNode, cluster: Cluster
+) -> None:
+    a.crawls[1].end = ShardEnd(reason="error", error="the disk is full", has_no_room=True)
+    await cluster.pass_time(2, a)
+    (said,) = a.said
+    assert "no room for shard 1" in said
+    assert "3 shards" in said
+    assert sorted(a.held.running) == [0, 2, 3]
+    b = cluster.node("b")
+    await cluster.pass_time(YOUNG_S + 3, a, b)
+    assert 1 in b.held.running
 
 
-def test_a_node_whose_disk_has_no_room_for_any_shard_ends() -> None:
-    async def work(cluster: Cluster) -> None:
-        a = cluster.node("a")
-        await cluster.pass_time(2, a)
-        for crawl in a.crawls.values():
-            crawl.end = ShardEnd(reason="error", error="the disk is full", has_no_room=True)
-        with pytest.raises(UsageError, match="no room for shard 0 on this node's disk"):
-            await cluster.pass_time(1, a)
-
-    tried(work)
+async def test_a_node_whose_disk_has_no_room_for_any_shard_ends(
+    a: TriedNode, cluster: Cluster
+) -> None:
+    for crawl in a.crawls.values():
+        crawl.end = ShardEnd(reason="error", error="the disk is full", has_no_room=True)
+    with pytest.raises(UsageError, match="no room for shard 0"):
+        await cluster.pass_time(1, a)

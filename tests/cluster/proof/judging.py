@@ -1,12 +1,12 @@
-"""What the log of the web server tells about a crawl: delays, pages asked for again, pauses.
+"""Findings in the log of the web server about a crawl: delays, repeated requests, pauses.
 
-Laws: two requests to a host are as far apart as the delay says, whichever nodes sent them. A page
-is asked for again only if a kill or a cut came after the first time; a move repeats nothing. A node
-that is cut off asks for nothing after its leases have run out by its own clock.
+Laws: two requests to a host are at least the delay apart, whichever nodes sent them. A page is
+requested again only if a kill or a cut came after the first request; a move repeats nothing. A node
+that is cut off sends no request after its leases have expired by its own clock.
 
 upset    a kill, a cut or a move: when it began, and when all shards were held again
-pause    the longest time without a request that touches an upset
-owner    a host -> its shard
+pause    the longest time without a request that overlaps an upset
+owner    function from a host to its shard
 """
 
 from collections import defaultdict
@@ -17,12 +17,12 @@ from typing import NamedTuple
 from tests.cluster.proof.shelves import Asked
 
 SLACK_S = 0.1
-"""A busy server looks at the clock some time after a request has come."""
+"""Time after which a busy server may log a request that has come."""
 _ROBOTS = "/robots.txt"
 
 
 class Silence(NamedTuple):
-    """From when to when a node must not ask for anything, by its address."""
+    """Time in which the node with this address must not send any request."""
 
     by: str
     since: float
@@ -30,7 +30,7 @@ class Silence(NamedTuple):
 
 
 class Upset(NamedTuple):
-    """What was done to the cluster, and from when to when that was felt."""
+    """An upset of the cluster, from its beginning until the cluster has recovered."""
 
     kind: str
     is_move: bool
@@ -40,14 +40,14 @@ class Upset(NamedTuple):
 
 
 class Pauses(NamedTuple):
-    """The longest time without a request, in seconds: of the crawl, and of some shard."""
+    """Longest time without a request, in seconds: of the whole crawl, and of any one shard."""
 
     of_all: float = 0.0
     of_a_shard: float = 0.0
 
 
 class Judgement(NamedTuple):
-    """What came of one crawl."""
+    """Findings about one crawl."""
 
     requests: int
     shortest_s: float  # between two requests to one host
@@ -58,7 +58,7 @@ class Judgement(NamedTuple):
 
 
 def judge(asked: Sequence[Asked], upsets: Collection[Upset], delay_s: float) -> Judgement:
-    """Judge a crawl by all requests, in the order of time."""
+    """Judge a crawl by its requests, in order of time."""
     gaps = [one for requests in _by_host(asked).values() for one in pairwise(requests)]
     close = [after.at - before.at for before, after in gaps]
     of_two = [after.at - before.at for before, after in gaps if after.by != before.by]
@@ -98,7 +98,7 @@ def _broken(asked: Sequence[Asked], upsets: Iterable[Upset]) -> Iterator[str]:
 
 
 def pauses(asked: Sequence[Asked], upset: Upset, owner: Callable[[str], int]) -> Pauses:
-    """The pauses that an upset made."""
+    """Return the pauses that overlap an upset."""
     by_shard = defaultdict[int, list[float]](list)
     for one in asked:
         by_shard[owner(one.host)].append(one.at)
@@ -127,7 +127,7 @@ def _by_host(asked: Iterable[Asked]) -> dict[str, list[Asked]]:
 
 
 def _times_by_page(asked: Iterable[Asked]) -> dict[str, list[float]]:
-    """Of pages: each holder of a site asks for its robots.txt."""
+    """Group the times of requests by page; robots.txt is not counted, as each holder reads it."""
     found = defaultdict[str, list[float]](list)
     for one in asked:
         if not one.url.endswith(_ROBOTS):

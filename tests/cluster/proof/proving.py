@@ -1,8 +1,8 @@
 """Crawls of the manuals, one after the other, until all kills, cuts and moves are done.
 
-Laws, after each of these and at each end: `minicrawl check --cluster` finds nothing wrong, in
-shards that are gathered from the logs alone. A crawl fetches as many pages as its budget says. The
-first crawl in which something is wrong is the last one.
+Laws: after each upset and at the end of each crawl, `minicrawl check --cluster` finds nothing wrong
+in shards that are gathered from the logs alone. A crawl fetches exactly its budget of pages. The
+first crawl with a fault is the last one.
 """
 
 import asyncio
@@ -29,16 +29,16 @@ from tests.cluster.proof.upsets import ADDRESSES, CUTS, KILLS, MOVES, Upsettable
 
 SERVERS, SHARDS = 3, 8
 _LONGEST_S = 5.0
-"""Between two upsets, in which the crawl goes on undisturbed."""
+"""Longest random time between two upsets, in which the crawl goes on undisturbed."""
 _CHECKS = 3
-"""Servers may be choosing a leader: a check that nobody answers is made again."""
+"""Most tries of a check, which fails during an election of the servers."""
 _END_S = 3600.0
 _LOOKS_EVERY_S = 1.0
 _LAST_LINES = 20
 
 
 class ProofPlan(NamedTuple):
-    """How much is done."""
+    """Numbers of upsets, and the crawls that they disturb."""
 
     kills: int
     cuts: int
@@ -47,18 +47,18 @@ class ProofPlan(NamedTuple):
     delay_s: float
     seed: int
     apart_s: float = 0.0
-    """The least time between two of them."""
+    """Least time between two upsets."""
     of: tuple[str, ...] = ()
-    """The kinds that are done; if none is named, all."""
+    """Kinds of upsets; empty for all kinds."""
 
     def among(self, works: tuple[Work, ...]) -> tuple[Work, ...]:
-        """Those of a kind that is done."""
+        """Return the upsets of a wanted kind."""
         return tuple(one for one in works if not self.of or named(one) in self.of)
 
 
 @dataclass
 class Proof:
-    """What came of it."""
+    """Findings of all crawls so far."""
 
     crawls: int = 0
     checks: int = 0
@@ -68,7 +68,7 @@ class Proof:
     wrong: list[str] = field(default_factory=list)
 
     def count(self, works: tuple[Work, ...]) -> int:
-        """How many of these were done."""
+        """Return how many upsets of these kinds were done."""
         return sum(len(self.pauses[named(work)]) for work in works)
 
 
@@ -76,7 +76,7 @@ Tell = Callable[[str], None]
 
 
 def _last_words(node: NodeProcess) -> str:
-    """How the node is, and the end of what it has said."""
+    """Return the state of the node, and the end of its output."""
     ended = node.process.poll()
     state = "runs" if ended is None else f"has ended with {ended}"
     return "\n  ".join([f"node {node.name} {state}:", *node.said.splitlines()[-_LAST_LINES:]])
@@ -87,7 +87,7 @@ def _owner(host: str) -> int:
 
 
 class Prover:
-    """Crawls, and what is done to them."""
+    """Runs the crawls, upsets and checks of a plan."""
 
     def __init__(self, web: Shelves, folder: Path, plan: ProofPlan, tell: Tell) -> None:
         self._web, self._folder, self._plan, self._tell = web, folder, plan, tell
@@ -105,7 +105,7 @@ class Prover:
         return todo
 
     async def prove(self) -> None:
-        """Crawl until everything is done, or something is wrong."""
+        """Crawl until all upsets are done, or a fault is found."""
         began = time.monotonic()
         async with relayed_servers(self._folder / "servers", SERVERS, ADDRESSES) as servers:
             while self._todo and not self.proof.wrong:
@@ -147,13 +147,13 @@ class Prover:
                 await self._check(cluster.servers, name, done.kind)
             if await self._has_ended(cluster, wait_s=0):
                 return
-        if self._plan.of:  # how long these stop a crawl is all that is asked
+        if self._plan.of:  # only the length of the pauses is wanted
             await asyncio.sleep(_LONGEST_S)
         elif not self.proof.wrong:
             assert await self._has_ended(cluster, wait_s=_END_S), "the crawl does not end"
 
     async def _has_ended(self, cluster: Upsettable, wait_s: float) -> bool:
-        """Whether the crawl has spent its budget; one that ends with less is wrong."""
+        """Return True once the crawl has ended; note a fault if it has not fetched its budget."""
         ends_at = time.monotonic() + wait_s
         while True:
             now = await until(cluster.engine, lambda _: True, "the cluster does not answer")
@@ -166,7 +166,7 @@ class Prover:
             await asyncio.sleep(_LOOKS_EVERY_S)
 
     async def _check(self, servers: RelayedServers, name: str, after: str) -> None:
-        """Gather all shards from the logs and check them, as a user does."""
+        """Gather all shards from the logs and check them, with the command of a user."""
         said = ""
         for _ in range(_CHECKS):
             process = await asyncio.create_subprocess_exec(

@@ -1,7 +1,7 @@
-"""Three servers whose ways to each other, and from each node to each of them, are relays.
+"""Servers whose connections to each other and to each node go through relays.
 
-Laws: servers and nodes know no other way than these. What is cut is one node from all servers, or
-one server from the others; clients that are at such a server are on the side of the minority.
+Laws: servers and nodes know no other addresses than those of the relays. A cut separates one node
+from all servers, or one server with its clients from the other servers.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tests.cluster.relay import ADDRESS, Place, Relay, relays
 from tests.real.daemons import free_port
 
 _NOWHERE = "127.0.0.1:9"
-"""What servers tell each other of their addresses, so that they use the relays that they know."""
+"""Address that servers advertise to each other, so that they only use the relays."""
 _CLUSTER = """\
 cluster {{
     name: "minicrawl"
@@ -31,7 +31,7 @@ cluster {{
 
 
 class RelayedServers(NamedTuple):
-    """The servers, the relays between them by who uses which way, and those of each node."""
+    """Servers, the relays between them by client and server, and the relays of each node."""
 
     servers: list[LocalServer]
     between: dict[tuple[int, int], Relay]
@@ -39,11 +39,11 @@ class RelayedServers(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The way to all servers that is never cut."""
+        """URL of all servers without relays, which is never cut off."""
         return LocalServers(self.servers).url
 
     def url_of(self, node: str) -> str:
-        """The way of a node."""
+        """Return the URL of all servers through the relays of a node."""
         return ",".join(f"nats://{host}:{port}" for host, port in self._places(node))
 
     def _places(self, node: str) -> Iterable[Place]:
@@ -51,13 +51,13 @@ class RelayedServers(NamedTuple):
 
     @contextmanager
     def node_cut(self, node: str) -> Iterator[None]:
-        """Cut the node off from all servers, until this is left."""
+        """Cut the node off from all servers inside the block."""
         with _cut(self.of_node[node]):
             yield
 
     @contextmanager
     def server_cut(self, number: int) -> Iterator[None]:
-        """Cut the server off from the others, until this is left."""
+        """Cut the server off from the others inside the block."""
         with _cut([relay for ends, relay in self.between.items() if number in ends]):
             yield
 
@@ -78,7 +78,7 @@ def _cut(ways: Iterable[Relay]) -> Iterator[None]:
 async def relayed_servers(
     folder: Path, count: int, nodes: Iterable[str]
 ) -> AsyncIterator[RelayedServers]:
-    """So many servers that answer, and relays for these nodes."""
+    """Run so many servers, with relays between them and for these nodes, until all answer."""
     folder.mkdir()
     places = [(ADDRESS, free_port(ADDRESS)) for _ in range(2 * count)]
     listens, routes = places[:count], places[count:]

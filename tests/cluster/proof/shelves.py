@@ -1,8 +1,8 @@
 """Manuals of Debian packages behind nginx, as sites that link to each other.
 
 Each manual stands on several shelves, which are sites. nginx adds to each page the name of its
-site, so that no two are the same, and links to the same page on the next shelf and to the next
-manual. So cash goes to and fro between shards.
+site, so that no two pages are the same, and links to the same page on the next shelf and to the
+next manual, so that cash flows between shards.
 
 shelf    "http://python-1.example": the second copy of Python's manual
 """
@@ -22,7 +22,7 @@ from tests.real.nginx import MIME_TYPES, SITES
 SHELVES = 3
 _ADDRESS = "127.0.0.1"
 _NO_LIMIT = 100_000
-"""Shelves are mirrors of each other on purpose."""
+"""Setting `barren_pages`: shelves mirror each other on purpose."""
 _CONFIG = """
 daemon off;
 worker_processes 1;
@@ -56,7 +56,7 @@ _SERVER = """
 
 
 class Asked(NamedTuple):
-    """A request that nginx has answered: when it came, from which address, for what."""
+    """A request that nginx has answered: time of arrival, client address, status and URL."""
 
     at: float
     by: str
@@ -69,19 +69,19 @@ class Asked(NamedTuple):
 
 
 class Shelves(NamedTuple):
-    """A server that runs."""
+    """A running web server with all shelves."""
 
     seeds: list[str]
     address: str
     log: Path
 
     def asked(self) -> list[Asked]:
-        """All requests so far, in the order of time."""
+        """Return all requests so far, in order of time."""
         lines = self.log.read_text().splitlines(keepends=True)
         return sorted(_asked(line) for line in lines if line.endswith("\n"))
 
     def settings(self, pages: int, delay_s: float) -> Loaded:
-        """Those of a crawl of all shelves."""
+        """Return the settings of a crawl of all shelves."""
         return Loaded.of(
             Settings.of(
                 pages=pages,
@@ -113,7 +113,7 @@ needs_shelves = pytest.mark.skipif(
 
 @contextmanager
 def shelves(folder: Path) -> Iterator[Shelves]:
-    """Serve all manuals on all shelves, until this is left."""
+    """Serve all manuals on all shelves inside the block."""
     folder.mkdir()
     port = free_port(_ADDRESS)
     config = folder / "nginx.conf"

@@ -1,7 +1,7 @@
-"""What is done to a cluster at random moments.
+"""Upsets of a cluster: kills, cuts and moves.
 
-Law: each of them is undone, and it is over when every shard is held by a live node again, and some
-server leads every log.
+Law: each upset is undone. It is over when a live node holds every shard again, and a server leads
+every log.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ from tests.cluster.proof.judging import Silence, Upset
 from tests.cluster.proof.servers import RelayedServers
 
 _SHORT_S, _LONG_S = 2.0, 15.0
-"""Of a cut: shorter and longer than a lease."""
+"""Shortest and longest time of a cut: less and more than a lease."""
 _DOWN_S = 3.0
-"""The longest time until what was killed is started again."""
+"""Longest time from a kill to the restart."""
 ADDRESSES = {name: f"127.0.1.{number}" for number, name in enumerate("abcd", 1)}
-"""Of nodes: the web server sees which of them asks."""
+"""Address of each node, by which the log of the web server tells them apart."""
 
 
 class Upsettable(NamedTuple):
-    """A cluster that runs."""
+    """A running cluster."""
 
     engine: ClusterEngine
     servers: RelayedServers
@@ -40,26 +40,26 @@ class Upsettable(NamedTuple):
 
 
 Work = Callable[[Upsettable, Random], Awaitable[Silence | None]]
-"""Who must have been silent meanwhile, if anybody."""
+"""An upset; it returns the node that had to be silent meanwhile, if any."""
 
 
 async def kill_a_node(cluster: Upsettable, chance: Random) -> None:
-    """As `kill -9` does; then it is started again."""
+    """Kill a node as `kill -9` does, and start it again."""
     await _killed(await _a_holder(cluster, chance), chance, loses_folder=False)
 
 
 async def kill_a_node_and_its_folder(cluster: Upsettable, chance: Random) -> None:
-    """As when a machine is lost, and another one comes in its place."""
+    """Kill a node, delete its folder, and start it again, as if on another machine."""
     await _killed(await _a_holder(cluster, chance), chance, loses_folder=True)
 
 
 async def kill_a_server(cluster: Upsettable, chance: Random) -> None:
-    """It is started again with what it keeps."""
+    """Kill a server, and start it again with its files."""
     await _server_killed(chance.choice(cluster.servers.servers), chance)
 
 
 async def kill_the_server_of_the_keys(cluster: Upsettable, chance: Random) -> None:
-    """The one that leads them: nobody may change a lease until another one does."""
+    """Kill the server that leads the keys: no lease can change until another one leads them."""
     engine = cluster.engine
     assert isinstance(engine, NatsEngine)
     leader = await engine.leader_of_keys()
@@ -74,7 +74,7 @@ async def _server_killed(server: LocalServer, chance: Random) -> None:
 
 
 async def cut_a_node_off(cluster: Upsettable, chance: Random) -> Silence:
-    """From all servers, for a time that is shorter or longer than a lease."""
+    """Cut a node off from all servers, for less or more than the time of a lease."""
     node = await _a_holder(cluster, chance)
     with cluster.servers.node_cut(node.name):
         since = time.time()
@@ -83,13 +83,13 @@ async def cut_a_node_off(cluster: Upsettable, chance: Random) -> Silence:
 
 
 async def cut_a_server_off(cluster: Upsettable, chance: Random) -> None:
-    """From the other servers, with the nodes that are at it."""
+    """Cut a server and its clients off from the other servers."""
     with cluster.servers.server_cut(chance.randrange(len(cluster.servers.servers))):
         await asyncio.sleep(chance.uniform(_SHORT_S, _LONG_S))
 
 
 async def move(cluster: Upsettable, chance: Random) -> None:
-    """A node is drained, then takes shards again."""
+    """Drain a node, then let it take shards again."""
     engine, name = cluster.engine, (await _a_holder(cluster, chance)).name
     await steering.drain(engine, name)
     await until(
@@ -110,12 +110,12 @@ MOVES: tuple[Work, ...] = (move,)
 
 
 def named(work: Work) -> str:
-    """What it is called in the table."""
+    """Return the name of an upset in the table."""
     return work.__name__.replace("_", " ")
 
 
 async def upset(cluster: Upsettable, work: Work, chance: Random) -> Upset:
-    """Do it, and wait until the cluster has got over it."""
+    """Upset the cluster, and wait until it has recovered."""
     began = time.time()  # as the log of the web server has it
     silence = await work(cluster, chance)
     await until(
@@ -128,10 +128,10 @@ async def upset(cluster: Upsettable, work: Work, chance: Random) -> Upset:
 
 
 async def _led(engine: ClusterEngine) -> None:
-    """Wait until servers have chosen who leads each log."""
+    """Wait until every log has a leader."""
     shards = (await until(engine, lambda _: True, "the cluster does not answer")).shards
     for shard in range(shards):
-        with suppress(EngineUnavailable):  # it has waited for longer than a choice takes
+        with suppress(EngineUnavailable):  # the call has waited for longer than an election takes
             await engine.log_span(shard)
 
 
@@ -141,7 +141,7 @@ def _is_whole(now: ClusterStatus, cluster: Upsettable) -> bool:
 
 
 async def _a_holder(cluster: Upsettable, chance: Random) -> NodeProcess:
-    """One of the nodes that hold shards, as long as the crawl goes on."""
+    """Return a random node that holds shards, or any node once the crawl has ended."""
     now = await until(
         cluster.engine,
         lambda now: now.doing == "ended" or any(row.shards for row in now.nodes),

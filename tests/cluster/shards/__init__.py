@@ -1,1 +1,1 @@
-"""Shards of one crawl, without machines and networks."""
+"""Tests of shards of one crawl, without machines and networks."""

@@ -1,8 +1,7 @@
-"""An engine in memory that does all the harm that a replicated log may do, and nodes that use it.
+"""An engine in memory that fails before or after a call, and shards that use it.
 
-It fails before or after it did what it was asked; it delivers again, late and in another order what
-was not acknowledged; it keeps two of one batch. What it never does: forget what it confirmed, or
-append to a log whose end is not the one that the writer expects.
+The engine never forgets what it confirmed, and never appends to a log whose end is not the one that
+the writer expects. A test delivers waiting batches itself: again, late, in any order.
 """
 
 from collections import defaultdict
@@ -27,15 +26,15 @@ from minicrawl.opic.shard_channels import shard_of
 
 
 class EngineDown(Exception):
-    """Nobody knows whether it was done."""
+    """The engine did not answer: the call may have been carried out or not."""
 
 
 class Fenced(Exception):
-    """Somebody else has written to the log: the shard is not ours any more."""
+    """Another node has written to the log: the shard is lost."""
 
 
 class Fault(Enum):
-    """When the next call fails."""
+    """Moment of the next call at which it fails."""
 
     BEFORE = auto()
     AFTER = auto()
@@ -49,7 +48,7 @@ class Entry(NamedTuple):
 
 
 class FakeEngine:
-    """Logs of shards, and batches on their way."""
+    """Logs of shards, and batches that wait for their receivers."""
 
     def __init__(self) -> None:
         self.logs: defaultdict[int, list[Entry]] = defaultdict(list)
@@ -65,7 +64,7 @@ class FakeEngine:
         self._fail(Fault.AFTER)
 
     def publish(self, batch: TransferBatch) -> None:
-        """Batches of a channel are published in their order; an old one is not kept again."""
+        """Keep the batch if it is the next one of its channel."""
         self._fail(Fault.BEFORE)
         channel = batch.sender, batch.receiver
         if batch.number == self.numbers[channel] + 1:
@@ -86,7 +85,7 @@ class FakeEngine:
 
 
 class TablePages:
-    """The URLs of a shard, its own and foreign ones. The site of `http://a/1` is `a`."""
+    """URLs that a shard knows, its own and foreign ones. The site of `http://a/1` is `a`."""
 
     def __init__(self, number: int, shards: int) -> None:
         self.number, self.shards = number, shards
@@ -120,7 +119,7 @@ class TablePages:
 
 
 class KeptShard:
-    """A shard on a node: what is in its log is applied, and nothing else."""
+    """A shard on a node. It applies the entries of its log, and nothing else."""
 
     def __init__(self, engine: FakeEngine, number: int, shards: int) -> None:
         self.engine, self.number, self.seq = engine, number, 0
@@ -137,7 +136,7 @@ class KeptShard:
         return self.shard.books.ledger
 
     def commit(self, known: int, steps: Sequence[Step]) -> None:
-        """Write the steps, and the URLs from the `known` first ones on; then apply them."""
+        """Write the steps with the URLs after the first `known` ones, then apply them."""
         entry = Entry(self.pages.rows[known:], list(steps))
         self.engine.append(self.number, self.seq, entry)
         self._apply(entry)
@@ -148,7 +147,7 @@ class KeptShard:
         self.commit(0, [Step(StepKind.BORN, born=born), endowed])
 
     def read(self, page: int, urls: Sequence[str]) -> None:
-        """The page was read, and has these links."""
+        """Commit that the page was read and has these links."""
         known = len(self.pages.rows)
         targets, steps = self._known(page, urls)
         self.commit(known, [*steps, Step(StepKind.VISIT, page, 0, Spending(sorted(targets)))])
@@ -184,7 +183,7 @@ class KeptShard:
         self.engine.publish(batch)
 
     def publish_again(self) -> None:
-        """What is in the log and was not published, because somebody was killed between."""
+        """Publish the batches in the log that were not published, because of a kill in between."""
         for step in sendings(self.engine.logs[self.number]):
             if step.amount > self.engine.numbers[self.number, step.page]:
                 self.engine.publish(self.shard.batch(step))

@@ -1,4 +1,4 @@
-"""Who has which part of an address's pace: never more than the whole, and even in the end."""
+"""Shards share the pace of an address: never more than the whole, and evenly in the end."""
 
 from random import Random
 
@@ -22,11 +22,11 @@ PARTS = st.dictionaries(
 )
 
 
-def test_who_is_alone_has_the_whole() -> None:
+def test_the_only_shard_has_the_whole() -> None:
     assert with_own_part({}, 3, 1, is_used=True) == {3: AddressPart(WHOLE, 1)}
 
 
-def test_who_comes_waits_until_others_have_given_up_what_is_his() -> None:
+def test_a_new_shard_has_no_part_until_the_others_have_lowered_theirs() -> None:
     alone = with_own_part({}, 3, 1, is_used=True)
     came = with_own_part(alone, 5, 1, is_used=True)
     assert came[5].part == 0
@@ -39,7 +39,7 @@ def test_who_comes_waits_until_others_have_given_up_what_is_his() -> None:
     assert shards_to_notify(even, 5) == []
 
 
-def test_what_a_shard_leaves_is_for_the_others() -> None:
+def test_a_shard_that_leaves_gives_its_part_to_the_others() -> None:
     both = {3: AddressPart(WHOLE // 2, 1), 5: AddressPart(WHOLE // 2, 1)}
     left = with_own_part(both, 3, 1, is_used=False)
     assert left == {5: AddressPart(WHOLE // 2, 1)}
@@ -47,14 +47,14 @@ def test_what_a_shard_leaves_is_for_the_others() -> None:
     assert with_own_part(left, 5, 1, is_used=True)[5].part == WHOLE
 
 
-def test_who_has_a_shard_next_notes_that_it_has_changed_hands() -> None:
+def test_the_next_holder_of_a_shard_keeps_its_part_under_a_new_generation() -> None:
     assert with_own_part({3: AddressPart(WHOLE, 1)}, 3, 2, is_used=True) == {
         3: AddressPart(WHOLE, 2)
     }
 
 
 @given(PARTS, st.integers(0, 15), st.booleans())
-def test_no_shard_makes_more_than_the_whole_of_it(
+def test_a_change_by_one_shard_never_exceeds_the_whole_and_changes_no_other_part(
     parts: dict[int, AddressPart], shard: int, is_used: bool
 ) -> None:
     after = with_own_part(parts, shard, 1, is_used=is_used)
@@ -65,7 +65,7 @@ def test_no_shard_makes_more_than_the_whole_of_it(
 
 
 @given(st.sets(st.integers(0, 40), min_size=1), st.randoms(use_true_random=False))
-def test_shards_that_look_when_they_are_told_to_end_with_even_parts(
+def test_shards_that_look_when_they_are_notified_end_with_even_parts(
     shards: set[int], chance: Random
 ) -> None:
     parts: dict[int, AddressPart] = {}
@@ -78,7 +78,7 @@ def test_shards_that_look_when_they_are_told_to_end_with_even_parts(
 
 
 @given(PARTS)
-def test_a_record_is_what_its_bytes_say(parts: dict[int, AddressPart]) -> None:
+def test_a_packed_record_is_read_back_unchanged(parts: dict[int, AddressPart]) -> None:
     assert parts_in(parts_as_bytes(parts), 16) == parts
 
 
@@ -101,6 +101,6 @@ def test_a_record_is_what_its_bytes_say(parts: dict[int, AddressPart]) -> None:
         b" " * (MOST_RECORD_BYTES + 1),
     ],
 )
-def test_bytes_that_no_shard_has_written_are_refused(data: bytes) -> None:
+def test_invalid_records_are_refused(data: bytes) -> None:
     with pytest.raises(AddressRecordError):
         parts_in(data, 16)

@@ -1,4 +1,4 @@
-"""Which node should hold which shard: evenly, and with as few moves as that takes."""
+"""Shards are assigned to nodes evenly, with as few moves as that takes."""
 
 from collections import Counter
 
@@ -24,15 +24,15 @@ def kept(wanted: dict[int, str], holders: dict[int, str]) -> int:
 # ---------------------------------------------------------------- by hand
 
 
-def test_one_node_holds_all() -> None:
+def test_the_only_node_holds_all_shards() -> None:
     assert assignment(3, {"a": 9}, {}) == {0: "a", 1: "a", 2: "a"}
 
 
-def test_nobody_holds_anything_where_no_node_is() -> None:
+def test_without_nodes_no_shard_is_assigned() -> None:
     assert assignment(3, {}, {0: "gone"}) == {}
 
 
-def test_a_node_that_comes_gets_its_part_and_nothing_else_moves() -> None:
+def test_only_the_shards_that_a_new_node_gets_move() -> None:
     before = assignment(16, dict.fromkeys("abc", 16), {})
     after = assignment(16, dict.fromkeys("abcd", 16), before)
     assert loads(after) == [4, 4, 4, 4]
@@ -41,34 +41,34 @@ def test_a_node_that_comes_gets_its_part_and_nothing_else_moves() -> None:
     assert {after[shard] for shard in moved} == {"d"}
 
 
-def test_only_the_shards_of_a_node_that_goes_move() -> None:
+def test_only_the_shards_of_a_lost_node_move() -> None:
     before = assignment(16, dict.fromkeys("abcd", 16), {})
     after = assignment(16, dict.fromkeys("abc", 16), before)
     assert loads(after) == [5, 5, 6]
     assert kept(after, before) == 12
 
 
-def test_shards_of_a_node_that_goes_are_shared_out() -> None:
+def test_shards_of_a_lost_node_go_to_all_other_nodes() -> None:
     before = assignment(64, dict.fromkeys("abcde", 64), {})
     after = assignment(64, dict.fromkeys("abcd", 64), before)
     assert len({after[shard] for shard, node in before.items() if node == "e"}) == 4
 
 
-def test_a_drained_node_gives_all_away() -> None:
+def test_a_node_without_room_gives_all_its_shards_away() -> None:
     before = dict.fromkeys(range(8), "a")
     after = assignment(8, {"a": 0, "b": 8}, before)
     assert after == dict.fromkeys(range(8), "b")
 
 
-def test_a_node_without_room_for_its_part_leaves_the_rest_to_others() -> None:
+def test_a_node_with_little_room_leaves_the_rest_to_others() -> None:
     assert loads(assignment(10, {"a": 1, "b": 9, "c": 9}, {})) == [1, 4, 5]
 
 
-def test_what_nobody_has_room_for_is_held_by_nobody() -> None:
+def test_shards_beyond_the_room_of_all_nodes_are_not_assigned() -> None:
     assert len(assignment(10, {"a": 2, "b": 1}, {})) == 3
 
 
-def test_what_is_over_stays_with_those_that_have_more() -> None:
+def test_an_odd_shard_stays_with_the_node_that_holds_more() -> None:
     assert even_loads(5, {"a": 9, "b": 9}, {"a": 1, "b": 4}) == {"a": 2, "b": 3}
 
 
@@ -90,11 +90,9 @@ def test_shards_are_shared_evenly_as_far_as_there_is_room(
 
 
 @given(SHARDS, ROOMS, HOLDERS)
-def test_as_many_stay_as_an_even_assignment_can_leave(
+def test_every_node_keeps_as_many_of_its_shards_as_an_even_assignment_allows(
     shards: int, rooms: dict[str, int], holders: dict[int, str]
 ) -> None:
-    """With an even share of `low`, and `over` nodes that may have one more, a node keeps at most
-    that many of its own."""
     before = {shard: node for shard, node in holders.items() if shard < shards and node in rooms}
     held = Counter(before.values())
     target = Counter(assignment(shards, rooms, holders).values())
@@ -108,7 +106,7 @@ def test_as_many_stay_as_an_even_assignment_can_leave(
 
 
 @given(SHARDS, ROOMS, HOLDERS)
-def test_an_assignment_that_was_made_stays(
+def test_an_assignment_made_again_is_the_same_in_any_order_of_nodes(
     shards: int, rooms: dict[str, int], holders: dict[int, str]
 ) -> None:
     wanted = assignment(shards, rooms, holders)

@@ -1,4 +1,4 @@
-"""What shards tell each other of themselves, and when a crawl is over."""
+"""Facts that shards tell each other, and the end of a crawl that follows from them."""
 
 import json
 
@@ -26,7 +26,7 @@ NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 11)
 
 
 @given(st.builds(ShardFacts, *NUMBERS, TABLES, TABLES, TABLES, *[st.booleans()] * 3))
-def test_facts_are_what_their_bytes_say(facts: ShardFacts) -> None:
+def test_packed_facts_are_read_back_unchanged(facts: ShardFacts) -> None:
     assert facts_in(as_bytes(facts)) == facts
     assert facts.pot_facts == PotFacts(facts.pot, facts.waiting)
 
@@ -58,7 +58,7 @@ def test_facts_are_what_their_bytes_say(facts: ShardFacts) -> None:
         b" " * (MOST_FACTS_BYTES + 1),
     ],
 )
-def test_bytes_that_no_shard_tells_are_refused(data: bytes) -> None:
+def test_invalid_facts_are_refused(data: bytes) -> None:
     with pytest.raises(BatchError):
         facts_in(data)
 
@@ -67,16 +67,16 @@ def idle(shard: int, sent: dict[int, int], received: dict[int, int]) -> ShardFac
     return ShardFacts(shard, fetched=10, sent=sent, received=received, is_idle=True)
 
 
-def test_a_crawl_has_ended_when_all_are_idle_and_nothing_is_on_its_way() -> None:
+def test_a_crawl_has_ended_when_all_shards_are_idle_and_no_batch_is_under_way() -> None:
     both = {0: idle(0, {1: 3}, {1: 2}), 1: idle(1, {0: 2}, {0: 3})}
     assert has_ended(both, 2)
     assert fetched_together(both) == 20
 
 
-def test_a_crawl_goes_on_while_a_shard_is_not_heard_of_or_busy_or_waits_for_a_batch() -> None:
+def test_a_crawl_goes_on_while_a_shard_is_unheard_or_busy_or_a_batch_is_under_way() -> None:
     first, second = idle(0, {1: 3}, {}), idle(1, {}, {0: 3})
     assert not has_ended({0: first, 1: second}, 3)
     assert not has_ended({0: first, 1: second._replace(is_idle=False)}, 2)
     assert not has_ended({0: first, 1: second._replace(received={0: 2})}, 2)
-    # The first was heard of before it sent what the second has already got.
+    # The facts of the first are from before it sent the batch that the second has received.
     assert not has_ended({0: first._replace(sent={1: 2}), 1: second}, 2)

@@ -1,4 +1,4 @@
-"""The parts of a shard by hand: owners, bytes, outbox, channels, audit, pots and water."""
+"""Parts of a shard by hand: owners, bytes, outbox, channels, audit, pots and cash threshold."""
 
 import json
 from collections import Counter
@@ -41,7 +41,7 @@ from tests.cluster.shards.engine import FakeEngine, KeptShard
 
 
 def test_the_shard_of_a_site_never_changes() -> None:
-    """These are in stores: another answer would make one page two."""
+    # Shards are kept in stores: with another result, one page would become two.
     assert [shard_of(site, 64) for site in ("example.org", "debian.org", "localhost", "")] == [
         *(9, 54, 4, 57),
     ]
@@ -75,7 +75,7 @@ batches = st.builds(
 
 
 @given(batches)
-def test_a_batch_is_what_its_bytes_say(batch: TransferBatch) -> None:
+def test_a_packed_batch_is_read_back_unchanged(batch: TransferBatch) -> None:
     assert unpack(pack(batch)) == batch
     assert batch.atoms == sum(atoms for _, atoms, *_ in batch.transfers) + batch.to_pot
 
@@ -112,7 +112,7 @@ def changed(place: int, value: Any) -> list[Any]:
         changed(4, UNIT << 40),
     ],
 )
-def test_what_no_shard_sends_is_refused(rows: Any) -> None:
+def test_invalid_rows_of_a_batch_are_refused(rows: Any) -> None:
     assert unpack(json.dumps(ONE).encode()).atoms == 5
     with pytest.raises(BatchError):
         unpack(json.dumps(rows).encode())
@@ -136,7 +136,7 @@ def a_shard(number: int = 0) -> KeptShard:
     return kept
 
 
-def test_a_batch_is_due_when_it_is_full_or_has_waited() -> None:
+def test_a_batch_is_due_when_it_is_full_or_has_waited_long_enough() -> None:
     kept = a_shard()
     kept.read(0, [URLS[1]])
     outbox = kept.shard.outbox
@@ -154,11 +154,11 @@ def test_a_batch_has_as_many_urls_as_fit_and_at_least_one() -> None:
     outbox = kept.shard.outbox
     assert outbox.next_for(1, lambda _page: 10, most_bytes=15) == [1]
     assert outbox.next_for(1, lambda _page: 10, most_bytes=5) == [1]
-    assert outbox.next_for(1, lambda _page: 10, most_bytes=99) == [1, 2]  # two transfers at most
+    assert outbox.next_for(1, lambda _page: 10, most_bytes=99) == [1, 2]  # the limit of transfers
     assert outbox.next_for(2, lambda _page: 10, most_bytes=99) == []
 
 
-def test_pages_of_which_there_is_something_to_tell_are_sent_without_cash() -> None:
+def test_foreign_pages_with_news_are_sent_even_without_cash() -> None:
     kept = a_shard()
     kept.read(0, [URLS[1]])
     kept.send(1)
@@ -168,7 +168,7 @@ def test_pages_of_which_there_is_something_to_tell_are_sent_without_cash() -> No
     assert kept.shard.sending(1).spending == Spending([1], [0])
 
 
-def test_what_is_left_waits_again_from_then_on() -> None:
+def test_transfers_left_over_by_a_batch_wait_from_its_moment_on() -> None:
     kept = a_shard()
     kept.read(0, [URLS[1] + "a", URLS[1] + "b", URLS[1] + "c"])
     kept.shard.apply(kept.shard.sending(1), now=5.0)
@@ -176,7 +176,7 @@ def test_what_is_left_waits_again_from_then_on() -> None:
     assert kept.shard.outbox.due(6.0) == [1]
 
 
-def test_an_outbox_is_found_again_in_a_loaded_ledger() -> None:
+def test_an_outbox_is_restored_from_a_loaded_ledger() -> None:
     kept = a_shard()
     kept.read(0, [URLS[1], URLS[2]])
     outbox = kept.shard.outbox
@@ -185,7 +185,7 @@ def test_an_outbox_is_found_again_in_a_loaded_ledger() -> None:
     assert sorted(outbox.due(4.0)) == [1, 2]
 
 
-def test_cash_for_a_page_that_stands_for_a_foreign_one_goes_on_from_shard_to_shard() -> None:
+def test_cash_for_a_page_that_stands_for_a_foreign_one_is_sent_on_with_one_hop_more() -> None:
     kept = a_shard()
     kept.redirect(0, URLS[1])
     kept.send(1)
@@ -197,7 +197,7 @@ def test_cash_for_a_page_that_stands_for_a_foreign_one_goes_on_from_shard_to_sha
     assert kept.shard.outbox.due(9) == [1]
 
 
-def test_cash_that_goes_round_between_shards_ends_at_a_page_that_is_a_dead_end_then() -> None:
+def test_cash_with_too_many_hops_makes_its_page_a_dead_end() -> None:
     kept = a_shard()
     kept.redirect(0, URLS[1])
     kept.send(1)
@@ -227,7 +227,7 @@ def sent(number: int, atoms: int, to: int = 1) -> Step:
     return Step(StepKind.SEND, to, 0, Spending([9], [atoms], (), 2), number)
 
 
-def test_the_ends_of_a_channel_are_a_fold_over_the_steps() -> None:
+def test_ends_of_channels_add_up_the_steps_and_are_read_back_from_rows() -> None:
     channels = Channels()
     for step in (sent(1, 5), sent(2, 6), Step(StepKind.DEAD_END, 3), sent(1, 7, to=4)):
         channels.apply(step)
@@ -239,7 +239,7 @@ def test_the_ends_of_a_channel_are_a_fold_over_the_steps() -> None:
         channels.apply(sent(4, 5))
 
 
-def test_a_foreign_page_is_unsent_until_it_is_sent_the_first_time() -> None:
+def test_a_foreign_page_is_unsent_until_it_is_first_sent() -> None:
     channels = Channels()
     channels.apply(Step(StepKind.FOREIGN, spending=Spending([8, 9])))
     assert channels.unsent == {8, 9}
@@ -247,7 +247,7 @@ def test_a_foreign_page_is_unsent_until_it_is_sent_the_first_time() -> None:
     assert channels.unsent == Channels.from_rows(channels.as_rows()).unsent == {8}
 
 
-def test_a_batch_is_posted_if_it_is_the_next_one_of_its_sender() -> None:
+def test_a_batch_is_judged_as_old_next_or_early_by_its_number() -> None:
     channels = Channels()
     channels.apply(sent(1, 5)._replace(kind=StepKind.RECEIVE))
     assert channels.received == {1: ChannelEnd(1, 7)}
@@ -264,7 +264,7 @@ def by_number(_sender: int, _receiver: int, number: int) -> int:
     return 10 * number
 
 
-def test_what_is_under_way_is_not_missing() -> None:
+def test_atoms_under_way_are_not_missing() -> None:
     both = [
         told(0, 80, sent={1: ChannelEnd(2, 20)}),
         told(1, 110, received={0: ChannelEnd(1, 10)}),
@@ -295,7 +295,7 @@ def test_what_is_under_way_is_not_missing() -> None:
         ),
     ],
 )
-def test_the_audit_says_what_is_wrong(one: Statement, other: Statement, why: str) -> None:
+def test_the_audit_reports_the_fault(one: Statement, other: Statement, why: str) -> None:
     (found,) = faults([one, other], by_number)
     assert why in found
 
@@ -303,14 +303,14 @@ def test_the_audit_says_what_is_wrong(one: Statement, other: Statement, why: str
 # ---------------------------------------------------------------- pots
 
 
-def test_a_pot_gives_what_it_holds_above_its_share_to_those_that_lack_it() -> None:
+def test_a_pot_gives_its_surplus_to_pots_below_their_share() -> None:
     pots = {0: PotFacts(90, 10), 1: PotFacts(0, 10), 2: PotFacts(30, 20)}
     assert levelling_transfers(0, pots) == {1: 30, 2: 30}
     assert levelling_transfers(1, pots) == levelling_transfers(2, pots) == {}
     assert levelling_transfers(0, pots, least=31) == {}
 
 
-def test_level_pots_and_those_of_nobody_send_nothing() -> None:
+def test_level_pots_and_pots_without_unread_pages_send_nothing() -> None:
     assert levelling_transfers(0, {0: PotFacts(5, 1), 1: PotFacts(5, 1)}) == {}
     assert levelling_transfers(0, {0: PotFacts(5, 0), 1: PotFacts(5, 0)}) == {}
 
@@ -334,10 +334,10 @@ def test_no_pot_gives_more_than_it_holds_and_no_share_is_exceeded(
         assert after[shard] <= max(share, pot.atoms, 0) + rounded
 
 
-# ---------------------------------------------------------------- water
+# ---------------------------------------------------------------- cash threshold
 
 
-def test_so_many_pages_are_above_the_level() -> None:
+def test_the_threshold_admits_at_least_the_pages_asked_for() -> None:
     ones, fours = np.full(10, UNIT), np.full(5, 4 * UNIT)
     sketches = [sketch(np.concatenate((ones, fours)), 100), sketch(fours, 100)]
     assert cash_threshold(sketches, 1) == cash_threshold(sketches, 10) == 4 * UNIT
@@ -346,7 +346,7 @@ def test_so_many_pages_are_above_the_level() -> None:
 
 
 @given(st.lists(st.integers(0, 1 << 50), min_size=1), st.integers(1, 20))
-def test_the_level_leaves_enough_and_hardly_more(keys: list[int], pages: int) -> None:
+def test_the_threshold_admits_enough_pages_and_hardly_more(keys: list[int], pages: int) -> None:
     level = cash_threshold([sketch(np.array(keys), len(keys))], pages)
     above = [key for key in keys if key >= level]
     assert len(above) >= min(pages, len(keys))
@@ -355,7 +355,7 @@ def test_the_level_leaves_enough_and_hardly_more(keys: list[int], pages: int) ->
         assert len(clearly_above) < pages
 
 
-def test_a_sketch_is_of_the_richest_pages_alone() -> None:
+def test_a_sketch_counts_the_richest_pages_only() -> None:
     keys = np.array([UNIT << place for place in range(10)])
     assert sum(sketch(keys, 3).values()) == 3
     assert cash_threshold([sketch(keys, 3)], 3) == UNIT << 7

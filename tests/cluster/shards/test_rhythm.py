@@ -1,4 +1,4 @@
-"""How quickly shards talk: by the age of the crawl, and never all of them too quickly."""
+"""Shards exchange messages at intervals that grow with the age of the crawl, up to a limit."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +9,7 @@ AGES = st.floats(0, 1e6)
 SHARDS = st.integers(1, 10_000)
 
 
-def test_what_is_not_known_yet_is_a_small_part_of_the_crawl() -> None:
+def test_the_interval_is_a_small_part_of_the_age_of_the_crawl() -> None:
     assert exchange_interval_s(0, 8, 1.0) == QUICKEST_S
     assert exchange_interval_s(20, 8, 1.0) == 20 * PART
     assert exchange_interval_s(1000, 8, 1.0) == 1.0
@@ -17,7 +17,7 @@ def test_what_is_not_known_yet_is_a_small_part_of_the_crawl() -> None:
 
 
 @given(AGES, AGES, SHARDS)
-def test_the_rhythm_slows_down_and_ends_at_the_usual_one(
+def test_the_interval_grows_with_age_up_to_the_usual_one(
     age_s: float, another_s: float, shards: int
 ) -> None:
     younger, older = sorted((age_s, another_s))
@@ -27,7 +27,7 @@ def test_the_rhythm_slows_down_and_ends_at_the_usual_one(
 
 
 @given(AGES, SHARDS)
-def test_all_shards_send_no_more_than_so_many_messages_or_the_usual_ones(
+def test_all_shards_together_never_exceed_the_limit_of_messages_or_the_usual_number(
     age_s: float, shards: int
 ) -> None:
     most = QUICK_SHARDS**2 / QUICKEST_S

@@ -1,18 +1,18 @@
-"""When batches are sent again."""
+"""Batches that their receiver does not post are sent again."""
 
 from minicrawl.cluster.channels import UnpostedBatches
 
 AGAIN_S = 10.0
 
 
-def test_what_arrives_is_never_sent_again() -> None:
+def test_posted_batches_are_never_sent_again() -> None:
     unposted = UnpostedBatches(AGAIN_S)
     for now in range(100):
         assert not list(unposted.overdue({1: now}, {1: now - 1}, 8.0 * now))
     assert not list(unposted.overdue({1: 99}, {1: 99}, 10_000.0))
 
 
-def test_what_does_not_arrive_is_sent_again_ever_less_often() -> None:
+def test_a_batch_that_is_not_posted_is_sent_again_at_doubling_intervals() -> None:
     unposted = UnpostedBatches(AGAIN_S)
     times = [
         now
@@ -22,7 +22,7 @@ def test_what_does_not_arrive_is_sent_again_ever_less_often() -> None:
     assert times == [10, 30, 70]
 
 
-def test_a_receiver_that_goes_on_has_time_again() -> None:
+def test_progress_of_the_receiver_starts_the_wait_anew() -> None:
     unposted = UnpostedBatches(AGAIN_S)
     found = [list(unposted.overdue({1: 7}, {1: 5}, now)) for now in (0.0, 10.0, 29.0)]
     assert found == [[], [(1, 5)], []]
@@ -30,11 +30,11 @@ def test_a_receiver_that_goes_on_has_time_again() -> None:
     assert found == [[], [], [(1, 6)]]
 
 
-def test_a_shard_that_nobody_holds_is_sent_nothing() -> None:
+def test_a_shard_that_tells_no_facts_is_sent_nothing_again() -> None:
     unposted = UnpostedBatches(AGAIN_S)
     assert not any(list(unposted.overdue({1: 7}, {}, float(now))) for now in range(0, 1000, 10))
 
 
-def test_a_channel_without_any_batch_posted_is_seen() -> None:
+def test_the_first_batch_of_a_channel_is_sent_again_as_well() -> None:
     unposted = UnpostedBatches(AGAIN_S)
     assert [list(unposted.overdue({1: 1}, {1: 0}, now)) for now in (0.0, 10.0)] == [[], [(1, 0)]]
