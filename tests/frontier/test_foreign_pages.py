@@ -1,4 +1,4 @@
-"""Pages of other shards: a store has them back as they were, and reports leave them out."""
+"""Pages of other shards: they are loaded as they were saved, and reports leave them out."""
 
 import sqlite3
 from collections.abc import Callable
@@ -38,7 +38,7 @@ OWN, STRANGE = [list(filter(is_own, URLS)), [url for url in URLS if not is_own(u
 
 
 def read(crawl: HandCrawl, url: str, links: list[str]) -> None:
-    """As a crawl of a shard does it: foreign pages are born first."""
+    """Read a page as a shard does, which adds foreign pages before the visit."""
     strange = [link for link in links if not is_own(link)]
     known = len(crawl.frontier)
     _, born = crawl._meet(strange, 1)
@@ -49,7 +49,7 @@ def read(crawl: HandCrawl, url: str, links: list[str]) -> None:
 
 
 def send(crawl: HandCrawl, of_pot: int = 0) -> None:
-    """All that foreign pages hold, and all foreign pages that were never sent."""
+    """Send all foreign pages with their cash."""
     ledger, channels = crawl.frontier.ledger, crawl.frontier.channels or Channels()
     pages = [page for page, flag in enumerate(ledger.flags) if flag == FOREIGN]
     of_pot = min(of_pot, max(0, ledger.virtual_page.pot))
@@ -105,7 +105,7 @@ EVENTS = st.tuples(
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(EVENTS, max_size=15))
-def test_what_is_loaded_is_what_was_there_whatever_happened(
+def test_any_history_of_a_shard_is_loaded_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, events: list[tuple[str, list[str]]]
 ) -> None:
     path = tmp_path_factory.mktemp("shard") / "crawl.db"
@@ -122,7 +122,7 @@ def test_what_is_loaded_is_what_was_there_whatever_happened(
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Of a shard that has read a page, sent what its links got, and holds some again."""
+    """Make a store of a shard that read a page, sent cash, read another and received a page."""
     with closing(a_shard(tmp_path / "crawl.db")) as crawl:
         read(crawl, OWN[0], [OWN[1], OWN[2], STRANGE[0], STRANGE[1]])
         send(crawl)
@@ -132,7 +132,7 @@ def store(tmp_path: Path) -> Path:
         return crawl.path
 
 
-def test_a_check_looks_whose_pages_are_foreign(store: Path) -> None:
+def test_the_audit_finds_pages_with_the_wrong_shard(store: Path) -> None:
     found = audit(store)
     assert found.wrong == []
     assert "shard" in found.checked
@@ -153,13 +153,13 @@ def test_a_check_looks_whose_pages_are_foreign(store: Path) -> None:
         ("meta SET value = json_set(value, '$.shard', 0) WHERE name = 'terms'", "to shard 1"),
     ],
 )
-def test_what_is_wrong_with_a_shard_is_said(store: Path, change: str, wrong: str) -> None:
+def test_the_audit_finds_damage_of_a_shard(store: Path, change: str, wrong: str) -> None:
     with closing(sqlite3.connect(store)) as connection, connection:
         assert connection.execute(f"UPDATE {change}").rowcount == 1
     assert any(wrong in problem for problem in audit(store).wrong), audit(store).wrong
 
 
-def test_reports_leave_foreign_pages_to_their_shards(store: Path) -> None:
+def test_reports_leave_out_foreign_pages(store: Path) -> None:
     with snapshot(store) as seen:
         shown = [row.url for row in rows(seen, PageSelection())]
         first = [row.url for row in rows(seen, PageSelection(count=1))]
@@ -174,6 +174,6 @@ def test_reports_leave_foreign_pages_to_their_shards(store: Path) -> None:
     assert (STRANGE[2], State.FOREIGN.label) in targets
 
 
-def test_a_shard_alone_has_no_converged_ranks(store: Path) -> None:
+def test_a_single_shard_cannot_be_refined(store: Path) -> None:
     with pytest.raises(UsageError, match="is shard 1 of 2"):
         refine(store)

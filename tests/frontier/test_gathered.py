@@ -27,12 +27,14 @@ def share_of_read(crawl: HandCrawl) -> float:
     return float(importance[np.isin(states, READ_STATES)].sum() / readable)
 
 
-def test_it_is_the_share_of_the_pages_that_were_read(crawl: HandCrawl) -> None:
+def test_gathered_is_the_share_of_pages_that_were_read(crawl: HandCrawl) -> None:
     assert 0 < gathered(crawl.frontier) < 1
     assert gathered(crawl.frontier) == pytest.approx(share_of_read(crawl))
 
 
-def test_slices_add_up_to_the_same(crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_of_pages_give_the_same_share(
+    crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(importance, "PAGES_AT_ONCE", 3)
     laps = GatheredImportance(crawl.frontier)
     level_first = [False, False]
@@ -41,7 +43,7 @@ def test_slices_add_up_to_the_same(crawl: HandCrawl, monkeypatch: pytest.MonkeyP
     assert gathered(crawl.frontier) == pytest.approx(laps.share)
 
 
-def test_within_a_lap_the_share_is_that_of_the_last_one(
+def test_within_a_lap_the_share_is_that_of_the_last_lap(
     crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importance, "PAGES_AT_ONCE", 3)
@@ -56,7 +58,7 @@ def test_within_a_lap_the_share_is_that_of_the_last_one(
     assert laps.share == pytest.approx(before)
 
 
-def test_pages_that_may_not_be_read_do_not_count(crawl: HandCrawl) -> None:
+def test_pages_that_cannot_be_read_do_not_count(crawl: HandCrawl) -> None:
     crawl.read(B, [A])
     for page, state in ((C, State.SCOPE), (DEEP, State.NOT_FOUND)):
         assert gathered(crawl.frontier) < 1
@@ -64,7 +66,7 @@ def test_pages_that_may_not_be_read_do_not_count(crawl: HandCrawl) -> None:
     assert gathered(crawl.frontier) == 1
 
 
-def test_it_never_falls_unless_there_is_more_to_read(crawl: HandCrawl) -> None:
+def test_the_share_never_falls_unless_there_is_more_to_read(crawl: HandCrawl) -> None:
     laps = GatheredImportance(crawl.frontier)
     laps.go_on()
     before = laps.share
@@ -76,12 +78,12 @@ def test_it_never_falls_unless_there_is_more_to_read(crawl: HandCrawl) -> None:
     assert laps.share == pytest.approx(share_of_read(crawl))
 
 
-def test_where_no_page_is_known_nothing_is_gathered(tmp_path: Path) -> None:
+def test_without_known_pages_nothing_is_gathered(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "new.db")) as crawl:
         assert gathered(crawl.frontier) == 0
 
 
-def test_what_waits_is_the_share_of_the_unread_pages(crawl: HandCrawl) -> None:
+def test_waiting_is_the_share_of_unread_pages(crawl: HandCrawl) -> None:
     crawl.ended(B, State.ROBOTS)
     laps = GatheredImportance(crawl.frontier)
     laps.go_on()
@@ -91,14 +93,14 @@ def test_what_waits_is_the_share_of_the_unread_pages(crawl: HandCrawl) -> None:
     assert 0 < laps.waiting == 1 - laps.share
 
 
-# ---------------------------------------------------------------- what is not known yet
+# ---------------------------------------------------------------- pages not known yet
 
 
 @pytest.mark.parametrize(
     ("share", "waiting", "rate", "expected"),
     [(0.8, 0.2, 0.0, 0.8), (0.8, 0.2, 1.0, 0.8 / 1.2), (0.5, 0.3, 2.0, 0.5 / 1.6), (1, 0, 9, 1)],
 )
-def test_each_page_that_waits_stands_for_those_that_it_will_reveal(
+def test_each_waiting_page_counts_for_the_pages_it_will_reveal(
     share: float, waiting: float, rate: float, expected: float
 ) -> None:
     assert of_all(share, waiting, rate) == pytest.approx(expected)
@@ -114,7 +116,7 @@ def test_at_first_all_readings_count() -> None:
 
 
 def test_the_very_first_reading_counts() -> None:
-    """Else a crawl would end at once: it would hold its seeds for all there is."""
+    """Without it a crawl would take its seeds for the whole web, and end at once."""
     discovery = DiscoveryRate(0, 8)
     discovery.record(1, 20)
     assert discovery.rate == 12
@@ -122,8 +124,8 @@ def test_the_very_first_reading_counts() -> None:
     assert discovery.rate == 11
 
 
-def test_later_the_last_readings_count() -> None:
-    """Each of a thousand reveals 5 pages, and then none does."""
+def test_later_only_the_last_readings_count() -> None:
+    """Each of a thousand readings reveals 5 pages, later ones none."""
     discovery = DiscoveryRate(0, 0)
     for read in range(1000):
         discovery.record(read, 5 * read)
@@ -136,14 +138,14 @@ def test_later_the_last_readings_count() -> None:
     assert discovery.rate == 0
 
 
-def test_of_a_long_crawl_a_tenth_counts() -> None:
+def test_in_a_long_crawl_the_last_tenth_counts() -> None:
     discovery = DiscoveryRate(0, 0)
     for read in range(0, 100_001, 7):
         discovery.record(read, 2 * read if read < 90_000 else 90_000 + read)
     assert discovery.rate == pytest.approx(1, abs=0.03)
 
 
-def test_a_crawl_that_goes_on_remembers_the_rate() -> None:
+def test_a_resumed_crawl_remembers_the_rate() -> None:
     discovery = DiscoveryRate(5000, 20_000, 0.25)
     assert discovery.rate == pytest.approx(0.25)
     discovery.record(5250, 20_000)
@@ -153,5 +155,5 @@ def test_a_crawl_that_goes_on_remembers_the_rate() -> None:
     assert discovery.rate == 0
 
 
-def test_a_crawl_that_remembers_none_counts_all_readings() -> None:
+def test_a_resumed_crawl_without_a_rate_counts_all_readings() -> None:
     assert DiscoveryRate(5000, 20_000).rate == 4

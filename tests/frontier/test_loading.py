@@ -14,7 +14,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "crawl.db"
 
 
-def test_a_store_is_what_its_last_commit_said(path: Path) -> None:
+def test_a_committed_store_is_consistent(path: Path) -> None:
     with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A])
         crawl.read(A, [B])
@@ -35,7 +35,7 @@ def test_a_store_is_what_its_last_commit_said(path: Path) -> None:
         ("DELETE FROM urls WHERE id = 1", "1 URLs are known, but 2 pages were born"),
     ],
 )
-def test_what_is_older_or_newer_than_the_rest_is_found(
+def test_tables_older_or_newer_than_the_rest_are_found(
     path: Path, statement: str, wrong: str
 ) -> None:
     with closing(HandCrawl(path)) as crawl:
@@ -50,7 +50,7 @@ def test_what_is_older_or_newer_than_the_rest_is_found(
             verify(crawl.loaded(), crawl.store.connection)
 
 
-def test_what_an_earlier_minicrawl_did_not_say_cannot_be_wrong(path: Path) -> None:
+def test_a_store_of_an_older_version_without_counters_is_accepted(path: Path) -> None:
     with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A])
         crawl.commit()
@@ -67,10 +67,7 @@ def complaints(path: Path) -> list[str]:
     ("statement", "wrong"),
     [
         ("SELECT 1", []),
-        (
-            "DELETE FROM documents WHERE page = 0",
-            ["1 pages were read, but have no document"],
-        ),
+        ("DELETE FROM documents WHERE page = 0", ["1 pages were read, but have no document"]),
         (
             "UPDATE fetches SET page = 1 WHERE page = 0",
             ["1 documents of pages that were never requested"],
@@ -88,7 +85,7 @@ def test_pages_and_fetches_that_contradict_each_other_are_found(
     assert complaints(path) == wrong
 
 
-def test_a_fetch_that_is_not_found_by_its_page_is_found(path: Path) -> None:
+def test_a_fetch_that_the_index_by_page_lacks_is_found(path: Path) -> None:
     index = "name = 'fetches_of_page'"
     with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A])

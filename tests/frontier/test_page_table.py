@@ -1,4 +1,4 @@
-"""The frontier is a fold over the steps: what is loaded is what was there."""
+"""The frontier is a fold over the steps, and is loaded as it was."""
 
 import tempfile
 from collections import Counter
@@ -46,7 +46,7 @@ def assert_same(loaded: Frontier, live: Frontier, *, index: bool = True) -> None
 
 
 class TestSteps:
-    def test_a_page_that_was_read_has_its_state_and_its_links_count(self, tmp_path: Path) -> None:
+    def test_a_page_that_was_read_has_its_state_and_its_links(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, B])
             crawl.read(A, [B, C])
@@ -56,7 +56,7 @@ class TestSteps:
             assert frontier.spendings.of(0).links == [1, 2]
             assert frontier.spendings.of(1).links == ()
 
-    def test_a_page_read_again_takes_its_old_links_back(self, tmp_path: Path) -> None:
+    def test_a_page_read_again_drops_its_old_links(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, B])
             crawl.read(A, [B, C])
@@ -77,7 +77,7 @@ class TestSteps:
             assert crawl.frontier.books.stands_for(1) == 1
 
     @pytest.mark.parametrize("damage", ["DELETE FROM steps", "UPDATE steps SET spending = NULL"])
-    def test_a_store_that_does_not_know_where_a_page_moved_is_refused(
+    def test_a_store_that_lacks_the_target_of_a_moved_page_is_refused(
         self, tmp_path: Path, damage: str
     ) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
@@ -88,15 +88,13 @@ class TestSteps:
             with pytest.raises(ValueError, match="1 of 1 pages lack their steps"):
                 crawl.loaded()
 
-    def test_importance_is_a_share_of_all_pages_known(self, tmp_path: Path) -> None:
+    def test_importance_sums_to_1_over_known_pages(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, B])
             crawl.read(A, [B, C])
             assert crawl.frontier.importance().sum() == pytest.approx(1)
 
-    def test_a_store_without_links_knows_no_links_but_those_of_redirects(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_store_without_links_keeps_only_targets_of_redirects(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(links=False))) as crawl:
             crawl.seeds([A, MOVED])
             crawl.read(A, [B, MOVED])
@@ -107,7 +105,7 @@ class TestSteps:
 
 
 class TestCheckpoints:
-    def test_a_checkpoint_holds_the_rows_that_changed_and_no_others(self, tmp_path: Path) -> None:
+    def test_a_checkpoint_has_exactly_the_rows_that_changed(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, B, C])
             crawl.checkpoint()
@@ -124,7 +122,7 @@ class TestCheckpoints:
             ]
             assert list(saved.paid) == [(keys[2], 2, 2)]
 
-    def test_the_rows_of_a_checkpoint_may_be_had_again(self, tmp_path: Path) -> None:
+    def test_rows_of_a_checkpoint_may_be_read_twice(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds(SITES[:4])
             crawl.checkpoint()
@@ -135,7 +133,7 @@ class TestCheckpoints:
             assert [list(rows) for rows in (saved.born, saved.turned, saved.paid)] == once
             assert all(once)
 
-    def test_the_rows_of_a_checkpoint_are_the_same_in_blocks_of_any_size(
+    def test_rows_of_a_checkpoint_do_not_depend_on_the_size_of_blocks(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
@@ -149,7 +147,7 @@ class TestCheckpoints:
             assert [list(rows) for rows in (saved.born, saved.turned, saved.paid)] == whole
             assert len(whole[0]) == 4
 
-    def test_a_page_that_was_loaded_is_found_without_delay(
+    def test_a_loaded_page_is_found_without_sorting_first(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
@@ -240,7 +238,7 @@ def counted_inlinks(crawl: HandCrawl) -> list[int]:
 
 @settings(max_examples=20)
 @given(TERMS, st.lists(EVENTS, max_size=25))
-def test_what_is_loaded_is_what_was_there_whatever_happened(
+def test_any_history_is_loaded_as_it_was(
     terms: StoreTerms, events: list[tuple[str, str, list[str]]]
 ) -> None:
     with (

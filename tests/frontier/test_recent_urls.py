@@ -1,4 +1,4 @@
-"""What is told of a page or a URL was put for it, however little room there is."""
+"""Recent URLs are found by page or URL, and never mixed up, however little room there is."""
 
 import tracemalloc
 from typing import Any
@@ -15,7 +15,7 @@ A, B, C, D = (f"{HERE}/of-{name}/" for name in "abcd")
 
 
 class OneHost(list[int]):
-    """All pages are on host 0."""
+    """Hosts of pages that are all on host 0."""
 
     def __getitem__(self, page: Any) -> Any:
         return 0
@@ -35,7 +35,7 @@ def recent() -> RecentUrls:
 
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For three lines."""
+    """Leave room for three lines."""
     monkeypatch.setattr(url_index, "ROOM", 36)
 
 
@@ -48,7 +48,7 @@ def put(recent: RecentUrls, *urls: str) -> None:
     recent.put((url, page) for page, url in enumerate(urls))
 
 
-def test_what_was_never_put_is_not_found(recent: RecentUrls) -> None:
+def test_a_url_that_was_not_put_is_not_found(recent: RecentUrls) -> None:
     assert recent.url_of(0) is None
     assert recent.find([0, 1], A) is None
     put(recent, A)
@@ -56,7 +56,7 @@ def test_what_was_never_put_is_not_found(recent: RecentUrls) -> None:
     assert recent.find([1, 2], A) is None
 
 
-def test_what_was_put_is_found(recent: RecentUrls) -> None:
+def test_a_url_that_was_put_is_found(recent: RecentUrls) -> None:
     recent.put([(A, 0), (B, 4_000_000_000)])
     assert recent.find([0], A) == 0
     assert recent.find([7, 0, 4_000_000_000], B) == 4_000_000_000
@@ -71,12 +71,12 @@ def test_a_page_has_no_url_but_its_own(recent: RecentUrls) -> None:
 
 
 @pytest.mark.parametrize("other", [f"{A}longer", A[:-1], "", f"{THERE}/of-a/", f"{HERE}:81/of-a/"])
-def test_a_url_that_begins_as_another_one_is_not_the_other(recent: RecentUrls, other: str) -> None:
+def test_a_url_with_a_common_prefix_is_another_one(recent: RecentUrls, other: str) -> None:
     put(recent, A)
     assert recent.find([0], other) is None
 
 
-def test_a_page_whose_number_begins_as_that_of_another_is_not_the_other(
+def test_a_page_number_with_a_common_prefix_is_another_one(
     recent: RecentUrls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(url_index, "PLACES", 1)
@@ -85,7 +85,7 @@ def test_a_page_whose_number_begins_as_that_of_another_is_not_the_other(
     assert (recent.url_of(1), recent.url_of(123), recent.url_of(12)) == (None, None, A)
 
 
-def test_a_path_is_there_for_each_origin_that_has_it() -> None:
+def test_each_origin_has_its_own_paths() -> None:
     recent = RecentUrls(range(2), [HERE, THERE])
     put(recent, f"{HERE}/", f"{THERE}/")
     assert recent.find([0, 1], f"{THERE}/") == 1
@@ -94,7 +94,7 @@ def test_a_path_is_there_for_each_origin_that_has_it() -> None:
 
 
 @pytest.mark.usefixtures("little_room")
-def test_new_bytes_take_the_place_of_the_oldest(recent: RecentUrls) -> None:
+def test_new_urls_replace_the_oldest(recent: RecentUrls) -> None:
     put(recent, A, B, C, D)
     assert [recent.url_of(page) for page in range(4)] == [None, B, C, D]
     assert [recent.find([page], url) for page, url in enumerate((A, B, C, D))] == [None, 1, 2, 3]
@@ -112,7 +112,7 @@ def test_few_pages_take_little_memory() -> None:
 
 
 @pytest.mark.usefixtures("few_places")
-def test_of_pages_that_share_a_place_the_last_has_it() -> None:
+def test_a_later_page_replaces_an_earlier_one_in_its_place() -> None:
     recent, urls = all_here(), [f"{A}{page}" for page in range(10)]
     put(recent, *urls)
     assert [recent.url_of(page) for page in range(10)] == [None] * 6 + urls[6:]
@@ -120,7 +120,7 @@ def test_of_pages_that_share_a_place_the_last_has_it() -> None:
 
 @pytest.mark.usefixtures("little_room", "few_places")
 @given(st.lists(st.text(max_size=8)))
-def test_it_never_takes_one_url_for_another(urls: list[str]) -> None:
+def test_no_url_is_taken_for_another(urls: list[str]) -> None:
     recent, truth = RecentUrls(ONE_HOST, [""]), dict[str, int]()
     for url in urls:
         recent.put([(url, truth.setdefault(url, len(truth)))])

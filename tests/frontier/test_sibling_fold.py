@@ -1,4 +1,4 @@
-"""What siblings have shown is a fold over the steps, and a checkpoint spares it."""
+"""The state of siblings is a fold over the steps, which a checkpoint saves."""
 
 from contextlib import closing
 from functools import partial
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def judged(path: Path) -> HandCrawl:
-    """A crawl in the order by siblings."""
+    """Open a crawl in the order by siblings."""
     crawl = HandCrawl(path)
     frontier = crawl.frontier
     frontier.siblings = Siblings(frontier.ledger, frontier.urls.host_of, frontier.urls.sites)
@@ -33,14 +33,14 @@ def judged(path: Path) -> HandCrawl:
 
 
 def shown(frontier: Frontier) -> Siblings:
-    """With all gifts counted."""
+    """Siblings of a frontier, with all gifts counted."""
     assert frontier.siblings is not None
     frontier.siblings.count_gifts()
     return frontier.siblings
 
 
 def loaded(crawl: HandCrawl) -> Siblings:
-    """As a run that goes on would find it."""
+    """Siblings as a resumed run loads them."""
     connection = crawl.store.connection
     spending_at = partial(tables.spending, connection)
     return shown(load_frontier(connection, crawl.terms, spending_at, siblings=True))
@@ -61,7 +61,7 @@ def go_on(crawl: HandCrawl) -> None:
     crawl.read(FAR, [A, B])
 
 
-def test_a_run_that_goes_on_knows_what_the_last_one_knew(path: Path) -> None:
+def test_a_resumed_run_has_the_state_of_the_last_run(path: Path) -> None:
     with closing(judged(path)) as crawl:
         begin(crawl)
         crawl.checkpoint()
@@ -71,7 +71,7 @@ def test_a_run_that_goes_on_knows_what_the_last_one_knew(path: Path) -> None:
         assert loaded(crawl).state() == shown(crawl.frontier).state()
 
 
-def test_without_a_checkpoint_it_is_folded_from_the_log(path: Path) -> None:
+def test_without_a_checkpoint_the_state_is_folded_from_the_log(path: Path) -> None:
     with closing(judged(path)) as crawl:
         begin(crawl)
         go_on(crawl)
@@ -79,7 +79,7 @@ def test_without_a_checkpoint_it_is_folded_from_the_log(path: Path) -> None:
         assert loaded(crawl).state() == shown(crawl.frontier).state()
 
 
-def test_turns_count_and_pages_closed_without_a_request_do_not(path: Path) -> None:
+def test_pages_closed_without_a_request_are_no_turns(path: Path) -> None:
     with closing(judged(path)) as crawl:
         begin(crawl)
         go_on(crawl)
@@ -87,7 +87,7 @@ def test_turns_count_and_pages_closed_without_a_request_do_not(path: Path) -> No
         own = found.group_of(crawl.page(ONE))
         assert found.groups.turns[own] == 2  # ONE and TWO
         assert found.groups.revealed[own] == pytest.approx(log(2))
-        assert found.means.turns == 5  # and A, and FAR twice, but not THREE
+        assert found.means.turns == 5  # also A, and FAR twice, but not THREE
 
 
 def test_hosts_of_one_site_have_one_income(path: Path) -> None:
@@ -106,7 +106,7 @@ def test_hosts_of_one_site_have_one_income(path: Path) -> None:
         assert budgets.incomes.of[far] == first
 
 
-def test_a_page_that_a_seed_redirects_to_is_vouched_for(path: Path) -> None:
+def test_the_target_of_a_redirected_seed_is_a_seed(path: Path) -> None:
     with closing(judged(path)) as crawl:
         crawl.seeds([A], endowment=10)
         crawl.read(A, [FAR, B])
@@ -118,7 +118,7 @@ def test_a_page_that_a_seed_redirects_to_is_vouched_for(path: Path) -> None:
         assert shown(crawl.frontier).seeds == {0, 1}
 
 
-def test_pages_that_a_long_page_makes_known_before_its_turn_ends_are_its_own(path: Path) -> None:
+def test_foretold_pages_belong_to_the_page_that_foretold_them(path: Path) -> None:
     with closing(judged(path)) as crawl:
         crawl.seeds([A])
         meeting = crawl.frontier.urls.meet([ONE, TWO], 1)
@@ -133,7 +133,7 @@ def test_pages_that_a_long_page_makes_known_before_its_turn_ends_are_its_own(pat
         assert list(found.groups.novelty) == [127]
 
 
-def test_a_store_begun_in_another_order_begins_to_learn(path: Path) -> None:
+def test_a_store_begun_in_another_order_starts_without_turns(path: Path) -> None:
     with closing(HandCrawl(path)) as crawl:
         begin(crawl)
         crawl.checkpoint()

@@ -1,4 +1,4 @@
-"""URLs are told apart by what they are, whatever their hashes are."""
+"""The index tells URLs apart even if their hashes are equal."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ A, B, C = (f"http://{name}.example/" for name in "abc")
 
 
 class Kept(dict[int, str]):
-    """The URLs in the store, and how often they were asked for."""
+    """URLs in the store, and the number of look-ups."""
 
     asked = 0
 
@@ -36,7 +36,7 @@ def known(kept: Kept) -> UrlIndex:
 
 
 class OriginsOf(list[str]):
-    """Each page is on a host of its own."""
+    """Origins of pages, each on a host of its own."""
 
     def __init__(self, kept: Kept) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class OriginsOf(list[str]):
 
 @pytest.fixture
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hardly any URL is remembered."""
+    """Make the index remember hardly any URL."""
     monkeypatch.setattr(url_index, "RECENT", 2)
     monkeypatch.setattr(url_index, "ROOM", 16)
 
@@ -65,7 +65,7 @@ def put(known: UrlIndex, kept: Kept, *urls: str) -> None:
         known.add({url: page})
 
 
-def test_what_was_never_put_is_not_known(known: UrlIndex) -> None:
+def test_a_url_that_was_not_put_is_unknown(known: UrlIndex) -> None:
     assert known.find([A]) == {}
     assert len(known) == 0
 
@@ -77,9 +77,7 @@ def test_a_recent_url_is_found_without_the_store(known: UrlIndex, kept: Kept) ->
 
 
 @pytest.mark.usefixtures("forgetful")
-def test_what_was_met_long_ago_is_looked_up_and_remembered_again(
-    known: UrlIndex, kept: Kept
-) -> None:
+def test_an_old_url_is_looked_up_and_remembered_again(known: UrlIndex, kept: Kept) -> None:
     put(known, kept, A, B, C, *(f"{C}{number}" for number in range(4)))
     assert known.find([A, B]) == {A: 0, B: 1}
     assert kept.asked == 2
@@ -87,7 +85,7 @@ def test_what_was_met_long_ago_is_looked_up_and_remembered_again(
     assert kept.asked == 2
 
 
-def test_a_url_that_left_the_dictionaries_is_found_without_the_store(
+def test_a_url_that_left_the_dictionaries_is_found_without_a_look_up(
     known: UrlIndex, kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(url_index, "RECENT", 2)
@@ -102,7 +100,7 @@ def test_a_url_that_left_the_dictionaries_is_found_without_the_store(
 
 
 @pytest.mark.usefixtures("forgetful")
-def test_a_url_that_is_met_again_and_again_is_never_looked_up(known: UrlIndex, kept: Kept) -> None:
+def test_a_url_that_keeps_coming_is_never_looked_up(known: UrlIndex, kept: Kept) -> None:
     put(known, kept, A)
     for number in range(20):
         put(known, kept, f"{B}{number}")
@@ -126,7 +124,7 @@ def test_urls_of_one_hash_are_told_apart_after_they_were_loaded(
     assert known.find([A, B, C]) == {A: 0, B: 1}
 
 
-def test_a_url_that_was_unknown_is_found_once_it_is_added(known: UrlIndex, kept: Kept) -> None:
+def test_an_unknown_url_is_found_once_it_is_added(known: UrlIndex, kept: Kept) -> None:
     assert known.find_recent([A, B, C]) == ({}, {})
     put(known, kept, A)
     kept[1] = B
@@ -135,9 +133,7 @@ def test_a_url_that_was_unknown_is_found_once_it_is_added(known: UrlIndex, kept:
 
 
 @pytest.mark.usefixtures("forgetful", "one_hash_for_all")
-def test_a_url_that_was_unknown_is_found_long_after_it_was_added(
-    known: UrlIndex, kept: Kept
-) -> None:
+def test_an_unknown_url_is_found_long_after_it_was_added(known: UrlIndex, kept: Kept) -> None:
     assert known.find([A]) == {}
     put(known, kept, A, *(f"{B}{number}" for number in range(20)))
     assert known.find([A]) == {A: 0}
@@ -153,7 +149,7 @@ def test_the_url_of_a_page_is_known_if_it_is_recent(known: UrlIndex, kept: Kept)
     assert known.recent.url_of(0) == A
 
 
-def test_pages_that_are_loaded_follow_on_each_other(known: UrlIndex, kept: Kept) -> None:
+def test_loaded_pages_are_numbered_on(known: UrlIndex, kept: Kept) -> None:
     kept.update(enumerate((A, B, C)))
     known.add_all(iter((A, B)))
     known.add_all(iter((C,)))
@@ -164,7 +160,7 @@ def test_pages_that_are_loaded_follow_on_each_other(known: UrlIndex, kept: Kept)
 
 @pytest.mark.usefixtures("forgetful")
 @given(st.lists(st.text(max_size=3)), st.sampled_from([hash, lambda _url: 7, len]))
-def test_it_answers_as_a_dictionary_does(urls: list[str], code_of: Callable[[str], int]) -> None:
+def test_the_index_agrees_with_a_dictionary(urls: list[str], code_of: Callable[[str], int]) -> None:
     kept, truth = Kept(), dict[str, int]()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(url_index, "code_of", code_of)
@@ -177,17 +173,17 @@ def test_it_answers_as_a_dictionary_does(urls: list[str], code_of: Callable[[str
         assert known.find(urls) == truth
 
 
-# ---------------------------------------------------------------- looked up before
+# ---------------------------------------------------------------- look-ups ahead
 
 
 def looked_up(known: UrlIndex, kept: Kept, *urls: str) -> None:
-    """Look their candidates up, as the loop does before it meets them."""
+    """Look up the candidates of URLs, as the loop does before it meets the URLs."""
     _, candidates = known.find_recent(urls)
     known.remember({kept[page]: page for pages in candidates.values() for page in pages})
 
 
 @pytest.mark.usefixtures("forgetful")
-def test_what_was_looked_up_before_is_found_without_the_store(known: UrlIndex, kept: Kept) -> None:
+def test_a_url_looked_up_ahead_is_found_without_the_store(known: UrlIndex, kept: Kept) -> None:
     urls = [f"{A}{number}" for number in range(9)]
     put(known, kept, *urls)
     assert known.find_recent(urls[1:2]) == ({}, {urls[1]: [1]})
@@ -202,7 +198,7 @@ def test_a_recent_url_is_no_candidate(known: UrlIndex, kept: Kept) -> None:
 
 
 @pytest.mark.usefixtures("one_hash_for_all")
-def test_what_was_looked_up_before_is_not_taken_for_another_of_its_hash(
+def test_a_url_looked_up_ahead_is_not_taken_for_another_of_its_hash(
     known: UrlIndex, kept: Kept
 ) -> None:
     kept.update(enumerate((A, B)))

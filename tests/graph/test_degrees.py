@@ -1,4 +1,4 @@
-"""Every page is in one bin, and the exponent is the one that the degrees were drawn with."""
+"""Distributions of degrees: their bins, and the exponent of their power law."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_small_degrees_have_a_bin_each_and_large_ones_share_one() -> None:
     ]
 
 
-def test_a_point_of_the_drawing_is_the_mean_of_its_bin() -> None:
+def test_a_point_of_the_density_is_the_mean_of_its_bin() -> None:
     found = distribution(np.array([0, 3, 3, 20, 21, 280]))
     places, heights = zip(*found.density(), strict=True)
     assert places == pytest.approx((3, (20 * 39) ** 0.5, (280 * 559) ** 0.5))
@@ -40,7 +40,7 @@ def test_bins_and_ranges_add_up_to_all_pages(degrees: list[int]) -> None:
 
 
 @pytest.mark.parametrize("exponent", [2.1, 2.7, 3.5])
-def test_the_exponent_is_the_one_that_degrees_were_drawn_with(exponent: float) -> None:
+def test_the_exponent_of_drawn_degrees_is_found(exponent: float) -> None:
     drawn = np.random.default_rng(1).zipf(exponent, 1_000_000)
     found = distribution(drawn[drawn < 2**40])
     assert found.exponent == pytest.approx(exponent, rel=0.03)

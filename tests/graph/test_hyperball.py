@@ -1,4 +1,4 @@
-"""HyperBall: the mean of all distances within its stated error, and never a diameter too large."""
+"""HyperBall: a mean distance within its error, and a diameter that is never too large."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.graph.graphs import Link, graph_of, nodes_and_links, random_graph
 from tests.real_graphs import graph_in
 
 ERRORS = 4
-"""Standard errors of eight groups of registers: a fair estimate is farther off once in 200."""
+"""Allowed error in standard errors of eight groups of registers; 1 estimate in 200 exceeds it."""
 
 
 def dice(seed: int = 1) -> np.random.Generator:
@@ -37,9 +37,7 @@ def test_on_a_path_each_round_goes_one_link_further() -> None:
 
 
 @given(nodes_and_links(), st.integers(0, 9))
-def test_its_diameter_is_never_above_that_of_all_searches(
-    case: tuple[int, list[Link]], seed: int
-) -> None:
+def test_the_diameter_is_never_above_the_exact_one(case: tuple[int, list[Link]], seed: int) -> None:
     graph = graph_of(*case)
     assert estimated(graph, dice(seed)).diameter <= exact(graph).diameter
 
@@ -79,9 +77,7 @@ def agree(graph: Csr, seed: int) -> None:
     assert found.diameter <= right.diameter
 
 
-def test_nodes_that_are_looked_at_in_several_pieces_are_all_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_size_of_pieces_does_not_change_the_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = random_graph(300, 500)
     whole = estimated(graph, dice())
     monkeypatch.setattr(hyperball, "_BYTES_AT_ONCE", 7 * 64)
@@ -90,7 +86,7 @@ def test_nodes_that_are_looked_at_in_several_pieces_are_all_looked_at(
     assert pieces.mean_distance == pytest.approx(whole.mean_distance)
 
 
-def test_the_share_done_grows() -> None:
+def test_progress_rises_with_each_round() -> None:
     told: list[float] = []
     estimated(graph_of(4, [(0, 1), (1, 2), (2, 3)]), dice(), told.append)
     assert told == sorted(told)

@@ -1,4 +1,4 @@
-"""Nodes that are called by numbers."""
+"""Nodes whose names are numbers."""
 
 import numpy as np
 import pytest
@@ -8,14 +8,14 @@ from minicrawl.graph.text_formats import NumericNames
 IDS = NumericNames(np.array([3, 70, 900]))
 
 
-def test_a_node_is_called_by_its_number() -> None:
+def test_the_name_of_a_node_is_its_number() -> None:
     assert len(IDS) == 3
     assert IDS.of([2, 0]) == ["900", "3"]
     assert IDS.of([]) == []
 
 
 @pytest.mark.parametrize("name", ["4", "901", "0", "-3", "x", "", "²", "9" * 30, "9" * 5000])
-def test_what_is_no_number_of_the_graph_is_not_found(name: str) -> None:
+def test_names_that_no_node_has_are_not_found(name: str) -> None:
     assert IDS.find([name, "70"]) == [None, 1]
 
 

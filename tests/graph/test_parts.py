@@ -1,4 +1,4 @@
-"""A part of a graph has the links that were kept and no others."""
+"""Parts of a graph have the links that were kept and no others."""
 
 import numpy as np
 from hypothesis import given
@@ -14,13 +14,13 @@ def without_pages(graph: Csr, gone: set[int]) -> Csr:
     return with_pages(graph, np.array([page not in gone for page in range(graph.nodes)], bool))
 
 
-def test_all_pages_stay_where_links_go() -> None:
+def test_dropping_links_keeps_all_pages() -> None:
     part = with_links(graph_of(4, LINKS), np.array([False, True, False, True, True]))
     assert part.nodes == 4
     assert links_of(part) == [(0, 2), (2, 0), (2, 3)]
 
 
-def test_nothing_may_be_kept_and_all_may_be() -> None:
+def test_all_or_nothing_may_be_kept() -> None:
     graph = graph_of(4, LINKS)
     assert without_pages(graph, {0, 1, 2, 3}).nodes == 0
     assert links_of(without_pages(graph, set())) == LINKS

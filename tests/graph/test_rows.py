@@ -1,4 +1,4 @@
-"""A graph made of rows is the one that its links make in any order."""
+"""`RowBuilder` makes the graph that `Csr.from_edges` makes of the links."""
 
 import numpy as np
 from hypothesis import given
@@ -17,13 +17,13 @@ def graph_of(nodes: int, *blocks: list[tuple[int, int]]) -> Csr:
     return rows.graph()
 
 
-def test_the_rows_may_come_in_any_order_of_pages() -> None:
+def test_rows_may_come_in_any_order() -> None:
     graph = graph_of(4, [(2, 0), (2, 3)], [(3, 1), (0, 1), (0, 2)])
     assert graph.adjacency() == [[1, 2], [], [0, 3], [1]]
     assert [column.dtype.name for column in (graph.starts, graph.targets)] == ["int64", "int32"]
 
 
-def test_links_of_a_page_in_no_order_or_twice_are_put_in_order_and_kept_once() -> None:
+def test_links_of_a_page_are_sorted_and_kept_once() -> None:
     assert graph_of(3, [(1, 2), (1, 0), (1, 2), (0, 0)]).adjacency() == [[0], [0, 2], []]
 
 
@@ -37,7 +37,7 @@ def test_without_rows_there_are_no_links() -> None:
     st.permutations(range(NODES)),
     st.integers(1, NODES),
 )
-def test_it_is_the_graph_of_all_links(
+def test_rows_make_the_graph_of_all_links(
     links: list[list[int]], order: list[int], at_once: int
 ) -> None:
     blocks = [

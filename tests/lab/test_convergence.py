@@ -1,4 +1,4 @@
-"""The claims of figures 2 and 3, and the errors that are expected of 100,000 pages, on 20,000."""
+"""Claims of the paper's figures 2 and 3, and the errors expected for 100,000 pages, on 20,000."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,9 @@ from minicrawl.lab.webs import Model, synthetic_web
 
 LAPS = (1, 2, 3, 5, 10)
 SEED = 35
-"""A draw of 20,000 pages with about as many links a page, 4.1, as the graph of the table, 4.2."""
+"""Seed of a graph with 4.1 links a page; the graph of the table below has 4.2."""
 EXPECTED = {
-    # Mean relative error in % of all pages / of the top 10 % after these laps.
+    # Mean relative errors in % of all pages and of the top 10 %, after each of LAPS.
     ("random", "paper"): ((104, 36), (74, 30), (57, 26), (40, 19), (21, 10)),
     ("cycle", "paper"): ((85, 34), (51, 23), (36, 17), (22, 10.5), (11.4, 5.4)),
     ("greedy", "paper"): ((68, 19.6), (38.7, 11.6), (25, 7.4), (15, 4.4), (7.6, 2.2)),
@@ -35,7 +35,7 @@ def found() -> Found:
 
 @pytest.mark.parametrize("which", EXPECTED, ids=" ".join)
 @pytest.mark.proof
-def test_the_errors_are_those_that_are_expected(found: Found, which: tuple[str, str]) -> None:
+def test_errors_are_as_expected(found: Found, which: tuple[str, str]) -> None:
     errors = found[which].errors
     measured = [(errors[lap - 1].all, errors[lap - 1].top10) for lap in LAPS]
     assert np.array(measured) == pytest.approx(np.array(EXPECTED[which]), rel=0.15, abs=0.01)
@@ -51,10 +51,10 @@ def test_greedy_is_no_worse_than_cycle_and_far_better_than_random(found: Found) 
         assert (greedy < 0.7 * random).all()
 
 
-def test_cycle_has_the_better_order_of_pages_and_off_line_the_smallest_error_after_ten_laps(
+def test_cycle_orders_pages_better_and_off_line_has_the_least_error_after_ten_laps(
     found: Found,
 ) -> None:
-    """Both are against the paper, which prefers greedy and calls it almost like off-line."""
+    """Both contradict the paper, which prefers greedy and calls it almost as good as off-line."""
     cycle, greedy = (found[name, "paper"].errors for name in ("cycle", "greedy"))
     assert all(one.rank < other.rank for one, other in zip(cycle, greedy, strict=True))
     last = found["off-line", "off-line"].errors[-1].all
@@ -70,7 +70,7 @@ def test_minus_birth_is_at_least_three_times_better_from_the_second_lap_on(found
 
 
 @pytest.mark.parametrize("estimator", ["paper", "minus-c0"])
-def test_on_important_pages_greedy_is_ahead_of_the_off_line_algorithm_for_five_laps(
+def test_greedy_is_ahead_of_off_line_on_important_pages_for_five_laps(
     found: Found, estimator: str
 ) -> None:
     greedy, off_line = (
@@ -82,7 +82,7 @@ def test_on_important_pages_greedy_is_ahead_of_the_off_line_algorithm_for_five_l
 
 
 def test_almost_no_page_has_an_error_above_twice_the_mean(found: Found) -> None:
-    """By the paper's formula. What is left without the birth is chance, by the normal law."""
+    """This holds for the paper's formula. Errors of minus-c0 are chance, by the normal law."""
     normal = np.abs(np.random.default_rng(SEED).normal(size=100_000))
     by_chance = 100 * np.mean(normal > 2 * normal.mean())
     for lap in found["greedy", "paper"].errors[2:]:
@@ -91,14 +91,14 @@ def test_almost_no_page_has_an_error_above_twice_the_mean(found: Found) -> None:
     assert found["greedy", "minus-c0"].errors[-1].above_twice == pytest.approx(by_chance, abs=3)
 
 
-def test_a_page_is_read_with_one_two_or_more_than_two_mean_cashes(found: Found) -> None:
+def test_pages_are_read_with_once_twice_or_more_than_twice_the_mean_cash(found: Found) -> None:
     cash = {name: found[name, "paper"].cash_when_read for name in OF_A_KNOWN_WEB}
     assert cash["random"] == pytest.approx(1, abs=0.1)
     assert cash["cycle"] == pytest.approx(2, abs=0.1)
     assert 2.1 <= (cash["greedy"] or 0) <= 2.5
 
 
-def test_all_cash_goes_round_as_often_as_it_is_expected_to(found: Found) -> None:
+def test_all_cash_circulates_as_often_as_expected(found: Found) -> None:
     g = {name: found[name, "paper"].g[-1] for name in OF_A_KNOWN_WEB}
     assert g == pytest.approx({"random": 10.2, "cycle": 20.0, "greedy": 22.8}, rel=0.05)
 
@@ -117,16 +117,14 @@ def test_the_series_as_json_has_a_number_for_each_lap(found: Found) -> None:
 
 
 def test_the_truth_is_the_fixpoint_with_one_more_link() -> None:
-    """0 <-> 1 and a page that nobody links to, as worked by hand for the off-line algorithm."""
+    """0 <-> 1 and a page without links in, as worked by hand for the off-line algorithm."""
     graph = Csr.from_edges(3, np.array([0, 1]), np.array([1, 0]))
     assert true_importance(graph) == pytest.approx([0.4, 0.4, 0.2])
 
 
 @pytest.mark.parametrize("small_edge", [0.05, 0.4])
-def test_with_a_small_edge_of_its_own_the_estimates_come_to_the_fixpoint_of_that(
-    small_edge: float,
-) -> None:
-    """Two pages that link to each other hand 1 - e of what they hold to the other."""
+def test_estimates_converge_to_the_fixpoint_of_another_small_edge(small_edge: float) -> None:
+    """Each of two pages that link to each other gives 1 - e of its cash to the other."""
     graph = Csr.from_edges(3, np.array([0, 1]), np.array([1, 0]))
     pair = (1 / small_edge) / (2 / small_edge + 1)
     truth = true_importance(graph, small_edge)

@@ -1,4 +1,4 @@
-"""Freshness of the orders of reading again, against theory."""
+"""Freshness that orders of rereading reach, against theory."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def points() -> dict[tuple[str, Sitemap], FreshPoint]:
     return {(point.order.strategy, point.order.sitemap): point for point in found}
 
 
-def test_cash_times_chance_is_fresher_than_any_page_in_turn(
+def test_siblings_keep_pages_fresher_than_cycle_and_cycle_than_random(
     points: dict[tuple[str, Sitemap], FreshPoint],
 ) -> None:
     random, cycle, ours = (
@@ -40,7 +40,7 @@ def test_cash_times_chance_is_fresher_than_any_page_in_turn(
     assert random < cycle < ours
 
 
-def test_honest_sitemaps_make_it_fresher_and_lies_cost_little(
+def test_honest_sitemaps_help_and_wrong_ones_cost_little(
     points: dict[tuple[str, Sitemap], FreshPoint],
 ) -> None:
     ours = {sitemap: points["siblings", sitemap].freshness for sitemap in Sitemap}
@@ -48,7 +48,7 @@ def test_honest_sitemaps_make_it_fresher_and_lies_cost_little(
     assert min(ours[Sitemap.NEVER], ours[Sitemap.ALWAYS]) > ours[Sitemap.NONE] - 0.03
 
 
-def test_nightly_updates_save_half_of_what_has_not_changed_and_miss_little() -> None:
+def test_nightly_updates_save_half_of_the_unchanged_reads_and_miss_little() -> None:
     found = list(nights(WEB, DAYS))
     for none, honest in zip(found[:: len(Sitemap)], found[1 :: len(Sitemap)], strict=True):
         assert (none.sitemap, honest.sitemap) == (Sitemap.NONE, Sitemap.HONEST)

@@ -1,4 +1,4 @@
-"""Judged searches: what is kept, and what a ranking is worth by it."""
+"""Judged searches: their file, and measures of an order by the verdicts."""
 
 import json
 from math import log2
@@ -31,7 +31,7 @@ def test_of_two_verdicts_on_a_page_the_later_one_counts(tmp_path: Path) -> None:
     assert one == Judgement(query="sea food", verdicts={"a": GOOD, "b": FAIR}, shown=("b", "a"))
 
 
-def test_what_a_kill_cut_off_was_never_said_and_harms_nothing(tmp_path: Path) -> None:
+def test_a_line_that_a_kill_cut_off_is_dropped(tmp_path: Path) -> None:
     store = tmp_path / "crawl.db"
     keep(store, [Judgement(query="sea", verdicts={"a": GOOD})], AT)
     whole = file_of(store).read_bytes()
@@ -63,14 +63,14 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
         kept(store)
 
 
-def test_a_lone_surrogate_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_lone_surrogate_is_kept(tmp_path: Path) -> None:
     store = tmp_path / "crawl.db"
     keep(store, [Judgement(query="\ud800 \0", verdicts={"a": GOOD})], AT)
     assert list(kept(store)) == ["\ud800 \0"]
     assert json.loads(file_of(store).read_text())["at"] == "2027-01-15T08:00:00Z"
 
 
-def test_the_best_order_is_worth_one_and_bad_pages_nothing() -> None:
+def test_ndcg_is_1_for_the_best_order_and_0_for_bad_pages() -> None:
     verdicts = {"g": GOOD, "f": FAIR, "b": BAD}
     assert measured(["g", "f", "b"], verdicts) == OrderMeasure(1.0, 1, 0)
     swapped = measured(["f", "g"], verdicts)
@@ -85,7 +85,7 @@ def test_only_the_first_ten_places_count() -> None:
     assert measured(shown, {"g": GOOD}) == OrderMeasure(0.0, None, 10)
 
 
-def test_means_leave_out_searches_that_nothing_was_good_for() -> None:
+def test_means_leave_out_searches_without_a_good_page() -> None:
     one = JudgedSearch(
         query="a", verdicts=1, then=OrderMeasure(0.5, 2, 0), now=OrderMeasure(1.0, 1, 0)
     )

@@ -25,7 +25,9 @@ Captured = pytest.CaptureFixture[str]
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("judging") / "crawl.db"
     read_into(path, PAGES, noindex=[HIDDEN])
-    assert main(["index", "--store", str(path)]) == 0  # or the first search would tell of it
+    assert (
+        main(["index", "--store", str(path)]) == 0
+    )  # else the first search reports that it indexes
     return path
 
 
@@ -58,7 +60,7 @@ def test_each_line_of_stdin_is_a_verdict_on_a_result(
     assert kept(store)["water"].verdicts == {first: Verdict.GOOD, second: Verdict.FAIR}
 
 
-def test_on_a_terminal_what_is_no_verdict_is_asked_again(
+def test_a_terminal_is_asked_again_after_a_wrong_verdict(
     store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     typed = StringIO("great\nGood\n")
@@ -69,7 +71,7 @@ def test_on_a_terminal_what_is_no_verdict_is_asked_again(
     assert list(kept(store)["salt"].verdicts.values()) == [Verdict.GOOD]
 
 
-def test_what_was_said_before_an_interrupt_is_kept(
+def test_verdicts_before_an_interrupt_are_kept(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def typed() -> Iterator[str]:
@@ -83,7 +85,7 @@ def test_what_was_said_before_an_interrupt_is_kept(
     assert list(kept(store)["water"].verdicts.values()) == [Verdict.GOOD]
 
 
-def test_a_script_that_says_nonsense_keeps_nothing(
+def test_a_wrong_verdict_in_a_script_keeps_nothing(
     store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", StringIO("good\ngreat\n"))
@@ -92,7 +94,7 @@ def test_a_script_that_says_nonsense_keeps_nothing(
     assert kept(store) == {}
 
 
-def test_verdicts_are_said_by_place_or_url(store: Path, capsys: Captured) -> None:
+def test_verdicts_are_given_by_place_or_url(store: Path, capsys: Captured) -> None:
     second = order(store, capsys, "water")[1]
     other = "nowhere.example/?a=b"
     assert judged(store, "water", "--verdict", "2=good", "--verdict", f"{other}=b", "--json") == 0
@@ -152,7 +154,7 @@ def test_a_changed_order_is_compared_on_all_judged_searches(store: Path, capsys:
     assert "0 better, 1 worse, 1 as before" in capsys.readouterr().out
 
 
-def test_explain_says_what_was_said_before(
+def test_explain_shows_earlier_verdicts_and_places(
     store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert judged(store, "sea", "--verdict", "1=good") == 0
@@ -165,7 +167,7 @@ def test_explain_says_what_was_said_before(
     assert "0 better, 1 worse" in out
 
 
-def test_weights_change_the_order_and_nonsense_is_refused(store: Path, capsys: Captured) -> None:
+def test_weights_change_scores_and_wrong_ones_are_refused(store: Path, capsys: Captured) -> None:
     plain = order_with_scores(store, capsys, "importance=0")
     assert order_with_scores(store, capsys, "in-body=40") != plain
     for wrong in ("fields=1", "title", "title=x", "title=-1", "title=nan"):
@@ -178,9 +180,7 @@ def order_with_scores(store: Path, capsys: Captured, weight: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def test_it_needs_words_or_a_list_and_not_both(
-    store: Path, tmp_path: Path, capsys: Captured
-) -> None:
+def test_judge_needs_either_words_or_a_list(store: Path, tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "verdicts.csv"
     file.write_text(f"water,{PIER},good\n")
     assert judged(store) == 2
@@ -190,7 +190,7 @@ def test_it_needs_words_or_a_list_and_not_both(
     assert kept(store) == {}
 
 
-def test_words_may_begin_with_a_minus_as_in_a_search(store: Path, capsys: Captured) -> None:
+def test_words_may_begin_with_a_minus(store: Path, capsys: Captured) -> None:
     found = order(store, capsys, "water", "-salt")
     assert PIER in found
     assert SEA not in found

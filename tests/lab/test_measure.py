@@ -6,13 +6,13 @@ from minicrawl.lab.webs import errors, mean
 TRUTH = np.array([0.4, 0.3, 0.2, 0.1])
 
 
-def test_the_truth_has_no_error_whatever_its_factor() -> None:
+def test_a_multiple_of_the_truth_has_no_error() -> None:
     found = errors(3 * TRUTH, TRUTH)
     assert (found.all, found.top10, found.weighted, found.rank) == pytest.approx((0, 0, 0, 0))
 
 
 def test_errors_by_hand() -> None:
-    """Relative errors: 0.2/0.4, 0, 0, 0.2/0.1; the order of the pages is 1, 3, 0 and 2 equal."""
+    """Relative errors are 0.2/0.4, 0, 0, 0.2/0.1. Pages 1 and 3 are equal, then 0 and 2."""
     found = errors(np.array([0.2, 0.3, 0.2, 0.3]), TRUTH)
     assert found.all == pytest.approx(100 * (0.5 + 2) / 4)
     assert found.top10 == pytest.approx(50)
@@ -38,6 +38,6 @@ def test_the_top_tenth_is_that_of_the_truth() -> None:
     assert found.all == pytest.approx(found.top10 / 10)
 
 
-def test_pages_in_reverse_order_are_half_the_ranking_from_their_places() -> None:
+def test_pages_in_reverse_order_are_off_by_half_of_all_places() -> None:
     truth = np.arange(1, 1001, dtype=float)
     assert errors(truth[::-1], truth).rank == pytest.approx(50)

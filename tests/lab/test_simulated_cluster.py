@@ -1,4 +1,4 @@
-"""Nodes that crawl a web together: by hand, and beside one machine."""
+"""Simulated nodes that crawl a web together, by hand and against one machine."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ from minicrawl.opic.ledger import READ
 
 EDGE = 0.15
 CHAIN = [[1], [2], [3], []]
-"""Each page links to the next one."""
+"""Links of pages of which each links to the next."""
 
 
 def crawled(
@@ -40,8 +40,8 @@ def crawled(
     return crawl
 
 
-def test_a_link_to_another_shard_is_read_when_its_batch_has_come() -> None:
-    """Read 0 at tick 0; the batch comes at 1, where 1 is read; a batch may wait 3 ticks more."""
+def test_a_page_of_another_shard_is_read_when_its_batch_arrives() -> None:
+    """Page 0 is read at tick 0, its batch arrives at tick 1; late batches wait 3 ticks longer."""
     at_once = crawled(CHAIN, [0, 1, 0, 1], SimulatedNodes(nodes=2, shards=2, wait=0), 4)
     assert at_once.fetched == [0, 1, 2, 3]
     assert (at_once.traffic.ticks, at_once.traffic.batches) == (4, 3)
@@ -51,21 +51,21 @@ def test_a_link_to_another_shard_is_read_when_its_batch_has_come() -> None:
     assert late.traffic.idle > at_once.traffic.idle
 
 
-def test_inside_a_shard_nothing_is_sent() -> None:
+def test_links_inside_a_shard_send_nothing() -> None:
     crawl = crawled(CHAIN, [0] * 4, SimulatedNodes(nodes=1, shards=2, wait=0), 9)
     assert crawl.fetched == [0, 1, 2, 3]
     assert (crawl.traffic.batches, crawl.traffic.transfers) == (0, 0)
 
 
-def test_what_many_pages_give_to_one_goes_in_one_transfer() -> None:
+def test_gifts_of_many_pages_to_one_are_one_transfer() -> None:
     links = [[1, 2, 3], [4], [4], [4], []]
     crawl = crawled(links, [0, 0, 0, 0, 1], SimulatedNodes(nodes=1, shards=2, wait=5), 5)
     assert crawl.fetched[-1] == 4
     assert (crawl.traffic.batches, crawl.traffic.transfers) == (1, 1)
 
 
-def test_below_the_level_a_node_is_idle_while_others_are_richer() -> None:
-    """Page 1 gives little to those of shard 1, while two rich ones wait in shard 0."""
+def test_a_node_with_poor_pages_is_idle_while_others_are_richer() -> None:
+    """Page 1 gives little to the pages of shard 1, while two rich pages wait in shard 0."""
     links = [[1, 2, 3], [4, 5, 6, 7], [], [], [], [], [], []]
     owner_of = [0] * 4 + [1] * 4
 
@@ -97,7 +97,7 @@ def test_every_page_is_read_once_and_no_atom_is_lost(headroom: int, wait: int) -
         assert read == shard.ledger.own
 
 
-def test_one_node_with_one_shard_is_one_machine() -> None:
+def test_one_node_with_one_shard_reads_like_one_machine() -> None:
     web = synthetic_web(Model.COPYING, 2000, seed=3)
     links, seeds = list(web.graph.adjacency()), draw_seeds(web, 1, 0)
     alone = Exploration(web, links, np.zeros(len(links)), EDGE)
@@ -107,10 +107,10 @@ def test_one_node_with_one_shard_is_one_machine() -> None:
     together.start(seeds, 0)
     expected = fetched(alone, ORDERS["greedy"](alone), 1000)
     found = together.fetch(1000)
-    assert len(set(found) & set(expected)) > 980  # of equals the one found first is read first
+    assert len(set(found) & set(expected)) > 980  # equal pages may swap
 
 
-def test_the_endowment_is_shared_by_all_seeds_to_the_last_unit() -> None:
+def test_shards_share_the_endowment_to_the_last_unit() -> None:
     crawl = ShardedCrawl([[], [], []], [0, 1, 1], EDGE, SimulatedNodes(nodes=1, shards=3, wait=0))
     crawl.start([0, 1, 2], 11)
     assert [shard.ledger.minted >> 32 for shard in crawl.shards] == [1 + 4, 2 + 7, 0]
@@ -126,15 +126,15 @@ def test_a_shard_owns_whole_sites() -> None:
     assert unknown[0] == unknown[1] != unknown[2] == unknown[3]
 
 
-# ---------------------------------------------------------------- the crawl that is asked for
+# ---------------------------------------------------------------- the real crawl
 
 
 def real(nodes: int, wait_s: float = 1, pages: int = 10**9) -> RealCrawl:
     return RealCrawl(nodes=nodes, pages=pages, pace=100, wait_s=wait_s, transfers=1000)
 
 
-def test_a_tick_is_as_large_a_part_of_the_web_as_of_the_crawl() -> None:
-    """1,000 nodes read 100,000 pages a second, a ten-thousandth: of 100,000 pages that is 10."""
+def test_a_tick_reads_the_same_share_of_the_simulated_and_the_real_web() -> None:
+    """1,000 nodes read 100,000 of 10^9 pages a second, so 10 nodes read 10 of 100,000 pages."""
     assert Staleness.of(real(1000), 100_000) == Staleness(10, 1.0)
     assert Staleness.of(real(10_000), 100_000).nodes == SIMULATED_SHARDS
     assert Staleness.of(real(10), 100_000) == Staleness(8, 80.0)
@@ -143,19 +143,19 @@ def test_a_tick_is_as_large_a_part_of_the_web_as_of_the_crawl() -> None:
     assert (settings.wait, settings.tell, settings.headroom) == (60, 1, 8)
 
 
-def test_full_batches_go_as_soon_as_they_are_full() -> None:
-    """64 * 63 pairs have 1,000 transfers a second each."""
+def test_full_batches_are_sent_at_once() -> None:
+    """Each of 64 * 63 pairs has 1,000 transfers a second."""
     crawl = RealCrawl(nodes=64, pages=1, pace=1000, wait_s=60, transfers=1000)
     found = traffic(crawl, a_page=63.0)
     assert found.in_a_batch == pytest.approx(1000)
     assert found.batches_s == pytest.approx(64 * 63)
 
 
-def test_rare_transfers_go_when_they_have_waited() -> None:
+def test_rare_transfers_are_sent_after_their_wait() -> None:
     crawl = RealCrawl(nodes=64, pages=1, pace=1, wait_s=9, transfers=1000)
-    found = traffic(crawl, a_page=63.0)  # one a second for each of 64 * 63 pairs
+    found = traffic(crawl, a_page=63.0)  # 1 a second for each of 64 * 63 pairs
     assert found.transfers_s == 64 * 63
-    assert found.in_a_batch == pytest.approx(10)  # the first one, and those of 9 s more
+    assert found.in_a_batch == pytest.approx(10)  # the first, and those of the next 9 s
     assert found.batches_s == pytest.approx(64 * 63 / 10)
     per_second = 64 * 63 * TRANSFER_BYTES + 64 * 63 / 10 * BATCH_BYTES
     assert found.megabytes_s == pytest.approx(per_second / 1e6)
@@ -182,7 +182,7 @@ def points() -> list[ClusterPoint]:
 
 
 @pytest.mark.proof
-def test_late_cash_costs_importance_and_is_told(points: list[ClusterPoint]) -> None:
+def test_late_cash_costs_importance(points: list[ClusterPoint]) -> None:
     few, _, many = points
     assert few.one_machine == many.one_machine
     assert many.mass.mean[0] < few.mass.mean[0] <= few.one_machine.mean[0] + 0.01
@@ -192,7 +192,7 @@ def test_late_cash_costs_importance_and_is_told(points: list[ClusterPoint]) -> N
 
 
 @pytest.mark.proof
-def test_crawls_that_look_alike_are_simulated_once(points: list[ClusterPoint]) -> None:
+def test_crawls_with_the_same_simulation_are_simulated_once(points: list[ClusterPoint]) -> None:
     first, second, _ = points
     assert first.mass == second.mass
     assert first.traffic.transfers_s < second.traffic.transfers_s

@@ -1,4 +1,4 @@
-"""The order by value: files of values, and what it finds where a few hosts are worth."""
+"""The order by value: files of values, and a web in which few hosts have value."""
 
 from array import array
 from pathlib import Path
@@ -45,12 +45,12 @@ WEB = synthetic_web(Model.COPYING, 800, 1)
 
 
 def of_hosts() -> PageValues:
-    """A fourth of the hosts is worth reading."""
+    """Give value to the pages of a fourth of the hosts."""
     return of((WEB.host % 4 == 1).astype(np.float64))
 
 
 def of(value: NDArray[np.float64]) -> PageValues:
-    """Nothing is known of pages but their hosts and links."""
+    """Make values of pages that have no traits."""
     return PageValues(value, array("I", bytes(4 * len(value))))
 
 
@@ -62,7 +62,7 @@ def curves(values: PageValues) -> dict[str, Curve]:
     return {curve.order: curve for curve in found}
 
 
-def test_value_is_found_where_it_was_found_before() -> None:
+def test_the_order_learns_which_hosts_have_value() -> None:
     found = curves(of_hosts())
     siblings, by_value = (found[name].value for name in ("siblings", BY_VALUE))
     assert siblings is not None
@@ -70,7 +70,7 @@ def test_value_is_found_where_it_was_found_before() -> None:
     assert all(np.array(by_value.mean) > 2 * np.array(siblings.mean))
 
 
-def test_value_that_is_noise_costs_next_to_no_importance() -> None:
+def test_random_values_cost_little_importance() -> None:
     value = (np.random.default_rng(2).random(WEB.graph.nodes) < 0.2).astype(np.float64)
     found = curves(of(value))
     assert found[BY_VALUE].mass == pytest.approx(found["siblings"].mass, rel=0.05)

@@ -14,7 +14,7 @@ def test_the_same_seed_gives_the_same_web(model: Model) -> None:
     assert list(one.host) == list(same.host)
 
 
-def test_pages_without_urls_are_taken_for_pages_of_one_host(tmp_path: Path) -> None:
+def test_pages_without_urls_are_on_one_host(tmp_path: Path) -> None:
     path = tmp_path / "web.txt"
     path.write_text("10 20\n20 10\n20 30\n")
     web = web_from_file(path)
@@ -33,7 +33,7 @@ def test_the_hosts_of_urls_and_their_sites_are_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["7 7\n", "1 2\nhello\n", ""])
-def test_what_no_experiment_can_run_on_is_refused_by_name(tmp_path: Path, content: str) -> None:
+def test_a_file_without_a_usable_web_is_refused_by_name(tmp_path: Path, content: str) -> None:
     path = tmp_path / "web.txt"
     path.write_text(content)
     with pytest.raises(GraphFileError, match=r"web\.txt"):

@@ -1,4 +1,4 @@
-"""The claims of figures 4, 5 and 6, at 2,000 pages, and a web that changes."""
+"""Claims of the paper's figures 4, 5 and 6, on 2,000 pages, and webs that change."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -39,8 +39,7 @@ WATCHED = (
 CALM, BUSY, WILD = 0.001, 0.1, 0.3
 RATES = (CALM, 0.01, BUSY, WILD)
 SEEN_ELSEWHERE = {
-    # Mean relative error in % of all pages, on 4,000 nodes, of a run that had nothing to do with
-    # this laboratory.
+    # Mean relative errors in % of all pages, from an independent program on 4,000 nodes.
     (FIXED_8, CALM): 3.8,
     (IMPROVED_8, CALM): 2.3,
     (VARIABLE_8, CALM): 1.3,
@@ -56,11 +55,7 @@ def watched(
 ) -> Found:
     told: list[float] = []
     points = windows(
-        graph,
-        policies=list(policies),
-        rates=list(rates),
-        watching=watching,
-        progress=told.append,
+        graph, policies=list(policies), rates=list(rates), watching=watching, progress=told.append
     )
     assert told == sorted(told)
     assert told[-1] == pytest.approx(1)
@@ -79,14 +74,14 @@ def of_all(found: Found, policy: WindowPolicy, rate: float) -> float:
 
 @pytest.mark.proof
 @pytest.mark.parametrize(("policy", "rate"), SEEN_ELSEWHERE)
-def test_the_errors_are_about_those_seen_elsewhere(
+def test_errors_are_near_those_of_another_program(
     found: Found, policy: WindowPolicy, rate: float
 ) -> None:
     assert of_all(found, policy, rate) == pytest.approx(SEEN_ELSEWHERE[policy, rate], rel=0.3)
 
 
 @pytest.mark.proof
-def test_eight_measures_come_close_to_the_fixpoint_and_four_are_too_few(found: Found) -> None:
+def test_eight_measures_are_enough_and_four_are_too_few(found: Found) -> None:
     four, eight, sixteen = (
         found[policy, CALM].errors for policy in (VARIABLE_4, VARIABLE_8, VARIABLE_16)
     )
@@ -97,7 +92,7 @@ def test_eight_measures_come_close_to_the_fixpoint_and_four_are_too_few(found: F
 
 
 class FixedChange(Importance):
-    """Believes that all changes, or nothing, as its window says, whatever the pages show."""
+    """Importance with a fixed assumption of change, if the window has one."""
 
     def level(self, sums: Sums) -> Level:
         level, change = super().level(sums), getattr(self._window, "change", None)
@@ -105,7 +100,7 @@ class FixedChange(Importance):
 
 
 class Believing(Interpolation):
-    """A window with such a belief."""
+    """Interpolation with a fixed assumption of change: 0 is none, 1 is all."""
 
     def __init__(self, width: float, change: float) -> None:
         super().__init__(width)
@@ -116,12 +111,10 @@ class Believing(Interpolation):
     ("model", "width"), [(Model.POWER_LAW, 8), (Model.POWER_LAW, 16), (Model.COPYING, 8)]
 )
 @pytest.mark.proof
-def test_interpolation_is_at_each_rate_about_as_good_as_the_better_of_two_beliefs(
+def test_interpolation_is_nearly_as_good_as_the_better_of_two_assumptions(
     monkeypatch: pytest.MonkeyPatch, model: Model, width: float
 ) -> None:
-    """Its history alone, or its history and cash of the last T: the first is far better where
-    little changes, the second where much does.
-    """
+    """History alone is far better without change, recent history and cash with much change."""
     monkeypatch.setattr(lab_windows, "Importance", FixedChange)
     monkeypatch.setitem(WINDOWS, "calm", lambda wide, _most: Believing(wide, 0))
     monkeypatch.setitem(WINDOWS, "wild", lambda wide, _most: Believing(wide, 1))
@@ -136,10 +129,8 @@ def test_interpolation_is_at_each_rate_about_as_good_as_the_better_of_two_belief
 
 
 @pytest.mark.proof
-def test_sixteen_measures_are_better_than_interpolation_where_little_changes(
-    found: Found,
-) -> None:
-    """But on the most important pages, which are read often. The paper has it the other way."""
+def test_sixteen_measures_are_better_than_interpolation_where_little_changes(found: Found) -> None:
+    """The most important pages are the exception. The paper claims the opposite."""
     one, sixteen = (found[policy, CALM].errors for policy in (INTERPOLATION_16, VARIABLE_16))
     assert one.top10 <= sixteen.top10
     assert 1.2 * sixteen.all < one.all < 2 * sixteen.all
@@ -166,7 +157,7 @@ def test_for_equal_numbers_of_measures_variable_beats_fixed(found: Found, rate: 
 
 @pytest.mark.proof
 def test_improved_fixed_is_far_better_than_fixed(found: Found) -> None:
-    """In the same time where little changes; with two thirds of the measures where more does."""
+    """It covers the same time where little changes, and needs fewer measures where more does."""
     assert of_all(found, IMPROVED_9, CALM) < 0.75 * of_all(found, FIXED_9, CALM)
     for rate in RATES[1:]:
         improved, fixed = found[IMPROVED_9, rate], found[FIXED_19, rate]
@@ -175,7 +166,7 @@ def test_improved_fixed_is_far_better_than_fixed(found: Found) -> None:
 
 
 @pytest.mark.proof
-def test_the_adaptive_window_is_exact_in_a_calm_web_and_quick_in_a_wild_one(found: Found) -> None:
+def test_the_adaptive_window_suits_calm_webs_and_wild_ones(found: Found) -> None:
     for rate in (CALM, 0.01):
         assert of_all(found, ADAPTIVE, rate) < 0.7 * of_all(found, INTERPOLATION_8, rate)
     for rate in (BUSY, WILD):
@@ -196,22 +187,22 @@ def test_sixteen_readings_in_four_measures_are_nearly_as_good_as_in_sixteen(
 
 
 @pytest.mark.proof
-def test_the_faster_the_web_changes_the_worse_is_every_estimate(found: Found) -> None:
+def test_a_faster_change_makes_every_estimate_worse(found: Found) -> None:
     for policy in WATCHED:
         errors = [of_all(found, policy, rate) for rate in RATES]
         assert errors == sorted(errors)
 
 
 @pytest.mark.proof
-def test_to_remember_all_is_best_in_a_calm_web_and_worst_in_a_wild_one(found: Found) -> None:
+def test_the_static_window_is_best_in_a_calm_web_and_worst_in_a_wild_one(found: Found) -> None:
     static = {rate: of_all(found, STATIC, rate) for rate in RATES}
     others = [policy for policy in WATCHED if policy != STATIC]
     assert all(static[CALM] < of_all(found, policy, CALM) for policy in others)
     assert all(static[WILD] > of_all(found, policy, WILD) for policy in others)
 
 
-def test_without_a_warm_up_a_run_begins_cold() -> None:
-    """No page has a history then, and each holds a unit."""
+def test_without_a_warm_up_a_run_starts_cold() -> None:
+    """At a cold start no page has a history, and each has one unit."""
     graph = synthetic_web(Model.POWER_LAW, 1000, SEED).graph
     cold, warm = (
         watched(graph, [VARIABLE_16, INTERPOLATION_8], [0], Watching(laps=2, warm_up=laps))
@@ -221,7 +212,7 @@ def test_without_a_warm_up_a_run_begins_cold() -> None:
     assert of_all(cold, INTERPOLATION_8, 0) > 3 * of_all(warm, INTERPOLATION_8, 0)
 
 
-def test_a_window_gets_over_a_cold_start() -> None:
+def test_windows_recover_from_a_cold_start() -> None:
     graph = synthetic_web(Model.POWER_LAW, 1000, SEED).graph
     early, late = (
         watched(graph, [INTERPOLATION_8, STATIC], [0], Watching(laps=laps, warm_up=0))
@@ -232,7 +223,7 @@ def test_a_window_gets_over_a_cold_start() -> None:
 
 
 @pytest.mark.proof
-def test_every_window_but_the_static_one_follows_pages_that_are_born_and_die() -> None:
+def test_every_window_but_static_follows_births_and_deaths() -> None:
     graph = synthetic_web(Model.POWER_LAW, 1000, SEED).graph
     policies = [VARIABLE_8, FIXED_19, IMPROVED_9, INTERPOLATION_8, ADAPTIVE]
     calm, busy = (
@@ -244,8 +235,8 @@ def test_every_window_but_the_static_one_follows_pages_that_are_born_and_die() -
         assert of_all(busy, policy, 0) < of_all(busy, STATIC, 0)
 
 
-def test_a_page_whose_in_degree_doubles_rises_and_one_that_is_halved_falls() -> None:
-    """What is told of a page by cash alone, against the importance that is computed."""
+def test_pages_that_gain_importance_rise_and_others_fall() -> None:
+    """Rising, which knows only cash, is compared with the growth of true importance."""
     graph = synthetic_web(Model.POWER_LAW, 1500, SEED).graph
     window = Interpolation(16)
     ledger = Ledger(windows=[window], small_edge=one_more_link)
@@ -269,7 +260,7 @@ def test_a_page_whose_in_degree_doubles_rises_and_one_that_is_halved_falls() -> 
     assert np.median(mean[risen]) > 1.1 > np.median(mean) > 0.9 > np.median(mean[fallen])
 
 
-def test_a_point_as_json_says_what_it_is() -> None:
+def test_a_point_as_json_has_its_policy_and_errors() -> None:
     errors = EstimateErrors(all=1, top10=2, weighted=3, rank=4, deviation=5, above_twice=6)
     point = WindowPoint(policy=COMPRESSED, rate=0.1, errors=errors, measures_per_page=4)
     document = point.as_json()
@@ -289,7 +280,7 @@ def in_degrees(web: ChangingWeb) -> Counter[int]:
     return Counter(page for links in web.links for page in links)
 
 
-def test_a_change_halves_or_doubles_and_the_next_one_takes_it_back() -> None:
+def test_a_change_halves_or_doubles_links_and_the_next_one_undoes_it() -> None:
     ring = np.arange(40)
     around = np.concatenate([(ring + step) % 40 for step in range(1, 7)])
     graph = Csr.from_edges(40, np.tile(ring, 6), around)
@@ -303,7 +294,7 @@ def test_a_change_halves_or_doubles_and_the_next_one_takes_it_back() -> None:
     assert seen == {3, 12}
 
 
-def test_a_changed_page_is_linked_to_by_different_pages_and_not_by_itself() -> None:
+def test_links_to_a_changed_page_come_from_different_other_pages() -> None:
     web = ChangingWeb(synthetic_web(Model.POWER_LAW, 300, seed=2).graph, Random(2))
     for page in list(range(300)) * 2:
         web.change(page)
@@ -312,7 +303,7 @@ def test_a_changed_page_is_linked_to_by_different_pages_and_not_by_itself() -> N
         assert page not in linking
 
 
-def test_no_page_can_be_linked_to_by_more_pages_than_there_are() -> None:
+def test_a_page_gets_no_more_links_than_there_are_other_pages() -> None:
     everybody = [(source, 0) for source in range(1, 4)]
     graph = Csr.from_edges(4, *np.array(everybody).T)
     web = ChangingWeb(graph, Random(1))
@@ -321,7 +312,7 @@ def test_no_page_can_be_linked_to_by_more_pages_than_there_are() -> None:
         assert in_degrees(web)[0] in {2, 3}
 
 
-def test_the_web_as_it_is_now_is_a_graph() -> None:
+def test_a_changed_web_is_a_graph() -> None:
     graph = synthetic_web(Model.POISSON, 100, seed=3).graph
     web = ChangingWeb(graph, Random(1))
     assert web.graph().adjacency() == graph.adjacency()
@@ -336,7 +327,7 @@ def replaced(graph: Csr, deaths: int) -> ChangingWeb:
     return web
 
 
-def test_a_page_is_born_in_the_place_of_a_dead_one_with_its_links_and_as_many_to_it() -> None:
+def test_a_new_page_replaces_a_dead_one_with_as_many_links_in_and_out() -> None:
     graph = synthetic_web(Model.POWER_LAW, 300, seed=2).graph
     web = ChangingWeb(graph, Random(4))
     degrees = in_degrees(web)
@@ -351,7 +342,7 @@ def test_a_page_is_born_in_the_place_of_a_dead_one_with_its_links_and_as_many_to
     assert all(in_degrees(web)[page] == degrees[page] for page in others)
 
 
-def test_nobody_links_to_the_dead_however_many_die_and_change() -> None:
+def test_no_page_links_to_a_dead_one() -> None:
     web = replaced(synthetic_web(Model.POWER_LAW, 200, seed=2).graph, 300)
     for _ in range(200):
         web.change_any()
@@ -368,8 +359,8 @@ def test_a_page_that_links_to_itself_dies_like_any_other() -> None:
     assert all(set(links) <= set(web.living) for links in web.links)
 
 
-def test_the_dead_take_nothing_from_the_importance_of_the_living() -> None:
-    """The fixpoint with the dead in it, against that of the living alone."""
+def test_dead_pages_do_not_change_the_importance_of_the_living() -> None:
+    """The fixpoint with dead pages is compared with the fixpoint of the living alone."""
     web = replaced(synthetic_web(Model.POWER_LAW, 100, seed=2).graph, 60)
     place = {page: number for number, page in enumerate(web.living)}
     edges = [(place[page], place[to]) for page in web.living for to in web.links[page]]

@@ -1,4 +1,4 @@
-"""A small web, read in the order by siblings, and the plain truth about that order beside it."""
+"""A small web that is read in the order by siblings, and an oracle of that order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from minicrawl.opic.siblings import MOST_MEMBERS, Siblings
 
 @dataclass
 class Group:
-    """The formulas' symbols, of one group."""
+    """Symbols of the formulas for one group."""
 
     host: int
     novelty: float
@@ -27,7 +27,7 @@ class Group:
 
 
 class Truth:
-    """All values by the formulas, from nothing but what has happened, with no array in sight."""
+    """Oracle of all values: plain formulas over the history of the crawl."""
 
     def __init__(self, ledger: Ledger, hosts: Sequence[int], site_of: Sequence[int]) -> None:
         self._ledger, self._hosts, self._site_of = ledger, hosts, site_of
@@ -158,7 +158,7 @@ def _lift(page: int) -> float:
 
 
 class SitesByHost:
-    """Which hosts are of one site."""
+    """Sites of hosts, from a list."""
 
     def __init__(self, site_of: Sequence[int]) -> None:
         self._site_of = site_of
@@ -168,7 +168,7 @@ class SitesByHost:
 
 
 class SiblingWorld:
-    """Does everything twice: in the order that is tested, and in the truth."""
+    """World that does everything twice: in the order under test, and in the oracle."""
 
     def __init__(self, site_of: Sequence[int], importance: ImportanceOfHosts | None = None) -> None:
         self.ledger, self.host_of = Ledger(), array("I")
@@ -180,13 +180,13 @@ class SiblingWorld:
         self._told: dict[int, list[range]] = {}
 
     def begin(self, hosts: Sequence[int], endowment: int = 0) -> None:
-        """The first page is the seed."""
+        """Add pages, of which the first is the seed."""
         self.birth(hosts[:1], endowment)
         self.vouch(0)
         self.birth(hosts[1:], endowment)
 
     def birth(self, hosts: Sequence[int], endowment: int = 0) -> range:
-        """By nobody's link."""
+        """Add pages that no link led to."""
         new = self._mint(hosts)
         if endowment:
             self.ledger.endow(new, endowment)
@@ -210,7 +210,7 @@ class SiblingWorld:
         self.queue.posted(())
 
     def visit(self, page: int, links: Sequence[int], hosts: Sequence[int] = ()) -> range:
-        """The links of every fourth page are of unequal weight."""
+        """Read a page; the links of every fourth page have unequal weights."""
         new = self._mint(hosts)
         links = sorted({*links, *new})
         if page % 4 == 3:
@@ -224,7 +224,7 @@ class SiblingWorld:
         self._post(forward(self.ledger, page, target), range(len(self.ledger), len(self.ledger)))
 
     def refuse(self, page: int) -> None:
-        """It is closed without a request."""
+        """Close a page without a request."""
         plan = dead_end(self.ledger, page)
         self.ledger.post(plan)
         self.siblings.spend_again(plan)
@@ -269,7 +269,7 @@ class SiblingWorld:
         ]
 
     def best(self) -> float:
-        """What a page that may be taken is worth at most; 0 if there is none."""
+        """Largest value of a page that may be taken, or 0 if there is none."""
         return max(map(self.truth.value, self.candidates()), default=0.0)
 
     def _mint(self, hosts: Sequence[int]) -> range:

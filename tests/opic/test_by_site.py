@@ -11,7 +11,7 @@ from minicrawl.opic.queues import BySite, EligiblePages
 
 
 class Sites:
-    """Hosts whose sites matter as the test says, and the plain truth beside the schedule."""
+    """Hosts with importance set by the test, a schedule, and a plain search as the oracle."""
 
     def __init__(self, importance: list[float]) -> None:
         self.importance = np.array(importance)
@@ -76,7 +76,7 @@ def test_a_page_of_the_most_important_site_comes_before_a_richer_one_of_another(
     assert [sites.take(), sites.take()] == [2, 1]
 
 
-def test_a_page_that_waits_no_longer_is_passed_over() -> None:
+def test_a_page_that_was_read_is_passed_over() -> None:
     sites = Sites([1.0, 2.0])
     sites.birth(0, 5)
     sites.birth(1, 7, 9)
@@ -91,19 +91,19 @@ def test_of_equal_sites_the_richest_page_comes_first() -> None:
     assert [sites.take() for _ in range(3)] == [2, 1, 0]
 
 
-def test_hosts_that_are_new_matter_least_until_sites_are_looked_at_again() -> None:
+def test_new_hosts_come_last_until_importance_is_looked_up_again() -> None:
     sites = Sites([1.0])
     sites.birth(0, 1, 2, 3)
     assert sites.take() == 2
     sites.resume(0)
-    assert sites.take() == 1  # the importance was looked up, and is again after two pages
+    assert sites.take() == 1  # importance was just looked up, and is again two pages later
     sites.importance = np.array([1.0, 9.0])
     sites.birth(1, 50, 60)
     sites.resume(0)
     assert [sites.take(), sites.take()] == [0, 4]
 
 
-def test_sites_that_have_grown_come_first_before_long() -> None:
+def test_importance_is_looked_up_after_1_2_4_and_at_most_64_pages() -> None:
     sites = Sites([2.0, 1.0])
     sites.birth(0, *range(300))
     sites.birth(1, *range(300))
@@ -122,17 +122,17 @@ def test_sites_that_have_grown_come_first_before_long() -> None:
     assert sites.asked == sum(look < 300 for look in looks)
 
 
-def test_where_hosts_wait_for_one_address_that_of_the_site_that_matters_most_is_first() -> None:
+def test_hosts_have_the_precedence_of_their_sites() -> None:
     sites = Sites([1.0, 3.0, 2.0])
     for host in range(3):
         sites.birth(host, 10)
     sites.take()
-    sites.birth(3, 99)  # its site was not looked at yet
+    sites.birth(3, 99)  # the importance of its site is not known yet
     assert sorted(range(4), key=sites.schedule.precedence) == [1, 2, 0, 3]
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whatever_happens_the_answer_is_that_of_a_search(seed: int) -> None:
+def test_any_history_takes_the_pages_that_a_search_finds(seed: int) -> None:
     rng = Random(seed)
     sites = Sites([float(rng.randrange(4)) for _ in range(8)])
     under_way: list[int] = []

@@ -1,4 +1,4 @@
-"""Expected values of pages: by hand, and as a fold that goes on where another one was."""
+"""Expected values of pages, computed by hand, and their saved state."""
 
 from array import array
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from tests.opic.sibling_worlds import SitesByHost
 
 
 class World:
-    """Pages, each with a host, a folder and a word. Pages that are born together are siblings."""
+    """Pages with a host, a folder and a word each. Pages born together are siblings."""
 
     def __init__(self) -> None:
         self.ledger, hosts = Ledger(), array("I")
@@ -46,7 +46,7 @@ def logit(share: float) -> float:
     return log(share / (1 - share))
 
 
-def test_before_anything_is_read_a_page_is_worth_the_mean_at_first() -> None:
+def test_before_any_page_is_read_the_initial_mean_is_expected() -> None:
     world = World()
     (page,) = world.born((0, 0, 0))
     assert world.expected(page) == pytest.approx(0.3)
@@ -55,14 +55,14 @@ def test_before_anything_is_read_a_page_is_worth_the_mean_at_first() -> None:
 
 
 @pytest.mark.parametrize(("value", "mean"), [(1.0, 1.9 / 4), (0.0, 0.9 / 4)])
-def test_the_mean_begins_with_three_pages(value: float, mean: float) -> None:
+def test_the_initial_mean_counts_as_three_pages(value: float, mean: float) -> None:
     world = World()
     world.read(world.born((0, 0, 0))[0], value)
     assert world.estimate.mean == pytest.approx(mean)
 
 
 @pytest.mark.parametrize(("value", "mean"), [(1.0, 0.97), (0.0, 0.001)])
-def test_the_mean_keeps_off_the_ends(value: float, mean: float) -> None:
+def test_the_mean_stays_away_from_0_and_1(value: float, mean: float) -> None:
     world = World()
     for page in world.born(*[(0, 0, 0)] * 1000):
         world.read(page, value)
@@ -70,7 +70,7 @@ def test_the_mean_keeps_off_the_ends(value: float, mean: float) -> None:
 
 
 @pytest.mark.parametrize("name", SIGNALS)
-def test_each_signal_is_the_mean_of_the_pages_read_and_of_two_more(name: str) -> None:
+def test_each_signal_is_a_mean_with_two_pages_of_the_overall_mean(name: str) -> None:
     world = World()
     read, sibling = world.born((1, 1, 1), (1, 2, 2))
     other = world.born((1 if name == "host" else 2, 1 if name == "folder" else 3, 3))[0]
@@ -83,14 +83,13 @@ def test_each_signal_is_the_mean_of_the_pages_read_and_of_two_more(name: str) ->
     assert {one.name for one in known} == ({name, "host"} if name == "siblings" else {name})
     mean = 1.9 / 4
     step = logit((2 * mean + 1) / 3) - logit(mean)
-    # The weights begin at .3. The first page read changed only the constant one: no other signal
-    # knew anything.
+    # Weights begin at .3. The first page changed only the constant, since no signal knew a page.
     constant = 0.05 * 0.7 / (0.01 + 0.49) ** 0.5
     total = logit(mean) + constant + 0.3 * len(known) * step
     assert expected == pytest.approx(1 / (1 + exp(-total)))
 
 
-def test_trust_grows_with_hits_and_not_with_misses() -> None:
+def test_trust_grows_with_right_predictions_only() -> None:
     right, wrong = World(), World()
     for turn in range(40):
         for world, value in ((right, 1.0), (wrong, float(turn % 2))):
@@ -104,7 +103,7 @@ def test_trust_grows_with_hits_and_not_with_misses() -> None:
     assert right.expected(worse) < 0.2
 
 
-def test_a_level_is_the_power_of_the_expected_value() -> None:
+def test_a_level_is_the_logarithm_of_a_power_of_the_expected_value() -> None:
     world = World()
     for turn in range(40):
         world.read(world.born((turn % 2, 0, 0))[0], turn % 2)
@@ -117,7 +116,7 @@ def test_a_level_is_the_power_of_the_expected_value() -> None:
     assert len(world.estimate.levels(pages[:0], 2)) == 0
 
 
-def test_many_links_are_counted_by_their_mean() -> None:
+def test_many_links_keep_a_small_count_and_their_mean() -> None:
     world = World()
     (page,) = world.born((0, 0, 0))
     for turn, giver in enumerate(world.born(*[(1, 1, 1)] * 600)):
@@ -127,7 +126,7 @@ def test_many_links_are_counted_by_their_mean() -> None:
     assert links.mean == pytest.approx(0.5, abs=0.02)
 
 
-def test_what_is_restored_goes_on_as_if_it_had_never_ended() -> None:
+def test_a_restored_estimate_continues_like_the_original() -> None:
     whole, parted = World(), World()
     for world in (whole, parted):
         first = world.born(*[(page % 3, page % 2, 5) for page in range(9)])

@@ -24,13 +24,13 @@ SITES = [SEED, FARM, FARM, MADE, OTHER]
 
 @pytest.fixture(autouse=True)
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds end at once."""
+    """Make each round end at once."""
     monkeypatch.setattr(families, "AT_ONCE", 1)
 
 
 @pytest.fixture
 def budgets() -> FamilyBudgets:
-    """The seed leads to a farm and another site; the farm leads to a site that it made."""
+    """Make budgets of a seed that leads to a farm and another site; the farm made a third site."""
     made = FamilyBudgets(SitesByHost(SITES))
     introduce(made, {SEED: NOBODY})
     assert made.vouch([SEED]) == [SEED]
@@ -55,16 +55,16 @@ def read(budgets: FamilyBudgets, host: int, turns: int = 1) -> list[int]:
 
 
 def spend(budgets: FamilyBudgets, host: int) -> list[int]:
-    """As many turns as are free, and one more."""
+    """Take all free turns of a host, and one more."""
     return [ended for _ in range(FREE_AT_FIRST + 1) for ended in read(budgets, host)]
 
 
-def test_a_family_is_what_a_site_has_led_to(budgets: FamilyBudgets) -> None:
+def test_a_family_is_a_site_and_the_sites_it_led_to(budgets: FamilyBudgets) -> None:
     assert list(budgets.family_of[1:]) == [FARM, FARM, FARM, OTHER]
     assert budgets.hosts([FARM]) == [FARM, SUBDOMAIN, MADE]
 
 
-def test_a_host_of_a_site_with_a_seed_that_is_found_later_is_of_no_family() -> None:
+def test_a_later_host_of_a_site_with_a_seed_has_no_family() -> None:
     made = FamilyBudgets(SitesByHost(SITES))
     introduce(made, {FARM: NOBODY})
     assert made.vouch([FARM]) == [FARM]
@@ -72,7 +72,7 @@ def test_a_host_of_a_site_with_a_seed_that_is_found_later_is_of_no_family() -> N
     assert (made.hosts([SUBDOMAIN]), made.hosts([OTHER])) == ([], [OTHER])
 
 
-def test_what_was_known_before_there_was_any_seed_is_of_no_family() -> None:
+def test_hosts_known_before_any_seed_have_no_family() -> None:
     made = FamilyBudgets(SitesByHost(SITES))
     introduce(made, {FARM: NOBODY, OTHER: FARM})
     assert (made.has_families, made.hosts([FARM, OTHER])) == (False, [])
@@ -89,7 +89,7 @@ def test_a_host_without_a_page_is_not_known() -> None:
     assert [known.knows(host) for host in range(5)] == [False, False, False, True, False]
 
 
-def test_a_family_is_held_back_when_its_budget_is_spent(budgets: FamilyBudgets) -> None:
+def test_a_family_that_spent_its_budget_is_held_back(budgets: FamilyBudgets) -> None:
     assert budgets.hold_back(FARM, 2.0) == 2.0
     assert spend(budgets, MADE) == [FARM]
     held = (FREE_AT_FIRST / (FREE_AT_FIRST + 1)) ** HOLD_BACK
@@ -142,7 +142,7 @@ def test_a_family_earns_from_others_only(budgets: FamilyBudgets) -> None:
     assert budgets.hold_back(FARM, 2.0) == 2.0
 
 
-def test_what_a_family_gives_counts_up_to_half_of_its_income(budgets: FamilyBudgets) -> None:
+def test_the_gifts_of_a_family_count_up_to_half_of_its_income(budgets: FamilyBudgets) -> None:
     assert earn(budgets, OTHER, FARM, 5.0) == []
     assert budgets.incomes.of[OTHER] == 0
     earn(budgets, FARM, SEED, 4.0)
@@ -152,7 +152,7 @@ def test_what_a_family_gives_counts_up_to_half_of_its_income(budgets: FamilyBudg
     assert budgets.incomes.of[OTHER] == 4.0 * PASSED_ON
 
 
-def test_incomes_are_looked_at_after_so_many_turns(budgets: FamilyBudgets) -> None:
+def test_incomes_are_added_up_after_a_number_of_turns(budgets: FamilyBudgets) -> None:
     turns = range(1, 2 * PATIENCE * LOOK_EVERY)
     assert [turn for turn in turns if budgets.read(SEED, turn)] == [PATIENCE * LOOK_EVERY]
     spend(budgets, FARM)
@@ -171,7 +171,7 @@ def test_a_site_that_the_user_named_has_no_budget(budgets: FamilyBudgets) -> Non
     assert budgets.hosts([OTHER]) == [OTHER]
 
 
-def test_what_was_saved_goes_on(budgets: FamilyBudgets) -> None:
+def test_restored_budgets_continue_like_the_original(budgets: FamilyBudgets) -> None:
     spend(budgets, FARM)
     earn(budgets, FARM, SEED, 4.0)
     earn(budgets, OTHER, FARM, 1.0)
@@ -185,8 +185,8 @@ def test_what_was_saved_goes_on(budgets: FamilyBudgets) -> None:
     assert again.state() == budgets.state()
 
 
-def test_gifts_that_wait_for_long_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a crawl that reads known pages again and again, no round ends."""
+def test_many_waiting_gifts_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crawl that only reads known pages again never ends a round."""
     family_of, sums = np.array([0, 1, *[families._SEEDED] * 2], dtype=np.uint32), []
     for most, kept in ((1 << 16, 2000), (10, 10 + 2 * 16)):
         monkeypatch.setattr(families, "MANY_GIFTS", most)

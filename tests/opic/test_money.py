@@ -12,7 +12,7 @@ def test_a_share_is_kept_in_whole_parts() -> None:
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
-def test_what_is_no_share_is_refused_by_name(share: float) -> None:
+def test_a_share_out_of_range_is_refused_by_value(share: float) -> None:
     with pytest.raises(ValueError, match=repr(share)):
         in_parts(share)
 

@@ -1,4 +1,4 @@
-"""What siblings have shown, computed by hand."""
+"""Values of groups of siblings, computed by hand."""
 
 from array import array
 from math import exp, log
@@ -51,7 +51,7 @@ def test_a_group_is_the_pages_of_one_host_that_became_known_together() -> None:
     assert [groups.span(group, 6) for group in range(3)] == [(0, 4), (0, 4), (4, 6)]
 
 
-def test_a_page_that_is_the_only_one_of_its_host_is_of_no_group() -> None:
+def test_the_only_page_of_its_host_is_in_no_group() -> None:
     groups = grouped(3, 1, 3)
     groups.add(3, array("I", (1,)), 0.5)
     groups.add(4, array("I", (3,)), 0.5)
@@ -62,7 +62,7 @@ def test_a_page_that_is_the_only_one_of_its_host_is_of_no_group() -> None:
     assert groups.few_members(0, array("I", hosts.tolist())) == [0, 2]
 
 
-def test_a_lone_page_is_worth_what_it_holds() -> None:
+def test_the_value_of_a_lone_page_is_its_cash() -> None:
     made = world(0, 1, 0)
     made.visit(0, [1], [0, 0])
     assert made.siblings.groups.is_lone(1)
@@ -71,7 +71,7 @@ def test_a_lone_page_is_worth_what_it_holds() -> None:
     assert values.page_key(made.siblings, 1) == values.lone_keys(made.siblings, alone)[0]
 
 
-def test_what_was_kept_by_a_program_that_knew_no_lone_pages_goes_on() -> None:
+def test_an_older_state_without_lone_pages_is_restored() -> None:
     made, again = world(0, 0, 1), Siblings(Ledger(), array("I", [0, 0, 1]), SitesByHost(range(3)))
     state = made.siblings.state()
     del state["lone"]
@@ -84,7 +84,7 @@ def test_a_group_has_a_thousand_members_at_most() -> None:
     assert [groups.span(group, 2002)[0] for group in range(3)] == [0, 1000, 2000]
 
 
-def test_groups_are_looked_at_by_so_many_pages() -> None:
+def test_until_counts_groups_by_their_pages() -> None:
     groups = world(*[0] * 5000).siblings.groups
     assert [groups.until(0, pages) for pages in (1, 1000, 2500, 9000)] == [1, 1, 3, 5]
 
@@ -98,14 +98,14 @@ def test_siblings_of_a_page_that_revealed_more_are_worth_more() -> None:
     assert factor(made, 3) == pytest.approx((3 / 4) ** 0.2, abs=1e-4)
 
 
-def test_pages_of_other_hosts_that_a_page_reveals_say_nothing_of_its_siblings() -> None:
+def test_revealed_pages_of_other_hosts_do_not_count_for_siblings() -> None:
     made = world(0, 0)
     made.visit(0, [], [1, 1])
     assert made.siblings.groups.revealed[0] == 0
     assert factor(made, 1) == pytest.approx(1, abs=1e-4)
 
 
-def test_pages_that_a_page_with_many_new_links_made_known_are_worth_more() -> None:
+def test_pages_from_a_page_with_many_new_links_are_worth_more() -> None:
     made = world(0, 0, 0)
     half_new, _ = made.visit(0, [1, 2], [0, 0])
     assert factor(made, half_new) == pytest.approx(1, abs=1e-4)
@@ -119,7 +119,7 @@ def visit_share(cash: int, links: int) -> int:
     return (cash - (cash * round(0.15 * PARTS) >> 16)) // links
 
 
-def test_a_page_that_the_user_named_is_known_where_no_queue_has_to_hear_of_it() -> None:
+def test_seeds_are_known_without_a_queue() -> None:
     ledger = Ledger()
     siblings = Siblings(ledger, array("I", [0, 0]), SitesByHost([0]))
     ledger.mint(2)
@@ -127,10 +127,10 @@ def test_a_page_that_the_user_named_is_known_where_no_queue_has_to_hear_of_it() 
     siblings.vouch([1])
     assert siblings.changes is None
     assert siblings.seeds == {1}
-    assert siblings.budgets.vouch([0]) == []  # it is vouched for already
+    assert siblings.budgets.vouch([0]) == []  # its site already has a seed
 
 
-def test_pages_that_were_foretold_count_when_the_turn_ends() -> None:
+def test_foretold_pages_count_at_the_end_of_the_turn() -> None:
     made = world(0, 0)
     new = made.foretold(0, [0, 0, 1, 1], 6)
     made.visit(0, list(new))
@@ -138,7 +138,7 @@ def test_pages_that_were_foretold_count_when_the_turn_ends() -> None:
     assert groups.revealed[groups.of_one(0, 0)] == pytest.approx(log(3))
 
 
-def test_a_page_read_again_gives_cash_and_says_nothing_of_its_siblings() -> None:
+def test_a_page_read_again_does_not_count_for_its_siblings() -> None:
     made = world(0, 1)
     made.visit(0, [1])
     before = list(made.siblings.groups.turns)
@@ -146,7 +146,7 @@ def test_a_page_read_again_gives_cash_and_says_nothing_of_its_siblings() -> None
     assert list(made.siblings.groups.turns) == before
 
 
-def test_it_is_an_order_and_moves_no_cash() -> None:
+def test_values_move_no_cash() -> None:
     made = world(0, 1)
     plan = visit(made.ledger, 0, [1])
     assert plan == Plan(0, UNIT, [1], visit_share(UNIT, 1), (), UNIT - visit_share(UNIT, 1))
@@ -154,7 +154,7 @@ def test_it_is_an_order_and_moves_no_cash() -> None:
     assert made.ledger.missing() == 0
 
 
-def test_one_and_many_are_worth_the_same() -> None:
+def test_values_of_one_page_and_of_many_agree() -> None:
     made = world(*[0] * 300)
     pages = np.arange(300, dtype=np.uint32)
     assert worths_of(made.siblings, pages).tolist() == [
@@ -163,8 +163,8 @@ def test_one_and_many_are_worth_the_same() -> None:
     assert urgency(made.siblings, pages).tolist() == worths_of(made.siblings, pages).tolist()
 
 
-def test_what_older_programs_kept_of_means_is_read() -> None:
-    """They kept sums of links before those of what was revealed."""
+def test_an_older_state_of_means_is_restored() -> None:
+    """The older state has two sums of links before those of revealed pages."""
     made, again = world(0, 0), Siblings(Ledger(), array("I", [0, 0]), SitesByHost(range(3)))
     made.visit(0, [], [0, 0])
     state = made.siblings.state()
@@ -173,7 +173,7 @@ def test_what_older_programs_kept_of_means_is_read() -> None:
 
 
 def two_families() -> Siblings:
-    """Host 0 has a seed; 1 and 2 have none."""
+    """Make siblings of a host with a seed, 0, and two hosts without one."""
     siblings = Siblings(Ledger(), array("I", [0, 1, 2]), SitesByHost(range(3)))
     siblings.ledger.mint(3)
     siblings.vouch([0])
@@ -190,9 +190,7 @@ def test_gifts_by_weight_count_by_weight() -> None:
     assert units[0] == pytest.approx(3 * units[1], rel=1e-6)
 
 
-def test_gifts_that_nobody_asks_for_are_counted_before_they_take_much_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_gifts_are_counted_before_they_take_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values, "_MOST_POSTED", 3)
     siblings = two_families()
     for page in range(3):
@@ -210,7 +208,7 @@ def test_gifts_are_not_kept_where_all_sites_have_a_seed() -> None:
     assert not array("d", made.siblings.state()["units"])
 
 
-def test_nobody_knows_the_siblings_of_pages_of_other_shards() -> None:
+def test_pages_of_and_from_other_shards_are_in_no_group() -> None:
     ledger, hosts = Ledger(), array("I", [0, 0, 1, 1, 1, 0, 0])
     books = Books(ledger, lambda _page: Spending(()))
     of = Siblings(ledger, hosts, SitesByHost(range(3)))

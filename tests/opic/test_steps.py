@@ -39,11 +39,11 @@ def test_the_remainder_of_a_split_goes_to_the_virtual_page() -> None:
     assert plan.virtual == UNIT - 3 * (UNIT // 3) == 1
 
 
-def test_a_page_without_links_hands_all_to_the_virtual_page() -> None:
+def test_a_page_without_links_gives_all_to_the_virtual_page() -> None:
     assert visit(four_pages(), 0, []) == dead_end(four_pages(), 0) == Plan(0, UNIT, (), 0, (), UNIT)
 
 
-def test_a_redirect_hands_all_to_its_target_and_nothing_to_the_virtual_page() -> None:
+def test_a_redirect_gives_all_to_its_target() -> None:
     assert forward(four_pages(), 0, 3) == Plan(0, UNIT, (3,), UNIT, (), 0)
 
 
@@ -51,17 +51,17 @@ def test_a_redirect_to_itself_is_a_dead_end() -> None:
     assert forward(four_pages(), 2, 2) == dead_end(four_pages(), 2)
 
 
-def test_weights_decide_who_gets_how_much_of_the_pot() -> None:
+def test_weights_are_the_parts_of_the_pot() -> None:
     plan = weighted_visit(four_pages(0.5), 0, [1, 2], [3, 1])
     assert plan.extras == [(1, UNIT * 3 // 8), (2, UNIT // 8)]
     assert plan.virtual == UNIT // 2
 
 
-def test_a_link_of_no_weight_gets_nothing() -> None:
+def test_a_link_of_weight_0_gets_nothing() -> None:
     assert weighted_visit(four_pages(0.5), 0, [1, 2], [0, 1]).extras == [(2, UNIT // 2)]
 
 
-def test_links_that_all_weigh_nothing_make_a_dead_end() -> None:
+def test_a_page_with_only_links_of_weight_0_is_a_dead_end() -> None:
     assert weighted_visit(four_pages(), 0, [1, 2], [0, 0]) == dead_end(four_pages(), 0)
 
 
@@ -71,7 +71,7 @@ def test_an_idle_weight_stays_with_the_virtual_page() -> None:
     assert plan.virtual == UNIT // 2 + UNIT // 8
 
 
-def test_where_all_the_weight_is_idle_nothing_reaches_a_link() -> None:
+def test_if_all_weight_is_idle_no_link_gets_anything() -> None:
     plan = weighted_visit(four_pages(), 0, [1], [0], idle=3)
     assert not plan.extras
     assert plan.virtual == UNIT
@@ -82,7 +82,7 @@ def test_focus_is_paid_out_of_the_idle_part_too() -> None:
     assert plan.extras == [(1, UNIT // 2)]
 
 
-def test_focus_gives_a_link_its_part_once_more_out_of_the_virtual_pages() -> None:
+def test_focus_doubles_the_part_of_a_link_at_the_cost_of_the_virtual_page() -> None:
     plain = weighted_visit(four_pages(0.5), 0, [1, 2], [1, 1])
     focused = weighted_visit(four_pages(0.5), 0, [1, 2], [1, 1], focus=[PARTS, 0])
     assert dict(focused.extras)[1] == 2 * dict(plain.extras)[1]
@@ -97,8 +97,8 @@ def test_focus_beyond_the_small_edge_is_paid_pro_rata() -> None:
     assert plan.virtual == 0
 
 
-def test_what_focus_lacks_is_lent_by_the_pages_that_are_not_read() -> None:
-    """Three pages lend up to half a unit each, a sixteenth of it to one visit."""
+def test_unread_pages_lend_what_focus_lacks() -> None:
+    """Three pages lend up to half a unit each, and one visit gets a sixteenth of that."""
     ledger = four_pages(0.25)
     ledger.virtual_page.focus = PARTS // 2
     plan = weighted_visit(ledger, 0, [1, 2], [1, 1], focus=[9 * PARTS, 3 * PARTS])
@@ -110,8 +110,8 @@ def test_what_focus_lacks_is_lent_by_the_pages_that_are_not_read() -> None:
     assert [ledger.cash(page) for page in (0, 3)] == [0, UNIT - loan // 3]
 
 
-def test_without_such_terms_nothing_is_lent_however_full_the_pot_is() -> None:
-    """The logs of stores from before there were loans say nothing of them."""
+def test_without_terms_for_focus_nothing_is_lent() -> None:
+    """Stores from before there were loans have no such terms in their logs."""
     ledger = four_pages(0.25)
     ledger.post(dead_end(ledger, 3))
     assert ledger.virtual_page.pot > UNIT // 2
@@ -139,7 +139,7 @@ def test_nothing_is_lent_to_pages_that_were_read() -> None:
     assert plan.virtual == plan.cash - sum(gifts.values()) < 0
 
 
-def test_a_visit_leaves_something_to_lend_to_the_next_one() -> None:
+def test_each_visit_leaves_something_to_lend() -> None:
     ledger = four_pages(0.25)
     ledger.mint(100)
     ledger.virtual_page.focus = PARTS // 2
@@ -179,7 +179,7 @@ def test_a_step_changes_nothing_before_it_is_posted() -> None:
     share=st.floats(0, 1),
     idle=st.integers(0, 9),
 )
-def test_every_plan_hands_on_exactly_what_the_page_had(
+def test_every_plan_spends_exactly_the_cash_of_the_page(
     units: int, links: list[tuple[int, int, int]], share: float, idle: int
 ) -> None:
     ledger = Ledger(small_edge=fixed_edge(share))
@@ -199,7 +199,7 @@ def test_every_plan_hands_on_exactly_what_the_page_had(
         assert all(atoms > 0 for _, atoms in plan.extras)
 
 
-def test_with_one_more_link_the_small_edge_is_a_link_like_others() -> None:
+def test_with_one_more_link_the_virtual_page_gets_the_share_of_a_link() -> None:
     ledger = Ledger(small_edge=one_more_link)
     ledger.mint(4, pool=READ)
     plan = visit(ledger, 0, [1, 2, 3])

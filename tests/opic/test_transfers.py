@@ -1,4 +1,4 @@
-"""Cash between ledgers of two shards."""
+"""Transfers of cash between the ledgers of two shards."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from minicrawl.opic.queues import CandidateHeap
 
 
 def some_books(own: int = 2, foreign: int = 1) -> Books:
-    """Pages 0 and 1 of this shard, page 2 of another one; half of the cash is the small edge."""
+    """Make books with pages of this shard, then foreign ones; the small edge is a half."""
     books = Books(Ledger(small_edge=fixed_edge(0.5)), lambda _page: Spending(()))
     books.apply(Step(StepKind.BORN, born=own + foreign))
     books.apply(Step(StepKind.FOREIGN, spending=Spending(range(own, own + foreign))))
@@ -38,7 +38,7 @@ def test_nothing_is_minted_for_a_foreign_page() -> None:
     assert ledger.missing() == 0
 
 
-def test_a_foreign_page_holds_what_links_give_it_and_gets_no_dividend() -> None:
+def test_a_foreign_page_gets_the_gifts_of_links_and_no_dividend() -> None:
     books = some_books()
     books.apply(visit(0, 2))
     ledger = books.ledger
@@ -56,7 +56,7 @@ def test_a_foreign_page_is_in_no_queue_and_has_no_turn() -> None:
         ledger.cash(1)
 
 
-def test_what_is_sent_leaves_the_foreign_page_and_the_pot() -> None:
+def test_sent_cash_leaves_the_foreign_page_and_the_pot() -> None:
     books = some_books()
     books.apply(visit(0, 2))
     assert books.apply(sending((2, UNIT // 2), of_pot=UNIT // 8)) == []
@@ -66,7 +66,7 @@ def test_what_is_sent_leaves_the_foreign_page_and_the_pot() -> None:
     assert ledger.missing() == 0
 
 
-def test_what_is_received_is_on_the_page_that_this_one_stands_for() -> None:
+def test_received_cash_goes_to_the_page_that_its_page_stands_for() -> None:
     books = some_books(own=3, foreign=0)
     books.apply(Step(StepKind.FORWARD, 0, spending=Spending((1,))))
     held, pot = books.ledger.key[1], books.ledger.virtual_page.pot
@@ -101,7 +101,7 @@ def test_a_ledger_of_a_shard_is_saved_and_restored() -> None:
         (Step(StepKind.FOREIGN, spending=Spending((2,))), "newborn"),
     ],
 )
-def test_a_step_that_would_break_the_law_is_refused_as_a_whole(step: Step, why: str) -> None:
+def test_an_invalid_transfer_is_refused_and_changes_nothing(step: Step, why: str) -> None:
     books = some_books()
     before = books.ledger.totals, list(books.ledger.key)
     with pytest.raises(ValueError, match=why):
@@ -109,7 +109,7 @@ def test_a_step_that_would_break_the_law_is_refused_as_a_whole(step: Step, why: 
     assert (books.ledger.totals, list(books.ledger.key)) == before
 
 
-def test_a_page_that_was_paid_cannot_be_found_to_be_foreign() -> None:
+def test_a_page_that_was_paid_cannot_become_foreign() -> None:
     books = some_books(own=2, foreign=0)
     books.apply(visit(0, 1))
     with pytest.raises(ValueError, match="newborn"):
@@ -117,8 +117,7 @@ def test_a_page_that_was_paid_cannot_be_found_to_be_foreign() -> None:
     assert FOREIGN not in books.ledger.flags
 
 
-def test_dividends_are_as_on_one_machine_without_the_foreign_pages() -> None:
-    """A hundred foreign pages change nothing for the pages of the shard."""
+def test_foreign_pages_do_not_change_dividends() -> None:
     with_foreign, without = some_books(own=3, foreign=100), some_books(own=3, foreign=0)
     for books in (with_foreign, without):
         for page in (0, 1, 0):

@@ -9,17 +9,17 @@ from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows import WINDOWS, Interpolation, Static, Window
 
 TICKS = UNIT >> 16
-"""In a unit of cash."""
+"""Ticks of time in a unit of cash."""
 
 
 KINDS = [(name, None) for name in WINDOWS] + [
     (name, 2) for name in ("variable", "fixed", "improved-fixed")
 ]
-"""Each window, and those that compress."""
+"""All windows, and the compressed ones with 2 measures at most."""
 
 
 def importance(window: Window, cash: list[float], now: float, circulation: float) -> list[float]:
-    """Times are in units; so is the estimate, per unit of time where the window measures that."""
+    """Estimate importance; `now` and `circulation` are in units of cash."""
     found = window.importance(np.array(cash), int(now * TICKS), int(circulation * TICKS))
     return [float(one) for one in found]
 
@@ -49,14 +49,14 @@ def test_static_remembers_all() -> None:
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-def test_a_history_is_what_a_page_handed_on_as_far_as_it_counts(name: str) -> None:
+def test_histories_are_the_recorded_cash_of_pages(name: str) -> None:
     window = a_window(name, 8, pages=3)
     record(window, 0, 1.5, now=1)
     record(window, 2, 4, now=2)
     assert window.histories(np.array([2, 1, 0, 2])).tolist() == [4, 0, 1.5, 4]
 
 
-def test_interpolation_adds_what_flowed_to_what_is_left_of_the_past() -> None:
+def test_interpolation_adds_new_cash_to_the_rest_of_the_past() -> None:
     """T = 8: H = 1, then after 2 more units of time H = 1 * 6/8 + 3."""
     window = a_window("interpolation", 8)
     record(window, 0, 1, now=1)
@@ -65,7 +65,7 @@ def test_interpolation_adds_what_flowed_to_what_is_left_of_the_past() -> None:
     assert importance(window, [0.5], now=5, circulation=1) == [per_tick((3.75 * 6 / 8 + 0.5) / 8)]
 
 
-def test_interpolation_of_a_page_away_longer_than_the_window_is_its_rate_since() -> None:
+def test_interpolation_beyond_the_width_is_the_rate_since_the_last_read() -> None:
     window = a_window("interpolation", 8)
     record(window, 0, 5, now=20)
     assert importance(window, [0], now=20, circulation=1) == [per_tick(5 * 8 / 20 / 8)]
@@ -81,7 +81,7 @@ def test_interpolation_keeps_one_measure_a_page_and_the_adaptive_window_two() ->
     assert importance(window, [4], now=3, circulation=1) == [per_tick(4 / 2)]
 
 
-def test_a_page_never_read_is_judged_by_what_it_holds_since_its_birth() -> None:
+def test_the_rate_of_an_unread_page_is_its_cash_since_its_birth() -> None:
     for name in ("interpolation", "adaptive", "variable", "fixed", "improved-fixed"):
         window = WINDOWS[name](8, None)
         window.grow(1, 10 * TICKS, 0)
@@ -89,7 +89,7 @@ def test_a_page_never_read_is_judged_by_what_it_holds_since_its_birth() -> None:
 
 
 @pytest.mark.parametrize("name", ["variable", "fixed", "improved-fixed"])
-def test_what_a_page_is_born_with_came_in_a_turn_and_not_in_no_time(name: str) -> None:
+def test_the_unit_of_birth_counts_as_the_cash_of_one_circulation(name: str) -> None:
     window = WINDOWS[name](8, None)
     window.grow(1, 10 * TICKS, 4 * TICKS)
     assert importance(window, [1], now=10, circulation=4) == [per_tick(1 / 4)]
@@ -97,7 +97,7 @@ def test_what_a_page_is_born_with_came_in_a_turn_and_not_in_no_time(name: str) -
     assert importance(window, [0], now=13, circulation=4) == [per_tick(3 / 6)]
 
 
-def test_variable_keeps_so_many_measures_and_no_more() -> None:
+def test_variable_keeps_as_many_measures_as_its_width() -> None:
     window = a_window("variable", 2)
     for cash, now in ((8, 1), (1, 2), (3, 4), (5, 8)):
         record(window, 0, cash, now)
@@ -108,7 +108,7 @@ def test_variable_keeps_so_many_measures_and_no_more() -> None:
     assert array("q", packed or b"")[::2].tolist() == [4 * TICKS, 8 * TICKS]
 
 
-def test_with_few_measures_the_time_runs_from_birth() -> None:
+def test_with_few_measures_time_counts_from_birth() -> None:
     window = a_window("variable", 8)
     record(window, 0, 2, now=1)
     record(window, 0, 4, now=4)
@@ -123,7 +123,7 @@ def test_fixed_keeps_the_measures_of_the_last_turns() -> None:
     assert importance(window, [0], now=13.5, circulation=1) == [per_tick(5 / 1)]
 
 
-def test_fixed_forgets_a_page_that_was_not_read_for_so_long_and_improved_fixed_does_not() -> None:
+def test_fixed_forgets_a_page_beyond_its_width_and_improved_fixed_does_not() -> None:
     fixed, improved = a_window("fixed", 5), a_window("improved-fixed", 5)
     for window in (fixed, improved):
         for cash, now in ((9, 1), (1, 2), (2, 3), (3, 4)):
@@ -140,7 +140,7 @@ def test_a_page_read_twice_at_one_time_has_a_finite_rate() -> None:
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-def test_a_web_in_which_nothing_changes_is_judged_alike_by_every_window(name: str) -> None:
+def test_every_window_agrees_on_a_web_that_does_not_change(name: str) -> None:
     """Page 1 gets three times what page 0 gets, and both are read every 2 units of time."""
     window = a_window(name, 8, pages=2)
     for now in range(2, 2000, 2):
@@ -187,7 +187,7 @@ def test_measuring_windows_follow_their_definitions(
         assert importance(window, [0], now, circulation=1) == [pytest.approx(per_tick(rate))], name
 
 
-def test_widths_are_in_turns_of_all_the_cash_there_is() -> None:
+def test_widths_are_in_circulations_of_all_cash() -> None:
     window = a_window("interpolation", 2)
     record(window, 0, 1, now=4, circulation=4)
     record(window, 0, 1, now=6, circulation=4)
@@ -195,9 +195,7 @@ def test_widths_are_in_turns_of_all_the_cash_there_is() -> None:
 
 
 @pytest.mark.parametrize(("name", "most"), KINDS)
-def test_a_window_that_was_saved_goes_on_as_if_nothing_had_been(
-    name: str, most: int | None
-) -> None:
+def test_a_restored_window_continues_like_the_original(name: str, most: int | None) -> None:
     lived = a_window(name, 3, pages=3, most=most)
     for now, page in enumerate([0, 1, 0, 0, 1, 0], 1):
         record(lived, page, now, now, circulation=2)
@@ -212,7 +210,7 @@ def test_a_window_that_was_saved_goes_on_as_if_nothing_had_been(
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-def test_the_pages_of_a_range_are_judged_as_among_all(name: str) -> None:
+def test_the_importance_of_a_range_is_that_among_all_pages(name: str) -> None:
     window = a_window(name, 3, pages=2)
     for now, page in enumerate([0, 1, 0, 3, 2, 3], 1):
         if now == 3:
@@ -227,7 +225,7 @@ def test_the_pages_of_a_range_are_judged_as_among_all(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-def test_of_pages_that_were_never_read_there_is_but_their_birth(name: str) -> None:
+def test_the_past_of_unread_pages_is_their_birth(name: str) -> None:
     window = a_window(name, 3, pages=2)
     for now in (1, 2, 4):
         window.grow(2, now * TICKS, TICKS)
@@ -252,8 +250,10 @@ def restored(
 
 @pytest.mark.parametrize(("name", "most"), KINDS)
 @pytest.mark.parametrize("now", [1, 40])
-def test_a_restated_window_says_what_it_was_told(name: str, most: int | None, now: int) -> None:
-    """Whether it was young or old, and after it was saved as well."""
+def test_a_restated_window_gives_the_importance_it_was_told(
+    name: str, most: int | None, now: int
+) -> None:
+    """The window is young or old, and is also saved and restored."""
     told = np.array([0.5, 0.25, 0.125])
     cash = told * 4
     window = a_window(name, 8, pages=3, most=most)
@@ -265,7 +265,7 @@ def test_a_restated_window_says_what_it_was_told(name: str, most: int | None, no
 
 
 @pytest.mark.parametrize("name", ["static", "interpolation", "adaptive"])
-def test_a_restated_window_follows_what_comes_after(name: str) -> None:
+def test_a_restated_window_follows_later_cash(name: str) -> None:
     window = a_window(name, 8, pages=2)
     window.restate(np.array([0.5, 0.5]), np.array([1.0, 1.0]), 10 * TICKS, 2 * TICKS)
     for now in range(11, 200):
@@ -277,11 +277,9 @@ def test_a_restated_window_follows_what_comes_after(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "most"), KINDS)
 @pytest.mark.parametrize("flow", [0.5, 1, 3])
-def test_a_presumed_history_is_that_of_a_page_that_handed_on_so_much_before_its_birth(
-    name: str, most: int | None, flow: float
-) -> None:
-    """The other page lived through what the first one is presumed to: `flow` a circulation of 4,
-    in small readings, for longer than any window is wide.
+def test_a_presumed_history_equals_a_lived_one(name: str, most: int | None, flow: float) -> None:
+    """Page 0 lived through what is presumed of page 1: `flow` in each circulation of 4, for longer
+    than any window is wide.
     """
     window, now = a_window(name, 8, pages=1, most=most), 800
     for time in range(4, now + 1, 4):
@@ -295,7 +293,7 @@ def test_a_presumed_history_is_that_of_a_page_that_handed_on_so_much_before_its_
 
 
 @pytest.mark.parametrize("name", ["static", "interpolation"])
-def test_a_presumed_history_fades_like_one_that_was_lived(name: str) -> None:
+def test_a_presumed_history_fades_like_a_lived_one(name: str) -> None:
     window = a_window(name, 8, pages=1)
     for time in range(4, 801, 4):
         record(window, 0, 1, time, circulation=4)
@@ -308,7 +306,7 @@ def test_a_presumed_history_fades_like_one_that_was_lived(name: str) -> None:
         assert presumed == pytest.approx(lived, rel=1e-6)
 
 
-def test_of_measures_that_are_too_many_the_two_with_the_fewest_readings_become_one() -> None:
+def test_of_too_many_measures_the_two_with_the_fewest_readings_are_merged() -> None:
     window = a_window("variable", 4, most=2)
     for cash, now in ((1, 1), (2, 2), (4, 4), (8, 8)):
         record(window, 0, cash, now)
@@ -319,7 +317,7 @@ def test_of_measures_that_are_too_many_the_two_with_the_fewest_readings_become_o
     assert importance(window, [0], now=9, circulation=1) == [per_tick(31 / 9)]
 
 
-def test_a_measure_is_dropped_whole_once_the_others_hold_readings_enough() -> None:
+def test_a_measure_is_dropped_once_the_others_have_enough_readings() -> None:
     window = a_window("variable", 2, most=2)
     for cash, now in ((1, 1), (2, 2), (4, 4), (8, 8)):
         record(window, 0, cash, now)
@@ -328,10 +326,10 @@ def test_a_measure_is_dropped_whole_once_the_others_hold_readings_enough() -> No
 
 
 @given(measures, st.integers(1, 12), st.integers(2, 6))
-def test_a_compressed_window_is_one_of_the_same_readings_or_some_more(
+def test_a_compressed_window_equals_one_of_as_many_readings_or_more(
     flow: list[tuple[int, int]], width: int, most: int
 ) -> None:
-    """Nothing of a measure is lost but where it could be cut."""
+    """A merged measure cannot be cut, so it may keep older readings."""
     windows = {name: a_window(name, width, most=most) for name in ("variable", "fixed")}
     seen: list[tuple[int, int]] = [(0, 0)]
     for away, cash in flow:
@@ -351,7 +349,7 @@ def test_a_compressed_window_is_one_of_the_same_readings_or_some_more(
 
 
 def test_the_width_of_a_steady_page_grows_up_to_a_limit() -> None:
-    """Width 8: at most 32. Every 2 circulations come 4 units, after 20 of them but 3."""
+    """A width of 8 grows to 32 at most. Readings of 4 units come every 2 circulations, then 3."""
     window = a_window("adaptive", 8)
     for reading in range(1, 21):
         record(window, 0, 4, now=2 * reading)
@@ -362,8 +360,8 @@ def test_the_width_of_a_steady_page_grows_up_to_a_limit() -> None:
     assert importance(window, [0], now=42, circulation=1) == [per_tick((64 * 30 / 32 + 3) / 32)]
 
 
-def test_the_window_of_a_page_that_has_changed_is_the_narrow_one() -> None:
-    """After 4 readings of 4 units in 2 circulations come 8: 4.8 were told of, and 3.2^2 > 8 / 2."""
+def test_a_page_that_changed_gets_the_narrow_window() -> None:
+    """After 4 readings of 4 units come 8 units; 4.8 were expected, and 3.2^2 > 8 / 2."""
     window = a_window("adaptive", 8)
     for reading in range(1, 5):
         record(window, 0, 4, now=2 * reading)
@@ -373,7 +371,7 @@ def test_the_window_of_a_page_that_has_changed_is_the_narrow_one() -> None:
     assert window.past(0) == (8 * UNIT, 10 * TICKS, array("q", (2 * TICKS, 8 * UNIT)).tobytes())
 
 
-def test_a_page_that_nobody_gives_anything_is_as_if_it_was_never_read() -> None:
+def test_a_reading_of_0_counts_like_no_reading() -> None:
     lived = a_window("adaptive", 8, pages=1)
     record(lived, 0, 0, now=1)
     loaded = restored(lived, "adaptive", 8, pages=1)
@@ -388,7 +386,7 @@ def test_a_page_that_nobody_gives_anything_is_as_if_it_was_never_read() -> None:
 def test_the_adaptive_window_follows_its_law(
     flow: list[tuple[int, int]], width: int, later: int, held: int
 ) -> None:
-    """The same in fractions and with the amounts of all readings instead of sums."""
+    """The oracle computes with fractions instead of whole numbers."""
     window = a_window("adaptive", width)
     narrow, widest = width // 4, width * 4
     rate, own, lately, now = 0.0, 0.0, 0.0, 0
@@ -413,8 +411,8 @@ def test_the_adaptive_window_follows_its_law(
 
 
 @pytest.mark.parametrize("name", [name for name in WINDOWS if name != "static"])
-def test_what_flows_by_the_past_alone_is_known_of_pages_that_were_read(name: str) -> None:
-    """3 units every 3 circulations, whatever came since; the other page was never read."""
+def test_flows_are_the_past_rates_of_pages_that_were_read(name: str) -> None:
+    """Page 0 gets 3 units every 3 circulations; page 1 was never read."""
     window = a_window(name, 9, pages=2)
     for now in range(3, 60, 3):
         record(window, 0, 3, now)
@@ -424,7 +422,7 @@ def test_what_flows_by_the_past_alone_is_known_of_pages_that_were_read(name: str
     assert away[0] == 4 * TICKS
 
 
-def test_the_static_window_does_not_know_since_when_anything_flowed() -> None:
+def test_the_static_window_has_no_flows() -> None:
     window = a_window("static", 9, pages=2)
     record(window, 0, 3, 1)
     assert np.isnan(window.flows(9 * TICKS, TICKS).flow).all()

@@ -1,4 +1,4 @@
-"""The power method stops when its bound is low enough, and says what the bound is."""
+"""The power method stops when its error bound is low enough, and returns the bound."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_it_stops_at_the_first_bound_that_is_low_enough() -> None:
     assert vectors.x[0] <= bound
 
 
-def test_it_stops_after_so_many_iterations_and_says_how_far_it_came() -> None:
+def test_it_stops_after_the_most_iterations_and_returns_its_bound() -> None:
     assert halving(1e-9, most_iterations=3).run(Halving(1.0).step, unreported) == (3, [1 / 8])
 
 
@@ -39,13 +39,13 @@ def test_several_vectors_wait_for_the_slowest() -> None:
     assert halving(0.1).run(Halving(1.0, 2.0).step, unreported) == (5, [1 / 32, 1 / 16])
 
 
-def test_an_error_below_what_rounding_allows_is_not_waited_for() -> None:
+def test_it_does_not_wait_for_an_error_below_rounding() -> None:
     iterations, (bound,) = halving(1e-12, floor=0.1).run(Halving(1.0).step, unreported)
     assert iterations == 5
     assert bound == pytest.approx(0.1 + 1 / 32)
 
 
-def test_no_two_ranks_are_further_apart_than_2() -> None:
+def test_no_bound_is_above_2_the_largest_distance_of_two_ranks() -> None:
     assert halving(0.1, most_iterations=1).run(Halving(100.0).step, unreported) == (1, [2.0])
 
 
@@ -54,7 +54,7 @@ def test_single_precision_rounds_more() -> None:
     assert single > 1e5 * double > 0
 
 
-def test_the_share_that_is_done_grows_to_1() -> None:
+def test_progress_rises_to_1() -> None:
     told: list[float] = []
     halving(0.1).run(Halving(1.0).step, told.append)
     assert told == sorted(told)

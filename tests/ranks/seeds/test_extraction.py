@@ -1,4 +1,4 @@
-"""One core from each community: links inside hosts count for nothing, and no page is in two."""
+"""One core for each community: links inside hosts do not count, and no page is in two cores."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ MAXIMAL = CoreRule(kind=CoreKind.MAXIMAL)
 
 
 def pruned(graph: Csr) -> Csr:
-    """Every page is a host of its own."""
+    """Drop links inside hosts, where every page is a host of its own."""
     return between_hosts(graph, np.arange(graph.nodes))
 
 
@@ -35,7 +35,7 @@ def shapes(cores: list[Core]) -> list[tuple[int, int]]:
     return [(len(core.hubs), len(core.authorities)) for core in cores]
 
 
-def test_each_planted_community_is_a_core_the_strongest_first() -> None:
+def test_planted_communities_are_cores_the_strongest_first() -> None:
     graph = graph_of(19, PLANTED)
     cores = extracted(pruned(graph), 3, MAXIMAL)
     assert [(sorted(core.hubs), sorted(core.authorities)) for core in cores] == [
@@ -50,7 +50,7 @@ def test_stray_links_between_communities_change_nothing() -> None:
     assert shapes(extracted(pruned(graph), 3, MAXIMAL)) == [(5, 4), (3, 3), (2, 2)]
 
 
-def test_there_are_as_many_cores_as_are_asked_for_or_as_there_are() -> None:
+def test_there_are_as_many_cores_as_asked_for_or_communities() -> None:
     graph = graph_of(19, PLANTED)
     assert [len(extracted(pruned(graph), count)) for count in (0, 1, 3, 9)] == [0, 1, 3, 3]
 
@@ -61,7 +61,7 @@ def test_a_graph_without_links_has_no_core(nodes: int) -> None:
     assert extracted(pruned(graph), 5) == []
 
 
-def test_links_inside_a_host_count_for_nothing() -> None:
+def test_links_inside_a_host_do_not_count() -> None:
     graph = graph_of(4, [(0, 1), (1, 0), (1, 1), (1, 2), (3, 2), (2, 3)])
     hosts = np.array([7, 7, 8, 8])
     assert links_of(between_hosts(graph, hosts)) == [(1, 2)]
@@ -69,13 +69,13 @@ def test_links_inside_a_host_count_for_nothing() -> None:
     assert (core.hubs, core.authorities, core.best_hub, core.links) == ((1,), (2,), 1, 1)
 
 
-def test_a_link_to_oneself_is_inside_a_host() -> None:
+def test_a_self_link_is_inside_a_host() -> None:
     graph = graph_of(2, [(0, 0), (1, 1)])
     assert extracted(pruned(graph), 5) == []
 
 
-def test_a_core_takes_its_pages_and_their_links_away() -> None:
-    # 2 and 5 are the best authorities, and of 1 and 3 one link is left.
+def test_a_core_removes_its_pages_and_their_links() -> None:
+    # The first core takes the best authorities, 2 and 5; the link from 1 to 3 is left.
     graph = graph_of(7, [*community(range(2), range(2, 4)), (0, 5), (4, 2), (4, 5), (4, 6)])
     first, second = extracted(pruned(graph), 2, MAXIMAL)
     assert (first.hubs, first.authorities) == ((0, 4), (2, 5))
@@ -83,7 +83,7 @@ def test_a_core_takes_its_pages_and_their_links_away() -> None:
     assert second.authorities == (3,)
 
 
-def test_progress_grows_to_all() -> None:
+def test_progress_rises_to_1() -> None:
     graph = graph_of(19, PLANTED)
     told: list[float] = []
     extracted(pruned(graph), 3, tell=told.append)
