@@ -30,6 +30,7 @@ from minicrawl.app import Crawl
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Checking, Delayed, Event, Reason, Settled, Steered
 from minicrawl.crawl.progress import DiscoveryRate, Progress, RenderingProgress, most_pages
+from minicrawl.model import State
 from minicrawl.wording import as_duration, counted, percentage, rate, visible
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class RunCounter:
         self.read = 0
         self.answered = 0
         self.failed = 0
+        self.absent = 0
+        """Failed pages that a server said it does not have."""
 
     def hear(self, event: Event) -> None:
         match event:
@@ -66,6 +69,7 @@ class RunCounter:
                     self.answered += 1
                     self.read += state.was_read
                     self.failed += state.is_failure
+                    self.absent += state is State.NOT_FOUND
             case Delayed(url=url):
                 self.in_flight.pop(url, None)
             case _:

@@ -214,9 +214,11 @@ class Session:
 
     def fail_without_success(self) -> None:
         """Raise `NotFetched` if nothing was fetched, or --max-failures was exceeded."""
-        if not self._found.pages_fetched:
-            raise NotFetched(f"nothing could be fetched{_listed(self._found.failures or {})}")
         counter, limit = self._state.counter, self._options.max_failures
+        # The last pages of a crawl may all be absent. All else that fails alone is an outage.
+        is_outage = counter.failed > counter.absent and not counter.read
+        if is_outage or not self._found.pages_fetched:
+            raise NotFetched(f"nothing could be fetched{_listed(self._found.failures or {})}")
         if limit is not None and counter.answered >= FEWEST_ANSWERS:
             share = counter.failed / counter.answered
             if share > limit:

@@ -33,6 +33,7 @@ class ChangingSite:
         self.texts = {f"/{name}": name for name in ("", "apples", "pears", "plums", "figs")}
         self.moved: dict[str, str] = {}
         self.slogan = "Fruit for all"
+        self.is_out_of_order = False
         self.changed: dict[str, str] = {}
         """Dates in the sitemap, if there is one."""
 
@@ -47,6 +48,8 @@ class ChangingSite:
             return DemoResponse(200, {"Content-Type": "text/plain"}, sitemap.encode())
         if target == "/sitemap.xml" and self.changed:
             return DemoResponse(200, {"Content-Type": "text/xml"}, self._sitemap().encode())
+        if self.is_out_of_order:
+            return DemoResponse(400, kind, b"come back tomorrow")
         if target not in self.texts:
             return DemoResponse(404, kind, b"nothing here")
         menu = "".join(f"<li><a href='{path}'>{path}</a>" for path in self.texts)
@@ -122,6 +125,17 @@ def test_an_update_reads_no_more_pages_than_the_last_run_could(
         server.requests.clear()
         assert updated(capsys) == {"unchanged": 3}
         assert len([url for url in server.requests if "robots" not in url]) == 3
+
+
+def test_an_update_of_a_site_that_is_out_of_order_is_exit_code_3(
+    site: tuple[ChangingSite, DemoServer],
+) -> None:
+    web, _ = site
+    assert main(["crawl", f"http://{HOST}/", "--scope", "host", "-q"]) == 0
+    web.is_out_of_order = True
+    assert main(["update", "-q"]) == 3
+    web.is_out_of_order = False
+    assert main(["update", "-q"]) == 0
 
 
 def test_without_a_store_there_is_nothing_to_update(
