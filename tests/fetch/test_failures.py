@@ -22,12 +22,12 @@ def test_every_expected_exception_has_a_kind(error: Fault | OSError, kind: Failu
     assert failure(error).kind is kind
 
 
-def test_mistakes_of_our_own_and_cancellations_are_not_expected() -> None:
+def test_bugs_and_cancellations_are_not_expected() -> None:
     for error in (TypeError(), ValueError(), AssertionError(), asyncio.CancelledError()):
         assert not isinstance(error, EXPECTED)
 
 
-def test_what_was_met_is_told_in_one_short_line() -> None:
+def test_the_detail_of_a_failure_is_one_short_line() -> None:
     failed = failure(Fault(FailureKind.RESET, "first line\n  second line " + "x" * 300))
     assert failed == Failed(kind=FailureKind.RESET, detail=failed.detail)
     assert failed.detail.startswith("first line second line xxx")

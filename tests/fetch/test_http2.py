@@ -1,20 +1,21 @@
-"""HTTP/2 by a server of the tests that says what it is told: good pages, and faults."""
+"""HTTP/2 with a scripted server on loopback: pages, and faults."""
 
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import h2.config
 import h2.connection
 import h2.events
 import pytest
-import trustme
 
-from minicrawl.config import Network, Politeness
-from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.config import Access, Network, Politeness
+from minicrawl.fetch.fetcher import DEFAULT_ACCESS, HttpFetcher
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response, Unchanged, Want
+from tests.fetch.wire import certified, listening
 
 HOST = "a.example"
 PAGE = b"<html>page"
@@ -24,85 +25,64 @@ SERVER = h2.config.H2Configuration(client_side=False, validate_outbound_headers=
 
 @dataclass
 class Http2Server:
-    """`say` answers a request, given the connection and the number of its stream."""
+    """Server whose `say` answers each request, given the connection and the stream's number."""
 
     say: Callable[["Http2Server", h2.connection.H2Connection, int], None]
     asked: list[dict[str, str]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     connections: int = 0
-    most_at_once: int = 0
     waiting: list[int] = field(default_factory=list)
     port: int = 0
     hangs_up: bool = False
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        spoken = h2.connection.H2Connection(config=SERVER)
-        spoken.initiate_connection()
-        writer.write(spoken.data_to_send())
+        connection = h2.connection.H2Connection(config=SERVER)
+        connection.initiate_connection()
+        writer.write(connection.data_to_send())
         while piece := await reader.read(65536):
-            for event in spoken.receive_data(piece):
+            for event in connection.receive_data(piece):
                 if isinstance(event, h2.events.RequestReceived):
                     self.asked.append({k.decode(): v.decode() for k, v in event.headers or []})
-                    self.say(self, spoken, event.stream_id)
+                    self.say(self, connection, event.stream_id)
                 if isinstance(event, h2.events.DataReceived):
                     self.bodies.append(event.data)
-            writer.write(spoken.data_to_send())
+            writer.write(connection.data_to_send())
             if self.hangs_up:
-                self.hangs_up = False  # the next connection may say something
+                self.hangs_up = False  # once: the next connection is served
                 break
 
 
 @asynccontextmanager
 async def http2(served: Http2Server) -> AsyncIterator[ssl.SSLContext]:
-    """Serve until this is left; the context trusts the server."""
-    authority = trustme.CA()
-    tls, ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
-    authority.issue_cert(HOST).configure_cert(tls)
-    authority.configure_trust(ours)
-    tls.set_alpn_protocols(["h2", "http/1.1"])
-    turns: set[asyncio.Task[None]] = set()
-
-    async def turn(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task
-        turns.add(task)
-        with suppress(asyncio.CancelledError, ConnectionError, ssl.SSLError):
-            await served.serve(reader, writer)
-        writer.close()
-
-    server = await asyncio.start_server(turn, "127.0.0.1", ssl=tls)
-    served.port = server.sockets[0].getsockname()[1]
-    try:
-        yield ours
-    finally:
-        server.close()
-        for task in turns:
-            task.cancel()
-        await asyncio.gather(*turns, return_exceptions=True)
+    """Run a server, and yield a TLS context that trusts it."""
+    server_tls, client_tls = certified(HOST)
+    server_tls.set_alpn_protocols(["h2", "http/1.1"])
+    async with listening(served.serve, server_tls) as served.port:
+        yield client_tls
 
 
-def fetch(
-    served: Http2Server,
-    *requests: Request,
-    at_once: bool = False,
-    max_head_bytes: int = 64 * 1024,
-    timeout_s: float = 10,
-) -> list[FetchResult]:
-    async def asking() -> list[FetchResult]:
-        async with http2(served) as tls:
-            network = Network(
-                http2="auto",
-                timeout_s=timeout_s,
-                max_head_bytes=max_head_bytes,
-                resolve=(f"{HOST}=127.0.0.1:{served.port}",),
-            )
-            async with HttpFetcher(network, Politeness(delay_s=0), tls=tls) as asker:
-                if at_once:
-                    return list(await asyncio.gather(*map(asker.fetch, requests)))
-                return [await asker.fetch(request) for request in requests]
+@asynccontextmanager
+async def http2_fetcher(
+    served: Http2Server, contact: str | None = None, access: Access = DEFAULT_ACCESS, **limits: Any
+) -> AsyncIterator[HttpFetcher]:
+    """Run a server, and yield a fetcher that speaks HTTP/2 with it."""
+    async with http2(served) as tls:
+        rules = (f"{HOST}=127.0.0.1:{served.port}",)
+        network = Network(http2="auto", resolve=rules, **limits)
+        politeness = Politeness(delay_s=0, contact=contact)
+        async with HttpFetcher(network, politeness, tls=tls, access=access) as fetcher:
+            yield fetcher
 
-    return asyncio.run(asking())
+
+def fetch(served: Http2Server, *requests: Request, **limits: Any) -> list[FetchResult]:
+    """Fetch one page after another."""
+
+    async def fetch_all() -> list[FetchResult]:
+        async with http2_fetcher(served, **limits) as fetcher:
+            return [await fetcher.fetch(request) for request in requests]
+
+    return asyncio.run(fetch_all())
 
 
 def page(path: str = "/", **fields: object) -> Request:
@@ -110,15 +90,15 @@ def page(path: str = "/", **fields: object) -> Request:
 
 
 def says(*headers: tuple[str, str], body: bytes = PAGE) -> Callable[..., None]:
-    def say(_: Http2Server, spoken: h2.connection.H2Connection, stream: int) -> None:
-        spoken.send_headers(stream, list(headers) or OK, end_stream=not body)
+    def say(_: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
+        connection.send_headers(stream, list(headers) or OK, end_stream=not body)
         if body:
-            spoken.send_data(stream, body, end_stream=True)
+            connection.send_data(stream, body, end_stream=True)
 
     return say
 
 
-def test_a_page_comes_and_its_connection_is_kept() -> None:
+def test_pages_are_fetched_over_one_connection() -> None:
     served = Http2Server(says())
     found = fetch(served, *(page(f"/{number}%7E|") for number in range(3)))
     assert [isinstance(one, Response) and one.body for one in found] == [PAGE] * 3
@@ -129,73 +109,60 @@ def test_a_page_comes_and_its_connection_is_kept() -> None:
     assert "connection" not in served.asked[2]
 
 
-def test_requests_at_once_share_one_connection() -> None:
-    def say(server: Http2Server, spoken: h2.connection.H2Connection, stream: int) -> None:
+async def test_concurrent_requests_share_one_connection() -> None:
+    def say(server: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
         server.waiting.append(stream)
-        server.most_at_once = max(server.most_at_once, len(server.waiting))
-        if len(server.asked) in (1, 6):  # the first one alone, then five together
-            for one in server.waiting:
-                says()(server, spoken, one)
+        if len(server.asked) in (1, 6):  # answer the first request alone, then five together
+            for waiting in server.waiting:
+                says()(server, connection, waiting)
             server.waiting.clear()
 
     served = Http2Server(say)
-
-    async def asking() -> list[FetchResult]:
-        async with http2(served) as tls:
-            rules = (f"{HOST}=127.0.0.1:{served.port}",)
-            network = Network(http2="auto", timeout_s=10, resolve=rules)
-            async with HttpFetcher(network, Politeness(delay_s=0), tls=tls) as asker:
-                await asker.fetch(page())
-                asked = (asker.fetch(page(f"/{number}")) for number in range(5))
-                return list(await asyncio.gather(*asked))
-
-    assert all(isinstance(one, Response) for one in asyncio.run(asking()))
-    assert (served.connections, served.most_at_once) == (1, 5)
+    async with http2_fetcher(served) as fetcher:
+        await fetcher.fetch(page())
+        found = await asyncio.gather(*(fetcher.fetch(page(f"/{number}")) for number in range(5)))
+    assert all(isinstance(one, Response) for one in found)
+    assert served.connections == 1
 
 
 @pytest.mark.parametrize("want", [Want.HEAD, Want.PAGE])
-def test_what_has_no_body_leaves_its_connection_open(want: Want) -> None:
-    nothing = says((":status", "200"), ("content-length", "0"), body=b"")
-    served = Http2Server(nothing)
+def test_a_response_without_a_body_leaves_its_connection_open(want: Want) -> None:
+    served = Http2Server(says((":status", "200"), ("content-length", "0"), body=b""))
     fetch(served, page(want=want), page(want=want))
     assert served.connections == 1
 
 
-def test_a_page_that_has_not_changed_is_told() -> None:
+def test_an_unchanged_page_is_reported() -> None:
     (found,) = fetch(Http2Server(says((":status", "304"), body=b"")), page(etag='"a"'))
     assert isinstance(found, Unchanged)
 
 
-def test_a_connection_on_which_a_body_was_left_unread_takes_no_further_request() -> None:
-    picture = says((":status", "200"), ("content-type", "image/png"))
-    served = Http2Server(picture)
+def test_a_connection_with_an_unread_body_is_not_used_again() -> None:
+    served = Http2Server(says((":status", "200"), ("content-type", "image/png")))
     fetch(served, page(), page())
     assert served.connections == 2
 
 
-def test_a_transfer_coding_has_no_meaning() -> None:
+def test_a_transfer_coding_is_ignored() -> None:
     (found,) = fetch(Http2Server(says(*OK, ("transfer-encoding", "gzip"))), page())
     assert isinstance(found, Response)
     assert found.body == PAGE
 
 
-def test_a_head_over_the_limit_is_a_failure() -> None:
-    big = says(*OK, *((f"x-{number}", "y" * 1000) for number in range(10)))
-    (found,) = fetch(Http2Server(big), page(), max_head_bytes=5000)
-    assert isinstance(found, Failed)
-    assert found.kind is FailureKind.TOO_LARGE
-    huge = says(*OK, *((f"x-{number}", "y" * 1000) for number in range(99)))
-    (found,) = fetch(Http2Server(huge), page())
+@pytest.mark.parametrize(("headers", "limit"), [(10, {"max_head_bytes": 5000}), (99, {})])
+def test_a_head_over_the_limit_is_a_failure(headers: int, limit: dict[str, int]) -> None:
+    large = says(*OK, *((f"x-{number}", "y" * 1000) for number in range(headers)))
+    (found,) = fetch(Http2Server(large), page(), **limit)
     assert isinstance(found, Failed)
     assert found.kind is FailureKind.TOO_LARGE
 
 
-def _reset(_: Http2Server, spoken: h2.connection.H2Connection, stream: int) -> None:
-    spoken.reset_stream(stream, 2)
+def _reset(_: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
+    connection.reset_stream(stream, 2)
 
 
-def _go_away(server: Http2Server, spoken: h2.connection.H2Connection, _: int) -> None:
-    spoken.close_connection(11)
+def _go_away(server: Http2Server, connection: h2.connection.H2Connection, _: int) -> None:
+    connection.close_connection(11)
     server.hangs_up = True
 
 
@@ -203,13 +170,13 @@ def _hang_up(server: Http2Server, _: h2.connection.H2Connection, __: int) -> Non
     server.hangs_up = True
 
 
-def _odd_status(_: Http2Server, spoken: h2.connection.H2Connection, stream: int) -> None:
-    spoken.send_headers(stream, [(":status", "ok")], end_stream=True)
+def _odd_status(_: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
+    connection.send_headers(stream, [(":status", "ok")], end_stream=True)
 
 
-def _short(_: Http2Server, spoken: h2.connection.H2Connection, stream: int) -> None:
-    spoken.send_headers(stream, [*OK, ("content-length", "99")])
-    spoken.send_data(stream, b"abc", end_stream=True)
+def _short(_: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
+    connection.send_headers(stream, [*OK, ("content-length", "99")])
+    connection.send_data(stream, b"abc", end_stream=True)
 
 
 @pytest.mark.parametrize(
@@ -219,9 +186,10 @@ def _short(_: Http2Server, spoken: h2.connection.H2Connection, stream: int) -> N
         (_go_away, FailureKind.RESET),
         (_hang_up, FailureKind.RESET),
         (_odd_status, FailureKind.PROTOCOL),
+        (_short, FailureKind.PROTOCOL),
     ],
 )
-def test_a_fault_is_a_failure_of_a_named_kind(
+def test_each_fault_is_a_failure_of_its_kind(
     say: Callable[[Http2Server, h2.connection.H2Connection, int], None], kind: FailureKind
 ) -> None:
     (found,) = fetch(Http2Server(say), page())
@@ -245,55 +213,49 @@ def test_a_fault_is_a_failure_of_a_named_kind(
         (OK, [(":method", "GET")]),
     ],
 )
-def test_a_response_with_malformed_pseudo_fields_is_a_failure_and_fails_alone(
+async def test_a_response_with_malformed_pseudo_fields_fails_alone(
     head: list[tuple[str, str]], trailers: list[tuple[str, str]]
 ) -> None:
-    def say(server: Http2Server, spoken: h2.connection.H2Connection, stream: int) -> None:
+    def say(server: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
         server.waiting.append(stream)
-        if len(server.waiting) < 2:  # both are asked for before either is answered
+        if len(server.waiting) < 2:  # both are requested before either is answered
             return
         for number in server.waiting:
-            spoken.send_headers(number, head if number == server.waiting[-1] else OK)
-            spoken.send_data(number, PAGE, end_stream=not (trailers and number == stream))
+            connection.send_headers(number, head if number == server.waiting[-1] else OK)
+            connection.send_data(number, PAGE, end_stream=not (trailers and number == stream))
         if trailers:
-            spoken.send_headers(stream, trailers, end_stream=True)
+            connection.send_headers(stream, trailers, end_stream=True)
 
-    server = Http2Server(say)
-    found = fetch(server, page(), page("/second"), at_once=True)
-    malformed = next(i for i, asked in enumerate(found) if not isinstance(asked, Response))
-    assert isinstance(found[malformed], Failed)
-    assert found[malformed].kind is FailureKind.PROTOCOL  # type: ignore[union-attr]
-    assert isinstance(found[1 - malformed], Response)
-    assert server.connections == 1
+    served = Http2Server(say)
+    async with http2_fetcher(served) as fetcher:
+        found = await asyncio.gather(fetcher.fetch(page()), fetcher.fetch(page("/second")))
+    (failed,) = (one for one in found if not isinstance(one, Response))
+    assert isinstance(failed, Failed)
+    assert failed.kind is FailureKind.PROTOCOL
+    assert served.connections == 1
 
 
-def test_interim_responses_and_trailers_may_come() -> None:
-    def say(_: Http2Server, spoken: h2.connection.H2Connection, stream: int) -> None:
-        spoken.send_headers(stream, [(":status", "103"), ("link", "</s.css>; rel=preload")])
-        spoken.send_headers(stream, OK)
-        spoken.send_data(stream, PAGE)
-        spoken.send_headers(stream, [("x-sum", "1")], end_stream=True)
+def test_interim_responses_and_trailers_are_accepted() -> None:
+    def say(_: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
+        connection.send_headers(stream, [(":status", "103"), ("link", "</s.css>; rel=preload")])
+        connection.send_headers(stream, OK)
+        connection.send_data(stream, PAGE)
+        connection.send_headers(stream, [("x-sum", "1")], end_stream=True)
 
     (found,) = fetch(Http2Server(say), page())
     assert isinstance(found, Response)
     assert (found.status, found.body) == (200, PAGE)
 
 
-def test_of_a_body_that_breaks_off_what_came_is_used() -> None:
-    def say(_: Http2Server, spoken: h2.connection.H2Connection, stream: int) -> None:
-        spoken.send_headers(stream, OK)
-        spoken.send_data(stream, PAGE)
-        spoken.reset_stream(stream, 2)
+def test_the_part_of_a_body_that_breaks_off_is_used() -> None:
+    def say(_: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
+        connection.send_headers(stream, OK)
+        connection.send_data(stream, PAGE)
+        connection.reset_stream(stream, 2)
 
     (found,) = fetch(Http2Server(say), page())
     assert isinstance(found, Response)
     assert (found.body, found.cut) == (PAGE, FailureKind.RESET)
-
-
-def test_a_body_shorter_than_its_length_is_cut() -> None:
-    (found,) = fetch(Http2Server(_short), page())
-    assert isinstance(found, Response | Failed)
-    assert (found.cut if isinstance(found, Response) else found.kind) is FailureKind.PROTOCOL
 
 
 def test_silence_ends_at_the_deadline_and_its_connection_is_not_used_again() -> None:
@@ -304,19 +266,19 @@ def test_silence_ends_at_the_deadline_and_its_connection_is_not_used_again() -> 
 
 
 def test_a_body_without_end_is_cut_at_its_cap() -> None:
-    def say(_: Http2Server, spoken: h2.connection.H2Connection, stream: int) -> None:
-        spoken.send_headers(stream, OK)
+    def say(_: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
+        connection.send_headers(stream, OK)
         for _number in range(3):
-            spoken.send_data(stream, PAGE + b"x" * 16_000)
+            connection.send_data(stream, PAGE + b"x" * 16_000)
 
     (found,) = fetch(Http2Server(say), page(max_bytes=20_000))
     assert isinstance(found, Response)
     assert (len(found.body), found.cut) == (20_000, FailureKind.TOO_LARGE)
 
 
-def test_a_kept_connection_that_the_server_ended_is_replaced() -> None:
-    def say(server: Http2Server, spoken: h2.connection.H2Connection, stream: int) -> None:
-        says()(server, spoken, stream)
+def test_a_kept_connection_that_the_server_closed_is_replaced() -> None:
+    def say(server: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
+        says()(server, connection, stream)
         server.hangs_up = True
 
     served = Http2Server(say)

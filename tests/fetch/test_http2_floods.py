@@ -1,4 +1,4 @@
-"""Servers of HTTP/2 that send frames without end: a request ends long before its deadline."""
+"""Servers that flood HTTP/2 with frames: a request ends long before its deadline."""
 
 import asyncio
 import ssl
@@ -7,12 +7,10 @@ from contextlib import suppress
 import hpack
 import pytest
 
-from minicrawl.config import Network, Politeness
-from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.http2 import FrameMeter
 from minicrawl.fetch.transport import Fault
-from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
-from tests.fetch.test_http2 import HOST, Http2Server, http2
+from minicrawl.model import Failed, FailureKind, Response
+from tests.fetch.test_http2 import Http2Server, fetch, page
 
 DATA, HEADERS, PRIORITY, RESET, SETTINGS, PING, WINDOW, CONTINUATION = 0, 1, 2, 3, 4, 6, 8, 9
 END_HEADERS, END_STREAM = 4, 1
@@ -29,7 +27,7 @@ def headers(status: str) -> bytes:
 
 
 class Flood(Http2Server):
-    """Says the same for ever once it was asked; `begins` comes before that, once."""
+    """Server that answers with `begins` once, and then repeats `again` for ever."""
 
     def __init__(self, again: bytes, begins: bytes = b"", *, reads: bool = True) -> None:
         super().__init__(lambda *_: None)
@@ -53,17 +51,6 @@ async def _read_all(reader: asyncio.StreamReader) -> None:
     with suppress(ConnectionError, ssl.SSLError):
         while await reader.read(65536):
             pass
-
-
-def fetch(served: Flood) -> FetchResult:
-    async def asking() -> FetchResult:
-        async with http2(served) as tls:
-            rules = (f"{HOST}=127.0.0.1:{served.port}",)
-            network = Network(http2="auto", timeout_s=100, resolve=rules)
-            async with HttpFetcher(network, Politeness(delay_s=0), tls=tls) as asker:
-                return await asker.fetch(Request(url=f"https://{HOST}/"))
-
-    return asyncio.run(asking())
 
 
 OPEN = frame(HEADERS, END_HEADERS, STREAM, headers("200"))
@@ -97,10 +84,9 @@ _ENDS = (FailureKind.PROTOCOL, FailureKind.RESET, FailureKind.TOO_LARGE)
 @pytest.mark.proof
 @pytest.mark.parametrize("reads", [True, False], ids=["reads", "deaf"])
 @pytest.mark.parametrize("name", FLOODS)
-def test_a_flood_ends_by_itself(name: str, *, reads: bool) -> None:
+def test_a_flood_ends_before_the_deadline(name: str, *, reads: bool) -> None:
     again, begins = FLOODS[name]
-    served = Flood(again, begins, reads=reads)
-    found = fetch(served)
+    (found,) = fetch(Flood(again, begins, reads=reads), page(), timeout_s=100)
     if isinstance(found, Response):
         assert not found.body
         assert name == "resets after the end"
@@ -113,24 +99,24 @@ def test_ordinary_responses_never_look_like_a_flood() -> None:
     meter = FrameMeter()
     for _ in range(20_000):
         meter.requests += 1
-        for said in (frame(HEADERS, 5, 1, b"x" * 40), frame(WINDOW), frame(PING)):
-            assert meter.take(said) == len(said)
-    page = frame(DATA, 0, 1, bytes(100)) * 90
+        for sent in (frame(HEADERS, 5, 1, b"x" * 40), frame(WINDOW), frame(PING)):
+            assert meter.take(sent) == len(sent)
+    data = frame(DATA, 0, 1, bytes(100)) * 90
     for _ in range(1000):
-        assert meter.take(page) == len(page)
+        assert meter.take(data) == len(data)
 
 
 def test_frames_may_be_split_anywhere() -> None:
-    told = frame(SETTINGS) + frame(DATA, 0, 1, bytes(20)) + frame(PING, 0, 0, bytes(8))
-    for size in range(1, len(told) + 1):
+    frames = frame(SETTINGS) + frame(DATA, 0, 1, bytes(20)) + frame(PING, 0, 0, bytes(8))
+    for size in range(1, len(frames) + 1):
         meter = FrameMeter()
-        for at in range(0, len(told), size):
-            piece = told[at : at + size]
+        for at in range(0, len(frames), size):
+            piece = frames[at : at + size]
             assert meter.take(piece) == len(piece)
         assert meter.take(frame(PING)) == 9
 
 
-def test_some_frames_are_parsed_at_once() -> None:
+def test_no_more_than_100_frames_are_parsed_at_once() -> None:
     meter, pings = FrameMeter(), frame(PING, content=bytes(8)) * 250
     taken = []
     while pings:
@@ -139,7 +125,7 @@ def test_some_frames_are_parsed_at_once() -> None:
     assert taken == [1700 - 8, 1700, 850 + 8]
 
 
-def test_no_more_frames_than_a_request_may_have_are_read() -> None:
+def test_a_request_with_too_many_frames_is_a_fault() -> None:
     meter, ping = FrameMeter(), frame(PING)
     meter.requests = 1
     for _ in range(3000):

@@ -1,4 +1,3 @@
-import asyncio
 from collections.abc import AsyncIterator
 
 import httpx
@@ -10,7 +9,7 @@ from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
 
 
 class Breaking(httpx.AsyncByteStream):
-    """A body that breaks off after these pieces."""
+    """Body that breaks off after these pieces."""
 
     def __init__(self, *pieces: bytes) -> None:
         self.pieces = pieces
@@ -26,7 +25,7 @@ class Breaking(httpx.AsyncByteStream):
 
 
 class Canned(httpx.AsyncBaseTransport):
-    """Answers with one response, and keeps what it was asked."""
+    """Transport that answers with one response, and records the requests."""
 
     def __init__(self, response: httpx.Response | Exception) -> None:
         self.response = response
@@ -43,22 +42,19 @@ class Canned(httpx.AsyncBaseTransport):
         self.closed = True
 
 
-def fetch(transport: Canned) -> FetchResult:
-    async def ask() -> FetchResult:
-        async with HttpFetcher(Network(), Politeness(), transport=transport) as fetcher:
-            return await fetcher.fetch(Request(url="http://me@1.2.3.4/a%7Eb#c", etag='"é"'))
-
-    return asyncio.run(ask())
+async def fetch(transport: Canned) -> FetchResult:
+    async with HttpFetcher(Network(), Politeness(), transport=transport) as fetcher:
+        return await fetcher.fetch(Request(url="http://me@1.2.3.4/a%7Eb#c", etag='"é"'))
 
 
 def page(body: httpx.AsyncByteStream) -> httpx.Response:
     return httpx.Response(200, headers={"content-type": "text/html"}, stream=body)
 
 
-def test_a_transport_of_httpx_is_asked_in_place_of_our_own_and_closed() -> None:
+async def test_a_transport_of_httpx_replaces_the_client_and_is_closed() -> None:
     body = Breaking(b"abc")
     transport = Canned(page(body))
-    fetched = fetch(transport)
+    fetched = await fetch(transport)
     assert isinstance(fetched, Response)
     assert (fetched.body, fetched.cut) == (b"abc", FailureKind.RESET)
     (asked,) = transport.asked
@@ -79,13 +75,15 @@ def test_a_transport_of_httpx_is_asked_in_place_of_our_own_and_closed() -> None:
         (httpx.InvalidURL("bad"), FailureKind.PROTOCOL),
     ],
 )
-def test_what_httpx_raises_is_a_fault_of_a_named_kind(error: Exception, kind: FailureKind) -> None:
-    failed = fetch(Canned(error))
+async def test_each_error_of_httpx_is_a_failure_of_its_kind(
+    error: Exception, kind: FailureKind
+) -> None:
+    failed = await fetch(Canned(error))
     assert isinstance(failed, Failed)
     assert (failed.kind, failed.detail) == (kind, "bad")
 
 
-def test_a_body_that_breaks_before_it_began_is_a_failure() -> None:
-    failed = fetch(Canned(page(Breaking())))
+async def test_a_body_that_breaks_off_before_its_first_byte_is_a_failure() -> None:
+    failed = await fetch(Canned(page(Breaking())))
     assert isinstance(failed, Failed)
     assert (failed.kind, failed.detail) == (FailureKind.RESET, "gone")

@@ -27,14 +27,14 @@ HTML = {"content-type": "text/html"}
 
 
 class Unreadable(httpx.AsyncByteStream):
-    """A body that must not be read."""
+    """Body that must not be read."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         raise AssertionError("the body was read")
 
 
 class Once(httpx.AsyncByteStream):
-    """A body as it goes over the wire."""
+    """Body as it is on the wire, which httpx has not decoded."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -43,15 +43,10 @@ class Once(httpx.AsyncByteStream):
         yield self.body
 
 
-def ask(response: httpx.Response | Exception, request: Request | None = None) -> FetchResult:
-    """What a fetcher makes of a response; how long it took is not of interest here."""
-
+def ask(response: httpx.Response, request: Request | None = None) -> FetchResult:
+    """Return the fetcher's result for a response, without times."""
     server = respx.Router()
-    route = server.get(URL)
-    if isinstance(response, Exception):
-        route.side_effect = response
-    else:
-        route.return_value = response
+    server.get(URL).return_value = response
     transport = httpx.MockTransport(server.async_handler)
 
     async def fetch() -> FetchResult:
@@ -73,14 +68,14 @@ def unread(status: int, headers: dict[str, str] | None = None) -> httpx.Response
 
 
 @pytest.mark.parametrize("status", [404, 410, 429, 500, 503, 403, 418, 300])
-def test_what_comes_with_a_failure_is_read_where_it_is_kept(status: int) -> None:
-    wanted = Request(url=URL, keeps_failures=True)
+def test_the_response_of_a_failure_is_read_only_if_failures_are_kept(status: int) -> None:
     headers = HTML | {"content-encoding": "gzip"}
-    came = ask(httpx.Response(status, headers=headers, stream=Once(gzip.compress(b"no"))), wanted)
-    assert isinstance(came, Failed)
-    assert came.answer is not None
-    assert came.answer[:3] == (status, headers, b"no")
-    assert came._replace(answer=None) == ask(unread(status, headers))
+    response = httpx.Response(status, headers=headers, stream=Once(gzip.compress(b"no")))
+    failed = ask(response, Request(url=URL, keeps_failures=True))
+    assert isinstance(failed, Failed)
+    assert failed.answer is not None
+    assert failed.answer[:3] == (status, headers, b"no")
+    assert failed._replace(answer=None) == ask(unread(status, headers))
 
 
 @pytest.mark.parametrize(
@@ -92,16 +87,16 @@ def test_what_comes_with_a_failure_is_read_where_it_is_kept(status: int) -> None
         ({"content-encoding": "gzip, gzip, gzip, gzip, gzip, gzip"}, b"x", 0),
     ],
 )
-def test_its_body_is_cut_or_missing_but_not_its_head(
+def test_the_kept_body_of_a_failure_may_be_cut_or_missing_but_not_its_head(
     headers: dict[str, str], body: bytes, kept: int
 ) -> None:
-    wanted = Request(url=URL, keeps_failures=True)
-    came = ask(httpx.Response(404, headers=headers, stream=Once(body)), wanted)
-    assert isinstance(came, Failed)
-    assert came.kind is FailureKind.NOT_FOUND
-    assert came.answer is not None
-    assert (came.answer.status, dict(came.answer.headers)) == (404, headers)
-    assert len(came.answer.body) == kept
+    response = httpx.Response(404, headers=headers, stream=Once(body))
+    failed = ask(response, Request(url=URL, keeps_failures=True))
+    assert isinstance(failed, Failed)
+    assert failed.kind is FailureKind.NOT_FOUND
+    assert failed.answer is not None
+    assert (failed.answer.status, dict(failed.answer.headers)) == (404, headers)
+    assert len(failed.answer.body) == kept
 
 
 def test_a_page_is_its_status_headers_and_body() -> None:
@@ -117,18 +112,15 @@ def test_any_success_with_html_is_a_page(status: int) -> None:
     assert page.status == status
 
 
-WANTED_ALL = "a part, though the whole was asked for"
-
-
 @pytest.mark.parametrize("headers", [{}, {"content-range": "bytes 0-0/1"}, {"content-range": "x"}])
-def test_a_206_that_nobody_asked_for_is_not_a_whole_page(headers: dict[str, str]) -> None:
+def test_a_206_without_a_range_request_is_not_a_whole_page(headers: dict[str, str]) -> None:
     page = ask(httpx.Response(206, headers=HTML | headers, content=b"x"))
     assert isinstance(page, Response)
-    assert (page.body, page.cut, page.cut_detail) == (b"x", FailureKind.PROTOCOL, WANTED_ALL)
+    assert (page.body, page.cut) == (b"x", FailureKind.PROTOCOL)
     assert page.broke_off
 
 
-def test_a_206_past_the_cap_is_not_what_the_cap_left_of_a_whole() -> None:
+def test_a_206_past_the_cap_is_not_a_whole_page_either() -> None:
     request = Request(url=URL, max_bytes=2)
     page = ask(httpx.Response(206, headers=HTML, content=b"abc"), request)
     assert isinstance(page, Response)
@@ -144,8 +136,9 @@ def test_a_206_that_breaks_off_says_why() -> None:
 
 def test_a_part_from_the_middle_is_a_failure_and_is_not_read() -> None:
     failed = ask(unread(206, HTML | {"content-range": "bytes 500-999/1000"}))
-    detail = "a part from byte 500 on, though the whole was asked for"
-    assert failed == Failed(kind=FailureKind.PROTOCOL, detail=detail, status=206)
+    assert isinstance(failed, Failed)
+    assert (failed.kind, failed.status) == (FailureKind.PROTOCOL, 206)
+    assert "from byte 500" in failed.detail
 
 
 @pytest.mark.parametrize("status", [204, 205])
@@ -154,13 +147,13 @@ def test_a_success_without_content_is_an_empty_page(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_told_with_its_target_as_written(status: int) -> None:
+def test_a_redirect_is_reported_with_its_target_as_written(status: int) -> None:
     moved = ask(unread(status, {"location": "../other page#x"}))
     assert moved == Moved(status=status, target="../other page#x")
 
 
 @pytest.mark.parametrize("scheme", ["https:", "HTTP:", ""])
-def test_a_login_in_a_redirect_is_kept_nowhere(scheme: str) -> None:
+def test_a_login_in_a_redirect_is_removed(scheme: str) -> None:
     moved = ask(unread(302, {"location": f"{scheme}//me:s3cret@a.example/b@c"}))
     assert moved == Moved(status=302, target=f"{scheme}//a.example/b@c")
 
@@ -176,34 +169,37 @@ def redirected(*targets: str) -> FetchResult:
     return ask(httpx.Response(302, headers=[("Location", target) for target in targets]))
 
 
-def test_two_locations_that_are_the_same_are_one() -> None:
+def test_equal_locations_are_one() -> None:
     assert redirected("/a, b", "/a, b") == Moved(status=302, target="/a, b")
 
 
-def test_locations_that_differ_are_a_bad_redirect() -> None:
-    detail = "Locations that differ"
-    failed = Failed(kind=FailureKind.BAD_REDIRECT, detail=detail, status=302)
-    assert redirected("/a", "/b") == redirected("/a", "/" + "b" * 5000) == failed
-
-
-def test_a_target_longer_than_any_url_that_is_kept_is_a_bad_redirect_in_few_words() -> None:
+def test_the_longest_target_is_2048_characters() -> None:
     assert redirected("/" + "a" * 2047) == Moved(status=302, target="/" + "a" * 2047)
-    detail = "a Location of more than 2,048 characters"
-    failed = Failed(kind=FailureKind.BAD_REDIRECT, detail=detail, status=302)
-    assert redirected("/" + "a" * 2048) == redirected("/" + "a" * 60_000) == failed
 
 
-def test_nothing_that_an_answer_says_is_kept_at_length() -> None:
+@pytest.mark.parametrize(
+    "targets",
+    [("/a", "/b"), ("/a", "/" + "b" * 5000), ("/" + "a" * 2048,), ("/" + "a" * 60_000,)],
+    ids=["differ", "differ and are long", "too long", "far too long"],
+)
+def test_locations_that_differ_or_are_too_long_are_a_bad_redirect(targets: tuple[str, ...]) -> None:
+    failed = redirected(*targets)
+    assert isinstance(failed, Failed)
+    assert (failed.kind, failed.status) == (FailureKind.BAD_REDIRECT, 302)
+    assert len(failed.detail) < 100
+
+
+def test_no_long_text_of_a_response_is_kept() -> None:
     long = "a" * 60_000
     headers = {"content-type": f"x/{long}", "retry-after": long, "location": long}
     headers |= {"etag": f'"{long}"', "last-modified": long, "content-encoding": long}
     for status in (200, 206, 302, 304, 404, 503):
         for kind in ({}, HTML):
-            answer = ask(unread(status, headers | kind))
-            assert isinstance(answer, Refused | Failed)
-            assert len(repr(answer)) < 3000
-    page = ask(httpx.Response(200, headers=HTML | headers | {"content-encoding": ""}))
-    assert isinstance(page, Refused)
+            result = ask(unread(status, headers | kind))
+            assert isinstance(result, Refused | Failed)
+            assert len(repr(result)) < 3000
+    refused = ask(httpx.Response(200, headers=HTML | headers | {"content-encoding": ""}))
+    assert isinstance(refused, Refused)
     page = ask(httpx.Response(200, headers=headers | HTML | {"content-encoding": ""}))
     assert isinstance(page, Response)
     assert not page.headers.keys() & {"etag", "last-modified"}
@@ -233,7 +229,7 @@ def test_an_unknown_transfer_coding_is_a_failure() -> None:
 @pytest.mark.parametrize(
     "request_", [Request(url=URL, etag='"a"'), Request(url=URL, last_modified="yesterday")]
 )
-def test_unchanged_is_an_answer_to_validators_only(request_: Request) -> None:
+def test_a_304_means_unchanged_only_after_validators(request_: Request) -> None:
     assert ask(unread(304), request_) == Unchanged()
     assert ask(unread(304)) == Failed(kind=FailureKind.BAD_STATUS, status=304)
 
@@ -263,7 +259,7 @@ def test_any_other_status_is_a_failure_whose_body_is_not_read(
     assert failed == Failed(kind=kind, status=status, retry_after="120")
 
 
-def test_a_status_by_which_robots_are_blocked_is_named() -> None:
+def test_a_known_status_that_blocks_robots_is_named() -> None:
     failed = ask(unread(999))
     assert isinstance(failed, Failed)
     assert (failed.kind, failed.status) == (FailureKind.BAD_STATUS, 999)
@@ -274,19 +270,19 @@ def test_a_status_by_which_robots_are_blocked_is_named() -> None:
     ("content_type", "detail"),
     [("application/pdf", "application/pdf"), ("IMAGE/PNG; a=b", "image/png")],
 )
-def test_what_is_not_html_is_refused_unread(content_type: str, detail: str) -> None:
+def test_types_that_are_not_html_are_refused_unread(content_type: str, detail: str) -> None:
     refused = ask(unread(200, {"content-type": content_type}))
     assert refused == Refused(reason=Refusal.TYPE, detail=detail, status=200)
 
 
-def test_where_the_type_says_nothing_the_first_bytes_decide() -> None:
+def test_without_a_content_type_the_first_bytes_decide() -> None:
     page = ask(httpx.Response(200, content=b"<!doctype html><p>"))
     assert isinstance(page, Response)
     refused = ask(httpx.Response(200, content=b"%PDF-1.7" * 1000))
     assert refused == Refused(reason=Refusal.TYPE, detail="no type", status=200)
 
 
-def test_a_text_is_wanted_whatever_its_type() -> None:
+def test_a_wanted_text_may_have_any_type() -> None:
     text = httpx.Response(200, headers={"content-type": "image/png"}, content=b"User-agent: *")
     page = ask(text, Request(url=URL, want=Want.TEXT))
     assert isinstance(page, Response)
@@ -300,16 +296,8 @@ def test_an_unknown_coding_is_a_failure() -> None:
     assert "'lzma'" in failed.detail
 
 
-def test_more_codings_than_are_undone_are_a_failure() -> None:
+def test_too_many_codings_are_a_failure() -> None:
     failed = ask(unread(200, HTML | {"content-encoding": "gzip, identity, br, gzip, gzip"}))
-    assert failed == Failed(
-        kind=FailureKind.ENCODING,
-        detail="4 codings, one over another",
-        status=200,
-    )
-
-
-def test_what_a_client_raises_is_a_failure() -> None:
-    failed = ask(httpx.ConnectError("down"))
     assert isinstance(failed, Failed)
-    assert failed.kind is FailureKind.CONNECT
+    assert (failed.kind, failed.status) == (FailureKind.ENCODING, 200)
+    assert "4 codings" in failed.detail

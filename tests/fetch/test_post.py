@@ -1,4 +1,4 @@
-"""POST on the wire: the body, its length, a connection of its own, and what the archive gets."""
+"""POST on the wire: body, length, a connection of its own, and the archived request."""
 
 import asyncio
 import re
@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from minicrawl.config import Network, Politeness
 from minicrawl.fetch.fetcher import HttpFetcher
-from minicrawl.model import FetchResult, Request, Response
+from minicrawl.model import Request, Response
 from minicrawl.web.urls import posted
-from tests.fetch.test_http2 import HOST, Http2Server, http2, says
+from tests.fetch.test_http2 import HOST, Http2Server, fetch, says
 from tests.fetch.wire import Wire, serving
 
 BODY = b"q=harbour\r\n\r\nGET / HTTP/1.1\r\n\r\n"
@@ -18,7 +18,7 @@ _LENGTH = re.compile(rb"\r\nContent-Length: (\d+)\r\n")
 
 @dataclass
 class Server(Wire):
-    """Keeps what each connection sent: heads and bodies."""
+    """Server that records heads and bodies of requests by connection."""
 
     heard: list[list[tuple[bytes, bytes]]] = field(default_factory=list)
 
@@ -42,17 +42,12 @@ def post(url: str) -> Request:
     return Request(url=posted(url, BODY), method="POST", headers=HEADERS, body=BODY)
 
 
-def test_a_body_is_sent_with_its_length_on_a_connection_of_its_own() -> None:
-    async def talk() -> tuple[list[FetchResult], Server]:
-        server = Server(())
-        async with serving(server):
-            url = f"http://127.0.0.1:{server.port}/search"
-            network, politeness = Network(allow_private=True), Politeness(delay_s=0)
-            requests = (Request(url=url), post(url), Request(url=url), post(f"{url}?a=1"))
-            async with HttpFetcher(network, politeness) as fetcher:
-                return [await fetcher.fetch(one) for one in requests], server
-
-    found, server = asyncio.run(talk())
+async def test_a_body_is_sent_with_its_length_on_a_connection_of_its_own() -> None:
+    network, politeness = Network(allow_private=True), Politeness(delay_s=0)
+    async with serving(server := Server(())), HttpFetcher(network, politeness) as fetcher:
+        url = server.url("/search")
+        requests = (Request(url=url), post(url), Request(url=url), post(f"{url}?a=1"))
+        found = [await fetcher.fetch(one) for one in requests]
     firsts = [[(head.split(b"\r\n")[0], body) for head, body in heard] for heard in server.heard]
     plain, posting = (b"GET /search HTTP/1.1", b""), (b"POST /search HTTP/1.1", BODY)
     assert firsts[0][0] == plain
@@ -69,14 +64,7 @@ def test_a_body_is_sent_with_its_length_on_a_connection_of_its_own() -> None:
 
 def test_http_2_sends_the_body_as_well() -> None:
     server = Http2Server(says())
-
-    async def talk() -> FetchResult:
-        async with http2(server) as tls:
-            network = Network(http2="auto", resolve=(f"{HOST}=127.0.0.1:{server.port}",))
-            async with HttpFetcher(network, Politeness(delay_s=0), tls=tls) as fetcher:
-                return await fetcher.fetch(post(f"https://{HOST}/search"))
-
-    found = asyncio.run(talk())
+    (found,) = fetch(server, post(f"https://{HOST}/search"))
     (asked,) = server.asked
     assert (asked[":method"], asked[":path"]) == ("POST", "/search")
     assert (asked["content-length"], asked["content-type"]) == (str(len(BODY)), "text/plain")

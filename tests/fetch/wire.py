@@ -1,6 +1,6 @@
-"""A server on loopback that says exactly what it is told, byte by byte, and hears all.
+"""Scripted server on loopback: it sends given bytes and records the requests.
 
-Each request, on whatever connection, gets the next answer; the last one is given for ever.
+Each request, on whichever connection, gets the next answer; the last answer serves all that follow.
 """
 
 import asyncio
@@ -8,34 +8,36 @@ import os
 import socket
 import ssl
 import struct
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-_TURNS = 5  # of the loop, which client and server share
-_TLS_HELLO = b"\x16"  # the first byte
+import trustme
+
+_TURNS = 5  # of the event loop, which client and server share
+_TLS_HELLO = b"\x16"  # first byte
 _PATIENCE_S = 60
-_ENOUGH_TO_FILL = 4
+_ENOUGH_TO_FILL_A_BACKLOG = 4
 _DRIPS_EVERY_S = 0.05
 _FLOOD_BYTES, _FLOODS_EVERY_S = 4096, 0.002
 
 
 class Then(Enum):
-    """What follows the bytes of an answer."""
+    """Behaviour of the server after the bytes of an answer."""
 
     KEEP = auto()  # wait for the next request
     CLOSE = auto()
     RESET = auto()
-    HOLD = auto()  # say nothing more
-    REPEAT = auto()  # say the last bytes again and again
-    DRIP = auto()  # the same, but slowly
-    GARBAGE = auto()  # say what no layer below HTTP can carry, and close
+    HOLD = auto()  # send nothing more, keep the connection open
+    REPEAT = auto()  # send the last piece again and again
+    DRIP = auto()  # repeat slowly
+    GARBAGE = auto()  # send bytes below TLS that are no TLS record, and close
 
 
 class Answer(NamedTuple):
-    """Pieces go out one by one, each only when the one before it has left."""
+    """Bytes to send: each piece is sent when the one before it has left."""
 
     pieces: tuple[bytes, ...]
     then: Then = Then.KEEP
@@ -55,14 +57,14 @@ def answer(
 
 @dataclass
 class Wire:
-    """A server under way: where it is and what it heard."""
+    """Running server: its answers, its port, and counts of what happened."""
 
     answers: Sequence[Answer]
     port: int = 0
-    asked: list[bytes] = field(default_factory=list)
+    asked: list[bytes] = field(default_factory=list)  # heads of requests
     connections: int = 0
     left: int = 0  # connections that ended
-    sent: int = 0
+    sent: int = 0  # bytes
 
     def url(self, path: str = "/", host: str = "127.0.0.1", scheme: str = "http") -> str:
         return f"{scheme}://{host}:{self.port}{path}"
@@ -85,13 +87,20 @@ class Wire:
             self.left += 1
 
     def next(self) -> Answer:
-        """What is said to the last of all that was asked."""
+        """Return the answer to the latest request."""
         return self.answers[min(len(self.asked), len(self.answers)) - 1]
 
+    async def until_asked(self, requests: int) -> None:
+        """Wait for this number of requests."""
+        await self._until(lambda: len(self.asked) >= requests)
+
     async def until_left(self, connections: int) -> None:
-        """Until so many connections ended."""
+        """Wait until this number of connections ended."""
+        await self._until(lambda: self.left >= connections)
+
+    async def _until(self, happened: Callable[[], bool]) -> None:
         async with asyncio.timeout(_PATIENCE_S):
-            while self.left < connections:
+            while not happened():
                 await asyncio.sleep(0)
 
     async def _turn(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Then:
@@ -103,7 +112,7 @@ class Wire:
             await self._send(writer, pieces[-1])
             if then is Then.DRIP:
                 await asyncio.sleep(_DRIPS_EVERY_S)
-            elif len(pieces[-1]) >= _FLOOD_BYTES:  # others are served beside it
+            elif len(pieces[-1]) >= _FLOOD_BYTES:  # leave time for other connections
                 await asyncio.sleep(_FLOODS_EVERY_S)
         return then
 
@@ -111,7 +120,7 @@ class Wire:
         writer.write(piece)
         await writer.drain()
         self.sent += len(piece)
-        for _ in range(_TURNS):  # lets the client read this piece by itself
+        for _ in range(_TURNS):  # so that the client reads this piece by itself
             await asyncio.sleep(0)
 
 
@@ -121,7 +130,7 @@ async def _request(reader: asyncio.StreamReader) -> bytes:
 
 
 def reset(writer: asyncio.StreamWriter) -> None:
-    """Whoever is at the other end hears of it."""
+    """Close with a TCP reset."""
     connection = writer.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
@@ -134,7 +143,7 @@ async def wire(
     address: str = "127.0.0.1",
     port: int = 0,
 ) -> AsyncIterator[Wire]:
-    """Serve these answers, on a free port unless one is named."""
+    """Serve these answers, on a free port unless `port` names one."""
     async with serving(Wire(answers), tls, address, port) as served:
         yield served
 
@@ -143,40 +152,64 @@ async def wire(
 async def serving(
     served: Wire, tls: ssl.SSLContext | None = None, address: str = "127.0.0.1", port: int = 0
 ) -> AsyncIterator[Wire]:
-    """Let it speak; it is told its port."""
-    turns: set[asyncio.Task[None]] = set()
+    """Run a server, and set its port."""
+    async with listening(served.serve, tls, address, port) as served.port:
+        yield served
 
-    async def turn(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+
+@asynccontextmanager
+async def listening(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+    tls: ssl.SSLContext | None = None,
+    address: str = "127.0.0.1",
+    port: int = 0,
+) -> AsyncIterator[int]:
+    """Serve each connection with `serve`; yield the port. Connections that remain are cancelled."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task
-        turns.add(task)
-        # A task that ends cancelled would be taken for a mistake and logged.
-        with suppress(asyncio.CancelledError):
-            await served.serve(reader, writer)
+        tasks.add(task)
+        # asyncio would log a cancelled task, and a client that leaves, as errors.
+        with suppress(
+            asyncio.CancelledError, ConnectionError, ssl.SSLError, asyncio.IncompleteReadError
+        ):
+            await serve(reader, writer)
+        writer.close()
 
-    server = await asyncio.start_server(turn, address, port, ssl=tls)
-    served.port = server.sockets[0].getsockname()[1]
+    server = await asyncio.start_server(serve_one, address, port, ssl=tls)
     try:
-        yield served
+        yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
-        for task in turns:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*turns, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @contextmanager
 def deaf(address: str = "127.0.0.1", port: int = 0) -> Iterator[int]:
-    """A port on which whoever knocks hears nothing: no room is left for one more to wait."""
-    with ExitStack() as leaving:
-        listening = leaving.enter_context(socket.socket())
-        listening.bind((address, port))
-        listening.listen(0)
-        for _ in range(_ENOUGH_TO_FILL):
-            knocking = leaving.enter_context(socket.socket())
-            knocking.setblocking(False)
-            knocking.connect_ex(listening.getsockname())
-        yield listening.getsockname()[1]
+    """Yield a port that accepts no connection and refuses none: its backlog is full."""
+    with ExitStack() as stack:
+        full = stack.enter_context(socket.socket())
+        full.bind((address, port))
+        full.listen(0)
+        for _ in range(_ENOUGH_TO_FILL_A_BACKLOG):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        yield full.getsockname()[1]
+
+
+def certified(*names: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Return a server's context with a certificate for `names`, and a client's that trusts it."""
+    authority = trustme.CA()
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert(*names).configure_cert(server)
+    client = ssl.create_default_context()
+    authority.configure_trust(client)
+    return server, client
 
 
 def _raw(*pieces: bytes, then: Then = Then.CLOSE) -> Answer:
@@ -217,7 +250,7 @@ FAULTS = {
     "chunks that turn to junk": _raw(_CHUNKED, b"3\r\nabc\r\n", b"zz\r\n"),
     "a body without end": _raw(_HEAD + b"\r\n", b"x" * 10_000, then=Then.REPEAT),
 }
-"""What servers do wrong, each as an answer to be served."""
+"""Faults of servers, each as an answer to serve."""
 
 ODD_PAGE = b"<html>odd"
 _OK = b"HTTP/1.1 200 OK\r\n"
@@ -253,4 +286,4 @@ ODDITIES = {
         _LENGTH + b"\r\n" + ODD_PAGE,
     ),
 }
-"""What servers do oddly, and browsers forgive: each is a page with the body `ODD_PAGE`."""
+"""Oddities of servers that browsers forgive: each is a page with the body `ODD_PAGE`."""

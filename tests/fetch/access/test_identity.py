@@ -1,4 +1,4 @@
-"""What every request says of us."""
+"""Headers that every request carries."""
 
 from minicrawl.config import Access, Politeness
 from minicrawl.fetch.access import RequestHeaders
@@ -28,14 +28,14 @@ def test_languages_get_falling_qualities_unless_they_have_some() -> None:
     assert sent(Access(languages=many))[b"Accept-Language"].endswith(b",a;q=0.1,a;q=0.1")
 
 
-def test_a_header_goes_with_every_request_and_that_of_a_host_does_not() -> None:
+def test_a_header_goes_with_every_request_unless_it_is_for_one_host() -> None:
     headers = sent(Access(headers=("X-A: b: c", "a.example=X-B: d", "Accept: text/x")))
     assert headers[b"X-A"] == b"b: c"
     assert b"X-B" not in headers
     assert headers[b"Accept"] == b"text/x"
 
 
-def test_validators_come_besides_and_nothing_is_made_for_others() -> None:
+def test_validators_are_added_and_requests_without_share_their_headers() -> None:
     headers = RequestHeaders(Politeness(), Access())
     page = Request(url="http://a/")
     assert headers.of(page) is headers.of(page._replace(url="http://b/"))

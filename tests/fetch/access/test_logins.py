@@ -1,11 +1,11 @@
-"""Logins at a server on loopback: what is sent, when, and to whom."""
+"""Logins with a server on loopback: what is sent, when, and to whom."""
 
 import asyncio
 import re
 from collections.abc import Mapping
 
 from minicrawl.config import Network, Politeness
-from minicrawl.fetch.access import AccessByOrigin, Login, LoginTransport, OriginAccess
+from minicrawl.fetch.access import Login, LoginTransport, OriginAccess
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.transport import ConnectTarget, TransportRequest, target
 from minicrawl.model import Failed, FetchResult, Moved, Request, Response
@@ -20,128 +20,110 @@ def refusal(challenge: str) -> Answer:
     return answer(b"no", status="401 Unauthorized", headers=headers)
 
 
-def asked(
-    *answers: Answer, own: OriginAccess | None = None, pages: int = 1, path: str = "/"
+def fetch(
+    *answers: Answer, own: OriginAccess, pages: int = 1
 ) -> tuple[list[FetchResult], list[str]]:
-    """What came of requests to a server whose origin has this, and what it heard."""
+    """Fetch pages of an origin with this access; return the results and the requests."""
 
-    async def talk() -> tuple[list[FetchResult], list[str]]:
-        async with wire(*answers) as server:
-            access = {} if own is None else {_origin(server): own}
-            async with fetcher(access) as asker:
-                got = [await asker.fetch(Request(url=server.url(path))) for _ in range(pages)]
-            return got, [heard.decode() for heard in server.asked]
+    async def fetch_all() -> tuple[list[FetchResult], list[str]]:
+        async with wire(*answers) as server, fetcher_for(server, own) as fetcher:
+            found = [await fetcher.fetch(Request(url=server.url())) for _ in range(pages)]
+            return found, [request.decode() for request in server.asked]
 
-    return asyncio.run(talk())
+    return asyncio.run(fetch_all())
 
 
-def _origin(server: Wire):  # type: ignore[no-untyped-def]  # the key of a mapping below
+def fetcher_for(server: Wire, own: OriginAccess) -> HttpFetcher:
     place = target(server.url())
     assert place
-    return place.origin
-
-
-def fetcher(access: AccessByOrigin) -> HttpFetcher:
     network, politeness = Network(timeout_s=60, allow_private=True), Politeness(delay_s=0)
-    return HttpFetcher(network, politeness, logins=access)
+    return HttpFetcher(network, politeness, logins={place.origin: own})
 
 
 def test_a_password_goes_over_plain_http_only_when_the_server_asks_for_it() -> None:
-    got, heard = asked(refusal('Basic realm="r"'), PAGE, own=OriginAccess(login=LOGIN), pages=2)
+    got, heard = fetch(refusal('Basic realm="r"'), PAGE, own=OriginAccess(login=LOGIN), pages=2)
     assert all(isinstance(one, Response) for one in got)
     assert ["Authorization: Basic" in request for request in heard] == [False, True, True]
 
 
-def test_a_server_that_does_not_say_what_it_wants_gets_the_basic_kind() -> None:
-    (got,), heard = asked(refusal(""), PAGE, own=OriginAccess(login=LOGIN))
+def test_a_401_without_a_challenge_is_answered_with_basic() -> None:
+    (got,), heard = fetch(refusal(""), PAGE, own=OriginAccess(login=LOGIN))
     assert isinstance(got, Response)
     assert "Authorization: Basic" in heard[1]
 
 
-def test_a_wrong_password_is_sent_once_a_page() -> None:
-    got, heard = asked(refusal("Basic realm=r"), own=OriginAccess(login=LOGIN), pages=2)
+def test_a_wrong_password_is_sent_once_per_page() -> None:
+    got, heard = fetch(refusal("Basic realm=r"), own=OriginAccess(login=LOGIN), pages=2)
     assert [one.status for one in got if isinstance(one, Failed)] == [401, 401]
-    assert len(heard) == 3
+    assert ["Authorization" in request for request in heard] == [False, True, True]
     assert "s3cret" not in repr(got)
 
 
 def test_a_digest_is_answered_and_its_nonce_used_again() -> None:
     challenge = 'Digest realm="r", nonce="n1", qop="auth", algorithm=SHA-256, Basic realm="r"'
-    got, heard = asked(refusal(challenge), PAGE, own=OriginAccess(login=LOGIN), pages=3)
+    got, heard = fetch(refusal(challenge), PAGE, own=OriginAccess(login=LOGIN), pages=3)
     assert all(isinstance(one, Response) for one in got)
     assert "Basic" not in "".join(heard)
     assert "s3cret" not in "".join(heard)
-    assert [re.findall(r"nc=(\w+)", one) for one in heard] == [
-        [],
-        ["00000001"],
-        ["00000002"],
-        ["00000003"],
-    ]
+    counts = [re.findall(r"nc=(\w+)", one) for one in heard]
+    assert counts == [[], ["00000001"], ["00000002"], ["00000003"]]
 
 
-def test_a_nonce_that_has_run_out_is_replaced() -> None:
+def test_an_expired_nonce_is_replaced() -> None:
     new, old = refusal("Digest realm=r, nonce=n2"), refusal("Digest realm=r, nonce=n1")
-    got, heard = asked(old, PAGE, new, PAGE, own=OriginAccess(login=LOGIN), pages=2)
+    got, heard = fetch(old, PAGE, new, PAGE, own=OriginAccess(login=LOGIN), pages=2)
     assert all(isinstance(one, Response) for one in got)
     assert 'nonce="n2"' in heard[3]
 
 
 def test_a_digest_that_is_refused_is_not_tried_again() -> None:
     answers = (refusal("Digest realm=r, nonce=n1"), refusal("Digest realm=r, nonce=n2"))
-    got, heard = asked(*answers, own=OriginAccess(login=LOGIN))
+    got, heard = fetch(*answers, own=OriginAccess(login=LOGIN))
     assert isinstance(got[0], Failed)
     assert len(heard) == 2
 
 
-def test_a_scheme_that_nobody_knows_is_not_answered() -> None:
-    got, heard = asked(refusal("Negotiate"), own=OriginAccess(login=LOGIN))
+def test_an_unknown_scheme_is_not_answered() -> None:
+    got, heard = fetch(refusal("Negotiate"), own=OriginAccess(login=LOGIN))
     assert isinstance(got[0], Failed)
     assert len(heard) == 1
 
 
-def test_an_anonymous_request_has_nothing_of_the_user() -> None:
+async def test_an_anonymous_request_carries_no_secret() -> None:
     own = OriginAccess(headers=((b"X-Key", b"s3cret"),), login=Login(token="s3cret"))
-
-    async def talk() -> list[bytes]:
-        async with wire(PAGE) as server, fetcher({_origin(server): own}) as asker:
-            for is_anonymous in (False, True):
-                await asker.fetch(Request(url=server.url(), is_anonymous=is_anonymous))
-            return list(server.asked)
-
-    assert [b"s3cret" in heard for heard in asyncio.run(talk())] == [True, False]
+    async with wire(PAGE) as server, fetcher_for(server, own) as fetcher:
+        for is_anonymous in (False, True):
+            await fetcher.fetch(Request(url=server.url(), is_anonymous=is_anonymous))
+    assert [b"s3cret" in request for request in server.asked] == [True, False]
 
 
 def test_a_token_and_headers_of_a_host_go_with_its_requests() -> None:
     own = OriginAccess(headers=((b"X-A", b"b"), (b"accept", b"x/y")), login=Login(token="t0ken"))
-    (got,), heard = asked(PAGE, own=own)
+    (got,), heard = fetch(PAGE, own=own)
     assert isinstance(got, Response)
     assert "Authorization: Bearer t0ken" in heard[0]
     assert "X-A: b" in heard[0]
     assert len(re.findall(r"(?i)^accept:", heard[0], re.MULTILINE)) == 1
-    (got,), heard = asked(refusal("Basic realm=r"), own=own)
+    (got,), heard = fetch(refusal("Basic realm=r"), own=own)
     assert isinstance(got, Failed)
     assert len(heard) == 1
 
 
-def test_another_origin_gets_nothing_redirects_included() -> None:
-    async def talk() -> None:
-        async with wire(PAGE) as other:
-            moved = answer(status="302 Found", headers=[f"Location: {other.url()}"])
-            async with wire(moved) as server:
-                own = OriginAccess(headers=((b"X-A", b"b"),), login=Login(token="t0ken"))
-                async with fetcher({_origin(server): own}) as asker:
-                    got = await asker.fetch(Request(url=server.url()))
-                    assert isinstance(got, Moved)
-                    assert isinstance(await asker.fetch(Request(url=got.target)), Response)
-                assert b"t0ken" in server.asked[0]
-                assert b"t0ken" not in other.asked[0]
-                assert b"X-A" not in other.asked[0]
-
-    asyncio.run(talk())
+async def test_the_target_of_a_redirect_to_another_origin_gets_no_secret() -> None:
+    own = OriginAccess(headers=((b"X-A", b"b"),), login=Login(token="t0ken"))
+    async with wire(PAGE) as other:
+        moved = answer(status="302 Found", headers=[f"Location: {other.url()}"])
+        async with wire(moved) as server, fetcher_for(server, own) as fetcher:
+            found = await fetcher.fetch(Request(url=server.url()))
+            assert isinstance(found, Moved)
+            assert isinstance(await fetcher.fetch(Request(url=found.target)), Response)
+    assert b"t0ken" in server.asked[0]
+    assert b"t0ken" not in other.asked[0]
+    assert b"X-A" not in other.asked[0]
 
 
-class Heard:
-    """A transport that answers with a status, and keeps what it was asked."""
+class RecordingTransport:
+    """Transport that answers with a status, and records the requests."""
 
     status = 200
     headers: Mapping[str, str] = {}
@@ -157,13 +139,13 @@ class Heard:
         return b""
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        pass
 
 
-def test_over_tls_the_basic_kind_goes_with_the_first_request() -> None:
+async def test_over_tls_a_password_goes_with_the_first_request() -> None:
     place = target("https://a.example/")
     assert place
-    transport = Heard()
+    transport = RecordingTransport()
     logins = LoginTransport(transport, {place.origin: OriginAccess(login=LOGIN)}, 0.0)
-    asyncio.run(logins.send(TransportRequest(place, (ConnectTarget("192.0.2.1", 443),), [])))
+    await logins.send(TransportRequest(place, (ConnectTarget("192.0.2.1", 443),), []))
     assert [name for name, _ in transport.asked[0].headers] == [b"Authorization"]

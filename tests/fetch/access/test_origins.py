@@ -1,4 +1,4 @@
-"""A secret belongs to the origins that it was given for, and no message has it."""
+"""Secrets are sent only to the origins that they are given for, and no message shows one."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def origin(url: str) -> Origin:
     return found.origin
 
 
-def places(found: AccessByOrigin) -> set[str]:
+def origins(found: AccessByOrigin) -> set[str]:
     return {f"{'https' if one.is_tls else 'http'}://{one.host}:{one.port}" for one in found}
 
 
@@ -41,14 +41,14 @@ def places(found: AccessByOrigin) -> set[str]:
         ("[::1]:80", [], {"https://::1:80", "http://::1:80"}),
     ],
 )
-def test_a_host_stands_for_what_it_says_and_for_its_seeds(
+def test_a_host_stands_for_its_own_origins_and_those_of_its_seeds(
     host: str, seeds: list[str], expected: set[str]
 ) -> None:
-    assert places(access_by_origin(Access(auth=(f"{host}=u:p",)), seeds)) == expected
-    assert places(access_by_origin(Access(headers=(f"{host}=A: b",)), seeds)) == expected
+    assert origins(access_by_origin(Access(auth=(f"{host}=u:p",)), seeds)) == expected
+    assert origins(access_by_origin(Access(headers=(f"{host}=A: b",)), seeds)) == expected
 
 
-def test_the_strongest_login_counts(tmp_path: Path) -> None:
+def test_auth_overrides_netrc_and_logins_of_seeds(tmp_path: Path) -> None:
     file = tmp_path / "netrc"
     file.write_text("machine a.example login n password n\nmachine b.example login n password n\n")
     file.chmod(0o600)
@@ -62,7 +62,7 @@ def test_the_strongest_login_counts(tmp_path: Path) -> None:
     assert found[origin("https://c.example/")].login == Login("s", "s")
 
 
-def test_headers_of_a_host_come_together_with_its_login() -> None:
+def test_headers_and_login_of_a_host_are_merged() -> None:
     access = Access(headers=("a.example=A: b", "https://a.example=C: d"), bearer=("a.example=t",))
     found = access_by_origin(access)[origin("https://a.example/")]
     assert found.headers == ((b"A", b"b"), (b"C", b"d"))
@@ -86,14 +86,14 @@ def test_a_bad_file_is_named_without_its_content(tmp_path: Path, content: bytes)
     assert "s3cret" not in str(refused.value)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--bearer .*none: No such file"):
         access_by_origin(Access(bearer=(f"a.example=@{tmp_path / 'none'}",)))
     with pytest.raises(UsageError, match=r"--netrc .*none: No such file"):
         access_by_origin(Access(netrc=tmp_path / "none"))
 
 
-def test_a_bad_netrc_is_named_with_its_line_and_without_its_words(tmp_path: Path) -> None:
+def test_a_bad_netrc_is_named_with_its_line_and_without_its_content(tmp_path: Path) -> None:
     file = tmp_path / "netrc"
     file.write_text("machine a.example login u\ns3cret what\n")
     file.chmod(0o600)
@@ -102,16 +102,16 @@ def test_a_bad_netrc_is_named_with_its_line_and_without_its_words(tmp_path: Path
     assert "s3cret" not in str(refused.value)
 
 
-def test_the_usual_netrc_is_that_of_the_environment_or_of_home(tmp_path: Path) -> None:
+def test_netrc_on_reads_the_file_of_the_environment_or_of_home(tmp_path: Path) -> None:
     file = tmp_path / ".netrc"
     file.write_text("machine a.example login u password p\ndefault login d password d\n")
     file.chmod(0o600)
     for environ in ({"NETRC": str(file)}, {"HOME": str(tmp_path)}):
         found = access_by_origin(Access(netrc="on"), environ=environ)
-        assert places(found) == {"https://a.example:443"}
+        assert origins(found) == {"https://a.example:443"}
 
 
-def test_a_host_that_is_none_is_refused() -> None:
+def test_a_malformed_host_is_refused() -> None:
     with pytest.raises(UsageError, match="not a host"):
         access_by_origin(Access(auth=("a<b.example=u:p",)))
 

@@ -1,4 +1,4 @@
-"""Signatures of requests: vectors of RFC 9421 and Web Bot Auth, and what a server verifies."""
+"""Signed requests: vectors of RFC 9421 and Web Bot Auth, and verification by a server."""
 
 import asyncio
 import base64
@@ -25,7 +25,7 @@ from minicrawl.fetch.signing import (
 )
 from minicrawl.fetch.transport import target
 from minicrawl.model import FetchResult, Request, Response
-from tests.fetch.test_http2 import HOST, Http2Server, http2, says
+from tests.fetch.test_http2 import HOST, Http2Server, http2_fetcher, says
 from tests.fetch.wire import Answer, answer, wire
 
 PEM = """\
@@ -139,7 +139,7 @@ def pem_of(private: ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey, pass
     ],
     ids=["empty", "no PEM", "another curve", "with a password"],
 )
-def test_what_is_no_key_is_refused(pem: Path, content: bytes) -> None:
+def test_a_file_without_a_key_is_refused(pem: Path, content: bytes) -> None:
     pem.write_bytes(content)
     with pytest.raises(UsageError, match=r"bot.pem: not a private Ed25519 key"):
         SigningKey.read(pem)
@@ -165,7 +165,7 @@ def test_the_directory_is_on_the_server_of_the_contact() -> None:
 def verify(sent: Mapping[str, str], authority: str) -> tuple[int, int, str]:
     """Verify a request as a server does. Return when it was signed, until when, and the nonce."""
     found = _SIGNED.fullmatch(sent["signature-input"])
-    assert found
+    assert found, sent["signature-input"]
     covered, created, key_id, expires, nonce = found.groups()
     assert key_id == KEY_ID
     assert sent["signature-agent"] == 'sig1="https://bot.example"'
@@ -199,9 +199,9 @@ def test_a_signature_holds_for_five_minutes_and_no_two_are_the_same(pem: Path) -
 def fetched(
     pem: Path, *answers: Answer, request: Request | None = None, own: OriginAccess | None = None
 ) -> tuple[FetchResult, list[bytes], str]:
-    """The result of a signed request, what the server heard, and its name."""
+    """Return the result of a signed request, the requests, and the server's name."""
 
-    async def talk() -> tuple[FetchResult, list[bytes], str]:
+    async def fetch() -> tuple[FetchResult, list[bytes], str]:
         async with wire(*answers) as server:
             place = target(server.url())
             assert place
@@ -212,7 +212,7 @@ def fetched(
             async with HttpFetcher(network, politeness, access=access, logins=logins) as fetcher:
                 return await fetcher.fetch(wanted), server.asked, place.origin.name
 
-    return asyncio.run(talk())
+    return asyncio.run(fetch())
 
 
 def test_a_server_verifies_a_request_and_the_archive_gets_it_as_it_was_sent(pem: Path) -> None:
@@ -243,17 +243,10 @@ def test_a_page_cannot_set_the_headers_of_a_signature(pem: Path) -> None:
     assert b"forged" not in heard
 
 
-def test_an_http_2_request_has_the_same_headers(pem: Path) -> None:
-    served = Http2Server(says())
-
-    async def talk() -> FetchResult:
-        async with http2(served) as tls:
-            network = Network(http2="auto", resolve=(f"{HOST}=127.0.0.1:{served.port}",))
-            politeness, access = Politeness(delay_s=0, contact=CONTACT), Access(sign_requests=pem)
-            async with HttpFetcher(network, politeness, tls=tls, access=access) as fetcher:
-                return await fetcher.fetch(Request(url=f"https://{HOST}/page"))
-
-    found = asyncio.run(talk())
+async def test_an_http_2_request_has_the_same_headers(pem: Path) -> None:
+    served, access = Http2Server(says()), Access(sign_requests=pem)
+    async with http2_fetcher(served, CONTACT, access) as fetcher:
+        found = await fetcher.fetch(Request(url=f"https://{HOST}/page"))
     (sent,) = served.asked
     verify(sent, HOST)
     assert isinstance(found, Response)

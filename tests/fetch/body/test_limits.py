@@ -1,6 +1,6 @@
 import asyncio
 import gzip
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from itertools import count
 
@@ -13,44 +13,43 @@ CODED = gzip.compress(PAGE)
 BODIES = 4
 
 
-async def once() -> AsyncIterator[bytes]:
+async def coded_page() -> AsyncIterator[bytes]:
     yield CODED
 
 
-def test_bodies_that_take_their_time_leave_the_loop_a_turn_between_their_slices(
+async def test_slow_bodies_leave_the_event_loop_a_turn_between_their_slices(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each slice takes four milliseconds here; a breath is five."""
+    """Each slice takes 4 ms on the fake clock, and the budget of a turn is 5 ms."""
     looks = count()
     monkeypatch.setattr("minicrawl.fetch.body.perf_counter", lambda: next(looks) * 0.004)
-
-    async def work() -> list[int]:
-        limits = BodyLimits(DecodeBudget(10_000_000))
-        reading = [
-            asyncio.create_task(read_body(once(), ["gzip"], 10_000_000, BodyVerdict.WANTED, limits))
-            for _ in range(BODIES)
-        ]
-        turns: list[int] = []
-        seen = 0
-        while not all(one.done() for one in reading):
-            await asyncio.sleep(0)
-            looked = next(looks)
-            turns.append((looked - seen) // 2)
-            seen = looked
-        for one in reading:
-            body = await one
-            assert isinstance(body, Body)
-            assert (body.content, body.cut) == (PAGE, None)
-        return turns
-
-    turns = asyncio.run(work())
-    # A slice more than a breath is, and what it takes to put a body together at its end.
-    assert max(turns) <= 2 + BODIES
-    assert sum(turns) > BODIES * len(PAGE) / 65_536
+    limits = BodyLimits(DecodeBudget(10_000_000))
+    reading = [
+        asyncio.create_task(
+            read_body(coded_page(), ["gzip"], 10_000_000, BodyVerdict.WANTED, limits)
+        )
+        for _ in range(BODIES)
+    ]
+    slices: list[int] = []
+    seen = 0
+    while not all(task.done() for task in reading):
+        await asyncio.sleep(0)
+        looked = next(looks)
+        slices.append((looked - seen) // 2)
+        seen = looked
+    for task in reading:
+        body = await task
+        assert isinstance(body, Body)
+        assert (body.content, body.cut) == (PAGE, None)
+    # Two slices use up the budget of a turn; each body needs one more at its end.
+    assert max(slices) <= 2 + BODIES
+    assert sum(slices) > BODIES * len(PAGE) / 65_536
 
 
 @dataclass(eq=False)
 class Part:
+    """Stands for a body under way."""
+
     held: int = 0
     cap: int = 1000
     is_cut: bool = False
@@ -64,69 +63,53 @@ def grow(decode_budget: DecodeBudget, body: Part, size: int) -> None:
     decode_budget.hold(body, size)
 
 
-def in_loop(work: Callable[[], Coroutine[None, None, None]]) -> None:
-    asyncio.run(work())
-
-
-def test_a_breath_is_for_all_bodies_and_begins_anew_with_each_turn() -> None:
-    async def work() -> None:
-        decode_budget = DecodeBudget(10_000_000)
-        for _ in range(2):
-            for _ in range(4):
-                decode_budget.spend(0.001)
-                assert not decode_budget.is_spent
-            decode_budget.spend(0.0011)
-            assert decode_budget.is_spent
-            await decode_budget.wait()
+async def test_all_bodies_share_the_time_of_a_turn() -> None:
+    decode_budget = DecodeBudget(10_000_000)
+    for _ in range(2):
+        for _ in range(4):
+            decode_budget.spend(0.001)
             assert not decode_budget.is_spent
+        decode_budget.spend(0.0011)
+        assert decode_budget.is_spent
+        await decode_budget.wait()
+        assert not decode_budget.is_spent
 
-    in_loop(work)
 
+async def test_one_waiting_body_goes_on_per_turn_if_it_uses_up_the_time() -> None:
+    decode_budget, told = DecodeBudget(10_000_000), list[int]()
 
-def test_who_waits_goes_on_when_others_have_not_taken_the_turn_before() -> None:
-    async def work() -> None:
-        decode_budget, told = DecodeBudget(10_000_000), list[int]()
-
-        async def take(number: int) -> None:
-            await decode_budget.wait()
-            decode_budget.spend(1)
-            told.append(number)
-
+    async def take(number: int) -> None:
+        await decode_budget.wait()
         decode_budget.spend(1)
-        taking = [asyncio.create_task(take(number)) for number in range(3)]
-        before = 0
-        while len(told) < len(taking):
-            await asyncio.sleep(0)
-            assert len(told) <= before + 1
-            before = len(told)
+        told.append(number)
 
-    in_loop(work)
-
-
-def test_beyond_the_most_the_largest_is_cut_where_it_is() -> None:
-    async def work() -> None:
-        decode_budget, small, large, other = DecodeBudget(1500), Part(), Part(), Part()
-        for body, size in ((large, 900), (small, 100), (other, 500)):
-            grow(decode_budget, body, size)
-        assert not large.is_cut
-        grow(decode_budget, small, 1)
-        assert [body.is_cut for body in (small, large, other)] == [False, True, False]
-        grow(decode_budget, small, 800)
-        assert not small.is_cut
-        decode_budget.release(other)
-        decode_budget.release(large)
-        grow(decode_budget, Part(), 500)
-        assert not small.is_cut
-
-    in_loop(work)
+    decode_budget.spend(1)
+    taking = [asyncio.create_task(take(number)) for number in range(3)]
+    before = 0
+    while len(told) < len(taking):
+        await asyncio.sleep(0)
+        assert len(told) <= before + 1
+        before = len(told)
 
 
-def test_one_body_alone_may_be_as_large_as_its_cap() -> None:
-    async def work() -> None:
-        decode_budget, sitemap, page = DecodeBudget(1500), Part(cap=5000), Part()
-        grow(decode_budget, sitemap, 5000)
-        assert not sitemap.is_cut
-        grow(decode_budget, page, 1)
-        assert sitemap.is_cut
+async def test_beyond_the_limit_of_memory_the_largest_body_is_cut() -> None:
+    decode_budget, small, large, other = DecodeBudget(1500), Part(), Part(), Part()
+    for body, size in ((large, 900), (small, 100), (other, 500)):
+        grow(decode_budget, body, size)
+    assert not large.is_cut
+    grow(decode_budget, small, 1)
+    assert [body.is_cut for body in (small, large, other)] == [False, True, False]
+    grow(decode_budget, small, 800)
+    assert not small.is_cut
+    decode_budget.release(other)
+    decode_budget.release(large)
+    grow(decode_budget, Part(), 500)
+    assert not small.is_cut
 
-    in_loop(work)
+
+async def test_one_body_alone_may_be_as_large_as_its_cap() -> None:
+    decode_budget, sitemap, page = DecodeBudget(1500), Part(cap=5000), Part()
+    grow(decode_budget, sitemap, 5000)
+    assert not sitemap.is_cut
+    grow(decode_budget, page, 1)
+    assert sitemap.is_cut

@@ -22,7 +22,7 @@ def test_a_head_is_its_status_and_its_headers() -> None:
         (b"HTTP/1.1 200 " + "schön".encode(), 200),
     ],
 )
-def test_a_status_line_needs_a_version_and_a_status_and_no_more(line: bytes, status: int) -> None:
+def test_a_status_line_needs_only_a_version_and_a_status(line: bytes, status: int) -> None:
     assert read_head(line) == Head(status, {})
 
 
@@ -40,18 +40,18 @@ def test_a_status_line_needs_a_version_and_a_status_and_no_more(line: bytes, sta
         b"",
     ],
 )
-def test_what_is_no_status_line_is_a_fault(line: bytes) -> None:
+def test_a_malformed_status_line_is_a_fault(line: bytes) -> None:
     with pytest.raises(Fault, match="no status line") as caught:
         read_head(line)
     assert caught.value.kind is FailureKind.PROTOCOL
 
 
 @pytest.mark.parametrize(
-    ("version", "lasting"),
+    ("version", "persistent"),
     [(b"0.9", False), (b"1.0", False), (b"1", False), (b"1.1", True), (b"2", True), (b"3", True)],
 )
-def test_connections_last_since_the_second_version(version: bytes, lasting: bool) -> None:
-    assert read_head(b"HTTP/" + version + b" 200 OK").persistent is lasting
+def test_connections_are_persistent_since_http_1_1(version: bytes, persistent: bool) -> None:
+    assert read_head(b"HTTP/" + version + b" 200 OK").persistent is persistent
 
 
 @pytest.mark.parametrize(
@@ -78,24 +78,24 @@ def test_headers_are_read_as_browsers_do(lines: bytes, headers: dict[str, str]) 
         ([("a", "é".encode().decode("latin-1")), ("b", "é")], {"a": "é", "b": "é"}),
     ],
 )
-def test_headers_go_by_lower_case_names_and_several_of_a_name_are_joined(
+def test_names_of_headers_are_lower_case_and_repeated_headers_joined(
     fields: list[tuple[str, str]], headers: dict[str, str]
 ) -> None:
     assert joined_headers(fields) == headers
 
 
-def test_blanks_of_other_encodings_are_no_blanks() -> None:
+def test_only_ascii_blanks_are_stripped() -> None:
     head = b"HTTP/1.1 200 OK\r\nLocation: /voil" + "à".encode() + b"\r"
     assert read_head(head).headers == {"location": "/voilà"}
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "has_close"),
     [("close", True), ("Keep-Alive , CLOSE", True), ("closed", False), ("", False), (None, False)],
 )
-def test_a_header_of_words_says_the_words_between_its_commas(value: str | None, told: bool) -> None:
+def test_a_word_of_a_header_stands_between_commas(value: str | None, has_close: bool) -> None:
     headers = {} if value is None else {"connection": value}
-    assert has_word(headers, "connection", "close") is told
+    assert has_word(headers, "connection", "close") is has_close
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,12 @@ def test_a_header_of_words_says_the_words_between_its_commas(value: str | None, 
         ("9" * 5000, None),
     ],
 )
-def test_a_length_is_a_number_or_says_nothing(written: str, length: int | None) -> None:
+def test_a_content_length_that_is_no_number_is_ignored(written: str, length: int | None) -> None:
     assert content_length({"content-length": written}) == length
     assert content_length({}) is None
 
 
-def test_lengths_that_contradict_each_other_are_a_fault() -> None:
+def test_contradicting_lengths_are_a_fault() -> None:
     with pytest.raises(Fault) as caught:
         content_length({"content-length": "3, 4"})
     assert caught.value.kind is FailureKind.PROTOCOL

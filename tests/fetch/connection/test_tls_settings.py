@@ -1,8 +1,8 @@
-"""What settings and servers say of certificates, and what users are told of it."""
+"""Certificates: settings, faults of servers, and errors for users."""
 
-import asyncio
 import ssl
 import subprocess
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -24,16 +24,12 @@ from tests.hostile.certificates import Certificates
 HOST = "a.example"
 
 
-def ask(served: ssl.SSLContext, network: Network) -> FetchResult:
-    async def meeting() -> FetchResult:
-        async with wire(answer(b"<html>"), tls=served) as server:
-            rules = Network(resolve=(f"{HOST}=127.0.0.1:{server.port}",)).resolve
-            fields = {name: getattr(network, name) for name in network.__slots__}
-            asked = Network(**{**fields, "resolve": rules})
-            async with HttpFetcher(asked, Politeness()) as asker:
-                return await asker.fetch(Request(url=f"https://{HOST}/"))
-
-    return asyncio.run(meeting())
+async def fetch(tls: ssl.SSLContext, network: Network) -> FetchResult:
+    """Fetch a page from a server with this TLS context."""
+    async with wire(answer(b"<html>"), tls=tls) as server:
+        network = replace(network, resolve=(f"{HOST}=127.0.0.1:{server.port}",))
+        async with HttpFetcher(network, Politeness()) as fetcher:
+            return await fetcher.fetch(Request(url=f"https://{HOST}/"))
 
 
 @pytest.fixture
@@ -43,7 +39,7 @@ def authority(tmp_path: Path) -> tuple[Certificates, Path]:
     return certificates, file
 
 
-def test_an_authority_of_a_file_is_trusted_beside_the_others(
+async def test_an_authority_of_a_file_is_trusted_beside_the_others(
     authority: tuple[Certificates, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     certificates, file = authority
@@ -52,12 +48,12 @@ def test_an_authority_of_a_file_is_trusted_beside_the_others(
     monkeypatch.setenv("SSL_CERT_FILE", str(usual))
     monkeypatch.delenv("SSL_CERT_DIR", raising=False)
     for each in (certificates, other):
-        assert isinstance(ask(each.shown("", HOST), Network(ca=file)), Response)
+        assert isinstance(await fetch(each.shown("", HOST), Network(ca=file)), Response)
     assert len(TlsContexts(Network(ca=file))(HOST).get_ca_certs()) == 2
 
 
 @pytest.mark.parametrize(
-    ("kind", "why", "helps"),
+    ("kind", "why", "remedy"),
     [
         ("expired", "the certificate has expired", "--insecure HOST"),
         ("early", "the certificate is not valid yet", "--insecure HOST"),
@@ -66,70 +62,56 @@ def test_an_authority_of_a_file_is_trusted_beside_the_others(
         ("self-signed", "the certificate is self-signed", "--ca FILE"),
     ],
 )
-def test_what_is_wrong_with_a_certificate_is_said_and_what_helps(
-    kind: str, why: str, helps: str, authority: tuple[Certificates, Path]
+async def test_an_error_names_the_fault_of_a_certificate_and_the_remedy(
+    kind: str, why: str, remedy: str, authority: tuple[Certificates, Path]
 ) -> None:
     certificates, file = authority
-    failed = ask(certificates.shown(kind, HOST), Network(ca=file))
+    failed = await fetch(certificates.shown(kind, HOST), Network(ca=file))
     assert isinstance(failed, Failed)
     assert failed.kind is FailureKind.TLS
     assert why in failed.detail
-    assert helps in failed.detail
+    assert remedy in failed.detail
 
 
 @pytest.mark.parametrize("pattern", [HOST, "*.example"])
 @pytest.mark.parametrize("kind", ["expired", "other host", "unknown", "self-signed"])
-def test_a_host_may_be_asked_without_a_look_at_its_certificate(
+async def test_the_certificate_of_an_insecure_host_is_not_checked(
     pattern: str, kind: str, authority: tuple[Certificates, Path]
 ) -> None:
     certificates, _ = authority
     shown = certificates.shown(kind, HOST)
-    assert isinstance(ask(shown, Network(insecure=(pattern,))), Response)
-    assert isinstance(ask(shown, Network(insecure=("b.example", "*.a.example"))), Failed)
-
-
-def test_a_server_that_asks_gets_our_certificate(
-    authority: tuple[Certificates, Path], tmp_path: Path
-) -> None:
-    certificates, file = authority
-    ours = certificates.authority.issue_cert("us.example")
-    both = tmp_path / "both"
-    ours.private_key_and_cert_chain_pem.write_to_path(str(both))
-    served = certificates.shown("", HOST)
-    served.verify_mode = ssl.CERT_REQUIRED
-    certificates.authority.configure_trust(served)
-    network = Network(ca=file, client_cert=(str(both),))
-    check_tls(network)
-    assert isinstance(ask(served, network), Response)
-    failed = ask(served, Network(ca=file))
-    assert isinstance(failed, Failed)
+    assert isinstance(await fetch(shown, Network(insecure=(pattern,))), Response)
+    assert isinstance(await fetch(shown, Network(insecure=("b.example", "*.a.example"))), Failed)
 
 
 @pytest.mark.parametrize(
-    ("shown_to", "sees"),
+    ("shown_to", "is_shown"),
     [
-        (HOST, True),
-        ("*.example", True),
-        ("A.EXAMPLE", True),
-        ("b.example", False),
-        ("*.a.example", False),
+        ("", True),
+        (f"{HOST}=", True),
+        ("*.example=", True),
+        ("A.EXAMPLE=", True),
+        ("b.example=", False),
+        ("*.a.example=", False),
+        (None, False),
     ],
 )
-def test_a_certificate_is_shown_to_its_host_and_to_no_other(
-    shown_to: str, sees: bool, authority: tuple[Certificates, Path], tmp_path: Path
+async def test_a_client_certificate_is_shown_to_its_hosts_only(
+    shown_to: str | None, is_shown: bool, authority: tuple[Certificates, Path], tmp_path: Path
 ) -> None:
     certificates, file = authority
     ours = tmp_path / "ours"
     pair = certificates.authority.issue_cert("us.example").private_key_and_cert_chain_pem
     pair.write_to_path(str(ours))
-    served = certificates.shown("", HOST)
-    served.verify_mode = ssl.CERT_REQUIRED
-    certificates.authority.configure_trust(served)
-    found = ask(served, Network(ca=file, client_cert=(f"{shown_to}={ours}",)))
-    assert isinstance(found, Response) is sees
+    tls = certificates.shown("", HOST)
+    tls.verify_mode = ssl.CERT_REQUIRED
+    certificates.authority.configure_trust(tls)
+    network = Network(ca=file, client_cert=() if shown_to is None else (f"{shown_to}{ours}",))
+    check_tls(network)
+    assert isinstance(await fetch(tls, network), Response) is is_shown
 
 
-def test_of_several_certificates_a_host_sees_the_one_that_is_most_its_own(tmp_path: Path) -> None:
+def test_a_host_sees_the_certificate_of_its_most_specific_pattern(tmp_path: Path) -> None:
     file = tmp_path / "ours"
     trustme.CA().issue_cert("us.example").private_key_and_cert_chain_pem.write_to_path(str(file))
     patterns = ("", "*.example=", "*.a.example=", "a.example=")
@@ -144,16 +126,16 @@ def test_of_several_certificates_a_host_sees_the_one_that_is_most_its_own(tmp_pa
     assert len({contexts(host) for host in ("a.example", "b.a.example", "b.example", "x")}) == 4
 
 
-def test_the_oldest_version_is_1_2(authority: tuple[Certificates, Path]) -> None:
+async def test_the_oldest_version_of_tls_is_1_2(authority: tuple[Certificates, Path]) -> None:
     certificates, file = authority
-    served = certificates.shown("", HOST)
-    served.maximum_version = ssl.TLSVersion.TLSv1_2
-    assert isinstance(ask(served, Network(ca=file)), Response)
+    tls = certificates.shown("", HOST)
+    tls.maximum_version = ssl.TLSVersion.TLSv1_2
+    assert isinstance(await fetch(tls, Network(ca=file)), Response)
     assert TlsContexts(Network())(HOST).minimum_version is ssl.TLSVersion.TLSv1_2
 
 
 @pytest.mark.parametrize("alpn", [("http/1.1",), HTTP1_AND_2])
-def test_contexts_are_made_once_and_by_host(alpn: tuple[str, ...]) -> None:
+def test_hosts_with_the_same_settings_share_a_context(alpn: tuple[str, ...]) -> None:
     contexts = TlsContexts(Network(insecure=("bad.example",)), alpn)
     assert contexts("a.example") is contexts("b.example")
     assert contexts("bad.example") is not contexts("a.example")
@@ -161,9 +143,7 @@ def test_contexts_are_made_once_and_by_host(alpn: tuple[str, ...]) -> None:
     assert contexts("a.example").verify_mode is ssl.CERT_REQUIRED
 
 
-def test_certificates_that_cannot_be_used_are_refused_before_the_first_request(
-    tmp_path: Path,
-) -> None:
+def test_check_tls_refuses_certificates_that_cannot_be_used(tmp_path: Path) -> None:
     authority = trustme.CA()
     one, other = (authority.issue_cert(host) for host in ("a.example", "b.example"))
     names = ("certificate", "key", "locked", "mixed")
@@ -190,7 +170,7 @@ def test_certificates_that_cannot_be_used_are_refused_before_the_first_request(
 
 
 def _certificate_without_names(host: str) -> tuple[bytes, bytes]:
-    """A certificate signed by itself that names its host as the common name alone; and its key."""
+    """Return a self-signed certificate that has its host only as common name, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     now = datetime.now(UTC)
@@ -212,13 +192,13 @@ def _certificate_without_names(host: str) -> tuple[bytes, bytes]:
     return signed.public_bytes(encoded), secret
 
 
-def test_a_certificate_without_alternative_names_is_for_no_host(tmp_path: Path) -> None:
+async def test_a_certificate_without_alternative_names_is_for_no_host(tmp_path: Path) -> None:
     certificate, key = tmp_path / "certificate", tmp_path / "key"
     for path, content in zip((certificate, key), _certificate_without_names(HOST), strict=True):
         path.write_bytes(content)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate, key)
-    refused = ask(tls, Network(ca=certificate))
+    refused = await fetch(tls, Network(ca=certificate))
     assert isinstance(refused, Failed)
     assert refused.kind is FailureKind.TLS
-    assert isinstance(ask(tls, Network(ca=certificate, insecure=(HOST,))), Response)
+    assert isinstance(await fetch(tls, Network(ca=certificate, insecure=(HOST,))), Response)

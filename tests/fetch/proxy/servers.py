@@ -1,10 +1,12 @@
-"""Proxies on loopback: one of HTTP and one of SOCKS5, which connect wherever they are led."""
+"""HTTP proxy and SOCKS5 proxy on loopback."""
 
 import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+
+from tests.fetch.wire import listening
 
 LOGIN = b"Basic " + b64encode(b"me:s:cret")
 _NO_LOGIN, _BY_LOGIN, _NONE = 0, 2, 255
@@ -13,10 +15,10 @@ _NAME, _IPV4 = 3, 1
 
 @dataclass
 class ProxyServer:
-    """A proxy under way, and what it was asked. Names are led to loopback."""
+    """Running proxy, and the targets that were requested. Every name is on loopback."""
 
     wants_login: bool = False
-    reply: int = 0  # of SOCKS, or the status of HTTP, in place of a connection
+    reply: int = 0  # SOCKS reply or HTTP status to send instead of connecting
     asked: list[str] = field(default_factory=list)
     port: int = 0
 
@@ -94,24 +96,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @asynccontextmanager
 async def proxy_server(scheme: str, served: ProxyServer) -> AsyncIterator[ProxyServer]:
-    """Serve until this is left."""
+    """Run a proxy, and set its port."""
     serve = served.serve_http if scheme == "http" else served.serve_socks
-    turns: set[asyncio.Task[None]] = set()
-
-    async def turn(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task
-        turns.add(task)
-        with suppress(asyncio.CancelledError, ConnectionError, asyncio.IncompleteReadError):
-            await serve(reader, writer)
-        writer.close()
-
-    server = await asyncio.start_server(turn, "127.0.0.1")
-    served.port = server.sockets[0].getsockname()[1]
-    try:
+    async with listening(serve) as served.port:
         yield served
-    finally:
-        server.close()
-        for task in turns:
-            task.cancel()
-        await asyncio.gather(*turns, return_exceptions=True)

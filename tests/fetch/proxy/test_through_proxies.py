@@ -1,12 +1,10 @@
-"""Requests through proxies that run beside the tests: what servers, proxies and users get."""
+"""Requests through proxies on loopback: results, and what servers and proxies are sent."""
 
-import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
-import trustme
 
 from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
@@ -15,10 +13,10 @@ from minicrawl.fetch.proxy import check_proxies
 from minicrawl.fetch.resolver import LookupAnswer
 from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Request, Response
 from tests.fetch.proxy.servers import ProxyServer, proxy_server
-from tests.fetch.wire import FAULTS, ODD_PAGE, ODDITIES, Answer, Wire, answer, wire
+from tests.fetch.wire import FAULTS, ODD_PAGE, ODDITIES, Answer, Wire, answer, certified, wire
 
-T = TypeVar("T")
 PAGE = b"<html><a href=/x>x</a></html>"
+SERVED = answer(PAGE)
 SCHEMES = ("http", "socks5", "socks5h")
 
 
@@ -35,130 +33,101 @@ def network_of(
 
 
 async def ask(network: Network, url: str, tls: ssl.SSLContext | None = None) -> FetchResult:
-    async with HttpFetcher(network, Politeness(), lookup=no_names, tls=tls) as asker:
-        return await asker.fetch(Request(url=url))
+    async with HttpFetcher(network, Politeness(), lookup=no_names, tls=tls) as fetcher:
+        return await fetcher.fetch(Request(url=url))
 
 
-def meet(
+@asynccontextmanager
+async def servers(
     scheme: str,
     proxy: ProxyServer,
-    talk: Callable[[Wire, str], Awaitable[T]],
-    *answers: Answer,
+    to_serve: Answer = SERVED,
     tls: ssl.SSLContext | None = None,
-) -> T:
-    async def meeting() -> T:
-        async with (
-            wire(*(answers or [answer(PAGE)]), tls=tls) as server,
-            proxy_server(scheme, proxy),
-        ):
-            return await talk(server, f"127.0.0.1:{proxy.port}")
-
-    return asyncio.run(meeting())
+) -> AsyncIterator[tuple[Wire, str]]:
+    """Run a server and a proxy; yield the server and the host and port of the proxy."""
+    async with wire(to_serve, tls=tls) as server, proxy_server(scheme, proxy):
+        yield server, f"127.0.0.1:{proxy.port}"
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks5h"])
-def test_the_name_of_a_host_is_resolved_by_its_proxy(scheme: str) -> None:
-    async def talk(server: Wire, at: str) -> FetchResult:
-        return await ask(network_of(f"{scheme}://{at}"), server.url("/a", host="a.example"))
-
-    proxy = ProxyServer()
-    page = meet(scheme, proxy, talk)
+async def test_the_name_of_a_host_is_resolved_by_its_proxy(scheme: str) -> None:
+    async with servers(scheme, proxy := ProxyServer()) as (server, at):
+        page = await ask(network_of(f"{scheme}://{at}"), server.url("/a", host="a.example"))
     assert isinstance(page, Response)
     assert page.body == PAGE
     assert proxy.asked[0].removeprefix("GET http://").startswith("a.example:")
 
 
-def test_socks5_is_given_the_address_that_was_judged() -> None:
-    async def talk(server: Wire, at: str) -> FetchResult:
-        rules = ("a.example=127.0.0.1",)
-        return await ask(network_of(f"socks5://{at}", resolve=rules), server.url(host="a.example"))
-
-    proxy = ProxyServer()
-    assert isinstance(meet("socks5", proxy, talk), Response)
+async def test_socks5_is_given_the_address_that_was_checked() -> None:
+    async with servers("socks5", proxy := ProxyServer()) as (server, at):
+        network = network_of(f"socks5://{at}", resolve=("a.example=127.0.0.1",))
+        assert isinstance(await ask(network, server.url(host="a.example")), Response)
     assert proxy.asked[0].startswith("127.0.0.1:")
 
 
-def test_a_name_that_only_the_proxy_could_resolve_is_not_asked_through_socks5() -> None:
-    async def talk(server: Wire, at: str) -> FetchResult:
-        return await ask(network_of(f"socks5://{at}"), server.url(host="a.example"))
-
-    proxy = ProxyServer()
-    failed = meet("socks5", proxy, talk)
+async def test_a_name_that_only_the_proxy_could_resolve_fails_with_socks5() -> None:
+    async with servers("socks5", proxy := ProxyServer()) as (server, at):
+        failed = await ask(network_of(f"socks5://{at}"), server.url(host="a.example"))
     assert isinstance(failed, Failed)
     assert failed.kind is FailureKind.DNS
     assert proxy.asked == []
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_private_address_is_not_asked_through_a_proxy_either(scheme: str) -> None:
-    async def talk(server: Wire, at: str) -> list[FetchResult]:
+async def test_a_private_address_is_not_requested_through_a_proxy_either(scheme: str) -> None:
+    async with servers(scheme, proxy := ProxyServer()) as (server, at):
         network = Network(timeout_s=60, proxy=(f"{scheme}://{at}",), no_proxy=())
-        hosts = ("127.0.0.1", "10.0.0.1", "localhost", "169.254.169.254")
-        return [await ask(network, server.url(host=host)) for host in hosts]
-
-    proxy = ProxyServer()
-    found = meet(scheme, proxy, talk)
-    assert all(isinstance(one, Refused | Failed) for one in found)
+        for host in ("127.0.0.1", "10.0.0.1", "localhost", "169.254.169.254"):
+            assert isinstance(await ask(network, server.url(host=host)), Refused | Failed), host
     assert proxy.asked == []
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_https_runs_through_a_tunnel_and_its_certificate_is_checked(scheme: str) -> None:
-    authority = trustme.CA()
-    of_server, ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
-    authority.issue_cert("a.example").configure_cert(of_server)
-    authority.configure_trust(ours)
+async def test_https_runs_through_a_tunnel_and_its_certificate_is_checked(scheme: str) -> None:
+    server_tls, client_tls = certified("a.example")
     rules = ("*.example=127.0.0.1",) if scheme == "socks5" else ()
-
-    async def talk(server: Wire, at: str) -> list[FetchResult]:
+    async with servers(scheme, ProxyServer(), tls=server_tls) as (server, at):
         network = network_of(f"{scheme}://{at}", resolve=rules)
-        urls = (server.url(host=host, scheme="https") for host in ("a.example", "b.example"))
-        return [await ask(network, url, ours) for url in urls]
-
-    page, other = meet(scheme, ProxyServer(), talk, tls=of_server)
+        page, other = [
+            await ask(network, server.url(host=host, scheme="https"), client_tls)
+            for host in ("a.example", "b.example")
+        ]
     assert isinstance(page, Response)
     assert page.body == PAGE
     assert isinstance(other, Failed)
     assert other.kind is FailureKind.TLS
-    assert "the certificate is for other hosts" in other.detail
+    assert "other hosts" in other.detail
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_login_is_given_to_the_proxy_and_to_nobody_else(scheme: str) -> None:
-    async def talk(server: Wire, at: str) -> list[bytes]:
+async def test_a_login_is_sent_to_the_proxy_alone(scheme: str) -> None:
+    async with servers(scheme, ProxyServer(wants_login=True)) as (server, at):
         network = network_of(f"{scheme}://me:s%3Acret@{at}")
         assert await check_proxies(network) == []
         page = await ask(network, server.url())
-        assert isinstance(page, Response), page
-        return server.asked
-
-    (asked,) = meet(scheme, ProxyServer(wants_login=True), talk)
-    # The proxy of these tests hands everything on; a real one keeps the login to itself.
-    assert (b"Proxy-Authorization" in asked) == (scheme == "http")
-    assert b"cret" not in asked
+    assert isinstance(page, Response), page
+    (request,) = server.asked
+    # The HTTP proxy of these tests forwards its own header, which a real proxy removes.
+    assert (b"Proxy-Authorization" in request) == (scheme == "http")
+    assert b"cret" not in request
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("login", ["", "you:wr0ng@"])
-def test_a_proxy_that_demands_another_login_is_refused_before_the_first_request(
+async def test_a_proxy_that_demands_another_login_is_refused_before_the_first_request(
     scheme: str, login: str
 ) -> None:
-    async def talk(_: Wire, at: str) -> str:
-        with pytest.raises(UsageError, match="login") as caught:
+    async with proxy_server(scheme, ProxyServer(wants_login=True)) as proxy:
+        at = f"127.0.0.1:{proxy.port}"
+        with pytest.raises(UsageError, match=f"proxy {scheme}://{at}.*login") as caught:
             await check_proxies(network_of(f"{scheme}://{login}{at}"))
-        return str(caught.value)
-
-    said = meet(scheme, ProxyServer(wants_login=True), talk)
-    assert "wr0ng" not in said
-    assert f"proxy {scheme}://127.0.0.1:" in said
+    assert "wr0ng" not in str(caught.value)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_proxy_that_fails_while_the_crawl_runs_is_not_the_fault_of_the_host(scheme: str) -> None:
-    async def talk(server: Wire, at: str) -> FetchResult:
-        return await ask(network_of(f"{scheme}://me:wr0ng@{at}"), server.url())
-
-    failed = meet(scheme, ProxyServer(wants_login=True), talk)
+async def test_a_failure_of_the_proxy_is_not_one_of_the_host(scheme: str) -> None:
+    async with servers(scheme, ProxyServer(wants_login=True)) as (server, at):
+        failed = await ask(network_of(f"{scheme}://me:wr0ng@{at}"), server.url())
     assert isinstance(failed, Failed)
     assert failed.kind is FailureKind.PROXY
     assert "wr0ng" not in failed.detail
@@ -176,70 +145,59 @@ def test_a_proxy_that_fails_while_the_crawl_runs_is_not_the_fault_of_the_host(sc
         ("socks5h", 99, FailureKind.PROXY),
     ],
 )
-def test_what_a_proxy_says_of_the_host_is_told_from_what_it_says_of_itself(
+async def test_replies_about_the_host_are_told_from_those_about_the_proxy(
     scheme: str, reply: int, kind: FailureKind
 ) -> None:
-    async def talk(server: Wire, at: str) -> FetchResult:
-        return await ask(network_of(f"{scheme}://{at}"), server.url(scheme="https"))
-
-    failed = meet(scheme, ProxyServer(reply=reply), talk)
+    async with servers(scheme, ProxyServer(reply=reply)) as (server, at):
+        failed = await ask(network_of(f"{scheme}://{at}"), server.url(scheme="https"))
     assert isinstance(failed, Failed)
     assert failed.kind is kind
 
 
 @pytest.mark.parametrize("fault", ["closed at once", "no HTTP", "a header without end"])
-def test_what_is_no_proxy_is_refused(fault: str) -> None:
-    async def meeting() -> str:
-        async with wire(FAULTS[fault]) as server:
-            with pytest.raises(UsageError) as caught:
-                await check_proxies(network_of(f"http://127.0.0.1:{server.port}"))
-        return str(caught.value)
-
-    assert "proxy http://127.0.0.1:" in asyncio.run(meeting())
+async def test_a_server_that_is_no_proxy_is_refused(fault: str) -> None:
+    async with wire(FAULTS[fault]) as server:
+        with pytest.raises(UsageError, match=f"proxy http://127.0.0.1:{server.port}"):
+            await check_proxies(network_of(f"http://127.0.0.1:{server.port}"))
 
 
-def test_a_proxy_that_is_down_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"^proxy http://127\.0\.0\.1:1: .*refused|failed"):
-        asyncio.run(check_proxies(network_of("http://127.0.0.1:1")))
+async def test_a_proxy_that_is_down_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^proxy http://127\.0\.0\.1:1: "):
+        await check_proxies(network_of("http://127.0.0.1:1"))
 
 
 @pytest.mark.parametrize("down", ["socks5h://127.0.0.1:1", "http://login.localhost:1"])
-def test_of_several_proxies_one_that_is_down_is_told_and_replaced(down: str) -> None:
-    async def talk(server: Wire, at: str) -> tuple[list[str], FetchResult]:
+async def test_a_proxy_that_is_down_is_reported_and_another_one_used(down: str) -> None:
+    async with servers("socks5h", ProxyServer()) as (server, at):
         network = network_of(down, f"socks5h://{at}")
-        return await check_proxies(network), await ask(network, server.url())
-
-    (told,), page = meet("socks5h", ProxyServer(), talk)
-    assert told.startswith(f"proxy {down}: ")
-    assert isinstance(page, Response)
+        (warning,) = await check_proxies(network)
+        assert isinstance(await ask(network, server.url()), Response)
+    assert warning.startswith(f"proxy {down}: ")
 
 
-def test_hosts_that_are_asked_without_a_proxy_are_asked_directly() -> None:
-    async def talk(server: Wire, at: str) -> FetchResult:
-        return await ask(network_of(f"http://{at}", no_proxy=("127.0.0.0/8",)), server.url())
-
-    proxy = ProxyServer()
-    assert isinstance(meet("http", proxy, talk), Response)
+async def test_hosts_of_no_proxy_are_connected_to_directly() -> None:
+    async with servers("http", proxy := ProxyServer()) as (server, at):
+        network = network_of(f"http://{at}", no_proxy=("127.0.0.0/8",))
+        assert isinstance(await ask(network, server.url()), Response)
     assert proxy.asked == []
 
 
-def test_a_connection_through_a_proxy_is_kept_for_the_next_request() -> None:
-    async def talk(server: Wire, at: str) -> int:
-        async with HttpFetcher(network_of(f"socks5h://{at}"), Politeness()) as asker:
-            for _ in range(3):
-                assert isinstance(await asker.fetch(Request(url=server.url())), Response)
-        return server.connections
-
-    proxy = ProxyServer()
-    assert meet("socks5h", proxy, talk) == len(proxy.asked) == 1
+async def test_a_connection_through_a_proxy_is_kept_for_the_next_request() -> None:
+    async with (
+        servers("socks5h", proxy := ProxyServer()) as (server, at),
+        HttpFetcher(network_of(f"socks5h://{at}"), Politeness()) as fetcher,
+    ):
+        for _ in range(3):
+            assert isinstance(await fetcher.fetch(Request(url=server.url())), Response)
+    assert server.connections == len(proxy.asked) == 1
 
 
 @pytest.mark.parametrize("oddity", ODDITIES)
 @pytest.mark.parametrize("scheme", ["http", "socks5h"])
-def test_what_browsers_forgive_is_forgiven_behind_a_proxy_as_well(scheme: str, oddity: str) -> None:
-    async def talk(server: Wire, at: str) -> FetchResult:
-        return await ask(network_of(f"{scheme}://{at}"), server.url())
-
-    page = meet(scheme, ProxyServer(), talk, ODDITIES[oddity])
+async def test_oddities_that_browsers_forgive_are_forgiven_behind_a_proxy(
+    scheme: str, oddity: str
+) -> None:
+    async with servers(scheme, ProxyServer(), ODDITIES[oddity]) as (server, at):
+        page = await ask(network_of(f"{scheme}://{at}"), server.url())
     assert isinstance(page, Response), page
     assert page.body == ODD_PAGE

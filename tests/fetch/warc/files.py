@@ -1,4 +1,4 @@
-"""WARC files for tests, well made and badly."""
+"""WARC records for tests, valid and malformed."""
 
 import gzip
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ HTML = (("Content-Type", "text/html; charset=utf-8"),)
 
 
 def record(kind: str, block: bytes, *, length: int | str | None = None, **fields: str) -> bytes:
-    """One record; `length` is what it says of itself, if that is a lie, and "" is none."""
+    """Return a record. `length` replaces the true Content-Length, and "" omits the field."""
     named = {"WARC-Type": kind, "WARC-Date": DATE}
     named |= {name.replace("_", "-"): value for name, value in fields.items()}
     if length != "":
@@ -41,7 +41,7 @@ def url(number: int) -> str:
 
 
 def body(number: int) -> bytes:
-    """It does not shrink much when it is packed."""
+    """Return a body that compresses badly."""
     return b"<title>%d</title><p>" % number + Random(number).randbytes(300).hex().encode()
 
 
@@ -55,4 +55,4 @@ PACKED: dict[str, Callable[[Iterable[bytes]], bytes]] = {
     "one gzip member": lambda records: gzip.compress(b"".join(records)),
     "zstd by record": lambda records: b"".join(map(zstandard.compress, records)),
 }
-"""How records are put into a file."""
+"""Formats of a WARC file: functions that join records."""

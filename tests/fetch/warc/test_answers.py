@@ -1,4 +1,4 @@
-"""Recorded responses have the effect that they would have had in a crawl."""
+"""Recorded responses have the same results as in a crawl."""
 
 import asyncio
 import gzip
@@ -60,14 +60,13 @@ def test_chunks_that_do_not_end_are_a_body_that_is_cut() -> None:
         assert found.cut == cut
 
 
-def test_chunks_that_hold_next_to_nothing_end_soon() -> None:
-    """Larger than any body that is held, but refused after the first 10,000."""
+def test_tiny_chunks_are_refused_after_the_first_10_000() -> None:
     found = answer(http(b"1\r\nx\r\n" * 2_000_000, headers=CHUNKED))
     assert isinstance(found, Response)
     assert (len(found.body), found.cut) == (9_999, "protocol")
 
 
-def test_what_is_no_page_has_the_result_that_it_has_in_a_crawl() -> None:
+def test_responses_that_are_no_pages_have_the_results_of_a_crawl() -> None:
     moved = answer(http(b"", "301 Moved", [("Location", "/x")]))
     assert isinstance(moved, Moved)
     assert (moved.status, moved.target) == (301, "/x")
@@ -105,5 +104,5 @@ def test_a_body_that_is_cut_says_so(is_cut: bool, why: str, cut: str) -> None:
 @pytest.mark.parametrize(
     ("date", "at"), [(DATE, 1_700_000_000.0), ("2023-11-14", 1_699_920_000.0), ("soon", 0.0)]
 )
-def test_dates_are_read_or_unknown(date: str, at: float) -> None:
+def test_a_malformed_date_is_0(date: str, at: float) -> None:
     assert moment_of(WarcRecord("response", {"warc-date": date}, b"", False)) == at

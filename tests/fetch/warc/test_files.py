@@ -1,4 +1,4 @@
-"""WACZ files: the WARC files in them are read where they lie."""
+"""WARC files inside WACZ files are read in place."""
 
 import os
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_damage_in_one_file_costs_no_record_of_the_next(tmp_path: Path, how: str
     assert notes[0].startswith(f"{tmp_path}/a.wacz: archive/a.warc.gz: at byte ")
 
 
-def test_what_cannot_be_read_where_it_lies_is_refused(tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_in_place_are_refused(tmp_path: Path) -> None:
     files = {"archive/a.warc": b"".join(pages(3))}
     packed = wacz(tmp_path / "packed.wacz", files, ZIP_DEFLATED)
     with pytest.raises(UsageError, match=r"archive/a.warc is compressed"):
@@ -73,7 +73,7 @@ def test_damaged_archives_are_refused(tmp_path: Path) -> None:
 
 
 def _named_twice(whole: bytes) -> bytes:
-    """The directory of a ZIP archive has its only entry twice."""
+    """Return a ZIP archive whose directory lists its only entry twice."""
     directory, end = whole.index(b"PK\x01\x02"), whole.rindex(b"PK\x05\x06")
     entry, counts = whole[directory:end], bytearray(whole[end:])
     counts[8:10] = counts[10:12] = (2).to_bytes(2, "little")

@@ -47,7 +47,7 @@ def test_an_ipv4_address_of_a_special_range_is_not_public(address: str) -> None:
         "223.255.255.255",
     ],
 )
-def test_its_neighbours_are_public(address: str) -> None:
+def test_addresses_beside_special_ranges_are_public(address: str) -> None:
     assert is_public(ip_address(address))
 
 
@@ -88,7 +88,7 @@ def test_an_ipv4_address_in_an_ipv6_address_is_judged_as_itself(inner: IPv4Addre
 
 
 @given(st.ip_addresses(v=4))
-def test_what_is_public_is_global_for_the_standard_library_as_well(address: IPv4Address) -> None:
+def test_public_addresses_are_global_in_the_standard_library_too(address: IPv4Address) -> None:
     if is_public(address):
         assert address.is_global
         assert not address.is_multicast

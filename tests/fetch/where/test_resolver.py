@@ -9,7 +9,6 @@ import pytest
 
 from minicrawl.fetch.resolver import (
     BLOCKED_PORTS,
-    Lookup,
     LookupAnswer,
     NoSuchName,
     Resolver,
@@ -26,7 +25,7 @@ PUBLIC, OTHER_PUBLIC, PRIVATE = "93.184.216.34", "2606:2800:220:1::1", "10.0.0.1
 
 
 class Names:
-    """A resolver that knows a few names and counts who asks; and a clock that tests turn."""
+    """Lookup that knows a few names and records the queries, and a clock for tests to set."""
 
     def __init__(self, **addresses: list[str]) -> None:
         self.addresses = addresses
@@ -58,7 +57,7 @@ def locate(
     return asyncio.run(resolver.locate(host, port))
 
 
-def test_a_name_is_at_all_of_its_public_addresses_each_once() -> None:
+def test_a_name_has_each_of_its_public_addresses_once() -> None:
     names = Names(a=[PUBLIC, PRIVATE, PUBLIC, OTHER_PUBLIC])
     assert locate(names.resolver(), "a") == (
         ConnectTarget(PUBLIC, 80),
@@ -66,28 +65,32 @@ def test_a_name_is_at_all_of_its_public_addresses_each_once() -> None:
     )
 
 
-def refused(detail: str) -> Refused:
-    return Refused(reason=Refusal.ADDRESS, detail=detail)
+@pytest.mark.parametrize(
+    ("host", "named"),
+    [
+        ("in.example", f"{PRIVATE} --allow-private --resolve in.example={PRIVATE}"),
+        ("six.example", "::1 --allow-private --resolve six.example=[::1]"),
+        ("::1", "::1 --allow-private"),
+    ],
+)
+def test_a_refused_private_address_is_named_with_the_options_that_allow_it(
+    host: str, named: str
+) -> None:
+    resolver = Names(**{"in.example": [PRIVATE, "::1"], "six.example": ["::1"]}).resolver()
+    found = locate(resolver, host)
+    assert isinstance(found, Refused)
+    assert found.reason is Refusal.ADDRESS
+    assert all(part in found.detail for part in named.split())
 
 
-def test_a_name_with_private_addresses_only_is_refused_and_told_what_lets_it_in() -> None:
-    names = {"in.example": [PRIVATE, "::1"], "six.example": ["::1"]}
-    resolver = Names(**names).resolver()
-    told = f"is at {PRIVATE}, which is not public: --allow-private, or --resolve in.example="
-    assert locate(resolver, "in.example") == refused(f"in.example {told}{PRIVATE}")
-    told = "is at ::1, which is not public: --allow-private, or --resolve six.example=[::1]"
-    assert locate(resolver, "six.example") == refused(f"six.example {told}")
-    assert locate(resolver, "::1") == refused("::1 is not public: --allow-private")
-
-
-def test_an_address_is_judged_without_a_lookup() -> None:
+def test_an_address_is_checked_without_a_lookup() -> None:
     names = Names()
     assert locate(names.resolver(), PUBLIC) == (ConnectTarget(PUBLIC, 80),)
     assert isinstance(locate(names.resolver(), "::1"), Refused)
     assert names.asked == []
 
 
-def test_a_seed_that_is_a_name_is_no_more_trusted_than_any_other() -> None:
+def test_a_seed_that_is_a_name_is_not_trusted() -> None:
     resolver = Names(**{"in.example": [PRIVATE]}).resolver(seeds=["http://in.example/"])
     assert isinstance(locate(resolver, "in.example"), Refused)
 
@@ -124,7 +127,9 @@ def test_a_seed_written_as_an_address_opens_that_address_at_that_port(written: s
         ("http://localhost.:81/", "localhost.", 81),
     ],
 )
-def test_other_ways_to_name_this_machine_are_trusted(written: str, host: str, port: int) -> None:
+def test_seeds_that_name_this_machine_in_other_ways_are_trusted(
+    written: str, host: str, port: int
+) -> None:
     resolver = Names(**{host: ["127.0.0.1"]}).resolver(seeds=[written])
     assert isinstance(locate(resolver, host, port), tuple)
     assert isinstance(locate(resolver, host, port + 1), Refused)
@@ -133,7 +138,7 @@ def test_other_ways_to_name_this_machine_are_trusted(written: str, host: str, po
 @pytest.mark.parametrize(
     "host", ["127.0.0.1.example", "localhost.example", "notlocalhost.example", "127-0-0-1.example"]
 )
-def test_a_name_that_looks_like_this_machine_is_a_name(host: str) -> None:
+def test_a_seed_that_only_looks_like_this_machine_is_not_trusted(host: str) -> None:
     resolver = Names(**{host: ["127.0.0.1"]}).resolver(seeds=[f"http://{host}/"])
     assert isinstance(locate(resolver, host), Refused)
 
@@ -143,38 +148,41 @@ def test_another_name_of_a_trusted_address_is_refused() -> None:
     assert isinstance(locate(resolver, "b"), Refused)
 
 
-def test_all_hosts_may_be_anywhere_if_the_user_says_so() -> None:
+def test_allow_private_allows_private_addresses() -> None:
     assert locate(Names(a=[PRIVATE]).resolver(private=True), "a") == (ConnectTarget(PRIVATE, 80),)
 
 
-def test_nothing_private_is_asked_if_the_user_says_so_neither_seeds_nor_what_rules_name() -> None:
+def test_no_allow_private_overrides_seeds_and_rules() -> None:
     names = Names(a=[PRIVATE], c=[PUBLIC])
     seeds = ["http://127.0.0.1/", "http://localhost/"]
     resolver = names.resolver("b=10.0.0.1", f"d={PUBLIC}", seeds=seeds, private=False)
-    told = "not public (--no-allow-private)"
-    assert locate(resolver, "a") == refused(f"a is at {PRIVATE}, which is {told}")
-    assert locate(resolver, "b") == refused(f"b is at 10.0.0.1, which is {told}")
-    assert locate(resolver, "127.0.0.1") == refused(f"127.0.0.1 is {told}")
+    for host, address in (("a", PRIVATE), ("b", "10.0.0.1"), ("127.0.0.1", "127.0.0.1")):
+        found = locate(resolver, host)
+        assert isinstance(found, Refused)
+        assert host in found.detail
+        assert address in found.detail
+        assert "--no-allow-private" in found.detail
     assert locate(resolver, "c") == locate(resolver, "d") == (ConnectTarget(PUBLIC, 80),)
 
 
 @pytest.mark.parametrize("port", sorted(BLOCKED_PORTS))
-def test_a_port_that_browsers_block_is_never_asked_for(port: int) -> None:
+def test_a_port_that_browsers_block_is_refused(port: int) -> None:
     names = Names(a=[PUBLIC])
     for resolver in (names.resolver(private=True), names.resolver("a=10.0.0.1")):
-        told = f"port {port} is not one of the web: browsers block it"
-        assert locate(resolver, "a", port) == refused(told)
+        found = locate(resolver, "a", port)
+        assert isinstance(found, Refused)
+        assert f"port {port} " in found.detail
     assert names.asked == []
 
 
-def test_of_countless_addresses_of_one_name_a_few_are_kept() -> None:
+def test_no_more_than_32_addresses_of_a_name_are_kept() -> None:
     resolver = Names(a=[f"93.184.{n // 256}.{n % 256}" for n in range(5000)]).resolver()
     places = locate(resolver, "a")
     assert isinstance(places, tuple)
     assert len(places) == 32
 
 
-def test_a_rule_goes_before_names_and_guard() -> None:
+def test_a_rule_overrides_look_ups_and_the_check_for_private_addresses() -> None:
     names = Names(a=[PUBLIC])
     resolver = names.resolver("a:80=127.0.0.1:8080", "93.184.216.34=127.0.0.2")
     assert locate(resolver, "a", 80) == (ConnectTarget("127.0.0.1", 8080),)
@@ -203,7 +211,7 @@ def test_an_answer_is_kept_for_five_minutes_and_a_failure_for_half_of_one() -> N
 
 
 @pytest.mark.parametrize(("ttl_s", "kept_s"), [(0, 60), (100, 100), (86_400, 3600)])
-def test_an_answer_is_kept_for_as_long_as_it_holds_within_bounds(ttl_s: int, kept_s: int) -> None:
+def test_an_answer_is_kept_for_its_ttl_within_bounds(ttl_s: int, kept_s: int) -> None:
     names = Names(a=[PUBLIC])
 
     async def with_ttl(host: str) -> LookupAnswer:
@@ -216,7 +224,7 @@ def test_an_answer_is_kept_for_as_long_as_it_holds_within_bounds(ttl_s: int, kep
         assert len(names.asked) == asked
 
 
-def test_that_there_is_no_such_name_is_kept_for_longer_than_a_failure() -> None:
+def test_a_missing_name_is_remembered_for_longer_than_a_failure() -> None:
     names, now = list[str](), [1000.0]
 
     async def unknown(host: str) -> LookupAnswer:
@@ -232,7 +240,7 @@ def test_that_there_is_no_such_name_is_kept_for_longer_than_a_failure() -> None:
         assert len(names) == asked
 
 
-def test_the_host_that_was_not_asked_for_longest_is_forgotten_first(
+def test_the_least_recently_used_host_is_forgotten_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("minicrawl.fetch.resolver._MOST_HOSTS", 2)
@@ -246,50 +254,40 @@ def test_the_host_that_was_not_asked_for_longest_is_forgotten_first(
     assert names.asked == ["b"]
 
 
-def test_who_asks_at_the_same_time_shares_one_lookup_and_none_can_cancel_it() -> None:
+async def test_concurrent_callers_share_a_lookup_that_none_of_them_cancels() -> None:
     names = Names(a=[PUBLIC])
-
-    async def ask() -> None:
-        resolver = names.resolver()
-        first, second = (asyncio.create_task(resolver.locate("a", 80)) for _ in range(2))
-        await asyncio.sleep(0)
-        first.cancel()
-        assert await second == (ConnectTarget(PUBLIC, 80),)
-        assert first.cancelled()
-
-    asyncio.run(ask())
+    resolver = names.resolver()
+    first, second = (asyncio.create_task(resolver.locate("a", 80)) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert await second == (ConnectTarget(PUBLIC, 80),)
+    assert first.cancelled()
     assert names.asked == ["a"]
 
 
-def test_closing_stops_the_lookups_under_way() -> None:
+async def test_closing_stops_the_lookups_under_way() -> None:
     async def never(host: str) -> LookupAnswer:
         await asyncio.Event().wait()
         return LookupAnswer([host])
 
-    async def ask() -> None:
-        resolver = Resolver(never, rules=ResolveRules(()))
-        waiting = asyncio.create_task(resolver.locate("a", 80))
-        await asyncio.sleep(0)
-        resolver.close()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-
-    asyncio.run(ask())
+    resolver = Resolver(never, rules=ResolveRules(()))
+    waiting = asyncio.create_task(resolver.locate("a", 80))
+    await asyncio.sleep(0)
+    resolver.close()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
 
 
-def test_the_system_knows_localhost_and_knows_no_name_that_is_none() -> None:
-    async def ask(look_up: Lookup) -> None:
-        assert set((await look_up("localhost")).addresses) & {"127.0.0.1", "::1"}
-        with pytest.raises(OSError, match="not known"):
-            await look_up("a" * 64 + ".invalid")
-
+async def test_the_system_knows_localhost_and_no_invalid_name() -> None:
     lookup = SystemLookup(1)
-    asyncio.run(ask(lookup))
+    assert set((await lookup("localhost")).addresses) & {"127.0.0.1", "::1"}
+    with pytest.raises(OSError, match="not known"):
+        await lookup("a" * 64 + ".invalid")
     lookup.close()
 
 
 class Hanging:
-    """A `getaddrinfo` that answers nobody until it is let go."""
+    """Replacement of `getaddrinfo` that hangs until `let_go` is set."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked = list[bytes]()
@@ -302,25 +300,20 @@ class Hanging:
         return [(0, 0, 0, "", (PUBLIC, 0))]
 
 
-async def _until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not is_so():
-            await asyncio.sleep(0.001)
+async def _until(has_happened: Callable[[], bool]) -> None:
+    while not has_happened():
+        await asyncio.sleep(0.001)
 
 
-def test_as_many_names_are_looked_up_at_once_as_there_are_threads(
+async def test_as_many_names_are_looked_up_at_once_as_there_are_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     system, lookup = Hanging(monkeypatch), SystemLookup(3)
-
-    async def ask() -> None:
-        asked = [asyncio.create_task(_addresses(lookup, name)) for name in "abcde"]
-        await _until(lambda: len(system.asked) == 3)
-        asked[4].cancel()
-        system.let_go.set()
-        assert await asyncio.gather(*asked[:4]) == [[PUBLIC]] * 4
-
-    asyncio.run(ask())
+    asked = [asyncio.create_task(_addresses(lookup, name)) for name in "abcde"]
+    await _until(lambda: len(system.asked) == 3)
+    asked[4].cancel()
+    system.let_go.set()
+    assert await asyncio.gather(*asked[:4]) == [[PUBLIC]] * 4
     assert sorted(system.asked) == [b"a", b"b", b"c", b"d"]
     assert lookup._threads == 3
     lookup.close()
@@ -330,23 +323,17 @@ async def _addresses(lookup: SystemLookup, host: str) -> list[str]:
     return list((await lookup(host)).addresses)
 
 
-def test_a_thread_that_has_nothing_to_do_takes_the_next_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_an_idle_thread_takes_the_next_name(monkeypatch: pytest.MonkeyPatch) -> None:
     system, lookup = Hanging(monkeypatch), SystemLookup(3)
     system.let_go.set()
-
-    async def ask() -> None:
-        for name in "abc":
-            await lookup(name)
-            await _until(lambda: lookup._idle._value == 1)
-
-    asyncio.run(ask())
+    for name in "abc":
+        await lookup(name)
+        await _until(lambda: lookup._idle._value == 1)
     assert lookup._threads == 1
     lookup.close()
 
 
-def test_an_answer_that_comes_when_the_loop_is_closed_or_nobody_waits_is_dropped(
+def test_an_answer_for_a_closed_loop_or_a_cancelled_caller_is_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     system, lookup = Hanging(monkeypatch), SystemLookup(1)
@@ -378,15 +365,15 @@ sys.exit(main(["crawl", "http://a.example/", "-q", *sys.argv[1:]]))
 def test_a_process_ends_when_its_time_is_over_though_a_lookup_hangs(
     workers: str, tmp_path: Path
 ) -> None:
-    """Were it waited for, it would never end."""
+    """The look-up hangs for ever, so a process that waited for its thread would never end."""
     arguments = ["--for", "1s", "--timeout", "1s", "--workers", workers, "--name-server", "system"]
     done = subprocess.run(
         [sys.executable, "-c", HANGING, *arguments],
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 3
-    assert done.stderr.startswith("minicrawl: nothing could be fetched")
+    assert "nothing could be fetched" in done.stderr

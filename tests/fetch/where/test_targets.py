@@ -22,7 +22,7 @@ from minicrawl.fetch.transport import Origin, Target, target
         ("http://a@b@c.example/", Origin(False, "c.example", 80, "c.example")),
     ],
 )
-def test_an_origin_is_what_the_url_standard_reads(url: str, origin: Origin) -> None:
+def test_an_origin_is_that_of_the_url_standard(url: str, origin: Origin) -> None:
     found = target(url)
     assert found
     assert found.origin == origin
@@ -31,7 +31,7 @@ def test_an_origin_is_what_the_url_standard_reads(url: str, origin: Origin) -> N
 @pytest.mark.parametrize(
     "path", ["/", "/?", "/a%7Eb|c?d='%27[1]", r"/a\b", "//../x", '/<">{}^`', "/a?b?c"]
 )
-def test_a_path_is_asked_for_as_it_was_given(path: str) -> None:
+def test_a_path_is_requested_as_given(path: str) -> None:
     found = target(f"http://a.example{path}#there")
     assert found
     assert (found.path, found.url) == (path, f"http://a.example{path}")
@@ -47,7 +47,9 @@ def test_a_path_is_asked_for_as_it_was_given(path: str) -> None:
         ("http://a.example/\0x", "/%00x"),
     ],
 )
-def test_what_cannot_stand_in_a_request_is_written_by_the_url_standard(url: str, path: str) -> None:
+def test_a_path_that_is_invalid_in_a_request_is_serialized_by_the_url_standard(
+    url: str, path: str
+) -> None:
     assert target(url) == Target(
         Origin(False, "a.example", 80, "a.example"), path, f"http://a.example{path}"
     )
@@ -56,5 +58,5 @@ def test_what_cannot_stand_in_a_request_is_written_by_the_url_standard(url: str,
 @pytest.mark.parametrize(
     "url", ["ftp://a/", "file:///etc/passwd", "no url", "http://", "http://a b/", "http://a:x/", ""]
 )
-def test_what_is_no_url_of_the_web_is_no_target(url: str) -> None:
+def test_urls_of_other_schemes_and_malformed_urls_have_no_target(url: str) -> None:
     assert target(url) is None
