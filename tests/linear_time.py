@@ -30,6 +30,14 @@ def expect_linear(little: Work, much: Work, what: str = "") -> None:
     )
 
 
+def expect_linear_reading(
+    read: Callable[[str], object], again: str, length: int = 8000, once: str = ""
+) -> None:
+    """Expect linear time for a text that begins with `once` and repeats `again`."""
+    few, many = (once + again * (size // len(again)) for size in (length, length * TIMES))
+    expect_linear(lambda: read(few), lambda: read(many), f"of {once[:20]!r} and {again[:20]!r}")
+
+
 def _seconds(work: Work) -> float:
     began = time.thread_time()
     work()

@@ -1,1 +1,1 @@
-"""Crawls of a web of traps: what they cost a crawl, and which rule ends each of them."""
+"""Crawls of a web of traps: the requests that each trap takes, and the limit that ends it."""

@@ -1,4 +1,4 @@
-"""What each trap takes, and by which limit it ends: `python -m tests.traps`."""
+"""Requests that each trap takes, and the limit that ends it: `python -m tests.traps`."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.traps.web import KINDS
 @click.command()
 @into_document
 def main(into: Path | None) -> None:
-    """Crawl the web of traps without limits, and with those of everybody."""
+    """Crawl the web of traps without limits, and with the default limits."""
     with TemporaryDirectory(prefix="traps-") as folder:
         off = crawl(Path(folder, "off.db"), **OFF)
         usual = crawl(Path(folder, "on.db"))

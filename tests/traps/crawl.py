@@ -1,4 +1,4 @@
-"""One crawl of the web of traps, and what came of it."""
+"""A crawl of the web of traps, and its outcome."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -13,33 +13,30 @@ from minicrawl.store import tables
 from tests.traps.web import TrapWeb
 
 ASIDE = (State.TRAP, State.ALLOWANCE, State.TWIN)
-OFF: Mapping[str, str] = dict.fromkeys(
-    ("barren_pages", "site_pages"),
-    "none",
-)
-"""Settings that let every trap have its way."""
+OFF: Mapping[str, str] = {"barren_pages": "none", "site_pages": "none"}
+"""Settings without the limits that end traps."""
 LEAST_HEALTHY, MOST_TRAPPED = 0.9, 0.1
-"""Of the healthy pages, and of all requests."""
+"""Least share of healthy pages that are read, and largest share of requests that traps may get."""
 
 
 class Outcome(NamedTuple):
-    """What was asked for, and what was put aside, each by kind of trap."""
+    """Requests and pages put aside, by kind of trap."""
 
     requests: Counter[str]
     healthy_share: float
     aside: Mapping[str, Counter[str]]
-    """Pages by the limit that is named."""
+    """Number of pages by the limit that put them aside."""
     examples: Mapping[tuple[str, str], str]
-    """For each kind and limit the URL of a page."""
+    """URL of a page for each kind and limit."""
 
     @property
     def trapped_share(self) -> float:
-        """Of all requests those that traps got."""
+        """Share of all requests that traps got."""
         return 1 - self.requests["healthy"] / self.requests.total()
 
 
 def crawl(store: Path, **limits: Any) -> Outcome:
-    """With a budget of twice the healthy pages."""
+    """Crawl with a budget of twice the healthy pages."""
     web = TrapWeb()
     with DemoServer(web) as server:
         settings = Settings.of(

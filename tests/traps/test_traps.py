@@ -1,7 +1,7 @@
-"""The web of traps is crawled: nothing healthy is lost, every trap ends by a limit that is told.
+"""A crawl of the web of traps reads most healthy pages, and a limit ends every trap.
 
-All settings are what they are for everybody, and the budget is twice the healthy pages, so that
-there is enough left for the traps.
+All settings have their defaults. The budget is twice the healthy pages, so that enough of it is
+left for the traps.
 """
 
 from pathlib import Path
@@ -28,17 +28,17 @@ def outcome(store: Path) -> Outcome:
     return crawl(store)
 
 
-def test_healthy_pages_are_read(outcome: Outcome) -> None:
+def test_most_healthy_pages_are_read(outcome: Outcome) -> None:
     assert outcome.healthy_share >= LEAST_HEALTHY
 
 
 def test_traps_get_few_of_the_requests(outcome: Outcome) -> None:
-    """Hosts whose robots.txt is on its way when their site's quota is spent come on top."""
-    total, on_their_way = outcome.requests.total(), Settings.of().politeness.concurrency
-    assert total - outcome.requests["healthy"] <= MOST_TRAPPED * total + on_their_way
+    """Requests for robots.txt that are under way when the quota of a site is spent are allowed."""
+    total, under_way = outcome.requests.total(), Settings.of().politeness.concurrency
+    assert total - outcome.requests["healthy"] <= MOST_TRAPPED * total + under_way
 
 
-def test_the_crawl_went_into_every_trap(outcome: Outcome) -> None:
+def test_every_trap_is_entered(outcome: Outcome) -> None:
     assert outcome.requests.keys() >= set(KINDS)
 
 
@@ -64,12 +64,12 @@ def test_each_trap_ends_by_a_limit_that_is_explained(
     assert any(reason.endswith(limit) for reason in found.reasons)
 
 
-def test_filters_end_as_needless_or_as_barren_whichever_is_seen_first(outcome: Outcome) -> None:
+def test_filters_end_by_either_of_two_limits(outcome: Outcome) -> None:
     limits = {limit for kind, limit in outcome.examples if kind == "permutations"}
     assert limits
     assert limits <= {"seen on 10 pages", "--barren-pages 20"}
 
 
-def test_the_store_is_whole(outcome: Outcome, store: Path) -> None:
+def test_the_store_passes_its_audit(outcome: Outcome, store: Path) -> None:
     assert outcome.requests
     assert audit(store).wrong == []

@@ -1,18 +1,18 @@
-"""A web of traps: healthy sites that link to each other, and all that lies in wait between them.
+"""A web of traps: healthy sites that link to each other, and traps on and between them.
 
-Law: an answer is a function of the URL alone. Healthy are the pages of `healthy`; every other URL
-that is not a robots.txt is a trap's, and `kind_of` says of which.
+Law: a response is a function of the URL alone. The pages in `healthy` are healthy; every other URL
+except robots.txt belongs to a trap, which `kind_of` names.
 
-calendar       months without end, and their days
+calendar       endless months, and their days
 session        a shop that puts a new id into the path of every link
 deeper         rooms that lead to ever more rooms
-repeated       a relative link that should not be one: /a/b/b/b/b
+repeated       a relative link that should be absolute: /a/b/b/b/b
 permutations   filters in any order, with a counter that changes nothing
-soft-404       what is missing is there, and links to more that is
+soft-404       missing pages with status 200 that link to more missing pages
 mirror         other names of a healthy site
-chain          redirects that lead on and on
-farm           a hundred thousand hosts of one domain that praise each other
-babble         new words for ever, made up on one host
+chain          endless redirects
+farm           a hundred thousand hosts of one domain that link to each other
+babble         one host with endless pages of random words
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ ON_HEALTHY_SITES: Final = {
     "soft-404": "/gone/astray",
     "chain": "/doors",
 }
-"""Where they begin, each on a site of its own."""
+"""First target of each trap on a healthy site; each trap has a site of its own."""
 _FIRST_TRAPPED: Final = 10
 _FILTERS: Final = ("colour=red", "colour=blue", "size=small", "size=large", "kind=old", "kind=new")
 _KINDS_BY_FOLDER: Final = {
@@ -59,7 +59,7 @@ _WAYS_IN: Final = [
 
 
 class Healthy(NamedTuple):
-    """A page of a healthy site."""
+    """Page of a healthy site."""
 
     site: int
     place: int
@@ -70,7 +70,7 @@ class Healthy(NamedTuple):
 
 
 def path_of(place: int) -> str:
-    """Written as sites write them: in folders, as numbers, as parameters."""
+    """Return the path of a page: in folders, as a date, with parameters, or as a number."""
     match place % 4:
         case 0:
             return f"/part{place // 40}/{_name(place)}.html" if place else "/"
@@ -83,7 +83,7 @@ def path_of(place: int) -> str:
 
 
 class TrapWeb:
-    """Answers for all of its hosts."""
+    """All hosts of the web."""
 
     def __init__(self, seed: int = 2003) -> None:
         rng = Random(seed)
@@ -112,7 +112,7 @@ class TrapWeb:
         return MISSING if kind is None else _TRAPS[kind](host, target)
 
     def kind_of(self, url: str) -> str:
-        """`healthy`, or the trap that the URL belongs to."""
+        """Return `healthy`, or the trap that the URL belongs to."""
         _, _, host, target = url.split("/", 3)
         kind = None if url in self.healthy else _kind_of(host, f"/{target}")
         return kind or "healthy"
@@ -132,7 +132,7 @@ class TrapWeb:
 
 
 def _kind_of(host: str, target: str) -> str | None:
-    """Folders of traps are on healthy sites."""
+    """Return the trap that a target belongs to, or None."""
     if host.endswith(".farm.example"):
         return "farm"
     folder = target.split("/")[1].partition("?")[0]
@@ -153,7 +153,7 @@ def _calendar(_: str, target: str) -> DemoResponse:
 
 
 def _shop(_: str, target: str) -> DemoResponse:
-    """Who comes gets an id, and another one with each page."""
+    """Link to items under a new session id with every page."""
     item = target.rpartition("/")[2]
     number = int(item) if item.isdecimal() else 0
     others = [(number * step + 1) % _GOODS for step in range(1, 8)]
@@ -173,7 +173,7 @@ def _slip(_: str, target: str) -> DemoResponse:
 
 
 def _filters(_: str, target: str) -> DemoResponse:
-    """Each link counts the visit anew, and puts the filters into another order."""
+    """Link to filters in random order, with and without a random visit counter."""
     parts = target.partition("?")[2].split("&")
     chosen = sorted(part for part in parts if not part.startswith("visit"))
     goods, order = Random(str(chosen)), Random(target)
@@ -240,7 +240,7 @@ KINDS: Final = tuple(_TRAPS)
 
 @cache
 def _name(number: int) -> str:
-    """A word of its own for each number."""
+    """Return a word that is different for each number."""
     rest, word = number + 20, ""
     while rest:
         rest, syllable = divmod(rest, 20)

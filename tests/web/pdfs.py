@@ -1,4 +1,4 @@
-"""PDF files made by hand: as small as they can be, and with what a test is about."""
+"""Minimal PDF files for tests."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ FONT = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"
 
 
 def pdf_of(objects: Sequence[bytes], trailer: bytes = b"") -> bytes:
-    """A file of these objects; the first one is its root."""
+    """Return a file of these objects; the first one is its root."""
     file, places = bytearray(b"%PDF-1.7\n"), []
     for number, one in enumerate(objects, 1):
         places.append(len(file))
@@ -23,7 +23,7 @@ def stream(content: bytes, more: bytes = b"") -> bytes:
 
 
 def words(*lines: str) -> bytes:
-    """The content of a page."""
+    """Return the content of a page with these lines."""
     drawn = b"".join(
         b"1 0 0 1 50 %d Tm (%b) Tj " % (700 - 20 * number, line.encode())
         for number, line in enumerate(lines)
@@ -34,7 +34,7 @@ def words(*lines: str) -> bytes:
 def pdf(
     *contents: bytes, title: str = "", links: Sequence[str] = (), annotations: bytes = b""
 ) -> bytes:
-    """A file with these pages; the links are areas of each of them."""
+    """Return a file with these pages; every page has an area for each link."""
     areas = b"".join(
         b"<</Type/Annot/Subtype/Link/Rect[0 0 9 9]/A<</S/URI/URI(%b)>>>>" % link.encode()
         for link in links
@@ -57,7 +57,7 @@ def pdf(
 
 
 def _nested(depth: int) -> bytes:
-    """A page that draws a form twice, which draws a form twice, and so on."""
+    """Return a page that draws a form twice, which draws a form twice, and so on."""
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
         b"<</Type/Pages/Kids[4 0 R]/Count 1>>",
@@ -75,4 +75,4 @@ def _nested(depth: int) -> bytes:
 
 
 BOMB = _nested(30)
-"""Some kilobytes that are a thousand million words on a page."""
+"""Some kilobytes that expand to a billion words on a page."""

@@ -1,4 +1,4 @@
-"""Challenges are told from pages: each service by its own mark, and nothing else by any."""
+"""Challenges of bot protection: each service is recognized, and ordinary pages are not."""
 
 import pytest
 
@@ -58,11 +58,13 @@ def test_a_challenge_has_the_name_of_its_service(
         (403, {}, b" " * READ_BYTES + b"px-captcha"),
     ],
 )
-def test_a_page_is_no_challenge(status: int, headers: dict[str, str], body: bytes) -> None:
+def test_ordinary_pages_and_errors_are_no_challenges(
+    status: int, headers: dict[str, str], body: bytes
+) -> None:
     assert challenge(status, headers, body) == ""
 
 
-def test_each_signature_asks_for_something() -> None:
+def test_each_signature_has_a_condition() -> None:
     assert all(one.header or one.body or one.status for one in SIGNATURES)
 
 
@@ -77,6 +79,6 @@ def test_each_signature_asks_for_something() -> None:
         ("/recipes/no-cookies-today", False),
     ],
 )
-def test_a_redirect_to_a_page_that_asks_for_cookies_is_a_wall(target: str, is_wall: bool) -> None:
+def test_a_redirect_to_a_page_that_demands_cookies_is_a_wall(target: str, is_wall: bool) -> None:
     assert leads_to_cookie_wall("http://a.example/", target) is is_wall
     assert not leads_to_cookie_wall("https://consent.b.example/", target)

@@ -1,4 +1,4 @@
-"""Files of cookies, as curl and browsers write them."""
+"""Cookie files in the format of curl and browsers."""
 
 from http.cookiejar import MozillaCookieJar
 from pathlib import Path
@@ -12,7 +12,7 @@ from minicrawl.web.cookie_jar import BadLine, Cookie, read_cookies, write_cookie
 GOOD = ".a.example\tTRUE\t/\tFALSE\t0\tname\tvalue"
 
 
-def test_a_file_is_read() -> None:
+def test_a_cookie_file_is_read() -> None:
     lines = [
         "# Netscape HTTP Cookie File",
         "",
@@ -65,12 +65,12 @@ COOKIES = st.builds(
 
 
 @given(st.lists(COOKIES))
-def test_what_is_written_is_read_again(cookies: list[Cookie]) -> None:
+def test_written_cookies_are_read_back(cookies: list[Cookie]) -> None:
     text = write_cookies(cookies)
     assert list(read_cookies(text.splitlines(keepends=True))) == cookies
 
 
-def test_the_standard_library_reads_it(tmp_path: Path) -> None:
+def test_the_standard_library_reads_written_cookies(tmp_path: Path) -> None:
     file = tmp_path / "cookies.txt"
     cookie = Cookie("a", "b", "a.example", "/", 4e9, is_secure=True, is_host_only=False)
     file.write_text(write_cookies([cookie]))

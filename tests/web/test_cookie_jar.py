@@ -1,4 +1,4 @@
-"""The jar keeps little of each site and not too much of all, and mixes nothing up."""
+"""Cookie jar: which cookies a request gets, and limits by site and in all."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ def jar(*settings: tuple[str, str]) -> CookieJar:
     return made
 
 
-def test_what_a_site_sets_is_sent_back_to_it_alone() -> None:
+def test_cookies_are_sent_back_to_their_site_only() -> None:
     made = jar(("https://www.a.example/", "a=1; Domain=a.example"), ("https://a.example/", "b=2"))
     assert made.header("https://a.example/x?y", NOW) == "a=1; b=2"
     assert made.header("https://c.a.example/", NOW) == "a=1"
@@ -49,7 +49,7 @@ def test_a_cookie_that_is_not_secure_never_replaces_one_that_is() -> None:
     assert made.header("http://a.example/", NOW) == ""
 
 
-def test_a_site_has_few_cookies_and_the_first_ones_go() -> None:
+def test_the_oldest_cookies_of_a_full_site_are_dropped() -> None:
     made = CookieJar()
     for number in range(PER_SITE + 5):
         made.take("https://a.example/", [f"c{number}=x"], NOW)
@@ -60,13 +60,13 @@ def test_a_site_has_few_cookies_and_the_first_ones_go() -> None:
     assert sum(one.size for one in made) <= SITE_BYTES
 
 
-def test_of_one_answer_not_all_headers_are_read() -> None:
+def test_the_number_of_set_cookie_headers_of_a_response_is_limited() -> None:
     made = CookieJar()
     made.take("https://a.example/", (f"c{number}=x" for number in range(10_000)), NOW)
     assert len(made) == jars.MOST_LINES
 
 
-def test_the_site_that_was_asked_least_lately_goes_first() -> None:
+def test_the_least_recently_used_site_is_dropped_from_a_full_jar() -> None:
     made = CookieJar()
     for number in range(jars.IN_ALL):
         made.add(Cookie("a", "b", f"a{number}.example"), NOW)
@@ -85,7 +85,7 @@ def test_the_site_that_was_asked_least_lately_goes_first() -> None:
         )
     )
 )
-def test_what_is_counted_is_what_is_there(settings: list[tuple[str, str]]) -> None:
+def test_counts_and_sizes_are_those_of_the_cookies(settings: list[tuple[str, str]]) -> None:
     made = jar(*settings)
     assert len(made) == len(list(made)) == made._count
     assert made._size == sum(one.size for one in made) == sum(made._sizes.values())

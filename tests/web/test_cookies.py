@@ -1,13 +1,14 @@
-"""What a Set-Cookie header makes, by RFC 6265 and what browsers do since."""
+"""Set-Cookie headers, by RFC 6265 and as browsers read them since."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.web.cookie_jar import LONGEST_LIFE_S, Cookie, parse_cookie
-from tests.linear_time import expect_linear
+from tests.linear_time import expect_linear_reading
 
 NOW = 1_000_000.0
+PLAIN = Cookie("a", "b", "www.a.example", "/")
 
 
 def cookie(line: str, url: str = "https://www.a.example/b/c") -> Cookie | None:
@@ -27,31 +28,16 @@ def cookie(line: str, url: str = "https://www.a.example/b/c") -> Cookie | None:
             Cookie("a", "b", "a.example", "/", NOW + 10, True, False, True),
         ),
         ("a=b; path=x; domain=", Cookie("a", "b", "www.a.example", "/b")),
-        (
-            "a=b; Domain=www.a.example; Path=/",
-            Cookie("a", "b", "www.a.example", "/", is_host_only=False),
-        ),
-        (
-            "a=b; Expires=Thu, 15-Jan-1970 00:00:00 GMT; Path=/",
-            Cookie("a", "b", "www.a.example", "/", 1_209_600.0),
-        ),
-        ("a=b; Expires=no date; Path=/", Cookie("a", "b", "www.a.example", "/")),
-        ("a=b; Max-Age=-1; Path=/", Cookie("a", "b", "www.a.example", "/", 0.0)),
-        (
-            "a=b; Max-Age=999999999999; Path=/",
-            Cookie("a", "b", "www.a.example", "/", NOW + LONGEST_LIFE_S),
-        ),
-        (
-            "__Host-a=b; Secure; Path=/",
-            Cookie("__Host-a", "b", "www.a.example", "/", is_secure=True),
-        ),
-        (
-            "__Secure-a=b; Secure; Path=/",
-            Cookie("__Secure-a", "b", "www.a.example", "/", is_secure=True),
-        ),
+        ("a=b; Domain=www.a.example; Path=/", PLAIN._replace(is_host_only=False)),
+        ("a=b; Expires=Thu, 15-Jan-1970 00:00:00 GMT; Path=/", PLAIN._replace(expires=1_209_600.0)),
+        ("a=b; Expires=no date; Path=/", PLAIN),
+        ("a=b; Max-Age=-1; Path=/", PLAIN._replace(expires=0.0)),
+        ("a=b; Max-Age=999999999999; Path=/", PLAIN._replace(expires=NOW + LONGEST_LIFE_S)),
+        ("__Host-a=b; Secure; Path=/", PLAIN._replace(name="__Host-a", is_secure=True)),
+        ("__Secure-a=b; Secure; Path=/", PLAIN._replace(name="__Secure-a", is_secure=True)),
     ],
 )
-def test_a_header_makes_this_cookie(line: str, expected: Cookie) -> None:
+def test_set_cookie_headers_are_parsed(line: str, expected: Cookie) -> None:
     assert cookie(line) == expected
 
 
@@ -77,7 +63,7 @@ def test_a_header_makes_this_cookie(line: str, expected: Cookie) -> None:
         ("__Secure-a=b", "https://a.example/"),
     ],
 )
-def test_a_header_that_oversteps_makes_none(line: str, url: str) -> None:
+def test_invalid_set_cookie_headers_are_refused(line: str, url: str) -> None:
     assert cookie(line, url) is None
 
 
@@ -87,7 +73,7 @@ def test_an_address_sets_cookies_for_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "asked", "is_sent"),
+    ("path", "requested", "is_sent"),
     [
         ("/", "/b", True),
         ("/b", "/b", True),
@@ -97,11 +83,12 @@ def test_an_address_sets_cookies_for_itself() -> None:
         ("/b/", "/b", False),
     ],
 )
-def test_a_path_has_what_lies_below_it(path: str, asked: str, is_sent: bool) -> None:
-    assert Cookie("a", "b", "a.example", path).is_for("http", "a.example", asked, NOW) == is_sent
+def test_a_cookie_is_sent_to_paths_below_its_own(path: str, requested: str, is_sent: bool) -> None:
+    one = Cookie("a", "b", "a.example", path)
+    assert one.is_for("http", "a.example", requested, NOW) == is_sent
 
 
-def test_a_request_has_what_is_for_its_host() -> None:
+def test_a_cookie_is_sent_to_its_hosts_until_it_expires() -> None:
     own, below = Cookie("a", "b", "a.example"), Cookie("a", "b", "a.example", is_host_only=False)
     secure, over = own._replace(is_secure=True), own._replace(expires=NOW)
     assert own.is_for("http", "a.example", "/", NOW)
@@ -114,17 +101,16 @@ def test_a_request_has_what_is_for_its_host() -> None:
 
 
 @given(st.text())
-def test_no_header_makes_it_fail(line: str) -> None:
+def test_no_header_raises_an_exception(line: str) -> None:
     found = cookie(line)
     assert found is None or found.domain.endswith("a.example")
 
 
 @given(st.from_regex(r"a=b; Expires=[A-Z][a-z]+, [0-9]{1,9} [A-Z][a-z]{2} [0-9]{1,6} .*"))
-def test_no_date_makes_it_fail(line: str) -> None:
+def test_no_date_raises_an_exception(line: str) -> None:
     cookie(line)
 
 
 @pytest.mark.parametrize("piece", [";", "a=b;", "=", " ", "Expires=", "Domain=a.example;"])
 def test_reading_a_header_takes_linear_time(piece: str) -> None:
-    little, much = (f"a=b;{piece * (size // len(piece))}" for size in (2000, 8000))
-    expect_linear(lambda: cookie(little), lambda: cookie(much))
+    expect_linear_reading(cookie, piece, 2000, "a=b;")

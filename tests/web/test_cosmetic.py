@@ -1,4 +1,4 @@
-"""Filters of a list, and what they hide on a page."""
+"""Cosmetic filters: the elements that a filter list hides on a page."""
 
 import pytest
 
@@ -29,11 +29,11 @@ example.org#?#div:-abp-has(> .x)
         ("https://b.a.example/", {".everywhere", ".but"}),
     ],
 )
-def test_a_filter_hides_where_it_says(url: str, hidden: set[str]) -> None:
+def test_a_filter_applies_to_its_domains(url: str, hidden: set[str]) -> None:
     assert set(CosmeticFilters(LIST.splitlines()).selectors(url)) == hidden
 
 
-def test_the_usual_list_has_filters_of_every_site_alone() -> None:
+def test_the_default_list_has_only_filters_for_all_sites() -> None:
     found = CosmeticFilters(USUAL.splitlines()).selectors("https://a.example/")
     assert len(found) == len(USUAL.split()) - 1  # one has a space
     assert "#onetrust-banner-sdk" in found

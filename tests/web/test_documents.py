@@ -1,4 +1,4 @@
-"""Documents of any type, as pages."""
+"""Documents of all types, parsed into pages."""
 
 import pytest
 
@@ -23,19 +23,19 @@ def read(body: bytes | str, kind: str, *, options: ParseOptions | None = None, *
     return parse_document(content, URL, headers, options or ParseOptions(), types=ALL)
 
 
-def test_a_page_is_read_as_ever() -> None:
+def test_a_document_in_html_is_read_like_a_page() -> None:
     page, headers = b"<title>A</title><a href=x>", {"content-type": "text/html"}
     found = parse_document(page, URL, headers, types=ALL)
     assert found == parse_document(page, URL, headers, types=HTML) == parse_page(page, URL, headers)
 
 
-def test_what_is_no_document_says_nothing() -> None:
+def test_other_types_are_empty_documents() -> None:
     found = read(b"GIF89a", "image/gif")
     assert found == ParsedPage(content=found.content, is_thin=True)
     assert found.content != 0
 
 
-def test_a_text_has_its_first_line_and_its_urls() -> None:
+def test_a_text_has_its_first_line_as_title_and_its_urls_as_links() -> None:
     found = read(f"Title\n{PROSE}\rhttp://b.example/x http://a.example/d/page", "text/plain")
     assert (found.title, found.links, found.is_thin) == ("Title", ("http://b.example/x",), False)
     assert read("Title", "text/plain").is_thin
@@ -49,16 +49,16 @@ def test_markdown_has_links_with_their_words() -> None:
     assert found.cut == "cut at 2 links"
 
 
-def test_a_pdf_has_its_title_links_and_if_wanted_its_text() -> None:
+def test_a_pdf_has_its_title_links_and_on_request_its_text() -> None:
     file = pdf(words("One", "Two"), title="T", links=["x", "mailto:a@a.example"])
     found = read(file, "application/pdf")
     assert (found.title, found.links, found.extracted) == ("T", (f"{D}/x",), "")
     kept = read(file, "application/pdf", options=ParseOptions(with_text=True))
     assert kept.extracted == "One\nTwo"
-    assert read(b"%PDF-", "application/pdf").cut.startswith("the PDF cannot be read")
+    assert read(b"%PDF-", "application/pdf").cut
 
 
-def test_headers_hold_for_each_type() -> None:
+def test_headers_count_for_each_type() -> None:
     link = '<http://a.example/page>; rel="canonical"'
     for body, kind in (
         (pdf(words("a"), links=["x"]), "application/pdf"),
@@ -72,7 +72,7 @@ def test_headers_hold_for_each_type() -> None:
         assert read(body, "text/xml", x_robots_tag="none").noindex
 
 
-def test_a_feed_leads_to_its_entries_and_is_not_to_be_found() -> None:
+def test_a_feed_links_to_its_entries_and_is_not_indexed() -> None:
     found = read(FEED, "application/rss+xml", options=ParseOptions(with_words=True))
     assert found.title == "A & B"
     assert found.links == ("http://a.example/1", "http://a.example/2")
@@ -85,20 +85,17 @@ def test_a_feed_leads_to_its_entries_and_is_not_to_be_found() -> None:
 
 
 def test_a_json_feed_is_a_feed() -> None:
-    told = (
+    feed = (
         '{"version": "https://jsonfeed.org/version/1", "title": " Tom\\n & Ann ", '
         '"items": [{"url": "http://a.example/1"}, {"url": "http://a.example/d/page"}]}'
     )
     for kind in ("application/feed+json", "application/json"):
-        found = read(told, kind)
-        assert (found.title, found.links, found.noindex) == (
-            "Tom & Ann",
-            ("http://a.example/1",),
-            True,
-        )
+        found = read(feed, kind)
+        assert (found.title, found.links) == ("Tom & Ann", ("http://a.example/1",))
+        assert found.noindex
 
 
-def test_a_sitemap_leads_to_what_it_lists() -> None:
+def test_a_sitemap_links_to_its_pages_and_sitemaps() -> None:
     found = read(INDEX, "text/xml", options=ParseOptions(with_words=True, max_links=1))
     assert found.links == ("http://a.example/s.xml", "http://a.example/p")
     assert found.sitemaps == ("http://a.example/s.xml",)

@@ -12,10 +12,10 @@ from minicrawl.web.encoding import chinese, decode, encoding_of_label, sniff
 
 LATIN_2 = "Łódź".encode("iso-8859-2")
 
-# ---------------------------------------------------------------- who is believed
+# ---------------------------------------------------------------- precedence
 
 
-def test_a_byte_order_mark_is_believed_before_all_others() -> None:
+def test_a_byte_order_mark_overrides_all_declarations() -> None:
     page = codecs.BOM_UTF8 + "<meta charset=koi8-r>é".encode()
     assert decode(page, "iso-8859-2") == ("<meta charset=koi8-r>é", "utf-8")
 
@@ -27,32 +27,32 @@ def test_utf_16_is_known_by_its_mark(mark: bytes, encoding: str) -> None:
     assert decode(mark + "né".encode(encoding), None) == ("né", encoding)
 
 
-def test_the_transport_is_believed_before_the_page() -> None:
+def test_the_header_overrides_the_page() -> None:
     assert decode(b"<meta charset=koi8-r>" + LATIN_2, "ISO-8859-2")[0].endswith("Łódź")
 
 
-def test_a_charset_of_the_transport_that_is_none_says_nothing() -> None:
+def test_an_unknown_charset_in_the_header_is_ignored() -> None:
     assert decode(b"<meta charset=iso-8859-2>" + LATIN_2, "none")[1] == "iso-8859-2"
 
 
-def test_the_page_is_believed_before_its_bytes() -> None:
+def test_a_declaration_in_the_page_overrides_its_bytes() -> None:
     page = "<meta charset=windows-1252>é".encode()
     assert decode(page, None) == ("<meta charset=windows-1252>Ã©", "windows-1252")
 
 
-def test_where_nobody_speaks_valid_utf_8_is_utf_8_and_all_else_is_windows_1252() -> None:
+def test_an_undeclared_page_is_utf_8_if_valid_and_otherwise_windows_1252() -> None:
     assert decode("é".encode(), None) == ("é", "utf-8")
     assert decode(b"\xe9 \x80", None) == ("é €", "windows-1252")
     assert decode(b"", None) == ("", "utf-8")
 
 
-def test_what_a_page_says_late_is_believed_where_its_bytes_are_not_utf_8() -> None:
+def test_a_late_declaration_counts_only_if_the_bytes_are_not_utf_8() -> None:
     late = b"x" * 2000 + b"<meta charset=iso-8859-2>"
     assert decode(late + LATIN_2, None)[1] == "iso-8859-2"
     assert decode(late + "Łódź".encode(), None)[1] == "utf-8"
 
 
-def test_bytes_that_mean_nothing_become_replacement_characters() -> None:
+def test_invalid_bytes_become_replacement_characters() -> None:
     assert decode(b"a\xffb", "utf-8") == ("a\N{REPLACEMENT CHARACTER}b", "utf-8")
 
 
@@ -84,10 +84,10 @@ def test_labels_are_those_of_the_standard(label: str | None, encoding: str | Non
 @pytest.mark.parametrize(
     ("label", "encoded", "text"),
     [
-        ("gb2312", b"\x81\x30\x84\x36", "¥"),  # of gb18030 alone
-        ("big5", b"\x88\x62", "Ê̄"),  # of its Hong Kong supplement
-        ("shift_jis", b"\x87\x40", "①"),  # of Microsoft's variant
-        ("euc-kr", b"\x81\x41", "갂"),  # of the unified code
+        ("gb2312", b"\x81\x30\x84\x36", "¥"),  # only in gb18030
+        ("big5", b"\x88\x62", "Ê̄"),  # only in the Hong Kong supplement
+        ("shift_jis", b"\x87\x40", "①"),  # only in Microsoft's variant
+        ("euc-kr", b"\x81\x41", "갂"),  # only in the unified code
         ("logical", b"\xe0", "א"),
         ("macintosh", b"\x8e", "é"),
         ("x-mac-ukrainian", b"\x81", "Б"),
@@ -96,11 +96,11 @@ def test_labels_are_those_of_the_standard(label: str | None, encoding: str | Non
         ("x-user-defined", b"\xe9", "é"),
     ],
 )
-def test_a_label_stands_for_the_fullest_codec(label: str, encoded: bytes, text: str) -> None:
+def test_a_label_means_the_largest_compatible_codec(label: str, encoded: bytes, text: str) -> None:
     assert decode(encoded, label)[0] == text
 
 
-# ---------------------------------------------------------------- what the page says
+# ---------------------------------------------------------------- declarations in the page
 
 
 @pytest.mark.parametrize(
@@ -134,45 +134,36 @@ def test_a_label_stands_for_the_fullest_codec(label: str, encoded: bytes, text: 
         (b" " * 1004 + b"<meta charset=koi8-r>", None),
     ],
 )
-def test_a_page_is_searched_as_the_standard_says(page: bytes, encoding: str | None) -> None:
+def test_declarations_are_found_as_in_the_standard(page: bytes, encoding: str | None) -> None:
     assert sniff(page) == encoding
 
 
 @pytest.mark.parametrize(
     ("name", "count"), [("tests1.dat", 59), ("tests2.dat", 22), ("test-yahoo-jp.dat", 1)]
 )
-def test_pages_are_in_the_encoding_that_browsers_find(
+def test_encodings_are_those_that_browsers_find(
     shared_vector: Callable[[str], Path], name: str, count: int
 ) -> None:
-    cases = re.findall(
-        rb"#data\n(.*?)\n#encoding\n(.*?)(?:\n|\Z)",
-        (shared_vector("html5lib_encoding") / name).read_bytes(),
-        re.DOTALL,
-    )
-    # The suite falls back to windows-1252, we only where the bytes are not UTF-8: so is the last.
-    wrong = [
-        page for page, encoding in cases if decode(page + b"\n\xff", None)[1] != told(encoding)
-    ]
+    vectors = (shared_vector("html5lib_encoding") / name).read_bytes()
+    cases = re.findall(rb"#data\n(.*?)\n#encoding\n(.*?)(?:\n|\Z)", vectors, re.DOTALL)
     assert len(cases) == count
-    assert not wrong
+    for page, encoding in cases:
+        # The suite falls back to windows-1252, minicrawl only if the bytes are not UTF-8.
+        assert decode(page + b"\n\xff", None)[1] == encoding.decode().strip().lower(), page
 
 
-def told(encoding: bytes) -> str:
-    return encoding.decode().strip().lower()
-
-
-# ---------------------------------------------------------------- laws
+# ---------------------------------------------------------------- properties
 
 
 @given(st.binary(max_size=300), st.sampled_from([None, "", "utf-8", "big5", "iso-2022-jp", "?"]))
-def test_every_page_has_a_text(body: bytes, charset: str | None) -> None:
+def test_any_bytes_are_decoded(body: bytes, charset: str | None) -> None:
     text, encoding = decode(body, charset)
     assert encoding_of_label(encoding) == encoding
-    text.encode()  # there is nothing in it that is no character
+    text.encode()  # raises an exception if there is a lone surrogate
 
 
 @given(st.text(), st.sampled_from(["utf-8", "utf-16le", "gb18030"]))
-def test_what_is_encoded_as_the_transport_says_is_read_back(text: str, encoding: str) -> None:
+def test_text_in_the_declared_encoding_is_read_back(text: str, encoding: str) -> None:
     marks = ("\N{ZERO WIDTH NO-BREAK SPACE}", "\N{LATIN SMALL LETTER THORN}")
     body = text.encode(encoding)
     if not text.startswith(marks) and not body.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF8)):
@@ -245,13 +236,13 @@ OTHERS = {
 
 @pytest.mark.parametrize("text", SIMPLIFIED)
 @pytest.mark.parametrize("codec", ["gb2312", "gbk", "gb18030"])
-def test_undeclared_simplified_chinese_is_read(text: str, codec: str) -> None:
+def test_undeclared_simplified_chinese_is_detected(text: str, codec: str) -> None:
     assert decode(text.encode(codec), None) == (text, "gb18030")
 
 
 @pytest.mark.parametrize("text", TRADITIONAL)
 @pytest.mark.parametrize("codec", ["big5", "big5hkscs", "cp950"])
-def test_undeclared_traditional_chinese_is_read(text: str, codec: str) -> None:
+def test_undeclared_traditional_chinese_is_detected(text: str, codec: str) -> None:
     assert decode(text.encode(codec), None) == (text, "big5")
 
 
@@ -259,13 +250,11 @@ def test_undeclared_traditional_chinese_is_read(text: str, codec: str) -> None:
     ("codec", "text"), [(codec, text) for codec, texts in OTHERS.items() for text in texts]
 )
 def test_no_other_language_is_taken_for_chinese(codec: str, text: str) -> None:
-    """As a whole, word by word, and in capitals."""
-    for some in (text, *text.split(), text.upper(), f"{text} " * 200):
-        body = some.encode(codec, "ignore")
-        assert chinese(body) is None, some
+    for variant in (text, *text.split(), text.upper(), f"{text} " * 200):
+        assert chinese(variant.encode(codec, "ignore")) is None, variant
 
 
-def test_what_is_declared_or_utf_8_is_not_guessed() -> None:
+def test_declared_and_utf_8_pages_are_not_guessed() -> None:
     assert decode(SIMPLIFIED[3].encode(), None)[1] == "utf-8"
     assert decode(SIMPLIFIED[3].encode("gbk"), "windows-1252")[1] == "windows-1252"
     late = b" " * 2000 + b"<meta charset=big5>" + SIMPLIFIED[3].encode("gbk")

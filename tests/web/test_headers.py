@@ -57,7 +57,7 @@ def test_a_media_type_has_an_essence_and_maybe_a_charset(
         ("text/xml", None),
     ],
 )
-def test_a_type_that_means_something_decides(content_type: str | None, html: bool | None) -> None:
+def test_a_specific_type_decides(content_type: str | None, html: bool | None) -> None:
     assert is_html(content_type, b"") is html
     if html is not None:
         assert is_html(content_type, b"<html>") is html
@@ -70,14 +70,14 @@ def test_a_type_that_means_something_decides(content_type: str | None, html: boo
         (b"\n\t <hTmL lang=de>", True),
         (b"<p>", True),
         (b"<!-- x", True),
-        (b"<br/>", False),  # the table wants a blank or ">" after the name
+        (b"<br/>", False),  # the standard requires a blank or ">" after the name
         (b"<pre>", False),
         (b"\x89PNG\r\n", False),
         (b"%PDF-1.4 <html>", False),
         (b"plain <p>", False),
     ],
 )
-def test_without_a_type_the_first_bytes_decide_by_the_table(first_bytes: bytes, html: bool) -> None:
+def test_without_a_type_the_first_bytes_decide(first_bytes: bytes, html: bool) -> None:
     assert is_html(None, first_bytes) is html
     assert is_html("unknown/unknown", first_bytes) is html
 
@@ -91,14 +91,14 @@ def test_without_a_type_the_first_bytes_decide_by_the_table(first_bytes: bytes, 
         (b"<p>", False),
     ],
 )
-def test_xml_is_html_where_its_root_is(first_bytes: bytes, html: bool) -> None:
+def test_xml_with_an_html_root_is_html(first_bytes: bytes, html: bool) -> None:
     assert is_html("application/xml", first_bytes) is html
 
 
 # ---------------------------------------------------------------- Retry-After
 
 
-def test_retry_after_is_read_as_the_vectors_say(shared_vector: Callable[[str], Path]) -> None:
+def test_retry_after_is_parsed_as_in_the_vectors(shared_vector: Callable[[str], Path]) -> None:
     for case in json.loads(shared_vector("retry_after.json").read_text("utf-8")):
         assert retry_after_s(case["header"], NOW) == seconds(case["expect"]), case
 
@@ -131,7 +131,7 @@ def test_retry_after_is_seconds_or_a_date(value: str | None, wait_s: float | Non
 # ---------------------------------------------------------------- X-Robots-Tag
 
 
-def test_robots_tags_are_read_as_the_vectors_say(shared_vector: Callable[[str], Path]) -> None:
+def test_robots_tags_are_parsed_as_in_the_vectors(shared_vector: Callable[[str], Path]) -> None:
     for case in json.loads(shared_vector("x_robots_tag.json").read_text("utf-8")):
         if not case["implementation_defined"]:
             tag = parse_robots_tag(case["value"], case["agent"])
@@ -151,17 +151,16 @@ def test_robots_tags_are_read_as_the_vectors_say(shared_vector: Callable[[str], 
         ("unavailable_after: Fri, 25 Jun 2010 15:00:00 PST, noindex", RobotsTag(noindex=True)),
     ],
 )
-def test_rules_hold_for_all_or_for_the_crawler_before_them(values: str, tag: RobotsTag) -> None:
+def test_rules_of_robots_tags_hold_for_all_or_for_the_named_crawler(
+    values: str, tag: RobotsTag
+) -> None:
     assert parse_robots_tag(values, "MiniCrawl") == tag
 
 
-def test_of_two_wishes_the_stricter_counts() -> None:
+def test_combined_robots_tags_are_the_stricter_of_both() -> None:
     one, other = RobotsTag(noindex=True), RobotsTag(nofollow=True)
-    assert (
-        one.combined_with(other)
-        == other.combined_with(one)
-        == RobotsTag(noindex=True, nofollow=True)
-    )
+    both = RobotsTag(noindex=True, nofollow=True)
+    assert one.combined_with(other) == other.combined_with(one) == both
 
 
 # ---------------------------------------------------------------- Link
@@ -186,7 +185,7 @@ def test_a_link_header_may_name_the_canonical_page(value: str | None, target: st
     assert link_canonical(value) == target
 
 
-# ---------------------------------------------------------------- laws
+# ---------------------------------------------------------------- properties
 
 
 _WORDS = ["</a>", "; rel=", '"', "canonical", ";", ",", " ", "=", "none", "agent: ", "charset"]

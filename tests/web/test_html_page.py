@@ -11,25 +11,25 @@ from minicrawl.web.urls import MOST_CHARS
 URL = "https://e.org/dir/page"
 
 
-def links(page: str, url: str = URL, **headers: str) -> list[str]:
-    said = {name.replace("_", "-"): value for name, value in headers.items()}
-    return list(parse_page(page.encode(), url, said).links)
+def links(page: str, **headers: str) -> list[str]:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return list(parse_page(page.encode(), URL, named).links)
 
 
 # ---------------------------------------------------------------- links
 
 
-def test_links_are_absolute_and_each_target_is_there_once() -> None:
+def test_links_are_absolute_and_unique() -> None:
     page = "<a href=/a#1><a href=../a><a href=//e.org/a><a href=b?c>"
     assert links(page) == ["https://e.org/a", "https://e.org/dir/b?c"]
 
 
-def test_links_are_relative_to_the_base_wherever_it_stands() -> None:
+def test_the_base_element_counts_for_links_before_it_too() -> None:
     assert links("<a href=x><base href=/other/>") == ["https://e.org/other/x"]
 
 
 @pytest.mark.parametrize("base", ["", "about:blank", "javascript:0", "http://["])
-def test_a_base_that_is_no_page_is_none(base: str) -> None:
+def test_a_base_that_is_no_web_url_is_ignored(base: str) -> None:
     assert links(f"<base href='{base}'><a href=x>") == ["https://e.org/dir/x"]
 
 
@@ -37,17 +37,17 @@ def test_a_page_does_not_link_to_itself() -> None:
     assert links("<a href=#top><a href=page><a href=''><a href=/dir/page#x>") == []
 
 
-def test_what_is_no_page_is_no_link() -> None:
+def test_other_schemes_and_malformed_urls_are_no_links() -> None:
     assert links("<a href=mailto:a@e.org><a href=javascript:x()><a href='http://['>") == []
 
 
-def test_links_are_written_in_the_encoding_of_the_page() -> None:
+def test_links_are_decoded_in_the_encoding_of_the_page() -> None:
     reading = parse_page(b"<a href=/\xe9>", URL, {"content-type": "text/html; charset=latin1"})
     assert reading.links == ("https://e.org/%C3%A9",)
     assert reading.encoding == "windows-1252"
 
 
-def test_words_come_with_the_first_link_to_a_target() -> None:
+def test_words_belong_to_the_first_link_to_a_target() -> None:
     page = (
         b"<a href=/a#1>one</a><a href=/a#2>two</a><a href=mailto:x>three</a><a href=page>four</a>"
     )
@@ -55,18 +55,15 @@ def test_words_come_with_the_first_link_to_a_target() -> None:
     assert (reading.links, reading.words) == (("https://e.org/a",), ("one two three four",))
 
 
-def test_only_so_many_links_are_read() -> None:
+def test_the_number_of_links_is_limited() -> None:
     page = "".join(f"<a href={number}>" for number in range(9)).encode()
-    some, all_of_them = (
-        parse_page(page, URL, {}, ParseOptions(max_links=5)),
-        parse_page(page, URL, {}, ParseOptions(max_links=9)),
-    )
-    assert (len(some.links), some.cut) == (5, "cut at 5 links")
-    assert (len(all_of_them.links), all_of_them.cut) == (9, "")
+    for limit, cut in ((5, "cut at 5 links"), (9, "")):
+        reading = parse_page(page, URL, {}, ParseOptions(max_links=limit))
+        assert (len(reading.links), reading.cut) == (limit, cut)
 
 
 @pytest.mark.parametrize("with_words", [False, True])
-def test_where_marks_went_the_url_is_known_as_it_was_written(with_words: bool) -> None:
+def test_the_original_of_a_url_without_its_tracking_parameters_is_kept(with_words: bool) -> None:
     page = (
         b"<link rel=canonical href='/c?gclid=1'><meta http-equiv=refresh content='0;/r?gclid=2'>"
         b"<a href='/a?id=1&utm_id=3#top'><a href='/a?id=1&utm_id=4'><a href=/b?id=1>"
@@ -82,7 +79,7 @@ def test_where_marks_went_the_url_is_known_as_it_was_written(with_words: bool) -
 
 
 @pytest.mark.parametrize("with_words", [False, True])
-def test_marks_stay_where_the_user_wants_them(with_words: bool) -> None:
+def test_strip_marks_false_keeps_tracking_parameters(with_words: bool) -> None:
     page = b"<link rel=canonical href='/c?gclid=1'><a href='/a?utm_id=3'><a href='/a'>"
     reading = parse_page(page, URL, {}, ParseOptions(with_words=with_words, strip_marks=False))
     assert reading.links == ("https://e.org/a?utm_id=3", "https://e.org/a")
@@ -97,14 +94,14 @@ def test_pages_have_the_same_content_only_if_all_their_bytes_are_the_same() -> N
     assert one.content == same.content != other.content
 
 
-def test_a_content_is_the_number_that_stores_have_kept_so_far() -> None:
+def test_the_hash_of_content_stays_that_of_existing_stores() -> None:
     assert parse_page(b"", URL, {}).content == -0x4B4D_868B_A85F_591C
 
 
 # ---------------------------------------------------------------- robots
 
 
-def test_who_must_not_follow_sees_no_links() -> None:
+def test_nofollow_removes_all_links() -> None:
     assert links("<a href=x><meta name=robots content=nofollow>") == []
     assert links("<a href=x>", x_robots_tag="otherbot: index, minicrawl: nofollow") == []
     assert links("<a href=x>", x_robots_tag="otherbot: nofollow") == ["https://e.org/dir/x"]
@@ -116,7 +113,7 @@ def test_noindex_may_stand_in_the_page_or_in_its_headers() -> None:
     assert not parse_page(b"", URL, {}).noindex
 
 
-def test_the_agent_has_the_name_that_it_is_given() -> None:
+def test_the_agent_of_robots_metas_is_configurable() -> None:
     page = b"<meta name=mybot content=noindex>"
     assert parse_page(page, URL, {}, ParseOptions(agent="MyBot")).noindex
     assert not parse_page(page, URL, {}).noindex
@@ -125,13 +122,10 @@ def test_the_agent_has_the_name_that_it_is_given() -> None:
 # ---------------------------------------------------------------- canonical
 
 
-def test_a_canonical_page_is_named_by_a_tag_before_a_header() -> None:
-    header = {"link": "</header>; rel=canonical"}
+def test_a_canonical_tag_overrides_the_link_header() -> None:
+    header, tag = {"link": "</header>; rel=canonical"}, b"<link rel=canonical href=tag>"
     assert parse_page(b"", URL, header).canonical == "https://e.org/header"
-    assert (
-        parse_page(b"<link rel=canonical href=tag>", URL, header).canonical
-        == "https://e.org/dir/tag"
-    )
+    assert parse_page(tag, URL, header).canonical == "https://e.org/dir/tag"
 
 
 @pytest.mark.parametrize("href", ["", "page", "#x", "mailto:a@e.org"])
@@ -143,12 +137,12 @@ def test_a_page_that_is_its_own_canonical_names_none(href: str) -> None:
 
 
 @pytest.mark.parametrize("delay", ["0", "1", "0.5"])
-def test_a_refresh_at_once_is_a_redirect_and_no_link(delay: str) -> None:
+def test_an_immediate_refresh_is_a_redirect(delay: str) -> None:
     reading = parse_page(f"<meta http-equiv=refresh content='{delay};url=x'>".encode(), URL, {})
     assert (reading.refresh, reading.links) == ("https://e.org/dir/x", ())
 
 
-def test_a_refresh_that_waits_is_a_link_and_no_redirect() -> None:
+def test_a_delayed_refresh_is_a_link() -> None:
     reading = parse_page(b"<meta http-equiv=refresh content='2;url=x'><a href=y>", URL, {})
     assert reading.refresh is None
     assert reading.links == ("https://e.org/dir/x", "https://e.org/dir/y")
@@ -163,7 +157,7 @@ def test_a_page_that_only_reloads_leads_nowhere(content: str) -> None:
 # ---------------------------------------------------------------- laws
 
 
-def test_xhtml_is_read_as_xhtml_where_the_server_says_so() -> None:
+def test_xhtml_is_read_as_xhtml_only_if_the_header_says_so() -> None:
     page = "<script src='s'/><a href='x'/>"
     assert links(page, content_type="application/xhtml+xml") == ["https://e.org/dir/x"]
     assert links(page) == []
@@ -178,16 +172,8 @@ def test_a_reading_can_be_sent_to_another_process() -> None:
 
 MARKUP = st.sampled_from(
     [
-        b"<a href=",
-        b"<base href=",
-        b"<meta ",
-        b"<meta charset=utf-16>",
-        b"'",
-        b'"',
-        b">",
-        b"<!--",
-        b"&#",
-        b"//",
+        *(b"<a href=", b"<base href=", b"<meta ", b"<meta charset=utf-16>", b"<!--"),
+        *(b"'", b'"', b">", b"&#", b"//"),
     ]
 )
 HEADERS = st.dictionaries(
@@ -196,9 +182,7 @@ HEADERS = st.dictionaries(
 
 
 @given(st.lists(MARKUP | st.binary(max_size=9), max_size=20).map(b"".join), HEADERS, st.booleans())
-def test_whatever_the_bytes_there_is_a_reading(
-    body: bytes, headers: dict[str, str], with_words: bool
-) -> None:
+def test_any_bytes_are_parsed(body: bytes, headers: dict[str, str], with_words: bool) -> None:
     reading = parse_page(body, URL, headers, ParseOptions(with_words=with_words))
     urls = reading.links
     assert len(urls) == len(set(urls))
@@ -208,29 +192,28 @@ def test_whatever_the_bytes_there_is_a_reading(
 
 
 @pytest.mark.parametrize("with_words", [False, True])
-def test_short_references_to_long_urls_do_not_swell_without_end(with_words: bool) -> None:
+def test_the_characters_of_all_links_together_are_limited(with_words: bool) -> None:
     base = f"http://a.example/{'x' * 1900}/"
     body = f"<base href={base}>" + "".join(f"<a href={n}>w</a>" for n in range(6000))
-    reading = parse_page(
-        body.encode(), "http://a.example/", {}, ParseOptions(with_words=with_words)
-    )
+    options = ParseOptions(with_words=with_words)
+    reading = parse_page(body.encode(), "http://a.example/", {}, options)
     assert sum(map(len, reading.links)) <= MOST_CHARS
     assert len(reading.links) > 3000
     assert len(reading.words) == (len(reading.links) if with_words else 0)
-    assert reading.cut == "cut at 6,291,456 characters of links"
+    assert f"{MOST_CHARS:,} characters" in reading.cut
 
 
 # ---------------------------------------------------------------- the Refresh header
 
 
-def test_a_refresh_header_at_once_is_a_redirect_from_the_url_of_the_page() -> None:
+def test_an_immediate_refresh_header_is_resolved_against_the_url_of_the_page() -> None:
     headers = {"refresh": "0; url=x?gclid=1"}
     reading = parse_page(b"<base href='/b/'><meta http-equiv=refresh content='0;m'>", URL, headers)
     assert reading.refresh == "https://e.org/dir/x"
     assert reading.originals == (("https://e.org/dir/x", "https://e.org/dir/x?gclid=1"),)
 
 
-def test_a_refresh_header_that_waits_is_a_link() -> None:
+def test_a_delayed_refresh_header_is_a_link() -> None:
     reading = parse_page(b"<a href=y>", URL, {"refresh": "5;URL='x'"})
     assert reading.refresh is None
     assert reading.links == ("https://e.org/dir/y", "https://e.org/dir/x")
@@ -243,6 +226,6 @@ def test_a_refresh_header_that_waits_is_a_link() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "5", "0; url=", "no", f"0; url={URL}", "0; url=mailto:a"])
-def test_a_refresh_header_that_leads_nowhere_else_is_none(value: str) -> None:
+def test_a_refresh_header_to_the_page_itself_or_to_no_page_is_ignored(value: str) -> None:
     reading = parse_page(b"", URL, {"refresh": value})
     assert (reading.refresh, reading.links) == (None, ())

@@ -1,4 +1,4 @@
-"""Hosts are shown as people read them, unless they could be taken for others."""
+"""Internationalized hosts are shown in Unicode, unless they look like another host."""
 
 import ada_url
 import pytest
@@ -22,20 +22,20 @@ def test_a_host_of_one_script_is_shown(host: str) -> None:
     "host",
     ["xn--80ak6aa92e.com",  # all Cyrillic, and it reads apple
      "xn--pypal-4ve.com",  # a Cyrillic letter among Latin ones
-     "xn--ggle-0nda.com",  # two Greek ones
+     "xn--ggle-0nda.com",  # two Greek letters among Latin ones
      "xn--a.example", "xn--.example", "xn--99999999999.example", "xn--zz.xn--zz"],
 )  # fmt: skip
 def test_a_host_that_looks_like_another_one_stays_in_punycode(host: str) -> None:
     assert readable_host(host) == host
 
 
-def test_under_a_top_level_domain_of_its_script_a_look_alike_is_none() -> None:
+def test_a_look_alike_is_shown_below_a_top_level_domain_of_its_script() -> None:
     sent = ada_url.URL("http://хор.рф/").hostname  # noqa: RUF001
     assert readable_host(sent) == "хор.рф"  # noqa: RUF001
     assert readable_host(f"{sent}.") == "хор.рф."  # noqa: RUF001
 
 
-def test_in_a_text_hosts_are_found_and_nothing_else_changes() -> None:
+def test_readable_changes_only_the_host() -> None:
     assert readable("moved https://xn--mnchen-3ya.de/xn--mnchen-3ya?a") == (
         "moved https://münchen.de/xn--mnchen-3ya?a"
     )
@@ -45,7 +45,7 @@ def test_in_a_text_hosts_are_found_and_nothing_else_changes() -> None:
     assert readable_host("xn--" + "a" * 300) == "xn--" + "a" * 300
 
 
-def test_hosts_anywhere_in_a_text_are_named() -> None:
+def test_readable_hosts_finds_hosts_anywhere_in_a_text() -> None:
     text = '{"url": "http://xn--mnchen-3ya.de/a", "host": "www.xn--mnchen-3ya.de", "b": "a.b"}'
     names = {"www.xn--mnchen-3ya.de": "www.münchen.de", "xn--mnchen-3ya.de": "münchen.de"}
     assert readable_hosts(text) == names
@@ -54,7 +54,7 @@ def test_hosts_anywhere_in_a_text_are_named() -> None:
 
 
 @given(st.from_regex(r"(xn--)?[a-z0-9-]{1,20}(\.xn--[a-z0-9-]{1,20})?", fullmatch=True))
-def test_what_is_shown_leads_to_the_same_host(host: str) -> None:
+def test_a_shown_name_leads_to_the_same_host(host: str) -> None:
     shown = readable_host(host)
     if shown != host and ada_url.check_url(f"http://{host}/"):
         assert ada_url.URL(f"http://{shown}/").hostname == host

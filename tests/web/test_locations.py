@@ -1,4 +1,4 @@
-"""Every node of a graph has a home: a URL its own, any other name one of its own."""
+"""Origin and path of the nodes of a graph, whose names may be URLs or any text."""
 
 import pytest
 from hypothesis import given
@@ -40,7 +40,7 @@ def test_a_name_is_its_own_host(origin: str, found: str) -> None:
 
 
 @given(st.text() | st.text(alphabet="htps:/a.[]@%1 ").map("http://".__add__))
-def test_origin_and_path_are_the_name_and_no_origin_of_a_url_is_a_name(name: str) -> None:
+def test_origin_and_path_make_up_the_name(name: str) -> None:
     origin, path = location(name)
     url = canonical(name, strip_marks=False)
     assert origin + path == (name if url is None else url)

@@ -16,7 +16,7 @@ def links(text: str) -> list[str]:
     return list(scan(text).links)
 
 
-# ---------------------------------------------------------------- which tags are links
+# ---------------------------------------------------------------- tags that are links
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def links(text: str) -> list[str]:
         '<link rel="alternate" href="x">',
     ],
 )
-def test_what_leads_to_a_page_is_a_link(tag: str) -> None:
+def test_tags_that_lead_to_pages_are_links(tag: str) -> None:
     assert links(tag) == ["x"]
 
 
@@ -70,41 +70,41 @@ def test_what_leads_to_a_page_is_a_link(tag: str) -> None:
         '<link rel="icon" href="x">',
     ],
 )
-def test_what_leads_to_no_page_or_must_not_be_followed_is_no_link(tag: str) -> None:
+def test_tags_with_nofollow_or_without_a_page_are_no_links(tag: str) -> None:
     assert links(tag) == []
 
 
-def test_a_link_that_is_followed_once_is_followed() -> None:
+def test_a_link_counts_if_one_of_its_tags_may_be_followed() -> None:
     assert links("<a rel=nofollow href=x><a href=x>") == ["x"]
     assert links("<a href=x><a rel=nofollow href=x>") == ["x"]
 
 
-def test_links_are_there_once_and_in_the_order_of_the_page() -> None:
+def test_links_are_unique_and_in_the_order_of_the_page() -> None:
     assert links("<a href=b><a href=a><a href=b>") == ["b", "a"]
     assert links('<a href="b"><a href=a><a href="b">') == ["b", "a"]
 
 
-def test_links_are_the_same_by_what_they_mean_not_by_how_they_are_written() -> None:
+def test_links_are_compared_after_decoding() -> None:
     assert links('<a href="&#97;"><a href="a">') == ["a"]
     assert links('<a href="?&amp;amp;"><a href="?&amp;"><a href="?&">') == ["?&amp;", "?&"]
 
 
-def test_what_follows_the_hash_does_not_make_another_link() -> None:
+def test_links_that_differ_in_their_fragments_are_one() -> None:
     assert links("<a href=x#1><a href=x#2><a href=#3><a href=#4>") == ["x#", "#"]
 
 
-def test_only_so_many_links_are_kept_and_all_else_is_still_read() -> None:
+def test_the_rest_of_a_page_is_read_after_the_last_link_that_is_kept() -> None:
     page = scan("<a href=1><a href=2><a href=3><a href=1><title>T</title>", max_links=2)
     assert list(page.links) == ["1", "2"]
     assert page.has_more_links
     assert page.title == "T"
 
 
-def test_links_that_are_there_already_are_no_more_links() -> None:
+def test_repeated_links_do_not_count_towards_the_limit() -> None:
     assert not scan("<a href=1><a href=2><a href='2#&amp;'><a href=1>", max_links=3).has_more_links
 
 
-def test_an_endless_href_is_none() -> None:
+def test_an_endless_href_is_ignored() -> None:
     assert links(f"<a href={'x' * 9000}><a href=y>") == ["y"]
 
 
@@ -143,7 +143,7 @@ def test_an_attribute_without_value_is_empty() -> None:
     assert attributes(" a b= c='' d") == {"a": "", "b": "c=''", "d": ""}
 
 
-def test_of_twin_attributes_the_first_counts() -> None:
+def test_the_first_of_two_equal_attributes_counts() -> None:
     assert attributes("A=1 a=2") == {"a": "1"}
 
 
@@ -182,13 +182,13 @@ def test_character_references_are_decoded_by_the_rule_of_attributes(
         ("x" + "f" * 6000, "\N{REPLACEMENT CHARACTER}"),
     ],
 )
-def test_a_reference_may_have_more_digits_than_the_language_reads(number: str, meant: str) -> None:
-    said = f"&#{number};"
-    page = scan(f"<title>{said}</title><a href={said}>")
+def test_a_character_reference_may_have_thousands_of_digits(number: str, meant: str) -> None:
+    reference = f"&#{number};"
+    page = scan(f"<title>{reference}</title><a href={reference}>")
     assert (page.title, list(page.links)) == (meant, [meant])
 
 
-# ---------------------------------------------------------------- nothing blinds
+# ---------------------------------------------------------------- malformed markup
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_a_reference_may_have_more_digits_than_the_language_reads(number: str, m
         '<section a="k"b="<a href=y>">',
     ],
 )
-def test_no_markup_before_it_hides_a_link(before: str) -> None:
+def test_no_markup_hides_a_link_after_it(before: str) -> None:
     assert links(f"{before}<a href=x>") == ["x"]
     assert links(f'{before}<a href="x">') == ["x"]
 
@@ -253,12 +253,12 @@ def test_no_markup_before_it_hides_a_link(before: str) -> None:
         "<p",
     ],
 )
-def test_what_never_ends_swallows_the_rest_as_in_browsers(before: str) -> None:
+def test_unclosed_markup_swallows_the_rest_as_in_browsers(before: str) -> None:
     assert links(f"{before} <a href=x>") == []
 
 
 @pytest.mark.parametrize("page", ["", "<!-- x -->", "<a href=x", "<a href='x'", "<a href='x>", "<"])
-def test_a_page_without_a_whole_tag_says_nothing(page: str) -> None:
+def test_a_page_without_a_complete_tag_is_empty(page: str) -> None:
     assert scan(page) == Markup()
 
 
@@ -278,7 +278,7 @@ def test_the_worst_pages_are_read_to_their_end(piece: str) -> None:
     assert links(piece * (WORST_LENGTH // len(piece))) == []
 
 
-# ---------------------------------------------------------------- what else a page says
+# ---------------------------------------------------------------- title, base, canonical, robots
 
 
 def test_the_first_title_that_is_not_empty_counts() -> None:
@@ -320,14 +320,14 @@ def test_the_first_canonical_counts() -> None:
         ),
     ],
 )
-def test_robots_are_asked_all_at_once_or_by_name(tags: str, robots: RobotsTag) -> None:
+def test_robots_metas_are_for_all_or_for_a_named_crawler(tags: str, robots: RobotsTag) -> None:
     assert scan(tags, agent="MiniCrawl").robots == robots
 
 
 # ---------------------------------------------------------------- meta refresh
 
 
-def test_meta_refresh_is_read_as_the_vectors_say(shared_vector: Callable[[str], Path]) -> None:
+def test_meta_refresh_is_parsed_as_in_the_vectors(shared_vector: Callable[[str], Path]) -> None:
     cases = json.loads(shared_vector("meta_refresh.json").read_text("utf-8"))
     assert len(cases) == 43
     for case in cases:
@@ -358,13 +358,13 @@ def test_the_first_refresh_counts() -> None:
     assert page.links == {}
 
 
-def test_a_refresh_that_waits_is_but_a_link() -> None:
+def test_a_delayed_refresh_is_only_a_link() -> None:
     page = scan("<meta http-equiv=refresh content=2;a>")
     assert page.refresh is None
     assert list(page.links) == ["a"]
 
 
-def test_a_refresh_for_those_without_scripts_is_but_a_link() -> None:
+def test_a_refresh_in_noscript_is_only_a_link() -> None:
     page = scan("<noscript><meta http-equiv=refresh content=0;a></noscript>")
     assert page.refresh is None
     assert list(page.links) == ["a"]
@@ -393,7 +393,7 @@ def test_a_link_has_the_words_of_its_anchor_and_some_around_it() -> None:
         ("one  two &amp;  three", "one two & three"),
     ],
 )
-def test_what_is_around_a_link_are_whole_words_in_50_characters(before: str, kept: str) -> None:
+def test_words_around_a_link_are_whole_and_within_50_characters(before: str, kept: str) -> None:
     found = scan(f"{before} <a href=x>it</a>", with_words=True).links["x"]
     assert found.split() == [*kept.split(), "it"]
     backwards = " ".join(reversed(before.split()))
@@ -406,19 +406,19 @@ def test_an_anchor_left_open_ends_at_the_next() -> None:
     assert page.links == {"x": "one two", "y": "one two"}
 
 
-def test_words_do_not_come_out_of_a_tag_that_is_cut() -> None:
+def test_words_are_not_taken_from_a_tag_that_is_cut() -> None:
     page = scan(
         f"<p title='{'no ' * 300}'>yes<a href=x>it</a>{' ' * 590}<p title=no>", with_words=True
     )
     assert page.links == {"x": "yes it"}
 
 
-def test_words_are_those_around_the_tag_however_it_is_spelled() -> None:
+def test_words_are_the_same_for_all_spellings_of_a_tag() -> None:
     for tag in ("<A HREF=x>", '<a href="x">', '<a title="<b" href="x">'):
         assert scan(f"one{tag}two", with_words=True).links == {"x": "one two"}
 
 
-def test_words_are_there_only_when_asked_for() -> None:
+def test_words_are_collected_only_on_request() -> None:
     assert scan("a <a href=x>b").links == {"x": ""}
 
 

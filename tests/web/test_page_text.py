@@ -1,9 +1,9 @@
-"""The text of a page: what a reader sees, line by line."""
+"""Text of a page line by line, its headings, and its language."""
 
 import pytest
 
 from minicrawl.web.references import headings, language, plain_text
-from tests.linear_time import TIMES, expect_linear
+from tests.linear_time import expect_linear_reading
 
 PAGE = """<html><head><title>Shelf</title><style>p { color: red }</style></head>
 <body><h1>Tea &amp; <b>cake</b></h1><!-- <p>not this</p> -->
@@ -11,7 +11,7 @@ PAGE = """<html><head><title>Shelf</title><style>p { color: red }</style></head>
 <table><tr><td>3</td><td>4</td></tr></table><noscript>no</noscript></body></html>"""
 
 
-def test_blocks_stand_on_lines_of_their_own_and_what_is_hidden_is_left_out() -> None:
+def test_blocks_are_lines_of_their_own_and_hidden_text_is_left_out() -> None:
     assert plain_text(PAGE).splitlines() == ["Tea & cake", "One", "two", "3 4"]
 
 
@@ -32,7 +32,7 @@ def test_blocks_stand_on_lines_of_their_own_and_what_is_hidden_is_left_out() -> 
         ("<PRE>a\rb</PRE ><p>c\nd", "a\nb\nc d"),
     ],
 )
-def test_text_is_what_is_left_of_markup(markup: str, text: str) -> None:
+def test_markup_is_removed_from_text(markup: str, text: str) -> None:
     assert plain_text(markup) == text
 
 
@@ -52,18 +52,17 @@ def test_text_is_what_is_left_of_markup(markup: str, text: str) -> None:
         "<pre\n",
     ],
 )
-def test_the_time_is_proportional_to_the_length(piece: str) -> None:
-    little, much = piece * 2000, piece * 2000 * TIMES
-    expect_linear(lambda: plain_text(little), lambda: plain_text(much), piece)
+def test_text_is_read_in_linear_time(piece: str) -> None:
+    expect_linear_reading(plain_text, piece)
 
 
-def test_headings_are_found_in_order_each_on_one_line() -> None:
+def test_headings_are_in_order_and_each_on_one_line() -> None:
     markup = "<h1 id=x>Tea &amp;\n <b>cake</b></h1><!-- <h2>no</h2> --><h3></h3><H2>Two<h4>Three"
     assert [text for _, text in headings(markup)] == ["Tea & cake", "Two", "Three"]
 
 
 @pytest.mark.parametrize(
-    ("markup", "said"),
+    ("markup", "expected"),
     [
         ("<!doctype html><html lang=EN>", "en"),
         ('<HTML class="a" xml:lang="pt-BR">', "pt-br"),
@@ -71,12 +70,11 @@ def test_headings_are_found_in_order_each_on_one_line() -> None:
         ("<p lang=de>", ""),
     ],
 )
-def test_the_language_is_what_the_page_says(markup: str, said: str) -> None:
-    assert language(markup) == said
+def test_the_language_is_that_of_the_html_element(markup: str, expected: str) -> None:
+    assert language(markup) == expected
 
 
 @pytest.mark.parametrize("piece", ["<h1>", "<h1 ", "<html ", "<h1></h", '<html lang="'])
-def test_headings_and_language_take_time_proportional_to_the_length(piece: str) -> None:
-    little, much = piece * 2000, piece * 2000 * TIMES
-    expect_linear(lambda: headings(little), lambda: headings(much), piece)
-    expect_linear(lambda: language(little), lambda: language(much), piece)
+def test_headings_and_language_are_read_in_linear_time(piece: str) -> None:
+    expect_linear_reading(headings, piece)
+    expect_linear_reading(language, piece)

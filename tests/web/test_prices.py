@@ -1,4 +1,7 @@
-"""What is cheap by its price, and what is dear: whatever sends it, and however small it is."""
+"""Prices, which estimate the time to parse a body: hostile bodies cost much, typical ones little.
+
+A price above `ENOUGH_S` sends a body to a parser process; see `minicrawl.web.responses`.
+"""
 
 from math import inf
 
@@ -34,14 +37,14 @@ def page(links: int) -> bytes:
         filled(b"http://a.example/x\n"),
         b"\x1f\x8b" + bytes(100),
         "<urlset>".encode("utf-16"),
-        filled(b"\x80\xd8", b"\xff\xfe"),  # halves of pairs: each takes an error handler
+        filled(b"\x80\xd8", b"\xff\xfe"),  # each lone surrogate calls an error handler
     ],
 )
-def test_lists_full_of_marks_are_dear(body: bytes) -> None:
+def test_lists_of_dense_markup_are_expensive(body: bytes) -> None:
     assert list_price_s(body) > ENOUGH_S
 
 
-def test_lists_as_sites_have_them_are_cheap() -> None:
+def test_typical_lists_are_cheap() -> None:
     entry = b"<url><loc>http://a.example/page</loc><lastmod>2026-01-01</lastmod></url>"
     assert list_price_s(filled(entry, b"<urlset>", size=8 * 1024)) < ENOUGH_S
     feed = b'{"id":"1","url":"http://a.example/1","content_text":"' + PROSE * 5 + b'"},'
@@ -49,13 +52,13 @@ def test_lists_as_sites_have_them_are_cheap() -> None:
 
 
 @pytest.mark.parametrize("piece", [b"\n", b"[", b"](", b"[](x)", b"http://a.example "])
-def test_markdown_full_of_marks_is_dear_and_prose_is_cheap(piece: bytes) -> None:
+def test_dense_markdown_is_expensive_and_prose_is_cheap(piece: bytes) -> None:
     assert document_price_s(filled(piece), DocumentType.MARKDOWN) > ENOUGH_S
     prose = filled(PROSE, size=48 * 1024)
     assert document_price_s(prose, DocumentType.MARKDOWN) < ENOUGH_S
 
 
-def test_the_price_of_a_document_is_that_of_its_type() -> None:
+def test_the_price_of_a_document_depends_on_its_type() -> None:
     body = filled(b"a word and ", size=20_000)
     cheapest = document_price_s(body, None)
     assert 0 < cheapest == document_price_s(body, DocumentType.HTML) < ENOUGH_S
@@ -64,7 +67,7 @@ def test_the_price_of_a_document_is_that_of_its_type() -> None:
     assert document_price_s(body, DocumentType.PDF) == inf
 
 
-def test_utf_16_and_characters_that_become_many_in_a_host_cost_more() -> None:
+def test_utf_16_and_characters_that_expand_in_hosts_cost_more() -> None:
     text = "http://a.example/ " * 100
     plain = document_price_s(text.encode(), DocumentType.TEXT)
     assert document_price_s(text.encode("utf-16"), DocumentType.TEXT) > plain
@@ -72,7 +75,7 @@ def test_utf_16_and_characters_that_become_many_in_a_host_cost_more() -> None:
     assert document_price_s(grown, DocumentType.TEXT) > 1.5 * plain
 
 
-def test_rules_full_of_lines_are_dear_and_usual_ones_cheap() -> None:
+def test_long_robots_txt_is_expensive_and_a_typical_one_cheap() -> None:
     assert robots_price_s(filled(b"Disallow: /a*b\n", size=64 * 1024)) > ENOUGH_S
     assert robots_price_s(b"User-agent: *\n" + b"Disallow: /private/\n" * 100) < ENOUGH_S
 
@@ -87,18 +90,16 @@ def test_rules_full_of_lines_are_dear_and_usual_ones_cheap() -> None:
         (page(300), ParseOptions(with_words=True)),
     ],
 )
-def test_the_scan_of_a_page_gives_up_when_it_is_more_than_there_is_time_for(
-    body: bytes, options: ParseOptions
-) -> None:
+def test_a_scan_that_exceeds_its_time_is_given_up(body: bytes, options: ParseOptions) -> None:
     with pytest.raises(TooExpensive):
         parse_page(body, URL, {}, options, most_us=ENOUGH_S * 1e6)
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xff\xfe"])
-def test_large_pages_in_utf_16_are_not_even_decoded(
+def test_large_pages_in_utf_16_are_given_up_before_decoding(
     mark: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each half of a pair alone takes an error handler, 19 ms in 256 kB."""
+    """Each lone surrogate calls an error handler, which takes 19 ms in 256 kB."""
     monkeypatch.setattr(encoding, "_text", None)
     headers = {"content-type": "text/html; charset=utf-16le"}
     with pytest.raises(TooExpensive):
@@ -110,6 +111,6 @@ def test_small_pages_in_utf_16_are_read_at_once() -> None:
     assert parse_page(body, URL, {}, most_us=ENOUGH_S * 1e6).title == "t"
 
 
-def test_usual_pages_are_read_at_once_and_to_the_same_effect() -> None:
+def test_typical_pages_are_read_within_the_time_with_the_same_result() -> None:
     for body in (page(100), page(500), filled(PROSE, b"<title>t</title>"), b""):
         assert parse_page(body, URL, {}, most_us=ENOUGH_S * 1e6) == parse_page(body, URL, {})

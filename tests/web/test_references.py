@@ -1,4 +1,4 @@
-"""What a page refers to, as it is written."""
+"""References of a page as they are written: links, assets and anchors."""
 
 import pytest
 
@@ -46,13 +46,13 @@ def test_the_role_of_an_asset_is_its_kind() -> None:
     assert Reference("x", "", "", "link").role == "link"
 
 
-def test_an_image_says_what_its_link_says() -> None:
+def test_the_alt_text_of_an_image_is_the_text_of_its_link() -> None:
     found = references('<a href="/"><img src="logo.png" alt="Home"></a>')
     assert found.links == [Reference("/", "Home", "", "a")]
     assert found.assets == [Reference("logo.png", "", "", "image")]
 
 
-def test_links_come_as_often_as_they_are_written() -> None:
+def test_repeated_links_are_repeated() -> None:
     assert [link.text for link in links("<a href=a>one</a><a href=a>two</a>")] == ["one", "two"]
 
 
@@ -60,7 +60,7 @@ def test_an_anchor_that_is_not_closed_ends_with_the_next_one_or_the_page() -> No
     assert [link.text for link in links("<a href=a>one<a href=b>two")] == ["one", "two"]
 
 
-def test_texts_are_bounded() -> None:
+def test_texts_are_cut() -> None:
     (link,) = links(f"<a href=a>{'x ' * 10_000}</a>")
     assert len(link.text) <= LONGEST_TEXT
 
@@ -86,12 +86,8 @@ def test_assets_have_a_kind() -> None:
         "<img alt=empty><object data=o></object>"
     )
     assert [(asset.written, asset.kind) for asset in references(markup).assets] == [
-        ("s.css", "style"),
-        ("f.ico", "media"),
-        ("s.js", "script"),
-        ("v", "media"),
-        ("p", "media"),
-        ("o", "media"),
+        *(("s.css", "style"), ("f.ico", "media"), ("s.js", "script")),
+        *(("v", "media"), ("p", "media"), ("o", "media")),
     ]
 
 
@@ -106,12 +102,12 @@ def test_any_text_is_read(markup: str) -> None:
     assert links(markup) == []
 
 
-def test_what_is_too_long_is_left_out() -> None:
+def test_urls_that_are_too_long_are_left_out() -> None:
     found = references(f"<a href={'x' * 9000}>a</a><img src={'x' * 9000}>")
     assert found.links == found.assets == []
 
 
-def test_all_links_that_a_crawl_reads_are_there() -> None:
+def test_references_include_all_links_of_a_crawl() -> None:
     web = DemoWeb(200)
     seen = 0
     for seed in web.seeds:
@@ -206,7 +202,7 @@ def test_icons_in_a_manifest(text: str, written: list[str]) -> None:
     assert [found.written for found in manifest_references(text)] == written
 
 
-def test_the_targets_of_a_style_are_urls_and_not_without_end() -> None:
+def test_the_targets_of_a_style_are_absolute_and_limited() -> None:
     style = (
         b"p:before { content: '<b' } @import 'more.css'; a { background: url(data:,x) url(\xe9) }"
     )

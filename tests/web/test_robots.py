@@ -42,12 +42,13 @@ def allows(asked: Rules, path: str) -> bool:
 # ---------------------------------------------------------------- rules
 
 
-def test_an_empty_file_allows_all() -> None:
-    assert group("") == ALLOW_ALL
+@pytest.mark.parametrize("text", ["", "<!DOCTYPE html><title>Not found</title><p>Disallow: /"])
+def test_a_file_without_rules_allows_all(text: str) -> None:
+    assert group(text) == ALLOW_ALL
     assert allows(ALLOW_ALL, "/any?thing")
 
 
-def test_a_rule_covers_what_begins_with_it() -> None:
+def test_a_rule_matches_paths_that_begin_with_it() -> None:
     asked = rules("Disallow: /fish")
     assert not allows(asked, "/fish")
     assert not allows(asked, "/fishheads/yummy.html?id=1")
@@ -58,13 +59,8 @@ def test_a_rule_covers_what_begins_with_it() -> None:
 
 def test_the_longest_match_wins() -> None:
     asked = rules("Disallow: /a", "Allow: /a/b", "Disallow: /a/b/c")
-    assert [allows(asked, path) for path in ("/", "/a", "/a/b", "/a/b/c", "/a/b/d")] == [
-        True,
-        False,
-        True,
-        False,
-        True,
-    ]
+    paths = ("/", "/a", "/a/b", "/a/b/c", "/a/b/d")
+    assert [allows(asked, path) for path in paths] == [True, False, True, False, True]
 
 
 def test_allow_wins_a_tie() -> None:
@@ -74,16 +70,16 @@ def test_allow_wins_a_tie() -> None:
     assert not allows(rules("Disallow: /*ab", "Allow: /*b"), "/ab")
 
 
-def test_an_empty_rule_says_nothing() -> None:
+def test_an_empty_rule_is_ignored() -> None:
     assert allows(rules("Disallow: /a", "Disallow:"), "/b")
     assert not allows(rules("Disallow: /a", "Allow:"), "/a")
 
 
-def test_a_pattern_that_no_path_begins_with_says_nothing() -> None:
+def test_a_pattern_that_matches_no_path_is_ignored() -> None:
     assert rules("Disallow: a", "Disallow: $", "Disallow: ?q") == ALLOW_ALL
 
 
-def test_a_star_is_any_run_of_characters() -> None:
+def test_a_star_matches_any_characters() -> None:
     asked = rules("Disallow: /*/private/*.php")
     assert not allows(asked, "/a/b/private/c/d.php?e")
     assert not allows(asked, "//private/.php")
@@ -92,7 +88,7 @@ def test_a_star_is_any_run_of_characters() -> None:
     assert not allows(rules("Disallow: *.gif"), "/a.gif")
 
 
-def test_a_dollar_is_the_end_only_at_the_end() -> None:
+def test_a_dollar_is_an_anchor_only_at_the_end() -> None:
     assert not allows(rules("Disallow: /a$"), "/a")
     assert allows(rules("Disallow: /a$"), "/ab")
     assert not allows(rules("Disallow: /a$b"), "/a$b")
@@ -106,12 +102,12 @@ def test_the_end_of_a_pattern_does_not_overlap_its_beginning() -> None:
     assert not allows(rules("Disallow: /aba*aba$"), "/abaaba")
 
 
-def test_stars_at_the_end_match_nothing_more_but_count() -> None:
+def test_stars_at_the_end_count_towards_the_length() -> None:
     assert allows(rules("Disallow: /fish", "Allow: /fi****"), "/fish")
     assert not allows(rules("Disallow: /fi*$", "Allow: /fi"), "/fish")
 
 
-def test_a_dollar_counts() -> None:
+def test_a_dollar_counts_towards_the_length() -> None:
     assert allows(rules("Disallow: /a*", "Allow: /a$"), "/a")
     assert not allows(rules("Disallow: /a**", "Allow: /a$"), "/a")
 
@@ -124,7 +120,7 @@ def test_allowing_an_index_page_allows_its_folder() -> None:
     assert allows(rules("Disallow: /a/index.html"), "/a/")
 
 
-def test_escapes_are_compared_without_case_and_bytes_as_escapes() -> None:
+def test_escapes_are_compared_without_case_and_match_raw_bytes() -> None:
     for pattern in ("/ü", "/%c3%bc", "/%C3%BC"):
         asked = rules(f"Disallow: {pattern}")
         assert not allows(asked, "/%C3%BC")
@@ -175,7 +171,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("pattern", "path"), SAME_BY_THE_RFC + THE_SAME)
-def test_escapes_that_mean_the_same_are_the_same(pattern: str, path: str) -> None:
+def test_equivalent_escapes_match(pattern: str, path: str) -> None:
     url = canonical(HOST + path) or ""
     for written in (f"Disallow: {pattern}", f"Disallow: {pattern}*"):
         asked = rules(written)
@@ -189,17 +185,17 @@ def test_escapes_that_mean_the_same_are_the_same(pattern: str, path: str) -> Non
     # A star, and a "%" that begins no escape, mean more in a rule than in a path.
     [it for it in SAME_BY_THE_RFC + THE_SAME if "*" not in it[0] and it[0] != "/100%"],
 )
-def test_it_makes_no_difference_which_side_escapes(path: str, pattern: str) -> None:
+def test_path_and_pattern_may_swap_their_escapes(path: str, pattern: str) -> None:
     literal = pattern.replace("*", "%2A").replace("$", "%24")
     assert not rules(f"Disallow: {literal}").allows(canonical(HOST + path) or "")
 
 
 @pytest.mark.parametrize(("pattern", "path"), OTHERS)
-def test_escapes_that_mean_another_thing_are_another_thing(pattern: str, path: str) -> None:
+def test_escapes_of_other_characters_do_not_match(pattern: str, path: str) -> None:
     assert allows(rules(f"Disallow: {pattern}"), path)
 
 
-def test_rules_that_older_versions_kept_are_read_by_the_rules_of_today() -> None:
+def test_rules_in_older_stores_are_normalized_when_read() -> None:
     kept = Rules.from_text("User-agent: *\nDisallow: /%61dmin\nDisallow: /%7Ejoe/")
     assert kept == rules("Disallow: /admin", "Disallow: /~joe/")
     assert not allows(Rules(forbidden=("/%61dmin",)), "/admi%6e/x")
@@ -217,17 +213,17 @@ def test_a_url_without_a_path_is_the_root() -> None:
 # ---------------------------------------------------------------- groups
 
 
-def test_a_group_that_names_us_speaks_alone() -> None:
+def test_a_group_for_the_crawler_overrides_the_general_group() -> None:
     asked = group("User-agent: *\nDisallow: /a\n\nUser-agent: MiniCrawl\nDisallow: /b\n")
     assert allows(asked, "/a")
     assert not allows(asked, "/b")
 
 
-def test_a_group_that_names_us_and_forbids_nothing_allows_all() -> None:
+def test_an_empty_group_for_the_crawler_allows_all() -> None:
     assert group("User-agent: minicrawl\nDisallow:\n\nUser-agent: *\nDisallow: /\n") == ALLOW_ALL
 
 
-def test_groups_that_name_us_are_read_as_one() -> None:
+def test_groups_for_the_crawler_are_merged() -> None:
     asked = group(
         "User-agent: minicrawl\nDisallow: /a\nUser-agent: other\nDisallow: /b\n"
         "User-agent: minicrawl\nUser-agent: *\nDisallow: /c\n"
@@ -235,18 +231,18 @@ def test_groups_that_name_us_are_read_as_one() -> None:
     assert asked.forbidden == ("/a", "/c")
 
 
-def test_a_name_ends_where_a_token_ends() -> None:
+def test_the_name_of_an_agent_is_a_whole_token() -> None:
     assert group("User-agent: minicrawl/2.0 (polite)\nDisallow: /\n") == FORBID_ALL
     assert group("User-agent: minicrawler\nDisallow: /\n") == ALLOW_ALL
     assert group("User-agent: mini\nDisallow: /\n") == ALLOW_ALL
 
 
-def test_a_star_with_words_behind_it_is_everyone() -> None:
+def test_a_star_before_a_comment_means_all_agents() -> None:
     assert group("User-agent: * (all of you)\nDisallow: /\n") == FORBID_ALL
     assert group("User-agent: *bot\nDisallow: /\n") == ALLOW_ALL
 
 
-def test_rules_before_any_agent_say_nothing() -> None:
+def test_rules_before_the_first_agent_are_ignored() -> None:
     assert group("Disallow: /\nCrawl-delay: 3\n") == ALLOW_ALL
 
 
@@ -266,7 +262,7 @@ def test_lines_may_end_in_any_way(end: str) -> None:
     assert group(f"User-agent: *{end}Disallow: /{end}") == FORBID_ALL
 
 
-def test_comments_and_blanks_around_words_do_not_count() -> None:
+def test_comments_and_blanks_are_ignored() -> None:
     asked = group("# hello\n \tUser-agent :\t* # all\n  disallow :/a # b\x0b\n")
     assert asked == Rules(forbidden=("/a",))
 
@@ -274,12 +270,12 @@ def test_comments_and_blanks_around_words_do_not_count() -> None:
 @pytest.mark.parametrize(
     "name", ["Dissallow", "dissalow", "disalow", "diasllow", "disallaw", "DISALLOWED", "disallow"]
 )
-def test_common_slips_in_names_are_understood(name: str) -> None:
+def test_common_misspellings_of_fields_are_accepted(name: str) -> None:
     for agent in ("user-agent", "useragent", "user agent", "User-agents"):
         assert group(f"{agent}: *\n{name}: /\n") == FORBID_ALL
 
 
-def test_names_that_are_something_else_are_not() -> None:
+def test_other_names_are_no_fields() -> None:
     for name in ("desallow", "no-disallow", "", "user"):
         assert rules(f"{name}: /") == ALLOW_ALL
 
@@ -304,7 +300,7 @@ def test_a_byte_order_mark_is_understood(encoding: str) -> None:
     assert parse(body, AGENT) == rules("Disallow: /ü")
 
 
-def test_utf_16_of_either_order_and_broken_is_read_as_far_as_it_goes() -> None:
+def test_truncated_big_endian_utf_16_is_read_up_to_its_end() -> None:
     body = b"\xfe\xff" + "User-agent: *\nDisallow: /a\n".encode("utf-16-be")
     assert parse(body + b"\xd8\x00\x00", AGENT).forbidden == ("/a",)
 
@@ -318,12 +314,12 @@ def test_a_rule_at_the_end_of_500_kib_is_obeyed() -> None:
     assert parse(padded("Disallow: /", 511_000), AGENT).forbidden == ("/",)
 
 
-def test_a_line_that_was_cut_is_not_half_obeyed() -> None:
+def test_a_truncated_last_line_is_ignored() -> None:
     assert parse(padded("Disallow: /b", 511_000)[:-1], AGENT, cut=True) == rules("Allow: /a")
     assert parse(b"User-agent: *\nDisallow: /b", AGENT, cut=True) == ALLOW_ALL
 
 
-# ---------------------------------------------------------------- what else it may say
+# ---------------------------------------------------------------- delays and sitemaps
 
 
 def test_a_delay_belongs_to_the_agents_above_it() -> None:
@@ -332,16 +328,16 @@ def test_a_delay_belongs_to_the_agents_above_it() -> None:
     assert group(text, agent="other").crawl_delay_s == 10.0
 
 
-def test_of_several_delays_the_longest_counts() -> None:
+def test_the_longest_of_several_delays_counts() -> None:
     assert rules("Crawl-delay: 1", "Crawl-delay: 7", "crawl delay: 3").crawl_delay_s == 7.0
 
 
 @pytest.mark.parametrize("value", ["", "soon", "-1", "inf", "nan", "1e999"])
-def test_a_delay_that_is_no_time_is_none(value: str) -> None:
+def test_a_malformed_delay_is_ignored(value: str) -> None:
     assert rules(f"Crawl-delay: {value}").crawl_delay_s is None
 
 
-def test_sitemaps_are_everyones_wherever_they_stand() -> None:
+def test_sitemaps_in_any_group_are_for_all_agents() -> None:
     asked = group(
         "Sitemap: https://example.com/ü.xml\nUser-agent: other\nDisallow: /\nsite-map: b.xml\n"
         "Sitemap: b.xml\nSitemap:\n"
@@ -360,12 +356,12 @@ def test_the_normal_form_is_a_robots_txt_of_its_own() -> None:
     assert Rules.from_text(asked.text()) == asked
 
 
-def test_all_and_nothing_come_back_from_their_normal_form() -> None:
+def test_allow_all_and_forbid_all_are_restored_from_their_normal_form() -> None:
     assert Rules.from_text(ALLOW_ALL.text()) == ALLOW_ALL
     assert Rules.from_text(FORBID_ALL.text()) == FORBID_ALL
 
 
-def test_what_escapes_make_longer_comes_back_whole() -> None:
+def test_a_pattern_that_escapes_make_longer_is_restored() -> None:
     asked = parse(b"User-agent: *\nDisallow: /" + b"\xe3" * 16_000, AGENT)
     assert len(asked.forbidden[0]) == 48_001
     assert Rules.from_text(asked.text()) == asked
@@ -385,7 +381,7 @@ LINE = st.one_of(
 
 
 @given(st.lists(LINE))
-def test_rules_come_back_from_their_normal_form(lines: list[str]) -> None:
+def test_rules_are_restored_from_their_normal_form(lines: list[str]) -> None:
     asked = group("\n".join(lines))
     assert Rules.from_text(asked.text()) == asked
 
@@ -394,7 +390,7 @@ def test_rules_come_back_from_their_normal_form(lines: list[str]) -> None:
 
 
 def naive_match(pattern: str, path: str) -> bool:
-    """All places of the path that a beginning of the pattern may end at, character by character."""
+    """Match character by character; `ends` has all places where a prefix of the pattern may end."""
     ends = {0}
     for at, char in enumerate(pattern):
         if char == "$" and at == len(pattern) - 1:
@@ -421,7 +417,7 @@ PATTERNS = st.lists(
 
 
 @given(PATTERNS, PATTERNS, st.lists(st.text(st.sampled_from("ab/$"), max_size=8), min_size=5))
-def test_a_check_answers_as_a_matcher_that_tries_all_ways(
+def test_a_check_agrees_with_a_naive_matcher(
     allowed: tuple[str, ...], forbidden: tuple[str, ...], paths: list[str]
 ) -> None:
     asked = Rules(allowed=allowed, forbidden=forbidden)
@@ -432,19 +428,19 @@ def test_a_check_answers_as_a_matcher_that_tries_all_ways(
 # ---------------------------------------------------------------- bombs
 
 
-def test_stars_beyond_any_reason_forbid_more_and_never_less(
+def test_too_many_stars_forbid_more_and_never_less(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(match, "_MAX_STARRED_CHARS", 12)
     asked = rules("Disallow: /a*bcdef", "Disallow: /b*c", "Disallow: /b*c*", "Allow: /b*d")
-    assert allows(asked, "/a"), "the longest are searched for while there is room"
+    assert allows(asked, "/a"), "the longest patterns are kept whole while there is room"
     assert not allows(asked, "/abcdef")
-    assert not allows(asked, "/b"), "what forbids is cut at its first star"
-    assert not allows(asked, "/bd"), "what allows is dropped"
+    assert not allows(asked, "/b"), "Disallow patterns are cut at their first star"
+    assert not allows(asked, "/bd"), "Allow patterns are dropped"
     assert allows(asked, "/")
 
 
-def test_a_path_that_is_dear_to_check_is_forbidden_more_and_never_less(
+def test_an_expensive_check_forbids_more_and_never_less(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = rules(
@@ -474,7 +470,7 @@ def test_a_path_that_is_dear_to_check_is_forbidden_more_and_never_less(
 
 
 @given(PATTERNS, PATTERNS, st.text(st.sampled_from("ab/$"), max_size=8), st.integers(0, 2000))
-def test_whatever_the_budget_what_is_allowed_would_be_allowed_without_one(
+def test_a_smaller_budget_never_allows_more(
     allowed: tuple[str, ...], forbidden: tuple[str, ...], path: str, budget: int
 ) -> None:
     asked = Rules(allowed=allowed, forbidden=forbidden)
@@ -497,7 +493,7 @@ def test_whatever_the_budget_what_is_allowed_would_be_allowed_without_one(
         bytes(range(256)) * 2_000,
     ],
 )
-def test_a_bomb_is_read_and_asked_like_any_file(body: bytes) -> None:
+def test_a_bomb_is_parsed_and_checked(body: bytes) -> None:
     asked = parse(body, AGENT)
     assert allows(asked, "/") in (True, False)
     assert allows(asked, "/" + "a" * 2_000) in (True, False)
@@ -510,45 +506,35 @@ def test_no_bytes_are_an_error(body: bytes) -> None:
         assert Rules.from_text(asked.text()) == asked
 
 
-# ---------------------------------------------------------------- what follows from a fetch
+# ---------------------------------------------------------------- decisions after a fetch
 
 
-def test_an_answer_holds_for_a_day() -> None:
-    assert decision_for(rules("Disallow: /x")) == RobotsDecision(
-        rules("Disallow: /x"), ANSWER_VALID_S
-    )
-
-
-def test_an_answer_that_says_nothing_allows_all() -> None:
-    for body in (b"", b"<!DOCTYPE html><title>Not found</title><p>Disallow: /"):
-        assert parse(body, AGENT) == ALLOW_ALL
-
-
-def test_the_last_line_of_an_answer_that_was_cut_is_not_obeyed() -> None:
-    assert parse(b"User-agent: *\nDisallow: /x", AGENT, cut=True) == ALLOW_ALL
+def test_a_robots_txt_is_valid_for_a_day() -> None:
+    asked = rules("Disallow: /x")
+    assert decision_for(asked) == RobotsDecision(asked, ANSWER_VALID_S)
 
 
 KINDS_OF_NO_FILE = {FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT}
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS_OF_NO_FILE))
-def test_a_file_that_is_not_there_allows_all_for_a_day(kind: FailureKind) -> None:
+def test_a_missing_file_allows_all_for_a_day(kind: FailureKind) -> None:
     assert decision_for(Failed(kind=kind), FORBID_ALL) == RobotsDecision(ALLOW_ALL, ANSWER_VALID_S)
 
 
 @pytest.mark.parametrize("kind", sorted(set(FailureKind) - KINDS_OF_NO_FILE))
-def test_a_host_that_cannot_say_forbids_all_for_an_hour(kind: FailureKind) -> None:
+def test_an_unavailable_file_forbids_all_for_an_hour(kind: FailureKind) -> None:
     found = decision_for(Failed(kind=kind))
     assert found == RobotsDecision(FORBID_ALL, SILENCE_VALID_S)
     assert found.has_no_answer
 
 
 @pytest.mark.parametrize("reason", Refusal)
-def test_a_redirect_to_where_we_do_not_go_forbids_all(reason: Refusal) -> None:
+def test_a_redirect_to_a_refused_url_forbids_all(reason: Refusal) -> None:
     assert decision_for(Refused(reason=reason)) == RobotsDecision(FORBID_ALL, SILENCE_VALID_S)
 
 
-def test_what_was_known_outlives_a_host_that_cannot_say() -> None:
+def test_earlier_rules_outlive_an_unavailable_file() -> None:
     known = rules("Disallow: /x")
     silence = Failed(kind=FailureKind.SERVER_ERROR)
     assert decision_for(silence, known) == RobotsDecision(known, SILENCE_VALID_S)
@@ -556,8 +542,8 @@ def test_what_was_known_outlives_a_host_that_cannot_say() -> None:
 
 # ---------------------------------------------------------------- conformance
 
-# Where crawler-commons asks otherwise than Google's matcher does; its own cases all agree here.
-OTHERWISE = (
+# Cases in which crawler-commons differs from Google's matcher, which minicrawl agrees with.
+CRAWLER_COMMONS_DIFFERS = (
     "testRobotsTxtAlwaysAllowed/1",  # Google forbids /robots.txt like any path: stress/369883
     *(f"{name}/3" for name in ("testMixedEndings2", "testRfpCases", "testRfpCases2")),
     *(f"testRfpCases/{number}" for number in (4, 5, 6, 8, 11)),  # an agent with a version
@@ -583,7 +569,7 @@ def cases(shared_vector: Callable[[str], Path]) -> list[dict[str, Any]]:
     return found
 
 
-def test_googles_cases_are_decided_as_google_decides_them_but_for_escapes(
+def test_decisions_agree_with_google_except_for_escapes(
     cases: list[dict[str, Any]],
 ) -> None:
     googles = [case for case in cases if case["origin"] != "crawler-commons"]
@@ -592,7 +578,7 @@ def test_googles_cases_are_decided_as_google_decides_them_but_for_escapes(
     assert wrong == ["correctness/non-ascii-paths/3.0"]  # "/%62" is "/b" by the RFC alone
 
 
-def test_other_cases_differ_only_where_google_decides_otherwise(
+def test_decisions_differ_from_crawler_commons_only_where_google_does(
     cases: list[dict[str, Any]],
 ) -> None:
     others = [case for case in cases if case["origin"] == "crawler-commons"]
@@ -602,7 +588,7 @@ def test_other_cases_differ_only_where_google_decides_otherwise(
         if decided(case, canonical(case["url"]) or "") != case["allowed"]
     ]
     assert len(others) == 209
-    assert sorted(wrong) == sorted(OTHERWISE)
+    assert sorted(wrong) == sorted(CRAWLER_COMMONS_DIFFERS)
 
 
 def test_delays_and_sitemaps_of_real_files_are_found(
@@ -631,14 +617,14 @@ USUAL_PATHS = [USUAL_PATH[:length] for length in (20, 40, 60, 80, 100, 120, 140)
 
 
 def assert_is_exact(asked: Rules) -> None:
-    """The same as without a budget."""
+    """Check that the budget does not change a decision."""
     within = [allows(asked, path) for path in USUAL_PATHS]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(match, "_CHEAP", 1 << 60)
         assert within == [allows(asked, path) for path in USUAL_PATHS]
 
 
-def test_three_thousand_real_files_are_read_and_come_back_and_the_greediest_are_obeyed_exactly(
+def test_real_files_are_parsed_restored_and_checked_exactly(
     shared_vector: Callable[[str], Path],
 ) -> None:
     read = 0

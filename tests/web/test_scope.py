@@ -36,8 +36,8 @@ def test_domain_reaches_the_site_of_a_seed(url: str, within: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["192.0.2.7", "[2001:db8::7]"])
-def test_domain_reaches_of_addresses_only_those_of_seeds(name: str) -> None:
-    """Neighbours share a site, but nobody asked for them."""
+def test_domain_reaches_only_addresses_that_are_seeds(name: str) -> None:
+    """Neighbouring addresses share a site, but the user did not name them."""
     rules = ScopeRules.of("domain", [f"http://{name}/"])
     assert rules.allows(f"https://{name}:8443/a")
     assert not rules.allows(f"http://{name.replace('7', '8')}/")
@@ -70,7 +70,7 @@ def test_a_seed_on_another_port_reaches_that_port_alone(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["host", "prefix"])
-def test_an_address_in_brackets_ends_in_no_port(kind: str) -> None:
+def test_the_end_of_an_ipv6_address_is_not_taken_for_a_port(kind: str) -> None:
     rules = ScopeRules.of(kind, ["http://[2001:db8::80]/"])
     assert rules.allows("https://[2001:db8::80]/a")
     assert not rules.allows("http://[2001:db8::]/a")
@@ -91,7 +91,7 @@ def test_an_address_in_brackets_ends_in_no_port(kind: str) -> None:
         ("https://example.org/?to=docs.example.com/manual/", False),
     ],
 )
-def test_prefix_reaches_what_lies_in_the_folder_of_a_seed(url: str, within: bool) -> None:
+def test_prefix_reaches_the_folder_of_a_seed(url: str, within: bool) -> None:
     assert allowed("prefix", url) is within
 
 
@@ -119,7 +119,7 @@ def test_seeds_are_always_within_reach_and_more_seeds_reach_no_less(
 
 
 @given(st.lists(URLS, max_size=3), URLS)
-def test_a_folder_holds_what_begins_with_its_name(seeds: list[str], url: str) -> None:
+def test_prefix_allows_urls_that_begin_with_a_folder_of_a_seed(seeds: list[str], url: str) -> None:
     def address(text: str) -> str:
         return text.partition("://")[2].partition("?")[0]
 
@@ -140,14 +140,14 @@ def rules(allow: tuple[str, ...] = (), deny: tuple[str, ...] = ()) -> ScopeRules
     return ScopeRules.of("any", [SEED], allow=allow, deny=deny)
 
 
-def test_where_any_pattern_allows_one_must_match_anywhere_in_the_url() -> None:
+def test_with_allow_one_pattern_must_match_anywhere_in_the_url() -> None:
     patterns = rules(allow=("/docs/", r"\?page="))
     assert patterns.allows("https://example.com/docs/a")
     assert patterns.allows("https://example.com/?page=2")
     assert not patterns.allows("https://example.com/blog/")
 
 
-def test_no_pattern_that_denies_may_match() -> None:
+def test_a_url_that_a_deny_pattern_matches_is_refused() -> None:
     patterns = rules(deny=("/login", "print=1"))
     assert patterns.allows("https://example.com/docs/")
     assert not patterns.allows("https://example.com/login?next=/docs/")
@@ -184,7 +184,7 @@ def test_a_broken_pattern_is_refused_with_its_place(pattern: str, complaint: str
     "rest",
     ["a.pdf", "a/B.JPG", "photo.png?size=large", "a.b.tar.gz", "1.0.zip", "feed.rss", "a%20b.mp3"],
 )
-def test_a_name_may_say_that_it_is_no_page(rest: str) -> None:
+def test_file_names_of_other_types_are_no_pages(rest: str) -> None:
     assert not may_be_html(f"https://example.com/{rest}")
     assert not ScopeRules.of("any", []).allows(f"https://example.com/{rest}")
 
@@ -212,21 +212,21 @@ def test_a_name_may_say_that_it_is_no_page(rest: str) -> None:
         "node.js/",
     ],
 )
-def test_a_name_that_leaves_it_open_may_be_a_page(rest: str) -> None:
+def test_any_other_name_may_be_a_page(rest: str) -> None:
     assert may_be_html(f"https://example.com/{rest}")
 
 
-def test_a_host_is_no_name_of_a_file() -> None:
+def test_the_name_of_a_host_is_not_a_file_name() -> None:
     assert may_be_html("https://archive.zip/")
 
 
-def test_which_endings_are_no_pages_is_the_callers_to_say() -> None:
+def test_the_caller_may_choose_the_endings_that_are_no_pages() -> None:
     rules = ScopeRules.of("any", [], not_html=frozenset({"html"}))
     assert rules.allows("https://example.com/a.pdf")
     assert not rules.allows("https://example.com/a.html")
 
 
-def test_what_servers_write_pages_under_is_never_a_file() -> None:
+def test_endings_of_dynamic_pages_are_not_refused() -> None:
     assert not NOT_HTML & {"html", "htm", "php", "asp", "jsp", "cgi", "dll", "com"}
 
 
@@ -235,14 +235,14 @@ def test_scripts_and_programs_are_no_pages(rest: str) -> None:
     assert not may_be_html(f"https://example.com/{rest}")
 
 
-def test_folders_of_a_prefix_are_told_without_those_below_others() -> None:
+def test_folders_leaves_out_folders_below_others() -> None:
     seeds = [f"https://a.example/{path}" for path in ("docs/b/x", "docs/", "docs/b/", "e?q=/f/")]
     assert folders(seeds[:3]) == ["a.example/docs/"]
     assert folders([*seeds, "http://b.example:8080/c/d"]) == ["a.example/", "b.example:8080/c/"]
 
 
 @pytest.mark.parametrize(
-    ("what", "text", "fits"),
+    ("url", "text", "matches"),
     [
         ("http://a.example/x", "http://a.example/x", True),
         ("http://a.example/x", "http://a.example/xy", False),
@@ -251,5 +251,7 @@ def test_folders_of_a_prefix_are_told_without_those_below_others() -> None:
         ("http://a.example/x*", "http://b.example/?http://a.example/x", False),
     ],
 )
-def test_a_pattern_fits_its_url_or_all_that_begin_so(what: str, text: str, *, fits: bool) -> None:
-    assert (re.search(pattern_of(what), text) is not None) == fits
+def test_a_pattern_matches_its_url_or_with_a_star_its_prefix(
+    url: str, text: str, *, matches: bool
+) -> None:
+    assert (re.search(pattern_of(url), text) is not None) == matches

@@ -1,10 +1,10 @@
-"""What scripts may do for a page, told by its markup alone."""
+"""Guesses from the markup alone whether scripts would change a page."""
 
 import pytest
 
 from minicrawl.model import Scripting, ScriptKind
 from minicrawl.web.html_page import ParseOptions, parse_page, scripting
-from tests.linear_time import TIMES, expect_linear
+from tests.linear_time import expect_linear_reading
 
 NONE, SOME, SHELL = ScriptKind
 WORDS = "many words of an article that has enough to say. " * 10
@@ -13,7 +13,7 @@ SHELL_PAGE = '<title>app</title><div id="root"></div><script src="/app.js"></scr
 
 
 def read(markup: str) -> Scripting:
-    """As a crawl reads it."""
+    """Return the scripting of a page."""
     options = ParseOptions(with_scripting=True)
     found = parse_page(markup.encode(), "http://a.example/", {}, options).scripting
     assert found is not None
@@ -46,13 +46,11 @@ def read(markup: str) -> Scripting:
         ("<script>gtag('js'); document.createElement('script')</script>", NONE),
     ],
 )
-def test_scripts_count_where_there_is_something_for_them_to_do(
-    markup: str, kind: ScriptKind
-) -> None:
+def test_scripts_count_only_if_they_may_change_the_page(markup: str, kind: ScriptKind) -> None:
     assert read(markup).kind is kind
 
 
-def test_a_page_is_not_looked_at_where_nothing_is_rendered() -> None:
+def test_scripting_is_read_only_on_request() -> None:
     assert parse_page(SHELL_PAGE.encode(), "http://a.example/", {}).scripting is None
 
 
@@ -64,12 +62,12 @@ def test_a_page_is_not_looked_at_where_nothing_is_rendered() -> None:
         ("/chunk-12.js", "/chunk-7.js"),
     ],
 )
-def test_versions_of_a_script_are_of_one_template(one: str, other: str) -> None:
+def test_versions_of_a_script_have_one_signature(one: str, other: str) -> None:
     pages = (f'<title>{name}</title><script src="{name}"></script>' for name in (one, other))
     assert len({read(page).signature for page in pages}) == 1
 
 
-def test_pages_of_one_template_differ_in_what_they_say() -> None:
+def test_pages_of_one_template_have_one_signature() -> None:
     pages = (f"<p>{word}<div id=a></div><script src=/a.js></script>" for word in ("one", "two"))
     assert len({read(page).signature for page in pages}) == 1
 
@@ -83,15 +81,12 @@ def test_pages_of_one_template_differ_in_what_they_say() -> None:
         f"<p>{WORDS}{ANCHORS}{SHELL_PAGE}",
     ],
 )
-def test_other_scripts_are_another_template(other: str) -> None:
+def test_other_scripts_have_another_signature(other: str) -> None:
     assert read(other).signature != read(SHELL_PAGE).signature
 
 
 @pytest.mark.parametrize(
     "piece", ["<script ", "<script>", "<div id=a>", "<div ", "<body ", "<a-b", "<script>a</script>"]
 )
-def test_no_markup_takes_long(piece: str) -> None:
-    little, much = piece * 10_000, piece * 10_000 * TIMES
-    expect_linear(
-        lambda: scripting(little, 0, is_thin=True), lambda: scripting(much, 0, is_thin=True)
-    )
+def test_scripting_is_read_in_linear_time(piece: str) -> None:
+    expect_linear_reading(lambda text: scripting(text, 0, is_thin=True), piece, 60_000)

@@ -1,11 +1,11 @@
-"""Lists of seeds: what counts as one, how bad lines are told, and that a list is a stream."""
+"""Lists of seeds: lines that count, lines that are reported, and reading as a stream."""
 
 from itertools import count, islice
 
 from minicrawl.web.urls import read_seeds
 
 
-def test_comments_and_blank_lines_are_passed_over() -> None:
+def test_comments_and_blank_lines_are_skipped() -> None:
     lines = ["# a comment\n", "\n", "  https://a.example/  # the first\n", "b.example\r\n"]
     told: list[tuple[int, str]] = []
     found = list(read_seeds(lines, lambda *line: told.append(line)))
@@ -13,12 +13,12 @@ def test_comments_and_blank_lines_are_passed_over() -> None:
     assert not told
 
 
-def test_what_a_url_is_called_in_the_end_is_for_the_crawl_to_say() -> None:
+def test_tracking_parameters_of_seeds_are_left_to_the_crawl() -> None:
     found = read_seeds(["a.example/?utm_id=3#top\n"], lambda *_: None)
     assert list(found) == ["https://a.example/?utm_id=3"]
 
 
-def test_a_line_that_is_no_url_is_told_with_its_number_and_the_others_count() -> None:
+def test_a_malformed_line_is_reported_with_its_number_and_skipped() -> None:
     lines = ["a b\n", "https://a.example/\n", "mailto:c@d.example\n"]
     told: list[tuple[int, str]] = []
     assert list(read_seeds(lines, lambda *line: told.append(line))) == ["https://a.example/"]
@@ -31,7 +31,7 @@ def test_a_list_without_end_is_read_as_a_stream() -> None:
     assert list(islice(found, 2)) == ["https://a.example/0", "https://a.example/1"]
 
 
-def test_a_table_with_a_column_of_urls_is_read_by_that() -> None:
+def test_the_url_column_of_a_table_is_read() -> None:
     lines = ["rank,URL,title\n", '1,a.example,"one, two"\n', "2,a b,\n", "3\n", "4,c.example,x"]
     told: list[tuple[int, str]] = []
     found = list(read_seeds(lines, lambda *line: told.append(line)))

@@ -49,7 +49,7 @@ def test_the_site_of_an_address_is_its_network(host: str, network: str) -> None:
     assert site(host) == site(network) == network
 
 
-def test_strangers_under_one_roof_are_sites_of_their_own() -> None:
+def test_customers_of_a_private_suffix_are_sites_of_their_own() -> None:
     assert site("pages.alice.github.io") == "alice.github.io"
     assert site("bob.github.io") == "bob.github.io"
     assert site("github.io") == "github.io"
@@ -64,7 +64,7 @@ def test_strangers_under_one_roof_are_sites_of_their_own() -> None:
         ("a.b.anything.ck", "b.anything.ck"),
     ],
 )
-def test_wildcards_of_the_list_and_their_exceptions_count(host: str, expected: str) -> None:
+def test_wildcards_and_exceptions_of_the_list_hold(host: str, expected: str) -> None:
     assert site(host) == expected
 
 
@@ -83,8 +83,8 @@ def test_domains_are_those_of_registries_and_of_private_suffixes(
     assert domains(host) == expected
 
 
-def test_names_below_a_suffix_are_looked_up_as_tldextract_does() -> None:
-    """For every suffix of the list that is a plain name. Some of the list are below a wildcard."""
+def test_sites_are_those_of_tldextract() -> None:
+    """Checked for every suffix of the list that is a plain name."""
     extract = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
     plain = [suffix for suffix in extract.tlds if suffix.isascii() and suffix[0] not in "*!"]
     assert len(plain) > 8000
@@ -93,7 +93,7 @@ def test_names_below_a_suffix_are_looked_up_as_tldextract_does() -> None:
             assert site(host) == (extract.extract_str(host).top_domain_under_public_suffix or host)
 
 
-def test_the_list_is_read_without_tldextract_and_is_the_one_that_it_has(
+def test_the_list_that_is_read_directly_is_that_of_tldextract(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     extract = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
@@ -102,7 +102,7 @@ def test_the_list_is_read_without_tldextract_and_is_the_one_that_it_has(
         assert sites._suffixes.__wrapped__() == frozenset(extract.tlds)
 
 
-def test_where_there_is_no_such_list_tldextract_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_file_of_tldextract_there_is_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sites, "find_spec", lambda _name: None)
     assert sites._written_list() is None
     elsewhere = ModuleSpec("tldextract", None, is_package=True)
@@ -126,7 +126,7 @@ LABELS = st.sampled_from(
         ("crawl.db", False),
     ],
 )
-def test_a_name_below_a_suffix_of_the_list_is_told_from_others(host: str, *, has_one: bool) -> None:
+def test_has_public_suffix_is_true_below_suffixes_of_the_list(host: str, *, has_one: bool) -> None:
     assert has_public_suffix(host) == has_one
 
 
@@ -135,20 +135,20 @@ def test_a_site_is_its_own_site(host: str) -> None:
     assert site(site(host)) == site(host)
 
 
-# Such a name cannot be looked up, so that its site does not matter.
-WITH_A_DOT_BEFORE = {".example.com", ".example.example"}
+# A name with a leading dot has no address, so its site does not matter.
+LEADING_DOT = {".example.com", ".example.example"}
 
 
-def test_sites_are_those_of_the_public_suffix_list(
+def test_sites_are_those_of_the_vectors(
     shared_vector: Callable[[str], Path],
 ) -> None:
-    asked, wrong = 0, set()
+    count, wrong = 0, set()
     for line in shared_vector("psl_tests.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("//"):
             host, domain = line.split()
             expected = host if domain == "null" else domain
             if site(host.lower()) != expected.lower():
                 wrong.add(host)
-            asked += 1
-    assert asked >= 78
-    assert wrong == WITH_A_DOT_BEFORE
+            count += 1
+    assert count >= 78
+    assert wrong == LEADING_DOT

@@ -1,4 +1,4 @@
-"""Pages that say "not found" with status 200 are told by the missing pages of their folder."""
+"""Soft 404s are recognized by their likeness to the missing pages of their folder."""
 
 from collections.abc import Callable, Iterable
 from os import environ
@@ -20,12 +20,12 @@ ONE, OTHER = missing_siblings(FOLDER)
 
 
 def missing_page(text: str, home: str = "", others: Iterable[dict[str, str]] = ()) -> MissingPage:
-    """A missing page with the text, in which {url}, {name} and {number} vary."""
-    said = {
+    """Return a missing page with a text in which {url}, {name} and {number} vary."""
+    missing = {
         url: text.format(url=url, name=url.rpartition("/")[2], number=number)
         for number, url in enumerate((ONE, OTHER))
     }
-    return MissingPage(said, home, others or [OTHERS])
+    return MissingPage(missing, home, others or [OTHERS])
 
 
 MISSING = "Shop\nThis page does not exist.\n{name} was not found\nAt 10:0{number}\nImprint"
@@ -45,17 +45,17 @@ MISSING = "Shop\nThis page does not exist.\n{name} was not found\nAt 10:0{number
         ("", False),
     ],
 )
-def test_pages_like_the_missing_one(text: str, expected: bool) -> None:
+def test_pages_like_the_missing_page_are_soft_404s(text: str, expected: bool) -> None:
     assert missing_page(MISSING).is_like(f"{FOLDER}old-offer.html", text) is expected
 
 
 @pytest.mark.parametrize("text", ["Shop\nContact\nImprint", "Shop\n{name}", "Shop\nOh", "{url}"])
-def test_a_missing_page_without_words_of_its_own_tells_nothing(text: str) -> None:
+def test_a_missing_page_without_words_of_its_own_proves_nothing(text: str) -> None:
     page = missing_page(text)
     assert not page.is_like(f"{FOLDER}gone", text.format(url=f"{FOLDER}gone", name="gone"))
 
 
-def test_as_many_words_more_may_be_there_as_vary_on_missing_pages() -> None:
+def test_a_soft_404_may_have_as_many_other_words_as_missing_pages_vary() -> None:
     see = "\n".join(f"See {name} of oak" for name in ("lamps", "rugs", "mugs", "beds", "cups"))
     page = MissingPage({ONE: f"It is gone\n{see}", OTHER: "It is gone"}, "", [OTHERS])
     soft = see.replace("See", "Buy")
@@ -65,12 +65,12 @@ def test_as_many_words_more_may_be_there_as_vary_on_missing_pages() -> None:
     )
 
 
-def test_a_home_page_that_is_shown_for_what_is_missing_tells_nothing() -> None:
+def test_a_home_page_in_place_of_missing_pages_proves_nothing() -> None:
     home = "Shop\nWelcome to the shop\nA lamp for you"
     assert not missing_page(home, home, [{FOLDER: home} | OTHERS]).is_like(f"{FOLDER}x", home)
 
 
-def test_an_app_that_is_shown_for_a_whole_folder_tells_nothing() -> None:
+def test_an_app_shell_for_a_whole_folder_proves_nothing() -> None:
     app = "Please enable JavaScript"
     of_folder = {f"{FOLDER}app/{name}": app for name in "abc"}
     assert not missing_page(app, "", [OTHERS, of_folder]).is_like(f"{FOLDER}app/d", app)
@@ -102,7 +102,9 @@ HOSTILE: dict[str, tuple[int, str, Callable[[int], str]]] = {
 
 
 @pytest.mark.parametrize(("count", "name", "text"), HOSTILE.values(), ids=HOSTILE)
-def test_the_time_is_linear(count: int, name: str, text: Callable[[int], str]) -> None:
+def test_comparing_pages_takes_linear_time(
+    count: int, name: str, text: Callable[[int], str]
+) -> None:
     def work(size: int) -> None:
         said = text(size)
         MissingPage({ONE: said, OTHER: said}, said, [{FOLDER: said}]).is_like(FOLDER + name, said)
@@ -124,23 +126,23 @@ def of_pages(half: str) -> Iterable[Case]:
 
 @pytest.mark.parametrize("half", ["1", "2"], ids=["develop", "held out"])
 class TestFigures:
-    """`python -m tests.web.soft_404.figures` prints them by kind."""
+    """Precision and recall, which `python -m tests.web.soft_404.figures` prints by kind."""
 
     def test_made_sites(self, half: str) -> None:
         found = judged(cases(half))
         assert len(found) >= 300
         wrong = [one.case.name for one in found if one.case.is_soft != one.is_called_soft]
-        told = "\n".join([*by_kind(found), "wrong:", *wrong])
-        assert precision(found) >= LEAST_PRECISION, told
-        # No text tells a copy of the home page, or a message that missing pages do not have.
-        told_by_text = [one for one in found if one.case.kind not in ("home", "other words")]
-        assert recall(told_by_text) >= LEAST_RECALL, told
+        figures = "\n".join([*by_kind(found), "wrong:", *wrong])
+        assert precision(found) >= LEAST_PRECISION, figures
+        # A copy of the home page, and a message unlike those of missing pages, are not recognized.
+        by_text = [one for one in found if one.case.kind not in ("home", "other words")]
+        assert recall(by_text) >= LEAST_RECALL, figures
 
     @pytest.mark.parametrize("recorded", [manuals, of_pages])
     def test_recorded_pages(self, half: str, recorded: Callable[[str], Iterable[Case]]) -> None:
         found = judged(recorded(half))
         if not found:
             pytest.skip("no manuals here")
-        told = "\n".join(by_kind(found))
-        assert precision(found) >= LEAST_PRECISION, told
-        assert recall(found) >= LEAST_RECALL, told
+        figures = "\n".join(by_kind(found))
+        assert precision(found) >= LEAST_PRECISION, figures
+        assert recall(found) >= LEAST_RECALL, figures

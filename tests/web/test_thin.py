@@ -39,7 +39,7 @@ def test_a_page_with_few_characters_of_text_is_thin(page: str) -> None:
         f"{' ' * 100_000}{WORDS}",
     ],
 )
-def test_a_page_with_enough_of_it_is_not(page: str) -> None:
+def test_a_page_with_enough_text_is_not_thin(page: str) -> None:
     assert not is_thin(page, TITLE)
 
 
@@ -61,18 +61,18 @@ HEADINGS_OF_PAGES = [
 
 
 @pytest.mark.parametrize("heading", HEADINGS_OF_ERRORS)
-def test_a_page_that_is_headed_like_an_error_is_thin(heading: str) -> None:
+def test_a_page_with_the_heading_of_an_error_is_thin(heading: str) -> None:
     assert is_thin(WORDS, heading)
     assert is_thin(f"<h1>{heading.replace(' ', '  ')}</h1>\n<p>| {WORDS}", "")
-    assert not is_thin(f"{heading} {WORDS}", TITLE), "the title is the heading where there is one"
+    assert not is_thin(f"{heading} {WORDS}", TITLE), "a title overrides the first line"
 
 
 @pytest.mark.parametrize("heading", HEADINGS_OF_PAGES)
-def test_a_page_that_only_begins_so_is_not(heading: str) -> None:
+def test_a_heading_that_only_begins_like_an_error_is_not_thin(heading: str) -> None:
     assert not is_thin(WORDS, heading)
 
 
-def test_a_reading_tells() -> None:
+def test_parse_page_reports_thin_pages() -> None:
     page = f"<title>A page</title><body><p>{WORDS}"
     assert not parse_page(page.encode(), "http://a.example/", {}).is_thin
     assert parse_page(
@@ -82,7 +82,7 @@ def test_a_reading_tells() -> None:
 
 
 @given(st.text(st.sampled_from("<>!-/ascript&#x \"'="), max_size=300), st.text(max_size=9))
-def test_any_text_is_thin_or_not(text: str, title: str) -> None:
+def test_any_text_is_judged(text: str, title: str) -> None:
     assert is_thin(text, title) in (True, False)
     assert is_thin(f"<script>{WORDS}</script>{text[:99]}", TITLE)
 

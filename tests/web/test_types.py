@@ -1,4 +1,4 @@
-"""What a document is: by its media type, its first bytes and its URL."""
+"""Types of documents by media type, first bytes and URL."""
 
 import gzip
 
@@ -27,7 +27,7 @@ RSS = b'\xef\xbb\xbf<?xml version="1.0"?><rss version="2.0">'
 XHTML = b'<?xml version="1.0"?><html xmlns="x">'
 
 
-def test_names_are_types() -> None:
+def test_types_are_chosen_by_name() -> None:
     assert types_of(["html"]) == HTML
     assert types_of(["pdf", "feed", "pdf"]) == PDF | FEED
     assert types_of(WORDS) == ALL
@@ -73,7 +73,7 @@ def test_names_are_types() -> None:
         ("image/png", b"<html >", None),
     ],
 )
-def test_the_media_type_decides_and_where_it_does_not_the_first_bytes_do(
+def test_the_media_type_decides_or_else_the_first_bytes(
     content_type: str | None, body: bytes, kind: DocumentType | None
 ) -> None:
     assert type_of(content_type, A, body, ALL) is kind
@@ -90,7 +90,7 @@ def test_a_text_is_markdown_by_the_ending_of_its_url() -> None:
     assert type_of("text/plain", f"{A}?b.mdx", b"a", ALL) is TEXT
 
 
-def test_only_what_is_wanted_is_read() -> None:
+def test_only_wanted_types_are_read() -> None:
     assert is_wanted("text/html", A, HTML) is True
     assert is_wanted("text/html", A, FEED) is None
     assert is_wanted("text/html", A, PDF) is False
@@ -117,11 +117,13 @@ def test_only_what_is_wanted_is_read() -> None:
         ("md", HTML, True),
     ],
 )
-def test_urls_whose_ending_tells_are_not_asked_for(ending: str, wanted: int, may_be: bool) -> None:
+def test_urls_with_an_unwanted_ending_are_not_requested(
+    ending: str, wanted: int, may_be: bool
+) -> None:
     assert may_be_wanted(f"{A}.{ending}", wanted, unwanted_endings(wanted)) is may_be
 
 
-def test_links_name_the_types_of_their_targets() -> None:
+def test_media_types_are_those_of_wanted_types() -> None:
     assert media_types(HTML) == {"text/html", "application/xhtml+xml"}
     assert "application/rss+xml" in media_types(int(FEED))
     assert media_types(int(SITEMAP)) == frozenset()

@@ -26,15 +26,16 @@ from minicrawl.web.urls import (
 
 Vector = Callable[[str], Path]
 
-BASE = "https://example.com/docs/a.html?page=2"
+ROOT = "https://example.com"
+BASE = f"{ROOT}/docs/a.html?page=2"
 
 
 def canonical_links(hrefs: Iterable[str], base: str) -> list[str]:
-    """The canonical URLs of all links of a page, without the originals."""
+    """Return the canonical URLs of the links of a page."""
     return list(resolve_links(hrefs, base))
 
 
-# ---------------------------------------------------------------- by hand
+# ---------------------------------------------------------------- examples
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def canonical_links(hrefs: Iterable[str], base: str) -> list[str]:
         ("\ud800.html", "https://example.com/docs/%EF%BF%BD.html"),
     ],
 )
-def test_a_reference_is_resolved_and_spelled_by_the_standard(href: str, url: str) -> None:
+def test_a_reference_is_resolved_and_serialized_as_in_the_standard(href: str, url: str) -> None:
     assert canonical(href, BASE) == url
 
 
@@ -72,26 +73,25 @@ def test_a_reference_is_resolved_and_spelled_by_the_standard(href: str, url: str
         "https://\ud800/",
     ],
 )
-def test_what_is_no_web_address_names_no_page(href: str) -> None:
+def test_other_schemes_and_malformed_urls_name_no_page(href: str) -> None:
     assert canonical(href, BASE) is None
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        "http://",
-        " hTTps:",
-        "http:\\\\",
-        "//",
-        "\t/\n/",
-        "\\/",
-        "http:/\t/",
-        "http:////",
-        "h\nttp://",
-    ],
-)
+STARTS_OF_HOSTS = [
+    "http://",
+    " hTTps:",
+    "http:\\\\",
+    "//",
+    "\t/\n/",
+    "\\/",
+    "http:/\t/",
+    "h\nttp://",
+]
+
+
+@pytest.mark.parametrize("start", [*STARTS_OF_HOSTS, "http:////"])
 @pytest.mark.parametrize("letter", ["a", "\u4e00", "\ufdfa", "%E4%B8%80", "a\u0323\u0300", "@"])
-def test_a_host_past_all_length_names_no_page_however_it_is_written(
+def test_a_host_that_is_too_long_names_no_page_however_it_is_written(
     start: str, letter: str
 ) -> None:
     assert canonical(f"{start}{letter * 321}.example/", BASE) is None
@@ -108,12 +108,12 @@ def test_without_a_base_only_an_absolute_url_names_a_page() -> None:
     assert canonical("#top") is None
 
 
-def test_under_a_base_that_is_no_url_there_are_no_pages() -> None:
+def test_a_malformed_base_yields_no_pages() -> None:
     assert canonical("https://example.com/", "nowhere") is None
     assert canonical_links(["https://example.com/"], "nowhere") == []
 
 
-def test_under_a_base_of_another_scheme_only_absolute_urls_are_links() -> None:
+def test_a_base_of_another_scheme_yields_absolute_links_only() -> None:
     hrefs = ["/a", "a", "?a", "https://example.com/a", "https://example.com:8443/b"]
     expected = ["https://example.com/a", "https://example.com:8443/b"]
     assert canonical_links(hrefs, "ftp://example.com/") == expected
@@ -130,17 +130,17 @@ def test_under_a_base_of_another_scheme_only_absolute_urls_are_links() -> None:
         ("https://example.com:443/a", "https://example.com/a"),
     ],
 )
-def test_fragment_credentials_and_usual_port_are_no_part_of_a_name(href: str, url: str) -> None:
+def test_fragment_credentials_and_default_port_are_removed(href: str, url: str) -> None:
     assert canonical(href) == url
     assert canonical_links([href], BASE) == [url]
 
 
-def test_a_page_read_with_credentials_hands_none_to_its_links() -> None:
+def test_links_do_not_inherit_credentials_of_the_page() -> None:
     links = canonical_links(["/a", "b", "?c"], "https://me:secret@example.com/d/")
     assert links == [f"https://example.com/{rest}" for rest in ("a", "d/b", "d/?c")]
 
 
-def test_a_url_of_the_longest_length_is_one_and_one_character_more_is_too_long() -> None:
+def test_the_length_of_a_url_is_limited() -> None:
     longest = "https://example.com/".ljust(LONGEST, "a")
     assert canonical(longest) == longest
     assert canonical(longest + "a") is None
@@ -171,7 +171,7 @@ def test_a_url_of_the_longest_length_is_one_and_one_character_more_is_too_long()
         (";jsessionid=1.;jsessionid=2/b", "/b"),
     ],
 )
-def test_the_marks_of_a_visit_are_no_part_of_a_name(rest: str, kept: str) -> None:
+def test_tracking_parameters_and_sessions_are_removed(rest: str, kept: str) -> None:
     assert canonical(f"https://example.com/x{rest}") == f"https://example.com/x{kept}"
 
 
@@ -199,7 +199,7 @@ def test_the_marks_of_a_visit_are_no_part_of_a_name(rest: str, kept: str) -> Non
         "/%2e;jsessionid=1/b",
     ],
 )
-def test_what_may_name_another_page_stays(rest: str) -> None:
+def test_parameters_that_may_name_another_page_stay(rest: str) -> None:
     assert canonical(f"https://example.com/x{rest}") == f"https://example.com/x{rest}"
 
 
@@ -207,22 +207,9 @@ def test_a_host_that_looks_like_a_session_stays() -> None:
     assert canonical("http://a;jsessionid=1/b;c") == "http://a;jsessionid=1/b;c"
 
 
-def test_links_come_once_each_and_in_the_order_of_the_page() -> None:
-    hrefs = [
-        "b#1",
-        "/a",
-        "b#2",
-        "mailto:x",
-        "./b",
-        "/docs/b?utm_id=3",
-        "#",
-        "https://example.com/a",
-    ]
-    assert canonical_links(hrefs, BASE) == [
-        "https://example.com/docs/b",
-        "https://example.com/a",
-        BASE,
-    ]
+def test_links_are_unique_and_in_the_order_of_the_page() -> None:
+    hrefs = ["b#1", "/a", "b#2", "mailto:x", "./b", "/docs/b?utm_id=3", "#", f"{ROOT}/a"]
+    assert canonical_links(hrefs, BASE) == [f"{ROOT}/docs/b", f"{ROOT}/a", BASE]
 
 
 # ---------------------------------------------------------------- originals
@@ -239,34 +226,30 @@ def test_links_come_once_each_and_in_the_order_of_the_page() -> None:
         ("https://me:secret@example.com/b", None),
     ],
 )
-def test_where_marks_went_the_url_is_known_as_it_was_written(
-    href: str, original: str | None
-) -> None:
+def test_the_original_of_a_changed_url_is_kept(href: str, original: str | None) -> None:
     url = canonical(href, BASE)
     assert url
     assert resolve(href, BASE) == ResolvedUrl(url, original)
     assert resolve_links([href], BASE) == {url: original}
 
 
-def test_what_names_no_page_has_no_original() -> None:
+def test_a_url_that_names_no_page_has_no_original() -> None:
     assert resolve("mailto:me?utm_id=3", BASE) is None
     assert resolve_links(["mailto:me?utm_id=3"], BASE) == {}
 
 
-def test_of_several_forms_the_first_is_kept() -> None:
+def test_the_first_form_of_a_url_is_its_original() -> None:
     here, there = "https://example.com/b", "https://example.com/c"
     hrefs = ["/b?gclid=1", "/b", "/b?gclid=2", "/c", "/c?gclid=1"]
     assert resolve_links(hrefs, BASE) == {here: f"{here}?gclid=1", there: None}
 
 
-def test_marks_stay_where_the_user_wants_them() -> None:
+def test_strip_marks_false_keeps_tracking_parameters() -> None:
     marked = "https://example.com/a;jsessionid=1?utm_id=2"
     assert canonical(marked, strip_marks=False) == marked
     assert resolve(marked, strip_marks=False) == ResolvedUrl(marked, None)
     assert resolve_links([marked], BASE, strip_marks=False) == {marked: None}
-    assert (
-        canonical_seed("example.com?utm_id=2", strip_marks=False) == "https://example.com/?utm_id=2"
-    )
+    assert canonical_seed("example.com?utm_id=2", strip_marks=False) == f"{ROOT}/?utm_id=2"
 
 
 def test_a_seed_has_an_original_too() -> None:
@@ -340,13 +323,13 @@ def test_a_seed_may_leave_out_its_scheme(text: str, url: str) -> None:
         "example.com a",
     ],
 )
-def test_what_is_no_address_is_no_seed(text: str) -> None:
+def test_malformed_seeds_are_refused(text: str) -> None:
     assert canonical_seed(text) is None
 
 
-# ---------------------------------------------------------------- laws
+# ---------------------------------------------------------------- properties
 
-# What parsers stumble over, in small pieces, so that they meet.
+# Pieces that are hard for parsers, small enough to be combined.
 PIECES = """
     a b.html c1 xn-- com 0x7f 1 : :80 :443 / // /. /.. . .. %2e %2E. %2f % %zz ? # & = ; @
     utm_id=1 utm_id sid=0123456789abcdef0123456789abcdef cfid=1 cftoken=2 phpsessid=3
@@ -375,20 +358,20 @@ BASES = st.sampled_from(
 @example("http://x/?cfid=1&utm_id=1&cftoken=2", BASE)
 @example("http://x/?cfid=1&cfid=2&cftoken=3", BASE)
 @example("http://x/?utm_utm_id=1id=2", BASE)
-def test_what_is_canonical_is_so_again(href: str, base: str) -> None:
+def test_canonical_is_idempotent(href: str, base: str) -> None:
     url = canonical(href, base)
     assert url is None or canonical(url) == canonical(url, base) == url
 
 
 @given(REFERENCES, BASES)
-def test_an_original_has_the_name_that_was_made_of_it(href: str, base: str) -> None:
+def test_the_canonical_url_of_an_original_is_its_url(href: str, base: str) -> None:
     found = resolve(href, base)
     if found and found.original:
         assert found.original != found.url == canonical(found.original)
 
 
 @given(st.text(), BASES)
-def test_no_text_whatever_is_too_much(text: str, base: str) -> None:
+def test_any_text_is_handled(text: str, base: str) -> None:
     url = canonical(text, base)
     assert url is None or canonical(url) == url
     assert canonical_links([text], base) == ([url] if url else [])
@@ -397,7 +380,7 @@ def test_no_text_whatever_is_too_much(text: str, base: str) -> None:
 
 
 @given(st.lists(REFERENCES, max_size=5), BASES)
-def test_all_links_at_once_are_the_same_as_one_by_one(hrefs: list[str], base: str) -> None:
+def test_resolve_links_agrees_with_canonical(hrefs: list[str], base: str) -> None:
     one_by_one = dict.fromkeys(canonical(href, base) for href in hrefs)
     assert canonical_links(hrefs, base) == [url for url in one_by_one if url]
 
@@ -409,9 +392,7 @@ PLAIN_PIECES = """
 
 
 @given(st.lists(st.sampled_from(PLAIN_PIECES.split()), max_size=8).map("".join), BASES)
-def test_a_reference_that_needs_no_parser_comes_out_as_from_the_parser(
-    href: str, base: str
-) -> None:
+def test_the_fast_path_agrees_with_the_parser(href: str, base: str) -> None:
     assert canonical_links([href], base) == page_names(parsed(href, base))
 
 
@@ -433,12 +414,12 @@ def parsed(href: str, base: str) -> str | None:
 
 
 def page_names(url: str | None) -> list[str]:
-    """The name of a page by a URL of the standard's, or no name."""
+    """Return a list of the canonical URL, or an empty one."""
     name = canonical(url) if url else None
     return [name] if name else []
 
 
-# ---------------------------------------------------------------- vectors of others
+# ---------------------------------------------------------------- vectors
 
 
 def vectors(path: Path) -> Any:
@@ -446,7 +427,7 @@ def vectors(path: Path) -> Any:
 
 
 def bare(url: str) -> str:
-    """Without fragment and credentials."""
+    """Remove fragment and credentials."""
     scheme, slashes, rest = url.partition("#")[0].partition("//")
     authority, slash, path = rest.partition("/")
     return scheme + slashes + authority.rpartition("@")[2] + slash + path
@@ -475,7 +456,7 @@ def test_urls_are_parsed_as_in_browsers(shared_vector: Vector, name: str, least:
 @pytest.mark.parametrize(
     ("name", "least"), [("wpt_toascii.json", 66), ("wpt_IdnaTestV2.json", 2012)]
 )
-def test_international_names_are_spelled_as_in_browsers(
+def test_international_names_are_encoded_as_in_browsers(
     shared_vector: Vector, name: str, least: int
 ) -> None:
     cases = [case for case in vectors(shared_vector(name)) if not isinstance(case, str)]
@@ -501,22 +482,22 @@ def test_references_are_resolved_as_in_the_standards_examples(shared_vector: Vec
 def test_dots_and_odd_addresses_are_read_as_in_browsers(shared_vector: Vector) -> None:
     folder = shared_vector("urlcanon")
     for path, expected in vectors(folder / "path_dots.json")["special"].items():
-        if "\\" not in path:  # there they are no slashes, in browsers they are
+        if "\\" not in path:  # urlcanon does not read backslashes as slashes, browsers do
             assert canonical(f"http://example.com{path}") == f"http://example.com{expected}"
     for name, address in vectors(folder / "funky_ipv4.json").items():
-        if name != "0000xa":  # a number there, a name in browsers
+        if name != "0000xa":  # a number for urlcanon, a name for browsers
             assert canonical(f"http://{name}/") == (address and f"http://{address}/"), name
 
 
-def test_references_are_resolved_as_by_a_peer(shared_vector: Vector) -> None:
+def test_references_are_resolved_as_by_crawler_commons(shared_vector: Vector) -> None:
     lines = shared_vector("cc_url-resolve.csv").read_text(encoding="utf-8").splitlines()
     for row in csv.reader(rows(lines), skipinitialspace=True):
         href, base, expected = row
         assert canonical_links([href], base or BASE) == page_names(expected), row
 
 
-def test_peers_know_no_mark_of_a_visit_that_we_keep_by_mistake(shared_vector: Vector) -> None:
-    """Marks under names that may mean something else we keep on purpose."""
+def test_sessions_are_removed_as_by_nutch(shared_vector: Vector) -> None:
+    """Parameters whose names may mean something else are kept on purpose."""
     lines = shared_vector("nutch_regex-normalize-default.test").read_text(encoding="utf-8")
     doubtful = ("_sessionid=", "bv_sessionid=", "sid=xyz")
     for row in rows(lines.splitlines()):
@@ -544,9 +525,7 @@ def rows(lines: list[str]) -> Iterator[str]:
         "blns.json",
     ],
 )
-def test_every_input_of_others_is_canonical_after_one_step(
-    shared_vector: Vector, name: str
-) -> None:
+def test_canonical_is_idempotent_for_vectors(shared_vector: Vector, name: str) -> None:
     for text in inputs(shared_vector(name)):
         for href in (text, f"http://{text}", f"https://example.com/{text}"):
             url = canonical(href, BASE)
@@ -563,13 +542,13 @@ def inputs(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("length", [300, 316, 317, 500])
-def test_a_link_is_known_by_its_name_however_long_its_host_is(length: int) -> None:
+def test_resolve_links_agrees_with_canonical_on_long_hosts(length: int) -> None:
     href = f"http://{'a' * length}.org/"
     found = canonical(href)
     assert canonical_links([href], "http://a.example/") == ([found] if found else [])
 
 
-def test_a_name_of_a_post_is_canonical_and_leads_back() -> None:
+def test_the_url_of_a_post_is_canonical_and_reversible() -> None:
     search = "http://a.example/search"
     for url in (search, f"{search}?a=1", "http://a.example/?", f"{search}?__wb_method=POST"):
         named = posted(url, b"q=sea")

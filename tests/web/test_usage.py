@@ -1,4 +1,4 @@
-"""What a site allows its pages to be used for, in every syntax that sites have."""
+"""Preferences of sites on the use of their pages, in every syntax that sites use."""
 
 import pytest
 from hypothesis import given
@@ -19,9 +19,10 @@ from minicrawl.web.usage import (
     rsl_rules,
     tdmrep_rules,
 )
-from tests.linear_time import expect_linear
+from tests.linear_time import expect_linear_reading
 
 URL = "http://a.example/art/picture.html"
+ALL, NOTHING = dict.fromkeys(PURPOSES, True), dict.fromkeys(PURPOSES, False)
 
 
 def in_robots(text: str, url: str = URL) -> dict[str, bool]:
@@ -40,10 +41,10 @@ def in_robots(text: str, url: str = URL) -> dict[str, bool]:
         ("Content-signal: ai-input=no", {"ai-input": False}),  # before the first group
         # draft-ietf-aipref-attach, draft-ietf-aipref-vocab
         ("User-Agent: *\nContent-Usage: train-ai=n", {"ai-train": False}),
-        ("User-Agent: *\nContent-Usage: bots=n", dict.fromkeys(PURPOSES, False)),
-        ("User-Agent: *\nContent-Usage: all=n, search=y", dict.fromkeys(PURPOSES, False)),
+        ("User-Agent: *\nContent-Usage: bots=n", NOTHING),
+        ("User-Agent: *\nContent-Usage: all=n, search=y", NOTHING),
         ("User-Agent: *\nContent-Usage: search=y;why=x", {"search": True}),
-        # the longest path counts, as for Allow; of two of one length the one that denies
+        # the longest path counts, as for Allow; of equal paths the line that denies
         (
             "User-Agent: *\nContent-Usage: train-ai=y\nContent-Usage: /art/ train-ai=n",
             {"ai-train": False},
@@ -61,25 +62,25 @@ def in_robots(text: str, url: str = URL) -> dict[str, bool]:
             "User-Agent: *\nContent-Usage: train-ai=y\nContent-Signal: ai-train=no",
             {"ai-train": False},
         ),
-        # of all groups ours counts, and what stands before them
+        # the group for the crawler counts, and the lines before all groups
         (
             "Content-Usage: search=n\nUser-Agent: *\nContent-Usage: train-ai=n\n"
             "User-Agent: minicrawl\nContent-Usage: train-ai=y",
             {"search": False, "ai-train": True},
         ),
-        # what nobody defined
+        # undefined words and values
         ("User-Agent: *\nContent-Usage: sell=n, train-ai=maybe, =, search", {}),
         ("User-Agent: *\nContent-Usage:", {}),
     ],
 )
-def test_robots_txt(text: str, expected: dict[str, bool]) -> None:
+def test_preferences_in_robots_txt(text: str, expected: dict[str, bool]) -> None:
     assert in_robots(text) == expected
     rules = parse(text.encode(), "minicrawl")
     assert Rules.from_text(rules.text()) == rules
 
 
 def test_lines_on_usage_change_no_rule() -> None:
-    """A list of agents goes on over them, as over all lines that RFC 9309 does not know."""
+    """They do not end a list of agents, like all lines that RFC 9309 does not know."""
     text = "User-agent: *\n{}User-agent: other\nDisallow: /x"
     usage = "Content-Usage: train-ai=n\n"
     with_it, without = (parse(text.format(one).encode(), "minicrawl") for one in (usage, ""))
@@ -103,14 +104,14 @@ def test_lines_on_usage_change_no_rule() -> None:
         ("x-robots-tag", "noindex", {"search": False}),
     ],
 )
-def test_headers_and_meta(name: str, value: str, expected: dict[str, bool]) -> None:
+def test_preferences_in_headers_and_metas(name: str, value: str, expected: dict[str, bool]) -> None:
     of_response = {one.purpose: one.allowed for one in of_headers({name: value})}
     assert of_response == expected
     in_page = of_meta([("author", "x"), (name.replace("x-robots-tag", "robots"), value)])
     assert {one.purpose: one.allowed for one in in_page} == expected
 
 
-def test_of_two_sources_the_one_that_denies_counts_and_is_named() -> None:
+def test_a_source_that_denies_overrides_and_is_named() -> None:
     allows, denies = Preference("search", True, "robots.txt"), Preference("search", False, "meta")
     later = Preference("search", False, "header")
     for found in ([allows, denies, later], [denies, later, allows]):
@@ -123,7 +124,7 @@ def test_of_two_sources_the_one_that_denies_counts_and_is_named() -> None:
         st.tuples(st.sampled_from(["", "/", "/a*", "$", "/ü%"]), st.text(max_size=30)), max_size=9
     )
 )
-def test_any_lines_come_back_from_the_store(lines: list[tuple[str, str]]) -> None:
+def test_any_preferences_are_restored_from_the_normal_form(lines: list[tuple[str, str]]) -> None:
     text = "\n".join(f"Content-Usage: {path} {value}" for path, value in lines)
     rules = parse(text.encode(), "minicrawl")
     again = Rules.from_text(rules.text())
@@ -131,9 +132,9 @@ def test_any_lines_come_back_from_the_store(lines: list[tuple[str, str]]) -> Non
         assert list(again.preferences(url)) == list(rules.preferences(url))
 
 
-def test_meta_elements_without_a_name_or_a_content_say_nothing() -> None:
-    said = "<META NAME=Robots CONTENT='no&#97;i'><!-- <meta name=a content=b> -->"
-    assert metas(f"<meta charset=utf-8><meta name=robots>{said}") == [("robots", "noai")]
+def test_metas_without_name_or_content_are_ignored() -> None:
+    complete = "<META NAME=Robots CONTENT='no&#97;i'><!-- <meta name=a content=b> -->"
+    assert metas(f"<meta charset=utf-8><meta name=robots>{complete}") == [("robots", "noai")]
 
 
 # ---------------------------------------------------------------- files
@@ -143,14 +144,19 @@ def rsl(*contents: str) -> str:
     return f'<rsl xmlns="https://rslstandard.org/rsl">{"".join(contents)}</rsl>'
 
 
-def content(url: str, *licences: str) -> str:
-    return (
-        f'<content url="{url}">{"".join(f"<license>{one}</license>" for one in licences)}</content>'
-    )
+def content(url: str, licence: str) -> str:
+    return f'<content url="{url}"><license>{licence}</license></content>'
 
 
-DENY_TRAINING = '<prohibits type="usage">ai-train</prohibits>'
-PERMIT = '<permits type="usage">{}</permits>'
+def prohibits(uses: str) -> str:
+    return f'<prohibits type="usage">{uses}</prohibits>'
+
+
+def permits(uses: str) -> str:
+    return f'<permits type="usage">{uses}</permits>'
+
+
+DENY_TRAINING = prohibits("ai-train")
 
 
 @pytest.mark.parametrize(
@@ -171,50 +177,32 @@ PERMIT = '<permits type="usage">{}</permits>'
         (TDMREP, "[" * 100_000, {}),
         # RSL 1.0, 3.4.1.1: words of usage
         (RSL, rsl(content("/", DENY_TRAINING)), {"ai-train": False}),
-        (
-            RSL,
-            rsl(content("/", PERMIT.format("search ai-input"))),
-            {"search": True, "ai-input": True},
-        ),
-        (
-            RSL,
-            rsl(content("/", DENY_TRAINING.replace("ai-train", "all"))),
-            dict.fromkeys(PURPOSES, False),
-        ),
-        (
-            RSL,
-            rsl(content("/", DENY_TRAINING.replace("ai-train", "ai-all, x"))),
-            {"ai-input": False, "ai-train": False},
-        ),
-        (
-            RSL,
-            rsl(content("/", DENY_TRAINING.replace("ai-train", "ai-index"))),
-            {"ai-input": False},
-        ),
-        (RSL, rsl(content("/", PERMIT.format("ai-index"))), {}),
-        (RSL, rsl(content("/", PERMIT.format("train-ai"))), {"ai-train": True}),  # of a draft
+        (RSL, rsl(content("/", permits("search ai-input"))), {"search": True, "ai-input": True}),
+        (RSL, rsl(content("/", prohibits("all"))), NOTHING),
+        (RSL, rsl(content("/", prohibits("ai-all, x"))), {"ai-input": False, "ai-train": False}),
+        (RSL, rsl(content("/", prohibits("ai-index"))), {"ai-input": False}),
+        (RSL, rsl(content("/", permits("ai-index"))), {}),
+        (RSL, rsl(content("/", permits("train-ai"))), {"ai-train": True}),  # of a draft
         # 3.1.1: no permission of a narrower part undoes a prohibition
         (
             RSL,
-            rsl(content("/", DENY_TRAINING), content("/art/*", PERMIT.format("all"))),
+            rsl(content("/", DENY_TRAINING), content("/art/*", permits("all"))),
             {"search": True, "ai-input": True, "ai-train": False, "archive": True},
         ),
         # 3.7: payments; users
         (
             RSL,
-            rsl(content("/", PERMIT.format("ai-train") + '<payment type="free"/>')),
+            rsl(content("/", permits("ai-train") + '<payment type="free"/>')),
             {"ai-train": True},
         ),
         (
             RSL,
-            rsl(content("/", PERMIT.format("ai-train") + '<payment type="crawl"/>')),
+            rsl(content("/", permits("ai-train") + '<payment type="crawl"/>')),
             {"ai-train": False},
         ),
         (
             RSL,
-            rsl(
-                content("/", PERMIT.format("ai-train") + '<permits type="user">education</permits>')
-            ),
+            rsl(content("/", permits("ai-train") + '<permits type="user">education</permits>')),
             {},
         ),
         # 3.3.1: absolute URLs are of their own host
@@ -226,15 +214,10 @@ PERMIT = '<permits type="usage">{}</permits>'
         (RSL, rsl(content("/", DENY_TRAINING))[:-12], {"ai-train": False}),  # cut
         (RSL, "", {}),
         (RSL, "no XML", {}),
-        (
-            RSL,
-            '<!DOCTYPE x [<!ENTITY a "ai-train">]>'
-            + rsl(content("/", DENY_TRAINING.replace("ai-train", "&a;"))),
-            {},
-        ),
+        (RSL, '<!DOCTYPE x [<!ENTITY a "ai-train">]>' + rsl(content("/", prohibits("&a;"))), {}),
     ],
 )
-def test_files(kind: str, text: str, expected: dict[str, bool]) -> None:
+def test_preferences_in_files(kind: str, text: str, expected: dict[str, bool]) -> None:
     found = tdmrep_rules(text) if kind == TDMREP else rsl_rules(text, URL)
     rules = parse(b"User-agent: *\nContent-Usage: archive=n", "minicrawl").with_usage(found)
     said = {one.purpose: one.allowed for one in rules.preferences(URL) if one.where == kind}
@@ -246,7 +229,7 @@ def test_files(kind: str, text: str, expected: dict[str, bool]) -> None:
 
 
 def test_robots_txt_names_files_of_rsl() -> None:
-    """RSL 1.0, 4.4: before the groups, and in those for everybody or for us."""
+    """RSL 1.0, 4.4: before the groups, and in the groups for all agents or for the crawler."""
     text = (
         "License: https://a.example/1.xml\nUser-agent: other\nLicense: /2.xml\nDisallow: /\n"
         "User-agent: *\nLicense: /3.xml\nLicense:\nDisallow: /x"
@@ -260,14 +243,8 @@ def test_robots_txt_names_files_of_rsl() -> None:
     ("markup", "expected"),
     [
         # Creative Commons: rel=license, as its generator writes it
-        (
-            "<a rel=license href=https://creativecommons.org/licenses/by/4.0/>",
-            dict.fromkeys(PURPOSES, True),
-        ),
-        (
-            '<link REL="x license" href="//creativecommons.org/publicdomain/zero/1.0/">',
-            dict.fromkeys(PURPOSES, True),
-        ),
+        ("<a rel=license href=https://creativecommons.org/licenses/by/4.0/>", ALL),
+        ('<link REL="x license" href="//creativecommons.org/publicdomain/zero/1.0/">', ALL),
         (
             "<a rel='license' href='http://creativecommons.org/licenses/by-nc-sa/3.0/de/'>",
             {"search": True, "archive": True},
@@ -291,11 +268,11 @@ def test_robots_txt_names_files_of_rsl() -> None:
         (f'<script type="application/rsl+xml">{rsl(content("/b", DENY_TRAINING))}</script>', {}),
     ],
 )
-def test_markup(markup: str, expected: dict[str, bool]) -> None:
+def test_preferences_in_markup(markup: str, expected: dict[str, bool]) -> None:
     assert {one.purpose: one.allowed for one in of_markup(markup, URL)} == expected
 
 
-def test_a_licence_in_a_header() -> None:
+def test_a_link_header_may_name_a_licence() -> None:
     link = '<http://b.example/>; rel=next, <https://creativecommons.org/licenses/by/4.0/>; rel="{}"'
     for rel, said in (("license", PURPOSES), ("next", ())):
         assert tuple(one.purpose for one in of_headers({"link": link.format(rel)})) == said
@@ -310,14 +287,11 @@ def test_a_licence_in_a_header() -> None:
         "creativecommons.org",
     ],
 )
-def test_the_worst_markup_takes_linear_time(piece: str) -> None:
-    some, more = (f"<a {piece * (n // len(piece))}" for n in (1 << 17, 1 << 19))
-    expect_linear(
-        lambda: list(of_markup(some, URL)), lambda: list(of_markup(more, URL)), f"of {piece!r}"
-    )
+def test_reading_markup_takes_linear_time(piece: str) -> None:
+    expect_linear_reading(lambda markup: list(of_markup(markup, URL)), piece, 1 << 17, "<a ")
 
 
-def test_of_a_long_file_the_beginning_counts() -> None:
+def test_only_the_start_of_a_long_file_is_read() -> None:
     many = rsl(*(content(f"/{number}", DENY_TRAINING) for number in range(2000)))
     assert len(many) > MOST_BYTES
     assert 0 < len(rsl_rules(many, URL)) <= 100

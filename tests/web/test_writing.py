@@ -1,11 +1,9 @@
-"""Plain text and Markdown."""
-
-from functools import partial
+"""Titles, links and headings of plain text and Markdown."""
 
 import pytest
 
 from minicrawl.web.documents import read_markdown, read_text, tidy
-from tests.linear_time import TIMES, expect_linear
+from tests.linear_time import expect_linear_reading
 
 
 @pytest.mark.parametrize(
@@ -31,7 +29,7 @@ def test_the_first_line_of_a_text_is_its_title() -> None:
     assert read_text("").title == ""
 
 
-def test_a_line_is_printable_for_a_store() -> None:
+def test_a_line_is_cleaned_for_a_store() -> None:
     assert tidy("a\0b\n\ud800c") == "a b ?c"
 
 
@@ -62,7 +60,7 @@ def test_a_line_is_printable_for_a_store() -> None:
         (f"[a](/{'b' * 9000})", {}),
     ],
 )
-def test_markdown_has_links_with_words(text: str, links: dict[str, str]) -> None:
+def test_links_of_markdown_have_words(text: str, links: dict[str, str]) -> None:
     assert read_markdown(text).links == links
 
 
@@ -83,7 +81,7 @@ def test_the_first_heading_of_markdown_is_its_title(text: str, title: str) -> No
     assert read_markdown(text).title == title
 
 
-def test_markdown_has_headings() -> None:
+def test_headings_of_markdown_are_read() -> None:
     assert read_markdown("# A\nB\n---\n\n---\n###### C\n#\n").headings == ("A", "B", "C")
 
 
@@ -93,6 +91,5 @@ SIGNS = ("`", "`` ` ", "(", "\\", "#", "# ", "\n", "---\n", "```\n", "    a\n", 
 
 @pytest.mark.parametrize("piece", [*LINKS, *SIGNS, "&amp;"])
 def test_texts_are_read_in_linear_time(piece: str) -> None:
-    for read in (read_markdown, read_text):
-        some, more = (partial(read, piece * (times * 8_000 // len(piece))) for times in (1, TIMES))
-        expect_linear(some, more, f"of {piece!r}")
+    expect_linear_reading(read_markdown, piece)
+    expect_linear_reading(read_text, piece)

@@ -1,1 +1,1 @@
-"""Cases that measure how well soft 404s are told: made sites, and recorded pages."""
+"""Cases that measure the detection of soft 404s: generated sites, and recorded pages."""

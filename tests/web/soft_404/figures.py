@@ -12,7 +12,7 @@ from tests.web.soft_404.recorded import manuals, pages
 
 
 class Judged(NamedTuple):
-    """A case, and whether it was called a soft 404."""
+    """Case, and whether it was called a soft 404."""
 
     case: Case
     is_called_soft: bool
@@ -32,17 +32,17 @@ def judged(some: Iterable[Case]) -> list[Judged]:
 
 
 def precision(some: Iterable[Judged]) -> float:
-    """Return the share of soft 404s among the pages that were called so."""
+    """Return the share of soft 404s among the pages that were called soft 404s."""
     return _share([one.case.is_soft for one in some if one.is_called_soft])
 
 
 def recall(some: Iterable[Judged]) -> float:
-    """Return the share of soft 404s that were called so."""
+    """Return the share of soft 404s that were recognized."""
     return _share([one.is_called_soft for one in some if one.case.is_soft])
 
 
 def by_kind(some: Iterable[Judged]) -> list[str]:
-    """Return a line for each kind: how many cases it has, and how many were called soft."""
+    """Return a line for each kind with its number of cases, and of those called soft 404s."""
     counts: dict[tuple[bool, str], list[bool]] = {}
     for case, is_called_soft in some:
         counts.setdefault((not case.is_soft, case.kind), []).append(is_called_soft)

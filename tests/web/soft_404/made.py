@@ -1,10 +1,10 @@
-"""Made sites with pages that say "not found" with status 200, and honest pages that look alike.
+"""Generated sites with pages that say "not found" with status 200, and honest look-alikes.
 
-A site has a kind, a language, a frame (menu, foot, asides), and a page for whatever is missing.
-That page may name the URL, a time, a request; list popular pages, or related ones that differ each
-time; be the home page, a login, an empty search, an empty category. An app is the same for all
-URLs. Honest pages are thin on purpose. The sites of one half share no page, frame and language (but
-English) with those of the other: one half is for improving the code, the other for judging it.
+A site has a kind, a language, a frame (menu, footer, asides), and a page for missing URLs. That
+page may name the URL, a time or a request; list popular pages, or related ones that differ each
+time; be the home page, a login, an empty search or an empty category. An app is the same for all
+URLs. Honest pages are thin on purpose. The sites of the two halves share no page, no frame and no
+language but English: one half is for improving the code, the other for judging it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -69,7 +69,7 @@ def _rows(name: str) -> list[list[str]]:
 
 
 class MadeSite:
-    """One site, whose pages are made at random."""
+    """Site whose pages are generated at random."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class MadeSite:
         self._home = f"<h1>{self._words[0]}</h1>{self._text(40)}{self._popular}"
 
     def cases(self) -> Iterator[Case]:
-        """Yield pages that are not there, and then honest ones."""
+        """Yield missing pages, and then honest ones."""
         names = [self._name_of_thing() for _ in range(12)]
         host = self._host(names[:4])
         if self.kind != "shell":
@@ -99,7 +99,7 @@ class MadeSite:
             yield self._case(kind, names[11], page, host, is_soft=False)
 
     def missing(self, url: str) -> str:
-        """Return what the site says in place of a page that it does not have."""
+        """Return the main part of the site's page for a missing URL."""
         path, random = url.removeprefix("http://a.example"), self._random
         related = (
             f"<div>{self._name_of_thing()}<p>{random.randint(5, 99)}.90<p>{self._words[8]}</div>"
@@ -119,7 +119,7 @@ class MadeSite:
         )
 
     def _host(self, names: list[str]) -> Host:
-        """Return the known pages: the last one of the folder is not there."""
+        """Return the known pages; the last one of the folder is missing."""
         home = plain_text(self._page(self._words[0], self._home, "front"))
         of_host, of_folder = {"http://a.example/": home}, {}
         for word in self._words[1:4]:
@@ -187,7 +187,7 @@ class MadeSite:
         return f"{look} {thing} {self._random.randint(1, 99)}"
 
     def _text(self, count: int = 60) -> str:
-        """Return a paragraph; scripts without spaces have no English words in it, either."""
+        """Return a paragraph; in scripts without spaces it has no English words."""
         if any("ぁ" <= letter <= "鿿" for letter in self._words[0]):
             return f"<p>{''.join(self._random.choices(self._words[:9], k=count))}"
         return f"<p>{' '.join(self._random.choices((*self._words[:9], *THINGS), k=count))}"

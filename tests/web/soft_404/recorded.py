@@ -1,7 +1,7 @@
-"""Recorded pages: the manuals of this machine, and pages of many sites. All of them are honest.
+"""Recorded honest pages: the manuals of this machine, and pages of many sites.
 
-The frame of a manual is the lines that most of its pages have, that of another page its short
-lines. A frame with the message of a made site is the missing page, and a soft 404.
+The frame of a manual is the lines that most of its pages share. The frame of any other page is its
+short lines. A frame with the message of a generated site is the missing page, and a soft 404.
 """
 
 import tarfile
@@ -22,7 +22,7 @@ from tests.web.soft_404.made import FOLDER, Case, Host, MadeSite, sites
 _GONE = f"{FOLDER}green-lamp-7"
 _MOST_FRAME_WORDS = 6
 _THIN, _USUAL = 60, 9
-"""Shortest pages of a manual, which are judged, and pages that tell its usual lines."""
+"""Number of the shortest pages of a manual, which are judged, and of pages that give its frame."""
 
 
 def manuals(half: str) -> Iterator[Case]:
