@@ -26,6 +26,7 @@ from minicrawl.model import (
     Unchanged,
 )
 from minicrawl.version import __version__
+from tests.fetch.results import kind_of
 from tests.fetch.wire import FAULTS, ODD_PAGE, ODDITIES, Answer, Then, Wire, answer, certified, wire
 
 PAGE = b"<html><a href=/x>x</a></html>"
@@ -65,11 +66,6 @@ def fetch(*answers: Answer, **fields: object) -> tuple[FetchResult, Wire]:
             return await fetcher.fetch(request), server
 
     return asyncio.run(fetch_from_server())
-
-
-def kind_of(result: FetchResult) -> FailureKind:
-    assert isinstance(result, Failed), result
-    return result.kind
 
 
 # ---------------------------------------------------------------- requests
@@ -230,8 +226,7 @@ async def test_a_lookup_that_hangs_ends_at_the_deadline() -> None:
     async with HttpFetcher(Network(timeout_s=0.1), Politeness(), lookup=hanging) as fetcher:
         assert kind_of(await fetcher.fetch(Request(url="http://a.example/"))) is FailureKind.TIMEOUT
         located = await fetcher.locate("http://a.example/")
-    assert isinstance(located, Failed)
-    assert located.kind is FailureKind.TIMEOUT
+    assert kind_of(located) is FailureKind.TIMEOUT
 
 
 @pytest.mark.parametrize("fault", [*TIMEOUTS, LATE])

@@ -15,6 +15,7 @@ import pytest
 from minicrawl.config import Access, Network, Politeness
 from minicrawl.fetch.fetcher import DEFAULT_ACCESS, HttpFetcher
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response, Unchanged, Want
+from tests.fetch.results import kind_of
 from tests.fetch.wire import certified, listening
 
 HOST = "a.example"
@@ -153,8 +154,7 @@ def test_a_transfer_coding_is_ignored() -> None:
 def test_a_head_over_the_limit_is_a_failure(headers: int, limit: dict[str, int]) -> None:
     large = says(*OK, *((f"x-{number}", "y" * 1000) for number in range(headers)))
     (found,) = fetch(Http2Server(large), page(), **limit)
-    assert isinstance(found, Failed)
-    assert found.kind is FailureKind.TOO_LARGE
+    assert kind_of(found) is FailureKind.TOO_LARGE
 
 
 def _reset(_: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
@@ -193,8 +193,7 @@ def test_each_fault_is_a_failure_of_its_kind(
     say: Callable[[Http2Server, h2.connection.H2Connection, int], None], kind: FailureKind
 ) -> None:
     (found,) = fetch(Http2Server(say), page())
-    assert isinstance(found, Failed)
-    assert found.kind is kind, found
+    assert kind_of(found) is kind
 
 
 @pytest.mark.parametrize(
@@ -230,8 +229,7 @@ async def test_a_response_with_malformed_pseudo_fields_fails_alone(
     async with http2_fetcher(served) as fetcher:
         found = await asyncio.gather(fetcher.fetch(page()), fetcher.fetch(page("/second")))
     (failed,) = (one for one in found if not isinstance(one, Response))
-    assert isinstance(failed, Failed)
-    assert failed.kind is FailureKind.PROTOCOL
+    assert kind_of(failed) is FailureKind.PROTOCOL
     assert served.connections == 1
 
 

@@ -192,24 +192,10 @@ def test_file_names_of_other_types_are_no_pages(rest: str) -> None:
 @pytest.mark.parametrize(
     "rest",
     [
-        "",
-        "a",
-        "pdf",
-        ".png",
-        "a.html",
-        "a.php",
-        "index.asp",
-        "a.pdf/",
-        "a.pdf/b",
-        "view?file=a.pdf",
-        "download.dll?ViewItem",
-        "site/example.com",
-        "wiki/Node.js",
-        "wiki/File:Cat.jpg",
-        "wiki/File%3ACat.jpg",
-        "release-1.0",
-        "cgi-bin/maps.exe?place=1",
-        "node.js/",
+        *("", "a", "pdf", ".png", "a.html", "a.php", "index.asp", "a.pdf/", "a.pdf/b"),
+        *("view?file=a.pdf", "download.dll?ViewItem", "site/example.com", "wiki/Node.js"),
+        *("wiki/File:Cat.jpg", "wiki/File%3ACat.jpg", "release-1.0"),
+        *("cgi-bin/maps.exe?place=1", "node.js/"),
     ],
 )
 def test_any_other_name_may_be_a_page(rest: str) -> None:

@@ -62,34 +62,22 @@ def test_a_reference_is_resolved_and_serialized_as_in_the_standard(href: str, ur
 @pytest.mark.parametrize(
     "href",
     [
-        "mailto:a@example.com",
-        "javascript:void(0)",
-        "ftp://example.com/",
-        "data:text/html,<p>",
-        "https://",
-        "https://exa mple.com/",
-        "https://example.com:99999/",
-        "http://300.1.1.1/",
-        "https://\ud800/",
+        *("mailto:a@example.com", "javascript:void(0)", "ftp://example.com/", "data:text/html,<p>"),
+        *("https://", "https://exa mple.com/", "https://example.com:99999/"),
+        *("http://300.1.1.1/", "https://\ud800/"),
     ],
 )
 def test_other_schemes_and_malformed_urls_name_no_page(href: str) -> None:
     assert canonical(href, BASE) is None
 
 
-STARTS_OF_HOSTS = [
-    "http://",
-    " hTTps:",
-    "http:\\\\",
-    "//",
-    "\t/\n/",
-    "\\/",
-    "http:/\t/",
-    "h\nttp://",
-]
-
-
-@pytest.mark.parametrize("start", [*STARTS_OF_HOSTS, "http:////"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        *("http://", " hTTps:", "http:\\\\", "//", "\t/\n/", "\\/", "http:/\t/", "http:////"),
+        "h\nttp://",
+    ],
+)
 @pytest.mark.parametrize("letter", ["a", "\u4e00", "\ufdfa", "%E4%B8%80", "a\u0323\u0300", "@"])
 def test_a_host_that_is_too_long_names_no_page_however_it_is_written(
     start: str, letter: str
@@ -178,25 +166,11 @@ def test_tracking_parameters_and_sessions_are_removed(rest: str, kept: str) -> N
 @pytest.mark.parametrize(
     "rest",
     [
-        "?",
-        "?&",
-        "?b=2&a=1&a=1",
-        "?gclid",
-        "?utm_source",
-        "?sid=12",
-        "?sid=0123456789abcdef0123456789abcdef0",
-        "?cfid=12",
-        "?my_utm_source=1",
-        "?pk_id=1&mtm_=2&igshop=3&_s=4",
-        "?session=1&id=2",
-        "?tl;dr",
-        "?a?utm_id=1",
-        "?to=https://me@example.org/",
-        "//a//index.html",
-        ";v=1",
-        "/;jsessionid=1",
-        "/..;jsessionid=1/b",
-        "/%2e;jsessionid=1/b",
+        *("?", "?&", "?b=2&a=1&a=1", "?gclid", "?utm_source", "?sid=12"),
+        *("?sid=0123456789abcdef0123456789abcdef0", "?cfid=12", "?my_utm_source=1"),
+        *("?pk_id=1&mtm_=2&igshop=3&_s=4", "?session=1&id=2", "?tl;dr", "?a?utm_id=1"),
+        *("?to=https://me@example.org/", "//a//index.html", ";v=1", "/;jsessionid=1"),
+        *("/..;jsessionid=1/b", "/%2e;jsessionid=1/b"),
     ],
 )
 def test_parameters_that_may_name_another_page_stay(rest: str) -> None:
@@ -304,23 +278,9 @@ def test_a_seed_may_leave_out_its_scheme(text: str, url: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "# a comment",
-        "not a url",
-        "word",
-        "word:8000",
-        "ftp://example.com",
-        "mailto:a@example.com",
-        "a@example.com",
-        "tel:12345",
-        "/path/to.html",
-        "//example.com/",
-        "1.5",
-        "300.1.1.1",
-        "..",
-        "https:",
-        "example.com:99999",
-        "example.com a",
+        *("", "# a comment", "not a url", "word", "word:8000", "ftp://example.com"),
+        *("mailto:a@example.com", "a@example.com", "tel:12345", "/path/to.html", "//example.com/"),
+        *("1.5", "300.1.1.1", "..", "https:", "example.com:99999", "example.com a"),
     ],
 )
 def test_malformed_seeds_are_refused(text: str) -> None:
@@ -514,15 +474,9 @@ def rows(lines: list[str]) -> Iterator[str]:
 @pytest.mark.parametrize(
     "name",
     [
-        "wpt_urltestdata.json",
-        "wpt_verifydnslength_tests.json",
-        "cc_weirdToNormalizedUrls.csv",
-        "cc_invalidUrls.csv",
-        "urlcanon/idempotence.json",
-        "urlcanon/semantic_precise.json",
-        "urlcanon/aggressive.json",
-        "urlcanon/supplemental_whatwg.json",
-        "blns.json",
+        *("wpt_urltestdata.json", "wpt_verifydnslength_tests.json", "cc_weirdToNormalizedUrls.csv"),
+        *("cc_invalidUrls.csv", "urlcanon/idempotence.json", "urlcanon/semantic_precise.json"),
+        *("urlcanon/aggressive.json", "urlcanon/supplemental_whatwg.json", "blns.json"),
     ],
 )
 def test_canonical_is_idempotent_for_vectors(shared_vector: Vector, name: str) -> None:

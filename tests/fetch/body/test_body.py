@@ -12,6 +12,7 @@ from minicrawl.fetch.decoding import FACTOR, FLOOR_BYTES, UnknownCoding, codings
 from minicrawl.fetch.transport import Fault
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.sitemaps import MAX_BYTES
+from tests.fetch.results import kind_of
 
 
 class Chunks:
@@ -110,9 +111,7 @@ def test_the_part_of_a_body_that_arrived_before_the_deadline_is_kept() -> None:
 
 
 def test_a_body_of_which_nothing_arrived_before_the_deadline_is_a_failure() -> None:
-    failed = read(Endless(), deadline=0)
-    assert isinstance(failed, Failed)
-    assert failed.kind is FailureKind.TIMEOUT
+    assert kind_of(read(Endless(), deadline=0)) is FailureKind.TIMEOUT
 
 
 def test_the_part_of_a_coding_that_breaks_off_is_decoded() -> None:
@@ -126,9 +125,7 @@ def test_the_part_of_a_coding_that_breaks_off_is_decoded() -> None:
 
 @pytest.mark.parametrize("coded", [b"no gzip", gzip.compress(b"abc", mtime=0)[:9]])
 def test_a_coding_that_yields_nothing_is_a_failure(coded: bytes) -> None:
-    failed = read(Chunks(coded), coding="gzip")
-    assert isinstance(failed, Failed)
-    assert failed.kind is FailureKind.ENCODING
+    assert kind_of(read(Chunks(coded), coding="gzip")) is FailureKind.ENCODING
 
 
 def test_no_bytes_and_coded_no_bytes_are_empty_bodies() -> None:
@@ -168,9 +165,7 @@ def test_a_bomb_is_cut_and_named_with_its_size_and_the_limit() -> None:
 
 
 def test_a_bomb_under_another_coding_is_a_failure() -> None:
-    failed = read(Chunks(BOMB), cap=10_000_000, coding="br, gzip")
-    assert isinstance(failed, Failed)
-    assert failed.kind is FailureKind.ENCODING
+    assert kind_of(read(Chunks(BOMB), cap=10_000_000, coding="br, gzip")) is FailureKind.ENCODING
 
 
 def test_a_page_that_compresses_very_well_is_no_bomb() -> None:

@@ -29,15 +29,8 @@ def test_a_status_line_needs_only_a_version_and_a_status(line: bytes, status: in
 @pytest.mark.parametrize(
     "line",
     [
-        b"HTTP/1.1",
-        b"HTTP/1.1 OK",
-        b"HTTP/1.1 99 Odd",
-        b"HTTP/1.1 2000 OK",
-        b"HTTP/x 200 OK",
-        b"HTTP/1.1200",
-        b"http/1.1 200 OK",
-        b"HTTP/1.1 \xb2\xb2\xb2",
-        b"",
+        *(b"HTTP/1.1", b"HTTP/1.1 OK", b"HTTP/1.1 99 Odd", b"HTTP/1.1 2000 OK", b"HTTP/x 200 OK"),
+        *(b"HTTP/1.1200", b"http/1.1 200 OK", b"HTTP/1.1 \xb2\xb2\xb2", b""),
     ],
 )
 def test_a_malformed_status_line_is_a_fault(line: bytes) -> None:

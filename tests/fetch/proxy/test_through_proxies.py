@@ -13,6 +13,7 @@ from minicrawl.fetch.proxy import check_proxies
 from minicrawl.fetch.resolver import LookupAnswer
 from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Request, Response
 from tests.fetch.proxy.servers import ProxyServer, proxy_server
+from tests.fetch.results import kind_of
 from tests.fetch.wire import FAULTS, ODD_PAGE, ODDITIES, Answer, Wire, answer, certified, wire
 
 PAGE = b"<html><a href=/x>x</a></html>"
@@ -68,8 +69,7 @@ async def test_socks5_is_given_the_address_that_was_checked() -> None:
 async def test_a_name_that_only_the_proxy_could_resolve_fails_with_socks5() -> None:
     async with servers("socks5", proxy := ProxyServer()) as (server, at):
         failed = await ask(network_of(f"socks5://{at}"), server.url(host="a.example"))
-    assert isinstance(failed, Failed)
-    assert failed.kind is FailureKind.DNS
+    assert kind_of(failed) is FailureKind.DNS
     assert proxy.asked == []
 
 
@@ -150,8 +150,7 @@ async def test_replies_about_the_host_are_told_from_those_about_the_proxy(
 ) -> None:
     async with servers(scheme, ProxyServer(reply=reply)) as (server, at):
         failed = await ask(network_of(f"{scheme}://{at}"), server.url(scheme="https"))
-    assert isinstance(failed, Failed)
-    assert failed.kind is kind
+    assert kind_of(failed) is kind
 
 
 @pytest.mark.parametrize("fault", ["closed at once", "no HTTP", "a header without end"])
