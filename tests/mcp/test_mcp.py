@@ -309,7 +309,7 @@ def test_a_refusal_names_the_options_or_the_value(
 # ---------------------------------------------------------------- crawling
 
 
-def test_a_grant_covers_what_is_below_its_urls() -> None:
+def test_a_grant_covers_urls_below_those_granted_and_no_others() -> None:
     grant = CrawlGrant.of([f"{HOST}/a/", "other.example"], 5)
     allowed = re.compile(grant.pattern())
     for url in (f"{HOST}/a/x", "https://site.example/a/b/c?d", "http://other.example/"):
