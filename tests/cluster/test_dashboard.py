@@ -18,7 +18,6 @@ from tests.cluster.logged_web import LoggedWeb, begun, settings
 from tests.cluster.node_process import nodes
 from tests.dashboard.browsers import Watched, browser, playwright, watch
 from tests.dashboard.servers import (
-    PATIENCE_MS,
     dashboard_of_cluster,
     needs_chromium,
     wait_until,
@@ -92,16 +91,16 @@ def test_nodes_are_shown_with_the_gathered_pages_and_steered(
 
 def see_what_was_found(seen: Watched) -> None:
     page, expect = seen.page, playwright.expect
-    expect(page.locator("tr[data-node]")).to_have_count(2, timeout=PATIENCE_MS)
+    expect(page.locator("tr[data-node]")).to_have_count(2)
     facts = page.locator("section[aria-label=Cluster]")
-    expect(facts).to_contain_text("3 of 3 held", timeout=PATIENCE_MS)
+    expect(facts).to_contain_text("3 of 3 held")
     for name in ("Set up", "Search"):
         expect(page.get_by_role("tab", name=name)).to_be_hidden()
-    expect(facts).to_contain_text("The shards were gathered at", timeout=PATIENCE_MS)
+    expect(facts).to_contain_text("The shards were gathered at")
     expect(page.locator("section[aria-label=Hosts]")).to_contain_text("example")
     seen.tab("Pages")
     best = page.locator("section[aria-label='Best pages'] tbody tr")
-    expect(best.first).to_be_visible(timeout=PATIENCE_MS)
+    expect(best.first).to_be_visible()
     seen.tab("Status")
 
 
@@ -113,10 +112,10 @@ def steer_nodes(page: "Page", url: str) -> None:
     wait_until(lambda: workers_of(url, "b") == 2, "nobody asked for workers")
     page.get_by_role("button", name="Drain: a", exact=True).click()
     drained = page.locator("tr[data-node=a]")
-    expect(drained).to_contain_text("none", timeout=PATIENCE_MS)
+    expect(drained).to_contain_text("none")
     expect(drained).to_contain_text("draining")
     page.get_by_role("button", name="Undo drain: a").click()
-    expect(drained).to_contain_text("live", timeout=PATIENCE_MS)
+    expect(drained).to_contain_text("live")
 
 
 def steer_all(seen: Watched) -> None:

@@ -18,6 +18,7 @@ from tests.dashboard.servers import (
 )
 
 playwright = pytest.importorskip("playwright.sync_api")
+playwright.expect.set_options(timeout=PATIENCE_MS)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -66,7 +67,7 @@ class Watched:
 
     def wait_for_state(self, *names: str) -> None:
         wanted = re.compile(f"^({'|'.join(names)})$")
-        playwright.expect(self.page.locator("#state")).to_have_text(wanted, timeout=PATIENCE_MS)
+        playwright.expect(self.page.locator("#state")).to_have_text(wanted)
 
     def workers(self) -> set[int]:
         """Return the process ids of the workers in the table of crawlers."""

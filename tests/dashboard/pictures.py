@@ -22,7 +22,6 @@ from tests.dashboard.browsers import Watched, playwright
 from tests.dashboard.servers import (
     ARGUMENTS,
     CHROMIUM,
-    PATIENCE_MS,
     RunningDashboard,
     crawl_of_demo,
     dashboard_of,
@@ -49,26 +48,26 @@ _WORDS = "museum harbour"
 
 
 def _set_up(page: "Page") -> None:
-    playwright.expect(page.locator("form[data-shown]")).to_be_visible(timeout=PATIENCE_MS)
+    playwright.expect(page.locator("form[data-shown]")).to_be_visible()
 
 
 def _status(page: "Page") -> None:
     figures = page.get_by_text("strong components").first
-    playwright.expect(figures).to_be_visible(timeout=PATIENCE_MS)
+    playwright.expect(figures).to_be_visible()
 
 
 def _pages(page: "Page") -> None:
     page.locator("section[aria-label='Best pages'] button.link").first.click()
-    playwright.expect(page.locator("svg.flow")).to_be_visible(timeout=PATIENCE_MS)
+    playwright.expect(page.locator("svg.flow")).to_be_visible()
 
 
 def _graph(page: "Page") -> None:
-    playwright.expect(page.locator("circle.node").first).to_be_visible(timeout=PATIENCE_MS)
+    playwright.expect(page.locator("circle.node").first).to_be_visible()
 
 
 def _search(page: "Page") -> None:
     page.get_by_role("searchbox").locator("visible=true").fill(_WORDS)
-    playwright.expect(page.locator("mark").first).to_be_visible(timeout=PATIENCE_MS)
+    playwright.expect(page.locator("mark").first).to_be_visible()
 
 
 VIEWS: dict[str, tuple[str, Callable[["Page"], None]]] = {

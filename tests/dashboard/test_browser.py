@@ -14,7 +14,6 @@ from minicrawl.model import State
 from minicrawl.report.crawl_status import status
 from tests.dashboard.browsers import Watched, browser, playwright, watch, watch_store
 from tests.dashboard.servers import (
-    PATIENCE_MS,
     RunningDashboard,
     crawl_of_demo,
     crawl_state,
@@ -50,28 +49,27 @@ def test_a_demo_crawl_is_set_up_and_run_to_its_end(
     playwright.expect(page.locator("#w-seeds")).to_contain_text("URL")
     assert page.locator("#f-seeds").get_attribute("aria-invalid") == "true"
     page.get_by_label("Crawl the demo web").check()
-    page.get_by_label("Pages of the demo web").fill("200")
+    page.get_by_label("Pages of the demo web").fill("100")
     page.keyboard.press("Tab")  # the form takes a number when its field is left
-    playwright.expect(page.locator("form[data-shown='true false 200']")).to_be_visible(
-        timeout=PATIENCE_MS  # until then, the form shows and sends other values
-    )
+    # Until then, the form shows and sends other values.
+    playwright.expect(page.locator("form[data-shown='true false 100']")).to_be_visible()
     page.get_by_label("Delay between").fill("soon")
     page.get_by_role("button", name="Start").click()
     playwright.expect(page.locator("#w-delay")).to_contain_text("soon")
     page.get_by_label("Delay between").fill("0")
     page.get_by_role("button", name="Start").click()
     playwright.expect(page.get_by_role("tab", name="Status")).to_have_attribute(
-        "aria-selected", "true", timeout=PATIENCE_MS
+        "aria-selected", "true"
     )
     seen.wait_for_state("not running")
-    playwright.expect(seen.figure("crawled")).to_have_text("200")
+    playwright.expect(seen.figure("crawled")).to_have_text("100")
     playwright.expect(page.locator("svg.chart").first).to_be_visible()
     seen.tab("Pages")
     page.locator("section[aria-label='Best pages'] button.link").first.click()
-    playwright.expect(page.locator("svg.flow")).to_be_visible(timeout=PATIENCE_MS)
+    playwright.expect(page.locator("svg.flow")).to_be_visible()
     seen.tab("Graph")
-    playwright.expect(page.locator("circle.node").first).to_be_visible(timeout=PATIENCE_MS)
-    assert status(store).pages_fetched == 200
+    playwright.expect(page.locator("circle.node").first).to_be_visible()
+    assert status(store).pages_fetched == 100
 
 
 def test_slider_and_number_of_pages_agree_and_a_dry_run_shows_its_output_and_leaves_no_store(
@@ -94,9 +92,7 @@ def test_slider_and_number_of_pages_agree_and_a_dry_run_shows_its_output_and_lea
     page.locator("#setup").get_by_role("button", name="Add", exact=True).click()
     playwright.expect(page.locator(".chips li")).to_have_count(1)
     page.get_by_role("button", name="Dry run").click()
-    playwright.expect(page.locator("pre")).to_contain_text(
-        "only robots.txt was fetched", timeout=PATIENCE_MS
-    )
+    playwright.expect(page.locator("pre")).to_contain_text("only robots.txt was fetched")
     assert not (tmp_path / "crawl.db").exists()
 
 
@@ -179,11 +175,11 @@ def test_the_page_of_a_killed_dashboard_says_so_until_the_dashboard_is_back(
         os.kill(served.process.pid, signal.SIGKILL)
         served.process.wait(30)
         banner = seen.page.locator("#stale")
-        playwright.expect(banner).to_be_visible(timeout=PATIENCE_MS)
+        playwright.expect(banner).to_be_visible()
     port = served.base.rstrip("/").rpartition(":")[2]
     with dashboard_of(store, "--port", port) as again:
         assert again.token == served.token
-        playwright.expect(banner).to_be_hidden(timeout=PATIENCE_MS)
+        playwright.expect(banner).to_be_hidden()
 
 
 # ---------------------------------------------------------------- text of pages
@@ -206,18 +202,18 @@ def test_no_text_of_a_page_becomes_markup_or_a_script(
     seen = watch_store(store)
     page = seen.page
     page.locator("summary", has_text="Log").click()
-    playwright.expect(page.locator(".log div").first).to_be_visible(timeout=PATIENCE_MS)
+    playwright.expect(page.locator(".log div").first).to_be_visible()
     seen.tab("Pages")
     first = page.get_by_text("<img src=x onerror=alert(1)>")
-    playwright.expect(first.first).to_be_visible(timeout=PATIENCE_MS)
+    playwright.expect(first.first).to_be_visible()
     page.locator("section[aria-label='Best pages'] button.link").first.click()
-    playwright.expect(page.locator("svg.flow")).to_be_visible(timeout=PATIENCE_MS)
+    playwright.expect(page.locator("svg.flow")).to_be_visible()
     page.get_by_placeholder("words of a URL or a title").fill("alert")
     page.get_by_role("button", name="Search").click()
     playwright.expect(page.locator("section[aria-label=Search] tbody tr").first).to_be_visible()
     seen.tab("Graph")
     page.locator("#g-of").select_option("pages")
-    playwright.expect(page.locator("circle.node").first).to_be_visible(timeout=PATIENCE_MS)
+    playwright.expect(page.locator("circle.node").first).to_be_visible()
     assert page.evaluate("document.images.length") == 1
     assert page.evaluate("document.scripts.length") == 1
     hrefs = page.evaluate(
@@ -236,17 +232,17 @@ def test_unambiguous_host_names_are_shown_in_unicode(
         hand.read(sent, ["http://xn--80ak6aa92e.com/"], title="Books")
     seen = watch_store(store)
     hosts = seen.page.locator("section[aria-label=Hosts]")
-    playwright.expect(hosts).to_contain_text(read[:-1], timeout=PATIENCE_MS)
+    playwright.expect(hosts).to_contain_text(read[:-1])
     seen.tab("Pages")
     best = seen.page.locator("section[aria-label='Best pages']")
-    playwright.expect(best).to_contain_text("http://xn--80ak6aa92e.com/", timeout=PATIENCE_MS)
+    playwright.expect(best).to_contain_text("http://xn--80ak6aa92e.com/")
     best.get_by_role("button", name=read, exact=True).click()
     flow = seen.page.locator("svg.flow")
-    playwright.expect(flow).to_be_visible(timeout=PATIENCE_MS)
+    playwright.expect(flow).to_be_visible()
     assert seen.page.locator(f"a[href='{sent}']").count()
     seen.tab("Graph")
     name = seen.page.locator("svg text", has_text="bücher.example")
-    playwright.expect(name.first).to_be_visible(timeout=PATIENCE_MS)
+    playwright.expect(name.first).to_be_visible()
 
 
 # ---------------------------------------------------------------- layout and keyboard
@@ -300,7 +296,7 @@ def test_every_view_fits_its_width_and_can_be_read(
         for name, loaded in LOADED.items():
             seen.tab(name)
             content = seen.page.locator(loaded).locator("visible=true").first
-            content.wait_for(timeout=PATIENCE_MS)
+            content.wait_for()
             wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
             assert seen.page.evaluate(wide) <= 0, name
             assert seen.page.evaluate(CONTRAST) == [], name
@@ -356,5 +352,5 @@ def test_of_ten_thousand_hosts_only_the_best_hundred_are_shown(
         hand.read("http://a.example/", hosts, title="many")
     seen = watch_store(store)
     section = seen.page.locator("section[aria-label=Hosts]")
-    playwright.expect(section).to_contain_text("100 of 10,001", timeout=PATIENCE_MS)
+    playwright.expect(section).to_contain_text("100 of 10,001")
     assert section.locator("tbody tr").count() == 100

@@ -198,9 +198,7 @@ class Form:
         pages = wanted.get("demo-pages", UNTOUCHED)
         size = pages if pages is not UNTOUCHED and wanted.get("demo") is True else "2000"
         form = self._page.locator("#setup form")
-        playwright.expect(form).to_have_attribute(
-            "data-shown", f"{' '.join(kinds)} {size}", timeout=PATIENCE_MS
-        )
+        playwright.expect(form).to_have_attribute("data-shown", f"{' '.join(kinds)} {size}")
 
 
 def expected(name: str, shown: object) -> object:
@@ -250,7 +248,7 @@ def check_state(
     before = len(runs)
     page.get_by_role("button", name="Start", exact=True).click()
     status = page.get_by_role("tab", name="Status")
-    playwright.expect(status).to_have_attribute("aria-selected", "true", timeout=PATIENCE_MS)
+    playwright.expect(status).to_have_attribute("aria-selected", "true")
     (run,) = runs[before:]
     found = settings(run)
     for name, text in shown.items():

@@ -18,7 +18,7 @@ from minicrawl.report.crawl_status import keep_sample
 from minicrawl.report.sampling import sampled_now
 from minicrawl.store.reader import reading
 from tests.dashboard.browsers import Watched, browser, playwright, watch, watch_crawl, watch_store
-from tests.dashboard.servers import PATIENCE_MS, needs_chromium
+from tests.dashboard.servers import needs_chromium
 from tests.stores import HandCrawl, filled_store
 
 __all__ = ["browser", "watch", "watch_crawl", "watch_store"]
@@ -40,16 +40,14 @@ def test_the_status_of_a_running_crawl_has_all_figures_and_their_source(
     seen = watch_crawl("--graph-stats", "--delay", "0.2", "--workers", "1")
     page = seen.page
     for name in FIGURES:
-        playwright.expect(seen.figure(name)).to_have_text(
-            re.compile("[0-9]|no limit"), timeout=PATIENCE_MS
-        )
+        playwright.expect(seen.figure(name)).to_have_text(re.compile("[0-9]|no limit"))
     graph = page.locator("section[aria-label='Graph of the pages']")
     playwright.expect(graph).to_contain_text(
         re.compile(r"(exact|batch); distances (exact|batch), as of \d\d:\d\d:\d\d")
     )
     for name in CURVES:
         titled = page.locator(".plot", has=page.locator("h3", has_text=re.compile(f"^{name}$")))
-        playwright.expect(titled.locator("svg.chart")).to_be_visible(timeout=PATIENCE_MS)
+        playwright.expect(titled.locator("svg.chart")).to_be_visible()
     degrees = page.locator("section[aria-label='Degree distributions']")
     playwright.expect(degrees.locator("svg.chart")).to_be_visible()
     assert degrees.locator("tbody tr").count() >= 8
@@ -81,7 +79,7 @@ def test_a_kind_of_errors_leads_to_its_pages_and_a_page_to_its_history(
     errors.get_by_role("button", name=b).click()
     about = page.locator("section[aria-label='One page']")
     playwright.expect(about.locator("svg.flow")).to_have_attribute(
-        "aria-label", "5 givers and 0 receivers", timeout=PATIENCE_MS
+        "aria-label", "5 givers and 0 receivers"
     )
     playwright.expect(about).to_contain_text("timeout")
     for name in ("cash it was given", "pages that gave"):
@@ -103,9 +101,9 @@ def test_a_late_response_does_not_replace_that_of_a_later_click(
     page.route(url, lambda route: held.append(route))  # noqa: PLW0108  # playwright marks it
     buttons.nth(0).click()
     about = page.locator("section[aria-label='One page']")
-    playwright.expect(about).to_contain_text("Reading all links", timeout=PATIENCE_MS)
+    playwright.expect(about).to_contain_text("Reading all links")
     buttons.nth(1).click()
-    playwright.expect(about.locator("p").first).to_contain_text(quick, timeout=PATIENCE_MS)
+    playwright.expect(about.locator("p").first).to_contain_text(quick)
     (late,) = held
     late.continue_()
     playwright.expect(about.locator(".moment")).to_contain_text("as of")
@@ -123,12 +121,12 @@ def test_each_block_shows_when_its_own_numbers_were_read(
     seen = watch_store(store)
     cards = seen.page.locator("#status section.card:has(header)")
     moments = cards.locator("> header .moment")
-    playwright.expect(moments.last).to_contain_text("as of", timeout=PATIENCE_MS)
+    playwright.expect(moments.last).to_contain_text("as of")
     graph = ("Graph of the pages", "Degree distributions")
     for number in range(cards.count()):
         name = cards.nth(number).get_attribute("aria-label")
         shown = moments.nth(number)
-        playwright.expect(shown).to_contain_text("as of", timeout=PATIENCE_MS)
+        playwright.expect(shown).to_contain_text("as of")
         at = datetime.strptime(shown.inner_text()[-8:], "%H:%M:%S")
         ago = (datetime.now() - at).seconds % 86400
         assert (ago >= 3600) == (name in graph), name
@@ -152,15 +150,15 @@ def test_each_curve_has_a_table_of_its_figures_that_stays_open_when_figures_come
     for name in CURVES:
         title = seen.page.locator("h3", has_text=re.compile(f"^{name}$"))
         plot = seen.page.locator(".plot", has=title)
-        playwright.expect(plot.locator("svg.chart")).to_be_visible(timeout=PATIENCE_MS)
+        playwright.expect(plot.locator("svg.chart")).to_be_visible()
         plot.locator("summary").click()
-        playwright.expect(plot.locator("tbody tr").nth(1)).to_be_visible(timeout=PATIENCE_MS)
+        playwright.expect(plot.locator("tbody tr").nth(1)).to_be_visible()
         heads = plot.locator("th").all_inner_texts()
         assert len(heads) == plot.locator("tbody tr:first-child td").count() >= 2
     components = seen.page.get_by_role("region", name="components, a table")
     assert components.locator("tbody td:nth-child(2)").all_inner_texts() == ["1,001", "1,002"]
     keep(1003)
-    playwright.expect(components).to_contain_text("1,003", timeout=PATIENCE_MS)
+    playwright.expect(components).to_contain_text("1,003")
     playwright.expect(components.locator("table")).to_be_visible()
 
 
@@ -169,7 +167,7 @@ def test_lines_of_the_log_name_the_crawler(watch_crawl: Callable[..., Watched]) 
     seen.page.locator("summary", has_text="Log").click()
     for name in ("worker 1", "worker 2"):
         line = seen.page.locator(".log div", has_text=name).first
-        playwright.expect(line).to_be_visible(timeout=PATIENCE_MS)
+        playwright.expect(line).to_be_visible()
         playwright.expect(line).to_contain_text("http://")
 
 
@@ -187,8 +185,8 @@ def test_over_a_slow_network_figures_change_and_are_not_called_stale(
     seen.page.reload()
     seen.wait_for_state("running")
     crawled = seen.figure("crawled")
-    first = crawled.inner_text(timeout=PATIENCE_MS)
-    playwright.expect(crawled).not_to_have_text(first, timeout=PATIENCE_MS)
+    first = crawled.inner_text()
+    playwright.expect(crawled).not_to_have_text(first)
     assert seen.page.locator("#stale").is_hidden()
     seen.page.get_by_role("button", name="Pause").click()
     seen.wait_for_state("paused")
@@ -201,8 +199,8 @@ def test_a_browser_says_that_it_is_cut_off_and_catches_up_afterwards(
     server, banner = seen.served.process.pid, seen.page.locator("#stale")
     os.kill(server, signal.SIGSTOP)  # as if the cable were cut: no connection is closed
     try:
-        playwright.expect(banner).to_be_visible(timeout=PATIENCE_MS)
+        playwright.expect(banner).to_be_visible()
     finally:
         os.kill(server, signal.SIGCONT)
-    playwright.expect(banner).to_be_hidden(timeout=PATIENCE_MS)
+    playwright.expect(banner).to_be_hidden()
     seen.wait_for_state("running")
