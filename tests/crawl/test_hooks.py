@@ -214,11 +214,7 @@ class TestOnPage:
                 answers.extend(map(page.enqueue, urls))
 
         focused = Settings.of(
-            delay=0,
-            store=settings.storing.store,
-            keep=keep,
-            deny=["/never"],
-            weight_internal=0.5,
+            delay=0, store=settings.storing.store, keep=keep, deny=["/never"], weight_internal=0.5
         )
         Crawl([f"{HOST}/c"], focused, transport=WEB, on_page=find).run()
         assert answers == [True, True, True, False, False, True, True]

@@ -858,9 +858,7 @@ def test_sitemaps_make_pages_known(path: Path) -> None:
     assert [visit.url for visit in web.visits].count(f"{A}/index.xml") == 1
 
 
-def test_a_long_sitemap_does_not_hold_up_the_others(
-    path: Path,
-) -> None:
+def test_a_long_sitemap_does_not_hold_up_the_others(path: Path) -> None:
     more = 5
     listed = "".join(f"<url><loc>/{n}</loc></url>" for n in range(2 * LINKS_AT_ONCE + more))
     web = FakeWeb(

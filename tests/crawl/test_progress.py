@@ -11,7 +11,8 @@ from minicrawl.crawl.start.opening import plant
 from minicrawl.model import FailureKind, Response
 from minicrawl.opic.estimate import Level
 from minicrawl.web.urls import ResolvedUrl
-from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, in_time, keeping, web_of
+from tests.crawl.coroutines import in_jumping_time
+from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, keeping, web_of
 
 A, B = "http://a.example", "http://b.example"
 
@@ -42,7 +43,8 @@ def test_the_gauge_says_how_far_a_crawl_has_come(tmp_path: Path) -> None:
     assert gathered[0] < gathered[-1]
 
 
-def test_adding_up_all_pages_is_done_seldom(
+@in_jumping_time
+async def test_adding_up_all_pages_is_done_seldom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class StepClock:
@@ -57,45 +59,40 @@ def test_adding_up_all_pages_is_done_seldom(
         def today(self) -> float:
             return self.now()
 
-    async def work() -> None:
-        with keeping(tmp_path / "crawl.db") as recorder:
-            clock, sums = StepClock(), list[float]()
-            monkeypatch.setattr("minicrawl.crawl.progress.thread_time", clock.now)
-            add_up = recorder.frontier.importance_of
+    with keeping(tmp_path / "crawl.db") as recorder:
+        clock, sums = StepClock(), list[float]()
+        monkeypatch.setattr("minicrawl.crawl.progress.thread_time", clock.now)
+        add_up = recorder.frontier.importance_of
 
-            def count(level: Level | None, start: int, stop: int) -> NDArray[np.float64]:
-                sums.append(clock.seconds)
-                return add_up(level, start, stop)
+        def count(level: Level | None, start: int, stop: int) -> NDArray[np.float64]:
+            sums.append(clock.seconds)
+            return add_up(level, start, stop)
 
-            monkeypatch.setattr(recorder.frontier, "importance_of", count)
-            gauge = ProgressMeter(recorder, clock)
-            assert gauge.read().importance_gathered == 0
-            assert sums == []
-            await plant(recorder, [ResolvedUrl(f"{A}/")], 0)
-            while clock.seconds < 1000:
-                gauge.read()
-            assert 5 <= len(sums) <= 12
-
-    in_time(work())
+        monkeypatch.setattr(recorder.frontier, "importance_of", count)
+        gauge = ProgressMeter(recorder, clock)
+        assert gauge.read().importance_gathered == 0
+        assert sums == []
+        await plant(recorder, [ResolvedUrl(f"{A}/")], 0)
+        while clock.seconds < 1000:
+            gauge.read()
+        assert 5 <= len(sums) <= 12
 
 
-def test_a_machine_with_other_work_does_not_put_off_the_limit_of_importance(
+@in_jumping_time
+async def test_a_machine_with_other_work_does_not_put_off_the_limit_of_importance(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def work() -> None:
-        with keeping(tmp_path / "crawl.db") as recorder:
-            await plant(recorder, [ResolvedUrl(f"{A}/")], 0)
-            sums, add_up = list[int](), recorder.frontier.importance_of
+    with keeping(tmp_path / "crawl.db") as recorder:
+        await plant(recorder, [ResolvedUrl(f"{A}/")], 0)
+        sums, add_up = list[int](), recorder.frontier.importance_of
 
-            def stand_still(level: Level | None, start: int, stop: int) -> NDArray[np.float64]:
-                sums.append(stop)
-                sleep(0.2)
-                return add_up(level, start, stop)
+        def stand_still(level: Level | None, start: int, stop: int) -> NDArray[np.float64]:
+            sums.append(stop)
+            sleep(0.2)
+            return add_up(level, start, stop)
 
-            monkeypatch.setattr(recorder.frontier, "importance_of", stand_still)
-            limit = ImportanceLimit(0.9, recorder)
-            limit.look(0)
-            limit.look(10)
-            assert len(sums) == 2
-
-    in_time(work())
+        monkeypatch.setattr(recorder.frontier, "importance_of", stand_still)
+        limit = ImportanceLimit(0.9, recorder)
+        limit.look(0)
+        limit.look(10)
+        assert len(sums) == 2

@@ -6,6 +6,7 @@ import pytest
 
 from minicrawl.crawl.hosts.pacing import FairLock
 from minicrawl.crawl.hosts.politeness import FREE_S, MANY_TIMES, SHARE, WINDOW_S, FairShare
+from tests.crawl.coroutines import in_loop
 
 USUAL_S = 0.0005
 DEAR_S = 0.05
@@ -93,64 +94,58 @@ class Desk:
             self.lock.charge(host, cost_s)
 
 
-def test_of_those_who_wait_the_one_that_has_cost_least_is_next_and_of_equals_the_first() -> None:
-    async def work() -> None:
-        desk = Desk()
-        await desk.work("dear", 5.0)
-        desk.had.clear()
-        hosts = ("dear", "dear", "one", "other", "one")
-        await asyncio.gather(*(desk.work(host, 1.0) for host in hosts))
-        assert desk.had == ["dear", "one", "one", "dear", "other"]
-        assert not desk.lock._is_taken
+@in_loop
+async def test_of_those_who_wait_the_one_that_has_cost_least_is_next_and_of_equals_the_first() -> (
+    None
+):
+    desk = Desk()
+    await desk.work("dear", 5.0)
+    desk.had.clear()
+    hosts = ("dear", "dear", "one", "other", "one")
+    await asyncio.gather(*(desk.work(host, 1.0) for host in hosts))
+    assert desk.had == ["dear", "one", "one", "dear", "other"]
+    assert not desk.lock._is_taken
 
-    asyncio.run(work())
 
-
-def test_hosts_that_were_never_charged_share_one_account() -> None:
-    async def work() -> None:
-        desk = Desk()
-        await desk.work("known", 0.1)
-        desk.had.clear()
-        strangers = [f"stranger {number}" for number in range(10)]
-        await asyncio.gather(*(desk.work(host, 1.0) for host in (*strangers, "known")))
-        assert desk.had.index("known") <= 1
-
-    asyncio.run(work())
+@in_loop
+async def test_hosts_that_were_never_charged_share_one_account() -> None:
+    desk = Desk()
+    await desk.work("known", 0.1)
+    desk.had.clear()
+    strangers = [f"stranger {number}" for number in range(10)]
+    await asyncio.gather(*(desk.work(host, 1.0) for host in (*strangers, "known")))
+    assert desk.had.index("known") <= 1
 
 
 @pytest.mark.parametrize("has_it_already", [False, True])
-def test_whoever_is_cancelled_keeps_nobody_from_it(has_it_already: bool) -> None:
-    async def work() -> None:
-        desk = Desk()
-        first = asyncio.create_task(desk.work("first"))
-        cancelled = asyncio.create_task(desk.work("cancelled"))
-        last = asyncio.create_task(desk.work("last"))
-        await asyncio.sleep(0)
-        if has_it_already:
-            desk.lock._call_next()  # as if the first one had left
-            desk.lock._is_taken = True
-        cancelled.cancel()
-        await asyncio.gather(first, last)
-        assert "cancelled" not in desk.had
-        assert "last" in desk.had
-        async with asyncio.timeout(60), desk.lock.held_for("another"):
-            pass
-
-    asyncio.run(work())
+@in_loop
+async def test_whoever_is_cancelled_keeps_nobody_from_it(has_it_already: bool) -> None:
+    desk = Desk()
+    first = asyncio.create_task(desk.work("first"))
+    cancelled = asyncio.create_task(desk.work("cancelled"))
+    last = asyncio.create_task(desk.work("last"))
+    await asyncio.sleep(0)
+    if has_it_already:
+        desk.lock._call_next()  # as if the first one had left
+        desk.lock._is_taken = True
+    cancelled.cancel()
+    await asyncio.gather(first, last)
+    assert "cancelled" not in desk.had
+    assert "last" in desk.had
+    async with asyncio.timeout(60), desk.lock.held_for("another"):
+        pass
 
 
-def test_all_may_be_cancelled_at_once() -> None:
-    async def work() -> None:
-        desk = Desk()
-        tasks = [asyncio.create_task(desk.work(f"{number}")) for number in range(5)]
-        await asyncio.sleep(0)
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        async with asyncio.timeout(60), desk.lock.held_for("another"):
-            pass
-
-    asyncio.run(work())
+@in_loop
+async def test_all_may_be_cancelled_at_once() -> None:
+    desk = Desk()
+    tasks = [asyncio.create_task(desk.work(f"{number}")) for number in range(5)]
+    await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    async with asyncio.timeout(60), desk.lock.held_for("another"):
+        pass
 
 
 def test_of_hosts_that_had_it_only_the_last_are_known() -> None:

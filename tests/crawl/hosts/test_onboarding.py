@@ -15,14 +15,7 @@ from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS, SideRequests
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.workers.worker import Visitor, WorkerConfig
-from minicrawl.model import (
-    Failed,
-    FailureKind,
-    Refusal,
-    Refused,
-    State,
-    Unchanged,
-)
+from minicrawl.model import Failed, FailureKind, Refusal, Refused, State, Unchanged
 from minicrawl.ports import Timed
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
@@ -340,12 +333,7 @@ def test_a_sitemap_that_another_host_does_not_give_is_not_the_fault_of_this_one(
         }
     )
     crawl(web, path, f"{A}/", sitemaps=True)
-    assert [visit.url for visit in web.visits] == [
-        ROBOTS,
-        f"{B}/robots.txt",
-        f"{B}/a.xml",
-        f"{A}/",
-    ]
+    assert [visit.url for visit in web.visits] == [ROBOTS, f"{B}/robots.txt", f"{B}/a.xml", f"{A}/"]
     assert {visit.began for visit in web.visits} == {1000}
 
 

@@ -13,6 +13,7 @@ from minicrawl.report.crawl_status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StoreTerms
+from tests.crawl.coroutines import in_jumping_time
 from tests.crawl.fakes import Disk, frontier_of, in_time, keeping
 from tests.crawl.settle.recording import A, bear, document, steps_in, visit
 
@@ -43,46 +44,41 @@ def test_commits_come_now_and_then_and_at_the_end_a_checkpoint(
         assert tables.saved(connection).watermark == tables.last_step(connection) == 2
 
 
-def test_a_full_batch_is_committed_at_once(
+@in_jumping_time
+async def test_a_full_batch_is_committed_at_once(
     recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(committer, "STEPS_A_BATCH", 3)
-
-    async def work() -> None:
-        keeping_on = asyncio.create_task(recorder.committer.keep())
-        await asyncio.sleep(0)
-        for number in range(3):
-            bear(recorder, f"{A}/{number}")
-        began = asyncio.get_running_loop().time()
-        while not steps_in(path):
-            await asyncio.sleep(0.01)
-        assert asyncio.get_running_loop().time() - began < COMMIT_EVERY_S
-        recorder.committer.finish()
-        await keeping_on
-
-    in_time(work())
+    keeping_on = asyncio.create_task(recorder.committer.keep())
+    await asyncio.sleep(0)
+    for number in range(3):
+        bear(recorder, f"{A}/{number}")
+    began = asyncio.get_running_loop().time()
+    while not steps_in(path):
+        await asyncio.sleep(0.01)
+    assert asyncio.get_running_loop().time() - began < COMMIT_EVERY_S
+    recorder.committer.finish()
+    await keeping_on
 
 
 @pytest.mark.parametrize(
     ("urls", "chars"), [(committer.MANY_URLS, 3), (1000, committer.MANY_CHARS // 1000)]
 )
-def test_a_page_that_brings_many_urls_or_long_ones_waits_until_they_are_written(
+@in_jumping_time
+async def test_a_page_that_brings_many_urls_or_long_ones_waits_until_they_are_written(
     recorder: Recorder, urls: int, chars: int
 ) -> None:
-    async def bring() -> None:
-        bear(recorder, *(f"{A}/{number:0{chars - 1}}" for number in range(urls - 1)))
-        await recorder.committer.caught_up()  # at once: nobody writes yet
-        bear(recorder, f"{A}/last")
-        bear(recorder, f"{A}/{'x' * chars}")
-        waiting = asyncio.create_task(recorder.committer.caught_up())
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        writing = asyncio.create_task(recorder.committer.keep())
-        await waiting
-        recorder.committer.finish()
-        await writing
-
-    in_time(bring())
+    bear(recorder, *(f"{A}/{number:0{chars - 1}}" for number in range(urls - 1)))
+    await recorder.committer.caught_up()  # at once: nobody writes yet
+    bear(recorder, f"{A}/last")
+    bear(recorder, f"{A}/{'x' * chars}")
+    waiting = asyncio.create_task(recorder.committer.caught_up())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    writing = asyncio.create_task(recorder.committer.keep())
+    await waiting
+    recorder.committer.finish()
+    await writing
 
 
 def test_when_many_rows_have_changed_there_is_a_checkpoint(
@@ -125,7 +121,8 @@ def test_a_store_that_fails_says_so_and_the_checkpoint_is_not_ahead_of_it(
     assert len(frontier_of(path)) == 1
 
 
-def test_what_happens_while_it_is_written_is_kept_for_the_next_commit(
+@in_jumping_time
+async def test_what_happens_while_it_is_written_is_kept_for_the_next_commit(
     recorder: Recorder, path: Path, disk: Disk
 ) -> None:
     written = Event()
@@ -134,23 +131,19 @@ def test_what_happens_while_it_is_written_is_kept_for_the_next_commit(
         written.wait()
 
     disk.before_commit = wait
-
-    async def work() -> None:
-        bear(recorder, f"{A}/")
-        recorder.describe(document(0, "before"))
-        writing = asyncio.create_task(recorder.committer.commit())
-        await asyncio.sleep(0)
-        recorder.describe(document(0, "after"))
-        bear(recorder, f"{A}/1")
-        written.set()
-        await writing
-        assert recorder.pages.document(0) == document(0, "after")
-        assert recorder.pages.url_of(1) == f"{A}/1"
-        assert steps_in(path) == 1
-        await recorder.committer.commit()
-        assert steps_in(path) == 2
-
-    in_time(work())
+    bear(recorder, f"{A}/")
+    recorder.describe(document(0, "before"))
+    writing = asyncio.create_task(recorder.committer.commit())
+    await asyncio.sleep(0)
+    recorder.describe(document(0, "after"))
+    bear(recorder, f"{A}/1")
+    written.set()
+    await writing
+    assert recorder.pages.document(0) == document(0, "after")
+    assert recorder.pages.url_of(1) == f"{A}/1"
+    assert steps_in(path) == 1
+    await recorder.committer.commit()
+    assert steps_in(path) == 2
 
 
 def test_each_commit_tells_what_status_shows_as_of_that_moment(

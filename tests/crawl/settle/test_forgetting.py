@@ -108,13 +108,7 @@ def test_nothing_of_it_is_left_and_all_else_is(path: Path) -> None:
 
 def test_it_is_not_asked_for_again(path: Path) -> None:
     forget(path, f"{HOST}/private/*", 1.0)
-    again = Settings.of(
-        store=path,
-        delay=0,
-        address_delay=0,
-        robots=False,
-        refresh=0.5,
-    )
+    again = Settings.of(store=path, delay=0, address_delay=0, robots=False, refresh=0.5)
     asked: Counter[str] = Counter()
 
     def count(request: httpx.Request) -> httpx.Response:

@@ -209,10 +209,7 @@ def test_a_strike_says_how_long_the_host_wants_to_be_left_alone(
             Refused(reason=Refusal.TYPE, detail="image/png", status=200),
             ("refused:type", 200, "image/png"),
         ),
-        (
-            Failed(kind=FailureKind.SERVER_ERROR, status=503),
-            ("failed:server-error", 503, ""),
-        ),
+        (Failed(kind=FailureKind.SERVER_ERROR, status=503), ("failed:server-error", 503, "")),
     ],
 )
 def test_an_outcome_has_a_name_a_status_and_details(

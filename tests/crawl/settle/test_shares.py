@@ -10,11 +10,7 @@ PAGE = "http://www.a.example/page"
 INSIDE, OUTSIDE = "http://blog.a.example/", "http://b.example/"
 
 
-def spending(
-    url: str,
-    *links: str,
-    **order: Any,
-) -> Spending:
+def spending(url: str, *links: str, **order: Any) -> Spending:
     """Pages 1, 2, ... are the links'; page 0 is the page's."""
     parsed = ParsedPage(links=links)
     return CashShares(Order(**order)).spending(url, range(1, len(links) + 1), parsed)

@@ -202,8 +202,7 @@ def test_of_a_place_the_oldest_of_many_needless_parameters_is_forgotten(web: Web
 
 
 @pytest.mark.parametrize(
-    ("path", "name"),
-    [("/" + "x" * LONGEST_PLACE, "from"), ("/x", "y" * (LONGEST_NAME + 1))],
+    ("path", "name"), [("/" + "x" * LONGEST_PLACE, "from"), ("/x", "y" * (LONGEST_NAME + 1))]
 )
 def test_nothing_is_learned_of_what_is_out_of_size(web: Web, path: str, name: str) -> None:
     for number in range(LIMIT):

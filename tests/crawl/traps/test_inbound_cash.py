@@ -83,12 +83,7 @@ def test_what_an_address_gives_is_from_strangers_and_no_list_is_needed_to_tell(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     origins = ["http://198.41.0.4", "http://a.good.example", "http://b.good.example"]
-    quotas = Quotas(
-        None,
-        2 * (A_HOST + 1) + 1,
-        SiteTable(origins),
-        array("I", [0, 1, 2]),
-    )
+    quotas = Quotas(None, 2 * (A_HOST + 1) + 1, SiteTable(origins), array("I", [0, 1, 2]))
     with monkeypatch.context() as patch:
         patch.setattr("minicrawl.frontier.url_table.site", pytest.fail)
         give(quotas, 0, [1, 2], 3 / PAGES_A_UNIT)

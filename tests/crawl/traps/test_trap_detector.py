@@ -13,17 +13,7 @@ from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import NOT_ASKED
 from minicrawl.web.urls import split
-from tests.crawl.fakes import (
-    Answer,
-    FakeWeb,
-    Run,
-    Scene,
-    crawl,
-    html,
-    links_of,
-    moved,
-    web_of,
-)
+from tests.crawl.fakes import Answer, FakeWeb, Run, Scene, crawl, html, links_of, moved, web_of
 
 A, B, C = "http://www.a.example", "http://www.b.example", "http://www.c.example"
 
@@ -54,11 +44,7 @@ def says(*links: str, title: str = "Nothing", words: str = "Nothing is on.") -> 
     ("limit", "target", "reason"),
     [
         ({"max_segments": 3}, "/a/b/c/d", "its path has 4 segments: more than 3"),
-        (
-            {"max_repeats": 2},
-            "/xx/xx/xx",
-            "a segment of its path occurs 3 times: more than 2",
-        ),
+        ({"max_repeats": 2}, "/xx/xx/xx", "a segment of its path occurs 3 times: more than 2"),
     ],
 )
 def test_a_path_without_end_is_put_aside_and_the_limit_is_named(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from minicrawl.crawl.workers.channel import AT_ONCE, PickleChannel
 from minicrawl.crawl.workers.messages import receive_message, send_message
+from tests.crawl.coroutines import in_loop
 from tests.loops import hear
 
 VALUES = st.none() | st.integers() | st.text() | st.binary()
@@ -37,52 +38,48 @@ def test_messages_arrive_in_order_however_the_bytes_are_split(
     assert heard == messages
 
 
-def test_what_one_end_sends_the_other_receives_even_if_sent_before_they_are_connected() -> None:
-    async def talk() -> None:
-        heard: asyncio.Queue[object] = asyncio.Queue()
-        one, other = PickleChannel(lambda _: None), PickleChannel(heard.put_nowait)
-        one.send("early")
-        one.send("as well")
-        await asyncio.sleep(0)
-        ours, its = socket.socketpair()
+@in_loop
+async def test_what_one_end_sends_the_other_receives_even_if_sent_before_they_are_connected() -> (
+    None
+):
+    heard: asyncio.Queue[object] = asyncio.Queue()
+    one, other = PickleChannel(lambda _: None), PickleChannel(heard.put_nowait)
+    one.send("early")
+    one.send("as well")
+    await asyncio.sleep(0)
+    ours, its = socket.socketpair()
+    await one.connect(ours)
+    await other.connect(its)
+    one.send(large := bytes(3_000_000))
+    assert [await heard.get() for _ in range(3)] == ["early", "as well", large]
+    one.close()
+    await other.ended.wait()
+    await one.ended.wait()
+    one.send("late")
+    await asyncio.sleep(0)
+    assert heard.empty()
+
+
+@in_loop
+async def test_an_end_that_sends_much_in_one_turn_is_heard_before_the_turn_is_over() -> None:
+    ours, its = socket.socketpair()
+    with its:
+        its.settimeout(30)
+        one = PickleChannel(lambda _: None)
         await one.connect(ours)
-        await other.connect(its)
-        one.send(large := bytes(3_000_000))
-        assert [await heard.get() for _ in range(3)] == ["early", "as well", large]
-        one.close()
-        await other.ended.wait()
-        await one.ended.wait()
-        one.send("late")
+        for number in range(AT_ONCE + 1):
+            one.send(number)
+        assert [receive_message(its) for _ in range(AT_ONCE)] == [*range(AT_ONCE)]
         await asyncio.sleep(0)
-        assert heard.empty()
-
-    asyncio.run(talk())
-
-
-def test_an_end_that_sends_much_in_one_turn_is_heard_before_the_turn_is_over() -> None:
-    async def talk() -> None:
-        ours, its = socket.socketpair()
-        with its:
-            its.settimeout(30)
-            one = PickleChannel(lambda _: None)
-            await one.connect(ours)
-            for number in range(AT_ONCE + 1):
-                one.send(number)
-            assert [receive_message(its) for _ in range(AT_ONCE)] == [*range(AT_ONCE)]
-            await asyncio.sleep(0)
-            assert receive_message(its) == AT_ONCE
-            one.close()
-
-    asyncio.run(talk())
+        assert receive_message(its) == AT_ONCE
+        one.close()
 
 
-def test_a_channel_that_was_never_connected_may_be_closed() -> None:
-    async def close() -> None:
-        channel = PickleChannel(lambda _: None)
-        channel.close()
-        assert not channel.ended.is_set()
-
-    asyncio.run(close())
+@in_loop
+async def test_a_channel_that_was_never_connected_may_be_closed() -> None:
+    channel = PickleChannel(lambda _: None)
+    channel.close()
+    assert not channel.ended.is_set()
 
 
 def test_the_first_message_is_waited_for_and_the_next_one_is_left() -> None:
@@ -105,48 +102,42 @@ def test_an_end_that_closes_sends_no_message_even_in_the_middle_of_one() -> None
             assert receive_message(its) is None
 
 
-def test_a_sender_can_wait_until_its_messages_have_been_taken() -> None:
-    async def talk() -> None:
-        received: asyncio.Queue[object] = asyncio.Queue()
-        one, other = PickleChannel(lambda _: None), PickleChannel(received.put_nowait)
-        ours, theirs = socket.socketpair()
-        one.send(bytes(3_000_000))
-        sending = asyncio.create_task(one.drain())
-        await asyncio.sleep(0)
-        assert not sending.done()
-        await one.connect(ours)
-        await asyncio.sleep(0)
-        assert not sending.done()
-        await other.connect(theirs)
-        await sending
-        assert await received.get() == bytes(3_000_000)
-        other.close()
-        await one.ended.wait()
-        await one.drain()
-
-    asyncio.run(talk())
+@in_loop
+async def test_a_sender_can_wait_until_its_messages_have_been_taken() -> None:
+    received: asyncio.Queue[object] = asyncio.Queue()
+    one, other = PickleChannel(lambda _: None), PickleChannel(received.put_nowait)
+    ours, theirs = socket.socketpair()
+    one.send(bytes(3_000_000))
+    sending = asyncio.create_task(one.drain())
+    await asyncio.sleep(0)
+    assert not sending.done()
+    await one.connect(ours)
+    await asyncio.sleep(0)
+    assert not sending.done()
+    await other.connect(theirs)
+    await sending
+    assert await received.get() == bytes(3_000_000)
+    other.close()
+    await one.ended.wait()
+    await one.drain()
 
 
-def test_closing_a_channel_wakes_senders_that_wait() -> None:
-    async def wait() -> None:
-        channel = PickleChannel(lambda _: None)
-        sending = asyncio.create_task(channel.drain())
-        await asyncio.sleep(0)
-        channel.close()
-        await sending
-
-    asyncio.run(wait())
+@in_loop
+async def test_closing_a_channel_wakes_senders_that_wait() -> None:
+    channel = PickleChannel(lambda _: None)
+    sending = asyncio.create_task(channel.drain())
+    await asyncio.sleep(0)
+    channel.close()
+    await sending
 
 
-def test_messages_can_be_sent_without_an_event_loop() -> None:
-    async def talk() -> None:
-        received: asyncio.Queue[object] = asyncio.Queue()
-        channel = PickleChannel(received.put_nowait)
-        ours, theirs = socket.socketpair()
-        with theirs:
-            await channel.connect(ours)
-            send_message(theirs, ("a", 1))
-            assert await received.get() == ("a", 1)
-        await channel.ended.wait()
-
-    asyncio.run(talk())
+@in_loop
+async def test_messages_can_be_sent_without_an_event_loop() -> None:
+    received: asyncio.Queue[object] = asyncio.Queue()
+    channel = PickleChannel(received.put_nowait)
+    ours, theirs = socket.socketpair()
+    with theirs:
+        await channel.connect(ours)
+        send_message(theirs, ("a", 1))
+        assert await received.get() == ("a", 1)
+    await channel.ended.wait()

@@ -15,6 +15,7 @@ from minicrawl.crawl.workers.messages import receive_message, send_message
 from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
 from minicrawl.crawl.workers.parser_child import ParserCommand, serve
 from tests.crawl.children import children, has_child, nothing_left_behind
+from tests.crawl.coroutines import in_loop
 
 NOTHING = BytesIO()
 LONGEST_S = 30.0
@@ -32,56 +33,48 @@ def _sleep(_: bytes) -> None:
     time.sleep(60)
 
 
-def test_a_process_that_dies_of_a_task_is_replaced_for_the_next() -> None:
-    async def work() -> None:
-        other = ParserProcess(LONGEST_S)
-        try:
-            with pytest.raises(ParserLost, match="the parser process ended"):
-                await other.run(_die, NOTHING, "a.example")
-            first, second = await asyncio.gather(
-                other.run(len, BytesIO(b"abc"), "a.example"),
-                other.run(len, BytesIO(b"x" * 1_000_000), "b.example"),
-            )
-            assert (first.value, second.value) == (3, 1_000_000)
-        finally:
-            await other.close()
+@in_loop
+async def test_a_process_that_dies_of_a_task_is_replaced_for_the_next() -> None:
+    other = ParserProcess(LONGEST_S)
+    try:
+        with pytest.raises(ParserLost, match="the parser process ended"):
+            await other.run(_die, NOTHING, "a.example")
+        first, second = await asyncio.gather(
+            other.run(len, BytesIO(b"abc"), "a.example"),
+            other.run(len, BytesIO(b"x" * 1_000_000), "b.example"),
+        )
+        assert (first.value, second.value) == (3, 1_000_000)
+    finally:
         await other.close()
-
-    asyncio.run(work())
-
-
-def test_a_task_that_does_not_end_is_given_up() -> None:
-    async def work() -> None:
-        other = ParserProcess(max_s=0.05)
-        with pytest.raises(ParserLost, match=r"not parsed within 0\.05 s"):
-            await other.run(_sleep, NOTHING, "a.example")
-        assert not has_child(other)
-
-    asyncio.run(work())
+    await other.close()
 
 
-def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
-    async def work() -> None:
-        other = ParserProcess(LONGEST_S)
-        running = asyncio.create_task(other.run(_sleep, NOTHING, "a.example"))
-        while not has_child(other):
-            await asyncio.sleep(0)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-        assert not has_child(other)
-
-    asyncio.run(work())
+@in_loop
+async def test_a_task_that_does_not_end_is_given_up() -> None:
+    other = ParserProcess(max_s=0.05)
+    with pytest.raises(ParserLost, match=r"not parsed within 0\.05 s"):
+        await other.run(_sleep, NOTHING, "a.example")
+    assert not has_child(other)
 
 
-def test_after_so_many_tasks_a_process_makes_room_for_a_new_one() -> None:
-    async def work() -> None:
-        other = ParserProcess(LONGEST_S, most_tasks=2)
-        pids = [(await other.run(_pid, NOTHING, "a.example")).value for _ in range(5)]
-        assert [pids.index(pid) for pid in pids] == [0, 0, 2, 2, 4]
-        await other.close()
+@in_loop
+async def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
+    other = ParserProcess(LONGEST_S)
+    running = asyncio.create_task(other.run(_sleep, NOTHING, "a.example"))
+    while not has_child(other):
+        await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not has_child(other)
 
-    asyncio.run(work())
+
+@in_loop
+async def test_after_so_many_tasks_a_process_makes_room_for_a_new_one() -> None:
+    other = ParserProcess(LONGEST_S, most_tasks=2)
+    pids = [(await other.run(_pid, NOTHING, "a.example")).value for _ in range(5)]
+    assert [pids.index(pid) for pid in pids] == [0, 0, 2, 2, 4]
+    await other.close()
 
 
 def test_the_child_replies_until_its_channel_is_closed() -> None:

@@ -43,6 +43,7 @@ from minicrawl.ports import Timed
 from minicrawl.web.robots import ALLOW_ALL, FORBID_ALL
 from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.children import children, nothing_left_behind
+from tests.crawl.coroutines import in_loop
 from tests.crawl.fakes import FakeWeb, failed, html, states_of, text
 from tests.crawl.workers.large_bodies import A_BLINK_S, PAGE_OF_5_MB
 from tests.fetch.wire import answer, wire
@@ -127,124 +128,108 @@ class Desk:
 # ---------------------------------------------------------------- who does it
 
 
-def test_a_visit_says_who_asked_whatever_came_of_it() -> None:
-    async def work() -> None:
-        hand = Hand()
-        desk = Desk(hand, first_own=1)
-        hand.answers.extend((VISITED, VisitReply(1, failed(FailureKind.RESET), None), ChildLost()))
-        found = [(await desk.workers.visit(Request(url=A))).crawler for _ in range(4)]
-        assert found == [COORDINATOR, *3 * [CrawlerId(3, 4711)]]
-
-    asyncio.run(work())
+@in_loop
+async def test_a_visit_says_who_asked_whatever_came_of_it() -> None:
+    hand = Hand()
+    desk = Desk(hand, first_own=1)
+    hand.answers.extend((VISITED, VisitReply(1, failed(FailureKind.RESET), None), ChildLost()))
+    found = [(await desk.workers.visit(Request(url=A))).crawler for _ in range(4)]
+    assert found == [COORDINATOR, *3 * [CrawlerId(3, 4711)]]
 
 
-def test_a_host_has_one_worker_and_the_hosts_are_dealt_out_in_turn() -> None:
-    async def work() -> None:
-        one, other = Hand(), Hand()
-        desk = Desk(one, other)
-        for url in (A, B, C, f"{A}1", f"{B}1", f"{C}1"):
-            assert await desk.visit(url) == "read by a worker"
-        assert one.urls == [A, C, f"{A}1", f"{C}1"]
-        assert other.urls == [B, f"{B}1"]
-
-    asyncio.run(work())
+@in_loop
+async def test_a_host_has_one_worker_and_the_hosts_are_dealt_out_in_turn() -> None:
+    one, other = Hand(), Hand()
+    desk = Desk(one, other)
+    for url in (A, B, C, f"{A}1", f"{B}1", f"{C}1"):
+        assert await desk.visit(url) == "read by a worker"
+    assert one.urls == [A, C, f"{A}1", f"{C}1"]
+    assert other.urls == [B, f"{B}1"]
 
 
-def test_the_own_process_does_the_first_requests_and_those_of_a_worker_that_is_starting() -> None:
-    async def work() -> None:
-        desk = Desk(Hand(is_there=False), Hand(), first_own=2)
-        titles = [await desk.visit(A) for _ in range(3)]
-        assert titles == ["read here"] * 3
-        assert await desk.visit(B) == "read by a worker"
-        desk.crew[0]._replies = 1
-        assert await desk.visit(A) == "read by a worker"
-
-    asyncio.run(work())
-
-
-def test_the_own_process_does_some_pages_of_a_busy_worker_but_not_beside_suspects() -> None:
-    async def work() -> None:
-        hand = Hand(is_busy=True)
-        desk = Desk(hand)
-        hand.answers.extend((VISITED, VISITED, ChildLost()))
-        titles = [await desk.visit(A) for _ in range(5)]
-        by_worker = "read by a worker"
-        assert titles == [by_worker, "read here", by_worker, "read here", FailureKind.LOST]
-        assert [await desk.visit(B) for _ in range(3)] == [by_worker] * 3
-
-    asyncio.run(work())
+@in_loop
+async def test_the_own_process_does_the_first_requests_and_those_of_a_worker_that_is_starting() -> (
+    None
+):
+    desk = Desk(Hand(is_there=False), Hand(), first_own=2)
+    titles = [await desk.visit(A) for _ in range(3)]
+    assert titles == ["read here"] * 3
+    assert await desk.visit(B) == "read by a worker"
+    desk.crew[0]._replies = 1
+    assert await desk.visit(A) == "read by a worker"
 
 
-def test_workers_do_other_calls_too_and_the_own_process_repeats_those_that_are_lost() -> None:
-    async def work() -> None:
-        hand = Hand()
-        desk = Desk(hand)
-        page = html("/1")
-        hand.answers.extend(("1.2.3.4", page, ChildLost(), ChildLost()))
-        assert await desk.workers.locate(A) == "1.2.3.4"
-        assert await desk.workers.fetch(Request(url=A)) is page
-        assert await desk.workers.locate(A) == "a.example"
-        assert await desk.workers.fetch(Request(url=A)) == html(title="read here")
-        assert (
-            await desk.workers.parse_rules(text("User-agent: *\nDisallow: /"), A)
-        ).value == FORBID_ALL
-        assert (await desk.workers.parse_stored_rules("Disallow: /", A)).value == ALLOW_ALL
-
-    asyncio.run(work())
+@in_loop
+async def test_the_own_process_does_some_pages_of_a_busy_worker_but_not_beside_suspects() -> None:
+    hand = Hand(is_busy=True)
+    desk = Desk(hand)
+    hand.answers.extend((VISITED, VISITED, ChildLost()))
+    titles = [await desk.visit(A) for _ in range(5)]
+    by_worker = "read by a worker"
+    assert titles == [by_worker, "read here", by_worker, "read here", FailureKind.LOST]
+    assert [await desk.visit(B) for _ in range(3)] == [by_worker] * 3
 
 
-def test_a_large_page_is_read_by_the_worker_that_has_it() -> None:
-    async def work() -> None:
-        hand = Hand()
-        moved = VISITED._replace(fetched=failed(FailureKind.DNS), parsed=None)
-        unread = VISITED._replace(number=7, parsed=None)
-        hand.answers.extend((unread, Timed(ParsedPage(title="large")), unread, ChildLost(), moved))
-        desk = Desk(hand)
-        assert await desk.visit(A) == "large"
-        assert hand.asked[1] == (WorkerCommand.PARSE, 7)
-        assert await desk.visit(A) == FailureKind.INTERRUPTED
-        assert await desk.visit(A) == FailureKind.DNS
-        assert not desk.apart.asked
-
-    asyncio.run(work())
-
-
-def test_pages_under_way_when_a_worker_ends_are_fetched_one_by_one_in_quarantine() -> None:
-    async def work() -> None:
-        hand = Hand()
-        desk = Desk(hand)
-        hand.answers.extend(ChildLost() for _ in range(3))
-        pages = [A, f"{A}1", f"{A}2"]
-        assert await asyncio.gather(*map(desk.visit, pages)) == [FailureKind.LOST] * 3
-        desk.apart.answers.extend((VISITED, ChildLost(), VISITED))
-        again = await asyncio.gather(*map(desk.visit, pages))
-        assert again == ["read by a worker", FailureKind.LOST, "read by a worker"]
-        assert desk.apart.urls == pages
-        await asyncio.gather(*map(desk.visit, pages))
-        assert hand.urls == [*pages, A, f"{A}2"]
-
-    asyncio.run(work())
+@in_loop
+async def test_workers_do_other_calls_too_and_the_own_process_repeats_those_that_are_lost() -> None:
+    hand = Hand()
+    desk = Desk(hand)
+    page = html("/1")
+    hand.answers.extend(("1.2.3.4", page, ChildLost(), ChildLost()))
+    assert await desk.workers.locate(A) == "1.2.3.4"
+    assert await desk.workers.fetch(Request(url=A)) is page
+    assert await desk.workers.locate(A) == "a.example"
+    assert await desk.workers.fetch(Request(url=A)) == html(title="read here")
+    assert (
+        await desk.workers.parse_rules(text("User-agent: *\nDisallow: /"), A)
+    ).value == FORBID_ALL
+    assert (await desk.workers.parse_stored_rules("Disallow: /", A)).value == ALLOW_ALL
 
 
-def test_a_page_that_a_worker_was_not_busy_with_when_it_ended_is_no_suspect() -> None:
-    async def work() -> None:
-        hand = Hand()
-        desk = Desk(hand)
-        hand.answers.extend((ChildLost(is_to_blame=False), ChildLost()))
-        kinds = list(await asyncio.gather(desk.visit(A), desk.visit(f"{A}1")))
-        assert kinds == [FailureKind.INTERRUPTED, FailureKind.LOST]
-        await asyncio.gather(desk.visit(A), desk.visit(f"{A}1"))
-        assert desk.apart.urls == [f"{A}1"]
+@in_loop
+async def test_a_large_page_is_read_by_the_worker_that_has_it() -> None:
+    hand = Hand()
+    moved = VISITED._replace(fetched=failed(FailureKind.DNS), parsed=None)
+    unread = VISITED._replace(number=7, parsed=None)
+    hand.answers.extend((unread, Timed(ParsedPage(title="large")), unread, ChildLost(), moved))
+    desk = Desk(hand)
+    assert await desk.visit(A) == "large"
+    assert hand.asked[1] == (WorkerCommand.PARSE, 7)
+    assert await desk.visit(A) == FailureKind.INTERRUPTED
+    assert await desk.visit(A) == FailureKind.DNS
+    assert not desk.apart.asked
 
-    asyncio.run(work())
+
+@in_loop
+async def test_pages_under_way_when_a_worker_ends_are_fetched_one_by_one_in_quarantine() -> None:
+    hand = Hand()
+    desk = Desk(hand)
+    hand.answers.extend(ChildLost() for _ in range(3))
+    pages = [A, f"{A}1", f"{A}2"]
+    assert await asyncio.gather(*map(desk.visit, pages)) == [FailureKind.LOST] * 3
+    desk.apart.answers.extend((VISITED, ChildLost(), VISITED))
+    again = await asyncio.gather(*map(desk.visit, pages))
+    assert again == ["read by a worker", FailureKind.LOST, "read by a worker"]
+    assert desk.apart.urls == pages
+    await asyncio.gather(*map(desk.visit, pages))
+    assert hand.urls == [*pages, A, f"{A}2"]
 
 
-def test_without_workers_the_own_process_does_everything() -> None:
-    async def work() -> None:
-        async with open_web_access(CONFIG, 0) as outside:
-            assert outside.processes() == []
+@in_loop
+async def test_a_page_that_a_worker_was_not_busy_with_when_it_ended_is_no_suspect() -> None:
+    hand = Hand()
+    desk = Desk(hand)
+    hand.answers.extend((ChildLost(is_to_blame=False), ChildLost()))
+    kinds = list(await asyncio.gather(desk.visit(A), desk.visit(f"{A}1")))
+    assert kinds == [FailureKind.INTERRUPTED, FailureKind.LOST]
+    await asyncio.gather(desk.visit(A), desk.visit(f"{A}1"))
+    assert desk.apart.urls == [f"{A}1"]
 
-    asyncio.run(work())
+
+@in_loop
+async def test_without_workers_the_own_process_does_everything() -> None:
+    async with open_web_access(CONFIG, 0) as outside:
+        assert outside.processes() == []
 
 
 def test_the_number_of_workers_is_set_or_follows_from_the_cores(
