@@ -1,4 +1,4 @@
-"""The processes and open files of the test's own process, as Linux tells of them."""
+"""Child processes and open files of the test process, read from `/proc`."""
 
 import gc
 import os
@@ -10,13 +10,13 @@ from minicrawl.crawl.workers.parser import ParserProcess
 
 
 def children(of: int | None = None) -> list[int]:
-    """The processes that it started and that were not waited for, be they dead."""
+    """Return the children of a process, zombies included; by default, of this process."""
     tasks = Path(f"/proc/{of or os.getpid()}/task")
     return sorted(int(child) for task in tasks.iterdir() for child in _started_by(task))
 
 
 def _started_by(task: Path) -> list[str]:
-    """None by a thread that has just ended."""
+    """Return the children of a thread, and none of a thread that has just ended."""
     with suppress(FileNotFoundError):
         return (task / "children").read_text().split()
     return []
@@ -24,8 +24,9 @@ def _started_by(task: Path) -> list[str]:
 
 @contextmanager
 def nothing_left_behind() -> Iterator[None]:
-    """As many processes and open files after it as there were before. What an earlier test left
-    to be collected is closed first, or it would be closed at any moment.
+    """Check that a block leaves no process and no open file behind.
+
+    Garbage of earlier tests is collected first. Otherwise its files may be closed in the block.
     """
     gc.collect()
     before = children(), open_files()
@@ -35,11 +36,11 @@ def nothing_left_behind() -> Iterator[None]:
 
 
 def open_files() -> list[str]:
-    """What stands behind each descriptor."""
+    """Return the target of each open descriptor."""
     links = Path("/proc/self/fd").iterdir()
     return sorted(str(link.readlink()) for link in links if link.is_symlink())
 
 
 def has_child(parser: ParserProcess) -> bool:
-    """Whether a process of its own parses for it."""
+    """Return whether the parser has a process of its own."""
     return parser._child is not None

@@ -1,4 +1,4 @@
-"""What tests of a crawl share."""
+"""Fixtures for tests of a crawl."""
 
 from math import inf
 from pathlib import Path
@@ -18,14 +18,14 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cheap_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What hosts cost is real processor time, and would decide which page is next."""
+    """Let hosts cost nothing: they cost real processor time, which would change the order."""
     monkeypatch.setattr(politeness, "FREE_S", inf)
     monkeypatch.setattr(politeness, "FREE_UNASKED_S", inf)
 
 
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
-    """The disk of all stores that are written."""
+    """Disk below every store that a test writes."""
     disk = Disk()
     commit, checkpoint = StoreWriter.commit, StoreWriter.checkpoint
 

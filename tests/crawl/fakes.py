@@ -1,7 +1,7 @@
-"""A web in a dict, a clock that jumps, and crawls over them into a real store.
+"""A web in a dict, a clock that jumps, and crawls of that web into a real store.
 
-Law of the clock: while nothing can happen but by waiting, the time is at once what was waited for.
-A write of the store is something that happens, so a slow disk costs no time by this clock.
+Law of the clock: when nothing is left to do but wait, the clock jumps to the next timer. It stands
+still while a thread works, for example while the store is written, so a slow disk costs no time.
 """
 
 import asyncio
@@ -37,6 +37,8 @@ from minicrawl.model import (
     Response,
     State,
 )
+from minicrawl.opic.expected_value import ValueEstimate
+from minicrawl.opic.siblings import Siblings
 from minicrawl.store import tables
 from minicrawl.store.reader import connect, reading
 from minicrawl.store.records import Batch, StoreTerms
@@ -50,16 +52,16 @@ Result = TypeVar("Result")
 NOON = 1_700_000_000.0
 """The time of day when the clock starts."""
 FOR_EVER_S = 10_000.0
-"""By the clock of the tests; whoever takes longer hangs."""
+"""Time by the jumping clock after which work counts as hung."""
 _MOST_TURNS = 300_000
 _BLOCKED_S = 60.0
-"""Seconds of processor time."""
+"""Processor time after which the loop counts as blocked."""
 
 # ---------------------------------------------------------------- time
 
 
 class _Selector(selectors.DefaultSelector):
-    """Never waits for time; only for what threads do."""
+    """A selector that never waits for time, but only for threads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,13 +90,13 @@ class Loop(asyncio.SelectorEventLoop):
         return self._jumping.now
 
     def go_by(self, seconds: float) -> None:
-        """So much time goes by while something works."""
+        """Advance the clock, as if something worked for `seconds`."""
         self._jumping.now += seconds
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any
     ) -> "asyncio.Future[Any]":
-        """For as long as the thread works, time goes by as it does outside."""
+        """Stop the clock for as long as the thread works."""
         self._jumping.in_threads += 1
         working = super().run_in_executor(executor, func, *args)
         working.add_done_callback(self._came_back)
@@ -105,7 +107,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 class FakeClock:
-    """The time of a jumping loop; the time of day can be turned."""
+    """Clock of a jumping loop. Tests may turn its time of day."""
 
     def __init__(self, turned_s: float = 0.0) -> None:
         self.turned_s = turned_s
@@ -119,9 +121,10 @@ class FakeClock:
 
 @contextmanager
 def work_takes_no_time() -> Iterator[None]:
-    """Nothing depends on how fast the machine is: what work costs by the processor's clock counts
-    as nothing. Hosts do not wait for it, no look for the next page is interrupted, and no body or
-    page goes on in a later round.
+    """Make a crawl independent of the speed of the machine: processor time costs nothing.
+
+    No host waits because it was expensive, no search for the next page is interrupted, and every
+    body and page is read in one round of the loop.
     """
     with (
         patch("minicrawl.crawl.hosts.politeness.FREE_S", inf),
@@ -133,7 +136,7 @@ def work_takes_no_time() -> Iterator[None]:
 
 
 def in_time(work: Coroutine[Any, Any, Result], *, for_ever_s: float = FOR_EVER_S) -> Result:
-    """Run it in a loop whose time jumps; it must not hang."""
+    """Run a coroutine in a loop whose time jumps. Raise TimeoutError if it hangs."""
 
     async def bounded() -> Result:
         async with asyncio.timeout(for_ever_s):
@@ -145,7 +148,7 @@ def in_time(work: Coroutine[Any, Any, Result], *, for_ever_s: float = FOR_EVER_S
 
 @contextmanager
 def _watched() -> Iterator[None]:
-    """A task that never lets go of the loop hangs by no clock but that of its own work."""
+    """Raise TimeoutError if a task blocks the loop, which stops the jumping clock."""
 
     def end(*_: object) -> None:
         raise TimeoutError("the loop is blocked")
@@ -165,7 +168,7 @@ Answer = FetchResult | Callable[[Request], FetchResult | Awaitable[FetchResult]]
 
 
 class Visit(NamedTuple):
-    """A request that was made."""
+    """A request that has ended."""
 
     url: str
     began: float
@@ -174,7 +177,7 @@ class Visit(NamedTuple):
 
 
 def html(*links: str, title: str = "", head: str = "", body: str = "", **headers: str) -> Response:
-    """A page; headers are spelled with underscores."""
+    """Return a page. Names of headers are written with underscores."""
     anchors = "\n".join(f'<a href="{link}">to {link}</a>' for link in links)
     text = f"<title>{title}</title>{head}<body>{body}\n{anchors}"
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -187,7 +190,7 @@ def html(*links: str, title: str = "", head: str = "", body: str = "", **headers
 
 
 def text(body: str) -> Response:
-    """A robots.txt or a sitemap."""
+    """Return a robots.txt or a sitemap."""
     return Response(status=200, headers={}, body=body.encode(), wire_bytes=len(body.encode()))
 
 
@@ -204,7 +207,7 @@ def canonical(target: str) -> str:
 
 
 def in_turn(*answers: Answer) -> Answer:
-    """One after the other; the last for ever."""
+    """Return these answers one after the other, then the last one for ever."""
     waiting = list(answers)
 
     def answer(request: Request) -> FetchResult | Awaitable[FetchResult]:
@@ -215,7 +218,7 @@ def in_turn(*answers: Answer) -> Answer:
 
 
 def web_of(links: Mapping[str, Sequence[str]]) -> dict[str, Answer]:
-    """Pages of different content, by what they link to."""
+    """Return pages with these links, each with content of its own."""
     return {url: html(*ends, title=url) for url, ends in links.items()}
 
 
@@ -224,7 +227,7 @@ _NOT_FOUND = failed(FailureKind.NOT_FOUND)
 
 @dataclass
 class FakeWeb:
-    """A `Fetcher`. What is not in the table is `elsewhere`: not found, robots.txt neither."""
+    """A `Fetcher`. URLs without an answer, robots.txt too, get `elsewhere`, usually not found."""
 
     answers: dict[str, Answer]
     elsewhere: Answer = _NOT_FOUND
@@ -254,7 +257,7 @@ class FakeWeb:
 
     @property
     def asked(self) -> list[str]:
-        """The pages that were asked for, in the order in which it was done."""
+        """Requested pages in the order of their requests, without robots.txt and sitemaps."""
         return [
             visit.url
             for visit in sorted(self.visits, key=lambda visit: visit.began)
@@ -270,7 +273,7 @@ class FakeWeb:
 
 @dataclass
 class Disk:
-    """What it takes, how often it was tried in vain, and what happens before it is written."""
+    """A disk that tests can fill; `tries` counts failed writes, and hooks run before a write."""
 
     takes_batches: bool = True
     takes_checkpoints: bool = True
@@ -285,7 +288,7 @@ class Disk:
 
 
 def frontier_of(path: Path) -> Frontier:
-    """As a run that goes on would find it."""
+    """Return the frontier that a resumed crawl would load."""
     with reading(path) as connection:
         return _load(connection, partial(tables.spending, connection))
 
@@ -295,13 +298,28 @@ def _load(connection: tables.Connection, *memory: Any) -> Frontier:
     return load_frontier(connection, terms, *memory, siblings=True)
 
 
+def loaded_and_folded(path: Path) -> tuple[Frontier, Frontier]:
+    """Return a frontier from the last checkpoint, and one from all steps of the log."""
+    with reading(path) as connection:
+        spending_at = partial(tables.spending, connection)
+        loaded = _load(connection, spending_at)
+        folded = Frontier(tables.terms(connection) or StoreTerms(), spending_at)
+        folded.urls.load_hosts(connection)
+        folded.siblings = Siblings(folded.ledger, folded.urls.host_of, folded.urls.sites)
+        if loaded.values is not None:
+            folded.values = ValueEstimate(folded.siblings, folded.urls.load_traits(connection))
+        for row in tables.steps_after(connection, 0):
+            folded.apply(row)
+    return loaded, folded
+
+
 @contextmanager
 def keeping(path: Path, terms: StoreTerms | None = None) -> Iterator[Recorder]:
-    """A recorder of a store as `app` makes it."""
+    """Open a store with a recorder, as `app` does."""
     with ExitStack() as leaving:
         store = StoreWriter.open(path)
         leaving.callback(store.close)
-        # The disk is not what is tested here.
+        # Waiting for the real disk would test nothing here.
         store.connection.execute("PRAGMA synchronous = OFF")
         store.agree(terms or StoreTerms())
         connection = connect(path)
@@ -330,7 +348,7 @@ class Run:
 
     @property
     def asked(self) -> list[str]:
-        """URLs in the order in which the crawl says that it asked for them."""
+        """Requested URLs, in the order of the crawl's events."""
         return [event.url for event in self.events if isinstance(event, Asked)]
 
     @property
@@ -339,7 +357,7 @@ class Run:
 
     @property
     def states(self) -> dict[str, State]:
-        """Of all pages known, as the store has them."""
+        """States of all known pages in the store."""
         return states_of(self.path)
 
 
@@ -350,7 +368,7 @@ def states_of(path: Path) -> dict[str, State]:
 
 
 def links_of(path: Path, url: str) -> list[str]:
-    """Where the cash of the page goes."""
+    """Return the links that get the cash of the page."""
     with reading(path) as connection:
         memory = partial(tables.spending, connection), partial(urls_of, connection)
         frontier = _load(connection, *memory)
@@ -361,7 +379,7 @@ def links_of(path: Path, url: str) -> list[str]:
 
 @dataclass
 class Scene:
-    """What a test may look at while the crawl runs."""
+    """Parts of a running crawl that a test may look at."""
 
     crawler: Crawler
     recorder: Recorder
@@ -382,7 +400,7 @@ async def crawling(
     later_s: float = 0.0,
     **settings: Any,
 ) -> Run:
-    """A crawl as `app` makes it, in the jumping loop; `during` goes on beside it."""
+    """Run a crawl as `app` does, and `during` beside it. The books must balance at the end."""
     chosen = settings_of(**{"delay": 0, "address_delay": 0, "store": path, **settings})
     order, storing = chosen.order, chosen.storing
     terms = StoreTerms(
@@ -402,7 +420,7 @@ async def crawling(
             if hear:
                 hear(scene, event)
 
-        # In a loop whose time jumps another process would always be too late.
+        # The jumping clock would never wait for another process.
         config = WorkerConfig.of(chosen)
         reader = PageParser(config.parse_options, config.max_reading_s, enough_s=inf)
         visitor = Visitor(web, reader, rendered_bytes=config.rendered_bytes)
@@ -437,6 +455,6 @@ def crawl(
     later_s: float = 0.0,
     **settings: Any,
 ) -> Run:
-    """A whole crawl, begun so much later; its books balance and are what the store says."""
+    """Run a crawl with `crawling` in a loop whose time jumps, begun `later_s` after noon."""
     fake = web if isinstance(web, FakeWeb) else FakeWeb(web)
     return in_time(crawling(fake, path, seeds, during, hear, later_s, **settings))

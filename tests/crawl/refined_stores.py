@@ -1,4 +1,4 @@
-"""Stores to refine."""
+"""Stores whose ranks tests refine."""
 
 from contextlib import closing
 from functools import partial
@@ -31,7 +31,7 @@ def frontier_of(path: Path) -> Frontier:
 
 
 def take(store: StoreWriter, *steps: tuple[Step, State]) -> None:
-    """The crawl goes on by these steps; what URLs there are is of no interest here."""
+    """Continue the crawl of a store by these steps; new pages get arbitrary URLs."""
     frontier = load(store.connection, partial(urls_of, store.connection))
     for step, state in steps:
         pages = range(len(frontier), len(frontier) + step.born)
@@ -44,7 +44,7 @@ def take(store: StoreWriter, *steps: tuple[Step, State]) -> None:
 
 
 def a_store(path: Path, terms: StoreTerms = DEFAULT, *, fetched: int = 60) -> Path:
-    """Pages read, moved, failed and unread, and a few replays."""
+    """Make a store of 80 pages: read, moved, failed and unread ones. Some are replayed once."""
     rng = Random(1)
     steps = [
         (Step(StepKind.BORN, born=80), State.UNREAD),

@@ -1,4 +1,4 @@
-"""The time of day may be turned by a year: nothing is asked sooner, and nothing waits for it."""
+"""If the clock is turned by a year, no host is asked too soon, and no page waits for a year."""
 
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -22,7 +22,7 @@ either_way = pytest.mark.parametrize("turned_s", [AHEAD, BEHIND])
 
 
 def a_web() -> FakeWeb:
-    """Two hosts that ask for a pause between requests, one of them for a long one, once."""
+    """Return a web of two hosts: one wants a delay, and the other one a long pause, once."""
     links = {f"{host}/{n}": [f"{A}/{n + 1}", f"{B}/{n + 1}"] for host in (A, B) for n in range(5)}
     answers = web_of(links)
     busy = failed(FailureKind.THROTTLED, retry_after="600")
@@ -35,7 +35,7 @@ def a_web() -> FakeWeb:
 
 
 @either_way
-def test_a_clock_that_is_turned_costs_a_look_at_robots_txt_and_no_more(
+def test_turning_the_clock_costs_one_more_request_for_robots_txt_and_no_time(
     path: Path, tmp_path: Path, turned_s: float
 ) -> None:
     def turn(scene: Scene, event: Event) -> None:
@@ -68,7 +68,7 @@ def test_a_host_that_asked_for_a_pause_is_not_left_alone_for_a_year(
     assert web.visits[-1].began <= 1000 + Politeness().max_pause_s
 
 
-def test_a_date_that_is_over_by_our_clock_is_no_leave_to_ask_at_once(path: Path) -> None:
+def test_a_retry_after_in_the_past_allows_no_request_at_once(path: Path) -> None:
     """The server's clock may be right, and ours ahead."""
     busy = failed(
         FailureKind.THROTTLED, retry_after=format_datetime(datetime.fromtimestamp(NOON, UTC))
@@ -80,7 +80,7 @@ def test_a_date_that_is_over_by_our_clock_is_no_leave_to_ask_at_once(path: Path)
 
 
 @either_way
-def test_what_robots_forbade_is_not_forbidden_for_a_year(path: Path, turned_s: float) -> None:
+def test_pages_that_robots_txt_forbade_do_not_wait_for_a_year(path: Path, turned_s: float) -> None:
     web = FakeWeb({f"{A}/0": html()})
     web.answers[f"{A}/robots.txt"] = in_turn(text("User-agent: *\nDisallow: /"), text(""))
     assert crawl(web, path, f"{A}/0").states == {f"{A}/0": State.ROBOTS}
@@ -88,7 +88,7 @@ def test_what_robots_forbade_is_not_forbidden_for_a_year(path: Path, turned_s: f
 
 
 @either_way
-def test_what_failed_in_passing_does_not_wait_for_a_year(path: Path, turned_s: float) -> None:
+def test_pages_with_temporary_failures_do_not_wait_for_a_year(path: Path, turned_s: float) -> None:
     web = FakeWeb({f"{A}/0": failed(FailureKind.TIMEOUT), f"{B}/0": failed(FailureKind.TLS)})
     crawl(web, path, f"{A}/0", f"{B}/0")
     web.answers |= {f"{A}/0": html(title="a"), f"{B}/0": html(title="b")}
@@ -106,7 +106,7 @@ def test_pages_are_read_again_at_the_pace_of_their_host(path: Path, turned_s: fl
     assert min(after - before for before, after in pairwise(moments)) >= 3
 
 
-def test_a_moment_that_nobody_can_have_noted_is_over() -> None:
+def test_a_moment_farther_ahead_than_the_longest_wait_is_over() -> None:
     assert remaining_s(100.0, 40.0, DAY_S) == 60
     assert remaining_s(100.0, 100.0, DAY_S) == 0
     assert remaining_s(100.0, 100.0 + YEAR_S, DAY_S) == 0

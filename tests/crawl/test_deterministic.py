@@ -67,7 +67,7 @@ def test_two_crawls_have_the_same_pages_in_the_same_order(tmp_path: Path) -> Non
         ("render", "auto", "--render"),
     ],
 )
-def test_what_depends_on_time_is_refused(
+def test_settings_that_depend_on_time_are_refused(
     tmp_path: Path, setting: str, value: object, flag: str
 ) -> None:
     settings = Settings.of(store=tmp_path / "a.db", deterministic=True, **{setting: value})  # type: ignore[arg-type]

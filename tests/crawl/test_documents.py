@@ -1,4 +1,4 @@
-"""Documents that are no HTML, crawled from a real server: what is read, refused, kept and found."""
+"""Crawls of documents other than HTML from a real server."""
 
 import gzip
 from collections.abc import Iterator, Mapping
@@ -50,7 +50,7 @@ ALL = "html,pdf,text,markdown,feed,sitemap"
 
 
 class Documents:
-    """A site that knows what it was asked for."""
+    """A site that records the requested paths."""
 
     def __init__(self) -> None:
         self.robots = ""
@@ -82,7 +82,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def crawled(server: DemoServer, store: Path, *seeds: str, **more: Any) -> dict[str, str]:
-    """The states of pages of a.example, by path."""
+    """Crawl, and return the states of pages, by path on a.example or by URL."""
     said = {"delay": 0, "allow_private": True, "resolve": f"*={server.address}", "workers": 0}
     settings = settings_of(**{**said, "store": store, "converge": False, **more})
     crawl = Crawl(seeds, settings)
@@ -98,10 +98,10 @@ def title_of(store: Path, url: str) -> str:
         return str(title)
 
 
-# ---------------------------------------------------------------- what is read
+# ---------------------------------------------------------------- types
 
 
-def test_html_alone_is_read_by_default_and_no_more_is_asked_for(
+def test_by_default_only_html_is_read_and_names_of_other_types_are_not_requested(
     site: Documents, server: DemoServer, store: Path
 ) -> None:
     states = crawled(server, store, f"{A}/")
@@ -118,7 +118,7 @@ def test_html_alone_is_read_by_default_and_no_more_is_asked_for(
 
 @pytest.mark.proof
 @pytest.mark.parametrize("workers", [0, 1])
-def test_documents_of_all_types_are_read_for_their_links_and_a_bomb_costs_itself(
+def test_documents_of_all_types_are_read_for_their_links_and_a_bomb_fails_alone(
     server: DemoServer, store: Path, workers: int
 ) -> None:
     states = crawled(server, store, f"{A}/bomb.pdf", f"{A}/", types=ALL, workers=workers)
@@ -133,7 +133,7 @@ def test_documents_of_all_types_are_read_for_their_links_and_a_bomb_costs_itself
     assert sorted(links_of(store, f"{A}/paper.pdf")) == [f"{A}/cited", f"{A}/feed"]
 
 
-def test_types_that_are_added_let_in_what_was_refused_for_its_type(
+def test_pages_refused_for_their_type_are_read_when_that_type_is_added(
     site: Documents, server: DemoServer, store: Path
 ) -> None:
     crawled(server, store, f"{A}/")
@@ -142,7 +142,7 @@ def test_types_that_are_added_let_in_what_was_refused_for_its_type(
     assert (states["/paper.pdf"], states["/get?id=1"]) == ("fetched", "fetched")
     assert {states[one] for one in ("/notes.txt", "/readme.md", "/feed")} == {"type"}
     asked = ["/cited", "/feed", "/get?id=1", "/paper.pdf", "/readme.md"]
-    assert sorted(site.asked) == asked  # of the last one the server does not say what it is
+    assert sorted(site.asked) == asked  # the server does not tell the type of the last one
     site.asked.clear()
     assert crawled(server, store, types="html,pdf,text")["/notes.txt"] == "fetched"
     assert sorted(site.asked) == ["/noted", "/notes.txt"]
@@ -159,7 +159,7 @@ def test_a_seed_may_be_a_feed_or_a_sitemap(server: DemoServer, store: Path, seed
     assert links_of(store, f"{A}{seed}") == [f"{A}{listed}"]
 
 
-def test_the_sitemaps_of_an_index_are_read_as_the_index_is(server: DemoServer, store: Path) -> None:
+def test_sitemaps_of_an_index_are_as_deep_as_the_index(server: DemoServer, store: Path) -> None:
     states = crawled(server, store, f"{A}/index.xml", max_depth=1)
     assert states == dict.fromkeys(("/index.xml", "/map.xml.gz", "/mapped"), "fetched")
     with reading(store) as connection:
@@ -167,7 +167,7 @@ def test_the_sitemaps_of_an_index_are_read_as_the_index_is(server: DemoServer, s
     assert rows == [("/index.xml", 0), ("/map.xml.gz", 0), ("/mapped", 1)]
 
 
-def test_a_sitemap_lists_pages_of_hosts_whose_robots_txt_names_it(
+def test_a_sitemap_may_list_pages_of_a_host_whose_robots_txt_names_it(
     site: Documents, server: DemoServer, store: Path
 ) -> None:
     site.robots = f"Sitemap: {A}/map.xml"
@@ -175,7 +175,7 @@ def test_a_sitemap_lists_pages_of_hosts_whose_robots_txt_names_it(
     assert states[f"{B}/stranger"] == "fetched"
 
 
-def test_a_sitemap_passes_the_gates_of_pages(
+def test_robots_txt_and_scope_apply_to_a_sitemap_that_is_a_seed(
     site: Documents, server: DemoServer, store: Path
 ) -> None:
     site.robots = "User-agent: *\nDisallow: /map.xml"
@@ -189,7 +189,7 @@ def test_a_sitemap_passes_the_gates_of_pages(
 def test_an_index_leads_to_no_more_sitemaps_than_are_allowed(
     site: Documents, server: DemoServer, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that names another one each time, without end."""
+    """Each index names another one, without end."""
     chain = Documents.answer
 
     def endless(
@@ -219,7 +219,7 @@ def test_without_the_package_a_crawl_that_wants_pdf_does_not_begin(
     assert not store.exists()
 
 
-# ---------------------------------------------------------------- what is kept
+# ---------------------------------------------------------------- kept texts
 
 
 @pytest.mark.parametrize("keep", ["pages", "text"])

@@ -1,4 +1,4 @@
-"""Ranks are computed while a crawl has time, and when it is over; neither touches the crawl."""
+"""Ranks are computed while a crawl has time to spare, and when it is over."""
 
 import asyncio
 import os
@@ -44,10 +44,10 @@ from tests.stores import A, B, C, HandCrawl
 PATIENCE_S = 60.0
 
 
-# ---------------------------------------------------------------- is there time?
+# ---------------------------------------------------------------- time to spare
 
 
-def test_spare_is_what_cores_idle_or_give_to_work_of_low_priority() -> None:
+def test_idle_time_and_time_for_work_of_low_priority_are_spare() -> None:
     second = os.sysconf("SC_CLK_TCK")
     lines = [
         f"cpu  {9 * second} {9 * second} 0 {9 * second} 0 0 0",
@@ -61,10 +61,10 @@ def test_spare_is_what_cores_idle_or_give_to_work_of_low_priority() -> None:
     assert spare_s((), {0}, (2, 4)) == 0
 
 
-def test_to_a_crawl_of_low_priority_work_of_low_priority_is_no_time_to_spare(
+def test_for_a_crawl_of_low_priority_only_idle_time_is_spare(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The numbers of /proc/stat are of user, nice, system and idle."""
+    """A line of /proc/stat has times for user, nice, system and idle."""
     tick = os.sysconf("SC_CLK_TCK")
     lines = [f"cpu{core} 9 {3 * tick} 9 {5 * tick}\n" for core in os.sched_getaffinity(0)]
     (tmp_path / "stat").write_text("".join(lines))
@@ -74,7 +74,7 @@ def test_to_a_crawl_of_low_priority_work_of_low_priority_is_no_time_to_spare(
         assert Load.measured(7.0).spare_s == spare * len(lines)
 
 
-def test_a_loop_that_waits_for_a_core_is_busy(
+def test_a_loop_that_waits_for_a_core_counts_as_busy(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert waited("") == 0
@@ -101,23 +101,23 @@ def test_there_is_time_while_loop_and_cores_are_calm(
     assert has_time(before, Load(102.0, 50.0 + own_s, 70.0 + spare)) is answer
 
 
-def test_where_nothing_tells_what_cores_do_there_is_no_time(
+def test_without_statistics_of_the_cores_there_is_no_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor the system call that says which cores this process may use."""
+    """Such a system may also lack the call that tells which cores a process may use."""
     monkeypatch.setattr(refinement, "_STAT", tmp_path / "nothing")
     monkeypatch.delattr(os, "sched_getaffinity")
     assert not has_time(Load.measured(0.0), Load.measured(1.0))
 
 
-def test_two_in_a_hundred_steps_are_a_change() -> None:
+def test_more_than_two_in_a_hundred_new_steps_are_a_change() -> None:
     assert has_changed(0, 1)
     assert has_changed(97, 100)
     assert not has_changed(98, 100)
     assert not has_changed(0, 0)
 
 
-# ---------------------------------------------------------------- while it runs
+# ---------------------------------------------------------------- while a crawl runs
 
 
 async def seen_within_patience(is_so: Callable[[], bool]) -> None:
@@ -127,7 +127,7 @@ async def seen_within_patience(is_so: Callable[[], bool]) -> None:
 
 
 def fresh(path: Path, is_so: Callable[[], bool], **storing: Any) -> None:
-    """Keep the ranks of a store fresh until something is so."""
+    """Keep the ranks of a store fresh until `is_so()`."""
     settings = settings_of(store=path, **storing)
 
     async def work() -> None:
@@ -154,14 +154,14 @@ def path(tmp_path: Path) -> Path:
     return a_store(tmp_path / "crawl.db")
 
 
-def is_told(path: Path) -> bool:
+def are_ranks_complete(path: Path) -> bool:
     found = status(path).convergence
     return found is not None and found.is_complete
 
 
 @pytest.mark.usefixtures("with_time")
-def test_another_process_computes_them_while_the_crawl_has_the_store(path: Path) -> None:
-    fresh(path, lambda: is_told(path))
+def test_another_process_computes_ranks_while_the_crawl_has_the_store(path: Path) -> None:
+    fresh(path, lambda: are_ranks_complete(path))
     found = status(path).convergence
     assert found is not None
     assert found.error_bound <= UNTIL
@@ -179,10 +179,10 @@ time.sleep(600)
 
 
 @pytest.mark.parametrize("converge", [True, False])
-def test_what_a_crawl_stops_by_is_proven_even_without_time(
+def test_guaranteed_importance_is_proven_even_without_time_to_spare(
     path: Path, monkeypatch: pytest.MonkeyPatch, *, converge: bool
 ) -> None:
-    """Its log is short, too; and the next run need not wait for the proof."""
+    """Nor does a short log prevent the proof, and the next run need not wait for it."""
     monkeypatch.setattr(refinement, "LOOK_EVERY_S", 0.0)
     monkeypatch.setattr(refinement, "has_time", lambda *_: False)
     with closing(StoreWriter.open(path)) as store:
@@ -205,7 +205,7 @@ def test_what_a_crawl_stops_by_is_proven_even_without_time(
 
 
 @pytest.mark.usefixtures("with_time")
-def test_a_process_that_is_under_way_at_the_end_is_ended(
+def test_a_process_under_way_at_the_end_of_the_crawl_is_killed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(refinement, "_CODE", _SLEEPER)
@@ -215,7 +215,7 @@ def test_a_process_that_is_under_way_at_the_end_is_ended(
         os.kill(int(told.read_text()), 0)
 
 
-def test_a_process_that_takes_too_long_is_ended(
+def test_a_process_that_takes_too_long_is_killed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(refinement, "_CODE", "import time; time.sleep(600)")
@@ -224,7 +224,7 @@ def test_a_process_that_takes_too_long_is_ended(
 
 
 @pytest.mark.usefixtures("with_time")
-def test_a_process_that_fails_is_not_begun_again_at_once(
+def test_a_process_that_failed_is_not_started_again_at_once(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[Path] = []
@@ -249,7 +249,7 @@ def test_a_process_that_fails_is_not_begun_again_at_once(
         pytest.param({}, {"links": False}, id="there are no links"),
     ],
 )
-def test_nothing_is_begun_where_it_is_no_use(
+def test_no_process_is_started_for_ranks_of_no_use(
     limit: dict[str, int], storing: dict[str, Any], path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = iter(range(1000))
@@ -266,14 +266,14 @@ def test_the_other_process_has_the_lowest_priority(
     monkeypatch.setattr("sys.argv", ["-c", str(path)])
     refinement.main()
     assert niced == [19]
-    assert is_told(path)
+    assert are_ranks_complete(path)
 
 
-# ---------------------------------------------------------------- when it is over
+# ---------------------------------------------------------------- when a crawl is over
 
 
 class StillClock:
-    """Its time is what it was told."""
+    """A clock that shows these times one after the other, then the last one for ever."""
 
     def __init__(self, *times: float) -> None:
         self._times = list(times)
@@ -291,7 +291,7 @@ def converged(path: Path, clock: StillClock, ran_s: float = 0.0) -> list[Event]:
     return heard
 
 
-def test_it_tells_how_far_it_is_and_what_came_of_it(path: Path) -> None:
+def test_the_last_convergence_reports_its_progress_and_its_result(path: Path) -> None:
     *on_the_way, last = converged(path, StillClock(0.0))
     shares = [event.done for event in on_the_way if isinstance(event, Converging)]
     assert len(shares) == len(on_the_way) > 5
@@ -302,31 +302,31 @@ def test_it_tells_how_far_it_is_and_what_came_of_it(path: Path) -> None:
     assert last.error_bound <= UNTIL
 
 
-def test_a_damaged_store_is_no_matter_of_the_ranks(path: Path) -> None:
+def test_a_damaged_store_is_an_error(path: Path) -> None:
     written = path.read_bytes()
     path.write_bytes(written[:4096] + b"\xff" * (len(written) - 4096))
     with pytest.raises(DamagedStore, match="malformed"):
         converged(path, StillClock(0.0))
 
 
-def test_damaged_ranks_are_told_for_the_crawl_is_safe(path: Path) -> None:
+def test_damaged_ranks_are_a_warning(path: Path) -> None:
     refine(path)
     beside(path).write_bytes(b"no ranks at all " * 512)
     (event,) = converged(path, StillClock(0.0))
     assert isinstance(event, Warned)
-    assert event.text.endswith("delete it to have it rebuilt")
+    assert str(beside(path)) in event.text
 
 
-def test_what_is_known_already_is_not_computed_again(path: Path) -> None:
+def test_complete_ranks_are_not_computed_again(path: Path) -> None:
     refine(path)
     assert converged(path, StillClock(0.0)) == []
 
 
 @pytest.mark.parametrize(("ran_s", "limit_s"), [(0.0, 5.0), (50.0, 5.0), (600.0, 60.0)])
-def test_it_takes_a_tenth_of_the_time_but_five_seconds_at_least(
+def test_the_last_convergence_may_take_a_tenth_of_the_time_but_at_least_five_seconds(
     path: Path, ran_s: float, limit_s: float
 ) -> None:
-    """The clock is asked once before, and then before each part of the work."""
+    """The clock is read once at the beginning, and then before each part of the work."""
     assert is_complete(converged(path, StillClock(0.0, limit_s - 0.01), ran_s))
     beside(path).unlink()
     assert not is_complete(converged(path, StillClock(0.0, limit_s), ran_s))
@@ -338,7 +338,7 @@ def is_complete(heard: list[Event]) -> bool:
     return last.is_complete
 
 
-def test_broken_off_it_says_how_far_it_came(path: Path) -> None:
+def test_ranks_broken_off_are_kept_with_their_error_bound(path: Path) -> None:
     *_, last = converged(path, StillClock(*[0.0] * 8, 5.0))
     found = status(path).convergence
     assert found is not None
@@ -346,12 +346,12 @@ def test_broken_off_it_says_how_far_it_came(path: Path) -> None:
     assert UNTIL < found.error_bound < 0.1
 
 
-def test_broken_off_too_early_it_leaves_the_estimate(path: Path) -> None:
+def test_ranks_broken_off_too_early_are_not_kept(path: Path) -> None:
     assert converged(path, StillClock(0.0, 5.0)) == [Converged(error_bound=None, is_complete=False)]
     assert status(path).convergence is None
 
 
-def test_who_halts_it_waits_for_one_round(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_halt_waits_for_one_round(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refinement, "_post", lambda _loop, tell, event: tell(event))
     heard: list[Event] = []
     is_halted = threading.Event()
@@ -362,21 +362,21 @@ def test_who_halts_it_waits_for_one_round(path: Path, monkeypatch: pytest.Monkey
         is_halted.set()
 
     class Waiting(StillClock):
-        """Who asks it between two rounds waits until the first one was told."""
+        """A clock that blocks between two rounds until the first one was reported."""
 
         def now(self) -> float:
             if threading.current_thread() is not threading.main_thread() and next(asked):
                 assert is_halted.wait(PATIENCE_S)
             return super().now()
 
-    asked = count()  # first before the log is read
+    asked = count()  # the clock is read once before the log is
     last = LastConvergence(path, Waiting(0.0), hear)
     asyncio.run(last.run(0.0))
     assert not is_complete(heard)
     assert not last.is_under_way
 
 
-def test_who_cancels_it_halts_it(path: Path) -> None:
+def test_cancelling_the_last_convergence_halts_it(path: Path) -> None:
     heard: list[Event] = []
 
     def hear(event: Event) -> None:
@@ -394,20 +394,23 @@ def test_who_cancels_it_halts_it(path: Path) -> None:
     assert isinstance(heard[-1], Converged)
 
 
-def test_trouble_is_told_for_the_crawl_is_safe(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_error_while_ranks_converge_is_a_warning(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise StoreError("the disk is full")
 
     monkeypatch.setattr(refinement, "refine", fail)
-    text = "the ranks were not computed: the disk is full"
-    assert converged(path, StillClock(0.0)) == [Warned(text=text)]
+    (event,) = converged(path, StillClock(0.0))
+    assert isinstance(event, Warned)
+    assert "the disk is full" in event.text
 
 
 # ---------------------------------------------------------------- a whole crawl
 
 
 def crawled(path: Path, **settings: Any) -> list[Event]:
-    """A crawl of a server that nobody runs: one page is known, and fails."""
+    """Resume a crawl whose budget is spent, and return its events."""
     crawl, heard = Crawl([A], settings_of(store=path, **settings)), list[Event]()
     crawl.subscribe(heard.append)
     assert crawl.run() is Reason.BUDGET
@@ -430,19 +433,21 @@ def test_a_crawl_whose_budget_is_spent_converges(tmp_path: Path) -> None:
     heard = crawled(path, pages=1)
     ended = next(place for place, event in enumerate(heard) if isinstance(event, Ended))
     assert {type(event) for event in heard[ended + 1 :]} == {Converging, Converged}
-    assert is_told(path)
+    assert are_ranks_complete(path)
     assert audit(path).wrong == []
 
 
-def test_without_converging_nothing_is_written_beside_the_store(tmp_path: Path) -> None:
+def test_without_converge_no_ranks_are_written(tmp_path: Path) -> None:
     path = with_pages(tmp_path / "crawl.db")
     assert isinstance(crawled(path, pages=1, converge=False)[-1], Ended)
     assert not beside(path).exists()
     assert status(path).convergence is None
 
 
-def test_a_signal_while_it_converges_ends_it_at_once(tmp_path: Path) -> None:
-    """In Python a Ctrl-C cancels the crawl's task; the crawl was over, so it still says why."""
+def test_a_crawl_that_gets_a_signal_while_ranks_converge_returns_why_it_ended(
+    tmp_path: Path,
+) -> None:
+    """Ctrl-C cancels the task of the crawl, which was over before."""
     path = with_pages(tmp_path / "crawl.db")
 
     def interrupt(event: Event) -> None:

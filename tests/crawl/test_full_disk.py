@@ -1,4 +1,4 @@
-"""A full disk: the crawl waits for room, says so once, and goes on as if nothing had been."""
+"""A crawl on a full disk waits for room, warns once, and goes on as if nothing had happened."""
 
 import asyncio
 from pathlib import Path
@@ -35,7 +35,7 @@ NO_LIMIT = 1 << 30
 
 
 def fills_after(disk: Disk, pages: int) -> Hear:
-    """The disk is full as soon as so many pages are settled."""
+    """Return a listener that fills the disk as soon as `pages` pages are settled."""
     settled = [0]
 
     def hear(_scene: Scene, event: Event) -> None:
@@ -46,15 +46,19 @@ def fills_after(disk: Disk, pages: int) -> Hear:
     return hear
 
 
-def test_a_crawl_waits_for_room_and_ends_where_it_would_have_ended(
+async def until_full(scene: Scene) -> None:
+    while scene.recorder.committer.has_room:
+        await asyncio.sleep(0.01)
+
+
+def test_a_crawl_waits_for_room_and_ends_with_the_same_pages(
     path: Path, tmp_path: Path, disk: Disk
 ) -> None:
     whole = crawl(FakeWeb(web_of(LINKS)), tmp_path / "whole.db", SEED)
     asked_while_full: list[list[str]] = []
 
     async def make_room(scene: Scene) -> None:
-        while scene.recorder.committer.has_room:
-            await asyncio.sleep(0.01)
+        await until_full(scene)
         await asyncio.sleep(TRY_AGAIN_S / 2)  # what is under way ends
         asked_while_full.append(list(scene.web.asked))
         await asyncio.sleep(3 * TRY_AGAIN_S)
@@ -74,14 +78,13 @@ def test_a_crawl_waits_for_room_and_ends_where_it_would_have_ended(
     assert audit(path).wrong == []
 
 
-def test_what_is_under_way_when_the_disk_is_full_is_all_that_waits_in_memory(
+def test_on_a_full_disk_only_steps_of_requests_under_way_wait_in_memory(
     path: Path, disk: Disk
 ) -> None:
     kept: list[int] = []
 
     async def look(scene: Scene) -> None:
-        while scene.recorder.committer.has_room:
-            await asyncio.sleep(0.01)
+        await until_full(scene)
         waiting = scene.recorder.frontier.last_seq
         await asyncio.sleep(3 * TRY_AGAIN_S)
         kept.append(scene.recorder.frontier.last_seq - waiting)
@@ -93,14 +96,13 @@ def test_what_is_under_way_when_the_disk_is_full_is_all_that_waits_in_memory(
     assert kept[0] <= AT_ONCE
 
 
-def test_a_crawl_that_is_stopped_on_a_full_disk_says_so_and_the_store_is_as_it_was(
+def test_stopping_a_crawl_on_a_full_disk_raises_and_leaves_the_store_as_it_was(
     path: Path, disk: Disk
 ) -> None:
     kept: list[int] = []
 
     async def stop(scene: Scene) -> None:
-        while scene.recorder.committer.has_room:
-            await asyncio.sleep(0.01)
+        await until_full(scene)
         kept.append(steps_in(path))
         scene.crawler.stop()
 
@@ -124,8 +126,7 @@ def test_hosts_that_wait_for_silent_ones_do_not_make_the_loop_spin_on_a_full_dis
         return failed(FailureKind.TIMEOUT)
 
     async def make_room(scene: Scene) -> None:
-        while scene.recorder.committer.has_room:
-            await asyncio.sleep(0.01)
+        await until_full(scene)
         await asyncio.sleep(SILENT_S * 5)
         disk.takes_batches = True
 
@@ -137,7 +138,7 @@ def test_hosts_that_wait_for_silent_ones_do_not_make_the_loop_spin_on_a_full_dis
     assert run.reason is Reason.EMPTY
 
 
-def test_a_budget_of_time_ends_on_a_full_disk_too(path: Path, disk: Disk) -> None:
+def test_a_time_limit_ends_a_crawl_on_a_full_disk(path: Path, disk: Disk) -> None:
     web = FakeWeb(web_of(LINKS), takes_s=0.3)
     with pytest.raises(NoRoom, match="full"):
         crawl(web, path, SEED, hear=fills_after(disk, 20), for_=60)
@@ -155,7 +156,7 @@ def test_a_disk_that_is_full_at_the_end_is_not_waited_for(path: Path, disk: Disk
 # ---------------------------------------------------------------- the recorder
 
 
-def test_what_had_no_room_is_written_first_of_all(path: Path, disk: Disk) -> None:
+def test_batches_that_had_no_room_are_written_with_the_next_commit(path: Path, disk: Disk) -> None:
     with keeping(path) as recorder:
         for number, takes in enumerate((False, False, True)):
             bear(recorder, f"{HOSTS[0]}/{number}")

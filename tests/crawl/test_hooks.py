@@ -1,4 +1,4 @@
-"""What a Python program hangs into a crawl is called, and nothing is lost when it raises."""
+"""A crawl calls the hooks of a Python program, and loses nothing when they raise."""
 
 import asyncio
 import random
@@ -62,7 +62,7 @@ def test_respx_answers(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "10.0.0.1", "localhost", "x.localhost"])
-def test_a_link_to_an_address_that_is_not_public_is_refused_whatever_the_transport(
+def test_a_link_to_an_address_that_is_not_public_is_refused_with_any_transport(
     settings: Settings, host: str
 ) -> None:
     def lead_inside(_request: httpx.Request) -> httpx.Response:
@@ -73,11 +73,11 @@ def test_a_link_to_an_address_that_is_not_public_is_refused_whatever_the_transpo
 
 
 class TestAccept:
-    def test_a_page_that_it_refuses_is_known_but_not_fetched(self, settings: Settings) -> None:
+    def test_a_refused_page_is_known_but_not_fetched(self, settings: Settings) -> None:
         Crawl([HOST], settings, transport=WEB, accept=lambda url: not url.endswith("/b")).run()
         assert states(settings) == {"/": "fetched", "/b": "scope", "/c": "fetched"}
 
-    def test_the_next_run_asks_anew(self, settings: Settings) -> None:
+    def test_the_next_run_asks_its_own_filter(self, settings: Settings) -> None:
         Crawl([HOST], settings, transport=WEB, accept=lambda url: not url.endswith("/b")).run()
         Crawl([], settings, transport=WEB, accept=lambda url: not url.endswith("/d")).run()
         assert states(settings)["/b"] == "fetched"
@@ -88,7 +88,9 @@ class TestAccept:
 
 class TestOnPage:
     @pytest.mark.parametrize("workers", [0, 1])
-    def test_it_is_given_what_the_page_says(self, settings: Settings, workers: int) -> None:
+    def test_the_hook_gets_text_title_links_and_headers_of_each_page(
+        self, settings: Settings, workers: int
+    ) -> None:
         read: dict[str, PageRead] = {}
         crawl = Crawl(
             [HOST],
@@ -103,7 +105,7 @@ class TestOnPage:
         assert home.links == (f"{HOST}/b", f"{HOST}/c")
         assert home.headers["content-type"].startswith("text/html")
 
-    def test_it_may_be_a_coroutine_function(self, settings: Settings) -> None:
+    def test_the_hook_may_be_a_coroutine_function(self, settings: Settings) -> None:
         read = []
 
         async def hear(page: PageRead) -> None:
@@ -113,7 +115,7 @@ class TestOnPage:
         Crawl([HOST], settings, transport=WEB, on_page=hear).run()
         assert len(read) == len(PAGES)
 
-    def test_its_exception_ends_the_crawl_and_the_next_run_hands_the_page_over(
+    def test_an_exception_ends_the_crawl_and_the_next_run_hands_the_page_over(
         self, settings: Settings
     ) -> None:
         handed: list[str] = []
@@ -176,7 +178,7 @@ class TestOnPage:
         assert [f"{HOST}/c" in line for line in warned] == [True] * (on_error == "skip")
         assert states(settings) == dict.fromkeys(PAGES, "fetched")
 
-    def test_a_page_that_always_raises_is_retried_so_often_and_then_ends_the_crawl(
+    def test_after_the_last_retry_the_exception_ends_the_crawl(
         self, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(parts, "CALL_AGAIN_S", 0)
@@ -190,12 +192,12 @@ class TestOnPage:
             Crawl([HOST], settings, transport=WEB, on_page=fail, on_error="retry").run()
         assert len(called) == parts.MOST_CALLS
 
-    def test_another_way_to_go_on_is_refused(self, settings: Settings) -> None:
+    def test_an_unknown_way_to_handle_errors_is_refused(self, settings: Settings) -> None:
         with pytest.raises(UsageError, match="on_error"):
             Crawl([HOST], settings, on_error="ignore")
 
     @pytest.mark.parametrize("keep", ["none", "links"])
-    def test_a_url_that_it_enqueues_is_a_link_of_the_page(
+    def test_an_enqueued_url_is_a_link_of_the_page(
         self, settings: Settings, keep: Literal["none", "links"]
     ) -> None:
         answers: list[bool] = []
@@ -227,7 +229,7 @@ class TestOnPage:
         assert len(linked) == 4
         assert audit(path).is_intact
 
-    def test_what_a_call_that_raised_has_enqueued_does_not_count(
+    def test_urls_that_a_call_enqueued_before_it_raised_do_not_count(
         self, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(parts, "CALL_AGAIN_S", 0)
@@ -268,8 +270,8 @@ class TestOnPage:
         readings: list[int] = []
         for _ in range(2):
             again = settings.with_values({"refresh": 1.0})
-            hear = lambda page: readings.append(page.reading)  # noqa: E731
-            Crawl([f"{HOST}/c"], again, transport=WEB, on_page=hear).run()
+            note = lambda page: readings.append(page.reading)  # noqa: E731
+            Crawl([f"{HOST}/c"], again, transport=WEB, on_page=note).run()
         assert readings == [0, 1]
 
     def test_a_sink_has_each_page_once_whenever_the_crawl_is_killed(self, tmp_path: Path) -> None:
@@ -339,7 +341,7 @@ Crawl(["http://a.example"], settings, transport=httpx.MockTransport(answer), on_
 
 
 class TestStop:
-    def test_it_ends_the_crawl(self, settings: Settings) -> None:
+    def test_a_rule_ends_the_crawl(self, settings: Settings) -> None:
         settings = settings.with_values({"concurrency": 1})
         crawl = Crawl([HOST], settings, transport=WEB, stop=lambda now: now.fetched >= 2)
         assert crawl.run() is Reason.STOPPED
@@ -358,7 +360,7 @@ class TestStop:
             Crawl([], settings, transport=WEB, accept=accept).run()
 
 
-def test_where_a_loop_runs_the_caller_awaits(settings: Settings) -> None:
+def test_in_a_running_loop_the_caller_must_await_the_crawl(settings: Settings) -> None:
     async def in_a_notebook() -> Reason:
         crawl = Crawl([HOST], settings, transport=WEB)
         with pytest.raises(UsageError, match=r"await crawl\.run_async"):

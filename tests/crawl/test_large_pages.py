@@ -1,4 +1,4 @@
-"""Pages that bring much wait until it is paid for; others do not wait for them."""
+"""Pages with many new URLs or hosts wait until these are paid for; other pages do not wait."""
 
 from pathlib import Path
 from typing import cast
@@ -49,19 +49,19 @@ class TestGrowth:
         growth.look(0.0, 3 * URLS_A_SECOND)
         assert growth.wait_s(0.0) == 2
 
-    def test_nobody_waits_for_ever(self) -> None:
+    def test_no_wait_is_longer_than_ten_seconds(self) -> None:
         growth = Growth(UrlTable())
         growth.look(0.0, 1000 * URLS_A_SECOND)
         assert growth.wait_s(0.0) == 10
 
-    def test_only_what_is_not_known_counts(self) -> None:
+    def test_only_new_hosts_and_pages_count(self) -> None:
         urls = UrlTable()
         growth = Growth(urls)
         hosts, pages = new_hosts("x", LITTLE), [f"{A}/{n}" for n in range(LINKS_AT_ONCE + 1)]
         assert growth.brings_much(hosts)
         assert not growth.brings_much(hosts[: LITTLE // A_HOST])
         assert growth.brings_much(pages)
-        assert not growth.brings_much(pages[:LINKS_AT_ONCE])  # a page like others
+        assert not growth.brings_much(pages[:LINKS_AT_ONCE])  # no more than one block
         urls.meet([*hosts, *pages], 1)
         assert not growth.brings_much(hosts)
         assert not growth.brings_much(pages)
@@ -69,14 +69,14 @@ class TestGrowth:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host costs eight seconds, and is looked for after each page."""
+    """Let a new host cost eight seconds, which are counted after each page."""
     monkeypatch.setattr(large_pages, "URLS_A_SECOND", 1)
     monkeypatch.setattr(large_pages, "LITTLE", A_HOST)
     monkeypatch.setattr(large_pages, "_UNCOUNTED", 0)
 
 
 def settled(answers: dict[str, Answer], path: Path, *seeds: str) -> dict[str, float]:
-    """When the pages were settled."""
+    """Crawl, and return when each page was settled."""
     times: dict[str, float] = {}
 
     def hear(scene: Scene, event: Event) -> None:
@@ -89,8 +89,8 @@ def settled(answers: dict[str, Answer], path: Path, *seeds: str) -> dict[str, fl
 
 
 @pytest.mark.usefixtures("slow")
-def test_who_brings_much_waits_until_others_are_paid_for(tmp_path: Path) -> None:
-    """And who brings little does not."""
+def test_a_page_with_many_new_hosts_waits_until_earlier_ones_are_paid_for(tmp_path: Path) -> None:
+    """A page with few new hosts, or with known ones, does not wait."""
     answers: dict[str, Answer] = {
         f"{A}/": html(*new_hosts("x", 3)),
         f"{B}/": html(*new_hosts("y", 3)),
@@ -104,7 +104,7 @@ def test_who_brings_much_waits_until_others_are_paid_for(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("slow")
-def test_what_waits_on_disk_says_the_same_afterwards(
+def test_pages_that_waited_on_disk_keep_their_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("minicrawl.crawl.settle.posting.LINKS_AT_ONCE", 2)

@@ -1,4 +1,4 @@
-"""Crawls from the first page to the last, over a web in a dict and into a real store."""
+"""Crawls of a web in a dict into a real store, from the first page to the last."""
 
 import asyncio
 import math
@@ -74,13 +74,13 @@ FORBIDDING = text("User-agent: *\nDisallow: /")
 
 
 def star(origin: str, leaves: int) -> dict[str, Answer]:
-    """A page that links to all others of its host."""
+    """Return a page and `leaves` more pages of its host, to which it links."""
     names = [f"{origin}/{leaf}" for leaf in range(leaves)]
     return web_of({f"{origin}/": names} | {name: [] for name in names})
 
 
 def tangle(pages: int, hosts: int, links: int, seed: int = 1) -> dict[str, list[str]]:
-    """Pages that link to each other at random, the first ones more often."""
+    """Return random links between pages; the first pages get more of them."""
     rng = Random(seed)
     names = [f"http://h{page % hosts}.example/{page}" for page in range(pages)]
     return {
@@ -90,7 +90,7 @@ def tangle(pages: int, hosts: int, links: int, seed: int = 1) -> dict[str, list[
 
 
 def gaps(visits: Iterable[Visit]) -> list[float]:
-    """From the end of each request to the start of the next."""
+    """Return the times from the end of each request to the start of the next."""
     in_order = sorted(visits, key=lambda visit: visit.began)
     return [after.began - before.ended for before, after in pairwise(in_order)]
 
@@ -107,7 +107,7 @@ def test_a_crawl_reads_all_that_links_reach(path: Path) -> None:
 
 
 def test_silent_hosts_do_not_keep_new_ones_from_their_first_request(path: Path) -> None:
-    """Ten silent hosts, one slot for them: all are asked, and once more when nobody waits."""
+    """Ten silent hosts share one slot, and none keeps it for longer than `SILENT_S`."""
 
     async def silence(_: Request) -> FetchResult:
         await asyncio.sleep(30)
@@ -121,7 +121,7 @@ def test_silent_hosts_do_not_keep_new_ones_from_their_first_request(path: Path) 
     assert first[f"{A}/"] <= first[f"{silent[0]}/robots.txt"] + len(silent) * SILENT_S
 
 
-def test_whoever_listens_hears_of_each_turn_and_of_the_end(path: Path) -> None:
+def test_listeners_hear_of_each_turn_and_of_the_end(path: Path) -> None:
     run = crawl(web_of({f"{A}/": ["/gone"]}), path, f"{A}/", endowment=4)
     first, settled, second, gone, ended = run.events
     assert first == Asked(url=f"{A}/", cash=5)
@@ -136,10 +136,10 @@ def test_whoever_listens_hears_of_each_turn_and_of_the_end(path: Path) -> None:
 def test_every_request_for_a_page_is_recorded(path: Path) -> None:
     crawl({f"{A}/": in_turn(failed(FailureKind.RESET), html())}, path, f"{A}/")
     with reading(path) as connection:
-        page, again = tables.last_fetches(connection, 0, 9)
-    assert (page.outcome, page.status, page.wire_bytes > 0) == ("page", 200, True)
-    assert (again.outcome, again.status, again.wire_bytes) == ("failed:reset", None, 0)
-    assert NOON < again.at < page.at
+        second, first = tables.last_fetches(connection, 0, 9)
+    assert (second.outcome, second.status, second.wire_bytes > 0) == ("page", 200, True)
+    assert (first.outcome, first.status, first.wire_bytes) == ("failed:reset", None, 0)
+    assert NOON < first.at < second.at
 
 
 WINDOWS, STRATEGIES = (BY_NAME[name].kind.names for name in ("window", "strategy"))
@@ -166,7 +166,7 @@ def reach(links: dict[str, list[str]]) -> set[str]:
     return found
 
 
-def test_a_page_that_is_too_much_for_the_reader_fails_alone(
+def test_a_page_too_large_for_the_parser_fails_alone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quickly = Reading.quickly
@@ -191,7 +191,7 @@ def test_a_page_that_is_too_much_for_the_reader_fails_alone(
 def test_the_next_page_is_the_best_of_all_whose_host_may_be_asked(
     concurrency: int, delay: int, strategy: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each choice against a search over the whole ledger, at the moment at which it is made."""
+    """Compare each choice with a search over the whole ledger at that moment."""
     links = tangle(30, hosts=5, links=6)
     chosen: dict[int, int] = {}
     asked: list[int] = []
@@ -206,10 +206,12 @@ def test_the_next_page_is_the_best_of_all_whose_host_may_be_asked(
                 page
                 for page, other in enumerate(frontier.urls.host_of)
                 if frontier.state[page] == State.UNREAD
-                and page not in asked  # its host is free before the page is parsed and settled
+                and page not in asked  # its host may be free before the page is settled
                 and hosts[other].rules
                 and hosts.may_be_asked(other, now)
-                and (other == host or queue.is_ready(other))  # others' turns end in this moment
+                and (
+                    other == host or queue.is_ready(other)
+                )  # the turn of another host may just be ending
             ]
             if hosts[host].rules:
                 worth = queue.key if strategy == "siblings" else frontier.ledger.cash
@@ -252,7 +254,7 @@ def test_breadth_first_reads_pages_in_the_order_in_which_they_were_found(path: P
     assert web.asked == list(found)
 
 
-def test_random_order_is_the_same_in_every_run_but_no_other(tmp_path: Path) -> None:
+def test_the_random_order_is_the_same_in_every_run(tmp_path: Path) -> None:
     orders = []
     for name, strategy in (("1", "random"), ("2", "random"), ("3", "breadth-first")):
         web = FakeWeb(star(A, 30))
@@ -266,7 +268,7 @@ def test_random_order_is_the_same_in_every_run_but_no_other(tmp_path: Path) -> N
 # ---------------------------------------------------------------- politeness
 
 
-def test_a_host_has_one_request_at_a_time_and_the_delay_before_the_next_and_no_more(
+def test_a_host_has_one_request_at_a_time_and_waits_exactly_the_delay(
     path: Path,
 ) -> None:
     web = FakeWeb(star(A, 8) | star(B, 8), takes_s=0.7)
@@ -276,13 +278,13 @@ def test_a_host_has_one_request_at_a_time_and_the_delay_before_the_next_and_no_m
     assert web.most_at_once == 2
 
 
-def test_concurrency_is_the_most_requests_at_once(path: Path) -> None:
+def test_concurrency_limits_the_requests_at_once(path: Path) -> None:
     web = FakeWeb(web_of({f"http://h{n}.example/": [] for n in range(12)}), takes_s=1)
     crawl(web, path, *web.answers, concurrency=5, silent_share=1)
     assert web.most_at_once == 5
 
 
-def test_hosts_that_do_not_answer_hold_half_of_all_places_at_most(path: Path) -> None:
+def test_silent_hosts_hold_at_most_half_of_the_slots(path: Path) -> None:
     silent = [f"http://h{n}.example/" for n in range(12)]
     at_once: list[int] = []
 
@@ -295,7 +297,7 @@ def test_hosts_that_do_not_answer_hold_half_of_all_places_at_most(path: Path) ->
     assert max(at_once) == 3
 
 
-def test_the_end_does_not_wait_for_names_that_are_looked_up(path: Path) -> None:
+def test_the_end_does_not_wait_for_name_lookups(path: Path) -> None:
     class Hanging(FakeWeb):
         async def locate(self, url: str) -> str | Refused | Failed:
             if url.startswith(B):
@@ -316,8 +318,8 @@ def test_the_end_does_not_wait_for_names_that_are_looked_up(path: Path) -> None:
     assert ended[1] < 1010
 
 
-def test_slow_hosts_that_hold_too_many_places_give_way_and_lose_no_page(path: Path) -> None:
-    """They answer for their robots.txt, and then for nothing, until one at a time may take long."""
+def test_slow_hosts_that_hold_too_many_slots_give_way_and_lose_no_page(path: Path) -> None:
+    """Slow hosts serve robots.txt at once, and take 20 seconds for each page."""
     slow = [f"http://h{n}.example/" for n in range(4)]
     most = [0]
 
@@ -334,7 +336,7 @@ def test_slow_hosts_that_hold_too_many_places_give_way_and_lose_no_page(path: Pa
     assert most == [4]
 
 
-def test_several_requests_to_a_host_may_be_allowed(path: Path) -> None:
+def test_per_host_allows_several_requests_to_a_host(path: Path) -> None:
     web = FakeWeb(star(A, 12), takes_s=1)
     crawl(web, path, f"{A}/", per_host=3)
     assert web.most_at_once == 3
@@ -374,7 +376,7 @@ def test_retry_after_is_kept(path: Path) -> None:
         (FailureKind.ENCODING, 1),
     ],
 )
-def test_a_page_that_fails_is_asked_for_again_as_its_kind_deserves(
+def test_the_kind_of_a_failure_decides_how_often_a_page_is_tried(
     kind: FailureKind, tries: int, path: Path
 ) -> None:
     web = FakeWeb({f"{A}/": failed(kind)})
@@ -389,7 +391,7 @@ def test_pauses_after_failures_double(path: Path) -> None:
     assert gaps(web.visits_of(A))[1:] == [1, 2, 4, 8]
 
 
-def test_pages_of_a_host_that_is_down_are_settled_unasked(path: Path) -> None:
+def test_pages_of_a_host_that_is_down_are_settled_without_a_request(path: Path) -> None:
     seeds = [f"{A}/{n}" for n in range(20)]
     web = FakeWeb(dict.fromkeys(seeds, failed(FailureKind.CONNECT)))
     run = crawl(web, path, *seeds)
@@ -409,7 +411,7 @@ def test_robots_txt_comes_before_any_page(path: Path) -> None:
     assert all(visit.request.want is Want.PAGE for visit in web.visits[1:])
 
 
-def test_what_robots_txt_forbids_is_known_and_never_asked_for(path: Path) -> None:
+def test_pages_that_robots_txt_forbids_are_known_and_never_requested(path: Path) -> None:
     web = FakeWeb(star(A, 2) | {f"{A}/robots.txt": text("User-agent: *\nDisallow: /1")})
     run = crawl(web, path, f"{A}/")
     assert f"{A}/1" not in web.asked
@@ -432,7 +434,7 @@ def test_an_address_that_is_not_public_closes_the_host(path: Path) -> None:
     assert not web.visits_of(B)
 
 
-def test_rules_are_asked_for_again_after_a_day_by_the_clock(path: Path) -> None:
+def test_robots_txt_is_requested_again_after_a_day_by_the_clock(path: Path) -> None:
     web = FakeWeb(star(A, 5))
 
     def turn_the_clock(scene: Scene, _: Event) -> None:
@@ -447,7 +449,7 @@ def test_rules_are_asked_for_again_after_a_day_by_the_clock(path: Path) -> None:
     assert list(run.states.values()).count(State.ROBOTS) == 3
 
 
-def test_rules_of_an_earlier_run_hold_for_their_day(path: Path) -> None:
+def test_robots_txt_of_an_earlier_run_is_not_requested_again_on_the_same_day(path: Path) -> None:
     web = FakeWeb(star(A, 3))
     crawl(web, path, f"{A}/", pages=2)
     crawl(web, path, f"{A}/")
@@ -458,7 +460,7 @@ def test_rules_of_an_earlier_run_hold_for_their_day(path: Path) -> None:
 
 
 @pytest.mark.parametrize("pages", [1, 7])
-def test_a_crawl_reads_exactly_as_many_pages_as_it_may(pages: int, path: Path) -> None:
+def test_a_crawl_reads_exactly_its_budget_of_pages(pages: int, path: Path) -> None:
     answers: dict[str, Answer] = {}
     for n in range(5):
         answers |= star(f"http://h{n}.example", 9)
@@ -470,7 +472,7 @@ def test_a_crawl_reads_exactly_as_many_pages_as_it_may(pages: int, path: Path) -
     assert list(run.states.values()).count(State.FETCHED) == pages
 
 
-def test_the_budget_of_pages_is_for_all_runs(path: Path) -> None:
+def test_the_budget_of_pages_counts_all_runs(path: Path) -> None:
     web = FakeWeb(star(A, 9))
     crawl(web, path, f"{A}/", pages=4)
     assert crawl(web, path, f"{A}/", pages=4).reason is Reason.BUDGET
@@ -479,7 +481,7 @@ def test_the_budget_of_pages_is_for_all_runs(path: Path) -> None:
     assert len(web.asked) == 6
 
 
-def test_the_budget_of_new_pages_is_for_each_run(path: Path) -> None:
+def test_the_budget_of_new_pages_counts_each_run_alone(path: Path) -> None:
     web = FakeWeb(star(A, 9))
     for asked in (3, 6):
         assert crawl(web, path, f"{A}/", new_pages=3).reason is Reason.BUDGET
@@ -489,7 +491,7 @@ def test_the_budget_of_new_pages_is_for_each_run(path: Path) -> None:
 
 
 def ring(origin: str, pages: int) -> dict[str, Answer]:
-    """Each page links to the next three."""
+    """Return pages in a ring, each with links to the next three."""
     names = [f"{origin}/{page}" for page in range(pages)]
     return web_of(
         {name: [names[(at + by) % pages] for by in (1, 2, 3)] for at, name in enumerate(names)}
@@ -498,13 +500,13 @@ def ring(origin: str, pages: int) -> dict[str, Answer]:
 
 @pytest.fixture
 def free_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To add up the importance costs nothing: the time of a jumping loop stands still meanwhile."""
+    """Let the sum of importance cost nothing, as the jumping clock stands still meanwhile."""
     monkeypatch.setattr(progress, "thread_time", lambda: 0.0)
 
 
 @pytest.mark.usefixtures("free_looks")
 def test_a_crawl_ends_when_enough_of_the_importance_is_gathered(path: Path) -> None:
-    """A star is known after its first page: no link reveals more, so nothing else is estimated."""
+    """All of a star is known after its first page, so no importance of unknown pages is added."""
     run = crawl(star(A, 250), path, f"{A}/", until="90%", concurrency=1)
     assert run.reason is Reason.GATHERED
     frontier = run.recorder.frontier
@@ -514,17 +516,17 @@ def test_a_crawl_ends_when_enough_of_the_importance_is_gathered(path: Path) -> N
     assert 0.9 <= share < 0.94
 
 
-def test_while_pages_are_being_found_it_goes_on(path: Path) -> None:
-    """Each page reveals one more, to the end: at no time is most of it known."""
+def test_a_crawl_does_not_end_while_its_links_reveal_most_pages(path: Path) -> None:
+    """Each page of a ring reveals one more, so at no time is most of the web known."""
     assert crawl(ring(A, 30), path, f"{A}/0", until="90%").reason is Reason.EMPTY
 
 
-def test_without_a_limit_of_importance_all_is_read(path: Path) -> None:
+def test_without_a_limit_of_importance_every_page_is_read(path: Path) -> None:
     assert crawl(star(A, 40), path, f"{A}/", until="none").reason is Reason.EMPTY
 
 
 @pytest.mark.usefixtures("free_looks")
-def test_a_crawl_that_has_gathered_enough_asks_for_nothing_when_it_goes_on(path: Path) -> None:
+def test_a_crawl_that_has_gathered_enough_requests_nothing_when_resumed(path: Path) -> None:
     web = FakeWeb(star(A, 150))
     crawl(web, path, f"{A}/", until=0.9, concurrency=1)
     asked = len(web.asked)
@@ -534,16 +536,16 @@ def test_a_crawl_that_has_gathered_enough_asks_for_nothing_when_it_goes_on(path:
     assert asked < len(web.asked) < 151
 
 
-def test_a_budget_of_pages_may_be_spent_first(path: Path) -> None:
+def test_the_budget_of_pages_may_be_spent_before_enough_importance_is_gathered(path: Path) -> None:
     assert crawl(star(A, 40), path, f"{A}/", until=0.9, pages=5).reason is Reason.BUDGET
 
 
-def test_what_fails_costs_nothing_of_the_budget(path: Path) -> None:
+def test_failed_pages_cost_nothing_of_the_budget(path: Path) -> None:
     web = FakeWeb(web_of({f"{A}/": [f"/gone/{n}" for n in range(9)] + ["/1"], f"{A}/1": []}))
     assert crawl(web, path, f"{A}/", pages=2).states[f"{A}/1"] is State.FETCHED
 
 
-def test_time_ends_a_crawl_and_what_is_under_way_ends_well(path: Path) -> None:
+def test_a_time_limit_ends_a_crawl_and_lets_requests_under_way_finish(path: Path) -> None:
     web = FakeWeb(star(A, 20), takes_s=3)
     run = crawl(web, path, f"{A}/", for_=31, delay=1)
     assert run.reason is Reason.BUDGET
@@ -553,7 +555,7 @@ def test_time_ends_a_crawl_and_what_is_under_way_ends_well(path: Path) -> None:
     assert list(run.states.values()).count(State.FETCHED) == len(web.asked)
 
 
-def test_bytes_end_a_crawl(path: Path) -> None:
+def test_a_limit_of_bytes_ends_a_crawl(path: Path) -> None:
     page = html(body="x" * 950)
     web = FakeWeb({f"{A}/{n}": page for n in range(9)})
     run = crawl(web, path, *web.answers, bytes=2500)
@@ -562,7 +564,7 @@ def test_bytes_end_a_crawl(path: Path) -> None:
 
 
 @pytest.mark.parametrize("per_host", [1, 3])
-def test_a_host_gives_no_more_pages_than_its_budget(per_host: int, path: Path) -> None:
+def test_no_more_pages_of_a_host_are_read_than_its_budget(per_host: int, path: Path) -> None:
     answers = star(A, 9) | {f"{A}/": html("/0", "/gone", *(f"/{n}" for n in range(9)), f"{B}/")}
     web = FakeWeb(answers | star(B, 2), takes_s=1)
     run = crawl(web, path, f"{A}/", per_host_pages=4, per_host=per_host)
@@ -572,7 +574,7 @@ def test_a_host_gives_no_more_pages_than_its_budget(per_host: int, path: Path) -
     assert State.HOST_BUDGET in run.states.values()
 
 
-def test_the_budget_of_a_host_is_for_all_runs(path: Path) -> None:
+def test_the_budget_of_a_host_counts_all_runs(path: Path) -> None:
     web = FakeWeb(star(A, 9))
     crawl(web, path, f"{A}/", per_host_pages=4, pages=3)
     crawl(web, path, f"{A}/", per_host_pages=4)
@@ -583,15 +585,15 @@ def test_the_budget_of_a_host_is_for_all_runs(path: Path) -> None:
 
 
 @pytest.mark.parametrize("delay", [0, 1])
-def test_pages_beyond_the_depth_are_known_and_never_asked_for(delay: int, path: Path) -> None:
+def test_pages_beyond_the_depth_are_known_and_never_requested(delay: int, path: Path) -> None:
     chain = web_of({f"{A}/{n}": [f"/{n + 1}"] for n in range(9)})
     run = crawl(chain, path, f"{A}/0", max_depth=3, delay=delay)
     assert [state.name for state in run.states.values()] == ["FETCHED"] * 4 + ["DEPTH"]
     assert run.reason is Reason.EMPTY
 
 
-def test_a_page_found_on_a_long_way_first_is_read_if_there_is_a_short_one(path: Path) -> None:
-    """The long way is the richer one: 0 - 1 - 2 - target, against 0 - poor - target."""
+def test_a_page_found_by_a_long_path_first_is_read_if_there_is_a_short_one(path: Path) -> None:
+    """Pages on the long path 0 - 1 - 2 - target have more cash than those on 0 - poor - target."""
     web = web_of(
         {
             f"{A}/0": ["/gives", "/1", "/poor"],
@@ -610,7 +612,7 @@ def test_a_page_found_on_a_long_way_first_is_read_if_there_is_a_short_one(path: 
 
 @settings(max_examples=8)
 @given(seed=st.integers(0, 10_000), limit=st.integers(0, 4))
-def test_whatever_the_order_the_depth_is_that_of_the_shortest_way(
+def test_the_depth_of_a_page_is_that_of_its_shortest_path(
     tmp_path_factory: pytest.TempPathFactory, seed: int, limit: int
 ) -> None:
     links = tangle(16, hosts=2, links=4, seed=seed)
@@ -624,11 +626,11 @@ def test_whatever_the_order_the_depth_is_that_of_the_shortest_way(
     assert set(run.asked) == set(depths)
 
 
-# ---------------------------------------------------------------- pages that are no use themselves
+# ---------------------------------------------------------------- cash, scope, redirects, originals
 
 
-def test_whatever_becomes_of_pages_all_of_the_cash_is_somewhere(path: Path) -> None:
-    """`crawl` audits the books; here all the ways are gone at once."""
+def test_no_cash_is_lost_however_pages_end(path: Path) -> None:
+    """`crawl` checks the books; this web has a page for each of ten ways to end."""
     ends = ["/cat.jpg", f"{B}/", "/secret", "/gone", "/old", "/loop", "/copy", "/twin", "/image"]
     run = crawl(
         web_of({f"{A}/": ends, f"{A}/new": ["/"]})
@@ -660,7 +662,7 @@ def test_whatever_becomes_of_pages_all_of_the_cash_is_somewhere(path: Path) -> N
     }
 
 
-def test_what_is_out_of_scope_is_ranked_but_no_request_is_made_for_it(path: Path) -> None:
+def test_pages_out_of_scope_are_ranked_but_not_requested(path: Path) -> None:
     web = FakeWeb(star(B, 1) | {f"{A}/": html(f"{B}/", "/cat.png", "/1")})
     crawl(web, path, f"{A}/", scope="host")
     assert web.asked == [f"{A}/", f"{A}/1"]
@@ -670,7 +672,7 @@ def test_what_is_out_of_scope_is_ranked_but_no_request_is_made_for_it(path: Path
     assert min(frontier.importance()) > 0
 
 
-def test_a_redirect_that_never_ends_ends(path: Path) -> None:
+def test_an_endless_chain_of_redirects_is_given_up(path: Path) -> None:
     def on_and_on(request: Request) -> FetchResult:
         return moved(f"/{int(request.url.rpartition('/')[2]) + 1}")
 
@@ -678,7 +680,8 @@ def test_a_redirect_that_never_ends_ends(path: Path) -> None:
     run = crawl(web, path, f"{A}/0")
     assert [state.name for state in run.states.values()] == ["MOVED"] * 10 + ["BAD_REDIRECT"]
     last = [event for event in run.events if isinstance(event, Settled)][-1]
-    assert last.detail == "/11; more than 10 redirects in a row"
+    assert last.detail.startswith("/11;")
+    assert "10 redirects" in last.detail
 
 
 def originals_in(path: Path) -> list[str]:
@@ -687,7 +690,7 @@ def originals_in(path: Path) -> list[str]:
         return [url for page in pages if (url := tables.original(connection, page))]
 
 
-def test_however_a_page_became_known_its_original_is_kept(path: Path) -> None:
+def test_the_original_url_of_a_page_is_kept_however_it_became_known(path: Path) -> None:
     web: dict[str, Answer] = {
         f"{A}/robots.txt": text("Sitemap: /map.xml"),
         f"{A}/map.xml": text(f"{A}/m?gclid=0"),
@@ -701,23 +704,23 @@ def test_however_a_page_became_known_its_original_is_kept(path: Path) -> None:
     assert sorted(originals_in(path)) == sorted(f"{A}/{one}" for one in rest)
 
 
-def test_marks_are_kept_for_the_whole_life_of_a_store(path: Path) -> None:
+def test_the_choice_to_keep_marks_holds_for_the_life_of_a_store(path: Path) -> None:
     web: dict[str, Answer] = {f"{A}/": html("/1?gclid=1"), f"{A}/1?gclid=1": moved("/2?gclid=1")}
     run = crawl(web, path, f"{A}/", strip_marks=False)
     assert set(run.states) == {f"{A}/", f"{A}/1?gclid=1", f"{A}/2?gclid=1"}
     assert originals_in(path) == []
-    with pytest.raises(UsageError, match="was started with --keep-marks, not --strip-marks"):
+    with pytest.raises(UsageError, match=r"--keep-marks.*--strip-marks"):
         crawl(web, path, f"{A}/")
 
 
-def insisting(request: Request) -> FetchResult:
-    """Leads whoever comes without a session to one of his own."""
+def wants_session_id(request: Request) -> FetchResult:
+    """Redirect a request without a session ID to a URL with one."""
     page = html("/2;jsessionid=8", "/1;jsessionid=9", title="A")
     return page if request.request_url else moved(f"{request.url};jsessionid=7")
 
 
-def test_a_server_that_insists_on_marks_is_asked_by_them(path: Path) -> None:
-    web = FakeWeb({f"{A}/1": insisting, f"{A}/2": html(title="B")})
+def test_a_server_that_insists_on_a_session_id_gets_it(path: Path) -> None:
+    web = FakeWeb({f"{A}/1": wants_session_id, f"{A}/2": html(title="B")})
     run = crawl(web, path, f"{A}/1", delay=1)
     assert set(run.states.values()) == {State.FETCHED}
     assert set(run.states) == {f"{A}/1", f"{A}/2"}
@@ -726,24 +729,27 @@ def test_a_server_that_insists_on_marks_is_asked_by_them(path: Path) -> None:
     assert second.began - first.ended >= 1
 
 
-def test_robots_txt_is_asked_about_the_marks_too(path: Path) -> None:
-    web = FakeWeb({f"{A}/1": insisting, f"{A}/robots.txt": text("User-agent: *\nDisallow: /*;")})
+def test_robots_txt_also_applies_to_the_url_with_a_session_id(path: Path) -> None:
+    web = FakeWeb(
+        {f"{A}/1": wants_session_id, f"{A}/robots.txt": text("User-agent: *\nDisallow: /*;")}
+    )
     run = crawl(web, path, f"{A}/1")
     assert run.states == {f"{A}/1": State.ROBOTS}
     assert web.asked == [f"{A}/1"]
 
 
-def test_what_was_cut_is_recorded(path: Path) -> None:
+def test_a_cut_body_and_a_cut_list_of_links_are_recorded(path: Path) -> None:
     links = [f"/{n}" for n in range(MOST_LINKS + 1)]
     run = crawl({f"{A}/": html(*links)._replace(cut=FailureKind.RESET)}, path, f"{A}/", pages=1)
     with reading(path) as connection:
         (first,) = tables.last_fetches(connection, 0, 1)
-    assert first.detail == f"cut: reset; cut at {MOST_LINKS:,} links"
+    assert "reset" in first.detail
+    assert f"{MOST_LINKS:,} links" in first.detail
     assert len(run.states) == 1 + MOST_LINKS
 
 
 @pytest.mark.parametrize(("discovery", "share"), [(1, -1), (0, -1), (0.25, 1 << 14)])
-def test_gifts_of_the_virtual_page_are_shared_as_the_fetches_are(
+def test_the_virtual_page_shares_its_gifts_as_the_fetches_are_shared(
     path: Path, discovery: float, share: int
 ) -> None:
     crawl(star(A, 3), path, f"{A}/", refresh=0.5)
@@ -760,10 +766,10 @@ def test_gifts_of_the_virtual_page_are_shared_as_the_fetches_are(
         ("site", "siblings", "aaaaccccb"),
     ],
 )
-def test_of_sites_the_one_to_which_others_gave_most_comes_first(
+def test_the_site_that_other_sites_gave_most_comes_first(
     order_by: str, strategy: str, sites: str, path: Path
 ) -> None:
-    """b has the richest page, c as a whole was given more; nobody but the user gave to a."""
+    """Site b has the richest page, c got more as a whole, and a got cash from the user alone."""
     pages_of_c = [f"{C}/{name}" for name in ("", "1", "2", "3")]
     links = {f"{A}/": ["/1", "/2", "/3"], f"{A}/1": pages_of_c, f"{A}/2": pages_of_c}
     links |= {f"{A}/3": [f"{B}/"], f"{B}/": []} | {page: [] for page in pages_of_c}
@@ -772,7 +778,7 @@ def test_of_sites_the_one_to_which_others_gave_most_comes_first(
     assert "".join(url.removeprefix("http://")[0] for url in run.asked) == sites
 
 
-def test_links_do_not_get_the_small_edge_and_the_store_keeps_how_large_it_is(path: Path) -> None:
+def test_links_do_not_get_the_small_edge_and_the_store_keeps_its_size(path: Path) -> None:
     crawl({f"{A}/": html("/1", "/2")}, path, f"{A}/", pages=1, small_edge=0.5, endowment=7)
     frontier = frontier_of(path)
     assert frontier.terms.small_edge == 0.5
@@ -783,7 +789,7 @@ def test_links_do_not_get_the_small_edge_and_the_store_keeps_how_large_it_is(pat
 def test_a_crawl_says_that_an_order_of_sites_cannot_matter(
     concurrency: int, is_said: bool, path: Path
 ) -> None:
-    """Two hosts are known, and each may have a slot of its own."""
+    """With two slots, each of the two known hosts has one of its own."""
     web = star(A, 3) | star(B, 3)
     seeds = f"{A}/", f"{B}/"
     run = crawl(web, path, *seeds, order_by="site", concurrency=concurrency)
@@ -792,7 +798,7 @@ def test_a_crawl_says_that_an_order_of_sites_cannot_matter(
 
 
 def test_a_resumed_crawl_may_have_another_small_edge(path: Path) -> None:
-    """The log says from which step on it counts, so the books follow from it."""
+    """The log records from which step on the new edge counts, so that an audit can follow."""
     web = web_of({f"{A}/": ["/1", "/2"], f"{A}/1": ["/3", "/4"], f"{A}/2": ["/5"]})
     for pages, edge in ((1, 0.5), (2, 0.25), (3, 0.25), (4, 0.5)):
         crawl(web, path, *[f"{A}/"] * (pages == 1), pages=pages, small_edge=edge, endowment=0)
@@ -828,7 +834,7 @@ def test_a_redirect_of_a_seed_widens_the_scope_to_where_it_leads(path: Path) -> 
     assert run.states["http://d.example/"] is State.SCOPE
 
 
-def test_a_page_that_asks_robots_not_to_follow_gives_its_links_nothing(path: Path) -> None:
+def test_links_of_a_nofollow_page_do_not_become_known(path: Path) -> None:
     run = crawl({f"{A}/": html("/1", x_robots_tag="nofollow")}, path, f"{A}/")
     assert list(run.states) == [f"{A}/"]
 
@@ -858,7 +864,7 @@ def test_sitemaps_make_pages_known(path: Path) -> None:
     assert [visit.url for visit in web.visits].count(f"{A}/index.xml") == 1
 
 
-def test_a_long_sitemap_does_not_hold_up_the_others(path: Path) -> None:
+def test_pages_of_a_long_sitemap_become_known_in_blocks(path: Path) -> None:
     more = 5
     listed = "".join(f"<url><loc>/{n}</loc></url>" for n in range(2 * LINKS_AT_ONCE + more))
     web = FakeWeb(
@@ -878,8 +884,8 @@ def test_a_long_sitemap_does_not_hold_up_the_others(path: Path) -> None:
     assert born == [1, LINKS_AT_ONCE, LINKS_AT_ONCE, more]
 
 
-def test_a_page_of_very_many_links_leads_to_them_as_one_of_few_does(path: Path) -> None:
-    """They become known before, some at a time, so that others have their turn meanwhile."""
+def test_a_page_with_very_many_links_leads_to_all_of_them(path: Path) -> None:
+    """They become known in blocks before the page is settled, so that others get their turns."""
     links = [f"{A}/{n}" for n in range(2 * LINKS_AT_ONCE + 3)]
     crawl(FakeWeb({f"{A}/": html(*links, "/0#top")}), path, f"{A}/", pages=1)
     assert links_of(path, f"{A}/") == links
@@ -888,7 +894,7 @@ def test_a_page_of_very_many_links_leads_to_them_as_one_of_few_does(path: Path) 
 def test_very_many_links_become_known_at_a_measured_pace(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each block is followed by a pause that goes with the time it took."""
+    """After each block, the page pauses in proportion to the time that the block took."""
     took_s = count(step=2.0)
     monkeypatch.setattr("minicrawl.crawl.settle.posting.perf_counter", lambda: next(took_s))
     links = [f"/{n}" for n in range(2 * LINKS_AT_ONCE + 3)]
@@ -898,7 +904,7 @@ def test_very_many_links_become_known_at_a_measured_pace(
     assert other.began - page.ended >= 3 * posting._REST * 2.0
 
 
-def test_sitemaps_are_asked_for_as_politely_as_pages(path: Path) -> None:
+def test_requests_for_sitemaps_keep_the_delay(path: Path) -> None:
     names = [f"/{n}.xml" for n in range(4)]
     web = FakeWeb(
         web_of({f"{A}/": []})
@@ -911,7 +917,7 @@ def test_sitemaps_are_asked_for_as_politely_as_pages(path: Path) -> None:
     assert min(gaps(web.visits)) >= 3
 
 
-def test_without_sitemaps_none_is_asked_for(path: Path) -> None:
+def test_sitemaps_are_not_requested_by_default(path: Path) -> None:
     web = FakeWeb(star(A, 1) | {f"{A}/robots.txt": text("Sitemap: /a.xml")})
     crawl(web, path, f"{A}/")
     assert f"{A}/a.xml" not in [visit.url for visit in web.visits]
@@ -921,7 +927,7 @@ def test_without_sitemaps_none_is_asked_for(path: Path) -> None:
 
 
 def versions() -> dict[str, Answer]:
-    """One page that never changes and says so, one that changes, one without validators."""
+    """Return a page that never changes and says so, one that changes, two without validators."""
 
     def same(request: Request) -> FetchResult:
         return Unchanged() if request.etag == '"1"' else html("/new", title="same", etag='"1"')
@@ -962,7 +968,7 @@ def test_a_page_that_is_unchanged_keeps_its_links_and_spends_again(path: Path) -
     assert frontier_of(path).ledger.recorded > before
 
 
-def test_pages_that_are_read_again_keep_to_the_limits_of_their_addresses(path: Path) -> None:
+def test_requests_that_read_pages_again_keep_the_limit_of_an_address(path: Path) -> None:
     origins = [f"http://h{n}.example" for n in range(4)]
     answers: dict[str, Answer] = {}
     for origin in origins:
@@ -996,7 +1002,7 @@ def test_a_page_that_fails_when_it_is_read_again_is_tried_again(path: Path) -> N
     assert run.states[f"{A}/late"] is State.NOT_FOUND
 
 
-def test_of_a_host_that_is_down_no_more_is_read_again(path: Path) -> None:
+def test_pages_of_a_host_that_is_down_are_not_read_again(path: Path) -> None:
     web = FakeWeb(star(A, 20))
     crawl(web, path, f"{A}/")
     web.visits.clear()
@@ -1007,7 +1013,7 @@ def test_of_a_host_that_is_down_no_more_is_read_again(path: Path) -> None:
     assert list(run.states.values()).count(State.FETCHED) > 10
 
 
-def test_without_links_in_the_store_no_page_is_asked_whether_it_is_the_same(path: Path) -> None:
+def test_without_links_in_the_store_no_request_is_conditional(path: Path) -> None:
     web = FakeWeb(versions())
     for refresh in (0, 1):
         crawl(web, path, f"{A}/", links=False, refresh=refresh)
@@ -1015,8 +1021,8 @@ def test_without_links_in_the_store_no_page_is_asked_whether_it_is_the_same(path
     assert set(states_of(path).values()) == {State.FETCHED}
 
 
-def test_a_page_that_went_and_came_back_is_asked_for_whole(path: Path) -> None:
-    """Its links went with it."""
+def test_the_request_for_a_page_that_disappeared_is_not_conditional(path: Path) -> None:
+    """The store lost its links with the page, so an answer "not modified" would not do."""
     web = FakeWeb(versions())
     crawl(web, path, f"{A}/")
     here = web.answers[f"{A}/same"]
@@ -1065,7 +1071,7 @@ def test_a_continuous_crawl_rests_while_its_only_host_is_down(path: Path) -> Non
 
 
 @pytest.mark.parametrize("replay", [0, 1, 3])
-def test_no_more_is_replayed_than_each_fetch_allows(replay: int, path: Path) -> None:
+def test_no_more_pages_are_replayed_than_each_fetch_allows(replay: int, path: Path) -> None:
     links = tangle(30, hosts=3, links=6)
     crawl(web_of(links), path, next(iter(links)), replay=replay, delay=1)
     with reading(path) as connection:
@@ -1080,11 +1086,11 @@ def test_no_more_is_replayed_than_each_fetch_allows(replay: int, path: Path) -> 
     assert (replayed > 0) == (replay > 0)
 
 
-# ---------------------------------------------------------------- going on
+# ---------------------------------------------------------------- resuming
 
 
 @pytest.mark.parametrize("cut", [2, 11])
-def test_a_crawl_that_goes_on_ends_with_the_pages_of_one_that_was_not_cut(
+def test_a_resumed_crawl_ends_with_the_pages_of_an_uninterrupted_one(
     cut: int, tmp_path: Path
 ) -> None:
     links = tangle(24, hosts=4, links=5)
@@ -1097,7 +1103,7 @@ def test_a_crawl_that_goes_on_ends_with_the_pages_of_one_that_was_not_cut(
     assert run.states == whole.states
 
 
-def test_a_crawl_that_is_over_has_nothing_more_to_do(path: Path) -> None:
+def test_a_finished_crawl_requests_nothing_when_resumed(path: Path) -> None:
     web = FakeWeb(star(A, 3))
     crawl(web, path, f"{A}/")
     before = len(web.visits)
@@ -1108,7 +1114,7 @@ def test_a_crawl_that_is_over_has_nothing_more_to_do(path: Path) -> None:
 # ---------------------------------------------------------------- the end
 
 
-def test_stop_lets_what_is_under_way_end_and_leases_no_more(path: Path) -> None:
+def test_stop_lets_requests_under_way_finish_and_begins_no_others(path: Path) -> None:
     answers: dict[str, Answer] = {}
     for n in range(3):
         answers |= star(f"http://h{n}.example", 9)
@@ -1128,8 +1134,7 @@ def test_stop_lets_what_is_under_way_end_and_leases_no_more(path: Path) -> None:
     assert list(run.states.values()).count(State.FETCHED) == len(web.asked)
 
 
-def test_stop_makes_room_for_nobody(path: Path) -> None:
-    """Also where there would be room."""
+def test_after_stop_a_free_slot_stays_free(path: Path) -> None:
     web = FakeWeb(star(A, 9), takes_s=2)
 
     def stop(scene: Scene, event: Event) -> None:
@@ -1140,7 +1145,7 @@ def test_stop_makes_room_for_nobody(path: Path) -> None:
     assert web.asked == [f"{A}/"]
 
 
-def test_what_does_not_end_in_time_is_fetched_again_by_the_next_run(path: Path) -> None:
+def test_a_request_that_outlasts_the_grace_period_is_repeated_by_the_next_run(path: Path) -> None:
     async def never(_: Request) -> FetchResult:
         await asyncio.Event().wait()
         raise AssertionError
@@ -1163,10 +1168,10 @@ def test_what_does_not_end_in_time_is_fetched_again_by_the_next_run(path: Path) 
     assert crawl(web, path, f"{A}/").states[f"{A}/1"] is State.FETCHED
 
 
-def test_pages_that_are_settled_unasked_keep_nobody_waiting(
+def test_closing_many_pages_does_not_block_the_loop(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # No time passes while somebody counts turns, so nothing may wait for it.
+    # `count` keeps the loop busy, so that the clock never jumps: nothing may wait for time.
     monkeypatch.setattr(posting, "_REST", 0.0)
     monkeypatch.setattr(fairness, "SHARE", math.inf)
     others = [f"{B}/{n}" for n in range(3 * CLOSED_AT_ONCE)]
@@ -1187,7 +1192,7 @@ def test_pages_that_are_settled_unasked_keep_nobody_waiting(
     assert len(seen) >= 3
 
 
-def test_a_crawl_does_not_wait_for_hosts_of_which_it_wants_nothing(path: Path) -> None:
+def test_a_crawl_ends_without_the_delay_of_hosts_that_have_no_more_pages(path: Path) -> None:
     web = FakeWeb(star(A, 1) | {f"{A}/robots.txt": text("User-agent: *\nCrawl-delay: 50")})
     ended: list[float] = []
 
@@ -1199,7 +1204,7 @@ def test_a_crawl_does_not_wait_for_hosts_of_which_it_wants_nothing(path: Path) -
     assert ended == [web.visits[-1].ended]
 
 
-# ---------------------------------------------------------------- what goes wrong
+# ---------------------------------------------------------------- errors
 
 
 def loadable(path: Path) -> bool:
@@ -1228,7 +1233,9 @@ def test_a_store_that_fails_ends_the_crawl_with_its_error(
     assert loadable(path)
 
 
-def test_a_store_that_fails_in_the_end_is_no_crawl_that_ended_well(path: Path, disk: Disk) -> None:
+def test_a_crawl_whose_last_checkpoint_fails_does_not_report_its_end(
+    path: Path, disk: Disk
+) -> None:
     def fail(_: object) -> None:
         raise StoreError("the disk is full")
 
@@ -1240,7 +1247,7 @@ def test_a_store_that_fails_in_the_end_is_no_crawl_that_ended_well(path: Path, d
     assert loadable(path)
 
 
-def test_a_mistake_of_ours_ends_the_crawl_and_what_was_committed_is_whole(path: Path) -> None:
+def test_a_bug_ends_the_crawl_and_leaves_a_whole_store(path: Path) -> None:
     def mistake(_: Request) -> FetchResult:
         raise ZeroDivisionError("a mistake")
 
@@ -1271,7 +1278,7 @@ def test_a_crawl_that_is_cancelled_leaves_a_whole_store(after_s: float, path: Pa
     assert set(states_of(path).values()) == {State.FETCHED}
 
 
-def test_both_schemes_of_a_name_keep_one_delay(path: Path) -> None:
+def test_http_and_https_of_a_name_share_one_delay(path: Path) -> None:
     secure = A.replace("http:", "https:")
     links = {f"{A}/": [f"/{number}" for number in range(5)]}
     links |= {f"{secure}/": [f"/{number}" for number in range(5)]}
@@ -1283,7 +1290,7 @@ def test_both_schemes_of_a_name_keep_one_delay(path: Path) -> None:
     assert all(later - sooner >= 1 for sooner, later in pairwise(starts))
 
 
-# ---------------------------------------------------------------- what later runs keep
+# ---------------------------------------------------------------- delays between runs
 
 
 def test_a_long_pause_that_a_host_asked_for_is_kept_by_later_runs(path: Path) -> None:

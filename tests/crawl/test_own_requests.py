@@ -1,4 +1,4 @@
-"""Requests of a program's own: headers and POST bodies, through the gate and after a kill."""
+"""Requests that a program enqueues with a method, headers or a body of its own."""
 
 import asyncio
 import signal
@@ -62,7 +62,7 @@ def settings_in(folder: Path, **values: object) -> Settings:
 
 
 def asking(*urls: str, **own: object) -> Callable[[PageRead], None]:
-    """An `on_page` that enqueues these on the first page."""
+    """Return an `on_page` that enqueues these URLs on the first page."""
 
     def on_page(page: PageRead) -> None:
         if page.url == f"{HOST}/":
@@ -120,7 +120,7 @@ def test_headers_go_to_the_page_and_nowhere_else(tmp_path: Path) -> None:
         ("", {"max_depth": 0}, "depth"),
     ],
 )
-def test_the_gate_decides_as_for_any_link(
+def test_robots_txt_scope_and_depth_apply_as_for_any_link(
     tmp_path: Path, robots: str, values: dict[str, object], state: str
 ) -> None:
     web, hook = Web(robots=robots), asking("/search", method="POST", body=FORM)
@@ -144,7 +144,7 @@ def test_the_next_run_sends_what_this_one_did_not(tmp_path: Path) -> None:
     assert second.asked[0].headers["x-part"] == "2"
 
 
-def test_a_link_that_looks_like_a_post_is_none(tmp_path: Path) -> None:
+def test_a_link_that_looks_like_a_post_is_requested_with_get(tmp_path: Path) -> None:
     web = Web(f'<a href="{POSTED}">x</a>')
     Crawl([HOST], settings_in(tmp_path), transport=web.transport).run()
     assert web.got()[1:] == [("GET", POSTED, b"")]
@@ -171,7 +171,7 @@ def test_a_post_waits_until_its_body_is_known_on_a_page_with_very_many_links(
     assert audit(tmp_path / "crawl.db").is_intact
 
 
-def test_no_trap_skips_what_a_program_asks_for(tmp_path: Path) -> None:
+def test_requests_of_a_program_are_never_taken_for_a_trap(tmp_path: Path) -> None:
     web = Web()
 
     def on_page(page: PageRead) -> None:
@@ -212,12 +212,14 @@ def page() -> PageRead:
         ({"headers": {"X-A": "1\r\nHost: b"}}, "not printable ASCII"),
     ],
 )
-def test_what_may_not_be_sent_or_stored_is_refused(own: dict[str, object], why: str) -> None:
+def test_requests_that_may_not_be_sent_or_stored_are_refused(
+    own: dict[str, object], why: str
+) -> None:
     with pytest.raises(UsageError, match=why):
         page().enqueue("/x", **own)  # type: ignore[arg-type]  # its arguments
 
 
-def test_an_own_type_of_a_body_replaces_that_of_a_form() -> None:
+def test_a_content_type_replaces_that_of_a_form() -> None:
     asked = page()
     assert asked.enqueue("/", method="POST", headers={"Content-Type": "text/csv"}, body=b"a,b")
     assert not asked.enqueue("/")
@@ -227,7 +229,7 @@ def test_an_own_type_of_a_body_replaces_that_of_a_form() -> None:
     assert link.own.headers == (("content-type", "text/csv"),)
 
 
-def test_in_shards_it_is_refused() -> None:
+def test_in_shards_own_requests_are_refused() -> None:
     hooks = Hooks(on_page=asking("/x", headers={"X-A": "1"}))
     hooks.is_shard = True
     found = Response(status=200, headers={}, body=b"")

@@ -1,4 +1,4 @@
-"""The turn of a page, between two leases."""
+"""Turns of pages that wait for another lease."""
 
 from pathlib import Path
 
@@ -9,9 +9,6 @@ from minicrawl.model import FailureKind, State
 from tests.crawl.fakes import Answer, Scene, crawl, failed, html, moved
 
 A = "http://a.example"
-
-# ---------------------------------------------------------------- between two leases
-
 PAGE, OTHER = 7, 8
 
 
@@ -24,7 +21,7 @@ def test_of_two_chains_of_redirects_to_a_page_the_longer_one_counts() -> None:
     assert turns.chain_to(PAGE) is NO_CHAIN
 
 
-def test_of_two_chains_to_a_page_both_beginnings_are_known() -> None:
+def test_the_first_pages_of_both_chains_to_a_page_are_known() -> None:
     turns = SuspendedTurns()
     first = NO_CHAIN.led_on(1, has_jar=True, sets_cookies=True).led_on(
         2, has_jar=True, sets_cookies=False
@@ -36,7 +33,7 @@ def test_of_two_chains_to_a_page_both_beginnings_are_known() -> None:
 
 def test_cookies_that_another_page_brought_count_for_a_chain_that_waits() -> None:
     turns = SuspendedTurns()
-    turns.cookies_came()  # too early to let anybody in who is sent to a login now
+    turns.cookies_came()  # too early for pages that are redirected only now
     turns.redirected(PAGE, NO_CHAIN.led_on(1, has_jar=True, sets_cookies=False))
     assert not turns.chain_to(PAGE).sets_cookies
     turns.cookies_came()
@@ -46,7 +43,7 @@ def test_cookies_that_another_page_brought_count_for_a_chain_that_waits() -> Non
     assert not turns.chain_to(OTHER).sets_cookies  # nothing is sent back without a jar
 
 
-def test_a_crawl_that_has_read_all_remembers_nothing_of_its_turns(tmp_path: Path) -> None:
+def test_a_finished_crawl_remembers_no_suspended_turn(tmp_path: Path) -> None:
     web: dict[str, Answer] = {
         f"{A}/": html("/moved", "/gone", "/down", title="All"),
         f"{A}/moved": moved("/here"),

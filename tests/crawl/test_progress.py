@@ -17,7 +17,7 @@ from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, keeping, web_of
 A, B = "http://a.example", "http://b.example"
 
 
-def test_the_gauge_says_how_far_a_crawl_has_come(tmp_path: Path) -> None:
+def test_the_meter_counts_pages_hosts_requests_bytes_and_importance(tmp_path: Path) -> None:
     web = FakeWeb(
         web_of({f"{A}/": ["/1", "/gone", f"{B}/", "/cat.jpg"], f"{A}/1": []})
         | {f"{B}/": failed(FailureKind.TLS)},
@@ -44,11 +44,11 @@ def test_the_gauge_says_how_far_a_crawl_has_come(tmp_path: Path) -> None:
 
 
 @in_jumping_time
-async def test_adding_up_all_pages_is_done_seldom(
+async def test_importance_is_rarely_added_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class StepClock:
-        """Each look at it takes a second, and each look at the processor time another one."""
+        """A clock that advances by a second whenever it, or the processor time, is read."""
 
         seconds = 0.0
 
@@ -69,17 +69,17 @@ async def test_adding_up_all_pages_is_done_seldom(
             return add_up(level, start, stop)
 
         monkeypatch.setattr(recorder.frontier, "importance_of", count)
-        gauge = ProgressMeter(recorder, clock)
-        assert gauge.read().importance_gathered == 0
+        meter = ProgressMeter(recorder, clock)
+        assert meter.read().importance_gathered == 0
         assert sums == []
         await plant(recorder, [ResolvedUrl(f"{A}/")], 0)
         while clock.seconds < 1000:
-            gauge.read()
+            meter.read()
         assert 5 <= len(sums) <= 12
 
 
 @in_jumping_time
-async def test_a_machine_with_other_work_does_not_put_off_the_limit_of_importance(
+async def test_a_busy_machine_does_not_delay_the_limit_of_importance(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with keeping(tmp_path / "crawl.db") as recorder:

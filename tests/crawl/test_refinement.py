@@ -1,4 +1,4 @@
-"""Ranks converge aside from the store, are shown in its stead, and say how exact they are."""
+"""Converged ranks are kept beside the store, and reports show them with their error bound."""
 
 import signal
 import sqlite3
@@ -49,13 +49,13 @@ def shown(path: Path) -> Floats:
 
 
 def flows_of(path: Path) -> Floats:
-    """What flows through each page, where 1 is the least; and through one page that is unknown."""
+    """Return the flow through each page, in units of the least, and 1 for one unknown page."""
     importance = shown(path)
     return np.append(importance / importance.min(), 1.0)
 
 
 def refined(path: Path, until: float = UNTIL, to: Path | None = None) -> Refined:
-    """Refine without a break."""
+    """Refine to the end."""
     found = refine(path, until=until, to=to)
     assert found is not None
     return found
@@ -67,7 +67,7 @@ def last_step(path: Path) -> int:
 
 
 def pagerank(path: Path) -> Floats:
-    """Of the pages that are no redirects, and then what these are worth: a dividend each."""
+    """Return PageRank by networkx; each redirect gets one dividend of the virtual page."""
     frontier = frontier_of(path)
     edge = in_parts(frontier.terms.small_edge) / 65_536
     graph = nx.DiGraph()
@@ -93,19 +93,19 @@ def pagerank(path: Path) -> Floats:
     )
     importance = np.zeros(len(frontier))
     importance[pages] = [found[page] for page in pages]
-    # What flows from the virtual page to each page, redirects included, that was in one share.
+    # The virtual page gives the same dividend to each page, redirects included.
     given = _dividend(importance, graph, edge) / len(frontier)
     importance[list(frontier.books.forwards)] = given
     return shares(importance)
 
 
 def _dividend(importance: Floats, graph: "nx.DiGraph[int]", edge: float) -> float:
-    """All that the virtual page hands on while all pages hand on once."""
+    """Return the cash that the virtual page hands on in one round over all pages."""
     links = np.array([graph.out_degree(page) for page in range(len(importance))])
     return float(importance[links == 0].sum() + edge * importance[links > 0].sum())
 
 
-def all_of(path: Path) -> list[str]:
+def dump(path: Path) -> list[str]:
     with closing(sqlite3.connect(path)) as connection:
         return list(connection.iterdump())
 
@@ -114,7 +114,7 @@ def all_of(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_what_is_shown_are_the_ranks_of_the_links(window: str, tmp_path: Path) -> None:
+def test_reports_show_the_pagerank_of_the_links(window: str, tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db", StoreTerms(window=window))
     before, expected = frontier_of(path).importance(), pagerank(path)
     found = refined(path, until=TIGHT)
@@ -125,11 +125,11 @@ def test_what_is_shown_are_the_ranks_of_the_links(window: str, tmp_path: Path) -
     assert found.moved == pytest.approx(np.abs(expected - before).sum(), abs=1e-9)
 
 
-def test_the_store_is_left_as_it_is_to_the_byte(tmp_path: Path) -> None:
+def test_refining_changes_nothing_in_the_store(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
-    before, keys = all_of(path), frontier_of(path).ledger.key
+    before, keys = dump(path), frontier_of(path).ledger.key
     refine(path)
-    assert all_of(path) == before
+    assert dump(path) == before
     assert frontier_of(path).ledger.key == keys
     with reading(path) as connection:
         assert list(differences(connection, frontier_of(path), unreported)) == []
@@ -145,7 +145,7 @@ def test_steps_behind_the_last_checkpoint_count(tmp_path: Path) -> None:
     assert shown(path) == pytest.approx(expected, abs=1e-9)
 
 
-def test_status_tells_of_the_importance_that_has_converged(tmp_path: Path) -> None:
+def test_status_shows_the_converged_importance(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
     assert status(path).convergence is None
     refine(path, until=TIGHT)
@@ -159,29 +159,29 @@ def test_status_tells_of_the_importance_that_has_converged(tmp_path: Path) -> No
     assert (found.convergence.steps_since, found.convergence.pages_since) == (0, 0)
 
 
-def test_a_store_in_which_nothing_was_read_holds_all_pages_alike(tmp_path: Path) -> None:
+def test_where_nothing_was_read_all_pages_have_the_same_rank(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db", fetched=0)
     found = refined(path)
     assert (found.links, found.rounds, found.error_bound) == (0, 0, 0)
     assert shown(path) == pytest.approx([1 / 80] * 80)
 
 
-def test_a_crawl_may_be_writing_the_store(tmp_path: Path) -> None:
+def test_a_store_may_be_refined_while_it_is_open_for_writing(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
     with closing(StoreWriter.open(path)):
         assert refined(path).pages == 80
 
 
-# ---------------------------------------------------------------- what is there already
+# ---------------------------------------------------------------- earlier ranks
 
 
 def go_on(path: Path) -> None:
-    """One more page is read, and reveals another one."""
+    """Read one more page, which reveals another one."""
     with closing(StoreWriter.open(path)) as store:
         take(store, (Step(StepKind.VISIT, 79, 1, Spending((0, 80))), State.FETCHED))
 
 
-def test_in_a_short_log_the_ranks_are_true_at_every_moment(tmp_path: Path) -> None:
+def test_with_a_short_log_the_ranks_are_always_up_to_date(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
     refine(path)
     with closing(StoreWriter.open(path)) as store:
@@ -197,10 +197,10 @@ def test_in_a_short_log_the_ranks_are_true_at_every_moment(tmp_path: Path) -> No
     assert told is not None
     assert (told.steps_since, told.pages_since, told.is_complete) == (0, 0, True)
     assert told.error_bound <= UNTIL
-    assert is_due(path)  # a question keeps nothing
+    assert is_due(path)  # showing ranks does not store them
 
 
-def test_a_crawl_that_wants_it_shows_true_ranks_before_any_were_kept(tmp_path: Path) -> None:
+def test_a_crawl_that_converges_shows_true_ranks_before_any_are_stored(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
     for converges, expected in ((False, frontier_of(path).importance()), (True, pagerank(path))):
         with closing(StoreWriter.open(path)) as store:
@@ -208,8 +208,8 @@ def test_a_crawl_that_wants_it_shows_true_ranks_before_any_were_kept(tmp_path: P
         assert shown(path) == pytest.approx(expected, abs=UNTIL)
 
 
-def test_ranks_that_know_more_than_a_report_are_not_taken_for_its_own(tmp_path: Path) -> None:
-    """A crawl goes on while a report is made of what was loaded before."""
+def test_a_report_does_not_use_ranks_newer_than_its_snapshot(tmp_path: Path) -> None:
+    """The crawl goes on, and its ranks are refined again, while a report is made."""
     path = a_store(tmp_path / "crawl.db")
     refine(path)
     expected = pagerank(path)
@@ -221,13 +221,13 @@ def test_ranks_that_know_more_than_a_report_are_not_taken_for_its_own(tmp_path: 
 
 @pytest.fixture
 def in_a_long_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So long that not all of it is worked in."""
+    """Lower the limit, so that the log is too long to converge anew for each report."""
     monkeypatch.setattr(importance, "MOST_STEPS", 20)
 
 
 @pytest.mark.usefixtures("in_a_long_log")
-def test_what_became_known_later_is_worked_in(tmp_path: Path) -> None:
-    """By hand: what flowed through page 79 goes to its two links, but for the small edge."""
+def test_in_a_long_log_later_visits_are_added_to_the_ranks(tmp_path: Path) -> None:
+    """By hand: the flow through page 79, less the small edge, goes to its two links."""
     path = a_store(tmp_path / "crawl.db")
     refine(path, until=TIGHT)
     flows = flows_of(path)
@@ -241,7 +241,7 @@ def test_what_became_known_later_is_worked_in(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("in_a_long_log")
-def test_a_page_that_came_to_stand_for_another_hands_all_to_it(tmp_path: Path) -> None:
+def test_in_a_long_log_a_later_redirect_hands_its_flow_to_its_target(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
     refine(path, until=TIGHT)
     flows = flows_of(path)
@@ -258,7 +258,7 @@ def test_a_page_that_came_to_stand_for_another_hands_all_to_it(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("in_a_long_log")
-def test_what_came_later_is_nearer_to_the_truth_than_the_estimate(tmp_path: Path) -> None:
+def test_ranks_with_later_visits_are_nearer_to_the_truth_than_the_estimate(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db", fetched=40)
     refine(path)
     with closing(StoreWriter.open(path)) as store:
@@ -290,7 +290,7 @@ def test_in_a_long_log_a_page_that_is_read_again_hands_on_nothing_new(
     assert shown(path) == pytest.approx(before)
 
 
-def test_when_too_much_came_later_new_pages_are_estimated(
+def test_after_too_many_later_steps_new_pages_are_estimated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = a_store(tmp_path / "crawl.db")
@@ -304,7 +304,7 @@ def test_when_too_much_came_later_new_pages_are_estimated(
     assert found[:80] == pytest.approx(converged * (1 - estimated[80]))
 
 
-def test_the_next_refinement_begins_from_what_is_there(tmp_path: Path) -> None:
+def test_the_next_refinement_begins_from_the_stored_ranks(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
     cold = refined(path).rounds
     assert refined(path).rounds == 0
@@ -314,7 +314,7 @@ def test_the_next_refinement_begins_from_what_is_there(tmp_path: Path) -> None:
     assert shown(path) == pytest.approx(expected, abs=1e-6)
 
 
-def test_it_is_due_until_it_has_converged_and_after_each_step(tmp_path: Path) -> None:
+def test_refinement_is_due_until_ranks_converge_and_after_each_step(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
     assert is_due(path)
     broken_off(path, rounds=4)
@@ -325,7 +325,7 @@ def test_it_is_due_until_it_has_converged_and_after_each_step(tmp_path: Path) ->
     assert is_due(path)
 
 
-def test_without_its_file_a_store_shows_the_estimate(tmp_path: Path) -> None:
+def test_without_the_file_of_ranks_reports_show_the_estimate(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
     refine(path)
     for file in tmp_path.glob("crawl.db-ranks*"):
@@ -338,12 +338,12 @@ def test_without_its_file_a_store_shows_the_estimate(tmp_path: Path) -> None:
 
 
 def broken_off(path: Path, rounds: int, to: Path | None = None) -> Refined | None:
-    """Refine for so many rounds; before the first one the log is read."""
+    """Refine for `rounds` rounds. `goes_on` is called once more, before the log is read."""
     asked = count()
     return refine(path, to=to, goes_on=lambda: next(asked) <= rounds)
 
 
-def test_what_was_broken_off_says_how_far_it_came(tmp_path: Path) -> None:
+def test_ranks_broken_off_are_kept_with_an_honest_error_bound(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
     limit, before = pagerank(path), frontier_of(path).importance()
     found = broken_off(path, rounds=4)
@@ -358,7 +358,7 @@ def test_what_was_broken_off_says_how_far_it_came(tmp_path: Path) -> None:
     assert told.error_bound == found.error_bound
 
 
-def test_what_says_too_little_is_not_kept(tmp_path: Path) -> None:
+def test_ranks_with_too_large_an_error_bound_are_not_kept(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
     found = broken_off(path, rounds=0)
     assert found is not None
@@ -394,7 +394,7 @@ refine(Path(sys.argv[1]), tell=tell)
 
 
 def test_a_kill_leaves_the_ranks_that_were_there(tmp_path: Path) -> None:
-    """Killed in its last round, before it writes."""
+    """The kill comes in the last round, before the ranks are written."""
     path = a_store(tmp_path / "crawl.db")
     broken_off(path, rounds=4)
     before = shown(path)
@@ -410,14 +410,14 @@ def test_a_kill_leaves_the_ranks_that_were_there(tmp_path: Path) -> None:
 def test_the_ranks_may_be_kept_beside_a_copy(tmp_path: Path) -> None:
     path, to = a_store(tmp_path / "crawl.db"), tmp_path / "new" / "copy.db"
     assert refined(path, to=to).store == to
-    assert all_of(to) == all_of(path)
+    assert dump(to) == dump(path)
     assert status(path).convergence is None
     assert status(to).convergence is not None
     assert {file.name for file in to.parent.iterdir()} >= {"copy.db", "copy.db-ranks"}
     assert not list(to.parent.glob("*.part*"))
 
 
-def test_of_what_was_broken_off_too_early_no_copy_is_made(tmp_path: Path) -> None:
+def test_no_copy_is_made_of_ranks_broken_off_too_early(tmp_path: Path) -> None:
     path, to = a_store(tmp_path / "crawl.db"), tmp_path / "copy.db"
     broken_off(path, rounds=0, to=to)
     assert not to.exists()
@@ -432,7 +432,7 @@ def test_a_store_without_links_is_refused(tmp_path: Path) -> None:
         refine(path)
 
 
-def test_a_new_store_and_none_at_all_are_refused_and_none_is_made(tmp_path: Path) -> None:
+def test_an_empty_and_a_missing_store_are_refused_and_none_is_made(tmp_path: Path) -> None:
     absent, new = tmp_path / "absent.db", tmp_path / "new.db"
     StoreWriter.open(new).close()
     with pytest.raises(UsageError, match="no store at"):
@@ -449,6 +449,6 @@ def test_a_copy_overwrites_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("until", [0, -1, 1, 1e-13, float("nan"), float("inf")])
-def test_an_error_that_cannot_be_reached_is_refused(until: float, tmp_path: Path) -> None:
+def test_an_error_bound_that_cannot_be_reached_is_refused(until: float, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--until"):
         refine(tmp_path / "any.db", until=until)

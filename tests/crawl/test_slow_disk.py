@@ -1,4 +1,4 @@
-"""A disk that is slower than the web: what waits for it is in memory, and bounded."""
+"""If the disk is slower than the web, the steps that wait in memory are bounded."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Crawls by value: what is scored is in the log, and resumed, replayed and explained by it."""
+"""Crawls by value: scores are logged, so that a crawl can be resumed, checked and explained."""
 
 import asyncio
 import shutil
@@ -6,7 +6,6 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
-from functools import partial
 from math import nan
 from pathlib import Path
 from threading import Event
@@ -18,18 +17,14 @@ import pytest
 from minicrawl import Crawl, PageRead, Settings, Warned
 from minicrawl.crawl.workers import scoring
 from minicrawl.errors import UsageError
-from minicrawl.frontier.checkpoint import load_frontier
-from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import FULL_VALUE
-from minicrawl.opic.expected_value import ValueEstimate
-from minicrawl.opic.siblings import Siblings
 from minicrawl.report.audit import audit
 from minicrawl.report.page_states import explain
 from minicrawl.report.selected_pages import PageSelection, rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import StoreTerms
+from tests.crawl.fakes import loaded_and_folded
 
 HOST = "http://a.example"
 TOPICS = 6
@@ -76,30 +71,18 @@ def values(path: Path) -> dict[str, float | None]:
         return {row.url.removeprefix(HOST): row.value for row in found}
 
 
-def both(path: Path) -> tuple[ValueEstimate, ValueEstimate]:
-    """From the last checkpoint and the steps behind it, and from the first step."""
-    with reading(path) as connection:
-        terms = tables.terms(connection) or StoreTerms()
-        spending_at = partial(tables.spending, connection)
-        loaded = load_frontier(connection, terms, spending_at, siblings=True).values
-        folded = Frontier(terms, spending_at)
-        folded.urls.load_hosts(connection)
-        folded.siblings = Siblings(folded.ledger, folded.urls.host_of, folded.urls.sites)
-        traits = folded.urls.load_traits(connection)
-        folded.values = ValueEstimate(folded.siblings, traits)
-        for row in tables.steps_after(connection, 0):
-            folded.apply(row)
-    assert loaded is not None
-    return loaded, folded.values
+def follows_from_log(path: Path) -> bool:
+    """Return whether the loaded estimate of values is the one that all steps of the log make."""
+    loaded, folded = (frontier.values for frontier in loaded_and_folded(path))
+    return loaded is not None and folded is not None and loaded.state() == folded.state()
 
 
-def test_pages_of_value_come_first_and_what_is_known_of_them_is_what_the_log_says(
+def test_valuable_pages_come_first_and_their_estimates_follow_from_the_log(
     path: Path,
 ) -> None:
     for pages in (20, 60):  # the second time it is resumed
         run(path, pages, of_topic)
-        loaded, folded = both(path)
-        assert loaded.state() == folded.state()
+        assert follows_from_log(path)
     found = values(path)
     assert found == {url: float(url.startswith("/1/")) for url in found}
     assert sum(url.startswith("/1/") for url in found) > 30
@@ -141,8 +124,7 @@ def test_a_kill_loses_no_value_that_was_committed(path: Path) -> None:
         sql = "SELECT seq, page, value FROM scored WHERE seq <= ? ORDER BY seq"
         assert store.execute(sql, (last,)).fetchall() == steps
     run(killed, 40, of_topic)
-    loaded, folded = both(killed)
-    assert loaded.state() == folded.state()
+    assert follows_from_log(killed)
     assert all(value is not None for value in values(killed).values())
     assert audit(killed).is_intact
 
@@ -177,7 +159,7 @@ async def wait(_page: PageRead) -> None:
         (wait, "longer than"),
     ],
 )
-def test_a_scorer_that_fails_costs_its_pages_the_value_and_not_the_crawl(
+def test_pages_on_which_a_scorer_fails_have_no_value_and_the_crawl_goes_on(
     path: Path, monkeypatch: pytest.MonkeyPatch, score: Callable[[PageRead], Any], told: str
 ) -> None:
     if told == "longer than":
@@ -224,7 +206,7 @@ def test_a_scorer_that_hangs_is_killed(path: Path, monkeypatch: pytest.MonkeyPat
     assert list(values(path).values()) == [None]
 
 
-def test_without_a_scorer_nothing_is_kept_and_no_estimate_is_made(path: Path) -> None:
+def test_without_a_scorer_no_values_are_stored_and_none_are_estimated(path: Path) -> None:
     run(path, 5)
     with reading(path) as connection:
         assert not tables.has_values(connection)

@@ -1,4 +1,4 @@
-"""Hosts whose clock is turned by hand."""
+"""Tables of hosts for tests, which pass the time to each call."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ ADDRESS = "192.0.2.1"
 
 
 class Polite:
-    """A table of hosts, and which of them were resumed."""
+    """A table of hosts, and a list of the hosts that it resumed."""
 
     def __init__(self, **settings: Any) -> None:
         self.resumed_hosts: list[int] = []
@@ -19,7 +19,7 @@ class Polite:
         self.hosts = HostTable(self.settings, self.resumed_hosts.append)
 
     def resumed(self, now: float) -> list[int]:
-        """The hosts that are resumed by now, and were not before."""
+        """Wake hosts, and return those that were resumed since the last call."""
         self.hosts.wake(now)
         resumed, self.resumed_hosts[:] = list(self.resumed_hosts), []
         return resumed
@@ -31,8 +31,8 @@ class Polite:
     def strike(self, host: int, now: float, kind: FailureKind, wait_s: float | None = None) -> None:
         self.hosts[host].strike(now, kind, wait_s, self.settings)
 
-    def finds_room(self, host: int, now: float) -> bool:
-        """Whether there is room at the host's address; if not, the host waits for it."""
+    def has_room_or_waits(self, host: int, now: float) -> bool:
+        """Return whether the host's address has room. If not, the host waits for it."""
         if self.hosts.has_room(host, now):
             return True
         self.hosts.wait_for_room(host, now)

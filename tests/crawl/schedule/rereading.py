@@ -1,5 +1,4 @@
-"""A crawl that reads pages again, and the record of its turns: which page, new or again, and how
-much cash the richest page held.
+"""Crawls that read pages again, and a record of their turns.
 
 A few large hosts have more pages than are ever read. The small hosts have three pages each, and all
 pages of the web link to one page of a host that has no other.
@@ -24,7 +23,7 @@ PAGES_OF_LARGE = 3000
 
 
 def web_with_small_hosts(takes_s: float = 0.1, pages: int = PAGES_OF_LARGE) -> FakeWeb:
-    """Large hosts with so many pages beside small ones."""
+    """Make a web of large hosts with `pages` pages each, and small ones."""
     rng = Random(7)
     large = [f"http://large{n}.example" for n in range(LARGE)]
     small = [f"http://small{n}.example/{k or ''}" for n in range(SMALL) for k in range(3)]
@@ -39,7 +38,7 @@ def web_with_small_hosts(takes_s: float = 0.1, pages: int = PAGES_OF_LARGE) -> F
 
 
 class Turn(NamedTuple):
-    """One request: its page, whether that was read before, and the richest page at this moment."""
+    """One request, and the read page that held the most cash at that moment."""
 
     url: str
     again: bool
@@ -54,7 +53,7 @@ class Turn(NamedTuple):
 def turns_of(
     path: Path, web: FakeWeb | None = None, seeds: Sequence[str] = SEEDS, **settings: Any
 ) -> tuple[Run, list[Turn]]:
-    """Crawl from these seeds."""
+    """Crawl from these seeds, and return the run with its turns."""
     turns: list[Turn] = []
     read: set[str] = set()
 
@@ -70,7 +69,7 @@ def turns_of(
 
 
 def _richest(scene: Scene) -> tuple[str, float]:
-    """The page that was read and holds most cash."""
+    """Return the read page that holds the most cash, and that cash."""
     frontier = scene.recorder.frontier
     cash = frontier.ledger.cash_of_all()
     cash[~np.isin(frontier.states(), READ_STATES)] = -1
@@ -79,7 +78,7 @@ def _richest(scene: Scene) -> tuple[str, float]:
 
 
 def shares(turns: list[Turn]) -> Iterator[tuple[str, int, float]]:
-    """Of each host its turns, and the share of those that read a page again."""
+    """Yield each host with its number of turns and the share of them that re-read a page."""
     count = Counter(turn.host for turn in turns)
     again = Counter(turn.host for turn in turns if turn.again)
     for host, number in count.items():
@@ -87,7 +86,7 @@ def shares(turns: list[Turn]) -> Iterator[tuple[str, int, float]]:
 
 
 def longest_wait(turns: list[Turn]) -> int:
-    """The most turns of its host until the richest page of a moment was read."""
+    """Return the largest number of turns that a host took until it read its richest page."""
     next_of = dict[str, int]()
     of_host, found = Counter[str](), 0
     for turn in reversed(turns):

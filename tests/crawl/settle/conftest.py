@@ -1,4 +1,4 @@
-"""What tests of settling share."""
+"""Fixtures for tests of settling."""
 
 from collections.abc import Iterator
 from pathlib import Path

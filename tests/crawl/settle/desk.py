@@ -1,4 +1,4 @@
-"""A settler with all it needs, for tests."""
+"""A settler with everything it needs, for tests."""
 
 import zlib
 
@@ -21,7 +21,7 @@ A, B = "http://a.example", "http://b.example"
 
 
 class Desk:
-    """A settler and all that it settles; pages are called by their paths on host A."""
+    """A settler and its store. Pages are named by their paths on host A, or by URLs."""
 
     def __init__(self, recorder: Recorder, scope: Scope | None = None) -> None:
         self.recorder, self.frontier = recorder, recorder.frontier
@@ -40,7 +40,7 @@ class Desk:
         self.chains: dict[int, RedirectChain] = {}
 
     def page(self, name: str) -> int:
-        """Its number; it becomes known if it was not."""
+        """Return the number of a page, which becomes known if it is new."""
         url = name if name.startswith("http") else A + name
         found = self.frontier.urls.find(url)
         return self.settler.poster.introduce([url], 0).pages[0] if found is None else found
@@ -72,7 +72,7 @@ class Desk:
         content: int | None = None,
         is_thin: bool = False,
     ) -> State | None:
-        """`words` make its content, unless it is given."""
+        """Settle a page as read. Its content is a checksum of `words`, if `content` is None."""
         answer = Response(status=200, headers={"etag": "e"}, body=b"", cut=cut)
         reading = ParsedPage(
             title=name,

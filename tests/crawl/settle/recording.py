@@ -1,4 +1,4 @@
-"""What the tests of the recorder and its parts share."""
+"""Helpers for tests of the recorder and its parts."""
 
 from pathlib import Path
 

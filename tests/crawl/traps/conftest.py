@@ -1,4 +1,4 @@
-"""What tests of traps share."""
+"""Fixtures for tests of traps."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A good site, a farm of two hosts and a blog, and what they give each other."""
+"""A good site, a farm of two hosts and a blog, which give cash to each other."""
 
 from array import array
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ ORIGINS = [
     "http://blog.other.co.uk",
 ]
 PAGES = array("I", [GOOD, FARM_1, FARM_2, BLOG] * 3)
-"""The host of each page: page 1 is one of the farm, and so are 2, 5, 6, 9 and 10."""
+"""Host of each page: pages 1, 2, 5, 6, 9 and 10 belong to the farm."""
 
 
 def quotas_of(host_pages: int | None = 3, site_pages: int | None = 99) -> Quotas:
@@ -29,6 +29,6 @@ def spend(quotas: Quotas, host: int, pages: int) -> None:
 
 
 def give(quotas: Quotas, host: int, links: Sequence[int], units: float) -> None:
-    """A page of the host gives so much to each of these pages."""
+    """Let a page of the host give `units` to each of the pages in `links`."""
     share = int(units * UNIT)
     quotas.inbound_cash.add(host, [Plan(0, share * len(links), links, share, (), 0)])
