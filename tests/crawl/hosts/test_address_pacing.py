@@ -1,4 +1,4 @@
-"""How many requests an address takes, how far apart they are, and who is next there."""
+"""Limits of an address: requests at once, the pause between them, and which host is next."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.pacing import address_delay
 from tests.crawl.hosts.polite import HOST, OTHER, THIRD, Polite, at_one_address, paced
 
-# ---------------------------------------------------------------- how many at once
+# ---------------------------------------------------------------- requests at once
 
 
 def test_an_address_has_a_limit_over_all_its_hosts() -> None:
@@ -27,7 +27,7 @@ def test_a_host_whose_address_is_not_known_has_room() -> None:
     assert polite.finds_room(HOST, 2)
 
 
-def test_a_host_that_waits_is_resumed_even_if_the_one_before_it_sends_no_request() -> None:
+def test_a_waiting_host_is_resumed_even_if_the_one_before_it_sends_no_request() -> None:
     polite = at_one_address(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
     assert not polite.finds_room(OTHER, 2)
@@ -58,7 +58,7 @@ def test_hosts_at_a_full_address_do_not_keep_the_loop_awake() -> None:
     assert polite.hosts.next_wake() is None
 
 
-def test_a_place_that_is_taken_again_at_once_wakes_nobody() -> None:
+def test_a_slot_that_is_taken_again_at_once_wakes_no_host() -> None:
     polite = at_one_address(HOST, OTHER)
     polite.hosts.begin(HOST, 0)
     polite.finds_room(OTHER, 2)
@@ -86,10 +86,10 @@ def test_a_request_under_way_stays_on_the_account_of_its_address() -> None:
     assert polite.finds_room(HOST, 2)
 
 
-# ---------------------------------------------------------------- how far apart
+# ---------------------------------------------------------------- pauses
 
 
-def test_requests_to_one_address_begin_a_pause_apart_whatever_the_names() -> None:
+def test_requests_of_all_hosts_at_an_address_begin_a_pause_apart() -> None:
     polite = paced(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
     assert not polite.finds_room(OTHER, 0.4)
@@ -115,7 +115,7 @@ def test_a_host_that_is_resumed_and_sends_no_request_holds_up_no_other() -> None
     assert polite.resumed(0.75) == [THIRD]
 
 
-def test_who_was_let_in_is_not_overtaken_by_a_host_that_is_quicker() -> None:
+def test_a_resumed_host_is_not_overtaken_by_a_quicker_one() -> None:
     polite = paced(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
     polite.finds_room(OTHER, 0)
@@ -129,7 +129,7 @@ def test_who_was_let_in_is_not_overtaken_by_a_host_that_is_quicker() -> None:
     assert polite.finds_room(THIRD, 1.1)
 
 
-def test_without_a_pause_an_address_takes_as_many_at_once_as_it_may() -> None:
+def test_without_a_pause_only_the_limit_of_requests_counts() -> None:
     polite = paced(HOST, OTHER, address_delay_s=0)
     polite.hosts.begin(HOST, 0)
     assert polite.finds_room(OTHER, 0)
@@ -148,7 +148,7 @@ def test_without_a_pause_an_address_takes_as_many_at_once_as_it_may() -> None:
         (0, "no address", 0.1),
     ],
 )
-def test_only_ones_own_addresses_are_asked_at_any_pace_and_only_without_a_delay(
+def test_only_own_addresses_have_no_pause_and_only_without_a_delay(
     delay_s: float, address: str, pause_s: float
 ) -> None:
     pause_of = address_delay(Politeness(delay_s=delay_s), ["203.0.113.9"])
@@ -161,7 +161,7 @@ def test_each_of_several_shards_has_its_part_of_the_pace_of_an_address() -> None
     assert pause_of("127.0.0.1") == 0
 
 
-def test_addresses_of_which_nothing_is_wanted_any_more_are_forgotten() -> None:
+def test_addresses_without_pending_requests_are_forgotten() -> None:
     polite = Polite(delay_s=0, address_delay_s=0.5)
     for host in range(5000):
         polite.hosts[host].move_to(f"192.0.2.{host}")
@@ -171,7 +171,7 @@ def test_addresses_of_which_nothing_is_wanted_any_more_are_forgotten() -> None:
     assert len(polite.hosts.addresses) < 2000
 
 
-def test_to_ask_whether_there_is_room_puts_no_host_in_the_queue() -> None:
+def test_has_room_puts_no_host_in_the_queue() -> None:
     polite = at_one_address(HOST, OTHER)
     polite.hosts.begin(HOST, 0)
     assert not polite.hosts.has_room(OTHER, 2)
@@ -181,7 +181,7 @@ def test_to_ask_whether_there_is_room_puts_no_host_in_the_queue() -> None:
     assert OTHER not in polite.resumed(100)
 
 
-def test_of_hosts_that_wait_the_one_with_the_least_rank_is_next() -> None:
+def test_the_waiting_host_with_the_lowest_rank_is_next() -> None:
     polite = at_one_address(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
     polite.hosts.wait_for_room(OTHER, 0, (0.0, -1.0, False))
@@ -190,7 +190,7 @@ def test_of_hosts_that_wait_the_one_with_the_least_rank_is_next() -> None:
     assert polite.resumed(1) == [HOST, THIRD]
 
 
-def test_after_a_while_all_are_let_in_so_that_ranks_are_those_of_now() -> None:
+def test_after_a_while_all_waiting_hosts_are_resumed_so_that_ranks_are_current() -> None:
     first, *hosts = range(13)
     polite = paced(first, *hosts)
     polite.hosts.begin(first, 0)

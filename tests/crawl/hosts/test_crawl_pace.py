@@ -1,4 +1,4 @@
-"""The pace of the whole crawl, by a clock that the tests turn."""
+"""Pace of the whole crawl: --hours, --max-rate and adaptive delays, by a clock that jumps."""
 
 import asyncio
 import time
@@ -37,7 +37,7 @@ def test_outside_its_hours_a_crawl_waits_for_them(
     assert closed_s(hours, *at) == expected_s
 
 
-def test_slower_answers_count_at_once_quicker_ones_by_half_and_failures_not_as_quicker() -> None:
+def test_slower_answers_count_at_once_quicker_ones_by_half_and_quick_failures_not_at_all() -> None:
     name = NameState("a.example")
     name.note_answer(9.0, was_answered=False)
     assert name.answer_s is None
@@ -55,7 +55,7 @@ def test_slower_answers_count_at_once_quicker_ones_by_half_and_failures_not_as_q
 
 
 def gaps(web: FakeWeb) -> list[float]:
-    """The times between the starts of all requests, robots.txt included."""
+    """Return the times between the starts of all requests, robots.txt included."""
     began = sorted(visit.began for visit in web.visits)
     return [later - earlier for earlier, later in pairwise(began)]
 
@@ -74,7 +74,7 @@ def test_requests_of_all_kinds_keep_the_rate(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step_s", [0.01, 0.03, 0.035, 0.1])
-def test_a_pause_may_end_between_two_looks_at_the_clock(
+def test_a_pause_may_end_between_two_readings_of_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_s: float
 ) -> None:
     def now(_: FakeClock) -> float:
@@ -98,7 +98,7 @@ def test_bytes_keep_the_rate_on_average(tmp_path: Path) -> None:
     assert took_s >= (PAGES - 2) * 1.0
 
 
-def test_outside_its_hours_no_request_begins_and_the_display_says_why(tmp_path: Path) -> None:
+def test_outside_its_hours_no_request_begins_and_progress_says_why(tmp_path: Path) -> None:
     now = time.localtime(fakes.NOON)
     begin = (now.tm_hour * 60 + now.tm_min + 30) % 1440
     hours = f"{begin // 60}:{begin % 60:02}-{(begin // 60 + 2) % 24}"
@@ -144,7 +144,7 @@ def test_an_adaptive_delay_follows_the_answers(tmp_path: Path) -> None:
 
 
 class StoppedClock:
-    """Always the same moment."""
+    """A clock that never advances."""
 
     def now(self) -> float:
         return 100.0
@@ -153,8 +153,8 @@ class StoppedClock:
         return 100.0
 
 
-def test_a_new_rate_of_a_shard_is_its_share_of_it(tmp_path: Path) -> None:
-    """Four shards that are steered to 8 requests a second send 8 together."""
+def test_a_shard_keeps_its_share_of_a_new_rate(tmp_path: Path) -> None:
+    """If four shards get a new rate of 8 requests a second, they send 8 together."""
     clock, settings = StoppedClock(), Settings.of(store=tmp_path / "crawl.db", max_rate="4")
     hosts = hosts_of(settings, [], lambda _host: None, clock, shards=4)
     former = hosts.pace

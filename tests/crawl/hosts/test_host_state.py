@@ -16,7 +16,7 @@ def test_each_strike_doubles_the_pause() -> None:
     assert pauses == [1, 2, 4, 8, 16]
 
 
-def test_no_pause_is_longer_than_the_longest() -> None:
+def test_no_pause_is_longer_than_max_pause() -> None:
     polite = Polite(max_pause_s=100)
     for _ in range(100):
         polite.strike(HOST, 0, FailureKind.RESET)
@@ -25,7 +25,7 @@ def test_no_pause_is_longer_than_the_longest() -> None:
     assert polite.hosts[HOST].paused_until == 110
 
 
-def test_success_takes_half_of_the_strikes_away() -> None:
+def test_a_success_removes_half_of_the_strikes() -> None:
     polite = Polite(delay_s=0)
     for _ in range(4):
         polite.strike(HOST, 0, FailureKind.RESET)
@@ -36,7 +36,7 @@ def test_success_takes_half_of_the_strikes_away() -> None:
 
 
 @pytest.mark.parametrize(("asked_s", "ready_at"), [(30, 30), (0.5, 0.5), (3600, 3600)])
-def test_the_pause_that_a_host_asks_for_is_kept(asked_s: float, ready_at: float) -> None:
+def test_a_host_gets_the_pause_that_it_asks_for(asked_s: float, ready_at: float) -> None:
     polite = Polite(delay_s=0)
     polite.hosts.begin(HOST, 0)
     polite.strike(HOST, 0, FailureKind.THROTTLED, asked_s)
@@ -57,7 +57,7 @@ def test_a_pause_is_never_cut_short_by_another_request() -> None:
     assert set(polite.resumed(62)) == {HOST}
 
 
-def test_a_host_that_fails_again_and_again_is_down_for_the_longest_pause() -> None:
+def test_a_host_with_too_many_strikes_is_down_for_max_pause() -> None:
     polite = Polite(max_strikes=3, max_pause_s=100)
     for now in range(3):
         assert polite.hosts[HOST].trouble_at(now) is None

@@ -1,4 +1,4 @@
-"""When a host may be asked again, and that no host is forgotten."""
+"""Delays and limits of hosts; every host that waits is resumed."""
 
 from collections.abc import Callable
 from functools import partial
@@ -26,14 +26,14 @@ def test_the_delay_lies_between_the_end_of_a_request_and_the_start_of_the_next()
     assert polite.hosts.next_wake() is None
 
 
-def test_a_host_that_somebody_else_may_have_asked_is_spared_for_its_delay() -> None:
+def test_a_host_that_another_process_may_have_requested_waits_for_its_delay() -> None:
     polite = Polite(delay_s=1)
     polite.hosts.spare(HOST, 10)
     assert not polite.hosts.may_be_asked(HOST, 10.9)
     assert polite.hosts.may_be_asked(HOST, 11)
 
 
-def test_a_longer_delay_makes_no_host_count_as_asked() -> None:
+def test_a_longer_delay_makes_no_host_count_as_requested() -> None:
     polite = Polite(delay_s=1)
     polite.request(HOST, began=10, ended=15)
     unasked = polite.hosts[OTHER].shared
@@ -55,7 +55,7 @@ def test_origins_of_one_name_are_one_host() -> None:
     assert polite.hosts.may_be_asked(OTHER, 7)
 
 
-def test_trouble_with_one_origin_is_none_of_another_of_the_same_name() -> None:
+def test_a_strike_against_an_origin_does_not_count_for_others_of_its_name() -> None:
     polite = Polite(delay_s=1)
     polite.hosts = HostTable(Politeness(delay_s=1), polite.resumed_hosts.append, "aab".__getitem__)
     polite.strike(HOST, 0, FailureKind.CONNECT, 100)
@@ -63,14 +63,14 @@ def test_trouble_with_one_origin_is_none_of_another_of_the_same_name() -> None:
     assert polite.hosts.may_be_asked(OTHER, 0)
 
 
-def test_a_host_is_not_asked_while_a_request_to_it_is_under_way() -> None:
+def test_a_host_is_not_resumed_while_a_request_to_it_is_under_way() -> None:
     polite = Polite(delay_s=1)
     polite.hosts.begin(HOST, 0)
     polite.hosts.resume_when_ready(HOST, 100)
     assert polite.resumed(100) == []
 
 
-def test_without_a_delay_a_host_may_be_asked_as_soon_as_it_answered() -> None:
+def test_without_a_delay_a_host_is_resumed_as_soon_as_it_answered() -> None:
     polite = Polite(delay_s=0)
     polite.request(HOST, began=0, ended=5)
     assert polite.resumed(5) == [HOST]
@@ -117,11 +117,11 @@ def test_a_side_request_is_called_before_the_hosts_own_pages_and_once() -> None:
         assert (called, resumed) == (["one", "two"][: (end + 1) // 2], [] if end < 5 else [HOST])
 
 
-# ---------------------------------------------------------------- all together
+# ---------------------------------------------------------------- properties
 
 
 class Town:
-    """Four hosts at two addresses; each is asked whenever its clock allows, so many times."""
+    """Four hosts at two addresses, which get requests whenever they may, one for each `lasts_s`."""
 
     def __init__(self, polite: Polite, lasts_s: list[float]) -> None:
         self.hosts, self._polite, self._lasts_s = polite.hosts, polite, lasts_s
@@ -133,7 +133,7 @@ class Town:
         self.now = 0.0
 
     def live(self) -> None:
-        """Until nothing happens any more."""
+        """Send all requests, and go on until nothing happens any more."""
         moment: float | None = 0.0
         while moment is not None:
             self.now = max(self.now, moment)
@@ -173,7 +173,7 @@ class Town:
     delays_s=st.lists(st.floats(0, 5), min_size=4, max_size=4),
     lasts_s=st.lists(st.sampled_from((0.5, 1.0, 3.0)), min_size=12, max_size=40),
 )
-def test_whatever_happens_limits_and_delays_are_kept_and_nobody_is_forgotten(
+def test_limits_and_delays_are_kept_and_no_host_is_forgotten(
     per_host: int, per_address: int, delays_s: list[float], lasts_s: list[float]
 ) -> None:
     count = len(lasts_s)
@@ -193,7 +193,7 @@ def test_whatever_happens_limits_and_delays_are_kept_and_nobody_is_forgotten(
             assert next_one >= (ends if per_host == 1 else began) + delay_s
 
 
-# ---------------------------------------------------------------- what a host costs
+# ---------------------------------------------------------------- expensive hosts
 
 
 def test_a_host_that_costs_more_than_others_waits_longer() -> None:
@@ -209,7 +209,7 @@ def test_a_host_that_costs_more_than_others_waits_longer() -> None:
     assert polite.hosts.may_be_asked(HOST, 6 + Politeness().max_pause_s)
 
 
-def test_while_nobody_else_is_due_an_expensive_host_does_not_wait() -> None:
+def test_while_no_other_host_is_due_an_expensive_one_does_not_wait() -> None:
     polite = Polite(delay_s=1)
     for host in (OTHER, THIRD):
         polite.hosts.charge(host, 0.0005, 0)
@@ -225,7 +225,7 @@ def test_while_nobody_else_is_due_an_expensive_host_does_not_wait() -> None:
     assert not polite.hosts.release_expensive(50)
 
 
-def test_a_host_is_not_asked_while_a_large_body_of_it_is_read() -> None:
+def test_a_host_is_not_resumed_while_a_large_body_of_it_is_parsed() -> None:
     polite = Polite(delay_s=1)
     polite.hosts.begin(HOST, 0)
     polite.hosts.begin_reading(HOST)

@@ -1,4 +1,4 @@
-"""Which hosts may hold the requests that are under way."""
+"""Slots for requests under way, and the hosts that may hold them."""
 
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.pacing import MOST_WAITING, SILENT_S, SLOW_S, RequestSlots
@@ -7,7 +7,7 @@ HOST, OTHER = 1, 2
 
 
 class Room:
-    """Slots, and the hosts that were resumed because one became free."""
+    """Slots, and the hosts that were resumed because a slot became free."""
 
     def __init__(self, concurrency: int, share: float = 0.5, idle: int = 0) -> None:
         self.resumed: list[int] = []
@@ -18,7 +18,7 @@ class Room:
         )
 
 
-def test_silent_hosts_hold_their_share_and_one_slot_at_least() -> None:
+def test_silent_hosts_may_hold_their_share_but_at_least_one_slot() -> None:
     for concurrency, share, most in ((8, 0.5, 4), (8, 1.0, 8), (1, 0.5, 1), (64, 0.0, 1)):
         room = Room(concurrency, share)
         for _ in range(most):
@@ -36,12 +36,12 @@ def test_a_silent_host_that_waits_is_resumed_when_there_is_room() -> None:
     assert not room.slots.resume_one()
     room.slots.leave(slot)
     assert room.resumed == [HOST]
-    assert room.slots.resume_one()  # the host that was resumed may not have used it
+    assert room.slots.resume_one()  # the resumed host may not have used the slot
     assert room.resumed == [HOST, OTHER]
     assert not room.slots.resume_one()
 
 
-def test_to_ask_whether_there_is_room_makes_no_host_wait() -> None:
+def test_has_room_for_silent_makes_no_host_wait() -> None:
     room = Room(1)
     slot = room.slots.take(0, is_silent=True)
     assert not room.slots.has_room_for_silent()
@@ -50,13 +50,13 @@ def test_to_ask_whether_there_is_room_makes_no_host_wait() -> None:
     assert not room.slots.resume_one()
 
 
-def test_a_silent_host_gives_its_slot_to_one_that_was_never_asked() -> None:
+def test_a_silent_host_gives_its_slot_to_one_that_was_never_requested() -> None:
     room, ended = Room(4), list[int]()
     for number in range(2):
         slot = room.slots.take(number / 10, is_silent=True, is_first=True)
         slot.give_up = lambda number=number: ended.append(number)
     room.slots.wait(OTHER)
-    assert room.slots.next_silent() is None  # nobody waits who was never asked
+    assert room.slots.next_silent() is None  # no host waits for its first request
     room.slots.wait(HOST, is_first=True)
     assert room.slots.next_silent() == SILENT_S
     room.slots.give_up_silent(SILENT_S - 0.1)
@@ -65,7 +65,7 @@ def test_a_silent_host_gives_its_slot_to_one_that_was_never_asked() -> None:
     assert ended == [0]  # one slot for one host
     assert room.slots.next_silent() == SILENT_S + 0.1
     room.slots.leave(slot)
-    assert room.resumed == [HOST]  # before the host that was asked, which has waited longer
+    assert room.resumed == [HOST]  # before the other host, which has waited longer
     assert room.slots.next_silent() is None
 
 
@@ -75,7 +75,7 @@ def test_turns_that_wait_for_another_host_hold_no_slot() -> None:
     assert room.slots.has_room_for_silent()
 
 
-def test_hosts_that_answer_are_not_counted_while_they_are_quick() -> None:
+def test_hosts_that_answer_do_not_count_while_they_are_quick() -> None:
     room = Room(2)
     for _ in range(2):
         room.slots.take(0, is_silent=False).give_up = lambda: None
@@ -84,22 +84,18 @@ def test_hosts_that_answer_are_not_counted_while_they_are_quick() -> None:
     assert room.slots.has_room_for_silent()
 
 
-def test_of_too_many_slow_requests_the_one_under_way_longest_gives_up_once() -> None:
+def test_of_too_many_slow_requests_the_oldest_gives_up_its_slot_once() -> None:
     room = Room(4)
     given_up: list[int] = []
-
-    def give_up(number: int) -> None:
-        given_up.append(number)
-
     slots = [room.slots.take(number / 10, is_silent=False) for number in range(3)]
     for number, slot in enumerate(slots):
-        slot.give_up = lambda number=number: give_up(number)
+        slot.give_up = lambda number=number: given_up.append(number)
     now = SLOW_S + 1
     assert room.slots.next_slow(now) is None
     assert room.slots.has_too_many_slow(now)
     room.slots.give_up_slowest(now)
     assert given_up == [0]
-    assert not room.slots.has_too_many_slow(now)  # two are as many as may be slow
+    assert not room.slots.has_too_many_slow(now)  # two requests may be slow
     room.slots.leave(slots[0])
     room.slots.take(now, is_silent=True)
     assert room.slots.has_too_many_slow(now)
@@ -107,14 +103,14 @@ def test_of_too_many_slow_requests_the_one_under_way_longest_gives_up_once() -> 
     assert given_up == [0, 1]
 
 
-def test_what_cannot_be_ended_is_not_asked_to() -> None:
+def test_a_slot_that_cannot_be_given_up_does_not_count_as_slow() -> None:
     room = Room(1)
     room.slots.take(0, is_silent=False)
     assert not room.slots.has_too_many_slow(SLOW_S)
     room.slots.give_up_slowest(SLOW_S)
 
 
-def test_strangers_wait_only_while_very_many_pages_wait_to_be_read() -> None:
+def test_strangers_wait_only_while_very_many_pages_wait_for_the_parser() -> None:
     room, most = Room(2), 2 * MOST_WAITING
     slots = [room.slots.take(0, is_silent=False, is_strange=True) for _ in range(most + 1)]
     assert room.slots.has_room_for_strangers()
@@ -130,7 +126,7 @@ def test_strangers_wait_only_while_very_many_pages_wait_to_be_read() -> None:
     assert not room.slots.has_room_for_strangers()
 
 
-def test_a_stranger_that_waits_is_resumed_when_another_one_has_its_answer() -> None:
+def test_a_waiting_stranger_is_resumed_when_another_one_leaves_its_slot() -> None:
     room = Room(1)
     slot = room.slots.take(0, is_silent=False, is_strange=True)
     room.waiting = MOST_WAITING - 1
