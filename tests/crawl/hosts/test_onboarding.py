@@ -82,7 +82,7 @@ def test_a_host_whose_robots_txt_fails_several_times_forbids_everything(
         FailureKind.PROTOCOL,
     ],
 )
-def test_a_host_that_cannot_be_reached_is_down_whatever_robots_txt_might_say(
+def test_a_host_that_cannot_be_reached_is_down(
     kind: FailureKind, path: Path
 ) -> None:
     web, run = crawl_with(failed(kind), path)
@@ -478,7 +478,7 @@ def test_files_of_preferences_are_requested_like_sitemaps(
 def test_long_rules_of_many_hosts_are_obeyed_though_not_all_are_in_memory(
     path: Path, monkeypatch: pytest.MonkeyPatch, field: str
 ) -> None:
-    """The others are read from the store: no robots.txt is requested twice, and no page too soon."""
+    """The others are read from the store: none is requested twice, and no page too soon."""
     monkeypatch.setattr("minicrawl.crawl.hosts.onboarding.MOST_PATTERNS", 250)
     hosts = [f"http://{name}.example" for name in "abcdefgh"]
     patterns = "\n".join(field.format(number) for number in range(100))
@@ -609,9 +609,8 @@ async def test_a_host_that_is_down_is_tried_again_after_an_hour(path: Path) -> N
 
 @in_jumping_time
 async def test_an_answer_that_robots_txt_cannot_have_is_a_bug(path: Path) -> None:
-    with one_host(path, Unchanged()) as host:
-        with pytest.raises(TypeError, match=r"robots\.txt: 304"):
-            await host.learn()
+    with one_host(path, Unchanged()) as host, pytest.raises(TypeError, match=r"robots\.txt: 304"):
+        await host.learn()
 
 
 def test_the_trouble_of_a_host_names_its_strikes_and_its_pause(path: Path) -> None:
