@@ -82,9 +82,7 @@ def test_a_host_whose_robots_txt_fails_several_times_forbids_everything(
         FailureKind.PROTOCOL,
     ],
 )
-def test_a_host_that_cannot_be_reached_is_down(
-    kind: FailureKind, path: Path
-) -> None:
+def test_a_host_that_cannot_be_reached_is_down(kind: FailureKind, path: Path) -> None:
     web, run = crawl_with(failed(kind), path)
     assert run.states == {f"{A}/": State[kind.name]}
     assert 1 <= len(web.visits) <= 3

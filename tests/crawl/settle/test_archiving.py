@@ -1,5 +1,6 @@
 """The archive of a crawl goes along with the commits of its store."""
 
+from collections.abc import Iterable
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -8,14 +9,13 @@ import pytest
 
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.segments import FIRST, Segments, offset_of
-from minicrawl.archive.writer import TRAINED_AT
+from minicrawl.archive.writer import TRAINED_AT, ArchiveWriter
 from minicrawl.config import Storing
-from minicrawl.crawl.events import Event, Warned, nobody_listens
+from minicrawl.crawl.events import Event, Listener, Warned, nobody_listens
 from minicrawl.crawl.settle.keeping import (
     ArchiveSinks,
     StoreWithArchive,
     open_archive,
-    open_keeping,
 )
 from minicrawl.errors import NoRoom
 from minicrawl.report.crawl_status import status
@@ -25,39 +25,40 @@ from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import NOON, bodies, body, filled, kept, url
 from tests.crawl.fakes import Disk
+from tests.crawl.settle.keeping import archiving, keep
+
+
+def archive_end_of(path: Path) -> int:
+    with reading(path) as connection:
+        end = tables.archive_end(connection)
+    assert end is not None
+    return end
 
 
 def committed(path: Path) -> dict[str, list[bytes]]:
-    """What the store knows to be in its archive."""
-    with reading(path) as connection:
-        end = tables.archive_end(connection)
-    with closing(ArchiveReader(archive_folder(path), end)) as reader:
+    """Return the bodies in the archive, up to the end that the store knows."""
+    with closing(ArchiveReader(archive_folder(path), archive_end_of(path))) as reader:
         return bodies(reader)
 
 
 def test_what_is_committed_is_in_the_archive_and_what_is_not_is_cut_off(path: Path) -> None:
     with closing(StoreWriter.open(path)) as store:
-        archive = open_archive(store, Storing(keep="pages"), nobody_listens)
-        assert archive is not None
+        archive = opened_archive(store)
         both = StoreWithArchive(store, ArchiveSinks(archive))
-        both.commit(Batch(answers=[kept(url(1), body(1))]))
+        keep(both, 1)
         archive.append([kept(url(2), body(2))])  # and then it is killed
     assert committed(path) == {url(1): [body(1)]}
     with closing(StoreWriter.open(path)) as store:
-        archive = open_archive(store, Storing(keep="pages"), nobody_listens)
-        assert archive is not None
+        archive = opened_archive(store)
         with closing(archive):
             assert Segments(archive_folder(path)).end == archive.end
 
 
 def test_a_batch_that_had_no_room_is_in_the_archive_once(path: Path, disk: Disk) -> None:
     with closing(StoreWriter.open(path)) as store:
-        archive = open_archive(store, Storing(keep="pages"), nobody_listens)
-        assert archive is not None
-        both, batch = (
-            StoreWithArchive(store, ArchiveSinks(archive)),
-            Batch(answers=[kept(url(1), body(1))]),
-        )
+        archive = opened_archive(store)
+        both = StoreWithArchive(store, ArchiveSinks(archive))
+        batch = Batch(answers=[kept(url(1), body(1))])
         disk.takes_batches = False
         with pytest.raises(NoRoom):
             both.commit(batch)
@@ -65,6 +66,12 @@ def test_a_batch_that_had_no_room_is_in_the_archive_once(path: Path, disk: Disk)
         both.commit(batch)
         archive.close()
     assert committed(path) == {url(1): [body(1)]}
+
+
+def opened_archive(store: StoreWriter, tell: Listener = nobody_listens) -> ArchiveWriter:
+    archive = open_archive(store, Storing(keep="pages"), tell)
+    assert archive is not None
+    return archive
 
 
 class FullReplica:
@@ -101,8 +108,7 @@ def test_pages_that_a_replica_had_no_room_for_are_the_same_when_they_come_again(
     replica = FullReplica()
     batch = Batch(answers=[kept(url(number), body(number)) for number in range(TRAINED_AT + 20)])
     with closing(StoreWriter.open(path)) as store:
-        archive = open_archive(store, Storing(keep="pages"), nobody_listens)
-    assert archive is not None
+        archive = opened_archive(store)
     with closing(archive), closing(StoreWriter.open(path, replica)) as store:
         both = StoreWithArchive(store, ArchiveSinks(archive))
         with pytest.raises(NoRoom):
@@ -118,8 +124,7 @@ def test_pages_of_a_store_that_is_gone_are_set_aside(path: Path) -> None:
     filled(archive_folder(path), range(3))
     told: list[Event] = []
     with closing(StoreWriter.open(path)) as store:
-        archive = open_archive(store, Storing(keep="pages"), told.append)
-        assert archive is not None
+        archive = opened_archive(store, told.append)
         assert archive.end == FIRST
         archive.close()
     aside = path.with_name("crawl.db-pages.1")
@@ -132,8 +137,7 @@ def test_an_archive_that_was_deleted_is_begun_anew_and_the_user_hears_of_it(path
     told: list[Event] = []
     with closing(StoreWriter.open(path)) as store:
         store.commit(Batch(counters={tables.ARCHIVE_END: FIRST + 1000}))
-        archive = open_archive(store, Storing(keep="pages"), told.append)
-        assert archive is not None
+        archive = opened_archive(store, told.append)
         assert archive.end == FIRST
         archive.close()
     assert [type(event) for event in told] == [Warned]
@@ -148,17 +152,16 @@ def test_nothing_is_kept_where_nothing_is_to_be_kept(path: Path) -> None:
 # ---------------------------------------------------------------- the last versions
 
 
+def commit_versions(both: StoreWithArchive, pages: Iterable[int], time: int) -> None:
+    found = [kept(url(page), body(100 * page + time), NOON) for page in pages]
+    both.commit(Batch(answers=found))
+
+
 def read_again(path: Path, versions: object, times: int, pages: int = 5) -> None:
-    """A run that reads each page so many times."""
-    storing = Storing(keep="pages", keep_versions=versions)  # type: ignore[arg-type]
-    with (
-        closing(StoreWriter.open(path)) as store,
-        closing(open_keeping(store, storing, nobody_listens)) as keeping,
-    ):
-        both = StoreWithArchive(store, keeping)
+    """Run a crawl that reads each of these pages so many times."""
+    with archiving(path, keep="pages", keep_versions=versions) as both:
         for time in range(times):
-            found = [kept(url(page), body(100 * page + time), NOON) for page in range(pages)]
-            both.commit(Batch(answers=found))
+            commit_versions(both, range(pages), time)
 
 
 def test_only_the_last_versions_stay_when_that_frees_a_quarter(path: Path) -> None:
@@ -175,27 +178,19 @@ def test_only_the_last_versions_stay_when_that_frees_a_quarter(path: Path) -> No
     }
 
 
-def commit_versions(both: StoreWithArchive, times: int, begin: int = 0) -> None:
-    for time in range(begin, begin + times):
-        found = [kept(url(page), body(100 * page + time), NOON) for page in range(5)]
-        both.commit(Batch(answers=found))
-
-
 def test_a_reader_postpones_pruning_and_status_says_so(path: Path) -> None:
-    storing = Storing(keep="pages", keep_versions=1)
-    with (
-        closing(StoreWriter.open(path)) as store,
-        closing(open_keeping(store, storing, nobody_listens)) as keeping,
-    ):
-        both = StoreWithArchive(store, keeping)
-        commit_versions(both, 4)
+    with archiving(path, keep="pages", keep_versions=1) as both:
+        for time in range(4):
+            commit_versions(both, range(5), time)
         with closing(ArchiveReader(archive_folder(path))) as reader:
             before = bodies(reader)
-            commit_versions(both, 40, begin=4)
+            for time in range(4, 44):
+                commit_versions(both, range(5), time)
             assert bodies(reader) == before
             assert status(path).pruning_waits
             whole = sum(file.stat().st_size for file in archive_folder(path).glob("segment-*"))
-        commit_versions(both, 2, begin=44)
+        for time in (44, 45):
+            commit_versions(both, range(5), time)
         assert not status(path).pruning_waits
     assert sum(file.stat().st_size for file in archive_folder(path).glob("segment-*")) < whole / 2
     assert {texts[-1] for texts in committed(path).values()} == {
@@ -205,18 +200,12 @@ def test_a_reader_postpones_pruning_and_status_says_so(path: Path) -> None:
 
 def test_an_archive_has_at_most_twice_what_must_stay(path: Path) -> None:
     """Also when pruning would have freed a little less than a quarter when it was examined."""
-    storing = Storing(keep="pages", keep_versions=1)
-    with (
-        closing(StoreWriter.open(path)) as store,
-        closing(open_keeping(store, storing, nobody_listens)) as keeping,
-    ):
-        both, sizes = StoreWithArchive(store, keeping), list[int]()
+    sizes = list[int]()
+    with archiving(path, keep="pages", keep_versions=1) as both:
 
         def read(*pages: int, time: int) -> None:
-            answers = [kept(url(page), body(100 * page + time), NOON) for page in pages]
-            both.commit(Batch(answers=answers))
-            assert keeping.archive is not None
-            sizes.append(offset_of(keeping.archive.end))
+            commit_versions(both, pages, time)
+            sizes.append(offset_of(archive_end_of(path)))
 
         read(*range(20), time=0)
         read(*range(20, 33), time=0)
@@ -258,8 +247,3 @@ def test_pruning_without_room_loses_nothing(path: Path, monkeypatch: pytest.Monk
     monkeypatch.undo()
     read_again(path, 1, 1, pages=0)
     assert {len(texts) for texts in committed(path).values()} == {1}
-
-
-def archive_end_of(path: Path) -> int | None:
-    with reading(path) as connection:
-        return tables.archive_end(connection)

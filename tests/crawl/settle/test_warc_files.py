@@ -1,8 +1,8 @@
 """WARC files that a crawl writes: exact as of the last commit, and nobody else's are touched."""
 
 import json
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from minicrawl.archive import warc_series as warc_files
 from minicrawl.archive.record import PLAIN, RecordKind, pack, pack_redirect
 from minicrawl.config import Settings, Storing
-from minicrawl.crawl.events import Event, Warned, nobody_listens
+from minicrawl.crawl.events import Event, Listener, Warned, nobody_listens
 from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_keeping
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.model import FailureKind, KeptAnswer, Moved
@@ -19,6 +19,7 @@ from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import NOON, answered, body, kept, url
 from tests.crawl.fakes import Disk
+from tests.crawl.settle.keeping import archiving, keep
 
 archiveiterator = pytest.importorskip("warcio.archiveiterator")
 
@@ -28,12 +29,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "warcs"
 
 
-@contextmanager
-def crawling(path: Path, folder: Path, keep: str = "none") -> Iterator[StoreWithArchive]:
+def crawling(
+    path: Path, folder: Path, tell: Listener = nobody_listens, *, keep: str = "none"
+) -> AbstractContextManager[StoreWithArchive]:
+    return archiving(path, tell, keep=keep, warc=folder)
+
+
+def kill(path: Path, folder: Path, *, committed: Sequence[int], pending: Sequence[int]) -> None:
+    """Leave the files of a crawl that is killed after it wrote these pages."""
     with closing(StoreWriter.open(path)) as store:
-        storing = Storing(keep=keep, warc=folder)
-        with closing(open_keeping(store, storing, nobody_listens)) as keeping:
-            yield StoreWithArchive(store, keeping)
+        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
+        assert keeping.warcs is not None
+        if committed:
+            keep(StoreWithArchive(store, keeping), *committed)
+        keeping.warcs.append(kept(url(number), body(number)) for number in pending)
 
 
 def files(folder: Path) -> list[Path]:
@@ -60,17 +69,14 @@ def pages(folder: Path) -> list[str]:
 
 
 def test_what_was_not_committed_is_cut_off_at_the_next_start(path: Path, folder: Path) -> None:
-    with closing(StoreWriter.open(path)) as store:
-        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
-        assert keeping.warcs is not None
-        StoreWithArchive(store, keeping).commit(Batch(answers=[kept(url(1), body(1))]))
-        (file,) = files(folder)
-        committed = file.read_bytes()
-        keeping.warcs.append([kept(url(2), body(2))])  # and then it is killed
-        assert file.read_bytes() != committed
+    kill(path, folder, committed=[1], pending=[])
+    (file,) = files(folder)
+    committed = file.read_bytes()
+    kill(path, folder, committed=[], pending=[2])
+    assert file.read_bytes() != committed
     with crawling(path, folder) as both:
         assert file.read_bytes() == committed
-        both.commit(Batch(answers=[kept(url(3), body(3))]))
+        keep(both, 3)
     assert pages(folder) == [url(1), url(3)]
 
 
@@ -128,8 +134,8 @@ def indexed(folder: Path) -> dict[str, list[str]]:
 @pytest.mark.usefixtures("_short_files")
 def test_a_file_is_open_until_it_is_complete_and_has_an_index(path: Path, folder: Path) -> None:
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(number), body(number)) for number in range(5)]))
-        both.commit(Batch(answers=[kept(url(5), body(5))]))
+        keep(both, *range(5))
+        keep(both, 5)
         *complete, last = files(folder)
         assert complete
         assert [file.suffix for file in complete] == [".gz"] * len(complete)
@@ -143,18 +149,14 @@ def test_a_file_is_open_until_it_is_complete_and_has_an_index(path: Path, folder
 def test_an_open_file_is_continued_after_a_kill_and_its_index_is_whole(
     path: Path, folder: Path
 ) -> None:
-    with closing(StoreWriter.open(path)) as store:
-        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
-        assert keeping.warcs is not None
-        StoreWithArchive(store, keeping).commit(Batch(answers=[kept(url(1), body(1))]))
-        keeping.warcs.append([kept(url(2), body(2))])  # and then it is killed
+    kill(path, folder, committed=[1], pending=[2])
     (file,) = files(folder)
     assert file.suffix == ".open"
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(3), body(3))]))
+        keep(both, 3)
     assert list(indexed(folder).values()) == [[url(1), url(3)]]
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(4), body(4))]))
+        keep(both, 4)
     assert list(indexed(folder).values()) == [[url(1), url(3)], [url(4)]]
 
 
@@ -166,7 +168,7 @@ def test_an_index_that_is_half_written_is_taken_for_no_warc_file(
 
     with closing(StoreWriter.open(path)) as store:
         keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
-        StoreWithArchive(store, keeping).commit(Batch(answers=[kept(url(1), body(1))]))
+        keep(StoreWithArchive(store, keeping), 1)
         monkeypatch.setattr(warc_files, "sync", sync)
         with pytest.raises(MemoryError):
             keeping.close()
@@ -174,7 +176,7 @@ def test_an_index_that_is_half_written_is_taken_for_no_warc_file(
     assert [file.suffix for file in files(folder)] == [".open"]
     assert indexed(folder) == {}
     with crawling(path, folder):
-        pass
+        pass  # completes the file
     assert list(indexed(folder).values()) == [[url(1)]]
     assert not list(folder.glob("*.draft"))
 
@@ -182,20 +184,18 @@ def test_an_index_that_is_half_written_is_taken_for_no_warc_file(
 def test_an_open_file_whose_index_is_lost_is_completed_without_one(
     path: Path, folder: Path
 ) -> None:
-    with closing(StoreWriter.open(path)) as store:
-        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
-        StoreWithArchive(store, keeping).commit(Batch(answers=[kept(url(1), body(1))]))
+    kill(path, folder, committed=[1], pending=[])
     for file in folder.glob("*.db*"):
         file.unlink()
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(2), body(2))]))
+        keep(both, 2)
     assert list(indexed(folder).values()) == [[url(2)]]
     assert pages(folder) == [url(1), url(2)]
 
 
 def test_a_batch_that_had_no_room_is_written_once(path: Path, folder: Path, disk: Disk) -> None:
     batch = Batch(answers=[kept(url(1), body(1))])
-    with crawling(path, folder, "pages") as both:
+    with crawling(path, folder, keep="pages") as both:
         disk.takes_batches = False
         with pytest.raises(NoRoom):
             both.commit(batch)
@@ -212,9 +212,9 @@ def _short_files(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_short_files")
 def test_a_file_that_is_long_enough_is_followed_by_another_one(path: Path, folder: Path) -> None:
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(number), body(number)) for number in range(6)]))
+        keep(both, *range(6))
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(number), body(number)) for number in range(6, 9)]))
+        keep(both, *range(6, 9))
     assert len(files(folder)) > 2
     assert pages(folder) == [url(number) for number in range(9)]
     for file in files(folder):
@@ -228,11 +228,8 @@ def test_files_that_are_cut_off_are_all_those_behind_the_last_commit(
     path: Path, folder: Path
 ) -> None:
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(1), body(1))]))
-    with closing(StoreWriter.open(path)) as store:
-        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
-        assert keeping.warcs is not None
-        keeping.warcs.append(kept(url(number), body(number)) for number in range(2, 9))
+        keep(both, 1)
+    kill(path, folder, committed=[], pending=range(2, 9))
     with crawling(path, folder):
         assert pages(folder) == [url(1)]
 
@@ -250,7 +247,7 @@ def test_a_body_that_is_there_is_a_revisit_even_after_a_resume(path: Path, folde
 
 def test_without_its_index_bodies_are_written_again(path: Path, folder: Path) -> None:
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(1), body(1))]))
+        keep(both, 1)
     (index,) = folder.glob("*.db")
     index.write_bytes(b"no database" * 100)
     with crawling(path, folder) as both:
@@ -260,25 +257,23 @@ def test_without_its_index_bodies_are_written_again(path: Path, folder: Path) ->
 
 def test_files_that_were_moved_away_are_not_missed(path: Path, folder: Path) -> None:
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(1), body(1))]))
+        keep(both, 1)
     (first,) = files(folder)
     first.rename(path.with_name("elsewhere.warc.gz"))
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(2), body(2))]))
+        keep(both, 2)
     assert first.name not in [file.name for file in files(folder)]
     assert pages(folder) == [url(2)]
 
 
 def test_a_file_that_is_shorter_than_it_was_is_left_as_it_is(path: Path, folder: Path) -> None:
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(1), body(1))]))
+        keep(both, 1)
     (first,) = files(folder)
     first.write_bytes(first.read_bytes()[:-7])
     told: list[Event] = []
-    with closing(StoreWriter.open(path)) as store:
-        keeping = open_keeping(store, Storing(keep="none", warc=folder), told.append)
-        with closing(keeping):
-            StoreWithArchive(store, keeping).commit(Batch(answers=[kept(url(2), body(2))]))
+    with crawling(path, folder, told.append) as both:
+        keep(both, 2)
     assert len(files(folder)) == 2
     assert [type(event) for event in told] == [Warned]
 
@@ -294,12 +289,8 @@ def test_file_names_begin_with_the_store_or_with_a_name_that_is_given(
     )
     for number, warc in enumerate(given):
         storing = Settings.of(keep="none", warc=warc).storing
-        with (
-            closing(StoreWriter.open(path)) as store,
-            closing(open_keeping(store, storing, nobody_listens)) as keeping,
-        ):
-            batch = Batch(answers=[kept(url(number), body(number))])
-            StoreWithArchive(store, keeping).commit(batch)
+        with archiving(path, keep=storing.keep, warc=storing.warc) as both:
+            keep(both, number)
     names = [file.name.rpartition("-")[0].rpartition("-")[0] for file in files(folder)]
     assert names == ["a-b", path.stem, "museum", "museum"]
     assert len({file.name.rpartition("-")[0] for file in files(folder)}) == 3
@@ -307,12 +298,12 @@ def test_file_names_begin_with_the_store_or_with_a_name_that_is_given(
 
 def test_a_copy_of_a_store_writes_to_files_of_its_own(path: Path, folder: Path) -> None:
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(1), body(1))]))
+        keep(both, 1)
     copy = path.with_name("copy.db")
     copy.write_bytes(path.read_bytes())
     before = files(folder)[0].read_bytes()
     with crawling(copy, folder) as both:
-        both.commit(Batch(answers=[kept(url(2), body(2))]))
+        keep(both, 2)
     assert len(files(folder)) == 2
     assert before in [file.read_bytes() for file in files(folder)]
 
