@@ -15,6 +15,7 @@ from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.frontier.url_table import NO_PAGES
 from minicrawl.model import FailureKind, ParsedPage, Response, State
 from minicrawl.opic.ledger import Plan
+from minicrawl.store.records import DocumentRow
 from tests.crawl.fakes import NOON
 
 A, B = "http://a.example", "http://b.example"
@@ -82,6 +83,11 @@ class Desk:
             is_thin=is_thin,
         )
         return self.settle(name, WasRead(answer, reading))
+
+    def document(self, name: str) -> DocumentRow:
+        document = self.recorder.pages.document(self.page(name))
+        assert document is not None
+        return document
 
     def links(self, name: str) -> list[int]:
         return list(self.frontier.spendings.of(self.page(name)).links)

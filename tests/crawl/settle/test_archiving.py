@@ -1,4 +1,4 @@
-"""The archive of a crawl goes along with the commits of its store."""
+"""The archive of a crawl holds what its store has committed."""
 
 from collections.abc import Iterable
 from contextlib import closing
@@ -41,12 +41,12 @@ def committed(path: Path) -> dict[str, list[bytes]]:
         return bodies(reader)
 
 
-def test_what_is_committed_is_in_the_archive_and_what_is_not_is_cut_off(path: Path) -> None:
+def test_committed_pages_are_in_the_archive_and_others_are_cut_off(path: Path) -> None:
     with closing(StoreWriter.open(path)) as store:
         archive = opened_archive(store)
         both = StoreWithArchive(store, ArchiveSinks(archive))
         keep(both, 1)
-        archive.append([kept(url(2), body(2))])  # and then it is killed
+        archive.append([kept(url(2), body(2))])  # then the crawl is killed
     assert committed(path) == {url(1): [body(1)]}
     with closing(StoreWriter.open(path)) as store:
         archive = opened_archive(store)
@@ -75,7 +75,7 @@ def opened_archive(store: StoreWriter, tell: Listener = nobody_listens) -> Archi
 
 
 class FullReplica:
-    """Has no room for pages the first time."""
+    """A replica that has no room for pages the first time."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[int, int]] = []
@@ -86,7 +86,7 @@ class FullReplica:
             raise NoRoom("the engine is full")
 
     def committed(self) -> None:
-        assert self.asked, "pages come before the commit that counts them"
+        assert self.asked, "pages must be replicated before the commit that counts them"
 
     @property
     def last(self) -> int:
@@ -103,8 +103,8 @@ class FullReplica:
     def closing(self) -> None: ...
 
 
-def test_pages_that_a_replica_had_no_room_for_are_the_same_when_they_come_again(path: Path) -> None:
-    """A dictionary that was learned of them would not be the same the second time."""
+def test_pages_that_a_replica_had_no_room_for_are_not_written_anew(path: Path) -> None:
+    """With a dictionary trained on these pages, their records would differ the second time."""
     replica = FullReplica()
     batch = Batch(answers=[kept(url(number), body(number)) for number in range(TRAINED_AT + 20)])
     with closing(StoreWriter.open(path)) as store:
@@ -120,7 +120,7 @@ def test_pages_that_a_replica_had_no_room_for_are_the_same_when_they_come_again(
     assert len(committed(path)) == TRAINED_AT + 20
 
 
-def test_pages_of_a_store_that_is_gone_are_set_aside(path: Path) -> None:
+def test_an_archive_without_its_store_is_renamed(path: Path) -> None:
     filled(archive_folder(path), range(3))
     told: list[Event] = []
     with closing(StoreWriter.open(path)) as store:
@@ -133,7 +133,7 @@ def test_pages_of_a_store_that_is_gone_are_set_aside(path: Path) -> None:
         assert len(bodies(reader)) == 3
 
 
-def test_an_archive_that_was_deleted_is_begun_anew_and_the_user_hears_of_it(path: Path) -> None:
+def test_a_deleted_archive_is_begun_anew_with_a_warning(path: Path) -> None:
     told: list[Event] = []
     with closing(StoreWriter.open(path)) as store:
         store.commit(Batch(counters={tables.ARCHIVE_END: FIRST + 1000}))
@@ -143,13 +143,13 @@ def test_an_archive_that_was_deleted_is_begun_anew_and_the_user_hears_of_it(path
     assert [type(event) for event in told] == [Warned]
 
 
-def test_nothing_is_kept_where_nothing_is_to_be_kept(path: Path) -> None:
+def test_with_keep_none_there_is_no_archive(path: Path) -> None:
     with closing(StoreWriter.open(path)) as store:
         assert open_archive(store, Storing(keep="none"), nobody_listens) is None
     assert not archive_folder(path).exists()
 
 
-# ---------------------------------------------------------------- the last versions
+# ---------------------------------------------------------------- pruning of versions
 
 
 def commit_versions(both: StoreWithArchive, pages: Iterable[int], time: int) -> None:
@@ -164,10 +164,12 @@ def read_again(path: Path, versions: object, times: int, pages: int = 5) -> None
             commit_versions(both, range(pages), time)
 
 
-def test_only_the_last_versions_stay_when_that_frees_a_quarter(path: Path) -> None:
+def test_older_versions_are_pruned_when_that_frees_a_quarter(path: Path) -> None:
     read_again(path, 2, 6)
     found = committed(path)
-    assert all(2 <= len(texts) < 6 for texts in found.values()), "it was looked through in between"
+    assert all(2 <= len(texts) < 6 for texts in found.values()), (
+        "the archive should have been pruned at times"
+    )
     assert all(
         texts[-2:] == [body(100 * page + 4), body(100 * page + 5)]
         for page, texts in enumerate(found[url(page)] for page in range(5))
@@ -199,7 +201,7 @@ def test_a_reader_postpones_pruning_and_status_says_so(path: Path) -> None:
 
 
 def test_an_archive_has_at_most_twice_what_must_stay(path: Path) -> None:
-    """Also when pruning would have freed a little less than a quarter when it was examined."""
+    """This holds even if an examination finds that pruning would free just under a quarter."""
     sizes = list[int]()
     with archiving(path, keep="pages", keep_versions=1) as both:
 
@@ -210,7 +212,7 @@ def test_an_archive_has_at_most_twice_what_must_stay(path: Path) -> None:
         read(*range(20), time=0)
         read(*range(20, 33), time=0)
         must_stay = sizes[-1]
-        read(*range(9), time=1)  # examined: 9 of 42 answers may go
+        read(*range(9), time=1)  # the examination finds that 9 of 42 answers may go
         assert must_stay < sizes[-1]
         for time in range(2, 8):
             for page in range(33):
@@ -226,7 +228,7 @@ def test_all_versions_stay_unless_a_number_is_given(path: Path) -> None:
     assert {len(texts) for texts in committed(path).values()} == {12}
 
 
-def test_little_that_may_go_is_not_worth_a_copy(path: Path) -> None:
+def test_pruning_that_would_free_little_is_put_off(path: Path) -> None:
     read_again(path, 1, 1, pages=20)
     read_again(path, 1, 1, pages=3)
     read_again(path, 1, 1, pages=0)

@@ -18,17 +18,17 @@ from tests.crawl.fakes import Disk, frontier_of, in_time, keeping
 from tests.crawl.settle.recording import A, bear, document, steps_in, visit
 
 
-def test_nothing_new_is_nothing_to_write(recorder: Recorder, disk: Disk) -> None:
+def test_without_news_nothing_is_written(recorder: Recorder, disk: Disk) -> None:
     disk.takes_batches = False
     in_time(recorder.committer.commit())
     assert disk.tries == 0
 
 
-def test_commits_come_now_and_then_and_at_the_end_a_checkpoint(
+def test_steps_are_committed_at_intervals_and_the_end_is_a_checkpoint(
     recorder: Recorder, path: Path
 ) -> None:
     async def work() -> None:
-        keeping_on = asyncio.create_task(recorder.committer.keep())
+        committing = asyncio.create_task(recorder.committer.keep())
         await asyncio.sleep(0)
         bear(recorder, f"{A}/")
         await asyncio.sleep(COMMIT_EVERY_S / 2)
@@ -37,7 +37,7 @@ def test_commits_come_now_and_then_and_at_the_end_a_checkpoint(
         assert steps_in(path) == 1
         bear(recorder, f"{A}/1")
         recorder.committer.finish()
-        await keeping_on
+        await committing
 
     in_time(work())
     with reading(path) as connection:
@@ -49,7 +49,7 @@ async def test_a_full_batch_is_committed_at_once(
     recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(committer, "STEPS_A_BATCH", 3)
-    keeping_on = asyncio.create_task(recorder.committer.keep())
+    committing = asyncio.create_task(recorder.committer.keep())
     await asyncio.sleep(0)
     for number in range(3):
         bear(recorder, f"{A}/{number}")
@@ -58,18 +58,18 @@ async def test_a_full_batch_is_committed_at_once(
         await asyncio.sleep(0.01)
     assert asyncio.get_running_loop().time() - began < COMMIT_EVERY_S
     recorder.committer.finish()
-    await keeping_on
+    await committing
 
 
 @pytest.mark.parametrize(
     ("urls", "chars"), [(committer.MANY_URLS, 3), (1000, committer.MANY_CHARS // 1000)]
 )
 @in_jumping_time
-async def test_a_page_that_brings_many_urls_or_long_ones_waits_until_they_are_written(
+async def test_a_page_with_many_or_long_new_urls_waits_until_they_are_written(
     recorder: Recorder, urls: int, chars: int
 ) -> None:
     bear(recorder, *(f"{A}/{number:0{chars - 1}}" for number in range(urls - 1)))
-    await recorder.committer.caught_up()  # at once: nobody writes yet
+    await recorder.committer.caught_up()  # returns at once, though nothing is written
     bear(recorder, f"{A}/last")
     bear(recorder, f"{A}/{'x' * chars}")
     waiting = asyncio.create_task(recorder.committer.caught_up())
@@ -81,7 +81,7 @@ async def test_a_page_that_brings_many_urls_or_long_ones_waits_until_they_are_wr
     await writing
 
 
-def test_when_many_rows_have_changed_there_is_a_checkpoint(
+def test_many_changed_rows_cause_a_checkpoint(
     recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(committer, "CHANGES_A_CHECKPOINT", 10)
@@ -109,7 +109,7 @@ def test_without_links_a_checkpoint_forgets_where_cash_went(path: Path) -> None:
     assert frontier_of(path).ledger.missing() == 0
 
 
-def test_a_store_that_fails_says_so_and_the_checkpoint_is_not_ahead_of_it(
+def test_a_failed_commit_raises_and_no_checkpoint_is_ahead_of_it(
     recorder: Recorder, path: Path, disk: Disk
 ) -> None:
     bear(recorder, f"{A}/")
@@ -122,7 +122,7 @@ def test_a_store_that_fails_says_so_and_the_checkpoint_is_not_ahead_of_it(
 
 
 @in_jumping_time
-async def test_what_happens_while_it_is_written_is_kept_for_the_next_commit(
+async def test_steps_taken_during_a_commit_are_kept_for_the_next_one(
     recorder: Recorder, path: Path, disk: Disk
 ) -> None:
     written = Event()
@@ -146,9 +146,7 @@ async def test_what_happens_while_it_is_written_is_kept_for_the_next_commit(
     assert steps_in(path) == 2
 
 
-def test_each_commit_tells_what_status_shows_as_of_that_moment(
-    recorder: Recorder, path: Path
-) -> None:
+def test_status_shows_the_counts_of_the_last_commit(recorder: Recorder, path: Path) -> None:
     bear(recorder, f"{A}/", f"{A}/1")
     in_time(recorder.committer.commit())
     before = status(path)
@@ -160,7 +158,7 @@ def test_each_commit_tells_what_status_shows_as_of_that_moment(
     assert after.importance_gathered is None
 
 
-def test_at_the_end_the_importance_gathered_is_added_up(recorder: Recorder, path: Path) -> None:
+def test_a_checkpoint_adds_up_the_importance_gathered(recorder: Recorder, path: Path) -> None:
     bear(recorder, f"{A}/", f"{A}/1")
     visit(recorder, 0, 1)
     in_time(recorder.committer.commit(checkpoint=True))
@@ -168,7 +166,7 @@ def test_at_the_end_the_importance_gathered_is_added_up(recorder: Recorder, path
     assert status(path).importance_gathered == pytest.approx(float(shares[0]))
 
 
-def test_counters_go_on_where_they_were(path: Path) -> None:
+def test_counters_go_on_in_the_next_run(path: Path) -> None:
     for _ in range(2):
         with keeping(path) as recorder:
             recorder.counters.add("fetched", 2)

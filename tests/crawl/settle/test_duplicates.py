@@ -1,4 +1,4 @@
-"""Copies of pages take nothing from them, whichever is read first."""
+"""Copies of a page take nothing from it, whichever page is read first."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ def same(*links: str) -> Answer:
 
 
 def word(number: int) -> str:
-    """Pages that differ in numbers alone say the same."""
+    """Return a word for a number: pages that differ in numbers alone would be copies."""
     return "abcdefghij"[number // 10] + "klmnopqrst"[number % 10]
 
 
@@ -36,12 +36,12 @@ WORDS = [word(number) for number in range(PAGES)]
 
 
 def mine(*links: str) -> Answer:
-    """A page that is nobody's copy."""
+    """Return a page that is no copy of another one."""
     return html(*links, title=f"Mine {links}", body=f"These are my own words: {links}.")
 
 
 def web_of(copies: Sequence[str], *, are_copies: bool = True, depth: int = 0) -> dict[str, Answer]:
-    """The seed leads to the copies at once, and to the victim by many pages or late ones."""
+    """Return a web whose seed links to the copies, and to the victim by way of many pages."""
     names = [f"{SEED}/{word}" for word in WORDS]
     web: dict[str, Answer] = {f"{SEED}/": html(*copies, *names, title="Seed")}
     web |= {name: mine(name, f"{name}/k" if depth else f"{VICTIM}/") for name in names}
@@ -55,7 +55,7 @@ def web_of(copies: Sequence[str], *, are_copies: bool = True, depth: int = 0) ->
 
 
 def rank(run: Run, url: str) -> int:
-    """By importance; 1 is the first."""
+    """Return the rank of a page by importance, from 1."""
     with snapshot(run.path) as seen:
         return explain(seen, url).rank
 
@@ -78,7 +78,7 @@ def is_intact(run: Run) -> bool:
         (["http://192.0.2.7/"], 3, "breadth-first"),
     ],
 )
-def test_a_copy_does_not_move_the_original_by_one_rank(
+def test_a_copy_does_not_lower_the_rank_of_its_original(
     tmp_path: Path, copies: list[str], depth: int, strategy: str
 ) -> None:
     limits: dict[str, Any] = {"strategy": strategy, "concurrency": 1}
@@ -92,7 +92,7 @@ def test_a_copy_does_not_move_the_original_by_one_rank(
     assert is_intact(run)
 
 
-def test_what_a_copy_was_given_in_the_stead_of_the_original_is_not_its_own(tmp_path: Path) -> None:
+def test_the_original_gets_the_cash_that_went_to_its_copy_first(tmp_path: Path) -> None:
     run = crawl(web_of([f"{EVIL}/"], depth=4), tmp_path / "crawl.db", f"{SEED}/", concurrency=1)
     with snapshot(run.path) as seen:
         victim, evil = explain(seen, f"{VICTIM}/"), explain(seen, f"{EVIL}/")
@@ -103,14 +103,14 @@ def test_what_a_copy_was_given_in_the_stead_of_the_original_is_not_its_own(tmp_p
 
 
 def late(path: Path, **limits: Any) -> Run:
-    """The victim is read when nobody but one page links to it, and the others come later."""
+    """Crawl a web where the victim has one link when it is read, and gets others later."""
     web = web_of([f"{EVIL}/"], depth=3)
     web[f"{SEED}/"] = html(f"{EVIL}/", f"{SEED}/first", *[f"{SEED}/{word}" for word in WORDS])
     web[f"{SEED}/first"] = mine("first", f"{VICTIM}/", *[f"{SEED}/gone/{word}" for word in WORDS])
     return crawl(web, path, f"{SEED}/", strategy="breadth-first", concurrency=1, **limits)
 
 
-def test_a_decision_costs_one_further_request(tmp_path: Path) -> None:
+def test_a_change_of_the_original_costs_one_more_request(tmp_path: Path) -> None:
     run = late(tmp_path / "crawl.db")
     assert run.states[f"{VICTIM}/"] is State.FETCHED
     assert stands_for(run, f"{EVIL}/") == f"{VICTIM}/"
@@ -119,9 +119,7 @@ def test_a_decision_costs_one_further_request(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pages", [15, 20, 25, 30])
-def test_a_crawl_that_goes_on_decides_as_one_that_was_not_cut_off(
-    tmp_path: Path, pages: int
-) -> None:
+def test_a_resumed_crawl_chooses_the_same_original(tmp_path: Path, pages: int) -> None:
     path = tmp_path / "crawl.db"
     late(path, pages=pages)
     run = late(path)
@@ -130,34 +128,33 @@ def test_a_crawl_that_goes_on_decides_as_one_that_was_not_cut_off(
     assert is_intact(run)
 
 
-def test_a_copy_that_comes_when_a_crawl_goes_on_takes_nothing(tmp_path: Path) -> None:
+def test_a_copy_found_by_a_resumed_crawl_takes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     web = web_of([])
     crawl(web, path, f"{SEED}/", concurrency=1)
-    web |= {f"{OTHER}/": mine(f"{EVIL}/"), f"{EVIL}/": same()}
-    web[f"{EVIL}/"] = web[f"{VICTIM}/"]
+    web |= {f"{OTHER}/": mine(f"{EVIL}/"), f"{EVIL}/": web[f"{VICTIM}/"]}
     run = crawl(web, path, f"{OTHER}/", endowment=0)
     assert run.states[f"{VICTIM}/"] is State.FETCHED
     assert stands_for(run, f"{EVIL}/") == f"{VICTIM}/"
 
 
-def test_links_that_count_differently_are_recalled_as_well(tmp_path: Path) -> None:
+def test_a_resumed_crawl_with_weighted_links_chooses_the_same_original(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     limits: dict[str, Any] = {"weight_internal": 0.5}
     late(path, pages=22, **limits)
     assert late(path, **limits).states[f"{VICTIM}/"] is State.FETCHED
 
 
-def test_a_page_that_the_user_named_is_the_original(tmp_path: Path) -> None:
+def test_a_seed_is_the_original_of_its_copies(tmp_path: Path) -> None:
     web = web_of([f"{EVIL}/"])
     run = crawl(web, tmp_path / "crawl.db", f"{SEED}/", f"{EVIL}/", concurrency=1)
     assert run.states[f"{EVIL}/"] is State.FETCHED
     assert stands_for(run, f"{VICTIM}/") == f"{EVIL}/"
 
 
-def test_whole_sites_that_are_copied_stay_what_they_are(tmp_path: Path) -> None:
-    """Links to the victim lead to its front page alone: its other pages count as those of a host
-    that others give more to.
+def test_all_pages_of_a_copied_site_remain_originals(tmp_path: Path) -> None:
+    """Links from others lead to the front page of the victim alone. Its other pages count because
+    its host gets more from others.
     """
     names = [f"/part-{word(number)}" for number in range(20)]
     leaves = {name: html(title=f"Part {name}", body=f"All about {name}. {TEXT}") for name in names}
@@ -174,7 +171,7 @@ def test_whole_sites_that_are_copied_stay_what_they_are(tmp_path: Path) -> None:
 
 
 def mirrored_first(path: Path) -> Run:
-    """Only the copy is known at first, and later the links to the victim come."""
+    """Crawl a web where links to the copy are found first, and those to the victim later."""
     names = [f"/part-{word(number)}" for number in range(20)]
     leaves = {name: html(title=f"Part {name}", body=f"All about {name}. {TEXT}") for name in names}
     web: dict[str, Answer] = {VICTIM + name: leaf for name, leaf in leaves.items()}
@@ -191,7 +188,7 @@ def mirrored_first(path: Path) -> Run:
     return crawl(web, path, f"{SEED}/", strategy="breadth-first", concurrency=1, endowment=50)
 
 
-def test_a_host_that_was_taken_for_a_mirror_is_itself_when_others_give_it_more(
+def test_a_host_taken_for_a_mirror_is_read_when_it_gets_more_from_others(
     tmp_path: Path,
 ) -> None:
     run = mirrored_first(tmp_path / "crawl.db")
@@ -201,7 +198,7 @@ def test_a_host_that_was_taken_for_a_mirror_is_itself_when_others_give_it_more(
     assert is_intact(run)
 
 
-def test_hosts_of_one_site_are_compared_by_who_was_read_first(tmp_path: Path) -> None:
+def test_of_copies_on_one_site_the_page_read_first_is_the_original(tmp_path: Path) -> None:
     web = web_of(["http://copy.victim.example/"])
     run = crawl(web, tmp_path / "crawl.db", f"{SEED}/", strategy="breadth-first", concurrency=1)
     assert stands_for(run, f"{VICTIM}/") == "http://copy.victim.example/"
@@ -211,7 +208,7 @@ def test_hosts_of_one_site_are_compared_by_who_was_read_first(tmp_path: Path) ->
 
 
 def give(desk: Desk, url: str, units: int, by: str = OTHER) -> None:
-    """A page of another site hands so much to it."""
+    """Let a page of the site `by` give cash to the page at `url`."""
     giver = desk.page(f"{by}/{desk.frontier.last_seq}")
     desk.frontier.ledger.endow([giver], 2 * units)
     desk.read(desk.recorder.pages.url_of(giver), url, words=f"gift {giver}")
@@ -228,7 +225,9 @@ def desk(recorder: Any) -> Desk:
     return Desk(recorder)
 
 
-def test_two_pages_that_get_ever_more_in_turn_change_places_only_so_often(desk: Desk) -> None:
+def test_two_pages_that_overtake_each_other_change_places_a_limited_number_of_times(
+    desk: Desk,
+) -> None:
     pages = [f"{VICTIM}/", f"{EVIL}/"]
     for page in pages:
         desk.read(page, words="same")
@@ -242,7 +241,7 @@ def test_two_pages_that_get_ever_more_in_turn_change_places_only_so_often(desk: 
     assert changes == MOST_DECISIONS
 
 
-def test_equals_do_not_take_turns(desk: Desk) -> None:
+def test_a_copy_that_gets_a_little_more_does_not_overtake(desk: Desk) -> None:
     for page in (f"{VICTIM}/", f"{EVIL}/"):
         give(desk, page, 10)
         desk.read(page, words="same")
@@ -250,14 +249,14 @@ def test_equals_do_not_take_turns(desk: Desk) -> None:
     assert overtaking(desk) == []
 
 
-def test_what_hosts_of_its_own_site_give_to_a_copy_counts_for_nothing(desk: Desk) -> None:
+def test_cash_from_its_own_site_does_not_help_a_copy(desk: Desk) -> None:
     for page in (f"{VICTIM}/", f"{EVIL}/"):
         desk.read(page, words="same")
     give(desk, f"{EVIL}/", 1000, by="http://farm.evil.example")
     assert overtaking(desk) == []
 
 
-def test_a_copy_that_is_no_more_when_it_is_compared_changes_nothing(desk: Desk) -> None:
+def test_a_copy_that_is_gone_when_it_overtakes_changes_nothing(desk: Desk) -> None:
     for page in (f"{VICTIM}/", f"{EVIL}/"):
         desk.read(page, words="same")
     give(desk, f"{EVIL}/", 10)
@@ -267,7 +266,7 @@ def test_a_copy_that_is_no_more_when_it_is_compared_changes_nothing(desk: Desk) 
     assert overtaking(desk) == []
 
 
-def test_a_copy_that_another_one_has_overtaken_is_compared_with_the_best(desk: Desk) -> None:
+def test_a_copy_is_compared_with_the_page_that_overtook_its_original(desk: Desk) -> None:
     for page in (f"{VICTIM}/", f"{EVIL}/", f"{OTHER}/x"):
         desk.read(page, words="same")
     give(desk, f"{EVIL}/", 10, by=SEED)
@@ -279,14 +278,14 @@ def test_a_copy_that_another_one_has_overtaken_is_compared_with_the_best(desk: D
     assert overtaking(desk) == [f"{OTHER}/x"]
 
 
-def test_a_page_that_names_its_copy_as_its_canonical_form_stands_for_it(desk: Desk) -> None:
+def test_a_page_whose_canonical_form_is_its_copy_stands_for_the_copy(desk: Desk) -> None:
     desk.read("/evil", words="same")
     give(desk, f"{VICTIM}/", 10)
     assert desk.read(f"{VICTIM}/", words="same", canonical="/evil") is State.CANONICAL
     assert desk.frontier.state[desk.page("/evil")] == State.FETCHED
 
 
-def test_when_too_many_copies_are_watched_those_go_that_were_given_least(
+def test_of_too_many_copies_those_that_got_least_are_no_longer_watched(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_COPIES", 4)
@@ -301,7 +300,7 @@ def test_when_too_many_copies_are_watched_those_go_that_were_given_least(
     assert overtaking(desk) == [copies[1]]
 
 
-def test_a_copy_that_the_user_names_later_is_the_original(desk: Desk) -> None:
+def test_a_copy_that_becomes_a_seed_is_the_original(desk: Desk) -> None:
     for page in (f"{VICTIM}/", f"{EVIL}/"):
         give(desk, f"{VICTIM}/", 10)
         desk.read(page, words="same")
@@ -311,7 +310,7 @@ def test_a_copy_that_the_user_names_later_is_the_original(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("are_folded", [False, True])
-def test_of_many_copies_only_some_wait_again_at_once(
+def test_of_many_overtaking_copies_a_limited_number_is_reopened_at_a_time(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, *, are_folded: bool
 ) -> None:
     monkeypatch.setattr(module, "MOST_AT_ONCE", 2)
@@ -331,14 +330,14 @@ def test_of_many_copies_only_some_wait_again_at_once(
 # ---------------------------------------------------------------- thin pages
 
 
-def test_thin_pages_are_copies_of_pages_of_their_host_alone(desk: Desk) -> None:
+def test_thin_pages_are_copies_only_of_pages_of_their_host(desk: Desk) -> None:
     for origin in (VICTIM, EVIL):
         assert desk.read(f"{origin}/", words="", is_thin=True, content=7) is State.FETCHED
         assert desk.read(f"{origin}/2", words="", is_thin=True, content=7) is State.ALIAS
         assert desk.links(f"{origin}/2") == [desk.page(f"{origin}/")]
 
 
-def test_thin_pages_of_an_earlier_run_are_copies_on_their_host_alone(desk: Desk) -> None:
+def test_after_a_resume_thin_pages_are_copies_only_of_pages_of_their_host(desk: Desk) -> None:
     hosts = [f"http://host{number}.example" for number in range(5)]
     for host in hosts:
         desk.read(f"{host}/", is_thin=True, content=7)
@@ -351,7 +350,7 @@ def test_thin_pages_of_an_earlier_run_are_copies_on_their_host_alone(desk: Desk)
     assert later.read("http://new.example/", is_thin=True, content=7) is State.FETCHED
 
 
-def test_a_thin_page_that_changes_is_forgotten_for_what_it_was(desk: Desk) -> None:
+def test_the_former_content_of_a_thin_page_is_forgotten(desk: Desk) -> None:
     desk.read(f"{VICTIM}/", is_thin=True, content=7)
     desk.read(f"{VICTIM}/", words="It says more now.")
     assert len(desk.settler.contents) == 1

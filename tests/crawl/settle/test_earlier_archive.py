@@ -61,7 +61,7 @@ def crawled(path: Path, changed: dict[str, str], **chosen: Any) -> list[str]:
 
 
 def records(content: bytes) -> dict[str, tuple[str, str | None, str | None, bytes]]:
-    """Kind, original and body of each response, by path."""
+    """Return kind, original URL and date, and body of each response, by path."""
     found = {}
     for record in archiveiterator.ArchiveIterator(io.BytesIO(content), check_digests="raise"):
         content = record.content_stream().read()
@@ -79,7 +79,7 @@ def records(content: bytes) -> dict[str, tuple[str, str | None, str | None, byte
 
 @pytest.fixture(scope="module")
 def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The index of a crawl, as of some years ago."""
+    """Index of a crawl, with dates of some years ago."""
     path = tmp_path_factory.mktemp("earlier") / "first.db"
     crawled(path, {})
     (index,) = path.with_suffix("").glob("*.cdxj")
@@ -95,7 +95,7 @@ def second(earlier: Path) -> Path:
     return path
 
 
-def test_what_is_the_same_refers_to_the_earlier_archive_and_all_else_is_written(
+def test_bodies_of_the_earlier_archive_are_revisits_and_others_are_written(
     second: Path, tmp_path: Path
 ) -> None:
     (live,) = second.with_suffix("").glob("*.warc.gz")
@@ -112,7 +112,7 @@ def test_what_is_the_same_refers_to_the_earlier_archive_and_all_else_is_written(
         for path in ("/", "/same", "/old.zip", "/gone"):
             assert found[path] == ("revisit", f"{HOST}{path}", EARLY_DATE, b""), (name, path)
         assert found["/new"] == ("response", None, None, b"<p>after")
-        # The earlier crawl wrote the body of one of two pages, and a revisit of the other one.
+        # Of these two equal pages, the earlier crawl wrote one as a revisit of the other.
         assert found["/copy"][0] == "revisit"
         assert found["/copy"][1] in (f"{HOST}/copy", f"{HOST}/same")
     told = [json.loads(line.split(" ", 2)[2]) for line in lines]
@@ -121,7 +121,7 @@ def test_what_is_the_same_refers_to_the_earlier_archive_and_all_else_is_written(
     assert mimes[f"{HOST}/new"] == "text/html"
 
 
-def test_fastwarc_finds_the_same(second: Path) -> None:
+def test_fastwarc_reads_the_revisits(second: Path) -> None:
     warc = pytest.importorskip("fastwarc.warc")
     (live,) = second.with_suffix("").glob("*.warc.gz")
     kinds = []
@@ -134,12 +134,14 @@ def test_fastwarc_finds_the_same(second: Path) -> None:
     assert kinds.count(warc.revisit) >= 5
 
 
-def test_the_store_itself_has_all_bodies(second: Path, capsysbinary: Any) -> None:
+def test_the_store_itself_keeps_all_bodies(second: Path, capsysbinary: Any) -> None:
     assert main(["page", f"{HOST}/same", "--raw", "--store", str(second)]) == 0
     assert capsysbinary.readouterr().out == PAGES["/same"].encode()
 
 
-def test_without_the_file_beside_the_store_archives_are_whole(second: Path, tmp_path: Path) -> None:
+def test_without_the_file_of_earlier_bodies_exported_archives_are_whole(
+    second: Path, tmp_path: Path
+) -> None:
     beside, away = earlier_file(second), tmp_path / "away"
     beside.rename(away)
     try:
@@ -152,7 +154,9 @@ def test_without_the_file_beside_the_store_archives_are_whole(second: Path, tmp_
         away.rename(beside)
 
 
-def test_later_runs_refer_to_it_without_the_option(earlier: Path, tmp_path: Path) -> None:
+def test_later_runs_refer_to_the_earlier_archive_without_the_option(
+    earlier: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "third.db"
     crawled(path, {}, dedupe_with=earlier, new_pages=1)
     told = crawled(path, {})
@@ -163,7 +167,7 @@ def test_later_runs_refer_to_it_without_the_option(earlier: Path, tmp_path: Path
     assert found["/same"][0] == found["/old.zip"][0] == "revisit"
 
 
-def test_a_page_that_a_server_confirms_refers_to_what_the_last_one_did(
+def test_a_page_that_is_not_modified_refers_to_the_earlier_archive_as_well(
     path: Path, tmp_path: Path
 ) -> None:
     index = tmp_path / "a.cdxj"
@@ -187,13 +191,13 @@ def test_a_page_that_a_server_confirms_refers_to_what_the_last_one_did(
     assert profiles == ["identical-payload-digest", "server-not-modified"]
 
 
-def test_it_needs_whole_pages(path: Path, tmp_path: Path) -> None:
+def test_dedupe_with_needs_whole_pages(path: Path, tmp_path: Path) -> None:
     storing = Settings.of(keep="text", dedupe_with=tmp_path / "a.cdxj").storing
     with closing(StoreWriter.open(path)) as store, pytest.raises(UsageError, match="--dedupe-with"):
         open_keeping(store, storing, lambda _: None)
 
 
-def test_a_file_that_the_user_has_not_named_does_not_set_it(tmp_path: Path) -> None:
+def test_a_settings_file_that_the_user_did_not_name_cannot_set_dedupe_with(tmp_path: Path) -> None:
     file = tmp_path / "minicrawl.toml"
     file.write_text('[store]\ndedupe-with = "/etc/passwd"\n')
     assert load({}, {}, file, is_file_named=False).settings.storing.dedupe_with is None
@@ -202,7 +206,7 @@ def test_a_file_that_the_user_has_not_named_does_not_set_it(tmp_path: Path) -> N
     assert given.storing.dedupe_with == Path("/a.cdxj")
 
 
-def test_a_damaged_file_beside_the_store_stops_the_crawl_in_a_line(tmp_path: Path) -> None:
+def test_a_damaged_file_of_earlier_bodies_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     earlier_file(path).write_bytes(b"no database" * 999)
     with pytest.raises(StoreError, match="-earlier"):

@@ -1,11 +1,11 @@
-"""A take-down removes all texts of a page, keeps the books, and goes on after a kill."""
+"""A take-down removes all texts of a page, keeps the books, and can be resumed after a kill."""
 
 import json
 import shutil
 import sqlite3
-from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -42,23 +42,21 @@ def answer(request: httpx.Request) -> httpx.Response:
     return httpx.Response(200, html=f"<title>{path}</title>{usual} {path}")
 
 
-def settings(path: Path) -> Settings:
-    return Settings.of(store=path, keep="pages", delay=0, address_delay=0, robots=False)
+def crawled(path: Path, *seeds: str, **more: Any) -> set[str]:
+    """Crawl, and return the requested URLs."""
+    asked: set[str] = set()
 
-
-def crawled(path: Path) -> Counter[str]:
-    asked: Counter[str] = Counter()
-
-    def count(request: httpx.Request) -> httpx.Response:
-        asked[str(request.url)] += 1
+    def note(request: httpx.Request) -> httpx.Response:
+        asked.add(str(request.url))
         return answer(request)
 
-    Crawl([HOST], settings(path), transport=httpx.MockTransport(count)).run()
+    settings = Settings.of(store=path, delay=0, address_delay=0, robots=False, **more)
+    Crawl(seeds, settings, transport=httpx.MockTransport(note)).run()
     return asked
 
 
 def texts_in(path: Path) -> list[str]:
-    """Where the secret is: in files as they are, in records, in link texts."""
+    """Return where the secret occurs: files, dictionaries and records of the archive."""
     wanted = SECRET.encode()
     found = [str(file) for file in path.parent.rglob("*") if file.is_file()]
     found = [file for file in found if wanted in Path(file).read_bytes()]
@@ -73,7 +71,7 @@ def texts_in(path: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("original")
-    crawled(folder / "crawl.db")
+    crawled(folder / "crawl.db", HOST, keep="pages")
     assert texts_in(folder / "crawl.db")
     return folder
 
@@ -88,7 +86,7 @@ def is_sound(path: Path) -> bool:
         return not list(verify(archive)) and not list(audit(path).wrong)
 
 
-def test_nothing_of_it_is_left_and_all_else_is(path: Path) -> None:
+def test_a_take_down_removes_all_texts_of_its_pages_and_nothing_else(path: Path) -> None:
     before = kept(path)
     search_folder(path).mkdir()
     (search_folder(path) / "segment").write_text(SECRET)
@@ -99,31 +97,24 @@ def test_nothing_of_it_is_left_and_all_else_is(path: Path) -> None:
     after = kept(path)
     assert after.keys() == before.keys() - set(GONE)
     assert {url: one.body for url, one in after.items()} == {url: before[url].body for url in after}
-    assert after[f"{HOST}/same"].body == before[GONE[0]].body  # of another page, which stays
+    assert after[f"{HOST}/same"].body == before[GONE[0]].body  # two pages had the same body
     with closing(sqlite3.connect(path)) as connection:
         (text,) = connection.execute("SELECT value FROM meta WHERE name = 'counters'").fetchone()
     (note,) = json.loads(text)["forgotten"]
     assert note == {"what": f"{HOST}/private/*", "answers": 30, "at": 1.0, "complete": True}
 
 
-def test_it_is_not_asked_for_again(path: Path) -> None:
+def test_pages_that_were_taken_down_are_not_requested_again(path: Path) -> None:
     forget(path, f"{HOST}/private/*", 1.0)
-    again = Settings.of(store=path, delay=0, address_delay=0, robots=False, refresh=0.5)
-    asked: Counter[str] = Counter()
-
-    def count(request: httpx.Request) -> httpx.Response:
-        asked[str(request.url)] += 1
-        return answer(request)
-
-    Crawl([], again, transport=httpx.MockTransport(count)).run()
+    asked = crawled(path, refresh=0.5)
     assert asked
-    assert not asked.keys() & set(GONE)
+    assert not asked & set(GONE)
     assert texts_in(path) == []
     assert is_sound(path)
 
 
 class KilledError(Exception):
-    """The process ends here."""
+    """Stands for a kill of the process."""
 
 
 @pytest.mark.parametrize(
@@ -135,7 +126,7 @@ class KilledError(Exception):
         (keeping, "rmtree"),
     ],
 )
-def test_a_kill_leaves_either_state_and_the_next_one_goes_on(
+def test_after_a_kill_nothing_or_everything_is_removed_and_the_next_call_completes_it(
     path: Path, where: object, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = getattr(where, name)
@@ -156,7 +147,7 @@ def test_a_kill_leaves_either_state_and_the_next_one_goes_on(
     assert is_sound(path)
 
 
-def test_one_page_by_command(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_forget_removes_a_page(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["forget", GONE[1], "--store", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["answers"] == 1
     assert kept(path).keys() & set(GONE) == set(GONE) - {GONE[1]}
@@ -165,9 +156,9 @@ def test_one_page_by_command(path: Path, capsys: pytest.CaptureFixture[str]) -> 
         forget(path, "no url", 1.0)
 
 
-def test_pruning_by_type(path: Path) -> None:
+def test_the_command_forget_prunes_by_type(path: Path) -> None:
     prune = ["forget", "--store", str(path)]
     assert main([*prune, "--type", "image/*"]) == 0
     assert len(kept(path)) == COUNT + 2 + len(GONE)
     assert main([*prune, GONE[0], "--best", "3"]) == main(prune) == 2
-    assert main([*prune, "--type", "text/*"]) == 2  # all of it
+    assert main([*prune, "--type", "text/*"]) == 2  # would remove everything

@@ -44,19 +44,19 @@ def test_a_page_is_read() -> None:
 
 
 def test_a_page_with_a_canonical_form_is_read_too() -> None:
-    """Its links become known, and whether it stands for another is not for it alone to say."""
+    """Its links count, and whether it stands for another page is decided later."""
     reading = ParsedPage(canonical="http://a.example/other")
     assert outcome(PAGE, reading) == WasRead(PAGE, reading)
 
 
-def test_a_page_that_leaves_at_once_is_a_redirect() -> None:
+def test_a_page_with_a_refresh_is_a_redirect() -> None:
     originals = (("http://b.example/", "http://b.example/?gclid=1"),)
     refresh, canonical = "http://b.example/", "http://a.example/other"
     reading = ParsedPage(refresh=refresh, canonical=canonical, originals=originals)
     assert outcome(PAGE, reading) == Redirects("http://b.example/", originals)
 
 
-def test_a_page_that_nobody_read_is_a_mistake_of_ours() -> None:
+def test_a_page_that_was_not_parsed_is_a_bug() -> None:
     with pytest.raises(ValueError, match=r"a\.example/page"):
         outcome(PAGE)
 
@@ -69,11 +69,11 @@ def test_a_page_that_nobody_read_is_a_mistake_of_ours() -> None:
         ("?page=2", "http://a.example/page?page=2"),
     ],
 )
-def test_a_redirect_leads_to_its_target_as_it_is_called(written: str, target: str) -> None:
+def test_a_redirect_leads_to_its_normalised_target(written: str, target: str) -> None:
     assert outcome(Moved(status=302, target=written)) == Redirects(target)
 
 
-def test_a_redirect_to_a_url_with_marks_is_known_as_it_was_written() -> None:
+def test_a_redirect_keeps_the_original_of_a_target_with_marks() -> None:
     moved = Moved(status=302, target="/other?gclid=1")
     url = "http://a.example/other"
     assert outcome(moved) == Redirects(url, ((url, f"{url}?gclid=1"),))
@@ -81,13 +81,13 @@ def test_a_redirect_to_a_url_with_marks_is_known_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize("written", ["mailto:a@b.example", "http://", "ftp://a/"])
-def test_a_redirect_to_no_page_is_dead(written: str) -> None:
+def test_a_redirect_to_something_other_than_a_page_is_given_up(written: str) -> None:
     found = outcome(Moved(status=302, target=written))
     assert isinstance(found, GivenUp)
     assert found.state is State.BAD_REDIRECT
 
 
-def test_a_server_that_insists_on_marks_is_asked_by_them_a_few_times() -> None:
+def test_a_url_with_a_session_id_is_requested_if_the_server_insists_but_only_twice() -> None:
     moved = Moved(status=302, target="/page;jsessionid=1")
     assert outcome(moved, tries=1) == outcome(moved, tries=2) == Retry(f"{URL};jsessionid=1")
     last = outcome(moved, tries=3)
@@ -96,13 +96,13 @@ def test_a_server_that_insists_on_marks_is_asked_by_them_a_few_times() -> None:
 
 
 @pytest.mark.parametrize("written", [URL, "#top"])
-def test_a_redirect_to_itself_is_dead(written: str) -> None:
+def test_a_redirect_to_itself_is_given_up(written: str) -> None:
     found = outcome(Moved(status=302, target=written))
     assert isinstance(found, GivenUp)
     assert found.state is State.BAD_REDIRECT
 
 
-def test_a_page_that_is_unchanged_is_the_same() -> None:
+def test_an_unchanged_page_is_not_modified() -> None:
     assert outcome(Unchanged()) == NotModified()
 
 
@@ -120,24 +120,26 @@ def test_a_failure_is_final_when_its_tries_are_used_up(kind: FailureKind) -> Non
 
 
 @pytest.mark.parametrize("tries", [0, 1, 5])
-def test_a_page_that_gave_its_place_is_tried_again_however_often_it_has_failed(tries: int) -> None:
+def test_a_page_that_gave_up_its_slot_is_tried_again_however_often_it_failed(tries: int) -> None:
     assert outcome(Failed(kind=FailureKind.INTERRUPTED), tries=tries, max_tries=1) == Retry()
 
 
-def test_no_more_is_tried_than_the_user_allows() -> None:
+def test_max_tries_limits_the_tries() -> None:
     failed = Failed(kind=FailureKind.CONNECT)
     assert outcome(failed, tries=1, max_tries=2) == Retry()
-    end = GivenUp(State.CONNECT, "tried 2 of 3 times (--max-tries)")
-    assert outcome(failed, tries=2, max_tries=2) == end
+    end = outcome(failed, tries=2, max_tries=2)
+    assert isinstance(end, GivenUp)
+    assert end.state is State.CONNECT
+    assert "--max-tries" in end.reason
     assert outcome(Failed(kind=FailureKind.TLS), max_tries=1) == GivenUp(State.TLS)
 
 
-def test_what_is_not_there_is_not_asked_for_twice_and_is_not_the_hosts_fault() -> None:
+def test_a_missing_page_is_neither_tried_again_nor_a_strike_against_its_host() -> None:
     for kind in (FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.PROTOCOL):
         assert RETRY_POLICIES[kind] == (1, False)
 
 
-def test_what_may_pass_is_tried_again_and_counts_against_the_host() -> None:
+def test_a_temporary_failure_is_tried_again_and_is_a_strike_against_its_host() -> None:
     for kind in (
         FailureKind.DNS,
         FailureKind.CONNECT,
@@ -185,14 +187,14 @@ def test_a_host_whose_page_the_deadline_cut_is_struck_though_the_page_is_read() 
         ("soon", None),
     ],
 )
-def test_a_strike_says_how_long_the_host_wants_to_be_left_alone(
+def test_a_strike_has_the_wait_that_the_host_asks_for(
     header: str | None, wait_s: float | None
 ) -> None:
     for kind in (FailureKind.THROTTLED, FailureKind.SERVER_ERROR):
         assert strike_of(Failed(kind=kind, retry_after=header), TODAY) == (kind, wait_s)
 
 
-# ---------------------------------------------------------------- words
+# ---------------------------------------------------------------- descriptions
 
 
 @pytest.mark.parametrize(
@@ -227,7 +229,7 @@ def test_an_outcome_has_a_name_a_status_and_details(
         (Failed(kind=FailureKind.LOST), "lost"),
     ],
 )
-def test_what_was_wrong_is_said_in_one_line(fetched: FetchResult, words: str) -> None:
+def test_a_failure_is_described_in_one_line(fetched: FetchResult, words: str) -> None:
     assert describe_failure(fetched) == words
 
 
@@ -240,7 +242,7 @@ def test_what_was_wrong_is_said_in_one_line(fetched: FetchResult, words: str) ->
         (FailureKind.RESET, "cut: reset"),
     ],
 )
-def test_whatever_was_cut_is_named(kind: FailureKind, words: str) -> None:
+def test_cuts_of_body_and_links_are_described(kind: FailureKind, words: str) -> None:
     some_links = ParsedPage(cut="cut at links")
     page = Response(status=200, headers={}, body=b"", cut=kind)
     assert describe_outcome(page, Network(), ParsedPage()) == ("page", 200, words)
@@ -248,7 +250,7 @@ def test_whatever_was_cut_is_named(kind: FailureKind, words: str) -> None:
     assert describe_outcome(PAGE, Network(), some_links) == ("page", 200, "cut at links")
 
 
-def test_what_the_response_does_not_say_is_said_by_the_end() -> None:
+def test_the_end_of_a_turn_is_part_of_the_description() -> None:
     moved, dead = Moved(status=301, target="/there"), TurnEnd(State.BAD_REDIRECT, "too far")
     assert describe_outcome(moved, Network(), None, dead) == (
         "failed:bad-redirect",

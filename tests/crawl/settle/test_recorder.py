@@ -1,4 +1,4 @@
-"""What the recorder is told is known at once, and in the store with the next commit."""
+"""Records are known at once, and in the store with the next commit."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def test_mirrors_are_counted(recorder: Recorder, path: Path) -> None:
         assert len(tables.last_fetches(connection, 0, 9)) == 1
 
 
-def test_what_is_on_its_way_to_the_store_is_known_as_what_is_there(recorder: Recorder) -> None:
+def test_records_are_found_before_and_after_their_commit(recorder: Recorder) -> None:
     bear(recorder, f"{A}/", f"{A}/1")
     visit(recorder, 0, 1)
     recorder.describe(document(0, "before"))
@@ -60,7 +60,7 @@ def test_what_is_on_its_way_to_the_store_is_known_as_what_is_there(recorder: Rec
         in_time(recorder.committer.commit())
 
 
-def test_a_request_of_a_program_is_found_though_it_was_written_before_anybody_asked(
+def test_a_request_of_a_program_is_found_though_it_was_committed_before_the_first_query(
     recorder: Recorder,
 ) -> None:
     wanted = OwnRequest("POST", body=b"q=harbour")
@@ -79,7 +79,7 @@ def test_of_two_documents_of_a_page_the_newer_one_counts(recorder: Recorder) -> 
     assert list(recorder.pages.documents()) == [document(0, "after")]
 
 
-def test_rules_of_a_host_are_found_again(path: Path) -> None:
+def test_the_rules_of_a_host_are_found_after_their_commit(path: Path) -> None:
     rules = Rules(forbidden=("/private",), crawl_delay_s=2.0)
     with keeping(path) as recorder:
         bear(recorder, f"{A}/", f"{B}/")

@@ -11,13 +11,13 @@ INSIDE, OUTSIDE = "http://blog.a.example/", "http://b.example/"
 
 
 def spending(url: str, *links: str, **order: Any) -> Spending:
-    """Pages 1, 2, ... are the links'; page 0 is the page's."""
+    """Return the spending of page 0 on its links, which are pages 1, 2 and so on."""
     parsed = ParsedPage(links=links)
     return CashShares(Order(**order)).spending(url, range(1, len(links) + 1), parsed)
 
 
 def paid(found: Spending, small_edge: float = 0.0) -> list[float]:
-    """What each link gets of a page that holds one unit; the rest stays with the virtual page."""
+    """Return what each link gets from a page with one unit; the virtual page gets the rest."""
     ledger = Ledger(small_edge=fixed_edge(small_edge))
     ledger.mint(1 + max(found.links))
     weights = found.weights or [1] * len(found.links)
@@ -26,11 +26,11 @@ def paid(found: Spending, small_edge: float = 0.0) -> list[float]:
     return [round(atoms.get(link, 0) / UNIT, 3) for link in found.links]
 
 
-def test_by_default_all_links_are_alike() -> None:
+def test_by_default_all_links_have_the_same_weight() -> None:
     assert spending(PAGE, INSIDE, OUTSIDE) == Spending([1, 2])
 
 
-def test_a_page_without_links_spends_on_nobody() -> None:
+def test_a_page_without_links_spends_on_no_page() -> None:
     assert spending(PAGE, weight_internal=0.5) == Spending([])
 
 
@@ -53,6 +53,6 @@ def test_links_inside_may_weigh_nothing() -> None:
     assert paid(spending(PAGE, INSIDE, OUTSIDE, weight_internal=0)) == [0, 1]
 
 
-def test_where_all_links_are_inside_they_share_all_the_same() -> None:
+def test_where_all_links_are_inside_they_share_the_cash_equally() -> None:
     for weight in (0, 0.2):
         assert paid(spending(PAGE, INSIDE, PAGE, weight_internal=weight)) == [0.5, 0.5]

@@ -1,4 +1,4 @@
-"""What the store is asked beside the crawl: together, and nobody waits for another's trouble."""
+"""Queries of the store beside the crawl are joined, and each caller gets its answer or error."""
 
 import asyncio
 import sqlite3
@@ -23,7 +23,7 @@ A_WHILE_S = 10.0
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A store with some pages."""
+    """Store with nine pages."""
     path = tmp_path / "crawl.db"
     with keeping(path) as recorder:
         bear(recorder, *URLS)
@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 
 class SlowStore:
-    """Answers whoever asks from another thread only when it is let."""
+    """A store that answers queries of other threads only when it may."""
 
     def __init__(self) -> None:
         self.asked: list[list[int]] = []
@@ -46,7 +46,7 @@ class SlowStore:
             self.in_the_loop += 1
         else:
             self.asked.append(list(pages))
-            assert self.may_answer.wait(A_WHILE_S), "nobody let it answer"
+            assert self.may_answer.wait(A_WHILE_S), "the test should have let it answer"
             if self.fails:
                 raise sqlite3.OperationalError("disk I/O error")
         return self._paths(connection, pages)
@@ -68,7 +68,7 @@ def lookup(path: Path) -> Iterator[UrlLookup]:
 def asked_while_busy(
     lookup: UrlLookup, slow: SlowStore, *pages: int
 ) -> Coroutine[Any, Any, list[Any]]:
-    """The first question is under way while the others come."""
+    """Ask for these pages while a first query is under way; return all answers and errors."""
 
     async def work() -> list[Any]:
         tasks = [asyncio.create_task(lookup.homes([0]))]
@@ -82,10 +82,10 @@ def asked_while_busy(
     return work()
 
 
-# ---------------------------------------------------------------- the questions
+# ---------------------------------------------------------------- queries
 
 
-def test_pages_have_their_hosts_and_paths(lookup: UrlLookup) -> None:
+def test_lookup_finds_hosts_and_paths_of_pages(lookup: UrlLookup) -> None:
     assert in_time(lookup.homes([3, 1])) == {1: (0, "/1"), 3: (0, "/3")}
 
 
@@ -93,7 +93,9 @@ def test_pages_that_the_store_does_not_have_are_left_out(lookup: UrlLookup) -> N
     assert in_time(lookup.homes([1, 99])) == {1: (0, "/1")}
 
 
-def test_what_is_asked_for_meanwhile_is_asked_together(lookup: UrlLookup, slow: SlowStore) -> None:
+def test_pages_asked_for_during_a_query_share_the_next_one(
+    lookup: UrlLookup, slow: SlowStore
+) -> None:
     first, *others = in_time(asked_while_busy(lookup, slow, 5, 2, 5, 7))
     assert slow.asked == [[0], [2, 5, 7]]
     assert first == {0: (0, "/0")}
@@ -115,7 +117,7 @@ def test_a_caller_that_gives_up_does_not_take_the_answer_from_others(
     assert in_time(work()) == {page: (0, f"/{page}") for page in (1, 2)}
 
 
-def test_a_store_that_fails_says_so_to_all_and_is_asked_again(
+def test_all_callers_get_the_error_of_a_failing_store_and_later_ones_ask_again(
     lookup: UrlLookup, slow: SlowStore
 ) -> None:
     slow.fails = True
@@ -125,18 +127,18 @@ def test_a_store_that_fails_says_so_to_all_and_is_asked_again(
     assert in_time(lookup.homes([3])) == {3: (0, "/3")}
 
 
-# ---------------------------------------------------------------- a crawl
+# ---------------------------------------------------------------- crawls
 
 
 @pytest.fixture
 def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hardly any URL stays at hand until it is met."""
+    """Keep hardly any URL in memory until it is met."""
     monkeypatch.setattr(url_index, "RECENT", 1)
     monkeypatch.setattr(url_index, "ROOM", 1)
 
 
 @pytest.mark.usefixtures("_forgetful")
-def test_a_page_that_is_on_its_way_to_the_store_is_met_all_the_same(path: Path) -> None:
+def test_a_page_whose_commit_is_pending_is_met(path: Path) -> None:
     new = [f"{B}/new{number}" for number in range(4)]
     with keeping(path) as recorder:
         bear(recorder, *new)
@@ -144,7 +146,7 @@ def test_a_page_that_is_on_its_way_to_the_store_is_met_all_the_same(path: Path) 
         assert recorder.meet(new, 0).pages == [9, 10, 11, 12]
 
 
-def test_where_all_urls_are_recent_nobody_asks(path: Path, slow: SlowStore) -> None:
+def test_recent_and_new_urls_are_not_looked_up(path: Path, slow: SlowStore) -> None:
     with keeping(path) as recorder:
         slow.may_answer.set()
         in_time(recorder.look_up_urls(URLS))
@@ -153,7 +155,7 @@ def test_where_all_urls_are_recent_nobody_asks(path: Path, slow: SlowStore) -> N
         assert slow.asked == []
 
 
-def test_a_slow_look_up_delays_a_page_and_nobody_else(tmp_path: Path, slow: SlowStore) -> None:
+def test_a_slow_lookup_delays_only_the_page_that_needs_it(tmp_path: Path, slow: SlowStore) -> None:
     links = {
         f"{A}/": [f"{A}/1", f"{A}/2", f"{B}/"],
         f"{A}/1": [f"{A}/2"],
@@ -176,10 +178,10 @@ def test_a_slow_look_up_delays_a_page_and_nobody_else(tmp_path: Path, slow: Slow
 
 
 @pytest.mark.usefixtures("_forgetful")
-def test_the_loop_asks_for_nothing_that_was_looked_up_before(
+def test_the_loop_does_not_query_urls_that_were_looked_up_before(
     tmp_path: Path, slow: SlowStore
 ) -> None:
-    """But for the seed, and even if hardly any URL stays at hand until it is met."""
+    """The loop queries the seed alone, even if hardly any URL stays in memory until it is met."""
     slow.may_answer.set()
     urls = [f"{A}/", *URLS]
     links = {url: [other for other in urls if other != url] for url in urls}

@@ -1,4 +1,4 @@
-"""WARC files that a crawl writes: exact as of the last commit, and nobody else's are touched."""
+"""WARC files of a crawl end at its last commit, and files of others are not touched."""
 
 import json
 from collections.abc import Sequence
@@ -46,12 +46,12 @@ def kill(path: Path, folder: Path, *, committed: Sequence[int], pending: Sequenc
 
 
 def files(folder: Path) -> list[Path]:
-    """All files, complete or open."""
+    """Return all WARC files, complete or open."""
     return sorted(folder.glob("*.warc.gz*"))
 
 
 def answers(folder: Path) -> list[tuple[str, str, str | None]]:
-    """Kind, URL and what is referred to, of all answers in all files; digests are checked."""
+    """Return type, URL and original URL of all responses in all files, and check their digests."""
     found: list[tuple[str, str, str | None]] = []
     for file in files(folder):
         with file.open("rb") as stream:
@@ -68,7 +68,7 @@ def pages(folder: Path) -> list[str]:
     return [target for _, target, _ in answers(folder)]
 
 
-def test_what_was_not_committed_is_cut_off_at_the_next_start(path: Path, folder: Path) -> None:
+def test_uncommitted_records_are_cut_off_at_the_next_start(path: Path, folder: Path) -> None:
     kill(path, folder, committed=[1], pending=[])
     (file,) = files(folder)
     committed = file.read_bytes()
@@ -80,7 +80,7 @@ def test_what_was_not_committed_is_cut_off_at_the_next_start(path: Path, folder:
     assert pages(folder) == [url(1), url(3)]
 
 
-def test_a_folder_that_only_the_store_names_is_let_alone_until_it_is_named_again(
+def test_files_in_a_folder_that_only_the_store_names_are_not_touched(
     path: Path, folder: Path
 ) -> None:
     with closing(StoreWriter.open(path)) as store:
@@ -113,7 +113,7 @@ def test_a_store_names_no_files_outside_the_folder(path: Path, folder: Path, pre
 
 
 def indexed(folder: Path) -> dict[str, list[str]]:
-    """URLs of each index, which leads to each response of its file."""
+    """Return the URLs of each index, and check that its lines lead to the responses."""
     found = {}
     for index in sorted(folder.glob("*.cdxj")):
         lines = index.read_text().splitlines()
@@ -160,11 +160,11 @@ def test_an_open_file_is_continued_after_a_kill_and_its_index_is_whole(
     assert list(indexed(folder).values()) == [[url(1), url(3)], [url(4)]]
 
 
-def test_an_index_that_is_half_written_is_taken_for_no_warc_file(
+def test_an_index_whose_writing_was_interrupted_is_written_anew(
     path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def sync(_: Path) -> None:
-        raise MemoryError  # as if it were killed before the disk has all of it
+        raise MemoryError  # as if the process were killed before the index is on disk
 
     with closing(StoreWriter.open(path)) as store:
         keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
@@ -224,9 +224,7 @@ def test_a_file_that_is_long_enough_is_followed_by_another_one(path: Path, folde
 
 
 @pytest.mark.usefixtures("_short_files")
-def test_files_that_are_cut_off_are_all_those_behind_the_last_commit(
-    path: Path, folder: Path
-) -> None:
+def test_whole_files_behind_the_last_commit_are_cut_off(path: Path, folder: Path) -> None:
     with crawling(path, folder) as both:
         keep(both, 1)
     kill(path, folder, committed=[], pending=range(2, 9))
@@ -234,7 +232,9 @@ def test_files_that_are_cut_off_are_all_those_behind_the_last_commit(
         assert pages(folder) == [url(1)]
 
 
-def test_a_body_that_is_there_is_a_revisit_even_after_a_resume(path: Path, folder: Path) -> None:
+def test_a_body_that_was_written_before_is_a_revisit_even_after_a_resume(
+    path: Path, folder: Path
+) -> None:
     with crawling(path, folder) as both:
         both.commit(Batch(answers=[kept(url(1), body(1)), kept(url(2), body(1))]))
     with crawling(path, folder) as both:
@@ -245,7 +245,7 @@ def test_a_body_that_is_there_is_a_revisit_even_after_a_resume(path: Path, folde
     ]
 
 
-def test_without_its_index_bodies_are_written_again(path: Path, folder: Path) -> None:
+def test_without_the_index_of_bodies_they_are_written_again(path: Path, folder: Path) -> None:
     with crawling(path, folder) as both:
         keep(both, 1)
     (index,) = folder.glob("*.db")
@@ -255,7 +255,7 @@ def test_without_its_index_bodies_are_written_again(path: Path, folder: Path) ->
     assert [kind for kind, *_ in answers(folder)] == ["response"] * 3
 
 
-def test_files_that_were_moved_away_are_not_missed(path: Path, folder: Path) -> None:
+def test_a_crawl_goes_on_though_its_files_were_moved_away(path: Path, folder: Path) -> None:
     with crawling(path, folder) as both:
         keep(both, 1)
     (first,) = files(folder)
@@ -266,7 +266,7 @@ def test_files_that_were_moved_away_are_not_missed(path: Path, folder: Path) -> 
     assert pages(folder) == [url(2)]
 
 
-def test_a_file_that_is_shorter_than_it_was_is_left_as_it_is(path: Path, folder: Path) -> None:
+def test_a_truncated_file_is_left_as_it_is_with_a_warning(path: Path, folder: Path) -> None:
     with crawling(path, folder) as both:
         keep(both, 1)
     (first,) = files(folder)
@@ -278,7 +278,7 @@ def test_a_file_that_is_shorter_than_it_was_is_left_as_it_is(path: Path, folder:
     assert [type(event) for event in told] == [Warned]
 
 
-def test_file_names_begin_with_the_store_or_with_a_name_that_is_given(
+def test_file_names_begin_with_the_name_of_the_store_or_a_given_one(
     path: Path, folder: Path
 ) -> None:
     given: tuple[Path | str, ...] = (
@@ -308,7 +308,7 @@ def test_a_copy_of_a_store_writes_to_files_of_its_own(path: Path, folder: Path) 
     assert before in [file.read_bytes() for file in files(folder)]
 
 
-def test_redirects_and_cut_bodies_are_told(path: Path, folder: Path) -> None:
+def test_redirects_importance_and_cut_bodies_are_recorded(path: Path, folder: Path) -> None:
     moved = KeptAnswer(pack_redirect(url(1), Moved(301, url(2))), NOON, url(1), 0.25, 3)
     cut = answered(body(2))._replace(cut=FailureKind.TOO_LARGE, cut_detail="over 10 bytes")
     short = KeptAnswer(pack(RecordKind.PAGE, url(2), cut, PLAIN, number=0), NOON)
@@ -327,10 +327,10 @@ def test_redirects_and_cut_bodies_are_told(path: Path, folder: Path) -> None:
     assert found["response", url(2)] == (body(2), None, "length")
 
 
-def test_text_alone_makes_no_web_archive(path: Path, folder: Path) -> None:
+def test_warc_files_need_whole_pages(path: Path, folder: Path) -> None:
     with closing(StoreWriter.open(path)) as store, pytest.raises(UsageError, match="--keep text"):
         open_keeping(store, Storing(keep="text", warc=folder), nobody_listens)
 
 
-def test_nothing_is_kept_nowhere() -> None:
+def test_archive_sinks_without_an_archive_are_false() -> None:
     assert not ArchiveSinks()

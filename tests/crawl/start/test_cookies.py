@@ -1,4 +1,4 @@
-"""Cookies of a crawl: sessions work, whoever sends the requests, and go on in the next run."""
+"""Cookies of a crawl: all processes share its sessions, and the next run continues them."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ HTML = {"Content-Type": "text/html"}
 
 
 class SessionWeb:
-    """Each site sends those without a cookie back to where they are, with one."""
+    """Sites that redirect a request without a cookie to the same URL and set one."""
 
     def __init__(self) -> None:
         self.sessions = 0
@@ -69,7 +69,7 @@ def test_a_site_that_redirects_to_itself_with_a_cookie_is_read(
 ) -> None:
     store = tmp_path / "crawl.db"
     assert crawled(server, store, workers, cookies="on") == 2 * PAGES + 2
-    assert web.sessions == 2  # one a site, whichever process asks
+    assert web.sessions == 2  # one for each site, shared by all processes
     jar = tmp_path / "crawl.db-cookies"
     assert stat.S_IMODE(jar.stat().st_mode) == 0o600
     assert "session\tn1" in jar.read_text()
@@ -102,7 +102,7 @@ class LoginWeb:
 
 
 def logged_in(store: Path, web: LoginWeb, **more: object) -> dict[str, str]:
-    """How each page is after a crawl, by its path."""
+    """Crawl, and return the state of each page by path."""
     with DemoServer(web) as server:
         said = {"delay": 0, "allow_private": True, "resolve": f"*={server.address}", "workers": 0}
         settings = load({**said, "store": store, **more}, {}, None)
@@ -123,7 +123,7 @@ def test_a_page_that_leads_to_a_login_and_back_is_read(tmp_path: Path) -> None:
     assert len(logins) <= 2
 
 
-def test_a_login_that_believes_nobody_ends(tmp_path: Path) -> None:
+def test_a_login_that_accepts_no_cookie_is_given_up(tmp_path: Path) -> None:
     web = LoginWeb(believes=False)
     found = logged_in(tmp_path / "crawl.db", web, cookies="on")
     assert found["/"] == "bad-redirect"
@@ -137,7 +137,7 @@ def test_without_a_jar_a_login_is_a_circle(tmp_path: Path) -> None:
     assert web.asked.count("/") == 1
 
 
-def test_without_a_jar_nothing_is_sent_back(
+def test_without_a_jar_no_cookie_is_sent_back(
     web: SessionWeb, server: DemoServer, tmp_path: Path
 ) -> None:
     assert crawled(server, tmp_path / "crawl.db") == 0
@@ -154,7 +154,7 @@ def test_the_next_run_goes_on_with_the_session(
     assert web.sessions == 2
 
 
-def test_a_file_begins_the_jar_and_counts_when_it_is_newer(
+def test_a_file_fills_an_empty_jar_and_an_older_one(
     web: SessionWeb, server: DemoServer, tmp_path: Path
 ) -> None:
     file, store = tmp_path / "cookies.txt", tmp_path / "crawl.db"
@@ -178,7 +178,7 @@ def test_a_file_begins_the_jar_and_counts_when_it_is_newer(
         (None, "No such file"),
     ],
 )
-def test_a_bad_file_is_refused_before_anything_else(
+def test_a_bad_file_is_refused_before_the_crawl_begins(
     tmp_path: Path, content: bytes | None, why: str
 ) -> None:
     file, store = tmp_path / "cookies.txt", tmp_path / "crawl.db"
@@ -192,21 +192,20 @@ def test_a_bad_file_is_refused_before_anything_else(
 
 
 class OneAnswer:
-    """Web access that sets a cookie with each answer."""
+    """Web access whose responses all set a cookie."""
 
     async def fetch(self, _request: Request) -> Response:
         return Response(200, {}, b"", cookies=("a=b",))
 
 
-def test_what_is_known_is_saved_while_the_crawl_goes_on(
+def test_the_jar_is_saved_while_the_crawl_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kill loses what came since then."""
     monkeypatch.setattr("minicrawl.crawl.start.preparation.SAVE_EVERY_S", 0.0)
     store = tmp_path / "crawl.db"
 
     async def go_on() -> None:
-        access = with_cookies(OneAnswer(), Settings.of(cookies="on", store=store), FakeClock())  # type: ignore[arg-type]  # it fetches alone
+        access = with_cookies(OneAnswer(), Settings.of(cookies="on", store=store), FakeClock())  # type: ignore[arg-type]   # only `fetch` is used
         async with access as web, asyncio.timeout(60):
             await web.fetch(Request(url="http://a.example/"))
             while not (tmp_path / "crawl.db-cookies").exists():
@@ -219,17 +218,17 @@ def test_what_is_known_is_saved_while_the_crawl_goes_on(
 def test_an_anonymous_request_has_no_cookies_and_sets_none() -> None:
     url, jar = "https://a.example/", CookieJar()
     jar.take(url, ("session=old",), 0.0)
-    web = WithCookies(OneAnswer(), jar, FakeClock())  # type: ignore[arg-type]  # it fetches alone
+    web = WithCookies(OneAnswer(), jar, FakeClock())  # type: ignore[arg-type]   # only `fetch` is used
     found = asyncio.run(web.fetch(Request(url=url, is_anonymous=True)))
     assert found.cookies == ()
     assert jar.header(url, 0.0) == "session=old"
 
 
-def test_an_anonymous_request_is_sent_as_it_is() -> None:
+def test_an_anonymous_request_is_sent_without_cookies() -> None:
     url, jar = "https://a.example/", CookieJar()
     jar.take(url, ("session=old",), 0.0)
     sent = FakeWeb({})
-    web = WithCookies(sent, jar, FakeClock())  # type: ignore[arg-type]  # it fetches alone
+    web = WithCookies(sent, jar, FakeClock())  # type: ignore[arg-type]   # only `fetch` is used
     for is_anonymous in (False, True):
         asyncio.run(web.fetch(Request(url=url, is_anonymous=is_anonymous)))
     assert [visit.request.cookies for visit in sent.visits] == ["session=old", ""]

@@ -1,4 +1,4 @@
-"""What was put aside waits again when its reason is gone, and not before."""
+"""Skipped pages wait again when the reason is gone, and not before."""
 
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,8 @@ HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
 
 
-def a_chain() -> FakeWeb:
-    """Three pages on one host, the last of which leads to another host."""
+def chain() -> FakeWeb:
+    """Return three pages of one host that link in a chain, which leads to another host."""
     links = {
         f"{A}/0": [f"{A}/1"],
         f"{A}/1": [f"{A}/2", "http://c.example/cat.jpg"],
@@ -39,8 +39,8 @@ def notes(run: Run) -> list[str]:
     return [event.text for event in run.events if isinstance(event, Noted)]
 
 
-def test_a_wider_scope_lets_pages_in_that_were_out_of_it(path: Path) -> None:
-    web = a_chain()
+def test_a_wider_scope_reopens_pages_that_were_out_of_it(path: Path) -> None:
+    web = chain()
     first = crawl(web, path, f"{A}/0", scope="host")
     assert first.states[f"{B}/"] is State.SCOPE
     second = crawl(web, path, scope="any")
@@ -50,10 +50,10 @@ def test_a_wider_scope_lets_pages_in_that_were_out_of_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize("settings", [{"scope": "host"}, {"max_depth": 1}, {"per_host_pages": 2}])
-def test_what_the_user_still_does_not_want_stays_aside(
+def test_pages_that_are_still_unwanted_are_not_reopened(
     path: Path, settings: dict[str, Any]
 ) -> None:
-    web = a_chain()
+    web = chain()
     crawl(web, path, f"{A}/0", **settings)
     assert crawl(web, path, **settings).asked == []
 
@@ -62,16 +62,16 @@ def test_what_the_user_still_does_not_want_stays_aside(
     ("narrow", "wide"),
     [({"max_depth": 1}, {"max_depth": 2}), ({"per_host_pages": 2}, {"per_host_pages": 3})],
 )
-def test_a_limit_that_is_raised_goes_on_where_it_was(
+def test_a_raised_limit_reopens_pages_beyond_the_former_one(
     path: Path, narrow: dict[str, Any], wide: dict[str, Any]
 ) -> None:
-    web = a_chain()
+    web = chain()
     crawl(web, path, f"{A}/0", deny=["b.example"], **narrow)
     assert crawl(web, path, deny=["b.example"], **wide).asked == [f"{A}/2"]
 
 
 @pytest.mark.parametrize(("later_s", "asked"), [(HOUR_S, []), (1.1 * DAY_S, [f"{A}/0"])])
-def test_what_robots_forbade_is_looked_at_again_when_the_answer_has_expired(
+def test_forbidden_pages_are_reopened_when_robots_txt_has_expired(
     path: Path, later_s: float, asked: list[str]
 ) -> None:
     forbidding, allowing = text("User-agent: *\nDisallow: /"), text("")
@@ -80,20 +80,20 @@ def test_what_robots_forbade_is_looked_at_again_when_the_answer_has_expired(
     assert crawl(web, path, later_s=later_s).asked == asked
 
 
-def test_a_scope_that_is_widened_a_little_leaves_the_rest_aside(path: Path) -> None:
+def test_a_slightly_wider_scope_reopens_only_its_own_pages(path: Path) -> None:
     web = FakeWeb(web_of({f"{A}/0": [f"{A}/1", f"{B}/"]}))
     crawl(web, path, f"{A}/0", allow=["/0"])
     assert crawl(web, path, allow=["/[01]"]).asked == [f"{A}/1"]
 
 
-def test_whoever_ignores_robots_may_ask_for_what_it_forbade(path: Path) -> None:
+def test_forbidden_pages_are_reopened_without_robots(path: Path) -> None:
     web = FakeWeb({f"{A}/robots.txt": text("User-agent: *\nDisallow: /"), f"{A}/0": html()})
     crawl(web, path, f"{A}/0")
     assert crawl(web, path, robots=False).asked == [f"{A}/0"]
 
 
 @pytest.mark.parametrize(("later_s", "asked"), [(HOUR_S / 2, []), (2 * HOUR_S, [f"{A}/0"])])
-def test_what_failed_in_passing_is_tried_again_after_a_while(
+def test_temporary_failures_are_tried_again_after_an_hour(
     path: Path, later_s: float, asked: list[str]
 ) -> None:
     web = FakeWeb({f"{A}/0": failed(FailureKind.TIMEOUT)})
@@ -102,13 +102,13 @@ def test_what_failed_in_passing_is_tried_again_after_a_while(
     assert crawl(web, path, later_s=later_s).asked == asked
 
 
-def test_what_is_gone_stays_gone(path: Path) -> None:
+def test_missing_pages_are_not_reopened(path: Path) -> None:
     web = FakeWeb({})
     crawl(web, path, f"{A}/0")
     assert crawl(web, path, later_s=DAY_S).asked == []
 
 
-def test_private_addresses_are_asked_when_they_are_allowed(path: Path) -> None:
+def test_pages_at_private_addresses_are_reopened_when_these_are_allowed(path: Path) -> None:
     web = FakeWeb({f"{A}/0": html()}, places={A: Refused(reason=Refusal.ADDRESS)})
     assert crawl(web, path, f"{A}/0").states[f"{A}/0"] is State.ADDRESS
     web.places.clear()
@@ -116,10 +116,10 @@ def test_private_addresses_are_asked_when_they_are_allowed(path: Path) -> None:
     assert crawl(web, path, allow_private=True).asked == [f"{A}/0"]
 
 
-# ---------------------------------------------------------------- what is said of it
+# ---------------------------------------------------------------- notes
 
 
-def test_all_settings_that_are_new_are_said_in_one_line(path: Path) -> None:
+def test_all_changed_settings_are_noted_in_one_line(path: Path) -> None:
     web = FakeWeb(web_of({f"{A}/0": [f"{A}/1", f"{A}/2", f"{A}/3", f"{B}/"]}))
     crawl(web, path, f"{A}/0", scope="host", deny=["/[123]"], contact="me@a.example")
     run = crawl(web, path, scope="host", deny=["/3"], robots=False, max_depth=9)
@@ -129,18 +129,18 @@ def test_all_settings_that_are_new_are_said_in_one_line(path: Path) -> None:
     ]
 
 
-def test_a_new_setting_for_which_no_page_waits_is_said_without_a_count(path: Path) -> None:
-    crawl(a_chain(), path, f"{A}/0")
-    assert notes(crawl(a_chain(), path, scope="prefix")) == ["scope prefix (was any)"]
+def test_a_changed_setting_that_reopens_no_page_is_noted_without_a_count(path: Path) -> None:
+    crawl(chain(), path, f"{A}/0")
+    assert notes(crawl(chain(), path, scope="prefix")) == ["scope prefix (was any)"]
 
 
-def test_a_first_run_and_one_with_the_same_settings_say_nothing(path: Path) -> None:
+def test_a_first_run_and_one_with_the_same_settings_note_nothing(path: Path) -> None:
     settings: dict[str, Any] = {"scope": "host", "deny": ["/2"], "score": ["url:a"], "delay": 0.5}
-    assert notes(crawl(a_chain(), path, f"{A}/0", **settings)) == []
-    assert notes(crawl(a_chain(), path, **settings)) == []
+    assert notes(crawl(chain(), path, f"{A}/0", **settings)) == []
+    assert notes(crawl(chain(), path, **settings)) == []
 
 
-def test_what_waits_because_time_has_passed_is_said_apart(path: Path) -> None:
+def test_pages_reopened_because_time_has_passed_are_noted_separately(path: Path) -> None:
     web = FakeWeb({f"{A}/0": html(f"{A}/1", f"{B}/"), f"{A}/1": failed(FailureKind.TIMEOUT)})
     crawl(web, path, f"{A}/0", scope="host")
     assert notes(crawl(web, path, scope="any", later_s=DAY_S)) == [
@@ -149,7 +149,7 @@ def test_what_waits_because_time_has_passed_is_said_apart(path: Path) -> None:
     ]
 
 
-def test_limits_of_traps_let_in_what_was_trapped_and_other_settings_do_not(path: Path) -> None:
+def test_limits_of_traps_reopen_trapped_pages_and_other_settings_do_not(path: Path) -> None:
     deep = f"{A}/a/b/c/d"
     web = FakeWeb(web_of({f"{A}/0": [deep], deep: []}))
     assert crawl(web, path, f"{A}/0", max_segments=3).states[deep] is State.TRAP
@@ -160,8 +160,8 @@ def test_limits_of_traps_let_in_what_was_trapped_and_other_settings_do_not(path:
     assert notes(run) == ["barren-pages 30 (was 20): 1 page waits again"]
 
 
-def test_a_store_of_an_earlier_minicrawl_says_how_many_pages_wait(path: Path) -> None:
-    web = a_chain()
+def test_a_store_of_an_earlier_version_notes_how_many_pages_are_reopened(path: Path) -> None:
+    web = chain()
     crawl(web, path, f"{A}/0", scope="host")
     with keeping(path) as recorder:
         recorder.counters["wishes"] = {"per_host_pages": None}
@@ -169,8 +169,8 @@ def test_a_store_of_an_earlier_minicrawl_says_how_many_pages_wait(path: Path) ->
     assert notes(crawl(web, path)) == ["1 page put aside earlier waits again"]
 
 
-def test_pages_whose_use_is_denied_wait_again_when_another_use_is_obeyed(path: Path) -> None:
-    web = a_chain()
+def test_pages_whose_use_is_denied_are_reopened_when_another_use_is_obeyed(path: Path) -> None:
+    web = chain()
     web.answers[f"{A}/robots.txt"] = text("User-agent: *\nContent-Usage: /1 ai-train=n")
     assert crawl(web, path, f"{A}/0", obey_usage="ai-train").states[f"{A}/1"] is State.ROBOTS
     assert crawl(web, path, obey_usage="ai-train").asked == []

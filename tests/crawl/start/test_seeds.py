@@ -26,7 +26,7 @@ A, B = "http://a.example", "http://b.example"
 
 
 def planted(path: Path, *seeds: str, endowment: int = 1000, terms: StoreTerms | None = None) -> int:
-    """How many are new in a run that does no more."""
+    """Add seeds to a store, and return how many of them are new."""
 
     async def work() -> int:
         with keeping(path, terms) as recorder:
@@ -58,13 +58,13 @@ def test_seeds_are_endowed_once(path: Path) -> None:
     assert cash_of(path) == [6]
 
 
-def test_no_seeds_are_fine_where_there_were_some_before(path: Path) -> None:
+def test_a_later_run_needs_no_seeds(path: Path) -> None:
     planted(path, f"{A}/")
     assert planted(path) == 0
     assert seeds_of(path) == [f"{A}/"]
 
 
-def test_seeds_that_are_added_later_get_as_much_each_however_often(path: Path) -> None:
+def test_later_seeds_get_as_much_as_the_first_ones_however_often_some_are_added(path: Path) -> None:
     planted(path, f"{A}/0", f"{A}/1", endowment=10)
     planted(path, f"{A}/1", f"{A}/2", endowment=10)
     planted(path, *(f"{A}/{n}" for n in range(3, 9)), endowment=10)
@@ -90,13 +90,13 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_small_blocks")
-def test_seeds_are_taken_block_by_block(path: Path) -> None:
+def test_seeds_in_several_blocks_get_equal_shares(path: Path) -> None:
     planted(path, *(f"{A}/{n % 5}" for n in range(12)), endowment=10)
     assert cash_of(path) == [3] * 5
 
 
 @pytest.mark.usefixtures("_small_blocks")
-def test_a_planting_that_was_cut_short_is_made_good(
+def test_seeds_whose_endowment_was_interrupted_get_it_in_the_next_run(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
@@ -115,7 +115,7 @@ def test_a_planting_that_was_cut_short_is_made_good(
     assert cash_of(path) == [3] * 4
 
 
-def test_a_page_that_links_found_first_may_become_a_seed_once(path: Path) -> None:
+def test_a_page_found_by_links_may_become_a_seed_once(path: Path) -> None:
     web = web_of({f"{A}/": ["/1"], f"{A}/1": []})
     crawl(web, path, f"{A}/", endowment=10)
     assert planted(path, f"{A}/", f"{A}/1", endowment=10) == 1
@@ -125,7 +125,7 @@ def test_a_page_that_links_found_first_may_become_a_seed_once(path: Path) -> Non
     assert seeds_of(path) == [f"{A}/", f"{A}/1"]
 
 
-def test_a_page_that_became_a_seed_is_as_near_as_seeds_are(path: Path) -> None:
+def test_a_page_that_became_a_seed_has_depth_0(path: Path) -> None:
     web = web_of({f"{A}/{n}": [f"/{n + 1}"] for n in range(5)})
     crawl(web, path, f"{A}/0", pages=2, max_depth=1)
     for _ in range(2):
@@ -133,21 +133,21 @@ def test_a_page_that_became_a_seed_is_as_near_as_seeds_are(path: Path) -> None:
     assert run.states[f"{A}/3"] is State.FETCHED
 
 
-def test_what_a_seed_redirects_to_is_no_seed(path: Path) -> None:
-    """Or else the scope would grow from one run to the next."""
+def test_the_target_of_a_seed_that_redirects_is_no_seed(path: Path) -> None:
+    """Otherwise the scope would grow from run to run."""
     web = FakeWeb({f"{A}/": moved(f"{B}/")})
     crawl(web, path, f"{A}/", scope="host")
     assert seeds_of(path) == [f"{A}/"]
 
 
-def test_a_store_that_keeps_no_links_endows_nobody_twice(path: Path) -> None:
+def test_a_store_without_links_endows_no_seed_twice(path: Path) -> None:
     terms = StoreTerms(links=False)
     web = web_of({f"{A}/": ["/1"], f"{A}/1": []})
     crawl(web, path, f"{A}/", endowment=10, links=False)
     assert planted(path, f"{A}/", endowment=10, terms=terms) == 0
 
 
-def test_a_seed_with_marks_is_known_as_it_was_written(path: Path) -> None:
+def test_the_original_of_a_seed_with_marks_is_kept(path: Path) -> None:
     marked = f"{A}/?gclid=1"
 
     async def work() -> None:

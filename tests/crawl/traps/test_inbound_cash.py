@@ -1,4 +1,4 @@
-"""What hosts, sites and networks are given by others, and which host matters more."""
+"""Cash that hosts, sites and networks get from others, and which host ranks higher by it."""
 
 from array import array
 
@@ -23,7 +23,7 @@ def test_links_from_other_sites_let_a_host_have_more() -> None:
 
 
 def test_cash_from_other_shards_lets_a_host_have_more() -> None:
-    """A shard owns whole sites, so it comes from other ones."""
+    """A shard owns whole sites, so this cash comes from other sites."""
     quotas = quotas_of()
     spend(quotas, BLOG, 3)
     assert quotas.refusal(BLOG) is not None
@@ -48,7 +48,7 @@ def test_hosts_of_one_site_earn_from_each_other_only_as_hosts() -> None:
     assert quotas.refusal(FARM_1) is None
 
 
-def test_a_host_outranks_another_by_what_it_earned_or_by_who_vouches_for_it() -> None:
+def test_a_host_outranks_another_by_cash_from_others_or_if_the_user_vouches_for_it() -> None:
     quotas = quotas_of()
     assert quotas.inbound_cash.outranks(GOOD, BLOG)
     give(quotas, FARM_1, [BLOG], 1)
@@ -57,7 +57,7 @@ def test_a_host_outranks_another_by_what_it_earned_or_by_who_vouches_for_it() ->
     assert quotas.inbound_cash.outranks(GOOD, BLOG)
 
 
-def test_of_hosts_of_different_sites_the_one_counts_more_that_other_sites_give_to() -> None:
+def test_the_host_that_gets_more_from_other_sites_outranks_one_of_another_site() -> None:
     quotas = quotas_of()
     give(quotas, FARM_2, [1], 100)
     give(quotas, GOOD, [BLOG], 1)
@@ -66,7 +66,7 @@ def test_of_hosts_of_different_sites_the_one_counts_more_that_other_sites_give_t
     assert quotas.inbound_cash.outranks(FARM_1, FARM_2)
 
 
-def test_who_came_out_as_the_lesser_one_must_be_given_more_by_a_margin() -> None:
+def test_a_host_overtakes_another_only_by_a_margin() -> None:
     quotas = quotas_of()
     give(quotas, BLOG, [GOOD], 1)
     give(quotas, GOOD, [BLOG], 1.2)
@@ -79,7 +79,7 @@ def test_who_came_out_as_the_lesser_one_must_be_given_more_by_a_margin() -> None
     assert quotas.inbound_cash.overtakes(GOOD, BLOG)
 
 
-def test_what_an_address_gives_is_from_strangers_and_no_list_is_needed_to_tell(
+def test_cash_from_an_address_counts_without_a_lookup_of_sites(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     origins = ["http://198.41.0.4", "http://a.good.example", "http://b.good.example"]
@@ -93,14 +93,14 @@ def test_what_an_address_gives_is_from_strangers_and_no_list_is_needed_to_tell(
     quotas.spend(1)
     quotas.spend(2)
     give(quotas, 0, [1], 1 / PAGES_A_UNIT)
-    spend(quotas, 1, 3 + 3 + 1)  # what both were given before their site was known, and since
+    spend(quotas, 1, 3 + 3 + 1)  # cash of both hosts, from before and after their site was known
     assert quotas.refusal(2) is None
     spend(quotas, 1, 1)
     assert quotas.refusal(2) is not None
 
 
 @pytest.mark.parametrize("pages", [1, 400])
-def test_gifts_are_counted_many_at_once_and_none_is_lost(pages: int) -> None:
+def test_no_gift_is_lost_when_many_are_counted_at_once(pages: int) -> None:
     quotas = quotas_of(host_pages=1, site_pages=None)
     for _ in range(pages):
         give(quotas, GOOD, [BLOG] * 100, 1 / PAGES_A_UNIT)

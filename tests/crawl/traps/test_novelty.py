@@ -1,4 +1,4 @@
-"""A host that repeats itself is given up group by group, one that has news never."""
+"""Groups of pages that repeat themselves are given up, but never a host with news."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ LIMIT = 5
 
 
 class Site:
-    """Pages are numbers; what they say is a hash, and their gist a hundredth of it."""
+    """A site with numbered pages. Their text is a number, and its gist is a hundredth of that."""
 
     def __init__(self, limit: int | None = LIMIT) -> None:
         self.barren = NoveltyTracker(limit)
@@ -41,13 +41,13 @@ class Site:
         return self.barren.refusal(page, HOST, f"http://a.example{target}") is not None
 
     def watched(self) -> "Site":
-        """From here on pages with the usual title are compared: three of them have been read."""
+        """Read three pages with the usual title, so that others with this title are compared."""
         for says in (101_101, 202_202, 303_303):
             self.read("/first", says)
         return self
 
     def copies(self, target: str, count: int) -> None:
-        """Of one text, the first of which is new."""
+        """Read a page and `count` copies of it."""
         for number in range(count + 1):
             self.read(target.format(number), 777_777)
 
@@ -57,7 +57,7 @@ def site() -> Site:
     return Site().watched()
 
 
-def test_a_title_is_suspicious_when_it_comes_again_but_for_its_numbers() -> None:
+def test_a_title_that_occurs_again_with_other_numbers_is_suspicious() -> None:
     site = Site()
     site.read("/1", title="May 2003")
     site.read("/2", title="June 2003")
@@ -67,11 +67,11 @@ def test_a_title_is_suspicious_when_it_comes_again_but_for_its_numbers() -> None
     assert not site.barren.suspicious(OTHER)
 
 
-def test_what_a_page_says_counts_though_it_is_the_only_one_with_its_title(site: Site) -> None:
+def test_a_page_with_a_title_of_its_own_is_new(site: Site) -> None:
     assert site.read("/x", 101, title="Another") == Novelty(None, True, False)
 
 
-def test_pages_without_a_title_are_not_alike_for_that() -> None:
+def test_a_missing_title_is_not_suspicious() -> None:
     site = Site()
     for number in range(9):
         site.read(f"/{number}", title="")
@@ -88,7 +88,7 @@ def test_pages_that_cannot_be_compared_yet_are_neither_new_nor_counted() -> None
     assert not copy.is_new
 
 
-def test_a_group_is_given_up_when_its_pages_say_the_same(site: Site) -> None:
+def test_a_group_is_given_up_after_enough_copies(site: Site) -> None:
     site.copies("/s/{}/item", LIMIT - 1)
     assert not site.refuses("/s/99/item")
     site.copies("/s/{}/item", 0)
@@ -97,34 +97,34 @@ def test_a_group_is_given_up_when_its_pages_say_the_same(site: Site) -> None:
     assert not site.refuses("/other")
 
 
-def test_the_reason_names_the_group_and_the_limit(site: Site) -> None:
+def test_the_reason_names_the_group_and_the_limit_of_copies(site: Site) -> None:
     site.copies("/s/{}/item", LIMIT)
-    assert site.barren.refusal(0, HOST, "http://a.example/s/99/item") == (
-        f"pages like it, /s/#/a, repeat themselves: --barren-pages {LIMIT}"
-    )
+    reason = site.barren.refusal(0, HOST, "http://a.example/s/99/item") or ""
+    assert "/s/#/a" in reason
+    assert f"--barren-pages {LIMIT}" in reason
 
 
-def test_copies_of_bodies_count_though_nobody_compares_texts() -> None:
+def test_copies_of_bodies_count_without_a_comparison_of_texts() -> None:
     site = Site()
     for number in range(LIMIT):
         site.read(f"/copy/{number}", title=f"{'x' * number}", first=1)
     assert site.refuses("/copy/9")
 
 
-def test_where_one_page_in_five_says_something_new_none_is_put_aside(site: Site) -> None:
+def test_a_group_with_one_new_page_in_five_is_not_given_up(site: Site) -> None:
     for number in range(400):
         site.read(f"/s/{number}", 10_000 + 1000 * number if number % 5 == 0 else 777_777)
     assert not site.refuses("/s/1")
 
 
-def test_a_group_that_was_given_up_stays_so(site: Site) -> None:
+def test_a_group_that_was_given_up_stays_given_up(site: Site) -> None:
     site.copies("/s/{}", LIMIT)
     site.read("/s/1", 999_999)
     assert site.refuses("/s/2")
 
 
-def test_pages_that_differ_in_numbers_are_no_copies(site: Site) -> None:
-    """A table of figures is worth as much as another one."""
+def test_pages_that_differ_only_in_numbers_are_no_copies(site: Site) -> None:
+    """Tables with other figures are pages of their own."""
     for number in range(40):
         site.read(f"/month/{number}", 500 + number)
     assert not site.refuses("/month/41")
@@ -134,31 +134,30 @@ def test_pages_that_differ_in_numbers_are_no_copies(site: Site) -> None:
 
 
 def chain(site: Site, pages: Iterable[int]) -> None:
-    """Each page has the gist of all others, and leads to the next."""
+    """Read a chain of pages with one gist, each of which links to the next."""
     for page in pages:
         verdict = site.read(f"/month/{page}", 500 + page % 100, page=page)
         site.barren.found([page + 1], [page + 1], is_barren=verdict.is_barren)
 
 
-def test_pages_that_only_barren_ones_link_to_are_given_up_together(site: Site) -> None:
+def test_pages_linked_only_from_barren_ones_are_given_up_together(site: Site) -> None:
     chain(site, range(1000, 1001 + LIMIT))
     assert not site.refuses("/month/x", page=1001 + LIMIT)
     chain(site, [1001 + LIMIT])
     assert site.refuses("/month/x", page=1002 + LIMIT)
     assert not site.refuses("/month/x", page=5)
-    assert site.barren.refusal(1002 + LIMIT, HOST, "http://a.example/") == (
-        f"only pages that say nothing new link to it: --barren-pages {LIMIT}"
-    )
+    reason = site.barren.refusal(1002 + LIMIT, HOST, "http://a.example/") or ""
+    assert f"--barren-pages {LIMIT}" in reason
 
 
-def test_a_page_that_another_one_links_to_is_no_suspect_any_more(site: Site) -> None:
+def test_a_page_linked_from_a_page_with_news_is_no_suspect(site: Site) -> None:
     chain(site, range(1000, 1020))
     assert site.refuses("/month/x", page=1020)
     site.barren.found([1020], [], is_barren=False)
     assert not site.refuses("/month/x", page=1020)
 
 
-def test_suspects_that_say_something_new_have_news_for_others(site: Site) -> None:
+def test_suspects_with_news_clear_other_suspects(site: Site) -> None:
     for number in range(100):
         site.barren.found([], [1000 + number], is_barren=True)
         says = 500 if number % 5 else 10_000 + 1000 * number
@@ -167,7 +166,7 @@ def test_suspects_that_say_something_new_have_news_for_others(site: Site) -> Non
     assert not site.refuses("/z", page=9)
 
 
-def test_redirects_that_lead_on_and_on_count_as_copies(site: Site) -> None:
+def test_redirects_that_lead_to_redirects_count_as_copies(site: Site) -> None:
     for number in range(LIMIT):
         assert not site.refuses("/door/9")
         site.barren.led_on(0, HOST, f"http://a.example/door/{number}")
@@ -177,7 +176,7 @@ def test_redirects_that_lead_on_and_on_count_as_copies(site: Site) -> None:
 # ---------------------------------------------------------------- bounds
 
 
-def test_without_a_limit_nothing_is_counted_and_no_title_suspicious() -> None:
+def test_without_a_limit_no_copy_counts_and_no_title_is_suspicious() -> None:
     site = Site(limit=None).watched()
     assert site.read("/x", first=1) == Novelty(1, False, False)
     for number in range(99):
@@ -187,7 +186,7 @@ def test_without_a_limit_nothing_is_counted_and_no_title_suspicious() -> None:
     assert not site.refuses("/s/1")
 
 
-def test_hosts_that_were_not_met_lately_are_forgotten(
+def test_hosts_that_were_not_read_lately_are_forgotten(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_HOSTS", 2)
@@ -211,7 +210,7 @@ def test_of_too_many_groups_the_first_ones_are_forgotten_but_not_the_suspects(
     assert site.refuses("/month/x", page=1020)
 
 
-def test_suspects_that_were_not_met_lately_are_forgotten(
+def test_suspects_that_were_not_found_lately_are_forgotten(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chain(site, range(1000, 1020))

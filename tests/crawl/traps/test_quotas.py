@@ -1,4 +1,4 @@
-"""How many pages hosts, sites and networks may have."""
+"""Quotas of pages for hosts, sites and networks."""
 
 from array import array
 
@@ -10,18 +10,19 @@ from minicrawl.frontier.url_table import SiteTable
 from tests.crawl.traps.farm import BLOG, FARM_1, FARM_2, GOOD, PAGES, give, quotas_of, spend
 
 
-def test_a_host_that_nobody_links_to_has_what_all_begin_with() -> None:
+def names(reason: str | None, *parts: str) -> bool:
+    return reason is not None and all(part in reason for part in parts)
+
+
+def test_a_host_without_links_from_others_has_the_initial_quota() -> None:
     quotas = quotas_of()
     spend(quotas, BLOG, 2)
     assert quotas.refusal(BLOG) is None
     spend(quotas, BLOG, 1)
-    assert quotas.refusal(BLOG) == (
-        "its host has had 3 pages, 0 of them earned by links from elsewhere, "
-        "a page counting once for each new page that it led to, up to 10: --site-pages 3"
-    )
+    assert names(quotas.refusal(BLOG), "its host has had 3 pages", "--site-pages 3")
 
 
-def test_a_page_counts_as_the_new_ones_of_its_host_that_it_leads_to() -> None:
+def test_a_page_counts_as_many_times_as_it_reveals_pages_of_its_host() -> None:
     quotas = quotas_of(host_pages=4)
     quotas.spend(BLOG)
     quotas.spend_on_new(BLOG, [BLOG, BLOG + 4, BLOG + 8, GOOD, FARM_1])
@@ -30,14 +31,14 @@ def test_a_page_counts_as_the_new_ones_of_its_host_that_it_leads_to() -> None:
     assert quotas.refusal(BLOG) is not None
 
 
-def test_so_it_does_for_its_site() -> None:
+def test_a_page_counts_for_its_site_as_it_does_for_its_host() -> None:
     quotas = quotas_of(host_pages=99, site_pages=A_HOST + 3)
     quotas.spend(BLOG)
     quotas.spend_on_new(BLOG, [BLOG, BLOG + 4, BLOG + 8])
     assert quotas.refusal(BLOG) is not None
 
 
-def test_where_each_page_leads_to_one_more_they_count_as_what_they_are() -> None:
+def test_pages_that_each_reveal_one_page_count_once() -> None:
     quotas = quotas_of(host_pages=3)
     for _ in range(2):
         quotas.spend(BLOG)
@@ -45,7 +46,7 @@ def test_where_each_page_leads_to_one_more_they_count_as_what_they_are() -> None
     assert quotas.refusal(BLOG) is None
 
 
-def test_no_page_counts_for_more_than_ten() -> None:
+def test_no_page_counts_more_than_ten_times() -> None:
     quotas = quotas_of(host_pages=MOST_A_PAGE + 1)
     quotas.spend_on_new(BLOG, [BLOG] * 1000)
     quotas.spend(BLOG)
@@ -54,16 +55,13 @@ def test_no_page_counts_for_more_than_ten() -> None:
     assert quotas.refusal(BLOG) is not None
 
 
-def test_a_farm_that_links_to_itself_stays_where_it_began() -> None:
+def test_a_farm_that_links_to_itself_earns_nothing() -> None:
     quotas = quotas_of(host_pages=None, site_pages=39)
     for number in range(20):
         quotas.spend(FARM_1 + number % 2)
         give(quotas, FARM_1 + number % 2, [1, 2, 5, 6], 10)
     reason = quotas.refusal(FARM_1)
-    assert reason is not None
-    had = "farm.example has had 40 pages, 0 of them earned by links from elsewhere, a host counting"
-    assert reason.startswith(had)
-    assert reason.endswith("--site-pages 39")
+    assert names(reason, "farm.example has had 40 pages, 0 of them earned", "--site-pages 39")
 
 
 def test_a_new_host_costs_its_site_as_much_as_some_pages() -> None:
@@ -81,7 +79,7 @@ def test_a_site_that_the_user_vouches_for_has_no_limit_on_any_of_its_hosts() -> 
     assert quotas.refusal(FARM_2) is None
 
 
-def test_without_limits_nobody_is_refused() -> None:
+def test_without_limits_no_host_is_refused() -> None:
     quotas = quotas_of(None, None)
     spend(quotas, BLOG, 100_000)
     assert quotas.refusal(BLOG) is None
@@ -97,10 +95,7 @@ def test_hosts_at_one_address_share_what_a_site_may_have() -> None:
     spend(quotas, FARM_1, 15)
     assert quotas.refusal(BLOG) is None
     spend(quotas, BLOG, 15)
-    assert quotas.refusal(BLOG) == (
-        "what is at 198.41.0.4 has had 30 pages, 0 of them earned by links from elsewhere, "
-        "a page counting once for each new page that it led to, up to 10: --site-pages 30"
-    )
+    assert names(quotas.refusal(BLOG), "198.41.0.4 has had 30 pages", "--site-pages 30")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +110,7 @@ def test_hosts_at_one_address_share_what_a_site_may_have() -> None:
         ("proxy", "proxy", False),
     ],
 )
-def test_an_address_is_public_and_one_of_ipv4_or_a_network_of_ipv6(
+def test_hosts_share_a_public_ipv4_address_or_a_public_ipv6_network(
     one: str, other: str, is_shared: bool
 ) -> None:
     quotas = quotas_of(host_pages=None, site_pages=30)
@@ -126,7 +121,7 @@ def test_an_address_is_public_and_one_of_ipv4_or_a_network_of_ipv6(
     assert (quotas.refusal(BLOG) is not None) == is_shared
 
 
-def test_an_address_earns_from_other_sites_at_other_addresses() -> None:
+def test_an_address_earns_only_from_sites_at_other_addresses() -> None:
     quotas = quotas_of(host_pages=None, site_pages=12)
     for host in (FARM_1, FARM_2, BLOG):
         quotas.locate(host, "198.41.0.4")
@@ -138,7 +133,7 @@ def test_an_address_earns_from_other_sites_at_other_addresses() -> None:
     assert quotas.refusal(BLOG) is None
 
 
-def test_a_host_that_the_user_vouches_for_spends_nothing_of_its_network() -> None:
+def test_a_host_that_the_user_vouches_for_uses_no_quota_of_its_network() -> None:
     quotas = quotas_of(host_pages=None, site_pages=30)
     quotas.vouch([GOOD])
     for host in (GOOD, BLOG):
@@ -148,7 +143,7 @@ def test_a_host_that_the_user_vouches_for_spends_nothing_of_its_network() -> Non
     assert quotas.refusal(BLOG) is None
 
 
-def test_what_an_earlier_run_read_counts_for_the_address_when_it_is_known() -> None:
+def test_pages_of_an_earlier_run_count_once_the_address_of_their_host_is_known() -> None:
     quotas = quotas_of(host_pages=None, site_pages=60)
     quotas.restore([(BLOG, 50), (FARM_1, 5)])
     for host in (BLOG, FARM_1):
@@ -159,7 +154,7 @@ def test_what_an_earlier_run_read_counts_for_the_address_when_it_is_known() -> N
     assert quotas.refusal(FARM_1) is not None
 
 
-def test_pages_wait_again_as_far_as_there_is_room_at_their_address() -> None:
+def test_pages_are_reopened_up_to_the_quota_of_their_address() -> None:
     quotas = quotas_of(host_pages=None, site_pages=4)
     for host in (GOOD, BLOG):
         quotas.locate(host, "198.41.0.4")
@@ -169,7 +164,7 @@ def test_pages_wait_again_as_far_as_there_is_room_at_their_address() -> None:
 # ---------------------------------------------------------------- hosts that are addresses
 
 
-def test_a_seed_at_an_address_vouches_for_that_one_and_not_for_its_network() -> None:
+def test_a_seed_at_an_address_vouches_for_the_address_and_not_for_its_network() -> None:
     origins = ["http://198.41.0.4", "http://198.41.0.5"]
     quotas = Quotas(None, 12, SiteTable(origins), array("I", [0, 1]))
     quotas.vouch([0])
@@ -178,12 +173,10 @@ def test_a_seed_at_an_address_vouches_for_that_one_and_not_for_its_network() -> 
     spend(quotas, 1, 1)
     assert quotas.refusal(1) is None
     spend(quotas, 1, 1)
-    reason = quotas.refusal(1)
-    assert reason is not None
-    assert reason.startswith("198.41.0.0/24 has had 12 pages")
+    assert names(quotas.refusal(1), "198.41.0.0/24 has had 12 pages")
 
 
-def test_what_an_earlier_run_read_was_earned_and_more_has_to_be_earned_anew() -> None:
+def test_a_host_has_to_earn_more_pages_than_an_earlier_run_read() -> None:
     quotas = quotas_of()
     quotas.restore([(BLOG, 50), (GOOD, 1)])
     assert quotas.refusal(BLOG) is not None
@@ -192,7 +185,7 @@ def test_what_an_earlier_run_read_was_earned_and_more_has_to_be_earned_anew() ->
     assert quotas.refusal(GOOD) is None
 
 
-def test_pages_wait_again_as_far_as_there_is_room_on_their_host_and_their_site() -> None:
+def test_pages_are_reopened_up_to_the_quotas_of_their_host_and_site() -> None:
     quotas = quotas_of(host_pages=2, site_pages=4)
     everything = np.arange(len(PAGES))
     assert quotas.with_room(everything) == [0, 1, 2, 3, 4, 5, 6, 7]

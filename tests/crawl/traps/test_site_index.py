@@ -1,4 +1,4 @@
-"""Which hosts are of one site, and which are at one network."""
+"""The sites of hosts, and the networks of their addresses."""
 
 import numpy as np
 
@@ -15,29 +15,29 @@ ORIGINS = [
 WWW, SHOP, OTHER, ADDRESS, NEIGHBOUR = range(len(ORIGINS))
 
 
-def an_index(found: list[tuple[int, int]] | None = None) -> SiteIndex:
+def index_of(found: list[tuple[int, int]] | None = None) -> SiteIndex:
     heard = [] if found is None else found
     return SiteIndex(SiteTable(ORIGINS), lambda host, site: heard.append((host, site)))
 
 
-def test_hosts_of_one_domain_are_of_one_site() -> None:
-    index = an_index()
+def test_hosts_of_one_domain_belong_to_one_site() -> None:
+    index = index_of()
     assert index.site(WWW) == index.site(SHOP)
     assert not index.are_strangers(WWW, SHOP)
     assert index.are_strangers(WWW, OTHER)
     assert index.site_name(SHOP) == "good.example"
 
 
-def test_addresses_of_one_network_are_of_one_site() -> None:
-    index = an_index()
+def test_addresses_of_one_network_belong_to_one_site() -> None:
+    index = index_of()
     assert not index.are_strangers(ADDRESS, NEIGHBOUR)
     assert index.has_name(WWW)
     assert not index.has_name(ADDRESS)
 
 
-def test_a_site_is_found_once_when_it_is_asked_for() -> None:
+def test_sites_are_looked_up_once_and_on_demand() -> None:
     found: list[tuple[int, int]] = []
-    index = an_index(found)
+    index = index_of(found)
     hosts = np.array((WWW, SHOP, WWW), dtype=np.uint32)
     index.grow()
     assert index.known_sites(hosts).tolist() == [UNKNOWN] * 3
@@ -47,14 +47,14 @@ def test_a_site_is_found_once_when_it_is_asked_for() -> None:
     assert sorted(found) == [(WWW, 0), (SHOP, 0)]
 
 
-def test_strangers_are_told_apart_for_many_pairs_at_once() -> None:
+def test_many_pairs_of_hosts_can_be_compared_at_once() -> None:
     hosts = np.array((WWW, WWW, WWW, ADDRESS), dtype=np.uint32)
     others = np.array((SHOP, OTHER, ADDRESS, NEIGHBOUR), dtype=np.uint32)
-    assert an_index().differ(hosts, others).tolist() == [False, True, True, False]
+    assert index_of().differ(hosts, others).tolist() == [False, True, True, False]
 
 
-def test_a_host_is_at_a_network_once_it_was_located() -> None:
-    index = an_index()
+def test_a_host_has_a_network_once_it_is_located() -> None:
+    index = index_of()
     assert not index.locate(WWW, "10.0.0.1")
     assert index.network(WWW) == UNKNOWN
     assert index.locate(WWW, "198.41.0.4")
