@@ -8,7 +8,7 @@ from minicrawl.crawl.workers.parser import ROUND_S, LoopRounds
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Seconds of work so far, which each page adds to."""
+    """Seconds of work so far, in a list of one item."""
     seconds = [0.0]
     monkeypatch.setattr(parser, "perf_counter", lambda: seconds[0])
     return seconds

@@ -1,6 +1,6 @@
-"""Small applications: pages that scripts fill with what they ask for, each in another way.
+"""Small applications: pages whose scripts fetch their content, each in another way.
 
-An application is done when its title says so: `done` and a word that came over the network.
+When an application is done, its title is `done` and a word that came over the network.
 """
 
 import json
@@ -115,7 +115,7 @@ APPLICATIONS: dict[str, str | Answer] = {
     "late": """setTimeout(() => fetch("/api/word").then((r) => r.json())
         .then((one) => done(one.word)), 1500)""",
 }
-"""Pages by name: a script, or a whole answer."""
+"""Applications by name: each is a script, or a whole answer."""
 
 _OTHERS: dict[str, Answer] = {
     "/api/word": _data({"word": "harbour"}),
@@ -185,7 +185,7 @@ TITLES = {
     "large": "large",
     "post-moved": "",
 }
-"""Beginning of what each application says after `done`."""
+"""Beginning of the title of each application after `done`."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -223,7 +223,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -240,7 +239,7 @@ Asked = list[tuple[str, str, dict[str, str]]]
 
 @contextmanager
 def applications() -> Iterator[tuple[str, Asked]]:
-    """The origin of all applications, and what was asked there."""
+    """Serve all applications; give their origin and a list of requests."""
     with _Server() as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

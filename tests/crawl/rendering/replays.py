@@ -44,21 +44,21 @@ _TITLES_OF_FRAMES = """() => {
 
 
 class Replay(NamedTuple):
-    """What an application said when it had run, and its requests that the archive missed."""
+    """The last title of an application, and its requests that the archive could not answer."""
 
     title: str
     missed: tuple[str, ...]
 
 
 def in_pywb(archive: Path, origin: str, folder: Path) -> dict[str, Replay]:
-    """Replay all applications of an archive in pywb; `folder` is for what it needs."""
+    """Replay all applications of an archive in pywb, with its files in `folder`."""
     with replayed(folder, archive) as there, _browser() as program:
         context = program.new_context(viewport=_VIEW, service_workers="block")
         return _replays(context, there, lambda name: f"{there}/mp_/{origin}/{name}")
 
 
 def in_wabac(archive: Path, origin: str, folder: Path) -> dict[str, Replay]:
-    """Replay all applications of an archive in wabac.js; `folder` is for what it needs."""
+    """Replay all applications of an archive in wabac.js, with its files in `folder`."""
     if (worker := os.environ.get("WABAC_SW")) is None:
         pytest.skip("no WABAC_SW: let it name sw.js of the npm package @webrecorder/wabac")
     shutil.copy(worker, folder / "sw.js")
@@ -86,13 +86,13 @@ def _browser() -> Iterator[Any]:
 
 
 def _replays(context: Any, start: str, url_of: Callable[[str], str]) -> dict[str, Replay]:
-    """Show each application in a frame of a page of the replay's origin, as these programs do."""
+    """Show each application in a frame, as these programs do, and return its replay."""
     found: dict[str, Replay] = {}
     for name in APPLICATIONS:
         missed, shown = set[str](), context.new_page()
 
         def note(response: Any, missed: set[str] = missed) -> None:
-            # The server has answered so, and the archive has kept it.
+            # This one was missing on the server as well.
             if response.status >= 400 and not response.url.endswith("/api/missing"):
                 missed.add(response.url)
 
@@ -105,7 +105,7 @@ def _replays(context: Any, start: str, url_of: Callable[[str], str]) -> dict[str
 
 
 def _title_of(shown: Any) -> str:
-    """The title of the page in a frame, when it says that it is done, or in the end."""
+    """Return the word in the title of a frame that is done, or all titles after the last look."""
     titles: list[str] = []
     for _ in range(_LOOKS):
         titles = shown.evaluate(_TITLES_OF_FRAMES)
@@ -130,7 +130,7 @@ def _files_of(folder: Path) -> Iterator[str]:
 
 
 class _QuietHandler(SimpleHTTPRequestHandler):
-    """Also answers requests for a part of a file, which replay programs send."""
+    """A handler that also answers range requests, which wabac.js sends."""
 
     def do_GET(self) -> None:
         wanted = re.fullmatch(r"bytes=([0-9]*)-([0-9]*)", self.headers.get("Range", ""))

@@ -1,4 +1,4 @@
-"""A web whose pages need a browser, and a server that tells what it was asked for."""
+"""Pages that need a browser, and a server that records its requests."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from tests.limits import settings_of
 
 
 def why_no_browser() -> str:
-    """Empty where there is one."""
+    """Return why there is no browser, or an empty string if there is one."""
     if find_spec("playwright") is None:
         return "no playwright"
     try:
@@ -48,7 +48,7 @@ def data(value: object) -> DemoResponse:
 
 
 def filled_by(code: str) -> DemoResponse:
-    """A page with nothing but this script."""
+    """Return a page that is empty but for this script."""
     return page(f'<title>shell</title><div id="root"></div><script>{code}</script>')
 
 
@@ -56,7 +56,7 @@ MISSING = DemoResponse(404, {"Content-Type": HTML}, b"missing")
 
 
 class ScriptedWeb:
-    """Answers by the path alone; keeps the headers of what it was asked."""
+    """A web that answers by path, and records the path and headers of each request."""
 
     def __init__(self, answers: Mapping[str, DemoResponse]) -> None:
         self.answers = dict(answers)
@@ -77,7 +77,7 @@ class ScriptedWeb:
 def served(
     answers: Mapping[str, DemoResponse], kind: type[ScriptedWeb] = ScriptedWeb
 ) -> Iterator[tuple[ScriptedWeb, str]]:
-    """The web, and where it is."""
+    """Serve a web; give it and its origin."""
     web = kind(answers)
     with DemoServer(web) as server:
         yield web, f"http://{server.address}"
@@ -90,7 +90,7 @@ def crawled(
     seeds: Sequence[str] = (),
     **settings: Any,
 ) -> dict[str, ExportRow]:
-    """All pages that are known after a crawl, by their paths."""
+    """Crawl, and return all known pages by path."""
     wanted: dict[str, Any] = {"delay": 0, "workers": 0, "render": "auto", "max_s": 60}
     with_them = settings_of(store=store, scope="host", converge=False, **wanted | settings)
     crawl = Crawl([seed, *seeds], with_them, on_page=on_page)

@@ -1,4 +1,4 @@
-"""The browser opens no connection by itself, and its proxy is a port where nobody can listen."""
+"""The browser opens no connection of its own, and its proxy is a port where nobody can listen."""
 
 import asyncio
 import socket
@@ -14,7 +14,7 @@ FORM = "<form action=/in><input name=email><input type=password name=p></form><p
 MARKER = "http://marker.example/"
 
 
-def test_the_refusing_port_is_a_port_of_ours_that_refuses_everybody() -> None:
+def test_the_refusing_port_refuses_connections_and_cannot_be_taken() -> None:
     with refusing_port() as held:
         place = held.getsockname()
         with pytest.raises(ConnectionRefusedError):
@@ -27,8 +27,8 @@ def test_the_refusing_port_is_a_port_of_ours_that_refuses_everybody() -> None:
 
 @needs_browser
 @pytest.mark.timeout(120)
-def test_a_browser_asks_for_nothing_by_itself() -> None:
-    """Its proxy listens here; what a page asks for is handed to it, but for a marker at the end."""
+def test_a_browser_sends_no_requests_of_its_own() -> None:
+    """The test listens as its proxy and answers the pages. Only a marker goes to the proxy."""
     from playwright.async_api import Error, Route, async_playwright
 
     asked = list[str]()

@@ -1,4 +1,4 @@
-"""What the archive has of applications, so that they can live again."""
+"""Archives of applications have all that a replay needs."""
 
 import shutil
 from collections import Counter
@@ -16,7 +16,7 @@ pytestmark = [needs_browser, pytest.mark.timeout(600)]
 
 
 class Archived(NamedTuple):
-    """A crawl of all applications."""
+    """Folder of a crawl of all applications, with its archives, origin and requests."""
 
     folder: Path
     origin: str
@@ -43,20 +43,20 @@ def archived_in(folder: Path) -> Archived:
         return Archived(folder, origin, list(asked))
 
 
-def no_file_is_asked_for_twice(archived: Archived) -> None:
-    """Only data that may differ at each reading is, and a page whose browser crashed."""
+def assert_no_file_was_requested_twice(archived: Archived) -> None:
+    """Data may be requested twice, and so may a page whose browser crashed."""
     counted = Counter(path for _, path, _ in archived.asked if "." in path)
     assert len(counted) > 10
     assert {path: count for path, count in counted.items() if count > 1} == {}
 
 
-def a_post_takes_nothing_that_is_ours_along(archived: Archived) -> None:
+def assert_posts_have_no_credentials(archived: Archived) -> None:
     posts = [headers for method, _, headers in archived.asked if method == "POST"]
     assert len(posts) >= 6
     assert not [one for one in posts if "Cookie" in one or "Authorization" in one]
 
 
-def what_a_browser_asked_for_names_its_kind_and_its_page(archived: Archived, name: str) -> None:
+def assert_records_name_kinds_and_pages(archived: Archived, name: str) -> None:
     archiveiterator = pytest.importorskip("warcio.archiveiterator")
     kinds, pages = dict[str, str](), dict[str, str]()
     with (archived.folder / name).open("rb") as stream:
@@ -76,19 +76,19 @@ def what_a_browser_asked_for_names_its_kind_and_its_page(archived: Archived, nam
     assert not {"/fetch", "/late.css", "/robots.txt"} & kinds.keys()
 
 
-def test_what_browsers_ask_for_is_kept_with_its_page(tmp_path: Path) -> None:
-    """One test, as browsers take long to start."""
+def test_requests_of_browsers_are_archived_with_their_page(tmp_path: Path) -> None:
+    """One test checks several laws, as browsers take long to start."""
     archived = archived_in(tmp_path)
-    no_file_is_asked_for_twice(archived)
-    a_post_takes_nothing_that_is_ours_along(archived)
+    assert_no_file_was_requested_twice(archived)
+    assert_posts_have_no_credentials(archived)
     for name in ("live.warc.gz", "site.warc.gz"):
-        what_a_browser_asked_for_names_its_kind_and_its_page(archived, name)
+        assert_records_name_kinds_and_pages(archived, name)
 
 
 MODULES = ("import", "large", "modules")
-"""pywb 2.10 puts its own names into modules, where none may be called `arguments`."""
+"""Applications with modules: pywb 2.10 adds a name `arguments`, which modules may not have."""
 MESSAGES = ("frame",)
-"""Messages from a frame to its page end in wombat.js, which pywb 2.10 and wabac.js 2.27 share."""
+"""Applications whose messages from a frame get lost in wombat.js, of pywb 2.10 and wabac.js 2.27."""
 
 
 REPLAYS = (
@@ -100,15 +100,15 @@ REPLAYS = (
 
 
 @pytest.mark.proof
-def test_applications_live_again_without_a_missing_request(tmp_path: Path) -> None:
-    """pywb shows the DOM that a WARC file has beside a page, if it makes the index itself."""
+def test_replayed_applications_miss_no_request(tmp_path: Path) -> None:
+    """For a WARC file, pywb makes an index of its own and shows the archived DOM of a page."""
     made = [tmp_path / name for name in ("archived", *map(str, range(len(REPLAYS))))]
     for folder in made:
         folder.mkdir()
     archived = archived_in(made[0])
-    for (replay, name, beyond_it), folder in zip(REPLAYS, made[1:], strict=True):
+    for (replay, name, failing), folder in zip(REPLAYS, made[1:], strict=True):
         found = replay(archived.folder / name, archived.origin, folder)
         where = f"{replay.__name__} {name}"
         assert {one: it.missed for one, it in found.items() if it.missed} == {}, where
         dead = {one: it.title for one, it in found.items() if not it.title.startswith(TITLES[one])}
-        assert dead.keys() <= set(beyond_it), (where, dead)
+        assert dead.keys() <= set(failing), (where, dead)

@@ -1,4 +1,4 @@
-"""What is learnt of hosts and templates."""
+"""The policy of rendering learns which hosts and templates gain from it."""
 
 import pytest
 
@@ -12,7 +12,7 @@ SOME = Scripting(ScriptKind.SOME, 2)
 
 
 def renderings(known: RenderPolicy, scripting: Scripting, gains: list[bool]) -> int:
-    """How many of so many pages in a row are rendered."""
+    """Return how many pages are rendered in a row of pages with these gains."""
     done = 0
     for gained in gains:
         if known.is_worth(HOST, scripting):
@@ -35,19 +35,19 @@ def test_a_template_that_gains_is_always_rendered(scripting: Scripting) -> None:
     assert renderings(RenderPolicy(), scripting, [True] * 100) == 100
 
 
-def test_a_template_that_gains_now_and_then_is_rendered_while_that_is_worth_it() -> None:
+def test_a_template_that_gains_now_and_then_is_rendered_while_it_gains_enough() -> None:
     assert renderings(RenderPolicy(), SHELL, [True, False, False, False] * 25) == 100
     assert renderings(RenderPolicy(), SHELL, [True] + [False] * 99) == 6
 
 
-def test_what_one_host_has_taught_says_nothing_of_another() -> None:
+def test_gains_of_a_template_of_one_host_do_not_count_for_others() -> None:
     known = RenderPolicy()
     renderings(known, SHELL, [False] * 10)
     assert known.is_worth(OTHER, SHELL)
     assert known.is_worth(HOST, SOME)
 
 
-def test_a_host_that_never_gains_is_left_alone_whatever_its_templates() -> None:
+def test_a_host_that_never_gains_is_no_longer_rendered_whatever_its_templates() -> None:
     known = RenderPolicy()
     for number in range(100):
         renderings(known, Scripting(ScriptKind.SOME, 100 + number), [False])
@@ -55,7 +55,7 @@ def test_a_host_that_never_gains_is_left_alone_whatever_its_templates() -> None:
     assert known._known[HOST, 0].rendered == HOST_TRIES
 
 
-def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_known_templates_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policy, "_MOST_KNOWN", 10)
     known = RenderPolicy()
     for number in range(100):

@@ -1,7 +1,7 @@
-"""Crawls of pages that need a browser, through a real one.
+"""Crawls of pages that need a browser, in a real one.
 
-One crawl reads what pages of all kinds come to, another one pages that harm: a browser is slow to
-start. Each page has a path of its own, and so have its links.
+Browsers are slow to start, so one crawl reads all kinds of pages, and another one harmful pages.
+Each page has a path of its own, and so has each link.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ APP = {
 
 
 def fill(name: str) -> str:
-    """A script that adds a link."""
+    """Return a script that adds the link `/found-NAME`."""
     return f"document.body.insertAdjacentHTML('beforeend', '<a href=/found-{name}>f</a>');"
 
 
@@ -152,7 +152,7 @@ document.body.append(frame);
 
 
 def reaches(there: str) -> str:
-    """A script that tries all ways to another server."""
+    """Return a script that tries all ways to reach another server."""
     socket = there.replace("http:", "ws:")
     return f"""fetch("{there}/secret").catch(() => {{ {fill("reaches")} }});
     new WebSocket("{socket}/socket"); new Image().src = "{there}/picture";
@@ -169,7 +169,7 @@ OWN = f"<script>fetch('/').then((r) => r.ok && ({LINK}))</script>"
 
 
 class Bank(ScriptedWeb):
-    """Beside the answers a host that needs a login, which scripts of others try to read."""
+    """A web with a second host that needs a login, which scripts of the first one try to read."""
 
     def answer(self, host, target, headers, visits, /):  # type: ignore[no-untyped-def]
         if host != "bank.example":
@@ -185,7 +185,7 @@ class Bank(ScriptedWeb):
 
 
 class Reading(NamedTuple):
-    """What a crawl came to: by path what is known of the page, and what was asked for."""
+    """Results of a crawl: pages by path, requested paths, requests elsewhere, and read pages."""
 
     found: dict[str, ExportRow]
     asked: list[str]
@@ -237,14 +237,14 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reading]:
         yield Reading(found, web.paths, other.paths, seen, store)
 
 
-def test_the_pages_of_an_application_are_found_one_after_the_other(rendered: Reading) -> None:
+def test_all_pages_of_an_application_are_found(rendered: Reading) -> None:
     found = rendered.found
     assert {"/app", "/one", "/three"} <= set(found)
     assert {found[path].title for path in ("/app", "/one")} == {"front", "one"}
     assert {rendered.asked.count(path) for path in APP} == {1}
 
 
-def test_without_rendering_nothing_of_it_is_found(tmp_path: Path) -> None:
+def test_without_rendering_no_page_of_an_application_is_found(tmp_path: Path) -> None:
     with served(APP) as (web, base):
         assert set(crawled(f"{base}/app", tmp_path / "c.db", render="never")) == {"/app"}
     assert web.paths == ["/robots.txt", "/app"]
@@ -260,7 +260,7 @@ def test_links_in_shadow_trees_are_found(rendered: Reading) -> None:
     assert {"/in-shadow?a=1&b=2", "/inner", "/slotted"} <= set(rendered.found)
 
 
-def test_a_page_that_goes_elsewhere_is_a_redirect(rendered: Reading) -> None:
+def test_a_page_whose_script_leads_to_another_url_is_a_redirect(rendered: Reading) -> None:
     assert {rendered.found[path].state for path in GOES} == {"moved"}
     assert {rendered.asked.count(path) for path in (*GOES, "/there")} == {1}
 
@@ -307,47 +307,47 @@ def test_banners_of_consent_are_left_out_but_no_main_content(rendered: Reading) 
     assert "/in-banner" not in rendered.found
 
 
-# ---------------------------------------------------------------- what it costs others
+# ---------------------------------------------------------------- requests of pages
 
 
-def test_pictures_media_fonts_and_styles_are_not_asked_for(rendered: Reading) -> None:
+def test_pictures_media_fonts_and_styles_are_not_requested(rendered: Reading) -> None:
     assert "/found-things" in rendered.found
     names = ("style.css", "picture.png", "film.mp4", "font.woff2", "back.png", "icon.png")
     assert not {f"/{name}" for name in (*names, "later.html")} & set(rendered.asked)
 
 
-def test_a_page_reads_and_changes_nothing(rendered: Reading) -> None:
+def test_scripts_send_no_beacons_event_streams_or_posts(rendered: Reading) -> None:
     assert "/found-changes" in rendered.found
     assert not {"/beacon", "/events", "/posted"} & set(rendered.asked)
 
 
-def test_what_robots_txt_forbids_is_not_asked_for_by_a_page_either(rendered: Reading) -> None:
+def test_scripts_do_not_request_what_robots_txt_forbids(rendered: Reading) -> None:
     assert "/found-forbidden" in rendered.found
     assert {"/yes", "/frame"} <= set(rendered.asked)
     assert not [path for path in rendered.asked if path.startswith("/no/")]
 
 
-def test_a_page_cannot_reach_what_the_crawl_may_not_ask(rendered: Reading) -> None:
-    """Another port of loopback is no seed: nothing gets there, by whatever way."""
+def test_scripts_cannot_reach_addresses_that_the_crawl_may_not_request(rendered: Reading) -> None:
+    """Another port of loopback is no seed, so no request may reach it."""
     assert "/found-reaches" in rendered.found
     assert rendered.elsewhere == []
 
 
-def test_no_script_reads_what_another_host_shows_to_us(rendered: Reading) -> None:
+def test_no_script_reads_pages_of_a_host_on_which_the_crawl_is_logged_in(rendered: Reading) -> None:
     closed = {"/other-closed", "/moved-closed", "/frame-closed"}
     assert closed | {"/open-read", "/in"} <= set(rendered.found)
 
 
-def test_a_page_asks_for_no_more_than_it_may(rendered: Reading) -> None:
+def test_the_number_of_requests_of_a_page_is_limited(rendered: Reading) -> None:
     assert "/found-greedy" in rendered.found
     assert len([path for path in rendered.asked if path.startswith("/data")]) == 10
 
 
-def test_trackers_are_not_asked(rendered: Reading) -> None:
+def test_trackers_are_not_requested(rendered: Reading) -> None:
     assert not [path for path in rendered.asked if "google" in path]
 
 
-# ---------------------------------------------------------------- pages that harm
+# ---------------------------------------------------------------- harmful pages
 
 ENDLESS = {
     "windows": "alert(1); confirm(2); prompt(3); onbeforeunload = () => 'stay';"
@@ -371,7 +371,7 @@ EATERS = {
 
 
 @pytest.mark.proof
-def test_pages_without_an_end_are_read_and_those_that_take_all_are_read_as_they_came(
+def test_endless_pages_are_rendered_and_greedy_ones_are_read_without_rendering(
     tmp_path: Path,
 ) -> None:
     pages = {f"/{name}": filled_by(fill(name) + code) for name, code in ENDLESS.items()}
@@ -387,7 +387,9 @@ def test_pages_without_an_end_are_read_and_those_that_take_all_are_read_as_they_
     assert (web.paths.count("/processor"), web.paths.count("/reloads")) == (1, 1)
 
 
-def test_a_page_that_ends_its_browser_is_tried_twice_and_read_as_it_came(tmp_path: Path) -> None:
+def test_a_page_that_crashes_its_browser_is_tried_twice_and_read_without_rendering(
+    tmp_path: Path,
+) -> None:
     deep = """let at = document.body; for (let n = 0; n < 30000; n++)
       at = at.appendChild(document.createElement('div')); at.offsetTop;"""
     eater = page(f"<div id=root></div><a href=/plain>p</a><script>{deep}</script>")

@@ -1,4 +1,4 @@
-"""What the crawl does for pages that are rendered; the browser is played by the test."""
+"""The crawl's side of rendering, with a browser that the tests play."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -34,13 +34,13 @@ SHELL = html(body='<div id="root"></div><script src="/app.js"></script>')
 def wants(
     number: int, url: str, kind: str = "script", asker: str = A, **headers: str
 ) -> WantedResource:
-    """What a page asks for; headers are spelled with underscores."""
+    """Return a request of a page. Names of headers are written with underscores."""
     named = tuple((name.replace("_", "-"), value) for name, value in headers.items())
     return WantedResource(number, url, kind, kind != "script", asker, named)
 
 
 class PlayedBrowser:
-    """Asks for the same with each page; then each page links to the next path."""
+    """A browser that sends the same requests for each page, which then links to the next path."""
 
     def __init__(self, *wanted: WantedResource, ends: Sequence[NotRendered] = ()) -> None:
         self._wanted, self._ends = wanted, list(ends)
@@ -72,7 +72,7 @@ def rendered_crawl(web: FakeWeb, path: Path, browser: PlayedBrowser, **settings:
     return crawl(web, path, f"{A}/", during=attach, **chosen)
 
 
-def test_what_a_page_wants_keeps_to_the_delay_of_its_host(tmp_path: Path) -> None:
+def test_requests_of_a_page_keep_the_delay_of_its_host(tmp_path: Path) -> None:
     web = FakeWeb({f"{A}/": SHELL, SCRIPT: text("1"), DATA: text("[]")}, SHELL, takes_s=0.1)
     web.answers[f"{A}/robots.txt"] = failed(FailureKind.NOT_FOUND)
     browser = PlayedBrowser(wants(1, SCRIPT), wants(2, DATA, "fetch"))
@@ -84,7 +84,7 @@ def test_what_a_page_wants_keeps_to_the_delay_of_its_host(tmp_path: Path) -> Non
     assert web.most_at_once == 1
 
 
-def test_pages_of_a_host_do_not_keep_each_other_from_what_they_want(tmp_path: Path) -> None:
+def test_requests_of_many_pages_of_a_host_do_not_block_each_other(tmp_path: Path) -> None:
     web = FakeWeb({SCRIPT: text("1"), DATA: text("[]")}, SHELL)
     web.answers[f"{A}/robots.txt"] = failed(FailureKind.NOT_FOUND)
     browser = PlayedBrowser(wants(1, DATA, "fetch"))
@@ -93,7 +93,7 @@ def test_pages_of_a_host_do_not_keep_each_other_from_what_they_want(tmp_path: Pa
     assert set(run.settled.values()) == {State.FETCHED}
 
 
-def test_what_the_browsers_do_is_told(tmp_path: Path) -> None:
+def test_progress_shows_the_pages_in_browsers(tmp_path: Path) -> None:
     told = list[RenderingProgress]()
 
     class Watched(PlayedBrowser):
@@ -128,7 +128,7 @@ def test_what_the_browsers_do_is_told(tmp_path: Path) -> None:
     assert later.rendered == 1
 
 
-def test_robots_txt_is_asked_about_documents_of_any_host(tmp_path: Path) -> None:
+def test_robots_txt_applies_to_data_on_any_host_but_not_to_scripts(tmp_path: Path) -> None:
     web = FakeWeb({f"{A}/": SHELL}, text("1"))
     web.answers[f"{A}/robots.txt"] = failed(FailureKind.NOT_FOUND)
     web.answers[f"{B}/robots.txt"] = text("User-agent: *\nDisallow: /")
@@ -138,7 +138,7 @@ def test_robots_txt_is_asked_about_documents_of_any_host(tmp_path: Path) -> None
     assert [visit.url for visit in web.visits_of(B)] == [f"{B}/robots.txt", f"{B}/app.js"]
 
 
-def test_redirects_of_what_is_wanted_are_followed_through_the_same_gates(tmp_path: Path) -> None:
+def test_robots_txt_applies_to_targets_of_redirects(tmp_path: Path) -> None:
     web = FakeWeb({f"{A}/": SHELL, DATA: moved(f"{B}/secret"), SCRIPT: moved("/real.js")})
     web.answers[f"{A}/real.js"] = text("1")
     web.answers[f"{B}/robots.txt"] = text("User-agent: *\nDisallow: /")
@@ -160,7 +160,7 @@ def open_to(whom: str) -> Response:
     ("asker", "allowed", "is_read"),
     [(B, "", True), (A, "", False), (A, B, False), (A, A, True), (A, "*", True), ("", "", False)],
 )
-def test_what_is_of_another_origin_is_read_without_logins_and_only_if_that_allows_it(
+def test_data_of_another_origin_is_requested_without_logins_and_only_read_if_allowed(
     asker: str, allowed: str, is_read: bool, tmp_path: Path
 ) -> None:
     there = f"{B}/data"
@@ -171,18 +171,23 @@ def test_what_is_of_another_origin_is_read_without_logins_and_only_if_that_allow
     assert anonymous(web, there) == [asker != B]
 
 
-def test_a_redirect_opens_no_other_origin(tmp_path: Path) -> None:
+def test_a_redirect_gives_no_access_to_another_origin(tmp_path: Path) -> None:
     there = f"{B}/data"
     web = FakeWeb({f"{A}/": SHELL, DATA: moved(there), there: text("[]")})
     kinds = ("fetch", "xhr", "document", "script")
     browser = PlayedBrowser(*(wants(number, DATA, kind) for number, kind in enumerate(kinds)))
     rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
-    assert [found.status for found in browser.got] == [0, 0, 0, 200]  # a script is run, not read
+    assert [found.status for found in browser.got] == [
+        0,
+        0,
+        0,
+        200,
+    ]  # scripts may be run, but not read
     assert anonymous(web, there) == [True] * 3
     assert set(anonymous(web, DATA)) == {False}
 
 
-def test_what_one_origin_may_have_is_not_kept_for_others(tmp_path: Path) -> None:
+def test_cached_data_of_one_origin_is_not_given_to_another(tmp_path: Path) -> None:
     kept = text("[]")._replace(headers={"cache-control": "max-age=999"})
     web = FakeWeb({f"{A}/": SHELL, DATA: kept, SCRIPT: kept})
     askers = (A, A, B, B)
@@ -200,7 +205,7 @@ def test_what_one_origin_may_have_is_not_kept_for_others(tmp_path: Path) -> None
 
 
 def asked(web: FakeWeb, url: str) -> list[tuple[Want, set[str]]]:
-    """What a URL was asked for with which headers of a script, but for those of browsers."""
+    """Return kind and script headers of each request for a URL, without the header Origin."""
     visits = [visit.request for visit in web.visits if visit.url == url]
     return [(one.want, {name for name, _ in one.headers if name != "origin"}) for one in visits]
 
@@ -221,7 +226,7 @@ PREFLIGHT_WITH_NAMES = (PREFLIGHT[0], PREFLIGHT[1] | {"access-control-request-he
         ({"access-control-allow-origin": "*", "access-control-allow-headers": "*"}, True),
     ],
 )
-def test_another_origin_gets_headers_of_a_script_only_if_it_takes_them(
+def test_another_origin_gets_headers_of_a_script_only_if_its_preflight_allows_them(
     said: dict[str, str], is_sent: bool, tmp_path: Path
 ) -> None:
     there = f"{B}/data"
@@ -242,7 +247,7 @@ def test_another_origin_gets_headers_of_a_script_only_if_it_takes_them(
     assert {dict(visit.request.headers)["origin"] for visit in web.visits_of(there[:-5])[1:]} == {A}
 
 
-def test_an_origin_that_repeats_what_it_is_asked_for_is_told_the_names(tmp_path: Path) -> None:
+def test_a_preflight_with_names_is_sent_to_an_origin_that_repeats_them(tmp_path: Path) -> None:
     there = f"{B}/data"
 
     def answer(request: Request) -> Response:
@@ -264,7 +269,7 @@ def test_an_origin_that_repeats_what_it_is_asked_for_is_told_the_names(tmp_path:
     assert names == "x-key"
 
 
-def test_headers_of_a_script_need_no_preflight_at_home_or_if_any_form_could_send_them(
+def test_same_origin_and_safelisted_headers_need_no_preflight(
     tmp_path: Path,
 ) -> None:
     web = FakeWeb({f"{A}/": SHELL}, open_to("*"))
@@ -283,7 +288,7 @@ def test_headers_of_a_script_need_no_preflight_at_home_or_if_any_form_could_send
     assert asked(web, f"{B}/app.js") == [(Want.RESOURCE, set())]
 
 
-def test_a_post_takes_no_logins_along_and_reaches_another_origin_after_a_preflight(
+def test_a_post_has_no_logins_and_is_sent_to_another_origin_after_a_preflight(
     tmp_path: Path,
 ) -> None:
     there, body = f"{B}/data", b'{"n": 1}'
@@ -324,7 +329,7 @@ def test_a_form_needs_no_preflight(tmp_path: Path) -> None:
     assert asked(web, posted(there, b"x")) == [(Want.RESOURCE, {"content-type"})]
 
 
-def test_a_list_of_filters_takes_the_place_of_the_usual_one(tmp_path: Path) -> None:
+def test_a_list_of_filters_replaces_the_default_one(tmp_path: Path) -> None:
     file = tmp_path / "list.txt"
     file.write_text("##.mine\n")
     settings = Settings.of(consent_list=file)
@@ -360,7 +365,7 @@ def test_a_redirect_to_another_origin_needs_a_preflight_there(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("max_age", "preflights"), [("", 2), ("0", 3), ("600", 1)])
-def test_a_preflight_holds_for_as_long_as_its_answer_says(
+def test_a_preflight_is_valid_for_its_max_age(
     max_age: str, preflights: int, tmp_path: Path
 ) -> None:
     there = f"{B}/data"
@@ -373,10 +378,10 @@ def test_a_preflight_holds_for_as_long_as_its_answer_says(
     assert asked(web, there).count(PREFLIGHT) == preflights
 
 
-# ---------------------------------------------------------------- the gate
+# ---------------------------------------------------------------- scope and limits
 
 
-def test_what_is_denied_no_page_gets_by_any_way(tmp_path: Path) -> None:
+def test_denied_urls_are_not_requested_in_any_way(tmp_path: Path) -> None:
     web = FakeWeb({f"{A}/": SHELL, DATA: moved(f"{B}/secret/moved")}, open_to("*"))
     kinds = ("fetch", "xhr", "document", "script")
     browser = PlayedBrowser(
@@ -388,7 +393,7 @@ def test_what_is_denied_no_page_gets_by_any_way(tmp_path: Path) -> None:
     assert not any("secret" in visit.url for visit in web.visits)
 
 
-def test_a_frame_is_a_page_and_has_to_be_within_the_scope(tmp_path: Path) -> None:
+def test_frames_out_of_scope_are_not_requested(tmp_path: Path) -> None:
     web = FakeWeb({f"{A}/": SHELL}, open_to("*"))
     wanted = (wants(1, f"{B}/", "document"), wants(2, f"{A}/frame", "document"))
     browser = PlayedBrowser(*wanted, wants(3, f"{B}/app.js"), wants(4, f"{B}/data", "fetch"))
@@ -397,7 +402,7 @@ def test_a_frame_is_a_page_and_has_to_be_within_the_scope(tmp_path: Path) -> Non
     assert f"{B}/" not in [visit.url for visit in web.visits]
 
 
-def test_pages_and_what_they_want_share_the_rate_of_the_crawl(tmp_path: Path) -> None:
+def test_pages_and_their_requests_share_the_rate_of_the_crawl(tmp_path: Path) -> None:
     web = FakeWeb({f"{A}/": SHELL, SCRIPT: text("1")}, SHELL)
     browser = PlayedBrowser(wants(1, SCRIPT), wants(2, f"{B}/data", "fetch"))
     rendered_crawl(web, tmp_path / "c.db", browser, max_rate="1/s")
@@ -406,7 +411,7 @@ def test_pages_and_what_they_want_share_the_rate_of_the_crawl(tmp_path: Path) ->
     assert min(later - before for before, later in pairwise(began)) >= 1
 
 
-def test_what_pages_want_takes_no_more_bytes_than_the_crawl_may(tmp_path: Path) -> None:
+def test_responses_to_pages_count_for_the_budget_of_bytes(tmp_path: Path) -> None:
     web = FakeWeb({f"{A}/": SHELL}, text("x" * 1000))
     web.answers[f"{A}/robots.txt"] = failed(FailureKind.NOT_FOUND)
     browser = PlayedBrowser(*(wants(number, f"{A}/{number}.js") for number in range(20)))
@@ -414,7 +419,7 @@ def test_what_pages_want_takes_no_more_bytes_than_the_crawl_may(tmp_path: Path) 
     assert [found.status for found in browser.got] == [200] * 5 + [0] * 15
 
 
-def test_a_status_is_handed_on_and_silence_is_nothing(tmp_path: Path) -> None:
+def test_pages_get_the_status_of_a_failed_request_and_0_for_a_timeout(tmp_path: Path) -> None:
     missing = failed(FailureKind.NOT_FOUND)._replace(status=404)
     web = FakeWeb({f"{A}/": SHELL, SCRIPT: failed(FailureKind.TIMEOUT), DATA: missing})
     browser = PlayedBrowser(wants(1, DATA, "fetch"), wants(2, SCRIPT))
@@ -422,7 +427,7 @@ def test_a_status_is_handed_on_and_silence_is_nothing(tmp_path: Path) -> None:
     assert [found.status for found in browser.got] == [404, 0]
 
 
-def test_a_page_whose_browser_crashes_has_failed_once_and_is_then_read_as_it_came(
+def test_a_page_whose_browser_crashes_twice_is_read_without_rendering(
     tmp_path: Path,
 ) -> None:
     crash = NotRendered("the browser ended", may_pass=True)
@@ -434,14 +439,14 @@ def test_a_page_whose_browser_crashes_has_failed_once_and_is_then_read_as_it_cam
     assert f"{A}/plain" in run.states
 
 
-def test_a_page_that_takes_too_long_is_not_tried_again(tmp_path: Path) -> None:
+def test_a_page_that_takes_too_long_is_not_rendered_again(tmp_path: Path) -> None:
     web = FakeWeb({f"{A}/": SHELL})
     browser = PlayedBrowser(ends=[NotRendered("it was not over")])
     run = rendered_crawl(web, tmp_path / "c.db", browser)
     assert (len(browser.pages), run.states) == (1, {f"{A}/": State.FETCHED})
 
 
-def test_a_page_that_loses_its_links_by_its_scripts_keeps_them(tmp_path: Path) -> None:
+def test_links_that_scripts_remove_are_kept(tmp_path: Path) -> None:
     class Emptying(PlayedBrowser):
         async def render(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
             return Rendered(ParsedPage(), b"<p>error", 0.1)
@@ -451,7 +456,7 @@ def test_a_page_that_loses_its_links_by_its_scripts_keeps_them(tmp_path: Path) -
     assert f"{A}/kept" in run.states
 
 
-def test_a_page_without_scripts_never_waits_for_a_browser(tmp_path: Path) -> None:
+def test_a_page_without_scripts_is_not_rendered(tmp_path: Path) -> None:
     web = FakeWeb({f"{A}/": html("/one"), f"{A}/one": html("/", body="words " * 100)})
     browser = PlayedBrowser()
     rendered_crawl(web, tmp_path / "c.db", browser)

@@ -1,4 +1,4 @@
-"""What is kept of what pages asked for."""
+"""A cache of responses to requests of rendered pages."""
 
 import asyncio
 import math
@@ -21,7 +21,7 @@ A, B = "http://a.example/a.js", "http://a.example/b.js"
 FOUND = FoundResource(200, "text/javascript", b"0123456789")
 
 
-def test_what_is_kept_is_there_until_it_is_stale() -> None:
+def test_a_response_is_cached_until_it_is_stale() -> None:
     cache = ResourceCache()
     cache.put(A, FOUND, 10.0)
     assert cache.get(A, 9.0) == FOUND
@@ -29,7 +29,7 @@ def test_what_is_kept_is_there_until_it_is_stale() -> None:
     assert cache.get(B, 0.0) is None
 
 
-def test_what_was_wanted_longest_ago_goes_first() -> None:
+def test_the_least_recently_used_response_is_evicted_first() -> None:
     cache = ResourceCache(most_bytes=20)
     for name in "ab":
         cache.put(name, FOUND, math.inf)
@@ -38,7 +38,7 @@ def test_what_was_wanted_longest_ago_goes_first() -> None:
     assert [name for name in "abc" if cache.get(name, 0.0)] == ["a", "c"]
 
 
-def test_what_is_put_again_counts_once() -> None:
+def test_a_response_that_is_put_again_counts_once() -> None:
     cache = ResourceCache(most_bytes=20)
     for _ in range(10):
         cache.put(A, FOUND, math.inf)
@@ -47,13 +47,13 @@ def test_what_is_put_again_counts_once() -> None:
     assert cache.get(B, 0.0)
 
 
-def test_what_is_larger_than_all_room_is_not_kept() -> None:
+def test_a_response_larger_than_the_cache_is_not_cached() -> None:
     cache = ResourceCache(most_bytes=5)
     cache.put(A, FOUND, math.inf)
     assert cache.get(A, 0.0) is None
 
 
-def test_empty_answers_are_bounded_as_well() -> None:
+def test_the_number_of_empty_responses_is_bounded() -> None:
     cache = ResourceCache()
     for number in range(MOST + 5):
         cache.put(number, FoundResource(200), math.inf)
@@ -74,11 +74,13 @@ def test_empty_answers_are_bounded_as_well() -> None:
         ({"set-cookie": "a=b"}, True, 0.0),
     ],
 )
-def test_servers_say_for_how_long(headers: dict[str, str], is_script: bool, fresh_s: float) -> None:
+def test_headers_say_for_how_long_a_response_is_cached(
+    headers: dict[str, str], is_script: bool, fresh_s: float
+) -> None:
     assert fresh_for_s(headers, is_script=is_script) == fresh_s
 
 
-def test_a_page_that_is_given_up_takes_no_script_from_others_that_wait_for_it() -> None:
+def test_a_cancelled_page_does_not_take_a_script_from_others_that_wait_for_it() -> None:
     asked = list[asyncio.Event]()
 
     async def ask(*_: object, **__: object) -> Response:

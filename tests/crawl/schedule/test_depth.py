@@ -14,7 +14,7 @@ SEED, FAR, FARTHER, LAST = range(4)
 
 
 class Known:
-    """A frontier by hand; page n is born with depth `depths[n]`."""
+    """A frontier by hand. Page n becomes known at depth `depths[n]`."""
 
     def __init__(self, *depths: int) -> None:
         self._spendings: dict[int, Spending] = {}
@@ -35,14 +35,14 @@ class Known:
         self.frontier.apply(StepRow(seq, state, step))
 
 
-def test_a_page_within_the_limit_need_not_wait() -> None:
+def test_only_pages_beyond_the_limit_are_too_far() -> None:
     depths = DepthTracker(Known(0, 2, 3).frontier, 2)
     assert not depths.is_too_far(SEED)
     assert not depths.is_too_far(1)
     assert depths.is_too_far(2)
 
 
-def test_the_question_whether_a_page_is_too_far_parks_nobody() -> None:
+def test_is_too_far_does_not_park_a_page() -> None:
     depths = DepthTracker(Known(0, 3).frontier, 2)
     assert depths.is_too_far(FAR)
     assert not len(depths)
@@ -50,7 +50,7 @@ def test_the_question_whether_a_page_is_too_far_parks_nobody() -> None:
     assert len(depths) == 1
 
 
-def test_a_shorter_way_that_others_know_counts_as_if_it_had_been_found() -> None:
+def test_a_shorter_path_found_by_another_shard_counts() -> None:
     known = Known(0, 3, 4, 1)
     known.read(FAR, FARTHER)
     depths = DepthTracker(known.frontier, 2)
@@ -62,7 +62,7 @@ def test_a_shorter_way_that_others_know_counts_as_if_it_had_been_found() -> None
     assert depths.brought_nearer == {FARTHER}
 
 
-def test_who_waits_aside_is_released_by_a_shorter_way() -> None:
+def test_a_parked_page_is_released_by_a_shorter_path() -> None:
     known = Known(0, 3)
     depths = DepthTracker(known.frontier, 2)
     depths.park(FAR)
@@ -73,7 +73,7 @@ def test_who_waits_aside_is_released_by_a_shorter_way() -> None:
     assert depths.give_up() == []
 
 
-def test_a_way_that_is_not_short_enough_releases_nobody_but_counts() -> None:
+def test_a_shorter_path_that_is_still_too_long_changes_only_the_depth() -> None:
     known = Known(0, 9, 1, 2)
     depths = DepthTracker(known.frontier, 2)
     depths.park(FAR)
@@ -82,7 +82,7 @@ def test_a_way_that_is_not_short_enough_releases_nobody_but_counts() -> None:
     assert known.frontier.urls.depth[FAR] == 3
 
 
-def test_a_shorter_way_to_a_page_that_was_read_shortens_the_ways_behind_it() -> None:
+def test_a_shorter_path_to_a_read_page_shortens_the_paths_behind_it() -> None:
     known = Known(0, 2, 3, 4)
     known.read(FAR, FARTHER)
     known.read(FARTHER, LAST)
@@ -94,7 +94,7 @@ def test_a_shorter_way_to_a_page_that_was_read_shortens_the_ways_behind_it() -> 
 
 
 @pytest.mark.parametrize("state", [State.MOVED, State.CANONICAL, State.ALIAS])
-def test_a_page_that_is_another_one_is_no_link_away_from_it(state: State) -> None:
+def test_a_page_is_as_deep_as_the_page_that_stands_for_it(state: State) -> None:
     known = Known(1, 5)
     depths = DepthTracker(known.frontier, 1)
     depths.park(FAR)
@@ -103,7 +103,7 @@ def test_a_page_that_is_another_one_is_no_link_away_from_it(state: State) -> Non
     assert known.frontier.urls.depth[FAR] == 1
 
 
-def test_whoever_still_waits_when_all_is_read_is_too_far_for_good() -> None:
+def test_give_up_returns_all_parked_pages() -> None:
     depths = DepthTracker(Known(0, 9, 9).frontier, 2)
     for page in (FARTHER, FAR):
         depths.park(page)
@@ -111,7 +111,7 @@ def test_whoever_still_waits_when_all_is_read_is_too_far_for_good() -> None:
     assert depths.give_up() == []
 
 
-def test_circles_end() -> None:
+def test_a_shorter_path_into_a_circle_of_links_ends() -> None:
     known = Known(0, 5, 5)
     known.read(FAR, FARTHER)
     known.read(FARTHER, FAR)
@@ -121,7 +121,7 @@ def test_circles_end() -> None:
     assert list(known.frontier.urls.depth) == [0, 1, 2]
 
 
-def test_depths_beyond_all_counting_stay_where_they_are() -> None:
+def test_depths_do_not_grow_beyond_255() -> None:
     known = Known(255, 255)
     depths = DepthTracker(known.frontier, 1)
     known.read(SEED, FAR)
@@ -129,14 +129,14 @@ def test_depths_beyond_all_counting_stay_where_they_are() -> None:
     assert known.frontier.urls.depth[FAR] == 255
 
 
-def test_what_earlier_runs_found_out_is_found_out_again() -> None:
+def test_shorter_paths_are_found_from_the_links_of_earlier_runs() -> None:
     known = Known(0, 9, 9)
     known.read(SEED, FAR)
     known.read(FAR, FARTHER)
     assert not DepthTracker(known.frontier, 2).is_too_far(FARTHER)
 
 
-def test_a_run_that_goes_on_knows_the_short_ways_too(tmp_path: Path) -> None:
+def test_a_resumed_crawl_knows_the_shorter_paths(tmp_path: Path) -> None:
     web = web_of({f"{A}/{n}": [f"/{n + 1}"] for n in range(1, 6)}) | {
         f"{A}/0": html("/1", "/short", title="0"),
         f"{A}/short": moved("/3"),

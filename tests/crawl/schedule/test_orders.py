@@ -14,7 +14,7 @@ def test_every_strategy_of_the_settings_has_an_order() -> None:
     assert config.Order().strategy in ORDERS
 
 
-def test_lots_are_the_same_in_every_run_however_pages_came() -> None:
+def test_random_keys_are_the_same_however_pages_became_known() -> None:
     at_once, one_by_one = RandomOrder(Ledger()), RandomOrder(Ledger())
     at_once.grow(range(100))
     for page in range(100):
@@ -24,7 +24,7 @@ def test_lots_are_the_same_in_every_run_however_pages_came() -> None:
 
 
 @pytest.mark.parametrize("strategy", ORDERS)
-def test_every_page_that_waits_has_its_turn_once(strategy: str, tmp_path: Path) -> None:
+def test_every_waiting_page_has_one_turn(strategy: str, tmp_path: Path) -> None:
     with keeping(tmp_path / "store.db") as recorder:
         meeting = recorder.meet([f"http://{host}.example/" for host in "abc"], 0)
         recorder.apply_step(Step(StepKind.BORN, born=3))

@@ -15,7 +15,7 @@ TODAY = 1000 * DAY_S
 
 
 def document(page: int, *, first: float = 0, last: float = 0, changes: int = 0) -> DocumentRow:
-    """Days ago."""
+    """Return a document that was read `first` and `last` so many days ago."""
     return DocumentRow(
         page=page,
         title="",
@@ -32,7 +32,7 @@ def document(page: int, *, first: float = 0, last: float = 0, changes: int = 0) 
 
 
 class Pages:
-    """Pages that were read, and what they hold."""
+    """A scheduler of pages that were read, their cash, and hosts that are busy."""
 
     def __init__(
         self,
@@ -54,7 +54,6 @@ class Pages:
         for one in documents:
             self.refresh.saw(one)
         self.busy: set[int] = set()
-        """Hosts that may not be asked."""
 
     def take(self) -> int | None:
         host = self.refresh.next_host(lambda host: host not in self.busy)
@@ -63,7 +62,7 @@ class Pages:
     def pay(self, page: int, cash: float) -> None:
         self.cash[page] = cash
         self.refresh.posted([Plan(999, 0, [page], 0, (), 0)])
-        self.today += 1  # it looks at once
+        self.today += 1  # so that the scheduler looks at its plans
 
     def free(self, *hosts: int) -> None:
         for host in hosts:
@@ -82,7 +81,7 @@ class Pages:
         return taken
 
 
-# ---------------------------------------------------------------- chance
+# ---------------------------------------------------------------- chance of a change
 
 
 def chance_of(first_at: float, last_at: float, changes: int, today: float) -> float:
@@ -98,14 +97,14 @@ def test_a_page_that_was_just_read_has_not_changed() -> None:
     assert chance_of(0, TODAY + 60, 3, TODAY) < 0.0001
 
 
-def test_a_page_that_was_read_by_a_clock_that_was_ahead_is_soon_read_again() -> None:
+def test_a_page_read_when_the_clock_was_ahead_is_soon_read_again() -> None:
     year = 365 * DAY_S
     assert chance_of(TODAY + year, TODAY + year, 0, TODAY) > 0.9
     assert chance_of(TODAY + year, TODAY, 0, TODAY) == 0
     assert 0 < chance_of(TODAY + year, TODAY - DAY_S, 0, TODAY) < 0.1
 
 
-def test_a_page_of_which_nothing_is_known_changes_once_in_a_fortnight() -> None:
+def test_an_unknown_page_changes_once_in_a_fortnight() -> None:
     assert chance_of(0, 0, 0, 14 * DAY_S) == pytest.approx(1 - np.exp(-1))
 
 
@@ -115,7 +114,7 @@ def test_a_page_that_changed_often_has_probably_changed_again() -> None:
     assert lively == pytest.approx(1 - np.exp(-20.5 / 11))
 
 
-def test_the_chance_grows_with_the_time_since_it_was_read() -> None:
+def test_the_chance_of_a_change_grows_with_time() -> None:
     chances = [chance_of(0, 0, 1, days * DAY_S) for days in range(0, 100, 10)]
     assert chances == sorted(chances)
     assert 0.9 < chances[-1] < 1
@@ -130,7 +129,7 @@ def test_the_order_is_cash_times_chance() -> None:
     assert pages.take_all() == [1, 0, 2]
 
 
-def test_a_page_whose_host_may_not_be_asked_is_passed_over_and_keeps_its_place() -> None:
+def test_a_page_of_a_busy_host_is_skipped_and_keeps_its_place() -> None:
     pages = Pages(*(document(page, first=1, last=1) for page in range(3)))
     pages.cash[:3] = (3, 2, 1)
     pages.busy = {0}
@@ -141,22 +140,22 @@ def test_a_page_whose_host_may_not_be_asked_is_passed_over_and_keeps_its_place()
     assert pages.take() is None
 
 
-def test_of_many_pages_all_have_their_turn_the_best_first() -> None:
+def test_all_of_many_pages_are_read_the_best_first() -> None:
     many = 5 * FEWEST
     pages = Pages(*(document(page, first=1, last=1) for page in range(many)))
     pages.cash[:many] = np.arange(many)
     assert pages.take_all() == list(reversed(range(many)))
 
 
-def test_pages_of_one_host_do_not_stand_in_the_way_of_others() -> None:
+def test_pages_of_a_busy_host_do_not_block_others() -> None:
     pages = Pages(*(document(page, first=1, last=1) for page in range(1000)), hosts=2)
     pages.cash[::2] = 9
     pages.busy = {0}
     assert [pages.take() for _ in range(FEWEST)] == [1, 3, 5, 7]
 
 
-def test_of_each_host_that_becomes_free_a_page_is_found_until_it_has_no_more() -> None:
-    """Two hosts are free at the same moment, and nobody chose a page of the second one before."""
+def test_each_host_that_becomes_free_gets_a_turn_until_it_has_no_more_pages() -> None:
+    """All hosts become free at the same moment, before a page of the others was chosen."""
     pages = Pages(*(document(page, first=1, last=1) for page in range(60)), hosts=3)
     pages.cash[::3] = 9
     pages.busy = {0, 1, 2}
@@ -184,7 +183,7 @@ def test_the_pages_of_a_host_come_in_the_order_of_cash_times_chance() -> None:
         assert mine == sorted(mine, key=lambda page: -pages.cash[page])
 
 
-def test_a_page_that_is_forgotten_has_no_turn() -> None:
+def test_a_forgotten_page_is_not_read_again() -> None:
     pages = Pages(document(0, first=1, last=1), endless=True)
     assert pages.take() == 0
     pages.refresh.forget(0)
@@ -202,7 +201,7 @@ def test_a_page_that_was_given_back_is_the_next_one() -> None:
 
 
 def test_a_page_that_is_given_cash_moves_up_at_once() -> None:
-    """Its host is in order with another page, and has many that wait."""
+    """Its host is queued with another page, and has many waiting pages."""
     pages = Pages(*(document(page, first=1, last=1) for page in range(600)), hosts=3)
     pages.cash[:600] = np.arange(600)
     assert pages.take() == 599
@@ -211,7 +210,7 @@ def test_a_page_that_is_given_cash_moves_up_at_once() -> None:
     assert pages.take() == 0
 
 
-def test_a_page_that_was_read_again_is_not_the_best_for_what_it_held_before() -> None:
+def test_after_it_was_read_again_the_former_cash_of_a_page_does_not_count() -> None:
     pages = Pages(*(document(page, first=1, last=1) for page in range(3)), endless=True, hosts=1)
     pages.pay(1, 50)
     pages.pay(1, 70)
@@ -222,8 +221,7 @@ def test_a_page_that_was_read_again_is_not_the_best_for_what_it_held_before() ->
     assert [pages.take(), pages.take(), pages.take()] == [0, 2, 1]
 
 
-def test_a_page_that_spent_its_cash_without_being_read_moves_down() -> None:
-    """As by a replay."""
+def test_a_page_that_spent_its_cash_in_a_replay_moves_down() -> None:
     pages = Pages(*(document(page, first=1, last=1) for page in range(3)), hosts=1)
     pages.pay(1, 50)
     pages.pay(1, 0)
@@ -260,7 +258,7 @@ def test_breadth_first_reads_pages_again_in_a_fixed_cycle() -> None:
     assert cycle == [1, 2, 0, 3] * 3
 
 
-def test_at_random_each_page_is_read_again_with_equal_chance() -> None:
+def test_in_random_order_each_page_is_read_again_with_equal_chance() -> None:
     known = [document(page, first=20, last=page) for page in range(10)]
     pages = Pages(*known, endless=True, hosts=1, strategy="random")
     pages.cash[:10] = np.arange(10) ** 4
@@ -275,8 +273,8 @@ def test_at_random_each_page_is_read_again_with_equal_chance() -> None:
     assert turns == pytest.approx(np.full(10, 200), rel=0.2)
 
 
-def test_the_strategy_of_a_crawl_is_that_of_reading_again(tmp_path: Path) -> None:
-    """A host is read again in a fixed cycle, in which its richest page has no more turns."""
+def test_the_strategy_of_a_crawl_also_orders_pages_to_read_again(tmp_path: Path) -> None:
+    """Breadth first, pages of a host are read again in a cycle, whatever their cash."""
     _, turns = turns_of(
         tmp_path / "crawl.db",
         web_with_small_hosts(pages=60),
@@ -301,7 +299,7 @@ def test_the_strategy_of_a_crawl_is_that_of_reading_again(tmp_path: Path) -> Non
 def test_no_page_starves_where_small_hosts_have_nothing_unread(
     strategy: str, share: float, delay: int, tmp_path: Path
 ) -> None:
-    """The shares hold over all hosts and each that has both; the richest page is soon read."""
+    """The shares hold for all hosts and for each large one, and the richest page is soon read."""
     _, turns = turns_of(
         tmp_path / "crawl.db",
         web_with_small_hosts(pages=600),
@@ -334,7 +332,7 @@ def test_a_page_has_one_turn_in_a_run() -> None:
     assert pages.take_all() == []
 
 
-def test_in_an_endless_run_turns_come_again() -> None:
+def test_in_an_endless_run_a_page_has_many_turns() -> None:
     pages = Pages(document(0, first=1, last=1), endless=True)
     for _ in range(3):
         assert pages.take() == 0
@@ -342,12 +340,12 @@ def test_in_an_endless_run_turns_come_again() -> None:
         pages.refresh.release(0)
 
 
-def test_where_nothing_was_read_nothing_is_read_again() -> None:
+def test_without_read_pages_nothing_is_read_again() -> None:
     assert Pages().take() is None
 
 
-def test_pages_of_idle_hosts_wait_while_those_that_are_read_again_are_due(tmp_path: Path) -> None:
-    """Two busy hosts have pages to read again, six idle ones only unread pages."""
+def test_the_share_of_pages_to_read_again_holds_though_other_hosts_are_idle(tmp_path: Path) -> None:
+    """Two hosts have pages to read again, and six others have only unread pages."""
     old: dict[str, list[str]] = {
         f"http://old{host}.example/{n}": [] for host in range(2) for n in range(20)
     }
@@ -365,7 +363,7 @@ def test_pages_of_idle_hosts_wait_while_those_that_are_read_again_are_due(tmp_pa
 
 
 def test_one_slow_host_with_unread_pages_does_not_make_a_crawl_idle(tmp_path: Path) -> None:
-    """Where no number of pages limits the crawl, the others are read again meanwhile."""
+    """The crawl has no limit of pages, so pages of other hosts are read again meanwhile."""
     quick = [f"http://quick{host}.example/" for host in range(8)]
     slow = [f"http://slow.example/{n}" for n in range(60)]
     web = FakeWeb(web_of({"http://slow.example/": [*quick, *slow]} | {url: [] for url in quick}))
@@ -377,8 +375,8 @@ def test_one_slow_host_with_unread_pages_does_not_make_a_crawl_idle(tmp_path: Pa
     assert len(turns) >= of_slow + 0.7 * 8 * 36
 
 
-def test_a_page_that_no_link_pays_is_not_forgotten_beside_one_that_is_paid_for_ever() -> None:
-    """Its worth grows with its age, on a host that has no other page."""
+def test_a_page_without_cash_is_read_again_beside_one_that_always_gets_some() -> None:
+    """The worth of a page grows with the time since it was read."""
     pages = Pages(document(0, first=1), document(1, first=1), endless=True)
     pages.cash[0] = 20
     taken = []

@@ -9,7 +9,7 @@ from minicrawl.store.records import StepRow, StoreTerms
 
 
 class Books:
-    """So many pages, all read, each of which holds so many units; pages link to page 0."""
+    """A frontier of read pages that hold these units of cash and link to page 0."""
 
     def __init__(self, *units: int, per_fetch: int = 1) -> None:
         self.frontier = Frontier(StoreTerms(), lambda _: Spending((0,)))
@@ -26,7 +26,7 @@ class Books:
         return self.frontier.apply(StepRow(self.frontier.last_seq + 1, State.FETCHED, step))
 
     def replay(self, pages: list[int]) -> None:
-        """In place of the poster."""
+        """Apply a replay, as the poster does."""
         self.replayed += pages
         self.replays.saw(self._take(Step(StepKind.REPLAY, spending=Spending(pages))))
 
@@ -36,11 +36,11 @@ class Books:
         return self.replayed[before:]
 
 
-def test_nothing_is_replayed_before_something_was_fetched() -> None:
+def test_nothing_is_replayed_before_the_first_fetch() -> None:
     assert Books(100).run() == []
 
 
-def test_a_fetch_allows_so_many_replays_of_the_pages_that_hold_most() -> None:
+def test_a_fetch_allows_per_fetch_replays_of_the_richest_pages() -> None:
     books = Books(0, 10, 40, 30, 20, per_fetch=2)
     books.replays.allowed += books.replays.per_fetch
     assert books.run() == [2, 3]
@@ -49,7 +49,7 @@ def test_a_fetch_allows_so_many_replays_of_the_pages_that_hold_most() -> None:
     assert sorted(books.run()) == [0, 4]
 
 
-def test_pages_that_hold_little_are_left_alone_until_they_hold_more() -> None:
+def test_pages_are_replayed_only_once_they_hold_enough_cash() -> None:
     books = Books(0, GROWN // UNIT - 3)
     for _ in range(5):
         books.replays.allowed += books.replays.per_fetch
@@ -59,7 +59,7 @@ def test_pages_that_hold_little_are_left_alone_until_they_hold_more() -> None:
     assert books.run() == [1]
 
 
-def test_what_was_not_used_may_be_used_later_but_not_all_at_once() -> None:
+def test_unused_replays_may_be_used_later_but_not_all_at_once() -> None:
     books = Books(*([0] + [100] * (2 * AT_ONCE)))
     for _ in range(2 * AT_ONCE):
         books.replays.allowed += books.replays.per_fetch
@@ -68,7 +68,7 @@ def test_what_was_not_used_may_be_used_later_but_not_all_at_once() -> None:
     assert books.run() == []
 
 
-def test_cash_is_neither_minted_nor_burnt() -> None:
+def test_replays_neither_mint_nor_burn_cash() -> None:
     books = Books(0, 50, 60)
     books.replays.allowed += books.replays.per_fetch
     books.run()

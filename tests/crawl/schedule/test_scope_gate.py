@@ -27,29 +27,29 @@ def test_by_default_any_page_may_be_fetched() -> None:
         ("prefix", "http://www.a.example/other", State.SCOPE),
     ],
 )
-def test_the_scope_is_what_the_seeds_share(kind: str, url: str, state: State | None) -> None:
+def test_the_scope_follows_from_the_seeds(kind: str, url: str, state: State | None) -> None:
     assert refusal(url, scope=Scope(scope=kind)) is state
 
 
-def test_what_is_denied_or_not_allowed_is_out_of_scope() -> None:
+def test_denied_pages_and_pages_not_allowed_are_out_of_scope() -> None:
     scope = Scope(allow=("/docs/",), deny=("private",))
     assert refusal("http://a.example/docs/", scope=scope) is None
     assert refusal("http://a.example/docs/private", scope=scope) is State.SCOPE
     assert refusal("http://a.example/", scope=scope) is State.SCOPE
 
 
-def test_what_is_no_page_by_its_name_is_of_the_wrong_type_wherever_it_is() -> None:
+def test_the_ending_of_a_url_may_refuse_it_before_the_scope_does() -> None:
     assert refusal("http://a.example/cat.jpg") is State.TYPE
     assert refusal("http://b.example/cat.JPG", scope=Scope(scope="host")) is State.TYPE
 
 
-def test_pages_are_fetched_down_to_the_depth_and_not_below() -> None:
+def test_pages_down_to_the_depth_may_be_fetched() -> None:
     scope = Scope(max_depth=2)
     assert refusal(SEED, depth=2, scope=scope) is None
     assert refusal(SEED, depth=3, scope=scope) is State.DEPTH
 
 
-def test_a_host_may_have_as_many_pages_as_its_budget() -> None:
+def test_pages_beyond_the_budget_of_a_host_are_refused() -> None:
     scope = Scope(per_host_pages=2)
     assert refusal(SEED, pages=1, scope=scope) is None
     assert refusal(SEED, pages=2, scope=scope) is State.HOST_BUDGET
@@ -60,7 +60,7 @@ def test_a_pattern_that_does_not_compile_is_named() -> None:
         ScopeGate(Scope(deny=("(",)), [])
 
 
-def test_where_a_seed_leads_is_in_scope_as_the_seed_is() -> None:
+def test_the_target_of_a_seed_that_redirects_widens_the_scope() -> None:
     gate = ScopeGate(Scope(scope="host", deny=("private",)), [SEED])
     assert gate.refusal("https://a.example/new", 0, 0) is State.SCOPE
     gate.widen("https://a.example/")

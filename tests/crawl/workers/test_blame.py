@@ -1,4 +1,4 @@
-"""Which call was worked on; test_supervisor kills a process in the midst of one."""
+"""Marks of the call that a process works on; test_supervisor kills a process during a call."""
 
 import asyncio
 from collections.abc import Generator
@@ -9,13 +9,13 @@ from minicrawl.crawl.workers.supervisor import BlameMark, marked
 
 
 class Pause:
-    """Something to wait for."""
+    """An awaitable that waits once."""
 
     def __await__(self) -> Generator[None, str, str]:
         return (yield)
 
 
-def test_the_mark_is_set_while_there_is_work_and_not_while_it_waits() -> None:
+def test_the_mark_is_set_while_a_call_works_and_not_while_it_waits() -> None:
     mark, seen = BlameMark(), list[int]()
 
     async def work() -> str:
@@ -33,7 +33,7 @@ def test_the_mark_is_set_while_there_is_work_and_not_while_it_waits() -> None:
     assert (seen, mark.call) == ([7, 7], 0)
 
 
-def test_what_is_thrown_into_the_work_comes_out_of_it() -> None:
+def test_exceptions_thrown_into_a_call_come_out_and_clear_the_mark() -> None:
     async def work() -> None:
         await Pause()
 

@@ -1,4 +1,4 @@
-"""Two ends of a channel, and bytes that travel as they like."""
+"""Messages between the two ends of a channel, however their bytes are split."""
 
 import asyncio
 import pickle
@@ -39,9 +39,7 @@ def test_messages_arrive_in_order_however_the_bytes_are_split(
 
 
 @in_loop
-async def test_what_one_end_sends_the_other_receives_even_if_sent_before_they_are_connected() -> (
-    None
-):
+async def test_messages_arrive_even_if_sent_before_the_ends_are_connected() -> None:
     heard: asyncio.Queue[object] = asyncio.Queue()
     one, other = PickleChannel(lambda _: None), PickleChannel(heard.put_nowait)
     one.send("early")
@@ -61,7 +59,7 @@ async def test_what_one_end_sends_the_other_receives_even_if_sent_before_they_ar
 
 
 @in_loop
-async def test_an_end_that_sends_much_in_one_turn_is_heard_before_the_turn_is_over() -> None:
+async def test_many_messages_sent_in_one_round_of_the_loop_leave_before_it_ends() -> None:
     ours, its = socket.socketpair()
     with its:
         its.settimeout(30)
@@ -82,7 +80,7 @@ async def test_a_channel_that_was_never_connected_may_be_closed() -> None:
     assert not channel.ended.is_set()
 
 
-def test_the_first_message_is_waited_for_and_the_next_one_is_left() -> None:
+def test_receive_message_reads_one_message_and_leaves_the_next() -> None:
     ours, its = socket.socketpair()
     with ours, its:
         first = {"large": bytes(3_000_000)}
@@ -93,7 +91,7 @@ def test_the_first_message_is_waited_for_and_the_next_one_is_left() -> None:
         speaking.join()
 
 
-def test_an_end_that_closes_sends_no_message_even_in_the_middle_of_one() -> None:
+def test_receive_message_returns_none_when_the_other_end_closes_even_within_a_message() -> None:
     for part in (b"", b"\0\0", as_bytes("whole")[:-1]):
         ours, its = socket.socketpair()
         with its:

@@ -1,4 +1,4 @@
-"""Which pages of a worker are done here: two processes that the test makes busy."""
+"""Pages of a busy worker that the own process does, with loads that the tests set."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from minicrawl.crawl.workers.pool import (
 
 
 class Two:
-    """This process and a worker, each busy for a part of the time."""
+    """The own process and a worker, each busy for a part of the time."""
 
     def __init__(self) -> None:
         self.now, self.here_s, self.there_s = 1000.0, 7.0, 5.0
@@ -21,7 +21,7 @@ class Two:
         self.are_shed(0, 0)
 
     def are_shed(self, here: float, there: float) -> bool:
-        """Whether the next page is done here, after so much was seen of both."""
+        """Let both be busy for these parts of an interval. Return whether the next page is shed."""
         self.now += LOOK_EVERY_S
         self.here_s += here * LOOK_EVERY_S
         self.there_s += there * LOOK_EVERY_S
@@ -32,7 +32,7 @@ class Two:
 
 
 @pytest.mark.parametrize("busy", [0, 0.1, BUSY - 0.01])
-def test_a_worker_that_waits_for_the_web_sheds_nothing_however_idle_the_own_process_is(
+def test_a_worker_that_waits_for_the_web_sheds_nothing_to_an_idle_own_process(
     busy: float,
 ) -> None:
     assert not Two().are_shed(0, busy)
@@ -54,7 +54,7 @@ def test_a_busy_worker_sheds_pages_while_the_own_process_has_more_time(
     assert Two().are_shed(here, there) == are_shed
 
 
-def test_few_at_once_are_done_here_and_the_worker_keeps_enough() -> None:
+def test_few_pages_are_shed_at_once_and_the_worker_keeps_enough() -> None:
     two = Two()
     assert two.are_shed(0.3, 0.95)
     assert two.is_shed(own=OWN_AT_ONCE - 1)
@@ -62,10 +62,10 @@ def test_few_at_once_are_done_here_and_the_worker_keeps_enough() -> None:
     assert not two.is_shed(left=FEWEST_LEFT - 1)
 
 
-def test_between_two_looks_nothing_changes() -> None:
+def test_the_decision_holds_until_loads_are_measured_again() -> None:
     two = Two()
     assert two.are_shed(0.3, 0.95)
     two.now += 0.9 * LOOK_EVERY_S
     assert two.is_shed()
-    two.now += 0.2 * LOOK_EVERY_S  # and the worker has done nothing since
+    two.now += 0.2 * LOOK_EVERY_S  # the worker has been idle since
     assert not two.is_shed()

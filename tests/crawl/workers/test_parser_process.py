@@ -1,4 +1,4 @@
-"""A child process that parses, a real one; and its own side of the channel, in a thread."""
+"""A real child process that parses, and its end of the channel in a thread."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ def _sleep(_: bytes) -> None:
 
 
 @in_loop
-async def test_a_process_that_dies_of_a_task_is_replaced_for_the_next() -> None:
+async def test_a_process_that_dies_is_replaced_for_the_next_task() -> None:
     other = ParserProcess(LONGEST_S)
     try:
         with pytest.raises(ParserLost, match="the parser process ended"):
@@ -50,7 +50,7 @@ async def test_a_process_that_dies_of_a_task_is_replaced_for_the_next() -> None:
 
 
 @in_loop
-async def test_a_task_that_does_not_end_is_given_up() -> None:
+async def test_a_task_that_takes_too_long_is_given_up() -> None:
     other = ParserProcess(max_s=0.05)
     with pytest.raises(ParserLost, match=r"not parsed within 0\.05 s"):
         await other.run(_sleep, NOTHING, "a.example")
@@ -70,7 +70,7 @@ async def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
 
 
 @in_loop
-async def test_after_so_many_tasks_a_process_makes_room_for_a_new_one() -> None:
+async def test_a_process_is_replaced_after_most_tasks() -> None:
     other = ParserProcess(LONGEST_S, most_tasks=2)
     pids = [(await other.run(_pid, NOTHING, "a.example")).value for _ in range(5)]
     assert [pids.index(pid) for pid in pids] == [0, 0, 2, 2, 4]
@@ -94,7 +94,7 @@ def test_the_child_replies_until_its_channel_is_closed() -> None:
         serving.join()
 
 
-def test_a_child_that_cannot_be_started_is_tried_again_by_the_next_task(
+def test_after_a_child_that_cannot_start_the_next_task_tries_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     large = BytesIO(bytes(1_000_000))
@@ -112,7 +112,7 @@ def test_a_child_that_cannot_be_started_is_tried_again_by_the_next_task(
         asyncio.run(work())
 
 
-def test_a_child_that_ends_at_once_costs_its_task_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_ends_at_once_fails_its_task_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         other = ParserProcess(LONGEST_S)
         with monkeypatch.context() as patch:
@@ -126,7 +126,7 @@ def test_a_child_that_ends_at_once_costs_its_task_alone(monkeypatch: pytest.Monk
         asyncio.run(work())
 
 
-def test_no_process_and_no_socket_is_left_of_what_took_too_long() -> None:
+def test_a_task_that_took_too_long_leaves_no_process_and_no_socket() -> None:
     async def work() -> None:
         other = ParserProcess(max_s=0.5)
         with pytest.raises(ParserLost) as caught:

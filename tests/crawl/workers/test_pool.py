@@ -1,4 +1,4 @@
-"""Who goes out for a page: workers that the test plays, then real ones that are killed."""
+"""A pool of workers: first ones that the tests play, then real ones that are killed."""
 
 import asyncio
 import os
@@ -65,7 +65,7 @@ class Alternating(LoadShedder):
 
 
 class Hand(WorkerProcess):
-    """A worker that answers what it is told to, or ends."""
+    """A worker that gives the answers in `answers`, or ends."""
 
     def __init__(self, *, is_there: bool = True, is_busy: bool = False) -> None:
         self._replies, self.is_over = int(is_there), False
@@ -93,7 +93,7 @@ class Hand(WorkerProcess):
 
 
 class Place(WorkerSlot):
-    """Held by the same hand for ever."""
+    """A slot that always has the same worker."""
 
     def __init__(self, hand: Hand) -> None:
         self.hand = hand
@@ -104,7 +104,7 @@ class Place(WorkerSlot):
 
 
 class Desk:
-    """Workers who are played, and a web for the one who is here."""
+    """A pool of played workers, and a web that the own process can reach."""
 
     def __init__(self, *crew: Hand, first_own: int = 0) -> None:
         self.web = FakeWeb({A: html(title="read here")})
@@ -115,7 +115,7 @@ class Desk:
         )
 
     async def visit(self, url: str) -> str:
-        """The title of the page, or why there is none."""
+        """Return the title of the page, or the kind of its failure."""
         visit = await self.workers.visit(Request(url=url))
         if visit.read is None:
             assert isinstance(visit.fetched, Failed)
@@ -125,11 +125,11 @@ class Desk:
         return reading.title if isinstance(reading, ParsedPage) else reading.kind
 
 
-# ---------------------------------------------------------------- who does it
+# ---------------------------------------------------------------- played workers
 
 
 @in_loop
-async def test_a_visit_says_who_asked_whatever_came_of_it() -> None:
+async def test_a_visit_names_the_process_that_sent_the_request() -> None:
     hand = Hand()
     desk = Desk(hand, first_own=1)
     hand.answers.extend((VISITED, VisitReply(1, failed(FailureKind.RESET), None), ChildLost()))
@@ -138,7 +138,7 @@ async def test_a_visit_says_who_asked_whatever_came_of_it() -> None:
 
 
 @in_loop
-async def test_a_host_has_one_worker_and_the_hosts_are_dealt_out_in_turn() -> None:
+async def test_a_host_has_one_worker_and_hosts_are_assigned_in_turn() -> None:
     one, other = Hand(), Hand()
     desk = Desk(one, other)
     for url in (A, B, C, f"{A}1", f"{B}1", f"{C}1"):
@@ -148,9 +148,7 @@ async def test_a_host_has_one_worker_and_the_hosts_are_dealt_out_in_turn() -> No
 
 
 @in_loop
-async def test_the_own_process_does_the_first_requests_and_those_of_a_worker_that_is_starting() -> (
-    None
-):
+async def test_the_own_process_does_the_first_requests_and_those_of_a_starting_worker() -> None:
     desk = Desk(Hand(is_there=False), Hand(), first_own=2)
     titles = [await desk.visit(A) for _ in range(3)]
     assert titles == ["read here"] * 3
@@ -171,7 +169,7 @@ async def test_the_own_process_does_some_pages_of_a_busy_worker_but_not_beside_s
 
 
 @in_loop
-async def test_workers_do_other_calls_too_and_the_own_process_repeats_those_that_are_lost() -> None:
+async def test_workers_do_other_calls_and_the_own_process_repeats_lost_ones() -> None:
     hand = Hand()
     desk = Desk(hand)
     page = html("/1")
@@ -187,7 +185,7 @@ async def test_workers_do_other_calls_too_and_the_own_process_repeats_those_that
 
 
 @in_loop
-async def test_a_large_page_is_read_by_the_worker_that_has_it() -> None:
+async def test_a_large_page_is_parsed_by_the_worker_that_fetched_it() -> None:
     hand = Hand()
     moved = VISITED._replace(fetched=failed(FailureKind.DNS), parsed=None)
     unread = VISITED._replace(number=7, parsed=None)
@@ -227,7 +225,7 @@ async def test_a_page_that_a_worker_was_not_busy_with_when_it_ended_is_no_suspec
 
 
 @in_loop
-async def test_without_workers_the_own_process_does_everything() -> None:
+async def test_without_workers_no_process_is_started() -> None:
     async with open_web_access(CONFIG, 0) as outside:
         assert outside.processes() == []
 
@@ -246,21 +244,20 @@ def test_the_number_of_workers_is_set_or_follows_from_the_cores(
         assert worker_count(auto) == wanted
 
 
-# ---------------------------------------------------------------- real ones
-
+# ---------------------------------------------------------------- real workers
 
 BUDGET = 250
 
 
 @pytest.fixture
 def _never_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers do all of it, and are waited for."""
+    """Let workers send all requests, even those that are made while they start."""
     monkeypatch.setattr(pool, "FIRST_OWN", 0)
     monkeypatch.setattr(WorkerProcess, "is_ready", property(lambda worker: not worker.is_over))
 
 
 def crawled(path: Path, disturb: Callable[[int], None]) -> Reason:
-    """A crawl by two workers; `disturb` is told how many pages are settled."""
+    """Crawl with two workers. `disturb` is called with the number of settled pages."""
     web, settled = DemoWeb(1000), count(1)
 
     def listen(event: object) -> None:
@@ -307,12 +304,12 @@ def test_a_crawl_that_fails_leaves_no_worker_behind() -> None:
 @pytest.mark.usefixtures("_never_here")
 @pytest.mark.parametrize("crew", [0, 1])
 def test_a_page_of_5_mb_costs_the_loop_less_than_a_blink(crew: int) -> None:
-    """In all its turns together, by the time that its thread takes of the processor."""
+    """All rounds of the loop together are measured, in processor time of its thread."""
 
     async def work() -> None:
         config = WorkerConfig.of(Settings.of(allow_private=True))
         async with wire(answer(PAGE_OF_5_MB)) as server, open_web_access(config, crew) as outside:
-            for _ in range(2):  # with the first one processes start
+            for _ in range(2):  # the first visit starts processes
                 began = time.thread_time()
                 visit = await outside.visit(Request(url=server.url()))
                 assert visit.read is not None
@@ -326,7 +323,7 @@ def test_a_page_of_5_mb_costs_the_loop_less_than_a_blink(crew: int) -> None:
         asyncio.run(work())
 
 
-def test_a_process_that_is_idle_says_when_its_last_request_began() -> None:
+def test_the_activity_of_an_idle_process_says_when_its_last_request_began() -> None:
     activity = Activity()
     assert activity.last == ("", 0.0)
     first, second = activity.begin("http://a.example/1"), activity.begin("http://a.example/2")

@@ -1,4 +1,4 @@
-"""Real processes: asked, silenced, killed and closed."""
+"""Supervision of real worker processes that are silent, killed or closed."""
 
 import asyncio
 import os
@@ -40,7 +40,7 @@ def manned(work: Callable[[WorkerSlot], Awaitable[None]], silence_s: float = SIL
 
 
 async def pid_of(slot: WorkerSlot) -> int:
-    """Of the process, once it is there."""
+    """Return the PID of the worker, once it has started."""
     await slot.worker.call(WorkerCommand.PING, None)
     (pid,) = children()
     return pid
@@ -78,7 +78,7 @@ def test_a_worker_that_is_killed_fails_its_calls_and_is_replaced() -> None:
 
 
 def stopped_at_work(pid: int, worker: WorkerProcess, but_not: int) -> bool:
-    """The process stands still in the midst of a call, but not of this one; else it goes on."""
+    """Stop the process. Return whether it was busy with a call other than `but_not`; else go on."""
     os.kill(pid, signal.SIGSTOP)
     while "T (stopped)" not in Path(f"/proc/{pid}/status").read_text():
         pass
@@ -88,8 +88,8 @@ def stopped_at_work(pid: int, worker: WorkerProcess, but_not: int) -> bool:
     return False
 
 
-def test_of_all_calls_of_a_worker_the_one_that_it_was_busy_with_is_to_blame() -> None:
-    """It reads pages that take a while, and another host is silent."""
+def test_only_the_call_that_a_killed_worker_was_busy_with_is_to_blame() -> None:
+    """The worker parses a page that takes a while, and waits for a silent host."""
     body = b"<title>A</title>" + b"<a href=/x>" * 20_000
 
     async def work(slot: WorkerSlot) -> None:
@@ -112,7 +112,7 @@ def test_of_all_calls_of_a_worker_the_one_that_it_was_busy_with_is_to_blame() ->
     manned(work)
 
 
-def test_a_worker_that_is_silent_for_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_is_silent_for_too_long_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_END_S", 0.05)
 
     async def work(slot: WorkerSlot) -> None:
@@ -183,7 +183,7 @@ def test_a_slot_may_be_closed_at_any_time() -> None:
         manned(moment)
 
 
-def test_a_signal_of_the_terminal_does_not_reach_a_worker() -> None:
+def test_a_worker_has_a_session_of_its_own_so_that_ctrl_c_does_not_reach_it() -> None:
     async def work(slot: WorkerSlot) -> None:
         assert os.getsid(await pid_of(slot)) != os.getsid(0)
 
@@ -205,14 +205,14 @@ asyncio.run(work())
 def test_a_worker_whose_crawl_was_killed_ends_by_itself() -> None:
     crawl = subprocess.run([sys.executable, "-c", _KILLED], stdout=subprocess.PIPE, check=False)
     assert crawl.returncode == -signal.SIGKILL
-    with suppress(ProcessLookupError):  # it has ended already
+    with suppress(ProcessLookupError):  # the worker may have ended already
         ended = os.pidfd_open(int(crawl.stdout))
         assert select.select([ended], [], [], 20)[0] == [ended]
         os.close(ended)
 
 
 def test_a_kill_leaves_the_exit_status_to_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever polls the process first has its status, and asyncio complains if it is not it."""
+    """Only the first poll gets the status, and asyncio complains if another caller was first."""
 
     async def killed() -> int:
         process = await asyncio.create_subprocess_exec(
@@ -222,7 +222,7 @@ def test_a_kill_leaves_the_exit_status_to_asyncio(monkeypatch: pytest.MonkeyPatc
             patch.setattr(subprocess.Popen, "poll", lambda _self: pytest.fail("it was polled"))
             kill(process)
         await process.wait()
-        kill(process)  # it is gone already
+        kill(process)  # the process is gone already
         return process.returncode or 0
 
     assert asyncio.run(killed()) == -signal.SIGKILL

@@ -1,4 +1,4 @@
-"""A visit: what came, and what it says."""
+"""Visitors of pages."""
 
 from minicrawl.config import Settings
 from minicrawl.crawl.workers.worker import WorkerConfig, visiting
@@ -8,7 +8,7 @@ from tests.fetch.wire import answer, wire
 
 
 @in_loop
-async def test_a_visitor_goes_where_its_config_lets_it() -> None:
+async def test_a_visitor_reaches_only_public_and_trusted_addresses() -> None:
     async with wire(answer(b"<title>A</title>")) as server:
         here = ("127.0.0.1", server.port)
         for trusted, wanted in ((), "Refused"), ((here,), "Response"):

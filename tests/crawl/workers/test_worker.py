@@ -1,4 +1,4 @@
-"""The worker's end of the channel, here in the process of the test."""
+"""A worker's end of the channel, in the process of the test."""
 
 import asyncio
 import pickle
@@ -34,7 +34,7 @@ SILENCE = Answer((b"HTTP/1.1 200 OK\r\n",), Then.HOLD)
 
 
 class Crawl:
-    """Asks, and keeps what it hears by the numbers of the calls."""
+    """The crawl's end of the channel, which makes one call at a time."""
 
     def __init__(self, server: Wire) -> None:
         self.server = server
@@ -51,7 +51,7 @@ class Crawl:
         return came
 
     async def visit(self, number: int) -> VisitReply:
-        """Have the first page of the server visited."""
+        """Let the worker visit the first page of the server."""
         request = packed_request(Request(url=self.server.url()))
         return VisitReply.unpacked(await self.ask(number, WorkerCommand.VISIT, request))
 
@@ -72,7 +72,7 @@ def work_for(crawl: Callable[[Crawl], Awaitable[None]], *answers: Answer) -> Non
     asyncio.run(work())
 
 
-def test_a_page_is_read_where_it_was_fetched_and_its_body_stays_there() -> None:
+def test_a_page_is_parsed_where_it_was_fetched_and_its_body_stays_there() -> None:
     async def ask(crawl: Crawl) -> None:
         visited = await crawl.visit(1)
         assert isinstance(visited, VisitReply)
@@ -96,7 +96,7 @@ def test_the_reply_comes_before_a_large_page_is_parsed() -> None:
     work_for(ask, LARGE)
 
 
-def test_what_is_no_page_is_not_read() -> None:
+def test_a_redirect_is_not_parsed() -> None:
     async def ask(crawl: Crawl) -> None:
         _, fetched, reading = await crawl.visit(1)
         assert isinstance(fetched, Moved)
@@ -105,7 +105,7 @@ def test_what_is_no_page_is_not_read() -> None:
     work_for(ask, answer(status="301 Moved", headers=["Location: /y"]))
 
 
-def test_other_wishes_are_those_of_a_fetcher() -> None:
+def test_a_worker_answers_ping_locate_and_fetch() -> None:
     async def ask(crawl: Crawl) -> None:
         assert await crawl.ask(0, WorkerCommand.PING, None) is None
         assert await crawl.ask(1, WorkerCommand.LOCATE, crawl.server.url()) == "127.0.0.1"
@@ -150,7 +150,7 @@ def test_a_worker_without_a_config_ends(monkeypatch: pytest.MonkeyPatch) -> None
         main()
 
 
-def test_what_is_packed_names_no_class_and_is_unpacked_as_it_was() -> None:
+def test_packed_messages_name_no_class_and_are_unpacked_unchanged() -> None:
     page = Response(status=200, headers={"server": "a"}, body=b"", cookies=("b=c",))
     parsed = Timed(ParsedPage(title="A", links=("https://a.example/",)), 0.25)
     for reply in (VisitReply(1, page, parsed), VisitReply(2, page, None)):
@@ -166,7 +166,7 @@ def test_what_is_packed_names_no_class_and_is_unpacked_as_it_was() -> None:
         assert found.want is want
 
 
-def test_what_is_rare_travels_as_it_is() -> None:
+def test_rare_messages_are_sent_unpacked() -> None:
     failed = Failed(kind=FailureKind.RESET)
     for reply in (
         VisitReply(1, failed, None),
