@@ -222,7 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_: object) -> None: ...
 
 
 class _Server(ThreadingHTTPServer):

@@ -88,7 +88,7 @@ def test_requests_of_browsers_are_archived_with_their_page(tmp_path: Path) -> No
 MODULES = ("import", "large", "modules")
 """Applications with modules: pywb 2.10 adds a name `arguments`, which modules may not have."""
 MESSAGES = ("frame",)
-"""Applications whose messages from a frame get lost in wombat.js, of pywb 2.10 and wabac.js 2.27."""
+"""Applications whose messages from a frame end in wombat.js, of pywb 2.10 and wabac.js 2.27."""
 
 
 REPLAYS = (

@@ -182,7 +182,7 @@ def test_a_redirect_gives_no_access_to_another_origin(tmp_path: Path) -> None:
         0,
         0,
         200,
-    ]  # scripts may be run, but not read
+    ]  # scripts may be run
     assert anonymous(web, there) == [True] * 3
     assert set(anonymous(web, DATA)) == {False}
 
