@@ -79,6 +79,15 @@ def star(origin: str, leaves: int) -> dict[str, Answer]:
     return web_of({f"{origin}/": names} | {name: [] for name in names})
 
 
+def stars(hosts: int, leaves: int) -> dict[str, Answer]:
+    """Return the stars of several hosts, h0 and so on."""
+    return {
+        url: page
+        for host in range(hosts)
+        for url, page in star(f"http://h{host}.example", leaves).items()
+    }
+
+
 def tangle(pages: int, hosts: int, links: int, seed: int = 1) -> dict[str, list[str]]:
     """Return random links between pages; the first pages get more of them."""
     rng = Random(seed)
@@ -344,9 +353,7 @@ def test_per_host_allows_several_requests_to_a_host(path: Path) -> None:
 
 def test_hosts_at_one_address_share_its_limit_and_all_get_their_turn(path: Path) -> None:
     origins = [f"http://h{n}.example" for n in range(9)]
-    answers: dict[str, Answer] = {}
-    for origin in origins:
-        answers |= star(origin, 2)
+    answers = stars(9, 2)
     for origin in origins[::2]:
         answers[f"{origin}/robots.txt"] = FORBIDDING
     web = FakeWeb(answers, takes_s=1, places=dict.fromkeys(origins, "192.0.2.1"))
@@ -461,11 +468,7 @@ def test_robots_txt_of_an_earlier_run_is_not_requested_again_on_the_same_day(pat
 
 @pytest.mark.parametrize("pages", [1, 7])
 def test_a_crawl_reads_exactly_its_budget_of_pages(pages: int, path: Path) -> None:
-    answers: dict[str, Answer] = {}
-    for n in range(5):
-        answers |= star(f"http://h{n}.example", 9)
-    answers[f"{A}/gone"] = failed(FailureKind.NOT_FOUND)
-    web = FakeWeb(answers, takes_s=0.5)
+    web = FakeWeb(stars(5, 9), takes_s=0.5)
     seeds = [f"http://h{n}.example/" for n in range(5)]
     run = crawl(web, path, f"{A}/gone", *seeds, pages=pages)
     assert run.reason is Reason.BUDGET
@@ -970,9 +973,7 @@ def test_a_page_that_is_unchanged_keeps_its_links_and_spends_again(path: Path) -
 
 def test_requests_that_read_pages_again_keep_the_limit_of_an_address(path: Path) -> None:
     origins = [f"http://h{n}.example" for n in range(4)]
-    answers: dict[str, Answer] = {}
-    for origin in origins:
-        answers |= star(origin, 2) | {f"{origin}/0": html(title=origin)}
+    answers = stars(4, 2) | {f"{origin}/0": html(title=origin) for origin in origins}
     web = FakeWeb(answers, takes_s=1, places=dict.fromkeys(origins, "192.0.2.1"))
     seeds = [f"{origin}/" for origin in origins]
     crawl(web, path, *seeds)
@@ -1115,10 +1116,7 @@ def test_a_finished_crawl_requests_nothing_when_resumed(path: Path) -> None:
 
 
 def test_stop_lets_requests_under_way_finish_and_begins_no_others(path: Path) -> None:
-    answers: dict[str, Answer] = {}
-    for n in range(3):
-        answers |= star(f"http://h{n}.example", 9)
-    web = FakeWeb(answers, takes_s=2)
+    web = FakeWeb(stars(3, 9), takes_s=2)
     seeds = [f"http://h{n}.example/" for n in range(3)]
 
     async def stop(scene: Scene) -> None:

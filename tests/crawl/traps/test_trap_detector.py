@@ -194,29 +194,29 @@ def test_a_mirror_of_pages_out_of_scope_is_read(path: Path) -> None:
 # ---------------------------------------------------------------- quotas
 
 
+def site(origin: str, pages: int) -> dict[str, Answer]:
+    """Return a front page and the pages that it links to."""
+    names = [f"/{'x' * page}" for page in range(1, pages)]
+    return web_of({f"{origin}/": names} | {origin + name: [] for name in names})
+
+
 def test_a_site_that_the_user_vouches_for_is_read_to_its_end(path: Path) -> None:
-    names = [f"/{'x' * page}" for page in range(1, 60)]
-    web = web_of({f"{A}/": names} | {A + name: [] for name in names})
+    web = site(A, 60)
     run = crawl(web, path, f"{A}/", site_pages=5)
     assert in_state(run, State.FETCHED) == set(web)
 
 
 def test_a_site_that_a_seed_redirects_to_is_read_to_its_end(path: Path) -> None:
-    names = [f"/{'x' * page}" for page in range(1, 60)]
-    web = web_of({f"{A}/": names} | {A + name: [] for name in names})
-    run = crawl(
-        web | {"http://short.test/": moved(f"{A}/")}, path, "http://short.test/", site_pages=5
-    )
+    web, short = site(A, 60), "http://short.test/"
+    run = crawl(web | {short: moved(f"{A}/")}, path, short, site_pages=5)
     assert set(web) <= in_state(run, State.FETCHED)
 
 
 def test_a_resumed_crawl_remembers_where_seeds_redirected(path: Path) -> None:
-    names = [f"/{'x' * page}" for page in range(1, 30)]
-    web = web_of({f"{A}/": names} | {A + name: [] for name in names})
-    short = "http://short.test/"
-    web |= {short: moved(f"{A}/")}
-    crawl(web, path, short, site_pages=5, pages=3)
-    assert in_state(crawl(web, path, site_pages=5), State.FETCHED) == web.keys() - {short}
+    web, short = site(A, 30), "http://short.test/"
+    answers = web | {short: moved(f"{A}/")}
+    crawl(answers, path, short, site_pages=5, pages=3)
+    assert in_state(crawl(answers, path, site_pages=5), State.FETCHED) == web.keys()
 
 
 def farm(hosts: int) -> dict[str, Answer]:
@@ -253,18 +253,14 @@ def test_sites_at_one_address_share_the_quota_of_a_site(path: Path) -> None:
 
 def test_pages_are_reopened_when_their_site_has_earned_more(path: Path) -> None:
     """Most pages of B are skipped before the links that earn them are found."""
-    names = [f"/{'x' * page}" for page in range(1, 30)]
-    site = {f"{B}/": names} | {B + name: [] for name in names}
     friends = [f"/{'y' * page}" for page in range(1, 30)]
     home = {f"{A}/": [f"{B}/", f"{A}/hub"], f"{A}/hub": friends}
     home |= {A + name: [f"{B}/"] for name in friends}
     limits: dict[str, Any] = {"site_pages": 3, "endowment": 0}
-    run = crawl(
-        web_of(home | site), path, f"{A}/", strategy="breadth-first", concurrency=1, **limits
-    )
-    assert any(
-        isinstance(event, Settled) and event.state is State.ALLOWANCE for event in run.events
-    )
+    web = web_of(home) | site(B, 30)
+    run = crawl(web, path, f"{A}/", strategy="breadth-first", concurrency=1, **limits)
+    states = [event.state for event in run.events if isinstance(event, Settled)]
+    assert State.ALLOWANCE in states
     assert len([url for url in run.asked if url.startswith(B)]) > 20
 
 
