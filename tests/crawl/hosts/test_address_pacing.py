@@ -12,26 +12,26 @@ from tests.crawl.hosts.polite import HOST, OTHER, THIRD, Polite, at_one_address,
 def test_an_address_has_a_limit_over_all_its_hosts() -> None:
     polite = at_one_address(HOST, OTHER, THIRD, per_address=2)
     for host in (HOST, OTHER):
-        assert polite.finds_room(host, 0)
+        assert polite.has_room_or_waits(host, 0)
         polite.hosts.begin(host, 0)
-    assert not polite.finds_room(THIRD, 0)
+    assert not polite.has_room_or_waits(THIRD, 0)
     assert polite.resumed(100) == []
     polite.hosts.end(HOST, 100)
     assert THIRD in polite.resumed(100)
-    assert polite.finds_room(THIRD, 100)
+    assert polite.has_room_or_waits(THIRD, 100)
 
 
 def test_a_host_whose_address_is_not_known_has_room() -> None:
     polite = Polite(per_address=1)
     polite.request(HOST, 0, 1)
-    assert polite.finds_room(HOST, 2)
+    assert polite.has_room_or_waits(HOST, 2)
 
 
 def test_a_waiting_host_is_resumed_even_if_the_one_before_it_sends_no_request() -> None:
     polite = at_one_address(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
-    assert not polite.finds_room(OTHER, 2)
-    assert not polite.finds_room(THIRD, 2)
+    assert not polite.has_room_or_waits(OTHER, 2)
+    assert not polite.has_room_or_waits(THIRD, 2)
     polite.hosts.end(HOST, 1)
     polite.resumed_hosts.clear()
     resumed: set[int] = set()
@@ -44,7 +44,7 @@ def test_a_host_that_waits_twice_takes_one_place_in_the_queue() -> None:
     polite = at_one_address(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
     for host in (OTHER, OTHER, THIRD):
-        polite.finds_room(host, 2)
+        polite.has_room_or_waits(host, 2)
     for leaving, arriving in ((HOST, OTHER), (OTHER, THIRD)):
         polite.hosts.end(leaving, 1)
         assert arriving in polite.resumed(1)
@@ -54,14 +54,14 @@ def test_a_host_that_waits_twice_takes_one_place_in_the_queue() -> None:
 def test_hosts_at_a_full_address_do_not_keep_the_loop_awake() -> None:
     polite = at_one_address(HOST, OTHER)
     polite.hosts.begin(HOST, 0)
-    polite.finds_room(OTHER, 2)
+    polite.has_room_or_waits(OTHER, 2)
     assert polite.hosts.next_wake() is None
 
 
 def test_a_slot_that_is_taken_again_at_once_wakes_no_host() -> None:
     polite = at_one_address(HOST, OTHER)
     polite.hosts.begin(HOST, 0)
-    polite.finds_room(OTHER, 2)
+    polite.has_room_or_waits(OTHER, 2)
     polite.request(HOST, 0, 1)
     polite.resumed_hosts.clear()
     assert polite.resumed(1) == []
@@ -73,17 +73,17 @@ def test_a_host_may_move_to_another_address_between_two_requests() -> None:
     polite.request(HOST, 0, 1)
     polite.hosts[HOST].move_to("192.0.2.2")
     polite.hosts.begin(HOST, 2)
-    assert polite.finds_room(OTHER, 2)
+    assert polite.has_room_or_waits(OTHER, 2)
 
 
 def test_a_request_under_way_stays_on_the_account_of_its_address() -> None:
     polite = at_one_address(HOST, OTHER, per_host=2)
     polite.hosts.begin(HOST, 0)
     polite.hosts[HOST].move_to("192.0.2.2")
-    assert not polite.finds_room(OTHER, 2)
+    assert not polite.has_room_or_waits(OTHER, 2)
     polite.hosts.end(HOST, 1)
-    assert polite.finds_room(OTHER, 2)
-    assert polite.finds_room(HOST, 2)
+    assert polite.has_room_or_waits(OTHER, 2)
+    assert polite.has_room_or_waits(HOST, 2)
 
 
 # ---------------------------------------------------------------- pauses
@@ -92,12 +92,12 @@ def test_a_request_under_way_stays_on_the_account_of_its_address() -> None:
 def test_requests_of_all_hosts_at_an_address_begin_a_pause_apart() -> None:
     polite = paced(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
-    assert not polite.finds_room(OTHER, 0.4)
-    assert not polite.finds_room(THIRD, 0.4)
+    assert not polite.has_room_or_waits(OTHER, 0.4)
+    assert not polite.has_room_or_waits(THIRD, 0.4)
     assert polite.hosts.next_wake() == 0.5
     assert polite.resumed(0.4) == []
     assert polite.resumed(0.5) == [OTHER]
-    assert polite.finds_room(OTHER, 0.5)
+    assert polite.has_room_or_waits(OTHER, 0.5)
     polite.hosts.begin(OTHER, 0.5)
     assert polite.resumed(0.9) == []
     assert polite.hosts.next_wake() == 1.0
@@ -109,7 +109,7 @@ def test_a_host_that_is_resumed_and_sends_no_request_holds_up_no_other() -> None
     polite = paced(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
     for host in (OTHER, THIRD):
-        polite.finds_room(host, 0)
+        polite.has_room_or_waits(host, 0)
     assert polite.resumed(0.5) == [OTHER]
     assert polite.hosts.next_wake() == 0.75
     assert polite.resumed(0.75) == [THIRD]
@@ -118,21 +118,21 @@ def test_a_host_that_is_resumed_and_sends_no_request_holds_up_no_other() -> None
 def test_a_resumed_host_is_not_overtaken_by_a_quicker_one() -> None:
     polite = paced(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
-    polite.finds_room(OTHER, 0)
+    polite.has_room_or_waits(OTHER, 0)
     assert not polite.hosts.has_room(THIRD, 0.5)
     assert polite.resumed(0.5) == [OTHER]
-    assert not polite.finds_room(THIRD, 0.6)
-    assert polite.finds_room(OTHER, 0.6)
+    assert not polite.has_room_or_waits(THIRD, 0.6)
+    assert polite.has_room_or_waits(OTHER, 0.6)
     polite.hosts.begin(OTHER, 0.6)
     assert polite.resumed(1.0) == []
     assert polite.resumed(1.1) == [THIRD]
-    assert polite.finds_room(THIRD, 1.1)
+    assert polite.has_room_or_waits(THIRD, 1.1)
 
 
 def test_without_a_pause_only_the_limit_of_requests_counts() -> None:
     polite = paced(HOST, OTHER, address_delay_s=0)
     polite.hosts.begin(HOST, 0)
-    assert polite.finds_room(OTHER, 0)
+    assert polite.has_room_or_waits(OTHER, 0)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_addresses_without_pending_requests_are_forgotten() -> None:
     polite = Polite(delay_s=0, address_delay_s=0.5)
     for host in range(5000):
         polite.hosts[host].move_to(f"192.0.2.{host}")
-        polite.finds_room(host, host)
+        polite.has_room_or_waits(host, host)
         polite.hosts.begin(host, host)
         polite.hosts.end(host, host)
     assert len(polite.hosts.addresses) < 2000
