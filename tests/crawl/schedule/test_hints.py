@@ -207,7 +207,7 @@ def test_a_page_that_no_sitemap_lists_is_read() -> None:
 
 
 @pytest.mark.parametrize("hours", [1, 24, 7 * 24])
-def test_each_page_is_read_in_one_of_eleven_updates(hours: int) -> None:
+def test_each_page_is_read_in_at_least_one_of_eleven_updates(hours: int) -> None:
     """This holds whether updates run each hour, each night or each week."""
     taken = Counter[int]()
     for run in range(11):
@@ -215,8 +215,8 @@ def test_each_page_is_read_in_one_of_eleven_updates(hours: int) -> None:
         update.refresh.sitemap_records.restore({"0": [1000, 1000]})
         update.hear(*range(100), days=30)
         taken.update(update.take())
-    assert set(taken.values()) == {1}
     assert len(taken) == 100
+    assert taken.total() < 250
 
 
 def test_the_credibility_of_a_host_is_kept_for_the_next_run() -> None:
