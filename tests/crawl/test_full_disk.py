@@ -59,7 +59,7 @@ def test_a_crawl_waits_for_room_and_ends_with_the_same_pages(
 
     async def make_room(scene: Scene) -> None:
         await until_full(scene)
-        await asyncio.sleep(TRY_AGAIN_S / 2)  # what is under way ends
+        await asyncio.sleep(TRY_AGAIN_S / 2)  # requests under way end
         asked_while_full.append(list(scene.web.asked))
         await asyncio.sleep(3 * TRY_AGAIN_S)
         asked_while_full.append(list(scene.web.asked))
@@ -191,7 +191,7 @@ def test_a_checkpoint_that_had_no_room_is_written_later_without_its_batch(
 def test_sqlite_itself_takes_a_checkpoint_that_had_no_room_the_second_time(
     path: Path, disk: Disk
 ) -> None:
-    limits = [0, NO_LIMIT]  # 0: as many as there are
+    limits = [0, NO_LIMIT]  # 0 stands for the present number of pages
 
     def limit(store: StoreWriter) -> None:
         (pages,) = store.connection.execute("PRAGMA page_count").fetchone()

@@ -218,9 +218,7 @@ def test_the_next_page_is_the_best_of_all_whose_host_may_be_asked(
                 and page not in asked  # its host may be free before the page is settled
                 and hosts[other].rules
                 and hosts.may_be_asked(other, now)
-                and (
-                    other == host or queue.is_ready(other)
-                )  # the turn of another host may just be ending
+                and (other == host or queue.is_ready(other))  # turns of others may just be ending
             ]
             if hosts[host].rules:
                 worth = queue.key if strategy == "siblings" else frontier.ledger.cash
@@ -789,7 +787,7 @@ def test_links_do_not_get_the_small_edge_and_the_store_keeps_its_size(path: Path
 
 
 @pytest.mark.parametrize(("concurrency", "is_said"), [(2, True), (1, False)])
-def test_a_crawl_says_that_an_order_of_sites_cannot_matter(
+def test_a_crawl_notes_that_an_order_of_sites_cannot_matter(
     concurrency: int, is_said: bool, path: Path
 ) -> None:
     """With two slots, each of the two known hosts has one of its own."""
@@ -1291,7 +1289,7 @@ def test_http_and_https_of_a_name_share_one_delay(path: Path) -> None:
 # ---------------------------------------------------------------- delays between runs
 
 
-def test_a_long_pause_that_a_host_asked_for_is_kept_by_later_runs(path: Path) -> None:
+def test_later_runs_keep_the_long_pause_that_a_host_asked_for(path: Path) -> None:
     web = FakeWeb({f"{A}/": in_turn(failed(FailureKind.THROTTLED, "600"), html())})
     assert crawl(web, path, f"{A}/", for_="5s").reason is Reason.BUDGET
     assert crawl(web, path, for_="5s", later_s=5).asked == []

@@ -44,7 +44,7 @@ def test_a_store_begun_in_another_order_vouches_for_its_seeds(path: Path) -> Non
     crawl(web, path, strategy="siblings", pages=5)
     known, (seed, other) = known_siblings(path), range(2)
     assert known.seeds == {0}
-    assert known.budgets.hosts([seed, other]) == [other]  # it has a family, and the seed none
+    assert known.budgets.hosts([seed, other]) == [other]  # the seed has no siblings
 
 
 def test_siblings_from_a_page_with_very_many_links_are_judged_like_others(path: Path) -> None:

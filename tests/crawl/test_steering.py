@@ -208,7 +208,7 @@ def test_a_rate_holds_from_when_the_user_sets_it_until_there_is_none(tmp_path: P
     found = gaps_after(web, 0)
     first, last = counts
     slow, quick = found[first : last - 1], found[last:]
-    assert all(gap >= 5 - 0.1 - 1e-6 for gap in slow)  # between two starts
+    assert all(gap >= 5 - 0.1 - 1e-6 for gap in slow)  # the rate counts from start to start
     assert slow
     assert all(gap < 2 for gap in quick)
     assert quick

@@ -80,7 +80,7 @@ def follows_from_log(path: Path) -> bool:
 def test_valuable_pages_come_first_and_their_estimates_follow_from_the_log(
     path: Path,
 ) -> None:
-    for pages in (20, 60):  # the second time it is resumed
+    for pages in (20, 60):  # the second run resumes the first
         run(path, pages, of_topic)
         assert follows_from_log(path)
     found = values(path)

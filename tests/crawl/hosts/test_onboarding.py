@@ -434,10 +434,7 @@ def test_without_obey_usage_files_of_preferences_are_not_requested(path: Path) -
 @pytest.mark.parametrize(
     ("robots", "denied"),
     [
-        (
-            "User-agent: *\nDisallow: /.well-known/",
-            set(),
-        ),  # robots.txt of the host applies to the file
+        ("User-agent: *\nDisallow: /.well-known/", set()),  # robots.txt applies to it
         ("", {"art/1"}),
         ("License: /moved.xml", {"art/1", "shop"}),
         ("License: /endless.xml", {"art/1"}),

@@ -15,7 +15,7 @@ TODAY = 1000 * DAY_S
 
 
 def document(page: int, *, first: float = 0, last: float = 0, changes: int = 0) -> DocumentRow:
-    """Return a document that was read `first` and `last` so many days ago."""
+    """Return a document of a page first read `first` days ago, and last read `last` days ago."""
     return DocumentRow(
         page=page,
         title="",

@@ -158,7 +158,7 @@ def commit_versions(both: StoreWithArchive, pages: Iterable[int], time: int) -> 
 
 
 def read_again(path: Path, versions: object, times: int, pages: int = 5) -> None:
-    """Run a crawl that reads each of these pages so many times."""
+    """Run a crawl that reads each page `times` times."""
     with archiving(path, keep="pages", keep_versions=versions) as both:
         for time in range(times):
             commit_versions(both, range(pages), time)

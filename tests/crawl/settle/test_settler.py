@@ -55,7 +55,7 @@ def test_checks_and_changes_of_a_page_are_counted(desk: Desk) -> None:
     assert (document.checks, document.changes) == (2, 1)
 
 
-def test_links_are_one_step_farther_than_their_page(desk: Desk) -> None:
+def test_links_are_one_step_deeper_than_their_page(desk: Desk) -> None:
     desk.read("/", "/1")
     desk.read("/1", "/2")
     assert list(desk.frontier.urls.depth) == [0, 1, 2]

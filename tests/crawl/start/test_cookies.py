@@ -119,7 +119,7 @@ def test_a_page_that_leads_to_a_login_and_back_is_read(tmp_path: Path) -> None:
         **{f"/{number}": "fetched" for number in ["", *range(PAGES)]},
     }
     logins = [path for path in web.asked if path.startswith("/login")]
-    assert len(web.asked) == PAGES + 2 + 2 * len(logins)  # each of them once, and its page again
+    assert len(web.asked) == PAGES + 2 + 2 * len(logins)  # each login, and its page again
     assert len(logins) <= 2
 
 
@@ -150,7 +150,7 @@ def test_the_next_run_goes_on_with_the_session(
 ) -> None:
     store = tmp_path / "crawl.db"
     crawled(server, store, cookies="on", new_pages=3)
-    crawled(server, store, new_pages=3)  # the store has kept that cookies are on
+    crawled(server, store, new_pages=3)  # the store keeps the setting of the first run
     assert web.sessions == 2
 
 

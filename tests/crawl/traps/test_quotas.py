@@ -88,7 +88,7 @@ def test_without_limits_no_host_is_refused() -> None:
 # ---------------------------------------------------------------- addresses
 
 
-def test_hosts_at_one_address_share_what_a_site_may_have() -> None:
+def test_hosts_at_one_address_share_the_quota_of_a_site() -> None:
     quotas = quotas_of(host_pages=None, site_pages=30)
     for host in (FARM_1, BLOG):
         quotas.locate(host, "198.41.0.4")
