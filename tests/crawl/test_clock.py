@@ -57,7 +57,7 @@ def test_turning_the_clock_costs_one_more_request_for_robots_txt_and_no_time(
 
 
 @either_way
-def test_a_host_that_asked_for_a_pause_is_not_left_alone_for_a_year(
+def test_a_host_that_asked_for_a_pause_does_not_wait_for_a_year(
     path: Path, turned_s: float
 ) -> None:
     web = FakeWeb(web_of({f"{A}/0": []}))

@@ -74,7 +74,7 @@ def test_for_a_crawl_of_low_priority_only_idle_time_is_spare(
         assert Load.measured(7.0).spare_s == spare * len(lines)
 
 
-def test_a_loop_that_waits_for_a_core_counts_as_busy(
+def test_a_loop_that_waits_for_a_core_is_busy(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert waited("") == 0
@@ -205,7 +205,7 @@ def test_guaranteed_importance_is_proven_even_without_time_to_spare(
 
 
 @pytest.mark.usefixtures("with_time")
-def test_a_process_under_way_at_the_end_of_the_crawl_is_killed(
+def test_the_process_is_killed_when_the_crawl_ends(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(refinement, "_CODE", _SLEEPER)
@@ -215,16 +215,14 @@ def test_a_process_under_way_at_the_end_of_the_crawl_is_killed(
         os.kill(int(told.read_text()), 0)
 
 
-def test_a_process_that_takes_too_long_is_killed(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_is_killed_after_too_long(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refinement, "_CODE", "import time; time.sleep(600)")
     monkeypatch.setattr(refinement, "MOST_S", 0.1)
     assert not asyncio.run(refinement._refine_beside(path))
 
 
 @pytest.mark.usefixtures("with_time")
-def test_a_process_that_failed_is_not_started_again_at_once(
+def test_a_failed_process_is_not_restarted_at_once(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[Path] = []
@@ -258,9 +256,7 @@ def test_no_process_is_started_for_ranks_of_no_use(
     fresh(path, lambda: next(looks) == 50, **storing)
 
 
-def test_the_other_process_has_the_lowest_priority(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_process_has_the_lowest_priority(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     niced: list[int] = []
     monkeypatch.setattr(os, "nice", niced.append)
     monkeypatch.setattr("sys.argv", ["-c", str(path)])
@@ -444,9 +440,7 @@ def test_without_converge_no_ranks_are_written(tmp_path: Path) -> None:
     assert status(path).convergence is None
 
 
-def test_a_crawl_that_gets_a_signal_while_ranks_converge_returns_why_it_ended(
-    tmp_path: Path,
-) -> None:
+def test_a_signal_while_ranks_converge_does_not_change_why_a_crawl_ended(tmp_path: Path) -> None:
     """Ctrl-C cancels the task of the crawl, which was over before."""
     path = with_pages(tmp_path / "crawl.db")
 

@@ -51,9 +51,7 @@ async def until_full(scene: Scene) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_a_crawl_waits_for_room_and_ends_with_the_same_pages(
-    path: Path, tmp_path: Path, disk: Disk
-) -> None:
+def test_a_crawl_waits_for_room_and_ends_as_usual(path: Path, tmp_path: Path, disk: Disk) -> None:
     whole = crawl(FakeWeb(web_of(LINKS)), tmp_path / "whole.db", SEED)
     asked_while_full: list[list[str]] = []
 
@@ -78,9 +76,7 @@ def test_a_crawl_waits_for_room_and_ends_with_the_same_pages(
     assert audit(path).wrong == []
 
 
-def test_on_a_full_disk_only_steps_of_requests_under_way_wait_in_memory(
-    path: Path, disk: Disk
-) -> None:
+def test_on_a_full_disk_only_requests_under_way_add_steps_in_memory(path: Path, disk: Disk) -> None:
     kept: list[int] = []
 
     async def look(scene: Scene) -> None:
@@ -96,9 +92,7 @@ def test_on_a_full_disk_only_steps_of_requests_under_way_wait_in_memory(
     assert kept[0] <= AT_ONCE
 
 
-def test_stopping_a_crawl_on_a_full_disk_raises_and_leaves_the_store_as_it_was(
-    path: Path, disk: Disk
-) -> None:
+def test_stopping_on_a_full_disk_raises_and_changes_nothing(path: Path, disk: Disk) -> None:
     kept: list[int] = []
 
     async def stop(scene: Scene) -> None:
@@ -172,7 +166,7 @@ def test_batches_that_had_no_room_are_written_with_the_next_commit(path: Path, d
     assert frontier_of(path).ledger.missing() == 0
 
 
-def test_a_checkpoint_that_had_no_room_is_written_later_without_its_batch(
+def test_a_checkpoint_without_room_is_written_later_without_its_batch(
     path: Path, disk: Disk
 ) -> None:
     with keeping(path) as recorder:
@@ -188,9 +182,7 @@ def test_a_checkpoint_that_had_no_room_is_written_later_without_its_batch(
     assert audit(path).wrong == []
 
 
-def test_sqlite_itself_takes_a_checkpoint_that_had_no_room_the_second_time(
-    path: Path, disk: Disk
-) -> None:
+def test_sqlite_writes_a_checkpoint_that_had_no_room_at_first(path: Path, disk: Disk) -> None:
     limits = [0, NO_LIMIT]  # 0 stands for the present number of pages
 
     def limit(store: StoreWriter) -> None:

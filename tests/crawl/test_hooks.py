@@ -62,7 +62,7 @@ def test_respx_answers(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "10.0.0.1", "localhost", "x.localhost"])
-def test_a_link_to_an_address_that_is_not_public_is_refused_with_any_transport(
+def test_links_to_private_addresses_are_refused_with_any_transport(
     settings: Settings, host: str
 ) -> None:
     def lead_inside(_request: httpx.Request) -> httpx.Response:
@@ -88,9 +88,7 @@ class TestAccept:
 
 class TestOnPage:
     @pytest.mark.parametrize("workers", [0, 1])
-    def test_the_hook_gets_text_title_links_and_headers_of_each_page(
-        self, settings: Settings, workers: int
-    ) -> None:
+    def test_the_hook_gets_the_content_of_each_page(self, settings: Settings, workers: int) -> None:
         read: dict[str, PageRead] = {}
         crawl = Crawl(
             [HOST],
@@ -115,9 +113,7 @@ class TestOnPage:
         Crawl([HOST], settings, transport=WEB, on_page=hear).run()
         assert len(read) == len(PAGES)
 
-    def test_an_exception_ends_the_crawl_and_the_next_run_hands_the_page_over(
-        self, settings: Settings
-    ) -> None:
+    def test_after_an_exception_the_next_run_hands_the_page_over(self, settings: Settings) -> None:
         handed: list[str] = []
 
         def fail_at_c(page: PageRead) -> None:
@@ -139,7 +135,7 @@ class TestOnPage:
         assert states(settings) == dict.fromkeys(PAGES, "fetched")
         assert sorted(handed) == sorted(PAGES)
 
-    def test_a_page_whose_request_failed_before_is_not_given_up_when_it_raises(
+    def test_a_page_that_raises_after_a_failed_request_is_not_given_up(
         self, settings: Settings
     ) -> None:
         asked: list[str] = []

@@ -175,9 +175,7 @@ def reach(links: dict[str, list[str]]) -> set[str]:
     return found
 
 
-def test_a_page_too_large_for_the_parser_fails_alone(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_too_large_to_parse_fails_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quickly = Reading.quickly
 
     async def fail_once(self: Reading) -> Timed[ParsedPage | Sitemap | Failed] | None:
@@ -275,9 +273,7 @@ def test_the_random_order_is_the_same_in_every_run(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- politeness
 
 
-def test_a_host_has_one_request_at_a_time_and_waits_exactly_the_delay(
-    path: Path,
-) -> None:
+def test_a_host_has_one_request_at_a_time_and_waits_exactly_the_delay(path: Path) -> None:
     web = FakeWeb(star(A, 8) | star(B, 8), takes_s=0.7)
     crawl(web, path, f"{A}/", f"{B}/", delay=2)
     for origin in (A, B):
@@ -381,9 +377,7 @@ def test_retry_after_is_kept(path: Path) -> None:
         (FailureKind.ENCODING, 1),
     ],
 )
-def test_the_kind_of_a_failure_decides_how_often_a_page_is_tried(
-    kind: FailureKind, tries: int, path: Path
-) -> None:
+def test_the_kind_of_a_failure_limits_the_tries(kind: FailureKind, tries: int, path: Path) -> None:
     web = FakeWeb({f"{A}/": failed(kind)})
     run = crawl(web, path, f"{A}/")
     assert len(web.asked) == tries
@@ -767,7 +761,7 @@ def test_the_virtual_page_shares_its_gifts_as_the_fetches_are_shared(
         ("site", "siblings", "aaaaccccb"),
     ],
 )
-def test_the_site_that_other_sites_gave_most_comes_first(
+def test_the_site_with_most_gifts_comes_first(
     order_by: str, strategy: str, sites: str, path: Path
 ) -> None:
     """Site b has the richest page, c got more as a whole, and a got cash from the user alone."""
@@ -787,7 +781,7 @@ def test_links_do_not_get_the_small_edge_and_the_store_keeps_its_size(path: Path
 
 
 @pytest.mark.parametrize(("concurrency", "is_said"), [(2, True), (1, False)])
-def test_a_crawl_notes_that_an_order_of_sites_cannot_matter(
+def test_an_order_of_sites_without_effect_is_noted(
     concurrency: int, is_said: bool, path: Path
 ) -> None:
     """With two slots, each of the two known hosts has one of its own."""
@@ -1089,9 +1083,7 @@ def test_no_more_pages_are_replayed_than_each_fetch_allows(replay: int, path: Pa
 
 
 @pytest.mark.parametrize("cut", [2, 11])
-def test_a_resumed_crawl_ends_with_the_pages_of_an_uninterrupted_one(
-    cut: int, tmp_path: Path
-) -> None:
+def test_a_resumed_crawl_ends_like_an_uninterrupted_one(cut: int, tmp_path: Path) -> None:
     links = tangle(24, hosts=4, links=5)
     web = web_of(links) | {next(reversed(links)): moved("/moved")}
     seed = next(iter(links))
@@ -1164,9 +1156,7 @@ def test_a_request_that_outlasts_the_grace_period_is_repeated_by_the_next_run(pa
     assert crawl(web, path, f"{A}/").states[f"{A}/1"] is State.FETCHED
 
 
-def test_closing_many_pages_does_not_block_the_loop(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_closing_pages_does_not_block_the_loop(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # `count` keeps the loop busy, so that the clock never jumps: nothing may wait for time.
     monkeypatch.setattr(posting, "_REST", 0.0)
     monkeypatch.setattr(fairness, "SHARE", math.inf)
@@ -1229,9 +1219,7 @@ def test_a_store_that_fails_ends_the_crawl_with_its_error(
     assert loadable(path)
 
 
-def test_a_crawl_whose_last_checkpoint_fails_does_not_report_its_end(
-    path: Path, disk: Disk
-) -> None:
+def test_a_crawl_whose_last_checkpoint_fails_reports_no_end(path: Path, disk: Disk) -> None:
     def fail(_: object) -> None:
         raise StoreError("the disk is full")
 

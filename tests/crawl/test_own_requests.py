@@ -212,9 +212,7 @@ def page() -> PageRead:
         ({"headers": {"X-A": "1\r\nHost: b"}}, "not printable ASCII"),
     ],
 )
-def test_requests_that_may_not_be_sent_or_stored_are_refused(
-    own: dict[str, object], why: str
-) -> None:
+def test_requests_not_to_be_sent_or_stored_are_refused(own: dict[str, object], why: str) -> None:
     with pytest.raises(UsageError, match=why):
         page().enqueue("/x", **own)  # type: ignore[arg-type]  # its arguments
 

@@ -44,9 +44,7 @@ def test_the_meter_counts_pages_hosts_requests_bytes_and_importance(tmp_path: Pa
 
 
 @in_jumping_time
-async def test_importance_is_rarely_added_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_importance_is_seldom_summed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class StepClock:
         """A clock that advances by a second whenever it, or the processor time, is read."""
 

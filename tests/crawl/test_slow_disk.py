@@ -16,9 +16,7 @@ MOST = 12
 A_COMMIT_S = 30.0
 
 
-def test_a_crawl_is_no_faster_than_its_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crawl_waits_for_its_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = crawl(FakeWeb(web_of(LINKS)), tmp_path / "whole.db", SEED)
     path, commit = tmp_path / "crawl.db", Committer.commit
     waited: list[int] = []

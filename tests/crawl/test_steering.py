@@ -278,7 +278,7 @@ def test_a_url_that_is_added_is_a_seed(tmp_path: Path, strategy: str) -> None:
 
 
 @pytest.mark.parametrize("continuous", [True, False])
-def test_a_page_with_a_ping_is_read_again_next_if_the_crawl_is_continuous(
+def test_only_a_continuous_crawl_reads_a_pinged_page_again(
     tmp_path: Path, *, continuous: bool
 ) -> None:
     pinged: list[str] = []

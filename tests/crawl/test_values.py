@@ -77,9 +77,7 @@ def follows_from_log(path: Path) -> bool:
     return loaded is not None and folded is not None and loaded.state() == folded.state()
 
 
-def test_valuable_pages_come_first_and_their_estimates_follow_from_the_log(
-    path: Path,
-) -> None:
+def test_valuable_pages_come_first_and_their_estimates_follow_from_the_log(path: Path) -> None:
     for pages in (20, 60):  # the second run resumes the first
         run(path, pages, of_topic)
         assert follows_from_log(path)

@@ -61,9 +61,7 @@ def trouble_of(path: Path) -> str | None:
 
 
 @pytest.mark.parametrize("kind", [FailureKind.SERVER_ERROR, FailureKind.THROTTLED])
-def test_a_host_whose_robots_txt_fails_several_times_forbids_everything(
-    kind: FailureKind, path: Path
-) -> None:
+def test_a_robots_txt_that_fails_several_times_forbids_all(kind: FailureKind, path: Path) -> None:
     web, run = crawl_with(failed(kind), path)
     assert run.states == {f"{A}/": State.ROBOTS}
     assert 3 <= len(web.visits) <= 5
@@ -162,9 +160,7 @@ ELSEWHERE = {"503 + cached copy"}  # test_earlier_rules_stay_valid_while_robots_
 
 
 @pytest.mark.parametrize("case", EXPECTED_PAGES)
-def test_each_answer_to_a_request_for_robots_txt_allows_the_pages_of_the_standard(
-    case: str, path: Path
-) -> None:
+def test_robots_txt_has_the_effect_that_the_standard_demands(case: str, path: Path) -> None:
     given, expected = EXPECTED_PAGES[case]
     answers = given if isinstance(given, dict) else {ROBOTS: given}
     web = FakeWeb(web_of({f"{A}/": ["/1"], f"{A}/1": []}) | answers)
@@ -266,9 +262,7 @@ def test_a_resumed_crawl_keeps_the_delay_of_hosts_requested_a_moment_ago(
     assert [visit.began for visit in again.visits] == [1000 + delay_s]
 
 
-def test_a_resumed_crawl_keeps_the_delay_of_hosts_whose_robots_txt_was_not_stored(
-    path: Path,
-) -> None:
+def test_a_resumed_crawl_keeps_the_delay_of_hosts_without_stored_robots_txt(path: Path) -> None:
     crawl_with(failed(FailureKind.SERVER_ERROR), path, delay=5, for_=0.5)
     again, _ = crawl_with(text(""), path, delay=5)
     assert [visit.began for visit in again.visits] == [1005, 1010, 1015]
@@ -349,9 +343,7 @@ def test_a_robots_txt_that_was_cut_is_noted(path: Path) -> None:
     assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
 
 
-def test_a_sitemap_that_reached_a_limit_is_noted(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sitemap_beyond_a_limit_is_noted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sitemap, "MAX_URLS", 2)
     web: dict[str, Answer] = {
         f"{A}/": html(),
@@ -444,9 +436,7 @@ def test_without_obey_usage_files_of_preferences_are_not_requested(path: Path) -
         (f"License: {C}/license.xml", {"art/1", "shop"}),
     ],
 )
-def test_files_of_preferences_are_requested_like_sitemaps(
-    robots: str, denied: set[str], path: Path
-) -> None:
+def test_preferences_are_requested_like_sitemaps(robots: str, denied: set[str], path: Path) -> None:
     web = web_of_preferences(
         robots,
         {

@@ -70,7 +70,7 @@ def test_no_sitemap_is_requested_from_a_host_whose_robots_txt_fails(path: Path) 
 
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("kind", [FailureKind.SERVER_ERROR, FailureKind.RESET])
-def test_a_sitemap_waits_for_the_robots_txt_of_its_host(
+def test_a_sitemap_waits_for_robots_txt_of_its_host(
     kind: FailureKind, times: int, path: Path
 ) -> None:
     left = iter([failed(kind)] * times)
@@ -136,9 +136,7 @@ def test_listed_pages_at_another_port_of_the_host_become_known(path: Path) -> No
     assert other in run.states
 
 
-def test_a_host_may_have_its_pages_listed_elsewhere_if_its_robots_txt_says_so(
-    path: Path,
-) -> None:
+def test_a_host_may_have_its_pages_listed_elsewhere_if_its_robots_txt_says_so(path: Path) -> None:
     shared = f"{C}/shared.xml"
     answers: dict[str, Answer] = {
         f"{A}/robots.txt": naming(shared),
@@ -175,7 +173,7 @@ def test_a_listed_page_is_one_link_deeper_than_the_shallowest_of_its_host(path: 
     assert depth_of(run, f"{B}/1") == 2
 
 
-def test_a_host_reached_by_sitemap_alone_is_one_link_deeper_than_the_host_naming_it(
+def test_a_host_found_by_sitemap_alone_is_one_link_deeper_than_the_host_naming_it(
     path: Path,
 ) -> None:
     answers = {

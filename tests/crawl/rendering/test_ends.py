@@ -135,9 +135,7 @@ def program(tmp_path: Path, text: str) -> str:
 
 
 @needs_browser
-def test_a_missing_browser_is_an_error_before_the_first_request(
-    tmp_path: Path, refused: Refused
-) -> None:
+def test_a_missing_browser_is_an_error_before_any_request(tmp_path: Path, refused: Refused) -> None:
     said = refused("--render", "auto", "--browser", str(tmp_path / "none"))
     assert str(tmp_path / "none") in said
 

@@ -371,9 +371,7 @@ EATERS = {
 
 
 @pytest.mark.proof
-def test_endless_pages_are_rendered_and_greedy_ones_are_read_without_rendering(
-    tmp_path: Path,
-) -> None:
+def test_endless_pages_are_rendered_and_greedy_ones_read_as_served(tmp_path: Path) -> None:
     pages = {f"/{name}": filled_by(fill(name) + code) for name, code in ENDLESS.items()}
     pages |= {
         f"/{name}": page(f"<div id=root></div><a href=/found-{name}>p</a><script>{code}</script>")
@@ -387,9 +385,7 @@ def test_endless_pages_are_rendered_and_greedy_ones_are_read_without_rendering(
     assert (web.paths.count("/processor"), web.paths.count("/reloads")) == (1, 1)
 
 
-def test_a_page_that_crashes_its_browser_is_tried_twice_and_read_without_rendering(
-    tmp_path: Path,
-) -> None:
+def test_a_page_that_crashes_its_browser_twice_is_read_without_rendering(tmp_path: Path) -> None:
     deep = """let at = document.body; for (let n = 0; n < 30000; n++)
       at = at.appendChild(document.createElement('div')); at.offsetTop;"""
     eater = page(f"<div id=root></div><a href=/plain>p</a><script>{deep}</script>")

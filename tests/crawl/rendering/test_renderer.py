@@ -264,9 +264,7 @@ def test_a_preflight_with_names_is_sent_to_an_origin_that_repeats_them(tmp_path:
     assert names == "x-key"
 
 
-def test_same_origin_and_safelisted_headers_need_no_preflight(
-    tmp_path: Path,
-) -> None:
+def test_same_origin_and_safelisted_headers_need_no_preflight(tmp_path: Path) -> None:
     web = FakeWeb({f"{A}/": SHELL}, open_to("*"))
     browser = PlayedBrowser(
         wants(1, DATA, "fetch", x_key="1"),
@@ -283,9 +281,7 @@ def test_same_origin_and_safelisted_headers_need_no_preflight(
     assert asked(web, f"{B}/app.js") == [(Want.RESOURCE, set())]
 
 
-def test_a_post_has_no_logins_and_is_sent_to_another_origin_after_a_preflight(
-    tmp_path: Path,
-) -> None:
+def test_a_post_has_no_logins_and_reaches_other_origins_after_a_preflight(tmp_path: Path) -> None:
     there, body = f"{B}/data", b'{"n": 1}'
     allows = {"access-control-allow-origin": A, "access-control-allow-headers": "content-type"}
     answer = text("[]")._replace(headers=allows)
@@ -360,9 +356,7 @@ def test_a_redirect_to_another_origin_needs_a_preflight_there(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("max_age", "preflights"), [("", 2), ("0", 3), ("600", 1)])
-def test_a_preflight_is_valid_for_its_max_age(
-    max_age: str, preflights: int, tmp_path: Path
-) -> None:
+def test_a_preflight_holds_for_its_max_age(max_age: str, preflights: int, tmp_path: Path) -> None:
     there = f"{B}/data"
     allow = {"access-control-allow-origin": "*", "access-control-allow-headers": "*"}
     said = allow | ({"access-control-max-age": max_age} if max_age else {})
@@ -422,9 +416,7 @@ def test_pages_get_the_status_of_a_failed_request_and_0_for_a_timeout(tmp_path: 
     assert [found.status for found in browser.got] == [404, 0]
 
 
-def test_a_page_whose_browser_crashes_twice_is_read_without_rendering(
-    tmp_path: Path,
-) -> None:
+def test_a_page_whose_browser_crashes_twice_is_read_without_rendering(tmp_path: Path) -> None:
     crash = NotRendered("the browser ended", may_pass=True)
     web = FakeWeb({f"{A}/": html("/plain", body="<div id=a></div><script src=/a.js></script>")})
     browser = PlayedBrowser(ends=[crash, crash])

@@ -74,7 +74,7 @@ def test_the_number_of_empty_responses_is_bounded() -> None:
         ({"set-cookie": "a=b"}, True, 0.0),
     ],
 )
-def test_headers_say_for_how_long_a_response_is_cached(
+def test_headers_limit_the_time_in_the_cache(
     headers: dict[str, str], is_script: bool, fresh_s: float
 ) -> None:
     assert fresh_for_s(headers, is_script=is_script) == fresh_s

@@ -12,11 +12,7 @@ from minicrawl.archive.segments import FIRST, Segments, offset_of
 from minicrawl.archive.writer import TRAINED_AT, ArchiveWriter
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Listener, Warned, nobody_listens
-from minicrawl.crawl.settle.keeping import (
-    ArchiveSinks,
-    StoreWithArchive,
-    open_archive,
-)
+from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_archive
 from minicrawl.errors import NoRoom
 from minicrawl.report.crawl_status import status
 from minicrawl.store import tables

@@ -24,9 +24,7 @@ def test_without_news_nothing_is_written(recorder: Recorder, disk: Disk) -> None
     assert disk.tries == 0
 
 
-def test_steps_are_committed_at_intervals_and_the_end_is_a_checkpoint(
-    recorder: Recorder, path: Path
-) -> None:
+def test_steps_are_committed_at_intervals_and_at_the_end(recorder: Recorder, path: Path) -> None:
     async def work() -> None:
         committing = asyncio.create_task(recorder.committer.keep())
         await asyncio.sleep(0)
@@ -109,7 +107,7 @@ def test_without_links_a_checkpoint_forgets_where_cash_went(path: Path) -> None:
     assert frontier_of(path).ledger.missing() == 0
 
 
-def test_a_failed_commit_raises_and_no_checkpoint_is_ahead_of_it(
+def test_no_checkpoint_is_ahead_of_a_failed_commit(
     recorder: Recorder, path: Path, disk: Disk
 ) -> None:
     bear(recorder, f"{A}/")
@@ -122,7 +120,7 @@ def test_a_failed_commit_raises_and_no_checkpoint_is_ahead_of_it(
 
 
 @in_jumping_time
-async def test_steps_taken_during_a_commit_are_kept_for_the_next_one(
+async def test_steps_during_a_commit_wait_for_the_next(
     recorder: Recorder, path: Path, disk: Disk
 ) -> None:
     written = Event()

@@ -188,9 +188,7 @@ def mirrored_first(path: Path) -> Run:
     return crawl(web, path, f"{SEED}/", strategy="breadth-first", concurrency=1, endowment=50)
 
 
-def test_a_host_taken_for_a_mirror_is_read_when_it_gets_more_from_others(
-    tmp_path: Path,
-) -> None:
+def test_a_host_taken_for_a_mirror_is_read_when_it_gets_more_from_others(tmp_path: Path) -> None:
     run = mirrored_first(tmp_path / "crawl.db")
     of_victim = {url: state for url, state in run.states.items() if url.startswith(VICTIM)}
     assert len(of_victim) == 21
@@ -225,9 +223,7 @@ def desk(recorder: Any) -> Desk:
     return Desk(recorder)
 
 
-def test_two_pages_that_overtake_each_other_change_places_a_limited_number_of_times(
-    desk: Desk,
-) -> None:
+def test_how_often_two_pages_overtake_each_other_is_limited(desk: Desk) -> None:
     pages = [f"{VICTIM}/", f"{EVIL}/"]
     for page in pages:
         desk.read(page, words="same")
@@ -285,7 +281,7 @@ def test_a_page_whose_canonical_form_is_its_copy_stands_for_the_copy(desk: Desk)
     assert desk.frontier.state[desk.page("/evil")] == State.FETCHED
 
 
-def test_of_too_many_copies_those_that_got_least_are_no_longer_watched(
+def test_the_poorest_of_too_many_copies_are_unwatched(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_COPIES", 4)

@@ -95,9 +95,7 @@ def second(earlier: Path) -> Path:
     return path
 
 
-def test_bodies_of_the_earlier_archive_are_revisits_and_others_are_written(
-    second: Path, tmp_path: Path
-) -> None:
+def test_only_bodies_of_the_earlier_archive_are_revisits(second: Path, tmp_path: Path) -> None:
     (live,) = second.with_suffix("").glob("*.warc.gz")
     exported = tmp_path / "site.warc.gz"
     packed = tmp_path / "site.wacz"
@@ -154,9 +152,7 @@ def test_without_the_file_of_earlier_bodies_exported_archives_are_whole(
         away.rename(beside)
 
 
-def test_later_runs_refer_to_the_earlier_archive_without_the_option(
-    earlier: Path, tmp_path: Path
-) -> None:
+def test_later_runs_refer_to_the_earlier_archive_as_well(earlier: Path, tmp_path: Path) -> None:
     path = tmp_path / "third.db"
     crawled(path, {}, dedupe_with=earlier, new_pages=1)
     told = crawled(path, {})
@@ -167,7 +163,7 @@ def test_later_runs_refer_to_the_earlier_archive_without_the_option(
     assert found["/same"][0] == found["/old.zip"][0] == "revisit"
 
 
-def test_a_page_that_is_not_modified_refers_to_the_earlier_archive_as_well(
+def test_a_page_not_modified_refers_to_the_earlier_archive_as_well(
     path: Path, tmp_path: Path
 ) -> None:
     index = tmp_path / "a.cdxj"

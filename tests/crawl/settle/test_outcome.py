@@ -187,9 +187,7 @@ def test_a_host_whose_page_the_deadline_cut_is_struck_though_the_page_is_read() 
         ("soon", None),
     ],
 )
-def test_a_strike_has_the_wait_that_the_host_asks_for(
-    header: str | None, wait_s: float | None
-) -> None:
+def test_a_strike_has_the_wait_of_its_host(header: str | None, wait_s: float | None) -> None:
     for kind in (FailureKind.THROTTLED, FailureKind.SERVER_ERROR):
         assert strike_of(Failed(kind=kind, retry_after=header), TODAY) == (kind, wait_s)
 

@@ -13,9 +13,7 @@ from tests.crawl.fakes import frontier_of, in_time, keeping
 from tests.crawl.settle.recording import A, B, bear, document, steps_in, visit
 
 
-def test_the_original_of_a_page_is_kept_when_the_page_becomes_known(
-    recorder: Recorder, path: Path
-) -> None:
+def test_the_original_of_a_page_is_kept_when_it_is_new(recorder: Recorder, path: Path) -> None:
     bear(recorder, f"{A}/")
     originals = ((f"{A}/", f"{A}/?gclid=1"), (f"{A}/1", f"{A}/1?gclid=2"))
     recorder.meet([f"{A}/", f"{A}/1", f"{A}/2"], 0, originals)
@@ -26,9 +24,7 @@ def test_the_original_of_a_page_is_kept_when_the_page_becomes_known(
     assert found == [None, f"{A}/1?gclid=2", None]
 
 
-def test_a_step_is_applied_at_once_and_written_with_the_next_commit(
-    recorder: Recorder, path: Path
-) -> None:
+def test_a_step_is_applied_at_once_and_committed_later(recorder: Recorder, path: Path) -> None:
     bear(recorder, f"{A}/", f"{A}/1")
     visit(recorder, 0, 1)
     assert recorder.frontier.last_seq == 2
@@ -60,9 +56,7 @@ def test_records_are_found_before_and_after_their_commit(recorder: Recorder) -> 
         in_time(recorder.committer.commit())
 
 
-def test_a_request_of_a_program_is_found_though_it_was_committed_before_the_first_query(
-    recorder: Recorder,
-) -> None:
+def test_a_request_of_a_program_is_found_after_its_commit(recorder: Recorder) -> None:
     wanted = OwnRequest("POST", body=b"q=harbour")
     bear(recorder, f"{A}/", f"{A}/1")
     recorder.keep_own_requests({f"{A}/1": 1}, ((f"{A}/1", wanted),))

@@ -139,9 +139,7 @@ def test_in_a_circle_of_canonical_forms_the_last_page_is_read(desk: Desk) -> Non
 
 
 @pytest.mark.parametrize("last", ["moved", "canonical", "alias"])
-def test_a_page_that_would_stand_for_itself_by_way_of_another_is_a_circle(
-    desk: Desk, last: str
-) -> None:
+def test_a_page_standing_for_itself_by_way_of_another_is_a_circle(desk: Desk, last: str) -> None:
     """A stood for B, and C stands for A. If A now leads to C, that is a circle."""
     desk.read("/a", canonical="/b")
     desk.read("/c", canonical="/a", words="c")
@@ -158,9 +156,7 @@ def test_a_page_that_would_stand_for_itself_by_way_of_another_is_a_circle(
 # ---------------------------------------------------------------- canonical pages
 
 
-def test_a_page_passes_its_cash_to_its_canonical_form_and_its_links_become_known(
-    desk: Desk,
-) -> None:
+def test_a_page_pays_its_canonical_form_and_its_links_become_known(desk: Desk) -> None:
     assert desk.read("/print", "/1", canonical="/page") is State.CANONICAL
     assert desk.links("/print") == [desk.page("/page")]
     assert desk.states() == "canonical unread unread"
@@ -241,9 +237,7 @@ def test_all_pages_redirected_to_the_login_are_reopened_and_no_others(desk: Desk
     assert waiting == ["/a", "/b"]
 
 
-def test_a_page_redirected_to_the_login_despite_the_cookie_stands_for_its_target(
-    desk: Desk,
-) -> None:
+def test_a_page_redirected_despite_the_cookie_stands_for_its_target(desk: Desk) -> None:
     for name in ("/a", "/b"):
         desk.settle(name, Redirects(f"{A}/login"))
     desk.settle("/login", Redirects(f"{A}/a", (), sets_cookies=True))
@@ -324,7 +318,7 @@ def test_pages_may_be_reopened_in_any_order(desk: Desk) -> None:
     assert desk.frontier.states()[pages].tolist() == [State.UNREAD] * 2
 
 
-def test_pages_that_repeat_another_host_are_counted_once_each(
+def test_pages_of_a_mirror_are_counted_once_each(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mirrored: list[tuple[int, int]] = []

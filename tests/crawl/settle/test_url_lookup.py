@@ -93,18 +93,14 @@ def test_pages_that_the_store_does_not_have_are_left_out(lookup: UrlLookup) -> N
     assert in_time(lookup.homes([1, 99])) == {1: (0, "/1")}
 
 
-def test_pages_asked_for_during_a_query_share_the_next_one(
-    lookup: UrlLookup, slow: SlowStore
-) -> None:
+def test_pages_wanted_during_a_query_share_the_next_one(lookup: UrlLookup, slow: SlowStore) -> None:
     first, *others = in_time(asked_while_busy(lookup, slow, 5, 2, 5, 7))
     assert slow.asked == [[0], [2, 5, 7]]
     assert first == {0: (0, "/0")}
     assert others == 4 * [{page: (0, f"/{page}") for page in (2, 5, 7)}]
 
 
-def test_a_caller_that_gives_up_does_not_take_the_answer_from_others(
-    lookup: UrlLookup, slow: SlowStore
-) -> None:
+def test_a_cancelled_caller_leaves_the_answer_to_others(lookup: UrlLookup, slow: SlowStore) -> None:
     async def work() -> dict[int, tuple[int, str]]:
         impatient, patient = (asyncio.create_task(lookup.homes([page])) for page in (1, 2))
         while not slow.asked:
@@ -117,7 +113,7 @@ def test_a_caller_that_gives_up_does_not_take_the_answer_from_others(
     assert in_time(work()) == {page: (0, f"/{page}") for page in (1, 2)}
 
 
-def test_all_callers_get_the_error_of_a_failing_store_and_later_ones_ask_again(
+def test_all_callers_get_an_error_and_later_ones_ask_again(
     lookup: UrlLookup, slow: SlowStore
 ) -> None:
     slow.fails = True
@@ -178,9 +174,7 @@ def test_a_slow_lookup_delays_only_the_page_that_needs_it(tmp_path: Path, slow: 
 
 
 @pytest.mark.usefixtures("_forgetful")
-def test_the_loop_does_not_query_urls_that_were_looked_up_before(
-    tmp_path: Path, slow: SlowStore
-) -> None:
+def test_the_loop_does_not_query_urls_looked_up_before(tmp_path: Path, slow: SlowStore) -> None:
     """The loop queries the seed alone, even if hardly any URL stays in memory until it is met."""
     slow.may_answer.set()
     urls = [f"{A}/", *URLS]

@@ -80,7 +80,7 @@ def test_uncommitted_records_are_cut_off_at_the_next_start(path: Path, folder: P
     assert pages(folder) == [url(1), url(3)]
 
 
-def test_files_in_a_folder_that_only_the_store_names_are_not_touched(
+def test_files_in_a_folder_named_only_by_the_store_are_not_touched(
     path: Path, folder: Path
 ) -> None:
     with closing(StoreWriter.open(path)) as store:
@@ -146,9 +146,7 @@ def test_a_file_is_open_until_it_is_complete_and_has_an_index(path: Path, folder
     assert listed == pages(folder) == [url(number) for number in range(6)]
 
 
-def test_an_open_file_is_continued_after_a_kill_and_its_index_is_whole(
-    path: Path, folder: Path
-) -> None:
+def test_a_resumed_crawl_continues_its_open_file_and_index(path: Path, folder: Path) -> None:
     kill(path, folder, committed=[1], pending=[2])
     (file,) = files(folder)
     assert file.suffix == ".open"
@@ -181,7 +179,7 @@ def test_an_index_whose_writing_was_interrupted_is_written_anew(
     assert not list(folder.glob("*.draft"))
 
 
-def test_an_open_file_whose_index_is_lost_is_completed_without_one(
+def test_an_open_file_that_lost_its_index_is_completed_without_one(
     path: Path, folder: Path
 ) -> None:
     kill(path, folder, committed=[1], pending=[])
@@ -232,9 +230,7 @@ def test_whole_files_behind_the_last_commit_are_cut_off(path: Path, folder: Path
         assert pages(folder) == [url(1)]
 
 
-def test_a_body_that_was_written_before_is_a_revisit_even_after_a_resume(
-    path: Path, folder: Path
-) -> None:
+def test_a_body_written_before_is_a_revisit_even_after_a_resume(path: Path, folder: Path) -> None:
     with crawling(path, folder) as both:
         both.commit(Batch(answers=[kept(url(1), body(1)), kept(url(2), body(1))]))
     with crawling(path, folder) as both:
@@ -278,9 +274,7 @@ def test_a_truncated_file_is_left_as_it_is_with_a_warning(path: Path, folder: Pa
     assert [type(event) for event in told] == [Warned]
 
 
-def test_file_names_begin_with_the_name_of_the_store_or_a_given_one(
-    path: Path, folder: Path
-) -> None:
+def test_file_names_begin_with_the_store_or_with_a_given_name(path: Path, folder: Path) -> None:
     given: tuple[Path | str, ...] = (
         folder,
         f"museum={folder}",

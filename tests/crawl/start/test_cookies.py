@@ -137,7 +137,7 @@ def test_without_a_jar_a_login_is_a_circle(tmp_path: Path) -> None:
     assert web.asked.count("/") == 1
 
 
-def test_without_a_jar_no_cookie_is_sent_back(
+def test_without_a_jar_no_cookie_is_sent(
     web: SessionWeb, server: DemoServer, tmp_path: Path
 ) -> None:
     assert crawled(server, tmp_path / "crawl.db") == 0
@@ -154,7 +154,7 @@ def test_the_next_run_goes_on_with_the_session(
     assert web.sessions == 2
 
 
-def test_a_file_fills_an_empty_jar_and_an_older_one(
+def test_a_file_fills_a_jar_that_is_older(
     web: SessionWeb, server: DemoServer, tmp_path: Path
 ) -> None:
     file, store = tmp_path / "cookies.txt", tmp_path / "crawl.db"
@@ -178,7 +178,7 @@ def test_a_file_fills_an_empty_jar_and_an_older_one(
         (None, "No such file"),
     ],
 )
-def test_a_bad_file_is_refused_before_the_crawl_begins(
+def test_a_bad_file_is_refused_at_the_start(
     tmp_path: Path, content: bytes | None, why: str
 ) -> None:
     file, store = tmp_path / "cookies.txt", tmp_path / "crawl.db"
@@ -198,9 +198,7 @@ class OneAnswer:
         return Response(200, {}, b"", cookies=("a=b",))
 
 
-def test_the_jar_is_saved_while_the_crawl_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_jar_is_saved_during_the_crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minicrawl.crawl.start.preparation.SAVE_EVERY_S", 0.0)
     store = tmp_path / "crawl.db"
 

@@ -50,9 +50,7 @@ def test_a_wider_scope_reopens_pages_that_were_out_of_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize("settings", [{"scope": "host"}, {"max_depth": 1}, {"per_host_pages": 2}])
-def test_pages_that_are_still_unwanted_are_not_reopened(
-    path: Path, settings: dict[str, Any]
-) -> None:
+def test_pages_still_unwanted_are_not_reopened(path: Path, settings: dict[str, Any]) -> None:
     web = chain()
     crawl(web, path, f"{A}/0", **settings)
     assert crawl(web, path, **settings).asked == []
@@ -93,7 +91,7 @@ def test_forbidden_pages_are_reopened_without_robots(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("later_s", "asked"), [(HOUR_S / 2, []), (2 * HOUR_S, [f"{A}/0"])])
-def test_temporary_failures_are_tried_again_after_an_hour(
+def test_timeouts_are_tried_again_after_an_hour(
     path: Path, later_s: float, asked: list[str]
 ) -> None:
     web = FakeWeb({f"{A}/0": failed(FailureKind.TIMEOUT)})

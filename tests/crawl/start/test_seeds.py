@@ -96,7 +96,7 @@ def test_seeds_in_several_blocks_get_equal_shares(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_small_blocks")
-def test_seeds_whose_endowment_was_interrupted_get_it_in_the_next_run(
+def test_an_interrupted_endowment_is_completed_later(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 

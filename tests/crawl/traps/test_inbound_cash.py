@@ -79,7 +79,7 @@ def test_a_host_overtakes_another_only_by_a_margin() -> None:
     assert quotas.inbound_cash.overtakes(GOOD, BLOG)
 
 
-def test_cash_from_an_address_counts_without_a_lookup_of_sites(
+def test_cash_from_addresses_counts_without_lookup_of_sites(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     origins = ["http://198.41.0.4", "http://a.good.example", "http://b.good.example"]

@@ -186,9 +186,7 @@ def test_without_a_limit_no_copy_counts_and_no_title_is_suspicious() -> None:
     assert not site.refuses("/s/1")
 
 
-def test_hosts_that_were_not_read_lately_are_forgotten(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hosts_not_read_lately_are_forgotten(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_HOSTS", 2)
     site.copies("/s/{}", LIMIT)
     for host in (7, 8):
@@ -210,7 +208,7 @@ def test_of_too_many_groups_the_first_ones_are_forgotten_but_not_the_suspects(
     assert site.refuses("/month/x", page=1020)
 
 
-def test_suspects_that_were_not_found_lately_are_forgotten(
+def test_suspects_not_found_lately_are_forgotten(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chain(site, range(1000, 1020))

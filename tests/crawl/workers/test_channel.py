@@ -23,7 +23,7 @@ def as_bytes(message: object) -> bytes:
 
 
 @given(messages=MESSAGES, cuts=st.lists(st.integers(0, 200)))
-def test_messages_arrive_in_order_however_the_bytes_are_split(
+def test_messages_arrive_in_order_however_they_are_split(
     messages: list[object], cuts: list[int]
 ) -> None:
     travelling = b"".join(map(as_bytes, messages))

@@ -32,9 +32,7 @@ class Two:
 
 
 @pytest.mark.parametrize("busy", [0, 0.1, BUSY - 0.01])
-def test_a_worker_that_waits_for_the_web_sheds_nothing_to_an_idle_own_process(
-    busy: float,
-) -> None:
+def test_a_worker_that_waits_for_the_web_sheds_nothing_to_an_idle_own_process(busy: float) -> None:
     assert not Two().are_shed(0, busy)
 
 

@@ -85,9 +85,7 @@ def test_a_body_that_the_parser_is_lost_on_fails_alone() -> None:
     reading(work, enough_s=0)
 
 
-def test_a_bug_in_the_parser_fails_its_page_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_bug_in_the_parser_fails_its_page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def mistaken(*_: object, **__: object) -> object:
         raise ValueError("never thought of")
 
@@ -145,7 +143,7 @@ def test_large_bodies_cost_the_loop_less_than_a_blink(
     reading(work)
 
 
-def test_a_waiting_body_is_kept_on_disk_and_in_memory_if_the_disk_is_full(
+def test_a_waiting_body_is_on_disk_or_in_memory_if_that_is_full(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with to_disk(b"abc") as body:

@@ -94,9 +94,7 @@ def test_the_child_replies_until_its_channel_is_closed() -> None:
         serving.join()
 
 
-def test_after_a_child_that_cannot_start_the_next_task_tries_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_child_that_cannot_start_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     large = BytesIO(bytes(1_000_000))
 
     async def work() -> None:

@@ -230,7 +230,7 @@ async def test_without_workers_no_process_is_started() -> None:
         assert outside.processes() == []
 
 
-def test_the_number_of_workers_is_set_or_follows_from_the_cores(
+def test_the_number_of_workers_is_set_or_follows_from_cores(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert worker_count(Settings.of(workers=7).network) == 7
