@@ -5,7 +5,8 @@ import pytest
 
 from minicrawl.config import Network, Politeness
 from minicrawl.fetch.fetcher import HttpFetcher
-from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
+from minicrawl.model import Failed, FailureKind, FetchResult, Request
+from tests.fetch.results import page_of
 
 
 class Breaking(httpx.AsyncByteStream):
@@ -54,8 +55,7 @@ def page(body: httpx.AsyncByteStream) -> httpx.Response:
 async def test_a_transport_of_httpx_replaces_the_client_and_is_closed() -> None:
     body = Breaking(b"abc")
     transport = Canned(page(body))
-    fetched = await fetch(transport)
-    assert isinstance(fetched, Response)
+    fetched = page_of(await fetch(transport))
     assert (fetched.body, fetched.cut) == (b"abc", FailureKind.RESET)
     (asked,) = transport.asked
     assert (asked.method, str(asked.url)) == ("GET", "http://1.2.3.4/a%7Eb")

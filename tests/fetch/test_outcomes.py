@@ -21,6 +21,7 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
+from tests.fetch.results import page_of
 
 URL = "http://1.2.3.4/page"
 HTML = {"content-type": "text/html"}
@@ -107,23 +108,20 @@ def test_a_page_is_its_status_headers_and_body() -> None:
 
 @pytest.mark.parametrize("status", [201, 203, 299])
 def test_any_success_with_html_is_a_page(status: int) -> None:
-    page = ask(httpx.Response(status, headers=HTML, content=b"x"))
-    assert isinstance(page, Response)
+    page = page_of(ask(httpx.Response(status, headers=HTML, content=b"x")))
     assert page.status == status
 
 
 @pytest.mark.parametrize("headers", [{}, {"content-range": "bytes 0-0/1"}, {"content-range": "x"}])
 def test_a_206_without_a_range_request_is_not_a_whole_page(headers: dict[str, str]) -> None:
-    page = ask(httpx.Response(206, headers=HTML | headers, content=b"x"))
-    assert isinstance(page, Response)
+    page = page_of(ask(httpx.Response(206, headers=HTML | headers, content=b"x")))
     assert (page.body, page.cut) == (b"x", FailureKind.PROTOCOL)
     assert page.broke_off
 
 
 def test_a_206_past_the_cap_is_not_a_whole_page_either() -> None:
     request = Request(url=URL, max_bytes=2)
-    page = ask(httpx.Response(206, headers=HTML, content=b"abc"), request)
-    assert isinstance(page, Response)
+    page = page_of(ask(httpx.Response(206, headers=HTML, content=b"abc"), request))
     assert (page.body, page.cut) == (b"ab", FailureKind.PROTOCOL)
 
 
@@ -200,8 +198,7 @@ def test_no_long_text_of_a_response_is_kept() -> None:
             assert len(repr(result)) < 3000
     refused = ask(httpx.Response(200, headers=HTML | headers | {"content-encoding": ""}))
     assert isinstance(refused, Refused)
-    page = ask(httpx.Response(200, headers=headers | HTML | {"content-encoding": ""}))
-    assert isinstance(page, Response)
+    page = page_of(ask(httpx.Response(200, headers=headers | HTML | {"content-encoding": ""})))
     assert not page.headers.keys() & {"etag", "last-modified"}
 
 
@@ -209,13 +206,11 @@ GZIPPED, CHUNKS = gzip.compress(b"<html>"), {"transfer-encoding": "gzip, chunked
 
 
 def test_a_transfer_coding_is_undone_before_the_codings_of_the_content() -> None:
-    page = ask(httpx.Response(200, headers=HTML | CHUNKS, stream=Once(GZIPPED)))
-    assert isinstance(page, Response)
+    page = page_of(ask(httpx.Response(200, headers=HTML | CHUNKS, stream=Once(GZIPPED))))
     assert page.body == b"<html>"
     deflated = gzip.compress(zlib.compress(b"<html>"))
     coded = HTML | CHUNKS | {"content-encoding": "deflate"}
-    page = ask(httpx.Response(200, headers=coded, stream=Once(deflated)))
-    assert isinstance(page, Response)
+    page = page_of(ask(httpx.Response(200, headers=coded, stream=Once(deflated))))
     assert (page.body, page.cut) == (b"<html>", None)
 
 
@@ -276,16 +271,14 @@ def test_types_that_are_not_html_are_refused_unread(content_type: str, detail: s
 
 
 def test_without_a_content_type_the_first_bytes_decide() -> None:
-    page = ask(httpx.Response(200, content=b"<!doctype html><p>"))
-    assert isinstance(page, Response)
+    assert isinstance(ask(httpx.Response(200, content=b"<!doctype html><p>")), Response)
     refused = ask(httpx.Response(200, content=b"%PDF-1.7" * 1000))
     assert refused == Refused(reason=Refusal.TYPE, detail="no type", status=200)
 
 
 def test_a_wanted_text_may_have_any_type() -> None:
     text = httpx.Response(200, headers={"content-type": "image/png"}, content=b"User-agent: *")
-    page = ask(text, Request(url=URL, want=Want.TEXT))
-    assert isinstance(page, Response)
+    page = page_of(ask(text, Request(url=URL, want=Want.TEXT)))
     assert page.body == b"User-agent: *"
 
 

@@ -8,6 +8,7 @@ from minicrawl.config import Network, Politeness
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.model import Request, Response
 from minicrawl.web.urls import posted
+from tests.fetch.results import page_of
 from tests.fetch.test_http2 import HOST, Http2Server, fetch, says
 from tests.fetch.wire import Wire, serving
 
@@ -53,8 +54,7 @@ async def test_a_body_is_sent_with_its_length_on_a_connection_of_its_own() -> No
     assert firsts[0][0] == plain
     assert [heard[0] for heard in firsts[1:]] == [posting, (b"POST /search?a=1 HTTP/1.1", BODY)]
     assert sum(len(heard) for heard in firsts) == 4
-    answer = found[1]
-    assert isinstance(answer, Response)
+    answer = page_of(found[1])
     assert answer.wire
     assert answer.wire.request.startswith(b"POST /search HTTP/1.1\r\nHost: 127.0.0.1:")
     assert answer.wire.request.endswith(b"\r\n\r\n")

@@ -30,7 +30,7 @@ class Reader(asyncio.BufferedProtocol):
 
     def __init__(self, pauses_at: int | None = None) -> None:
         self.received = b""
-        self.transport: asyncio.Transport | None = None
+        self.transport: asyncio.Transport
         self.ended = asyncio.get_running_loop().create_future()
         self._buffer = memoryview(bytearray(65536))
         self._pauses_at = pauses_at
@@ -46,7 +46,6 @@ class Reader(asyncio.BufferedProtocol):
         self.received += self._buffer[:nbytes]
         if self._pauses_at is not None and len(self.received) >= self._pauses_at:
             self._pauses_at = None
-            assert self.transport
             self.transport.pause_reading()
             self.transport.pause_reading()
 
@@ -64,10 +63,13 @@ async def send(data: bytes, reader: asyncio.StreamReader, writer: asyncio.Stream
 async def connected(
     opener: TlsOpener, contexts: Contexts, port: int, pauses_at: int | None = None
 ) -> Reader:
+    """Connect, and send a byte."""
     opened = socket.create_connection(("127.0.0.1", port))
     opened.setblocking(False)
     server = TlsServer(contexts.client, NAME, port)
-    return await opener.begin(opened, lambda _: Reader(pauses_at), server)
+    reader = await opener.begin(opened, lambda _: Reader(pauses_at), server)
+    reader.transport.write(b"?")
+    return reader
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
@@ -77,9 +79,7 @@ async def test_the_next_connection_to_a_server_resumes_the_session(version: ssl.
     async with listening(partial(send, BODY), contexts.server) as port:
         for _ in range(3):
             reader = await connected(opener, contexts, port)
-            assert reader.transport
             resumed.append(reader.transport.get_extra_info("ssl_object").session_reused)
-            reader.transport.write(b"?")
             assert await reader.ended is None
             assert reader.received == BODY
     assert resumed == [False, True, True]
@@ -89,8 +89,6 @@ async def test_a_session_is_kept_for_its_server_name_and_context_only() -> None:
     contexts, opener = Contexts(), TlsOpener()
     async with listening(partial(send, b"a"), contexts.server) as port:
         reader = await connected(opener, contexts, port)
-        assert reader.transport
-        reader.transport.write(b"?")
         await reader.ended
         known = TlsServer(contexts.client, NAME, port)
         assert opener.session_of(known)
@@ -105,8 +103,6 @@ async def test_no_more_sessions_than_most_sessions_are_kept() -> None:
     async with listening(serve, contexts.server) as one, listening(serve, contexts.server) as other:
         for port in (one, other):
             reader = await connected(opener, contexts, port)
-            assert reader.transport
-            reader.transport.write(b"?")
             await reader.ended
         assert not opener.session_of(TlsServer(contexts.client, NAME, one))
         assert opener.session_of(TlsServer(contexts.client, NAME, other))
@@ -116,8 +112,6 @@ async def test_a_paused_reader_gets_nothing_until_it_resumes() -> None:
     contexts = Contexts()
     async with listening(partial(send, BODY), contexts.server) as port:
         reader = await connected(TlsOpener(), contexts, port, pauses_at=1)
-        assert reader.transport
-        reader.transport.write(b"?")
         while not reader.received:
             await asyncio.sleep(0)
         part = len(reader.received)
@@ -164,8 +158,6 @@ async def test_bytes_that_are_no_tls_end_the_connection_with_an_error() -> None:
 
     async with listening(babble, contexts.server) as port:
         reader = await connected(TlsOpener(), contexts, port)
-        assert reader.transport
-        reader.transport.write(b"?")
         assert isinstance(await reader.ended, ssl.SSLError)
         assert reader.transport.is_closing()
         assert reader.transport.get_extra_info("peername", "gone") == "gone"

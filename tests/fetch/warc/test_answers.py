@@ -7,8 +7,8 @@ import pytest
 
 from minicrawl.config import Network
 from minicrawl.fetch.warc import RecordedAnswers, WarcRecord, moment_of
-from minicrawl.model import FailureKind, FetchResult, Moved, Refused, Request, Response
-from tests.fetch.results import kind_of
+from minicrawl.model import FailureKind, FetchResult, Moved, Refused, Request
+from tests.fetch.results import kind_of, page_of
 from tests.fetch.warc.files import DATE, HTML, http, url
 
 BODY = b"<p>some words"
@@ -41,29 +41,25 @@ def answer(
 def test_a_page_is_read_however_its_body_was_written(
     body: bytes, headers: tuple[tuple[str, str], ...]
 ) -> None:
-    found = answer(http(body, headers=headers))
-    assert isinstance(found, Response)
+    found = page_of(answer(http(body, headers=headers)))
     assert (found.status, found.body, found.cut) == (200, BODY, None)
 
 
 @pytest.mark.parametrize(("count", "size"), [(99, 4), (100, 4), (500, 4), (3, 300_000)])
 def test_all_chunks_of_a_body_are_read(count: int, size: int) -> None:
     chunks = b"".join(b"%x\r\n%b\r\n" % (size, b"word" * (size // 4)) for _ in range(count))
-    found = answer(http(chunks + b"0\r\n\r\n", headers=CHUNKED))
-    assert isinstance(found, Response)
+    found = page_of(answer(http(chunks + b"0\r\n\r\n", headers=CHUNKED)))
     assert (found.body, found.cut) == (b"word" * (count * size // 4), None)
 
 
 def test_chunks_that_do_not_end_are_a_body_that_is_cut() -> None:
     for chunks, cut in ((b"5\r\n<p>so\r\n8\r\nme", "reset"), (b"2\r\n<p\r\nx\r\n", "protocol")):
-        found = answer(http(chunks, headers=CHUNKED))
-        assert isinstance(found, Response)
+        found = page_of(answer(http(chunks, headers=CHUNKED)))
         assert found.cut == cut
 
 
 def test_tiny_chunks_are_refused_after_the_first_10_000() -> None:
-    found = answer(http(b"1\r\nx\r\n" * 2_000_000, headers=CHUNKED))
-    assert isinstance(found, Response)
+    found = page_of(answer(http(b"1\r\nx\r\n" * 2_000_000, headers=CHUNKED)))
     assert (len(found.body), found.cut) == (9_999, "protocol")
 
 
@@ -84,8 +80,7 @@ def test_responses_that_are_no_pages_have_the_results_of_a_crawl() -> None:
 
 
 def test_a_resource_is_a_page_without_headers() -> None:
-    found = answer(BODY, "resource", content_type="text/html")
-    assert isinstance(found, Response)
+    found = page_of(answer(BODY, "resource", content_type="text/html"))
     assert found.body == BODY
 
 
@@ -95,8 +90,7 @@ def test_a_resource_is_a_page_without_headers() -> None:
 )
 def test_a_body_that_is_cut_says_so(is_cut: bool, why: str, cut: str) -> None:
     fields = {"warc_truncated": why} if why else {}
-    found = answer(http(BODY), is_cut=is_cut, **fields)
-    assert isinstance(found, Response)
+    found = page_of(answer(http(BODY), is_cut=is_cut, **fields))
     assert (found.body, found.cut) == (BODY, cut)
 
 

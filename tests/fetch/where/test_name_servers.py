@@ -123,50 +123,65 @@ async def name_server(
         transport.close()
 
 
-async def ask(host: str, where: str) -> LookupAnswer:
-    lookup = NameServerLookup(SystemLookup(1), [where])
-    try:
-        async with asyncio.timeout(60):
-            return await lookup(host)
-    finally:
-        lookup.close()
+class CountingLookup(NameServerLookup):
+    """Lookup that counts the channels for a single name."""
+
+    opened = most_at_once = 0
+
+    @contextmanager
+    def _new_channel(self) -> Iterator[Any]:
+        with super()._new_channel() as channel:
+            self.opened += 1
+            self.most_at_once = max(self.most_at_once, len(self._apart))
+            yield channel
+
+
+@asynccontextmanager
+async def lookup_at(
+    records: dict[str, Records], fault: int | None = None
+) -> AsyncIterator[tuple[NameServer, CountingLookup]]:
+    """Run a name server; yield it and a lookup that queries it."""
+    async with name_server(records, fault) as (served, where):
+        lookup = CountingLookup(SystemLookup(1), [where])
+        try:
+            yield served, lookup
+        finally:
+            lookup.close()
 
 
 async def test_an_answer_has_all_addresses_and_the_shortest_ttl() -> None:
     records = {"a.example": [address("93.184.216.34", 77), address("2606:2800:220:1::1", 99)]}
-    async with name_server(records) as (_, where):
-        found = await ask("a.example", where)
+    async with lookup_at(records) as (_, lookup):
+        found = await lookup("a.example")
     assert sorted(found.addresses) == ["2606:2800:220:1::1", "93.184.216.34"]
     assert found.ttl_s == 77
 
 
 async def test_the_ttl_of_an_alias_limits_that_of_its_answer() -> None:
     records = {"a.example": [alias("a.example", 5), address("93.184.216.34", 77)]}
-    async with name_server(records) as (_, where):
-        assert await ask("a.example", where) == LookupAnswer(["93.184.216.34"], 5)
+    async with lookup_at(records) as (_, lookup):
+        assert await lookup("a.example") == LookupAnswer(["93.184.216.34"], 5)
 
 
 async def test_no_such_name_no_address_and_a_server_that_fails_are_told_apart() -> None:
-    async with name_server({"a.example": []}) as (_, where):
+    async with lookup_at({"a.example": []}) as (_, lookup):
         with pytest.raises(NoSuchName, match="no such name"):
-            await ask("b.example", where)
+            await lookup("b.example")
         with pytest.raises(NoSuchName, match="no address"):
-            await ask("a.example", where)
-    async with name_server({}, SERVER_FAILURE) as (_, where):
+            await lookup("a.example")
+    async with lookup_at({}, SERVER_FAILURE) as (_, lookup):
         with pytest.raises(OSError, match="the name servers fail") as caught:
-            await ask("a.example", where)
+            await lookup("a.example")
         assert not isinstance(caught.value, NoSuchName)
 
 
-async def test_search_domains_are_not_added_to_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_search_domains_are_not_added_to_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOCALDOMAIN", "corp.example")
     below = {"b.example.corp.example": [address("10.0.0.1")]}
-    async with name_server(below) as (served, where):
+    async with lookup_at(below) as (served, lookup):
         for name in ("b.example", "b.example."):
             with pytest.raises(NoSuchName):
-                await ask(name, where)
+                await lookup(name)
     assert set(served.asked) == {"b.example"}
 
 
@@ -175,8 +190,8 @@ async def test_local_names_are_left_to_the_system(
     host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: [(0, 0, 0, "", ("127.0.0.9", 0))])
-    async with name_server({}) as (served, where):
-        assert await ask(host, where) == LookupAnswer(["127.0.0.9"])
+    async with lookup_at({}) as (served, lookup):
+        assert await lookup(host) == LookupAnswer(["127.0.0.9"])
     assert not served.asked
 
 
@@ -194,29 +209,14 @@ async def test_closing_does_not_wait_for_a_silent_name_server() -> None:
 
 
 async def test_a_cancelled_lookup_does_not_disturb_the_next() -> None:
-    async with name_server({"a.example": [address("93.184.216.34")]}) as (served, where):
+    async with lookup_at({"a.example": [address("93.184.216.34")]}) as (served, lookup):
         served.is_silent = True
-        lookup = NameServerLookup(SystemLookup(1), [where])
         waiting = asyncio.create_task(lookup("a.example"))
         while not served.asked:
             await asyncio.sleep(0.001)
         waiting.cancel()
         served.is_silent = False
         assert (await lookup("a.example")).addresses == ["93.184.216.34"]
-        lookup.close()
-
-
-class CountingLookup(NameServerLookup):
-    """Lookup that counts the channels for a single name."""
-
-    opened = most_at_once = 0
-
-    @contextmanager
-    def _new_channel(self) -> Iterator[Any]:
-        with super()._new_channel() as channel:
-            self.opened += 1
-            self.most_at_once = max(self.most_at_once, len(self._apart))
-            yield channel
 
 
 _GOOD = {f"good{number}.example": [address("93.184.216.34")] for number in range(20)}
@@ -238,13 +238,10 @@ _BAD = {f"bad{number}.evil.example": [address("93.184.216.34")] for number in ra
 async def test_a_malformed_answer_fails_the_lookup_of_its_own_name_alone(
     malformed: Malform, bad: int
 ) -> None:
-    async with name_server(_GOOD | _BAD) as (served, where):
+    async with lookup_at(_GOOD | _BAD) as (served, lookup):
         served.malformed, served.held_until = malformed, 3
-        lookup = NameServerLookup(SystemLookup(1), [where])
         names = [*list(_BAD)[:bad], *_GOOD]
-        async with asyncio.timeout(30):
-            found = await asyncio.gather(*map(lookup, names), return_exceptions=True)
-        lookup.close()
+        found = await asyncio.gather(*map(lookup, names), return_exceptions=True)
     assert all(isinstance(one, OSError) for one in found[:bad])
     assert found[bad:] == [LookupAnswer(["93.184.216.34"], 300)] * len(_GOOD)
 
@@ -294,38 +291,31 @@ def _node(address: str) -> pycares.AddrInfoNode:
 
 
 async def test_later_names_of_a_malformed_site_get_channels_of_their_own() -> None:
-    async with name_server(_GOOD | _BAD) as (served, where):
+    async with lookup_at(_GOOD | _BAD) as (served, lookup):
         served.malformed = lambda found: found[:5]
-        lookup = CountingLookup(SystemLookup(1), [where])
         first, *others = _BAD
         with pytest.raises(OSError, match="the name servers fail"):
             await lookup(first)
         served.bad_asked, served.held_until = 0, 3
-        async with asyncio.timeout(30):
-            names = [*others, *_GOOD]
-            await asyncio.gather(*map(lookup, names), return_exceptions=True)
-        lookup.close()
+        names = [*others, *_GOOD]
+        await asyncio.gather(*map(lookup, names), return_exceptions=True)
     assert lookup.opened == len(_BAD)
 
 
 async def test_the_number_of_channels_for_single_names_is_limited() -> None:
     sites = (f"bad{at}.evil{site}.example" for site in range(40) for at in range(2))
     names = {name: [address("93.184.216.34")] for name in sites}
-    async with name_server(names) as (served, where):
+    async with lookup_at(names) as (served, lookup):
         served.malformed = lambda found: found[:5]
-        lookup = CountingLookup(SystemLookup(1), [where])
-        async with asyncio.timeout(60):
-            await asyncio.gather(*map(lookup, names), return_exceptions=True)
-        lookup.close()
+        await asyncio.gather(*map(lookup, names), return_exceptions=True)
     assert lookup.opened == len(names)
     assert 1 < lookup.most_at_once <= name_servers.MOST_APART
 
 
 async def test_a_silent_site_with_channels_of_its_own_holds_up_no_other_site() -> None:
     other = {"bad.other.example": [address("93.184.216.34")]}
-    async with name_server(_BAD | other) as (served, where):
+    async with lookup_at(_BAD | other) as (served, lookup):
         served.malformed = lambda found: found[:5]
-        lookup = CountingLookup(SystemLookup(1), [where])
         for name in (*list(_BAD)[:1], *other):
             with pytest.raises(OSError, match="the name servers fail"):
                 await lookup(name)
@@ -336,7 +326,6 @@ async def test_a_silent_site_with_channels_of_its_own_holds_up_no_other_site() -
         for one in waiting:
             one.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
-        lookup.close()
 
 
 async def test_a_fetcher_queries_the_name_server_of_the_settings_once_per_name() -> None:
