@@ -19,17 +19,17 @@ from tests.crash.web import serving
 
 
 @click.command()
-@click.option("--kills", type=click.IntRange(min=0), default=0, help="Kills of a crawl.")
-@click.option("--cuts", type=click.IntRange(min=0), default=0, help="Logs that are damaged.")
-@click.option("--seed", type=int, default=0, help="What is drawn is drawn from this.")
+@click.option("--kills", type=click.IntRange(min=0), default=0, help="Number of kills.")
+@click.option("--cuts", type=click.IntRange(min=0), default=0, help="Number of logs to damage.")
+@click.option("--seed", type=int, default=0, help="Seed of the random choices.")
 @into_document
 def crash(kills: int, cuts: int, seed: int, into: Path | None) -> None:
-    """Kill crawls and damage stores; exit code 1 if anything was lost, or passed that is wrong."""
+    """Kill crawls and damage stores. Exit 1 if anything was lost or a fault was not detected."""
     began = time.monotonic()
     with folder_in_memory() as folder, serving() as web:
-        killed = kill_often(web, _made(folder, "kills"), kills, seed)
+        killed = kill_often(web, _new_folder(folder, "kills"), kills, seed)
         click.echo(str(killed))
-        found = cut_often(web, _made(folder, "cuts"), cuts, seed)
+        found = cut_often(web, _new_folder(folder, "cuts"), cuts, seed)
         for outcome, number in found.most_common():
             click.echo(f"{number:,} cuts: {outcome}")
     ill = [outcome for outcome in found if outcome not in FINE]
@@ -51,22 +51,22 @@ def _kills(killed: Report) -> Iterator[str]:
     yield row("kills", f"{killed.kills:,}")
     yield row("while pictures of pages were fetched", f"{killed.amid_pictures:,}")
     yield row("after which something was wrong", f"{len(killed.wrong):,}")
-    yield row("crawls that came to their end between them", f"{killed.ended:,}")
-    yield row("pages asked for again after a kill, on average", f"{killed.mean_lost:.1f}")
+    yield row("crawls that finished between kills", f"{killed.ended:,}")
+    yield row("pages requested again after a kill, on average", f"{killed.mean_lost:.1f}")
     yield row("at most", f"{max(killed.lost, default=0):,}")
 
 
 def _cuts(found: Counter[str], ill: Sequence[str]) -> Iterator[str]:
-    yield from head("what came of it", "logs")
+    yield from head("outcome", "logs")
     for outcome in (*FINE, *ill):
         yield row(outcome, f"{found[outcome]:,}")
     yield row("all", f"{found.total():,}")
 
 
-def _made(folder: Path, name: str) -> Path:
-    place = folder / name
-    place.mkdir()
-    return place
+def _new_folder(folder: Path, name: str) -> Path:
+    new = folder / name
+    new.mkdir()
+    return new
 
 
 if __name__ == "__main__":

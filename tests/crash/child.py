@@ -1,7 +1,8 @@
-"""A crawl in a process of its own that may die at any moment.
+"""A crawl in a child process that may die at any moment.
 
-It is `minicrawl crawl` itself, but for numbers that make what is rare in a crawl of weeks happen in
-one of a second, and for a log that tells, before each commit, what there will be after it.
+The child runs `minicrawl crawl` with smaller limits, so that events that are rare in a crawl of
+weeks happen within a second. Before each commit it logs the numbers of rows that the store will
+have afterwards.
 """
 
 import json
@@ -29,14 +30,13 @@ from minicrawl.store import writer
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 
-WHAT_A_CRAWL_IMPORTS = (app, command, session, loop)
-"""So that it is there when the process is forked, and starts in no time."""
+PRELOADED = (app, command, session, loop)
+"""Modules of a crawl, imported before the process is forked, so that it starts at once."""
 _INSTRUCTIONS = 100
-_MOST_DESCRIPTORS = 1 << 10
 
 
 class Amounts(NamedTuple):
-    """How many rows there are; a store that only grows is told by them."""
+    """Numbers of rows. They identify a commit, because a crawl only adds rows."""
 
     steps: int
     urls: int
@@ -45,21 +45,21 @@ class Amounts(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What the child shall do."""
+    """Arguments and limits of the child."""
 
     arguments: tuple[str, ...]
     commits: Path
     stderr: Path
-    fold_every: int = 1000
-    """Pages of the write-ahead log after which it is folded into the file."""
+    checkpoint_every: int = 1000
+    """Pages of the write-ahead log after which SQLite copies them into the main file."""
     dies_at: int = 0
-    """Hundreds of SQLite's instructions after which it dies; 0: not by itself."""
-    again_s: float = 0.05
-    """Until what had no room is tried again."""
+    """Hundreds of SQLite instructions after which the child kills itself; 0: never."""
+    retry_s: float = 0.05
+    """Wait before a write that failed on a full disk is tried again."""
 
 
 def start(plan: Plan) -> BaseProcess:
-    """A child of a process that has no other threads; it has imported all that a crawl needs."""
+    """Fork a child from a server process without threads that has imported all modules."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     child = context.Process(target=run, args=(plan,))
@@ -68,13 +68,13 @@ def start(plan: Plan) -> BaseProcess:
 
 
 def start_alone(plan: Plan) -> subprocess.Popen[bytes]:
-    """The same, slower; no process that helps to start others stays behind."""
+    """Start a child without a fork server: slower, but no other process stays behind."""
     script = f"import pickle; from {__name__} import run; run(pickle.loads({pickle.dumps(plan)!r}))"
     return subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parents[2])
 
 
 def run(plan: Plan) -> None:
-    """Be the child."""
+    """Run the crawl in this process."""
     stderr = os.open(plan.stderr, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(stderr, sys.stderr.fileno())
     _shrink(plan)
@@ -87,7 +87,7 @@ def _shrink(plan: Plan) -> None:
     committer.COMMIT_EVERY_S = 0.01
     committer.STEPS_A_BATCH = 50
     committer.CHANGES_A_CHECKPOINT = 400
-    committer.TRY_AGAIN_S = plan.again_s
+    committer.TRY_AGAIN_S = plan.retry_s
     warc_files.FILE_BYTES = 200_000
 
 
@@ -95,15 +95,14 @@ def _log_commits(path: Path) -> None:
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     commit = StoreWriter.commit
 
-    def tell(store: StoreWriter, batch: Batch) -> None:
+    def log_and_commit(store: StoreWriter, batch: Batch) -> None:
         os.write(log, f"{json.dumps(_amounts_after(store.connection, batch))}\n".encode())
         commit(store, batch)
 
-    vars(writer)["StoreWriter"].commit = tell
+    vars(writer)["StoreWriter"].commit = log_and_commit
 
 
 def amounts(connection: sqlite3.Connection) -> Amounts:
-    """How many rows there are."""
     found = connection.execute(
         "SELECT (SELECT count(*) FROM steps), (SELECT count(*) FROM urls), "
         "(SELECT count(*) FROM fetches), (SELECT count(*) FROM documents)"
@@ -123,7 +122,7 @@ def _amounts_after(connection: sqlite3.Connection, batch: Batch) -> Sequence[int
 
 
 def _let_die(plan: Plan) -> None:
-    """In the midst of what SQLite does, be it a migration, a commit, a checkpoint or the end."""
+    """Let the process die inside SQLite: in a migration, a commit, a checkpoint or a close."""
     instructions = count(1)
 
     def watch() -> int:
@@ -133,9 +132,9 @@ def _let_die(plan: Plan) -> None:
 
     connect = sqlite3.connect
 
-    def connect_and_watch(*place: object, **how: object) -> sqlite3.Connection:
-        connection: sqlite3.Connection = connect(*place, **how)  # type: ignore[call-overload]
-        connection.execute(f"PRAGMA wal_autocheckpoint = {plan.fold_every}")
+    def connect_and_watch(*args: object, **options: object) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*args, **options)  # type: ignore[call-overload]
+        connection.execute(f"PRAGMA wal_autocheckpoint = {plan.checkpoint_every}")
         connection.set_progress_handler(watch, _INSTRUCTIONS)
         return connection
 

@@ -1,10 +1,11 @@
-"""Write-ahead logs that were cut off, or in which bits were flipped, beside the store they go with.
+"""Stores whose write-ahead log was cut off, or has flipped bits or lost sectors.
 
-Law: what is opened then holds what some commit said, and `check` finds nothing wrong with it; or
-one line says what is wrong. And a crawl goes on with no store that `check` finds wrong.
+Law: such a store holds exactly the rows of some commit and `check` finds no fault; or `check` names
+the fault; or opening the store fails with an error of one line. A crawl never resumes a store in
+which `check` finds a fault.
 
-torn     a store as a kill left it, with its write-ahead log
-folded   pages of the log that are in the file already: a kill may have come in the midst of that
+torn           a store as a kill left it, with its write-ahead log
+checkpointed   SQLite had copied a part of the log into the main file before the kill
 """
 
 import struct
@@ -21,14 +22,14 @@ from minicrawl.report.audit import audit
 from minicrawl.store.reader import connect, reading
 from minicrawl.store.writer import StoreWriter
 from tests.crash.child import Amounts, amounts
-from tests.crash.killing import NOTHING, Crawls, said
+from tests.crash.killing import NOTHING, Crawls, logged_commits
 from tests.crash.web import Server
 
-PAGES = 60
-CUTS_OF_A_STORE = 50
+_PAGES = 60
+_CUTS_PER_STORE = 50
 _MOST_FLIPS = 8
 _SECTOR = 512
-_PAGE, _WAL_HEAD, _FRAME_HEAD = 4096, 32, 24  # as the file format of SQLite has them
+_PAGE, _WAL_HEAD, _FRAME_HEAD = 4096, 32, 24  # from SQLite's file format
 
 
 class Torn(NamedTuple):
@@ -40,13 +41,13 @@ class Torn(NamedTuple):
 
 
 def torn_stores(server: Server, folder: Path, seed: int) -> Iterator[Torn]:
-    """Without end, those of them that have a write-ahead log."""
-    crawls = Crawls(server, folder, seed, pages=PAGES)
+    """Kill crawls endlessly, and yield the stores that have a write-ahead log."""
+    crawls = Crawls(server, folder, seed, pages=_PAGES)
     while not crawls.report.wrong:
         crawls.kill_once()
         wal = crawls.store.with_name(f"{crawls.store.name}-wal")
         if wal.exists() and wal.stat().st_size:
-            commits = frozenset((NOTHING, *said(crawls.commits)))
+            commits = frozenset((NOTHING, *logged_commits(crawls.commits)))
             yield Torn(crawls.store.read_bytes(), wal.read_bytes(), commits)
     raise AssertionError(crawls.report.wrong)
 
@@ -72,8 +73,11 @@ def _lose_a_sector(rng: Random, wal: bytearray) -> None:
 DAMAGES: tuple[Callable[[Random, bytearray], None], ...] = (_cut, _cut, _flip, _lose_a_sector)
 
 
-def _folded(rng: Random, torn: Torn) -> bytes:
-    """SQLite copies pages as the last commit left them, in the order of their numbers."""
+def _checkpointed(rng: Random, torn: Torn) -> bytes:
+    """Return the main file with the first few committed pages of the log copied into it.
+
+    SQLite copies them in the order of their page numbers.
+    """
     main, newest, under_way = bytearray(torn.main), dict[int, bytes](), dict[int, bytes]()
     salts = torn.wal[16:24]
     for start in range(_WAL_HEAD, len(torn.wal) - _PAGE, _FRAME_HEAD + _PAGE):
@@ -92,11 +96,11 @@ def _folded(rng: Random, torn: Torn) -> bytes:
     return bytes(main)
 
 
-def damaged(rng: Random, torn: Torn, path: Path) -> None:
-    """Lay it down with some damage, and at times with an index that is nonsense."""
+def write_damaged(rng: Random, torn: Torn, path: Path) -> None:
+    """Write the store with a damaged log, and sometimes with random bytes as its index."""
     wal = bytearray(torn.wal)
     rng.choice(DAMAGES)(rng, wal)
-    path.write_bytes(_folded(rng, torn) if rng.random() < 0.4 else torn.main)
+    path.write_bytes(_checkpointed(rng, torn) if rng.random() < 0.4 else torn.main)
     path.with_name(f"{path.name}-wal").write_bytes(wal)
     index = path.with_name(f"{path.name}-shm")
     index.unlink(missing_ok=True)
@@ -104,32 +108,34 @@ def damaged(rng: Random, torn: Torn, path: Path) -> None:
         index.write_bytes(rng.randbytes(1 << 15))
 
 
-# ---------------------------------------------------------------- what comes of it
+# ---------------------------------------------------------------- outcomes
 
 WHOLE, NAMED, REFUSED = "whole as of a commit", "named by check", "refused in one line"
 FINE = (WHOLE, NAMED, REFUSED)
 
 
 def outcome(path: Path, commits: frozenset[Amounts]) -> str:
-    """One of these, or what is wrong."""
+    """Return one of `FINE`, or a description of the broken law."""
     try:
-        # The pages that were kept are elsewhere: what is damaged here is the store.
+        # The archive of pages has been left behind, so its absence is not a fault here.
         wrong = [line for line in audit(path).wrong if not line.startswith("pages: ")]
         if wrong:
-            return NAMED if _is_refused(path) else f"a crawl goes on in spite of {wrong}"
+            return NAMED if _is_refused(path) else f"a crawl resumes in spite of {wrong}"
         with reading(path) as connection:
             found = amounts(connection)
         if found not in commits:
-            return f"{found} was never committed, and passes for whole"
-        return "a crawl refuses what is whole" if _is_refused(path) else WHOLE
+            return f"{found} was never committed, but passes for whole"
+        return "a crawl refuses a whole store" if _is_refused(path) else WHOLE
     except MinicrawlError as error:
-        return REFUSED if "\n" not in str(error) and _is_refused(path) else f"said badly: {error}"
+        if "\n" not in str(error) and _is_refused(path):
+            return REFUSED
+        return f"an error of several lines, or one that a crawl ignores: {error}"
     except Exception as error:
-        return f"a mistake of our own: {error!r}"
+        return f"an unexpected exception: {error!r}"
 
 
 def _is_refused(path: Path) -> bool:
-    """By a crawl that goes on."""
+    """Return True if a crawl would refuse to resume the store."""
     try:
         with closing(StoreWriter.open(path)) as store, closing(connect(path)) as reader:
             recorder_of(store, reader).close()
@@ -139,15 +145,15 @@ def _is_refused(path: Path) -> bool:
 
 
 def cut_often(server: Server, folder: Path, cuts: int, seed: int) -> Counter[str]:
-    """How often there was which outcome."""
+    """Damage `cuts` logs and count the outcomes."""
     rng = Random(seed)
-    stores, place = folder / "stores", folder / "cut.db"
+    stores, path = folder / "stores", folder / "cut.db"
     stores.mkdir()
     found: Counter[str] = Counter()
     torn = torn_stores(server, stores, seed)
     while (left := cuts - found.total()) > 0:
         store = next(torn)
-        for _ in range(min(CUTS_OF_A_STORE, left)):
-            damaged(rng, store, place)
-            found[outcome(place, store.commits)] += 1
+        for _ in range(min(_CUTS_PER_STORE, left)):
+            write_damaged(rng, store, path)
+            found[outcome(path, store.commits)] += 1
     return found

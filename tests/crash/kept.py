@@ -1,6 +1,7 @@
-"""What a killed crawl has kept: each committed answer once, in the archive and in WARC files.
+"""Check that a killed crawl kept each committed response once, in the archive and in WARC files.
 
-WARC files only grow, so what was read of them before is compared, and not read again.
+WARC files only grow, so the judge compares the part that it has read before by its digest and
+parses only the rest.
 """
 
 import re
@@ -24,11 +25,11 @@ from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
 from tests.crash.web import PICTURES
 
-_OF_NO_TURN = re.compile(f"/robots\\.txt$|{PICTURES}")
-"""Answers that are in no row of fetches."""
+NOT_IN_FETCHES = re.compile(f"/robots\\.txt$|{PICTURES}")
+"""Matches URLs whose responses have no row in the table `fetches`."""
 ANSWERED = ("page", "moved", "unchanged", "failed:not-found")
-"""Outcomes whose answers are kept, of those that this web has."""
-_BESIDE = ("request", "metadata")
+"""Outcomes on this web whose responses are kept."""
+_COMPANIONS = ("request", "metadata")
 _SHOWN = 3
 T = TypeVar("T")
 
@@ -40,15 +41,15 @@ class _Read(NamedTuple):
 
 
 class KeptJudge:
-    """Compares what is kept with what the store says."""
+    """Compares the archive and the WARC files with the fetches in the store."""
 
     def __init__(self) -> None:
         self._read: dict[str, _Read] = {}
         self.pictures: set[str] = set()
-        """Those that were in the archive when it was judged last."""
+        """URLs of the pictures that were in the archive at the last judgement."""
 
     def judge(self, store: Path) -> Iterator[str]:
-        """A line for each thing that is wrong."""
+        """Yield a line for each fault."""
         with snapshot(store) as seen:
             query = f"SELECT page, at FROM fetches WHERE outcome IN {ANSWERED}"
             fetched = [(seen.url(page), at) for page, at in seen.connection.execute(query)]
@@ -58,14 +59,14 @@ class KeptJudge:
                 self.pictures = set(pictures)
                 if len(pictures) > len(self.pictures):
                     yield f"{len(pictures) - len(self.pictures)} pictures are kept twice"
-                yield from _compared("the archive", Counter(fetched), _with_turns(archived))
-            yield from self._warcs(seen, Counter((url, _moment(at)) for url, at in fetched))
+                yield from _compared("the archive", Counter(fetched), _in_fetches(archived))
+            yield from self._warcs(seen, Counter((url, _warc_date(at)) for url, at in fetched))
 
     def ended(self, store: Path) -> Iterator[str]:
-        """The same when nothing is under way: files end where the store says.
+        """Judge a finished crawl, whose WARC files must end exactly where the store says.
 
-        Or a new file begins there, which is made with its first record: a run that was killed
-        after it had completed its file, and then one that kept nothing.
+        The store may also say that the next file begins, which does not exist before its first
+        record: a run was killed after it had completed a file, and the next one wrote nothing.
         """
         yield from self.judge(store)
         with snapshot(store) as seen:
@@ -92,13 +93,13 @@ class KeptJudge:
         yield from _compared("WARC files", fetched, found)
 
 
-def _moment(at: float) -> str:
-    """As a WARC file writes it."""
+def _warc_date(at: float) -> str:
+    """Format a time as WARC files do."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def _series(seen: Snapshot) -> WarcSeries | None:
-    """None until the first run has begun."""
+    """Return the series of WARC files, or None before the first run began."""
     return WarcSeries.read(tables.counters(seen.connection).get(tables.WARC))
 
 
@@ -107,19 +108,19 @@ def _files(series: WarcSeries) -> list[Path]:
 
 
 def _answers(content: bytes) -> Counter[tuple[str, str]]:
-    """Whole gzip members with right digests; each answer is followed by what goes with it."""
+    """Count responses. Assert that each has a request and metadata, and that digests match."""
     found: Counter[tuple[str, str]] = Counter()
-    beside: Counter[tuple[str, str]] = Counter()
+    companions: Counter[tuple[str, str]] = Counter()
     for record in ArchiveIterator(BytesIO(content), check_digests="raise"):
         record.content_stream().read()
         head = record.rec_headers
         what = head.get_header("WARC-Target-URI"), head.get_header("WARC-Date")
         if record.rec_type in ("response", "revisit"):
-            found[what] += len(_BESIDE)
-        elif record.rec_type in _BESIDE:
-            beside[what] += 1
-    assert found == beside
-    return _with_turns(Counter({what: count // len(_BESIDE) for what, count in found.items()}))
+            found[what] += len(_COMPANIONS)
+        elif record.rec_type in _COMPANIONS:
+            companions[what] += 1
+    assert found == companions
+    return _in_fetches(Counter({what: count // len(_COMPANIONS) for what, count in found.items()}))
 
 
 def _archived(store: Path, end: int) -> Counter[tuple[str, float]]:
@@ -132,8 +133,8 @@ def _archived(store: Path, end: int) -> Counter[tuple[str, float]]:
         return Counter((answer.url, answer.at) for answer in heads)
 
 
-def _with_turns(answers: Counter[tuple[str, T]]) -> Counter[tuple[str, T]]:
-    found = {what: count for what, count in answers.items() if not _OF_NO_TURN.search(what[0])}
+def _in_fetches(answers: Counter[tuple[str, T]]) -> Counter[tuple[str, T]]:
+    found = {what: count for what, count in answers.items() if not NOT_IN_FETCHES.search(what[0])}
     return Counter(found)
 
 

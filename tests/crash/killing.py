@@ -1,14 +1,13 @@
-"""Crawls of a little web, killed at random moments and resumed until they are done.
+"""Crawls of a small web, killed at random moments and resumed until they finish.
 
-Laws, after each kill: `check` finds nothing wrong; the store holds what one of the last two commits
-said; every URL that was in it is in it, by the same number; the archive and the WARC files have
-every answer that the store knows of, each once. A page whose turn had ended in the store is never
-asked for again, nor a picture that is kept; and of those that were asked for before the last fetch
-in the store, no more than were under way are not in it.
+Laws, after each kill: `check` finds no fault; the store holds exactly the rows of one of the last
+two logged commits; every earlier URL is still in the store, by the same number; the archive and the
+WARC files have each response of the store once. No page that is settled in the store, and no
+picture in the archive, is ever requested again. Of the pages requested before the last fetch in the
+store, only those that were in flight may be missing from it.
 """
 
 import json
-import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -24,23 +23,22 @@ from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.reader import reading
 from tests.crash.child import Amounts, Plan, amounts, start
-from tests.crash.kept import KeptJudge
-from tests.crash.web import PICTURES, Server, Town
+from tests.crash.kept import NOT_IN_FETCHES, KeptJudge
+from tests.crash.web import Server, Town
 
 PAGES, HOSTS = 1200, 10
-UNDER_WAY = Settings().politeness.concurrency
+IN_FLIGHT = Settings().politeness.concurrency
 LONGEST_S = 0.6
 MOST_INSTRUCTIONS = 40_000
-"""Hundreds of them: about as many as a whole crawl of the town takes."""
+"""Hundreds of SQLite instructions; a whole crawl of the town takes about this many."""
 PATIENCE_S = 120.0
 KEEPS = ("pages", "pages", "links", "none")
-"""`--keep` of a crawl; it writes WARC files in any case."""
-_OTHERS = re.compile(f"/robots\\.txt$|{PICTURES}")
+"""Values of `--keep`. Every crawl writes WARC files too."""
 NOTHING = Amounts(0, 0, 0, 0)
 
 
 class Found(NamedTuple):
-    """What is in a store."""
+    """Contents of a store."""
 
     amounts: Amounts
     urls: list[str]
@@ -54,14 +52,14 @@ EMPTY = Found(NOTHING, [], set(), set(), 0.0)
 
 @dataclass
 class Report:
-    """What came of it."""
+    """Numbers of kills, and all faults found."""
 
     kills: int = 0
     amid_pictures: int = 0
-    """Kills while pictures were fetched."""
+    """Kills after which the archive had some pictures of the town, but not all."""
     ended: int = 0
     lost: list[int] = field(default_factory=list)
-    """Answers that were not in the store, after each kill."""
+    """Number of pages requested but not settled in the store, for each kill."""
     wrong: list[str] = field(default_factory=list)
 
     @property
@@ -71,13 +69,13 @@ class Report:
     def __str__(self) -> str:
         most = max(self.lost, default=0)
         return (
-            f"{self.kills:,} kills, {self.ended:,} crawls came to their end between them, "
-            f"asked for again after a kill: {self.mean_lost:.1f} pages, {most} at most"
+            f"{self.kills:,} kills, {self.ended:,} crawls finished between them, "
+            f"pages requested again after a kill: {self.mean_lost:.1f}, at most {most}"
         )
 
 
 class Crawls:
-    """One crawl after the other in a folder; each is killed until it is done."""
+    """Crawls in a folder, one after the other; each is killed and resumed until it finishes."""
 
     def __init__(self, server: Server, folder: Path, seed: int, *, pages: int = PAGES) -> None:
         self._server, self._folder, self._pages = server, folder, pages
@@ -87,7 +85,7 @@ class Crawls:
         self._begin()
 
     def _begin(self) -> None:
-        """Another town, and a new store."""
+        """Make a new town and the path of a new store."""
         for left in self._folder.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         self._number += 1
@@ -100,9 +98,9 @@ class Crawls:
         self._keep = self._rng.choice(KEEPS)
 
     def kill_once(self) -> None:
-        """Begin or go on, and kill it; a crawl that ends before is judged, and does not count."""
+        """Run the crawl and kill it. A crawl that finishes first is judged, but is no kill."""
         since = len(self._server.asked)
-        plan = self.plan(dies_at=self._instructions())
+        plan = self.plan(self._random_instructions())
         child = start(plan)
         child.join(PATIENCE_S if plan.dies_at else self._rng.uniform(0, LONGEST_S))
         child.kill()
@@ -117,33 +115,27 @@ class Crawls:
         else:
             self._judge([f"exit code {child.exitcode}: {plan.stderr.read_text('utf-8')}"])
 
-    def plan(self, **how: int) -> Plan:
-        """A crawl of the town as it is now, into the store as it is now."""
+    def plan(self, dies_at: int = 0) -> Plan:
+        """Plan a run of the current crawl."""
         workers = self._rng.choice("0000000001")
         flags = ("--quiet", "--delay", "0", "--workers", workers, "--allow-private")
         keeping = ["--keep", self._keep, "--warc", str(self._folder / "warcs"), "--raw-bodies"]
         if self._keep == "pages":
             keeping.append("--requisites")
-        places = ("--resolve", f"*={self._server.address}", "--per-address", str(UNDER_WAY))
-        numbers = ("--barren-pages", "none")  # the pages of the town differ in nothing else
+        places = ("--resolve", f"*={self._server.address}", "--per-address", str(IN_FLIGHT))
+        # Pages of the town hardly differ, so this guard would skip some of them.
+        budget = ("--barren-pages", "none")
+        target = ("--store", str(self.store), self._server.town.first)
         return Plan(
-            (
-                *flags,
-                *places,
-                *numbers,
-                *keeping,
-                "--store",
-                str(self.store),
-                self._server.town.first,
-            ),
+            (*flags, *places, *budget, *keeping, *target),
             self.commits,
             self._folder / "stderr",
-            fold_every=self._rng.choice((10, 1000)),
-            **how,
+            checkpoint_every=self._rng.choice((10, 1000)),
+            dies_at=dies_at,
         )
 
-    def _instructions(self) -> int:
-        """For every second kill, few of them as often as many."""
+    def _random_instructions(self) -> int:
+        """Return a log-uniform number for half of all kills, and 0 for the others."""
         if self._rng.random() < 0.5:
             return 0
         return int(MOST_INSTRUCTIONS ** self._rng.random())
@@ -155,29 +147,29 @@ class Crawls:
             found = [str(error)]
         self.report.wrong += [f"{self.store}, kill {self.report.kills}: {c}" for c in found]
 
-    # ------------------------------------------------------------ what is looked at
+    # ------------------------------------------------------------ laws
 
     def _after_a_kill(self, since: int) -> Iterator[str]:
         kept = self._kept.pictures
         yield from self._wrong()
         found, before, asked = self._look(), self._before, self._server.asked[since:]
         self._before = found
-        expected = [*said(self.commits)[-2:], before.amounts]
+        expected = [*logged_commits(self.commits)[-2:], before.amounts]
         if found.amounts not in expected:
-            yield f"the store holds {found.amounts}, the last commits said {expected}"
+            yield f"the store holds {found.amounts}, the last commits were {expected}"
         if found.urls[: len(before.urls)] != before.urls:
             yield "URLs were lost"
-        pages = [page for page in asked if not _OTHERS.search(page.url)]
+        pages = [page for page in asked if not NOT_IN_FETCHES.search(page.url)]
         has_some = 0 < len(self._kept.pictures) < len(self._server.town.pictures)
         self.report.amid_pictures += has_some
         if again := kept.intersection(page.url for page in asked):
-            yield f"pictures were asked for again: {again}"
+            yield f"pictures were requested again: {again}"
         if again := before.settled.intersection(page.url for page in pages):
-            yield f"asked for again, though their turn had ended: {again}"
+            yield f"settled pages were requested again: {again}"
         late = {page.url for page in pages if page.at < found.last_at} - found.fetched
-        # Twice: the server may read what a killed crawl has sent when the next one has begun.
-        if len(late) > 2 * UNDER_WAY:
-            yield f"{len(late)} pages were fetched before the last one, and are not in the store"
+        # Twice: the server may read requests of a killed crawl after the next one began.
+        if len(late) > 2 * IN_FLIGHT:
+            yield f"{len(late)} pages requested before the last fetch are not in the store"
         self.report.lost.append(len({page.url for page in pages} - found.settled))
 
     def _the_end(self) -> Iterator[str]:
@@ -213,24 +205,24 @@ class Crawls:
             )
 
     def _has_begun(self) -> bool:
-        """Whether anything was said to be committed; a store that is only half made has nothing."""
+        """Return True if the store can be read. It must be readable after its first commit."""
         try:
             with reading(self.store):
                 return True
         except UsageError:
-            if said(self.commits)[1:]:
+            if logged_commits(self.commits)[1:]:
                 raise
             return False
 
 
-def said(commits: Path) -> list[Amounts]:
-    """What the crawl said, before each commit, that there will be."""
+def logged_commits(commits: Path) -> list[Amounts]:
+    """Return the numbers of rows that the crawl logged before each commit."""
     lines = commits.read_text("utf-8").splitlines(keepends=True) if commits.exists() else []
     return [Amounts(*json.loads(line)) for line in lines if line.endswith("\n")]
 
 
 def kill_often(server: Server, folder: Path, kills: int, seed: int) -> Report:
-    """So many kills; stops where something is wrong."""
+    """Kill crawls `kills` times, or until a law is broken."""
     crawls = Crawls(server, folder, seed)
     began = time.monotonic()
     while crawls.report.kills < kills and not crawls.report.wrong:

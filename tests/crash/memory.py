@@ -1,4 +1,4 @@
-"""A folder whose files are in memory, where the system has such a place: no disk is worn out."""
+"""Temporary folder in memory, if the system has one: kills by the thousand wear out a disk."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +10,5 @@ _PLACE = Path("/dev/shm")
 
 @contextmanager
 def folder_in_memory() -> Iterator[Path]:
-    """It is gone in the end."""
     with TemporaryDirectory(dir=_PLACE if _PLACE.is_dir() else None) as folder:
         yield Path(folder)

@@ -1,4 +1,4 @@
-"""A disk that is full, read-only or damaged, a second crawl: one line each, and nothing lost."""
+"""Full, read-only and damaged disks, and a second crawl: an error of one line, nothing lost."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.crash.child import Plan, amounts, start_alone
-from tests.crash.killing import PATIENCE_S, UNDER_WAY, Crawls, said
+from tests.crash.killing import IN_FLIGHT, PATIENCE_S, Crawls, logged_commits
 from tests.crash.web import Server, serving
 from tests.search.stored.stores import PAGES, SEA, read_into
 from tests.stores import filled_store
@@ -38,20 +38,20 @@ Captured = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A working directory without settings."""
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small disk of its own."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    if not _mount("-t", "tmpfs", "-o", f"size={SIZE_BYTES}", "tmpfs", str(place)):
+    """Mount a small disk in memory."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if not _mount("-t", "tmpfs", "-o", f"size={SIZE_BYTES}", "tmpfs", str(folder)):
         pytest.skip("this user may not mount a disk")
-    yield place
-    subprocess.run(("umount", "--lazy", str(place)), check=True)
+    yield folder
+    subprocess.run(("umount", "--lazy", str(folder)), check=True)
 
 
 def _mount(*arguments: str) -> bool:
@@ -70,7 +70,7 @@ def server() -> Iterator[Server]:
 
 
 class FullDisk:
-    """A crawl of a little web onto a disk that is nearly full."""
+    """A crawl of a small web onto a nearly full disk."""
 
     def __init__(self, disk: Path, server: Server, folder: Path) -> None:
         self.crawls = Crawls(server, folder, seed=0)
@@ -79,18 +79,18 @@ class FullDisk:
         self.ballast.write_bytes(bytes(SIZE_BYTES - ROOM_BYTES))
 
     def plan(self) -> Plan:
-        """Pages are kept, so that the crawl needs more than there is."""
+        """Plan a crawl that keeps pages, so that it needs more space than there is."""
         plan = self.crawls.plan()
         return plan._replace(arguments=(*plan.arguments, "--keep", "pages"))
 
     @contextmanager
     def waiting(self) -> Iterator[subprocess.Popen[bytes]]:
-        """The crawl, as soon as it says that it waits."""
+        """Run the crawl, and continue as soon as it has printed a line."""
         with start_alone(self.plan()) as child:
             try:
                 while not self.lines():
                     with suppress(subprocess.TimeoutExpired):
-                        raise AssertionError(f"it ended: {child.wait(POLL_S)}")
+                        raise AssertionError(f"the crawl ended: {child.wait(POLL_S)}")
                 yield child
             finally:
                 child.kill()
@@ -99,8 +99,8 @@ class FullDisk:
         stderr = self.plan().stderr
         return stderr.read_text("utf-8").splitlines() if stderr.exists() else []
 
-    def go_on(self) -> None:
-        """To the end."""
+    def finish(self) -> None:
+        """Resume the crawl and check that it finishes without a message."""
         assert start_alone(self.plan()).wait(PATIENCE_S) == 0
         assert self.lines() == []
         assert self.states() == self.server.town.states
@@ -112,28 +112,28 @@ class FullDisk:
 
 @pytest.fixture
 def full(disk: Path, server: Server, tmp_path: Path) -> FullDisk:
-    folder = tmp_path / "beside"
+    folder = tmp_path / "crawls"
     folder.mkdir()
     return FullDisk(disk, server, folder)
 
 
-def test_a_crawl_on_a_full_disk_waits_and_goes_on_when_there_is_room(full: FullDisk) -> None:
+def test_a_crawl_on_a_full_disk_waits_and_continues_when_space_is_free(full: FullDisk) -> None:
     with full.waiting() as child:
         asked = len(full.server.asked)
         assert full.states() != full.server.town.states
-        assert len(full.server.asked) <= asked + UNDER_WAY
+        assert len(full.server.asked) <= asked + IN_FLIGHT
         full.ballast.unlink()
         assert child.wait(PATIENCE_S) == 0, full.lines()
     store = full.crawls.store
     first, second = full.lines()
-    assert first.startswith(str(store))  # or what lies beside it
+    assert first.startswith(str(store))  # or a file or folder beside it, such as crawl.db-wal
     assert first.endswith(f"; everything committed before is safe{WAITS}")
     assert second == "there is free space again: the crawl continues"
     assert full.states() == full.server.town.states
     assert audit(store).wrong == []
 
 
-def test_a_crawl_that_is_stopped_on_a_full_disk_says_so_and_keeps_what_was_committed(
+def test_a_crawl_stopped_on_a_full_disk_exits_1_and_keeps_all_commits(
     full: FullDisk,
 ) -> None:
     with full.waiting() as child:
@@ -145,28 +145,27 @@ def test_a_crawl_that_is_stopped_on_a_full_disk_says_so_and_keeps_what_was_commi
     assert line.endswith("; everything committed before is safe")
     assert audit(store).wrong == []
     with reading(store) as connection:
-        assert amounts(connection) in said(full.crawls.commits)
+        assert amounts(connection) in logged_commits(full.crawls.commits)
     full.ballast.unlink()
-    full.go_on()
+    full.finish()
 
 
-def test_the_log_leaves_room_for_what_it_will_become(disk: Path) -> None:
+def test_the_write_ahead_log_stays_smaller_than_the_free_space(disk: Path) -> None:
     with closing(StoreWriter.open(disk / "crawl.db")) as store:
-        (disk / "ballast").write_bytes(bytes(SIZE_BYTES - ROOM_BYTES - _taken(disk)))
+        used = sum(file.stat().st_size for file in disk.iterdir())
+        (disk / "ballast").write_bytes(bytes(SIZE_BYTES - ROOM_BYTES - used))
         for turn in range(200):
             store.commit(Batch(counters={"turns": turn}))
             log_bytes = (disk / "crawl.db-wal").stat().st_size
             assert log_bytes < ROOM_BYTES
 
 
-def _taken(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.iterdir())
-
-
 # ---------------------------------------------------------------- read-only
 
 
-def test_a_store_on_a_read_only_disk_is_read_and_not_written(disk: Path, capsys: Captured) -> None:
+def test_a_store_on_a_read_only_disk_can_be_read_but_not_crawled(
+    disk: Path, capsys: Captured
+) -> None:
     store = filled_store(disk / "crawl.db")
     before = store.read_bytes()
     assert _mount("-o", "remount,ro", str(disk))
@@ -178,7 +177,7 @@ def test_a_store_on_a_read_only_disk_is_read_and_not_written(disk: Path, capsys:
     assert store.read_bytes() == before
 
 
-def test_pages_on_a_read_only_disk_are_found_as_they_were_indexed(
+def test_a_read_only_disk_can_be_searched_but_not_indexed_or_refined(
     disk: Path, capsys: Captured
 ) -> None:
     store = disk / "crawl.db"
@@ -209,15 +208,15 @@ def test_a_second_crawl_is_refused_in_one_line_and_changes_nothing(
     for arguments in (["https://example.org/"], ["https://example.org/", "--fresh"], []):
         with closing(StoreWriter.open(store)):
             assert main(["crawl", "--store", str(store), *arguments]) == 1
-        said = f"minicrawl: {store} is in use by another crawl: wait for it, or stop it\n"
-        assert capsys.readouterr() == ("", said)
+        refusal = f"minicrawl: {store} is in use by another crawl: wait for it, or stop it\n"
+        assert capsys.readouterr() == ("", refusal)
     assert store.read_bytes() == before
 
 
 # ---------------------------------------------------------------- damaged
 
 
-def test_a_damaged_page_of_the_file_is_one_line_or_does_not_matter(
+def test_a_damaged_page_of_a_store_does_no_harm_or_fails_with_one_line(
     server: Server, tmp_path: Path, capsys: Captured
 ) -> None:
     folder, store = tmp_path / "whole", tmp_path / "damaged.db"
@@ -247,7 +246,7 @@ def test_a_damaged_page_of_the_file_is_one_line_or_does_not_matter(
 
 
 def whole_store(crawls: Crawls) -> Path:
-    """A crawl that is done."""
+    """Finish the crawl and return its store."""
     assert start_alone(crawls.plan()).wait(PATIENCE_S) == 0
     return crawls.store
 

@@ -1,4 +1,4 @@
-"""A crawl that is killed again and again loses nothing: `python -m tests.crash`, but shorter."""
+"""Short runs of `python -m tests.crash`."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ KILLS, CUTS, SEED = 25, 300, 8
 
 
 def crash(*flags: str) -> list[str]:
-    """In a process of its own, with which those that it starts end."""
+    """Run the command in a process of its own, so that its fork server ends with it."""
     command = [sys.executable, "-m", "tests.crash", "--seed", str(SEED), *flags]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
@@ -23,20 +23,19 @@ def crash(*flags: str) -> list[str]:
 @pytest.fixture
 def document(tmp_path: Path) -> Path:
     path = tmp_path / "found.md"
-    path.write_text(
-        "".join(f"<!-- {part} -->\n<!-- end of {part} -->\n" for part in ("kills", "cuts"))
-    )
+    parts = (f"<!-- {part} -->\n<!-- end of {part} -->\n" for part in ("kills", "cuts"))
+    path.write_text("".join(parts))
     return path
 
 
-def test_a_crawl_that_is_killed_loses_nothing_and_does_little_twice(document: Path) -> None:
+def test_a_killed_crawl_loses_nothing_and_repeats_few_requests(document: Path) -> None:
     killed, *_, verdict, _ = crash("--kills", str(KILLS), "--into", str(document))
     assert killed.startswith(f"{KILLS} kills")
     assert verdict == "nothing is wrong"
     assert f"| kills | {KILLS} |" in document.read_text()
 
 
-def test_a_write_ahead_log_that_is_damaged_passes_for_no_more_than_was_committed(
+def test_a_damaged_write_ahead_log_never_passes_for_a_commit_that_was_not_made(
     document: Path,
 ) -> None:
     _, *cuts, verdict, _ = crash("--cuts", str(CUTS), "--into", str(document))

@@ -1,8 +1,8 @@
-"""A little web that remembers who asked for what, and when.
+"""A small web whose server logs all requests.
 
-Law: a page's answer is a function of the town's seed and the page's number; the first page leads to
-all others. Besides pages there are redirects, dead ends, and pages that robots.txt forbids. Pages
-show pictures, and every other page is compressed.
+Law: a page's response is a function of the town's seed and the page's number, and all pages can be
+reached from the first. Some URLs redirect, some are not found, and robots.txt forbids some. Pages
+contain pictures, and every other page is compressed.
 """
 
 import asyncio
@@ -10,12 +10,12 @@ import gzip
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from random import Random
-from threading import Thread
 from typing import NamedTuple
 
 from minicrawl.model import State
+from tests.hostile.thread import beside
 
 FORBIDDEN = "/private/"
 PICTURES = "/pictures/"
@@ -27,31 +27,31 @@ _OTHERS = 6
 _END_OF_HEAD = b"\r\n\r\n"
 
 
-class Asked(NamedTuple):
-    """A request."""
+class Request(NamedTuple):
+    """Logged request."""
 
     at: float
     url: str
 
 
 class Town:
-    """`pages` pages on some hosts."""
+    """Deterministic web of `pages` URLs, spread over `hosts` hosts."""
 
     def __init__(self, pages: int, hosts: int, seed: int) -> None:
         self._pages, self._hosts, self._seed = pages, hosts, seed
 
     @property
     def first(self) -> str:
-        """Where a crawl begins."""
+        """URL of the seed."""
         return self._url(0)
 
     @property
     def states(self) -> dict[str, State]:
-        """All that a crawl comes to know, and what becomes of it."""
+        """Final state of each URL after a complete crawl."""
         return {self._url(page): self._state(page) for page in range(self._pages)}
 
     def answer(self, path: str) -> bytes:
-        """What the host of this page says."""
+        """Return the response for a path. The path alone identifies a page, on any host."""
         if path == "/robots.txt":
             return _message("200 OK", _ROBOTS, "text/plain")
         if path.startswith(PICTURES):
@@ -71,12 +71,9 @@ class Town:
 
     @property
     def pictures(self) -> set[str]:
-        """All that the pages show."""
+        """URLs of the pictures on all pages."""
         pages = [page for page in range(self._pages) if self._state(page) is State.FETCHED]
-        return {
-            f"{self._host(page)}{PICTURES}{page // self._hosts % _PICTURES_A_HOST}"
-            for page in pages
-        }
+        return {f"{self._host(page)}{self._picture(page)}" for page in pages}
 
     def _state(self, page: int) -> State:
         return State.FETCHED if self._children(page) else _LEAVES.get(page % 19, State.FETCHED)
@@ -95,8 +92,10 @@ class Town:
             f'<p>{rng.random()} <a href="{self._url(link)}">{link}</a>'
             for link in (*self._children(page), *others)
         )
-        picture = f"<img src={PICTURES}{page // self._hosts % _PICTURES_A_HOST}>"
-        return f"<title>Number {page}</title>{links}{picture}".encode()
+        return f"<title>Number {page}</title>{links}<img src={self._picture(page)}>".encode()
+
+    def _picture(self, page: int) -> str:
+        return f"{PICTURES}{page // self._hosts % _PICTURES_A_HOST}"
 
     def _children(self, page: int) -> range:
         first = page * _CHILDREN + 1
@@ -113,18 +112,18 @@ def _message(status: str, body: bytes, kind: str = "text/html", **headers: str) 
 
 
 class Server:
-    """Answers for the town of the moment; `asked` is its log."""
+    """Serves the current town; `asked` is the log of requests."""
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.town = Town(1, 1, 0)
-        self.asked: list[Asked] = []
+        self.asked: list[Request] = []
 
     def answer(self, head: bytes) -> bytes:
         line, *fields = head.decode("latin-1").split("\r\n")
         path = line.split(" ")[1]
         host = next(field[6:] for field in fields if field.lower().startswith("host: "))
-        self.asked.append(Asked(time.time(), f"http://{host}{path}"))
+        self.asked.append(Request(time.time(), f"http://{host}{path}"))
         return self.town.answer(path)
 
 
@@ -141,7 +140,7 @@ class _Connection(asyncio.Protocol):
         *heads, self._received = (self._received + received).split(_END_OF_HEAD)
         for head in heads:
             answer = self._server.answer(head)
-            if PICTURES.encode() in head:  # so that many kills come between them
+            if PICTURES.encode() in head:  # slowly, so that many kills happen between pictures
                 asyncio.get_running_loop().call_later(0.01, self._transport.write, answer)
             else:
                 self._transport.write(answer)
@@ -149,28 +148,14 @@ class _Connection(asyncio.Protocol):
 
 @contextmanager
 def serving() -> Iterator[Server]:
-    """A server in a thread of its own."""
+    """Run a server in a thread of its own."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
     server = Server(f"127.0.0.1:{listener.getsockname()[1]}")
-    loop = asyncio.new_event_loop()
-    thread = Thread(target=_serve, args=(loop, listener, server), daemon=True)
-    thread.start()
-    try:
+
+    async def listen(leaving: AsyncExitStack) -> None:
+        loop = asyncio.get_running_loop()
+        listening = await loop.create_server(lambda: _Connection(server), sock=listener)
+        await leaving.enter_async_context(listening)
+
+    with beside(listen):
         yield server
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-
-
-def _serve(loop: asyncio.AbstractEventLoop, listener: socket.socket, server: Server) -> None:
-    async def forever() -> None:
-        serving = await loop.create_server(lambda: _Connection(server), sock=listener)
-        async with serving:
-            await serving.serve_forever()
-
-    with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        serving = runner.get_loop().create_task(forever())
-        try:
-            loop.run_forever()
-        finally:
-            serving.cancel()

@@ -1,1 +1,1 @@
-"""Bytes that nobody would write, for every reader of what others wrote."""
+"""Fuzzing of every reader of foreign bytes."""

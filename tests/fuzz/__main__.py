@@ -1,9 +1,9 @@
-"""Feed every reader of foreign bytes with inputs that nobody would write:
+"""Feed every reader of foreign bytes with mutated inputs:
 
 python -m tests.fuzz --inputs 300000 --seed 1
-python -m tests.fuzz --prices --inputs 20000   bodies that take longer than their price
+python -m tests.fuzz --prices --inputs 20000   find bodies that take longer than their price
 
-Prices are times on a machine such as was measured, so they are looked for on a quiet one.
+Prices are times on the reference machine, so `--prices` needs a similar machine that is idle.
 """
 
 import sys
@@ -17,11 +17,11 @@ _SHOWN = 24  # characters of a fragment
 
 
 @click.command()
-@click.option("--inputs", type=click.IntRange(min=1), default=300_000, help="Of all readers.")
-@click.option("--seed", type=int, default=0, help="What is drawn is drawn from this.")
-@click.option("--prices", is_flag=True, help="Look for bodies that take longer than their price.")
+@click.option("--inputs", type=click.IntRange(min=1), default=300_000, help="Number of inputs.")
+@click.option("--seed", type=int, default=0, help="Seed of the random choices.")
+@click.option("--prices", is_flag=True, help="Find bodies that take longer than their price.")
 def fuzz(inputs: int, seed: int, *, prices: bool) -> None:
-    """Print a table of the readers; exit code 1 if any broke a law."""
+    """Print a table of the readers. Exit 1 if a law was broken."""
     if prices:
         sys.exit(_look_for_wrong_prices(inputs // len(PRICED), seed))
     tallies = drive(inputs, seed)
@@ -31,13 +31,13 @@ def fuzz(inputs: int, seed: int, *, prices: bool) -> None:
             f"{name:<12}{tally.inputs:>10,}{tally.seconds:>10.1f}"
             f"{tally.slowest_s * 1000:>12.1f}{tally.failures:>10,}"
         )
-    failures = [f"{name}: {told}" for name, tally in tallies.items() for told in tally.told]
+    failures = [f"{name}: {told}" for name, tally in tallies.items() for told in tally.shown]
     click.echo("\n".join(failures) or "no law is broken")
     sys.exit(bool(failures))
 
 
 def _look_for_wrong_prices(inputs: int, seed: int) -> bool:
-    """Print the body of each parser that is worst for its price; answer whether one is above it."""
+    """Print the most expensive body of each parser. Return True if one exceeds its price."""
     is_wrong = False
     click.echo(f"{'parser':<16}{'of its price':>14}{'ms':>8}  pattern")
     for name in PRICED:

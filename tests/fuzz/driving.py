@@ -1,4 +1,4 @@
-"""Driving: so many inputs for the readers in turn, and what came of it."""
+"""Run mutated inputs through all readers in turn, and count failures."""
 
 import time
 import traceback
@@ -9,18 +9,18 @@ from tests.fuzz.mutation import mutated
 from tests.fuzz.readers import READERS, Reader
 from tests.fuzz.seeds import seeds
 
-_MOST_KEPT = 5  # of the failures of a reader; one is enough to begin with
+_MOST_SHOWN = 5  # failures of a reader
 
 
 @dataclass(slots=True)
 class Tally:
-    """What came of one reader."""
+    """Inputs, times and failures of a reader."""
 
     inputs: int = 0
     seconds: float = 0.0
     slowest_s: float = 0.0
     failures: int = 0
-    told: list[str] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
 
     def count(self, elapsed_s: float, failure: str | None) -> None:
         self.inputs += 1
@@ -28,11 +28,11 @@ class Tally:
         self.slowest_s = max(self.slowest_s, elapsed_s)
         if failure:
             self.failures += 1
-            self.told = [*self.told, failure][:_MOST_KEPT]
+            self.shown = [*self.shown, failure][:_MOST_SHOWN]
 
 
 def drive(inputs: int, seed: int) -> dict[str, Tally]:
-    """Each input is drawn from the seed and its own number, so that it can be had again."""
+    """Run the inputs. Each depends on the seed and its number alone, so that it can be repeated."""
     begins = seeds()
     tallies = {name: Tally() for name in READERS}
     names = list(READERS)
@@ -42,13 +42,13 @@ def drive(inputs: int, seed: int) -> dict[str, Tally]:
         body = mutated(begins, random)
         began = time.perf_counter()
         failure = failure_of(READERS[name], body, random)
-        told = failure and f"input {number}: {failure}"
-        tallies[name].count(time.perf_counter() - began, told)
+        elapsed_s = time.perf_counter() - began
+        tallies[name].count(elapsed_s, failure and f"input {number}: {failure}")
     return tallies
 
 
 def failure_of(reader: Reader, body: bytes, random: Random) -> str | None:
-    """What the reader raised, and for which bytes; None if it kept its laws."""
+    """Return the exception that the reader raised and its input, or None."""
     try:
         reader(body, random)
     except Exception as error:

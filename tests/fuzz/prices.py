@@ -1,9 +1,9 @@
 """Fuzzing for time: bodies that take longer to parse than their price, and pages that take longer
-than the scan should let them.
+than the scan should allow.
 
-A body is a pattern, repeated; a number in it makes each repetition another one. Patterns are drawn
-from fragments of the format, and those that cost most for their price are changed further. Time is
-that of the processor, the quickest of a few readings.
+A body repeats a pattern, and a counter in the pattern makes each repetition different. Patterns
+are drawn from fragments of the format, and those that cost most relative to their price are mutated
+further. A cost is processor time, the least of a few readings.
 """
 
 from __future__ import annotations
@@ -43,52 +43,18 @@ _SPACE = (" ", "\n", "\r", "w", "word ", "\0", "中文", "\x80", "ÿ", "\ufdfa")
 _HTML = (
     *("<a href=", '<a href="', "<a href='", '">', "'>", ">", "</a>", "<", "<a ", "<a>", "<b>"),
     *("<p>", "<svg>", "</svg>", "<h1>", "</h1>", "<area href=", "<iframe src=", "</iframe>"),
-    *(
-        "<link rel=next href=",
-        "<link rel=alternate href=",
-        "<link rel=canonical href=",
-        "<frame src=",
-    ),
+    *("<link rel=next href=", "<link rel=alternate href=", "<link rel=canonical href="),
+    "<frame src=",
     *("<meta name=robots content=a,", "<meta robots ", "<meta http-equiv=refresh content='9;url="),
     *("<base href=", "<title>", "</title>", "<script>", "</script>", "<!--", "-->", "<style>"),
-    *(
-        "</style>",
-        "<textarea>",
-        "<noscript>",
-        "</noscript>",
-        " rel=nofollow",
-        " a=b",
-        " a",
-        "=",
-        '"',
-    ),
-    *(
-        "<img alt=",
-        "<br>",
-        "</",
-        "<strong>",
-        "<!",
-        "<?",
-        "<template>",
-        "<table><tr>",
-        "<div class=x>",
-    ),
+    *("</style>", "<textarea>", "<noscript>", "</noscript>", " rel=nofollow", " a=b", " a", "="),
+    '"',
+    *("<img alt=", "<br>", "</", "<strong>", "<!", "<?", "<template>", "<table><tr>"),
+    "<div class=x>",
 )
 _LISTED = (
-    *(
-        "<url>",
-        "</url>",
-        "<loc>",
-        "</loc>",
-        "<sitemap>",
-        "</sitemap>",
-        "<item>",
-        "</item>",
-        "<link>",
-        "<lastmod>",
-        "<lastmod>2026-11-02</lastmod>",
-        "<updated>2026-11-02</updated>",
-    ),
+    *("<url>", "</url>", "<loc>", "</loc>", "<sitemap>", "</sitemap>", "<item>", "</item>"),
+    *("<link>", "<lastmod>", "<lastmod>2026-11-02</lastmod>", "<updated>2026-11-02</updated>"),
     *("</link>", "<entry>", "</entry>", "<link href='", "'/>", "<![CDATA[", "]]>", "<!--", "-->"),
     *("<", ">", "<x/>", "<x>", "</x>", "<a:b xmlns:a='c'>", "<?x?>", "<!x>", "<guid>", " a='b'"),
 )
@@ -101,21 +67,14 @@ _MARKDOWN = (
     *("[a](", "[](", "![a](", "[a]: ", "<a href=", "<http://", ">", "\n\n", "(", "\\", "a\n=\n"),
 )
 _RULES = (
-    *(
-        "Disallow: /",
-        "Allow: ",
-        "User-agent: minicrawl\n",
-        "User-agent: *\n",
-        "Sitemap: ",
-        "*",
-        "$",
-    ),
+    *("Disallow: /", "Allow: ", "User-agent: minicrawl\n", "User-agent: *\n", "Sitemap: ", "*"),
+    "$",
     *("Disallow:", "a:", ":", "#", "Crawl-delay: 1\n", "Disallow: /*a*b"),
 )
 
 
 class Priced(NamedTuple):
-    """A parser, the price of its bodies, and what they are made of."""
+    """A parser, its price function, and the fragments of its inputs."""
 
     parse: Callable[[bytes], object]
     price_s: Callable[[bytes], float]
@@ -133,7 +92,7 @@ def _page(options: ParseOptions) -> Priced:
     return Priced(parse, lambda _: ENOUGH_S, fragments, size=LARGE)
 
 
-def _writing(kind: DocumentType, media_type: str, fragments: tuple[str, ...]) -> Priced:
+def _document(kind: DocumentType, media_type: str, fragments: tuple[str, ...]) -> Priced:
     types = types_of([kind.name.lower() if kind.name else ""])
     return Priced(
         lambda body: parse_document(body, URL, {"content-type": media_type}, types=types),
@@ -156,8 +115,8 @@ PRICED: Mapping[str, Priced] = {
     "html, words": _page(ParseOptions(with_words=True)),
     "html, links": _page(ParseOptions(with_written=True)),
     "html, scripts": _page(ParseOptions(with_scripting=True)),
-    "text": _writing(DocumentType.TEXT, "text/plain", ()),
-    "markdown": _writing(DocumentType.MARKDOWN, "text/markdown", _MARKDOWN * 2),
+    "text": _document(DocumentType.TEXT, "text/plain", ()),
+    "markdown": _document(DocumentType.MARKDOWN, "text/markdown", _MARKDOWN * 2),
     "sitemap": _list(_LISTED, "<urlset>"),
     "atom": _list(_LISTED, "<feed xmlns='http://www.w3.org/2005/Atom'><entry>"),
     "json feed": _list(_JSON, '{"version":"https://jsonfeed.org/version/1","items":['),
@@ -169,7 +128,7 @@ PRICED: Mapping[str, Priced] = {
 
 
 class Trial(NamedTuple):
-    """What a pattern cost, in parts of its price."""
+    """Measured cost of a pattern; `ratio` is relative to its price."""
 
     ratio: float
     cost_s: float
@@ -178,7 +137,7 @@ class Trial(NamedTuple):
 
 
 def body_of(priced: Priced, pattern: tuple[str, ...], encoding: str) -> bytes:
-    """A pattern as often as there is room for it, each time with another number."""
+    """Repeat a pattern, each time with another number, up to the size of the bodies."""
     piece = "".join(pattern)
     each = max(len(piece.encode(encoding, "replace")), 1) + len("12345")
     text = priced.head + "".join(
@@ -188,7 +147,7 @@ def body_of(priced: Priced, pattern: tuple[str, ...], encoding: str) -> bytes:
 
 
 def cost_s(priced: Priced, body: bytes, readings: int = 2) -> float:
-    """Processor time of the quickest reading."""
+    """Return the least processor time of some readings."""
     costs = []
     for _ in range(readings):
         began = time.process_time()
@@ -198,7 +157,7 @@ def cost_s(priced: Priced, body: bytes, readings: int = 2) -> float:
 
 
 def worst(name: str, inputs: int, seed: int) -> list[Trial]:
-    """The patterns that cost most for their price, of so many that were tried."""
+    """Try `inputs` patterns and return those that cost most relative to their price."""
     priced, random, kept = PRICED[name], Random(f"{name}/{seed}"), list[Trial]()
     for _ in range(inputs):
         is_changed = kept and random.random() < _CHANGED
@@ -223,8 +182,8 @@ def tried(priced: Priced, pattern: tuple[str, ...], encoding: str) -> Trial:
 
 
 def _drawn(fragments: tuple[str, ...], random: Random) -> tuple[str, ...]:
-    many = random.randint(1, _MOST_FRAGMENTS)
-    return tuple(_fragment(fragments, random) for _ in range(many))
+    count = random.randint(1, _MOST_FRAGMENTS)
+    return tuple(_fragment(fragments, random) for _ in range(count))
 
 
 def _fragment(fragments: tuple[str, ...], random: Random) -> str:

@@ -1,10 +1,10 @@
-"""Readers of foreign bytes, and the laws of what they give.
+"""Readers of foreign bytes, each with assertions about its results.
 
-Law of the harness: a reader raises nothing but what it declares; all else is a failure, and so is
-an answer that breaks a law.
+Law: a reader raises only the exceptions that it declares.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from random import Random
 
@@ -39,8 +39,8 @@ def _text(body: bytes, random: Random) -> str:
     return body.decode(random.choice(("latin-1", "utf-8", "utf-16")), errors="replace")
 
 
-def assert_is_name(url: str, *, stripped: bool = True) -> None:
-    """A canonical URL, if not stripped then with the marks of visits."""
+def assert_canonical(url: str, *, stripped: bool = True) -> None:
+    """Assert that a URL is canonical; unless `stripped`, it may have session ids and the like."""
     assert url.startswith(("http://", "https://"))
     assert len(url) <= urls.LONGEST
     assert "#" not in url
@@ -51,39 +51,39 @@ def assert_is_name(url: str, *, stripped: bool = True) -> None:
 
 
 def read_page(body: bytes, random: Random) -> None:
-    said = _text(body[: random.randrange(200)], random)
+    header = _text(body[: random.randrange(200)], random)
     names = random.sample(("content-type", "link", "x-robots-tag"), k=random.randrange(3))
-    wishes = ParseOptions(max_links=MAX_LINKS, with_words=random.random() < 0.5)
+    options = ParseOptions(max_links=MAX_LINKS, with_words=random.random() < 0.5)
     suspicious = random.getrandbits(1024)
-    reading = parse_page(body, URL, dict.fromkeys(names, said), wishes, suspicious=suspicious)
+    reading = parse_page(body, URL, dict.fromkeys(names, header), options, suspicious=suspicious)
     assert len(set(reading.links)) == len(reading.links) <= MAX_LINKS
-    assert len(reading.words) == (len(reading.links) if wishes.with_words else 0)
+    assert len(reading.words) == (len(reading.links) if options.with_words else 0)
     assert len(reading.title) <= markup.TITLE_LENGTH
     assert URL not in (*reading.links, reading.canonical, reading.refresh)
     for url in filter(None, (*reading.links, reading.canonical, reading.refresh)):
-        assert_is_name(url)
+        assert_canonical(url)
 
 
 def read_document(body: bytes, random: Random) -> None:
-    """Of every type: the text of a media type decides nothing that the bytes may break."""
-    said = {"content-type": random.choice(MEDIA_TYPES)}
+    """Read a body as a document of a random media type."""
+    header = {"content-type": random.choice(MEDIA_TYPES)}
     if random.random() < 0.2:
-        said["x-robots-tag"] = _text(body[:100], random)
-    wishes = ParseOptions(max_links=MAX_LINKS, with_words=random.random() < 0.5, with_text=True)
+        header["x-robots-tag"] = _text(body[:100], random)
+    options = ParseOptions(max_links=MAX_LINKS, with_words=random.random() < 0.5, with_text=True)
     url = random.choice((URL, f"{URL}.md"))
-    found = parse_document(body, url, said, wishes, types=random.randrange(ALL + 1))
+    found = parse_document(body, url, header, options, types=random.randrange(ALL + 1))
     most = sitemap.MAX_URLS if found.is_sitemap else MAX_LINKS
     assert len(set(found.links)) == len(found.links) <= most
-    assert len(found.words) == (len(found.links) if wishes.with_words else 0)
+    assert len(found.words) == (len(found.links) if options.with_words else 0)
     assert set(found.sitemaps) <= set(found.links)
     assert url not in (*found.links, found.canonical)
     assert len(found.title) <= markup.TITLE_LENGTH
     f"{found.title}{found.extracted}{found.cut}".encode()
     for link in filter(None, (*found.links[:20], found.canonical)):
-        assert_is_name(link)
+        assert_canonical(link)
 
 
-def tell_kinds(body: bytes, random: Random) -> None:
+def tell_types(body: bytes, random: Random) -> None:
     kind = random.choice((*MEDIA_TYPES, _text(body[:50], random), None))
     types, url = random.randrange(ALL + 1), _text(body[-50:], random)
     found = type_of(kind, url, body, types)
@@ -104,7 +104,7 @@ def parse_robots(body: bytes, random: Random) -> None:
     path = _text(body[-random.randrange(1, 300) :], random)
     url = urls.canonical(f"/{path}", URL)
     assert url is None or asked.allows(url) in (True, False)
-    for pattern in filter(str.isalnum, (it[1:] for it in asked.forbidden)):
+    for pattern in filter(str.isalnum, (path[1:] for path in asked.forbidden)):
         escaped = "".join(f"%{ord(letter):02x}" for letter in pattern)
         assert not Rules(forbidden=(f"/{pattern}",)).allows(f"http://a.example/{escaped}")
         assert not Rules(forbidden=(f"/{escaped}",)).allows(f"http://a.example/{pattern}")
@@ -116,7 +116,7 @@ def parse_sitemap(body: bytes, random: Random) -> None:
     assert len(found.pages) + len(found.sitemaps) <= sitemap.MAX_URLS
     assert sum(map(len, found.pages + found.sitemaps)) <= sitemap.MAX_CHARS
     for url in (*found.pages[:20], *found.sitemaps[:20]):
-        assert_is_name(url, stripped=stripped)
+        assert_canonical(url, stripped=stripped)
 
 
 def read_headers(body: bytes, random: Random) -> None:
@@ -138,19 +138,15 @@ def decode(body: bytes, random: Random) -> None:
     assert len(text) <= len(body) + 1
 
 
-def name_urls(body: bytes, random: Random) -> None:
+def canonicalise_urls(body: bytes, random: Random) -> None:
     text = _text(body, random)
     hrefs = text.split(random.choice(("\n", '"', " ", "<")))
     base = hrefs[0] if random.random() < 0.3 else URL
     for url in urls.resolve_links(hrefs, base):
-        assert_is_name(url)
-    for found in (
-        urls.canonical_seed(text),
-        urls.canonical_seed(hrefs[-1]),
-        urls.canonical(hrefs[-1], base),
-    ):
-        if found is not None:
-            assert_is_name(found)
+        assert_canonical(url)
+    found = [*map(urls.canonical_seed, (text, hrefs[-1])), urls.canonical(hrefs[-1], base)]
+    for url in filter(None, found):
+        assert_canonical(url)
 
 
 def _pieces(body: bytes, random: Random) -> list[bytes]:
@@ -189,8 +185,7 @@ def read_answer(body: bytes, random: Random) -> None:
     assert joined == all_of_it
     assert whole.head == split.head
     assert whole.ended == split.ended
-    kinds = [fault and fault.kind for fault in (whole.fault, split.fault)]
-    assert kinds[0] == kinds[1]
+    assert (whole.fault and whole.fault.kind) == (split.fault and split.fault.kind)
     assert whole.keeps_connection in (True, False)
 
 
@@ -202,23 +197,22 @@ def read_chunks(body: bytes, random: Random) -> None:
 
 
 def read_heads(body: bytes, random: Random) -> None:
-    try:
+    with suppress(Fault):
         content_length(read_head(body).headers)
+    with suppress(Fault):
         content_length({"content-length": _text(body, random)})
-    except Fault:
-        pass
 
 
 READERS: dict[str, Reader] = {
     "page": read_page,
     "document": read_document,
-    "kinds": tell_kinds,
+    "kinds": tell_types,
     "markup": scan,
     "robots.txt": parse_robots,
     "sitemap": parse_sitemap,
     "headers": read_headers,
     "encoding": decode,
-    "urls": name_urls,
+    "urls": canonicalise_urls,
     "codings": undo_codings,
     "answer": read_answer,
     "chunks": read_chunks,

@@ -1,4 +1,4 @@
-"""What mutations begin with: small inputs of every kind, and real files where there are any."""
+"""Seeds of mutations: small inputs of every format, and real files if there are any."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ import zstandard
 from tests.shared import Absent, find
 from tests.web.pdfs import pdf, stream, words
 
-_MOST_BYTES = 8 * 1024  # of a file; what mutates is small, so that there can be much of it
+_MOST_BYTES = 8 * 1024  # of a file: small inputs are quick, so more of them can be tried
 _REAL_ROBOTS = 200
 
 PAGE = b"""<!DOCTYPE html><html><head><meta charset=utf-8><title>A &amp; B</title><base href=/d/>
@@ -56,17 +56,14 @@ def _zstd(body: bytes) -> bytes:
     return zstandard.ZstdCompressor().compress(body)
 
 
-PACKERS = (
-    gzip.compress,
-    zlib.compress,
-    lambda body: zlib.compress(body)[2:-4],
-    brotli.compress,
-    _zstd,
-)
+def _raw_deflate(body: bytes) -> bytes:
+    return zlib.compress(body)[2:-4]
+
+
+PACKERS = (gzip.compress, zlib.compress, _raw_deflate, brotli.compress, _zstd)
 
 
 def seeds() -> list[bytes]:
-    """All there are."""
     plain = [PAGE, ROBOTS, MAP, FEED, ANSWER, MARKDOWN, *_pdfs(), *OTHERS]
     packed = [pack(body) for pack in PACKERS for body in (PAGE, MAP, bytes(5000))]
     twice = [gzip.compress(gzip.compress(PAGE)), gzip.compress(PAGE) + gzip.compress(MAP)]
@@ -80,7 +77,7 @@ def _pdfs() -> list[bytes]:
 
 
 def _real() -> Iterator[bytes]:
-    """Without vectors there are the seeds above alone."""
+    """Yield the beginnings of real files, or nothing if the vectors are missing."""
     try:
         vectors = find("vectors", "README.md", os.environ).parent
     except Absent:

@@ -1,7 +1,7 @@
-"""Readers of what comes over the wire of a cluster: batches, facts, records, entries of logs.
+"""Readers of the messages of a cluster: batches, facts, records, entries of logs.
 
-Law: what no node of ours has sent is refused by the error that the reader declares, and whatever is
-taken does no harm where it is used: nothing else is raised, and every sum stays finite.
+Law: a reader refuses a foreign message with the error that it declares. A message that it accepts
+does no harm where it is used: nothing else is raised, and every sum stays finite.
 """
 
 import json
@@ -67,7 +67,7 @@ _KEYS = ("1", "01", "-1", "99999999999", "a", "", "\u0661", "9" * 5000)
 
 
 def _broken(value: Any, random: Random) -> Any:
-    """The value, with something hostile in it."""
+    """Return the value with a hostile part."""
     if random.random() < 0.2:
         return random.choice(_HOSTILE)
     if isinstance(value, dict):
@@ -93,7 +93,7 @@ def _broken_table(table: dict[str, Any], random: Random) -> dict[str, Any]:
 
 
 def _hostile(seeds: list[bytes], body: bytes, random: Random) -> bytes:
-    """Whatever came, or one of these that has changed here and there."""
+    """Return the body itself, a mutated seed, or the JSON of a seed with hostile values."""
     match random.randrange(4):
         case 0:
             return body
@@ -109,18 +109,10 @@ def _hostile(seeds: list[bytes], body: bytes, random: Random) -> bytes:
 # ---------------------------------------------------------------- between shards
 
 FACTS = ShardFacts(
-    1,
-    *(10, 2, 5, 1, 7, 9, 3, 4),
-    sketch={60: 3, 61: 2},
-    sent={0: 3},
-    received={2: 5},
+    *(1, 10, 2, 5, 1, 7, 9, 3, 4), sketch={60: 3, 61: 2}, sent={0: 3}, received={2: 5}
 )
-BATCHES = [
-    pack(
-        TransferBatch(0, 1, 1, [Transfer("http://a.example/", 5), Transfer("http://b/", 0, 3, 1)])
-    ),
-    pack(TransferBatch(2, 3, 9, [], 7)),
-]
+_TRANSFERS = [Transfer("http://a.example/", 5), Transfer("http://b/", 0, 3, 1)]
+BATCHES = [pack(TransferBatch(0, 1, 1, _TRANSFERS)), pack(TransferBatch(2, 3, 9, [], 7))]
 ENTIRE = [as_bytes(FACTS), as_bytes(ShardFacts(2, is_idle=True))]
 SHARED = [parts_as_bytes({1: AddressPart(WHOLE, 3)}), parts_as_bytes({0: AddressPart(9, 1)})]
 
@@ -136,15 +128,14 @@ def read_batch(body: bytes, random: Random) -> None:
 
 
 def read_facts(body: bytes, random: Random) -> None:
-    """What all shards do with them: a level, what pots send, whether the crawl is over."""
+    """Read facts, and use them as shards do: threshold, transfers of pots, end of the crawl."""
     try:
         facts = facts_in(_hostile(ENTIRE, body, random))
     except BatchError:
         return
     told = {facts.shard: facts, 0: ShardFacts(0, pot=5, waiting=2)}
-    np.int64(
-        cash_threshold([one.sketch for one in told.values()], pages_to_admit(told.values(), TELL_S))
-    )
+    admitted = pages_to_admit(told.values(), TELL_S)
+    np.int64(cash_threshold([one.sketch for one in told.values()], admitted))
     sent = levelling_transfers(0, {shard: one.pot_facts for shard, one in told.items()})
     assert 0 <= sum(sent.values()) <= 5
     assert has_ended(told, SHARDS) is False
@@ -186,12 +177,11 @@ RECORDS: dict[str, Record] = {
 
 
 def read_keys(body: bytes, random: Random) -> None:
-    """As a node hears them, and whoever looks at the cluster."""
+    """Read keys as nodes and the overview of a cluster do."""
     state, view, seen = CrawlState(FakeEngine(), _TERMS), ClusterView(SHARDS), ClusterOverview()
     for revision, (key, record) in enumerate(RECORDS.items(), 2):
-        content = (
-            _hostile([record.pack()], body, random) if random.random() < 0.5 else record.pack()
-        )
+        packed = record.pack()
+        content = _hostile([packed], body, random) if random.random() < 0.5 else packed
         entry = KeyEntry(key, content, revision)
         seen.hear(entry)
         with suppress(RecordError):
@@ -222,7 +212,7 @@ ENTRIES = [
 
 
 def read_entry(body: bytes, random: Random) -> None:
-    """Also one whose checksum is right: somebody made it."""
+    """Read an entry of a log, sometimes a forged one with a valid checksum."""
     packed = random.choice((body, mutated(ENTRIES, random)))
     with suppress(EngineError):
         if random.random() < 0.7:

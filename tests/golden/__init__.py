@@ -1,1 +1,1 @@
-"""What must stay as it is while the code is moved about: logs, an old store, and the surface."""
+"""Golden files: logs, an old store and the surface, none of which refactoring may change."""

@@ -1,4 +1,4 @@
-"""Write what is golden anew, after a change that was meant:
+"""Rewrite the golden files after an intended change, or dump all rows:
 
 python -m tests.golden --write
 python -m tests.golden --dump FOLDER
@@ -14,10 +14,10 @@ from tests.golden import logs, surface
 
 
 @click.command()
-@click.option("--write", is_flag=True, help="Write the digests and the surface anew.")
+@click.option("--write", is_flag=True, help="Rewrite the digests and the surface.")
 @click.option("--dump", type=click.Path(path_type=Path), help="Write all rows into this folder.")
 def main(*, write: bool, dump: Path | None) -> None:
-    """Crawl all cases. Two dumps, before a change and after it, tell by `diff -r` what changed."""
+    """Crawl all cases. `diff -r` of the dumps before and after a change shows what it changed."""
     digests: dict[str, str] = {}
     for case in logs.CASES:
         with folder_in_memory() as folder:

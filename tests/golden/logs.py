@@ -1,11 +1,11 @@
-"""Golden logs: what is in a store after a crawl, byte for byte, for each web, order and window.
+"""Golden logs: the exact rows of stores after crawls, for each web, order and window.
 
 demo  the demo web, with pages that are read again; killed, and resumed a day later
-warc  a recorded crawl of it; resumed on the demo web
+warc  a recorded crawl of the demo web; resumed on the demo web
 
-Law: nothing of this depends on the machine. One request is under way at a time, in a loop whose
-time jumps (`tests.crawl.fakes`), so the clock stands still while anything works, and commits have
-ended whenever it goes on. All columns are compared, those with times too.
+Law: no row depends on the machine. There is one request at a time, on a fake clock
+(`tests.crawl.fakes`) that stands still during work and commits. So all columns are compared,
+even times.
 """
 
 import hashlib
@@ -34,20 +34,20 @@ from tests.limits import settings_of
 FOLDER = Path(__file__).parent
 GOLDEN, WARC = FOLDER / "logs.json", FOLDER / "demo.warc.zst"
 TABLES = {"steps": "seq", "urls": "id", "documents": "page", "frontier": "id"}
-"""Each with what its rows are ordered by. A window shows in the frontier only."""
+"""Tables and the column that orders their rows. Only the frontier depends on the window."""
 PAGES = 100
-READ = 130
-"""So many pages are read: some of them twice."""
+READS = 130
+"""Number of reads. It exceeds `PAGES`, so some pages are read twice."""
 KILLED_AFTER = 65
-TAKES_S = 0.04
+RESPONSE_S = 0.04
 DAY_S = 86_400.0
 
 Log = Mapping[str, list[str]]
-"""The rows of each table, each as a line."""
+"""Rows of each table, one per line."""
 
 
 class Case(NamedTuple):
-    """What is crawled, and how."""
+    """A web, and the order and window of its crawl."""
 
     web: str
     order: str
@@ -62,11 +62,11 @@ CASES = [
     *(Case("warc", "siblings", window) for window in WINDOWS),
     *(Case("warc", order, "interpolation") for order in ORDERS if order != "siblings"),
 ]
-"""What is recorded comes in its own order, so only what a crawl goes on with depends on another."""
+"""A recorded crawl has its own order, so for `warc` only the resumed part depends on the order."""
 
 
 def logs(case: Case, folder: Path) -> dict[str, Log]:
-    """The logs of a crawl, of what a kill left of it, if there was one, and of what went on."""
+    """Return the logs of a crawl: fresh, after a kill (for `demo`), and resumed."""
     with work_takes_no_time():
         return (_demo_logs if case.web == "demo" else _warc_logs)(case, folder)
 
@@ -81,7 +81,7 @@ def _demo_logs(case: Case, folder: Path) -> dict[str, Log]:
 
 def _warc_logs(case: Case, folder: Path) -> dict[str, Log]:
     store = folder / "recorded.db"
-    settings = settings_of(**_of(case), store=store, max_tries=1, converge=False)
+    settings = settings_of(**_options(case), store=store, max_tries=1, converge=False)
     import_warcs([WARC], settings)
     fresh = rows_of(store)
     _crawl(case, DemoAnswers(), store, later_s=DAY_S)
@@ -89,28 +89,28 @@ def _warc_logs(case: Case, folder: Path) -> dict[str, Log]:
 
 
 def _crawl(case: Case, answers: "DemoAnswers", store: Path, later_s: float = 0.0) -> None:
-    """One request at a time; pages are read again when there is room for it."""
+    """Crawl with one request at a time, and read pages again."""
     crawl(
-        FakeWeb({}, answers, TAKES_S),
+        FakeWeb({}, answers, RESPONSE_S),
         store,
         *answers.seeds,
         later_s=later_s,
-        **_of(case),
-        pages=READ,
+        **_options(case),
+        pages=READS,
         continuous=True,
         concurrency=1,
         replay=1,
     )
 
 
-def _of(case: Case) -> dict[str, Any]:
-    """Its settings. A window that is much narrower than the crawl is long forgets something."""
+def _options(case: Case) -> dict[str, Any]:
+    """Return the settings of a case. The window is far narrower than the crawl, so it moves."""
     return {"strategy": case.order, "window": case.window, "width": 2}
 
 
 class DemoAnswers:
-    """The demo web as a server begins it. After so many answers the files of a store are copied:
-    that is what a kill leaves.
+    """The demo web without a server. After given numbers of responses, it copies the files of a
+    store: a kill at this moment would leave the same files.
     """
 
     def __init__(self, copies: Mapping[int, tuple[Path, Path]] | None = None) -> None:
@@ -136,10 +136,9 @@ class DemoAnswers:
 
 
 def rows_of(store: Path) -> Log:
-    """All rows, to the byte; also of a store that is too old to be read."""
-    address = (
-        f"{store.absolute().as_uri()}?mode=ro"  # whoever may write would fold the log of a kill
-    )
+    """Return all rows, even of a store that is too old for the current code."""
+    # Read-only, because a writer would merge the write-ahead log that a kill left.
+    address = f"{store.absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(address, uri=True)) as connection:
         return {
             table: [repr(row) for row in connection.execute(f"SELECT * FROM {table} ORDER BY {by}")]
@@ -147,12 +146,13 @@ def rows_of(store: Path) -> Log:
         }
 
 
-# ---------------------------------------------------------------- what is kept of them
+# ---------------------------------------------------------------- files
 
 
 def digests(case: Case, found: Mapping[str, Log]) -> dict[str, str]:
-    """Of each log a line: how many rows each table has, and the hash of them. What a kill leaves
-    is the beginning of a fresh log, and needs none.
+    """Return a line for each log, with the number and the hash of the rows of each table.
+
+    The log after a kill has none, because it is the beginning of the fresh log.
     """
     return {
         f"{case} {way}": ", ".join(f"{table} {_digest(rows)}" for table, rows in log.items())
@@ -167,7 +167,7 @@ def _digest(rows: list[str]) -> str:
 
 
 def golden() -> dict[str, str]:
-    """The digests of all cases as they are kept."""
+    """Return the golden digests of all cases."""
     kept: dict[str, str] = json.loads(GOLDEN.read_text())
     return kept
 

@@ -1,4 +1,4 @@
-"""Run commands in this process."""
+"""Commands that run in this process."""
 
 import contextlib
 import io
@@ -11,7 +11,7 @@ from minicrawl.cli import main
 
 
 class Ran(NamedTuple):
-    """What came of a command."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -19,10 +19,10 @@ class Ran(NamedTuple):
 
 
 def run(line: str, folder: Path) -> Ran:
-    """Run the command in this folder."""
+    """Run a command in a folder."""
     with contextlib.chdir(folder), _caught() as (out, err):
         code = main(shlex.split(line))
-    return Ran(code, *(one.buffer.getvalue().decode() for one in (out, err)))
+    return Ran(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
 
 
 class _Stream(io.TextIOWrapper):

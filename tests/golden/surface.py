@@ -1,8 +1,8 @@
-"""The surface: what programs that call minicrawl count on. No prose is part of it.
+"""The surface: everything that programs which call minicrawl rely on. Prose is no part of it.
 
-options     of each command: all names, and what may be given
-exit codes  of runs that end well, badly or with something to show, and of commands without a store
-keys        of what `--json` prints; [] is any element of a list
+options     names and values of the options of each command
+exit codes  of commands that succeed, fail or find something, and of commands without a store
+keys        paths to the values that `--json` prints; [] is any element of a list
 """
 
 import json
@@ -21,7 +21,7 @@ from tests.golden.running import run
 
 SURFACE = FOLDER / "surface.json"
 Surface = dict[str, dict[str, Any]]
-"""Of each part: of each command an exit code, or a list."""
+"""An exit code or a list, by part of the surface and by command."""
 
 HOME = "http://wiki.kitchen-garden.example/"
 NOBODY = "http://127.0.0.1:1/"
@@ -38,22 +38,19 @@ READERS = [
     *("lab judge harbour --verdict 1=good", "lab searches"),
     *("graph", "refine", "export pages.csv", "move moved.db"),
 ]
-"""Commands with `--json` that read a store, one after the other. The last one moves it away."""
+"""Commands with `--json` that read a store, in order. The last one moves the store away."""
 OTHERS = [
     *("import demo.warc.zst", "import web.tsv --store graph.db", "config", "about"),
     *("lab order --nodes 100 --quick --draws 1", "lab windows --nodes 100 --quick"),
     "lab convergence --nodes 100 --quick",
     "crawl --demo --demo-pages 100 --pages 5 --concurrency 1 -q",
 ]
-"""Commands with `--json` that do not."""
+"""Commands with `--json` that read no store."""
 WITHOUT_JSON = {
-    "cluster gather": "it needs a cluster",
-    "cluster status": "it needs a cluster",
-    "control": "it needs a crawl that runs",
-    "lab cluster": "it takes seconds, and its own tests look at it",
-    "lab freshness": "it takes seconds, and its own tests look at it",
-    "lab graphs": "it takes seconds, and its own tests look at it",
-    "update": "it needs a server that is there again, and its own tests look at it",
+    **dict.fromkeys(("cluster gather", "cluster status"), "needs a cluster"),
+    **dict.fromkeys(("lab cluster", "lab freshness", "lab graphs"), "takes seconds; has own tests"),
+    "control": "needs a running crawl",
+    "update": "needs the server of the crawl; has own tests",
 }
 """Commands with `--json` that are not run here, and why."""
 CODES = [
@@ -61,7 +58,7 @@ CODES = [
     *("errors --csv --json", "export pages.nonsense", "broken --host nowhere.example --exit-code"),
     *("broken --exit-code", "audit nonsense", "changes --since 2100-01-01 --exit-code"),
 ]
-"""Of questions to a store that is there."""
+"""Commands on an existing store whose exit codes are recorded."""
 CODES_WITHOUT_STORE = [
     *("--version", "", "nonsense", "crawl", "crawl --resume", "crawl --strategy x", *READERS),
     *("import absent.warc", f"crawl {NOBODY} --max-tries 1 -q"),
@@ -69,7 +66,7 @@ CODES_WITHOUT_STORE = [
 
 
 def surface() -> Surface:
-    """The surface as it is."""
+    """Return the current surface."""
     with folder_in_memory() as folder:
         _write_files(folder)
         without = {f"{line} (no store)": run(line, folder).code for line in CODES_WITHOUT_STORE}
@@ -87,7 +84,7 @@ def surface() -> Surface:
 
 
 def _write_files(folder: Path) -> None:
-    """A recorded crawl, a graph, and what ranks ask for."""
+    """Write a recorded crawl, a graph, and grades and seeds for ranks."""
     shutil.copy(WARC, folder)
     (folder / "grades.csv").write_text(f"url,grade\n{HOME},4\n{HOME}search,1\n")
     (folder / "seeds.txt").write_text(f"{HOME}\n")
@@ -104,20 +101,22 @@ def _keys_of(line: str, folder: Path) -> list[str]:
 
 
 def parameters(path: str) -> list[str]:
-    """Of each argument and option a line: its names, and what it takes."""
-    return [_described(one) for one in command_of(path).params]
+    """Return a line for each argument and option of a command, with its names and its values."""
+    return [_described(parameter) for parameter in command_of(path).params]
 
 
-def _described(one: click.Parameter) -> str:
-    is_flag = isinstance(one, click.Option) and (one.is_flag or one.count)
-    names = [one.name or ""] if isinstance(one, click.Argument) else [*one.opts]
-    words = [" ".join([*names, *one.secondary_opts]), "flag" if is_flag else _kind(one)]
-    words += ["repeatable"] * (one.multiple or one.nargs < 0) + ["required"] * one.required
+def _described(parameter: click.Parameter) -> str:
+    is_flag = isinstance(parameter, click.Option) and (parameter.is_flag or parameter.count)
+    names = [parameter.name or ""] if isinstance(parameter, click.Argument) else [*parameter.opts]
+    words = [" ".join([*names, *parameter.secondary_opts]), "flag" if is_flag else _kind(parameter)]
+    words += ["repeatable"] * (parameter.multiple or parameter.nargs < 0) + [
+        "required"
+    ] * parameter.required
     return ", ".join(words)
 
 
-def _kind(one: click.Parameter) -> str:
-    kind, choices = one.type, _SETTINGS.get(one.name or "", ())
+def _kind(parameter: click.Parameter) -> str:
+    kind, choices = parameter.type, _SETTINGS.get(parameter.name or "", ())
     if isinstance(kind, click.Choice):
         choices = tuple(map(str, kind.choices))
     if choices:
@@ -129,14 +128,14 @@ def _kind(one: click.Parameter) -> str:
 
 
 _SETTINGS = {row.argument: row.kind.names for row in TABLE}
-"""click knows nothing of the choices of a setting."""
+"""Choices of settings, which click does not know."""
 
 
 # ---------------------------------------------------------------- keys of JSON
 
 
 def keys(value: object, path: str = "") -> list[str]:
-    """The paths to all that is neither an object nor a list."""
+    """Return the paths to all values that are neither objects nor filled lists."""
     if isinstance(value, Mapping):
         found = [key for name, one in value.items() for key in keys(one, f"{path}.{name}")]
     elif isinstance(value, list):
@@ -146,24 +145,24 @@ def keys(value: object, path: str = "") -> list[str]:
     return sorted(set(found)) or [path.removeprefix(".")]
 
 
-# ---------------------------------------------------------------- what differs
+# ---------------------------------------------------------------- differences
 
 
 def kept() -> Surface:
-    """The surface as it was."""
+    """Return the golden surface."""
     found: Surface = json.loads(SURFACE.read_text())
     return found
 
 
 def write(found: Surface) -> None:
-    """Keep it, a line for each part, so that a commit shows what changed."""
+    """Write the golden surface with a line per value, so that a commit shows what changed."""
     SURFACE.write_text(json.dumps(found, indent=1) + "\n")
 
 
 def differences(before: Surface, after: Surface) -> Iterator[str]:
-    """What is not as it was, in words."""
-    for part in before:
-        old, new = before[part], after[part]
+    """Yield a line for each difference."""
+    for part, old in before.items():
+        new = after[part]
         yield from (f"{part}: `{name}` is gone" for name in old if name not in new)
         yield from (f"{part}: `{name}` is new" for name in new if name not in old)
         for name in (name for name in old if name in new):

@@ -1,4 +1,4 @@
-"""A store of an old commit (README.md says which) opens, can be asked, and goes on."""
+"""The store of an old commit (see README.md) is upgraded, can be read, and its crawl resumes."""
 
 import tarfile
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.crash.memory import folder_in_memory
 from tests.golden.logs import FOLDER, rows_of
 from tests.golden.running import Ran, run
 
-READ, THEN = 30, 60
+READ, RESUMED = 30, 60
 HOME = "http://wiki.kitchen-garden.example/"
 READ_PAGE, UNREAD_PAGE = "Kitchen Garden", "http://radio.crackle-fm.example/"
 REPORTS = {
@@ -24,56 +24,56 @@ REPORTS = {
     f"page {HOME}": READ_PAGE,
     "archive --verify": "ok: ",
 }
-"""What each of them says, among other things."""
+"""Reports, and a part of their output."""
 
 
 @contextmanager
 def unpacked() -> Iterator[Path]:
-    """The folder with the store as it was."""
+    """Unpack the old store into a folder."""
     with folder_in_memory() as folder:
         with tarfile.open(FOLDER / "store.tar.xz") as packed:
             packed.extractall(folder, filter="data")
         yield folder
 
 
-def crawl_on(folder: Path, pages: int) -> Ran:
-    """Resume it, until so many pages are read in all."""
+def resume(folder: Path, pages: int) -> Ran:
+    """Resume the crawl until it has read `pages` pages in all."""
     demo = "--demo --demo-pages 100 --keep pages"
     return run(f"crawl {demo} --pages {pages} -q --store old.db", folder)
 
 
 @pytest.fixture(scope="module")
 def old() -> Iterator[Path]:
-    """The store, as a run leaves it that has nothing to do."""
+    """Unpack the old store, and upgrade it by a crawl without work, which keeps all rows."""
     with unpacked() as folder:
         before = rows_of(folder / "old.db")
-        assert crawl_on(folder, READ).code == 0
+        assert resume(folder, READ).code == 0
         assert rows_of(folder / "old.db") == before
         yield folder
 
 
-def test_an_old_store_asks_for_a_crawl_that_upgrades_it() -> None:
+def test_a_report_on_an_old_store_names_the_command_that_upgrades_it() -> None:
     with unpacked() as folder:
-        asked = run("top --store old.db", folder)
-    assert asked.code == 2
-    assert "`minicrawl crawl` upgrades it" in asked.err
+        ran = run("top --store old.db", folder)
+    assert ran.code == 2
+    assert "`minicrawl crawl` upgrades it" in ran.err
 
 
 @pytest.mark.parametrize("report", REPORTS)
-def test_an_old_store_can_be_asked(old: Path, report: str) -> None:
-    asked = run(f"{report} --store old.db", old)
-    assert asked.code == 0, asked.err
-    assert REPORTS[report] in asked.out
+def test_reports_read_an_upgraded_old_store(old: Path, report: str) -> None:
+    ran = run(f"{report} --store old.db", old)
+    assert ran.code == 0, ran.err
+    assert REPORTS[report] in ran.out
 
 
-def test_an_old_store_goes_on_and_its_money_is_exact() -> None:
+def test_the_crawl_of_an_old_store_resumes_without_faults() -> None:
     with unpacked() as folder:
         before = rows_of(folder / "old.db")
-        assert crawl_on(folder, THEN).code == 0
+        assert resume(folder, RESUMED).code == 0
         after = rows_of(folder / "old.db")
         for table in ("steps", "urls"):
             assert after[table][: len(before[table])] == before[table]
         for check in ("check", "archive --verify"):
             checked = run(f"{check} --store old.db", folder)
             assert (checked.code, checked.out[:4]) == (0, "ok: "), checked
-        assert f"fetched              {THEN}\n" in run("status --store old.db", folder).out
+        assert f"fetched              {RESUMED}\n" in run("status --store old.db", folder).out

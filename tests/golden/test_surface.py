@@ -1,19 +1,17 @@
-"""Options, exit codes and keys of JSON are what they were."""
-
 import copy
 
 from tests.cli.inert.walk import leaves, options_of
 from tests.golden.surface import OTHERS, READERS, WITHOUT_JSON, differences, kept, keys, surface
 
-_HOW = "if this was meant: `python -m tests.golden --write`"
+_HOW = "if the change is intended: `python -m tests.golden --write`"
 
 
-def test_the_surface_is_as_it_was() -> None:
+def test_options_exit_codes_and_json_keys_are_the_golden_ones() -> None:
     found = list(differences(kept(), surface()))
     assert not found, "\n".join([*found, _HOW])
 
 
-def test_every_command_with_json_is_run() -> None:
+def test_every_command_with_json_is_run_or_exempt() -> None:
     with_json = {path for path in leaves() if "--json" in options_of(path)}
     lines = [f"{line} " for line in READERS + OTHERS]
     run = {path for path in with_json if any(line.startswith(f"{path} ") for line in lines)}
@@ -21,7 +19,7 @@ def test_every_command_with_json_is_run() -> None:
     assert not run & WITHOUT_JSON.keys()
 
 
-def test_what_differs_is_told_in_words() -> None:
+def test_differences_are_described_in_words() -> None:
     before, after = kept(), copy.deepcopy(kept())
     assert list(differences(before, after)) == []
     after["options"]["top"].remove("--json, flag")

@@ -1,11 +1,11 @@
 """A hostile web on loopback, and real crawls through it.
 
-fault          the words: what a server does, and which outcomes are right
-faults         the catalogue, in families; `codings` is the one of bombs and broken codings
-sites          serves the catalogue, each fault at a host of its own, and healthy hosts beside them
-certificates   what servers of TLS show
-trial          crawls it all in a process of its own, and measures that process while it does
-verdict        what the store says of each fault, and what of that is wrong
+fault          class of a fault: the behaviour of a server, and the right outcomes
+faults         the catalogue, in families; `codings` and `sheets` have a module each
+sites          servers of the catalogue, each fault on a host of its own, and of healthy hosts
+certificates   certificates of TLS servers
+trial          one crawl of all sites in a process of its own, and measurements of that process
+verdict        comparison of the outcomes in the store with the right ones
 
 `python -m tests.hostile [WORKERS]` prints the table.
 """

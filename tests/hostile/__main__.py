@@ -1,4 +1,4 @@
-"""What becomes of every fault: `python -m tests.hostile --into docs/hostile.md`."""
+"""Crawl all faults and print the outcomes: `python -m tests.hostile --into docs/hostile.md`."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,20 +21,20 @@ _MB = 1 << 20
 @click.option("--workers", default="0", show_default=True, help="A number, or auto.")
 @into_document
 def main(workers: str, into: Path | None) -> None:
-    """Exit code 1 if a fault ended in a wrong outcome, or too late, or harmed somebody."""
+    """Exit 1 if a fault had a wrong outcome, ended too late, or harmed a healthy host."""
     catalogue = CATALOGUE if workers == "0" else ON_THE_WIRE
     with TemporaryDirectory() as folder, serving(catalogue, Path(folder)) as sites:
         store = Path(folder, "crawl.db")
-        how = workers if workers == "auto" else int(workers)
-        figures = run(planned(sites, store, robots=False, workers=how))
+        count = workers if workers == "auto" else int(workers)
+        figures = run(planned(sites, store, robots=False, workers=count))
         lines = judge(catalogue, sites, store)
         harm = list(complaints(sites, store))
-    click.echo("\n".join([*map(_told, lines), *harm, ""]))
+    click.echo("\n".join([*map(_described, lines), *harm, ""]))
     tell([*_families(lines, workers), "", *_limits(figures, lines, harm)], "wire", into)
     sys.exit(bool(harm) or any(line.complaint for line in lines))
 
 
-def _told(line: Line) -> str:
+def _described(line: Line) -> str:
     return (
         f"{line.fault:50} {line.outcome:22} {line.longest_s:5.2f} s  "
         f"{line.requests}  {line.complaint}"
@@ -57,7 +57,7 @@ def _limits(figures: Figures, lines: Sequence[Line], harm: Sequence[str]) -> Ite
     wrong = sum(bool(line.complaint) for line in lines)
     most_s, lag_s = DEADLINE_S + 1, figures.lag_p99_s
     yield from head("", "found", "limit", "")
-    yield row("faults that end otherwise, or too late", str(wrong), "0", kept(not wrong))
+    yield row("faults with a wrong outcome, or too late", str(wrong), "0", kept(not wrong))
     yield row("longest request, s", f"{longest_s:.2f}", f"{most_s:g}", kept(longest_s <= most_s))
     yield row("lag of the loop, 99 of 100, ms", _ms(lag_s), _ms(LAG_S), kept(lag_s <= LAG_S))
     yield row("the longest lag, ms", _ms(figures.lag_most_s), "", "")

@@ -1,4 +1,4 @@
-"""Certificates for servers, good and bad, made when they are asked for."""
+"""Good and bad certificates for servers, made on demand."""
 
 import ssl
 import warnings
@@ -11,18 +11,18 @@ _DAY = timedelta(days=1)
 
 
 class Certificates:
-    """One authority that the crawl believes, and what servers show."""
+    """Certificate authority that the crawl trusts, and certificates of servers."""
 
     def __init__(self) -> None:
         self.authority = trustme.CA()
 
-    def shown(self, kind: str, host: str) -> ssl.SSLContext:
-        """The context of a server at this host."""
+    def context(self, kind: str, host: str) -> ssl.SSLContext:
+        """Return the TLS context of a server at this host, with a certificate of this kind."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._certificate(kind, host)(context)
         if kind == "old":
-            _speak_as_of_old(context)
-        if kind == "wants to know us":
+            _use_an_old_protocol(context)
+        if kind == "client certificate":
             context.verify_mode = ssl.CERT_REQUIRED
         return context
 
@@ -46,11 +46,11 @@ class Certificates:
 
 def _signed_by_itself(context: ssl.SSLContext) -> None:
     authority = trustme.CA()
-    with authority.cert_pem.tempfile() as shown, authority.private_key_pem.tempfile() as key:
-        context.load_cert_chain(shown, key)
+    with authority.cert_pem.tempfile() as certificate, authority.private_key_pem.tempfile() as key:
+        context.load_cert_chain(certificate, key)
 
 
-def _speak_as_of_old(context: ssl.SSLContext) -> None:
+def _use_an_old_protocol(context: ssl.SSLContext) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         context.minimum_version = ssl.TLSVersion.TLSv1

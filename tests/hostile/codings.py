@@ -1,4 +1,4 @@
-"""Bodies under Content-Encoding: bombs, what breaks off, what is none."""
+"""Faults of content codings: bombs, truncated bodies, bodies without their coding."""
 
 import gzip
 import zlib
@@ -15,7 +15,7 @@ _BOMB_BYTES = 64 * 1024 * 1024
 
 
 def coded(names: str, coded_body: Callable[[], bytes], *outcomes: str) -> Fault:
-    """A body under Content-Encoding."""
+    """Return a fault whose body has these content codings."""
 
     def answers() -> tuple[Answer, ...]:
         headers = ("Content-Type: text/html", f"Content-Encoding: {names}")
@@ -52,14 +52,16 @@ def _bare_deflate(body: bytes) -> bytes:
 
 
 def _empty_blocks() -> bytes:
-    """Millions of them, in members of gzip, in gzip."""
+    """Return millions of empty deflate blocks, in gzip members, in gzip."""
     inner = b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\x00\x00\x00\xff\xff" * 1_990_000 + b"\x07"
     members = (gzip.compress(inner[at : at + 10_000]) for at in range(0, len(inner), 10_000))
     return gzip.compress(b"".join(members))
 
 
-_NUMBERS = b"".join(b"%d," % (number * number) for number in range(1_000_000))
-_TEN = b"".join(b"%d," % number for number in range(20_000))
+# Numbers in text form, which compress badly.
+_MANY = b"".join(b"%d," % (number * number) for number in range(1_000_000))
+BEGIN_GZIPPED = gzip.compress(BEGIN)
+_FEW = b"".join(b"%d," % number for number in range(20_000))
 CODINGS = {
     **{f"{name} bomb": coded(name, partial(_bomb, name), BOMB, CROWDED) for name in _CODERS},
     **{
@@ -69,34 +71,30 @@ CODINGS = {
     "gzip thrice": coded(
         "gzip, gzip, gzip", lambda: gzip.compress(gzip.compress(_bomb("gzip"))), BOMB, CROWDED
     ),
-    # The deadline may come before the cap where the machine is busy.
-    "gzip past the cap": coded("gzip", lambda: gzip.compress(_NUMBERS, 1), LARGE, CROWDED, LATE),
+    # On a busy machine the deadline may come before the cap.
+    "gzip past the cap": coded("gzip", lambda: gzip.compress(_MANY, 1), LARGE, CROWDED, LATE),
     "318 bytes of gzip thrice": coded("gzip, gzip, gzip", _empty_blocks, ENCODING),
     "50,000 members of a byte": coded("gzip", lambda: gzip.compress(b"a") * 50_000, PAGE, LATE),
     "50,000 frames of a byte": coded("zstd", lambda: zstandard.compress(b"a") * 50_000, BAD_CODING),
     "a window of 16 MiB": coded("br", lambda: brotli.compress(BEGIN, lgwin=24), ENCODING),
     "gzip ten times": coded(", ".join(["gzip"] * 10), lambda: b"x", ENCODING),
-    "truncated gzip": coded("gzip", lambda: gzip.compress(_TEN)[:9000], BAD_CODING),
-    "truncated br": coded("br", lambda: brotli.compress(_TEN)[:9000], BAD_CODING),
-    "truncated zstd": coded("zstd", lambda: zstandard.compress(_TEN)[:-900], BAD_CODING, ENCODING),
+    "truncated gzip": coded("gzip", lambda: gzip.compress(_FEW)[:9000], BAD_CODING),
+    "truncated br": coded("br", lambda: brotli.compress(_FEW)[:9000], BAD_CODING),
+    "truncated zstd": coded("zstd", lambda: zstandard.compress(_FEW)[:-900], BAD_CODING, ENCODING),
     "gzip with a wrong sum": coded(
-        "gzip", lambda: gzip.compress(_TEN)[:-8] + b"\0" * 8, BAD_CODING
+        "gzip", lambda: gzip.compress(_FEW)[:-8] + b"\0" * 8, BAD_CODING
     ),
     "gzip that turns to junk": coded(
-        "gzip", lambda: gzip.compress(_TEN, 0)[:5000] + b"\xff" * 5000, BAD_CODING, PAGE
+        "gzip", lambda: gzip.compress(_FEW, 0)[:5000] + b"\xff" * 5000, BAD_CODING, PAGE
     ),
-    "gzip that is none": coded("gzip", lambda: BEGIN, ENCODING),
+    "no gzip": coded("gzip", lambda: BEGIN, ENCODING),
     "gzip of nothing": coded("gzip", lambda: b"", PAGE, BAD_CODING),
-    "br that is none": coded("br", lambda: BEGIN * 9, ENCODING),
-    "zstd that is none": coded("zstd", lambda: BEGIN * 9, ENCODING),
+    "no br": coded("br", lambda: BEGIN * 9, ENCODING),
+    "no zstd": coded("zstd", lambda: BEGIN * 9, ENCODING),
     "bare deflate": coded("deflate", lambda: _bare_deflate(BEGIN), PAGE),
-    "gzip with padding": coded("gzip", lambda: gzip.compress(BEGIN) + b"\0" * 999, PAGE),
-    "a thousand members of gzip": coded(
-        "gzip",
-        lambda: gzip.compress(b"") * 1500 + gzip.compress(BEGIN),
-        PAGE,
-        BAD_CODING,
-        ENCODING,
+    "gzip with padding": coded("gzip", lambda: BEGIN_GZIPPED + b"\0" * 999, PAGE),
+    "1,500 empty members of gzip": coded(
+        "gzip", lambda: gzip.compress(b"") * 1500 + BEGIN_GZIPPED, PAGE, BAD_CODING, ENCODING
     ),
     "unknown coding": coded("middle-out", lambda: BEGIN, ENCODING),
     "coding of control characters": coded("\x01\x02", lambda: BEGIN, ENCODING),

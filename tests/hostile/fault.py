@@ -1,4 +1,4 @@
-"""A fault: what a server does, and which outcomes are right. The words of the catalogue."""
+"""Faults: the behaviour of a server and the right outcomes, as the catalogue describes them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ CHUNK = b"%x\r\n%b\r\n" % (len(BEGIN), BEGIN)
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """One host. `tls` names its certificate, `names` its addresses where no rule leads to it.
+    """Hostile host. `tls` is the kind of its certificate, `names` that of its DNS responses.
 
-    `scene` is what stands there: a server on a wire, one that is deaf, nobody, or one that slams
-    the door.
+    `scene` is "wire" for a server that sends bytes, "deaf" for a socket that accepts nothing,
+    "closed" for a free port, or "slammed" for a server that resets each connection.
     """
 
     outcomes: tuple[str, ...]
@@ -41,24 +41,24 @@ class Fault:
 
 
 def says(outcome: str, *pieces: bytes, then: Then = Then.CLOSE, **more: str) -> Fault:
-    """A server that answers with these bytes."""
+    """Return a server that sends these bytes."""
     return Fault(outcomes=(outcome,), answers=lambda: (Answer(pieces, then),), **more)
 
 
 def floods(*pieces: bytes, tls: str = "") -> Fault:
-    """A server whose body has no end: a cap or the deadline cuts it, whichever comes first."""
+    """Return a server with an endless body, which a cap or the deadline cuts."""
     return Fault(
         outcomes=(LARGE, CROWDED, LATE), answers=lambda: (Answer(pieces, Then.REPEAT),), tls=tls
     )
 
 
 def leads(*targets: bytes, outcome: str = BAD_REDIRECT) -> Fault:
-    """A server that redirects, the last time for ever."""
+    """Return a server that redirects to these targets in turn, and then always to the last."""
     heads = [b"HTTP/1.1 302 Found\r\nLocation: %b\r\n\r\n" % target for target in targets]
     answers = tuple(Answer((head,), Then.CLOSE) for head in heads)
     return Fault(outcomes=(outcome,), answers=lambda: answers)
 
 
-def shows(outcome: str, one: Answer) -> Fault:
-    """A server that gives an answer that is known elsewhere."""
-    return Fault(outcomes=(outcome,), answers=lambda: (one,))
+def shows(outcome: str, response: Answer) -> Fault:
+    """Return a server that sends an existing response."""
+    return Fault(outcomes=(outcome,), answers=lambda: (response,))

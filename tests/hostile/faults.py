@@ -1,7 +1,7 @@
-"""The catalogue of faults: what a server does -> what a crawl may make of it.
+"""The catalogue of faults: the behaviour of a server, and the outcomes that are right.
 
-Law: every fault has a host of its own and at least one right outcome. An outcome is that of a row
-of `fetches`; "page, cut: reset" is a page that was read as far as it came.
+Law: every fault has a host of its own and at least one right outcome, as in a row of the table
+`fetches`. "page, cut: reset" is a page that was read up to a reset.
 """
 
 import gzip
@@ -69,7 +69,7 @@ _SLOW = {
     "endless body": floods(HEAD + b"\r\n", b"x" * 65536),
     "endless chunks": floods(CHUNKED, b"10000\r\n" + b"x" * 65536 + b"\r\n"),
     "endless tiny chunks": Fault(
-        outcomes=(JUNK, LATE),  # whichever limit a busy machine reaches first
+        outcomes=(JUNK, LATE),  # a busy machine may reach either limit first
         answers=lambda: (Answer((CHUNKED, b"1\r\nx\r\n" * 2000), Then.REPEAT),),
     ),
     "endless links": floods(HEAD + b"\r\n", b"<a href=/x>x</a>" * 4096),
@@ -88,7 +88,7 @@ _GZIPPED = b"%x\r\n%b\r\n" % (len(_SQUEEZED), _SQUEEZED)
 _LENGTHS = {
     "length too small": says(PAGE, HEAD + b"Content-Length: 9\r\n\r\n" + BEGIN),
     "length too great": says(BROKEN, HEAD + b"Content-Length: 99999\r\n\r\n" + BEGIN),
-    "length beyond any disk": says(
+    "length larger than any disk": says(
         BROKEN, HEAD + b"Content-Length: 9" + b"9" * 17 + b"\r\n\r\nabc"
     ),
     "length of a hundred digits": says(
@@ -101,8 +101,8 @@ _LENGTHS = {
     "empty length": says(PAGE, HEAD + b"Content-Length:\r\n\r\n" + BEGIN),
     "no body at all": says(PAGE, HEAD + b"\r\n"),
     "chunk size below zero": says(PROTOCOL, CHUNKED + b"-5\r\nhello\r\n"),
-    "chunk size past any number": says(PROTOCOL, CHUNKED + b"f" * 40 + b"\r\nhello"),
-    "chunk greater than all memory": says(BROKEN, CHUNKED + b"ffffffffffffffff\r\n" + BEGIN),
+    "chunk size of 40 digits": says(PROTOCOL, CHUNKED + b"f" * 40 + b"\r\nhello"),
+    "chunk larger than all memory": says(BROKEN, CHUNKED + b"ffffffffffffffff\r\n" + BEGIN),
     "chunk without its end": says(JUNK, CHUNKED + b"%x\r\n%b" % (len(BEGIN), BEGIN) + b"5\r\nx"),
     "chunks without the last": says(BROKEN, CHUNKED + CHUNK),
     "chunks and then junk": says(JUNK, CHUNKED + CHUNK + b"what is this\r\n"),
@@ -146,23 +146,25 @@ _HEADS = {
         b"HTTP/1.1 206 Partial\r\nContent-Type: text/html\r\n"
         b"Content-Range: bytes 9-99/100\r\n\r\n" + BEGIN,
     ),
-    "validators past any length": says(
+    "validators of 30,000 characters": says(
         PAGE, HEAD + b"ETag: %b\r\nLast-Modified: %b\r\n\r\n" % (_LONG, _LONG) + BEGIN
     ),
-    "a type past any length": says(TYPE, b"HTTP/1.1 200 OK\r\nContent-Type: x/%b\r\n\r\n" % _LONG),
-    "unchanged though nobody asked": says("failed:bad-status", b"HTTP/1.1 304 Same\r\n\r\n"),
+    "a media type of 30,000 characters": says(
+        TYPE, b"HTTP/1.1 200 OK\r\nContent-Type: x/%b\r\n\r\n" % _LONG
+    ),
+    "304 to an unconditional request": says("failed:bad-status", b"HTTP/1.1 304 Same\r\n\r\n"),
     "nulls in headers": says(PAGE, HEAD + b"X\0Y: \0\0\r\n\r\n" + BEGIN),
     "escapes in headers": says(PAGE, HEAD + b"X: \x1b[2J\x07\x9b\r\n\r\n" + BEGIN),
-    "headers in no encoding": says(PAGE, HEAD + b"X-\xff\xfe: \xc3\x28\r\n\r\n" + BEGIN),
+    "headers that are not UTF-8": says(PAGE, HEAD + b"X-\xff\xfe: \xc3\x28\r\n\r\n" + BEGIN),
     "a header of only a colon": says(PAGE, HEAD + b":\r\n: x\r\n\r\n" + BEGIN),
-    "cookies by the dozen": says(PAGE, HEAD + b"Set-Cookie: a=b\r\n" * 100 + b"\r\n" + BEGIN),
+    "a hundred cookies": says(PAGE, HEAD + b"Set-Cookie: a=b\r\n" * 100 + b"\r\n" + BEGIN),
     "a flood of cookies": says(TOO_LARGE, HEAD + b"Set-Cookie: a=b\r\n" * 5000 + b"\r\n" + BEGIN),
     "an endless cookie": says(TOO_LARGE, HEAD + b"Set-Cookie: ", b"a" * 8192, then=Then.REPEAT),
     "a hundred answers at once": says(PAGE, (HEAD + b"Content-Length: 5\r\n\r\nhello") * 100),
-    "an answer nobody wants": says(
+    "an unwanted media type": says(
         TYPE, b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n", b"x" * 65536, then=Then.REPEAT
     ),
-    "Retry-After that is nonsense": says(
+    "invalid Retry-After": says(
         "failed:server-error", b"HTTP/1.1 503 No\r\nRetry-After: -1e99, whenever\r\n\r\n"
     ),
     "Retry-After a second": says(
@@ -177,9 +179,9 @@ _HEADS = {
 # ---------------------------------------------------------------- connections
 
 _CONNECTIONS = {
-    "nobody listens": Fault(outcomes=(CONNECT,), scene="closed"),
-    "nobody answers the knock": Fault(outcomes=(TIMEOUT,), scene="deaf"),
-    "reset when it is accepted": Fault(outcomes=(RESET, CONNECT), scene="slammed"),
+    "port closed": Fault(outcomes=(CONNECT,), scene="closed"),
+    "connection never accepted": Fault(outcomes=(TIMEOUT,), scene="deaf"),
+    "reset on accept": Fault(outcomes=(RESET, CONNECT), scene="slammed"),
     "reset in the status line": says(RESET, b"HTTP/1.1 2", then=Then.RESET),
     "reset in the headers": says(RESET, HEAD, then=Then.RESET),
     "reset after the head": says(RESET, HEAD + b"Content-Length: 9\r\n\r\n", then=Then.RESET),
@@ -211,44 +213,44 @@ _REDIRECTS = {
     "redirect to FTP": leads(b"ftp://ftp.example/"),
     "redirect to gopher": leads(b"gopher://127.0.0.1:25/_HELO"),
     "redirect to no URL": leads(b"http://[::bad"),
-    "redirect to a port past the last": leads(b"http://a.example:99999/"),
+    "redirect to port 99999": leads(b"http://a.example:99999/"),
     "redirect to metadata of a cloud": leads(b"http://169.254.169.254/", outcome=MOVED),
     "redirect to loopback": leads(b"http://127.0.0.1:1/", outcome=MOVED),
     "redirect to loopback in disguise": leads(b"http://0x7f.1/", outcome=MOVED),
     "redirect to loopback by IPv6": leads(b"http://[::ffff:127.0.0.1]/", outcome=MOVED),
     "redirect with credentials": leads(b"http://me:secret@10.0.0.1/", outcome=MOVED),
-    "redirect past any length": leads(b"/" + b"x" * 20_000),
+    "redirect to a URL of 20,000 characters": leads(b"/" + b"x" * 20_000),
     "redirect to two targets": says(
         BAD_REDIRECT, b"HTTP/1.1 302 F\r\nLocation: /a\r\nLocation: /b\r\n\r\n"
     ),
-    "redirect to one target, said twice": Fault(
+    "redirect to one target in two headers": Fault(
         outcomes=(MOVED,),
         answers=lambda: (
             Answer((b"HTTP/1.1 302 F\r\nLocation: /a\r\nLocation: /a\r\n\r\n",), Then.CLOSE),
             answer(BEGIN),
         ),
     ),
-    "redirect to a port of mail": leads(b"http://mail.example:25/", outcome=MOVED),
+    "redirect to the SMTP port": leads(b"http://mail.example:25/", outcome=MOVED),
     "redirect with escapes": leads(b"/\x1b[2J\x07", outcome=MOVED),
-    "redirect in no encoding": leads(b"/\xff\xfe", outcome=MOVED),
+    "redirect that is not UTF-8": leads(b"/\xff\xfe", outcome=MOVED),
     "redirect in UTF-8": leads("/käse".encode(), outcome=MOVED),
     "redirect with broken percents": leads(b"/%zz%", outcome=MOVED),
-    "redirect that climbs": leads(b"/../../../../etc/passwd", outcome=MOVED),
+    "redirect above the root": leads(b"/../../../../etc/passwd", outcome=MOVED),
     "redirect of 300": says("failed:bad-status", b"HTTP/1.1 300 Choose\r\nLocation: /x\r\n\r\n"),
 }
 
 # ---------------------------------------------------------------- TLS
 
 _TLS = {
-    "TLS as it should be": Fault(outcomes=(PAGE,), tls="good"),
+    "valid TLS": Fault(outcomes=(PAGE,), tls="good"),
     "TLS expired": Fault(outcomes=(TLS,), tls="expired"),
     "TLS not valid yet": Fault(outcomes=(TLS,), tls="early"),
     "TLS of another host": Fault(outcomes=(TLS,), tls="other host"),
-    "TLS that signed itself": Fault(outcomes=(TLS,), tls="self-signed"),
+    "TLS self-signed": Fault(outcomes=(TLS,), tls="self-signed"),
     "TLS of an unknown authority": Fault(outcomes=(TLS,), tls="unknown"),
     "TLS of an old protocol": Fault(outcomes=(TLS, CONNECT), tls="old"),
-    "TLS that wants to know us": Fault(outcomes=(TLS, RESET), tls="wants to know us"),
-    "TLS and nobody speaks it": says(TLS, b"HTTP/1.1 400 Bad\r\n\r\n", tls="none"),
+    "TLS with client certificates": Fault(outcomes=(TLS, RESET), tls="client certificate"),
+    "plain HTTP on a TLS port": says(TLS, b"HTTP/1.1 400 Bad\r\n\r\n", tls="none"),
     "TLS and silence": says(TIMEOUT, then=Then.HOLD, tls="none"),
     "TLS and an end": says(CONNECT, tls="none"),
     "TLS and a reset": says(CONNECT, then=Then.RESET, tls="none"),
@@ -276,10 +278,10 @@ _NAMES = {
     "DNS knows no address": Fault(outcomes=(DNS,), names="empty"),
     "DNS hangs": Fault(outcomes=(TIMEOUT, DNS), names="hangs"),
     "DNS gives many addresses and the last one works": Fault(outcomes=(PAGE,), names="many"),
-    "DNS gives more dead addresses than are tried": Fault(outcomes=(CONNECT,), names="too many"),
+    "DNS gives too many dead addresses": Fault(outcomes=(CONNECT,), names="too many"),
     "DNS gives a deaf address first": Fault(outcomes=(PAGE,), names="deaf first"),
     "DNS gives another address every time": Fault(outcomes=(PAGE,), names="changing"),
-    "DNS leads inside": leads(b"http://inside.example/", outcome=MOVED),
+    "redirect to a name with a private address": leads(b"http://inside.example/", outcome=MOVED),
 }
 INSIDE = (
     "http://169.254.169.254/",
@@ -290,7 +292,7 @@ INSIDE = (
     "http://inside.example/",
     "http://mail.example:25/",
 )
-"""Where some redirects lead, and nobody may go."""
+"""Targets of redirects that no crawl may request."""
 
 # ---------------------------------------------------------------- all
 
@@ -330,18 +332,18 @@ FAMILIES = {
     "redirects": _REDIRECTS,
     "TLS": _TLS,
     "names": _NAMES,
-    "as the fetcher's own tests know them": _REFUSED,
+    "catalogue of the fetcher's own tests": _REFUSED,
     "odd, and forgiven by browsers": _FORGIVEN,
 }
 CATALOGUE: dict[str, Fault] = {
-    name: one for family in FAMILIES.values() for name, one in family.items()
+    name: fault for family in FAMILIES.values() for name, fault in family.items()
 }
-ON_THE_WIRE = {name: one for name, one in CATALOGUE.items() if name not in _NAMES}
-"""Those for which no resolver need be played, which only the crawl's own process can be told."""
+ON_THE_WIRE = {name: fault for name, fault in CATALOGUE.items() if name not in _NAMES}
+"""Faults that need no fake resolver. Worker processes would not see the fake one."""
 
 UNREADABLE = {
     *(DNS, CONNECT, TLS, TIMEOUT, RESET, PROTOCOL, ENCODING, TOO_LARGE),
     *("failed:server-error", "failed:throttled", "failed:bad-status"),
     *(LATE, BROKEN, JUNK, BAD_CODING, BOMB, PART, TAMPERED),
 }
-"""Outcomes of a robots.txt after which no page may be asked for."""
+"""Outcomes of a robots.txt after which no page of the host may be requested."""

@@ -1,4 +1,4 @@
-"""Bodies that are hard to read: each is a page all the same."""
+"""Bodies that are hard to parse, but are valid pages."""
 
 from random import Random
 
@@ -10,9 +10,9 @@ _MANY_LINKS = f"page, {_LINKS}"
 
 
 def _shows(body: bytes, outcome: str = PAGE) -> Fault:
-    """Large bodies come beside floods: on a busy machine a cap or the deadline may cut them."""
+    """Return a page. Other hosts flood the crawl, so a cap or the deadline may cut a large page."""
     answers = (Answer((HEAD + b"\r\n" + body,), Then.CLOSE),)
-    cut = (LATE, CROWDED, *(f"{why}; {_LINKS}" for why in (LATE, CROWDED)))
+    cut = (LATE, CROWDED, *(f"{limit}; {_LINKS}" for limit in (LATE, CROWDED)))
     return Fault(outcomes=(outcome, *cut), answers=lambda: answers)
 
 

@@ -1,7 +1,7 @@
-"""The catalogue served: each fault at a host and a port of its own, and healthy hosts beside them.
+"""Servers of the catalogue, each fault on a host and a port of its own, and of healthy hosts.
 
-It runs in a thread of its own; the crawl is another process. Rules lead the crawl to the ports, and
-where a fault is one of names, the crawl's process is told what a resolver would answer.
+They run in a thread; the crawl is another process. `--resolve` rules lead the crawl to the ports.
+For faults of DNS, the process of the crawl plays a resolver instead.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from tests.hostile.fault import Fault
 from tests.hostile.thread import beside
 
 HEALTHY_HOSTS, HEALTHY_PAGES = 5, 20
-_MANY, _TOO_MANY = 10, 30  # of which one question tries four, and three questions are asked
+_MANY, _TOO_MANY = 10, 30  # addresses; a request tries four of them, and there are three requests
 _DEAF = "127.0.0.2"
 
 
 class Sites:
-    """What a crawl has to be told, and what the servers heard."""
+    """Servers, with the seeds and rules that a crawl needs."""
 
     def __init__(self, catalogue: Mapping[str, Fault], authority: Path) -> None:
         self.authority = authority
@@ -36,7 +36,7 @@ class Sites:
         self._certificates.authority.cert_pem.write_to_path(str(authority))
 
     async def open(self, leaving: AsyncExitStack) -> None:
-        """Until `leaving` is left."""
+        """Open all servers until `leaving` is closed."""
         for name, fault in self._catalogue.items():
             await self._open_fault(leaving, name, fault)
         for number in range(HEALTHY_HOSTS):
@@ -44,7 +44,7 @@ class Sites:
         self.warm = await self._open_healthy(leaving, "warm.example")
 
     async def _open_fault(self, leaving: AsyncExitStack, name: str, fault: Fault) -> None:
-        # Where no rule leads, only what is called localhost may be private.
+        # Without a rule, only names below localhost may have a private address.
         top = "localhost" if fault.names else "example"
         host = f"{re.sub('[^a-z0-9]+', '-', name.lower()).strip('-')}.{top}"
         port = await self._port(leaving, name, host, fault)
@@ -60,19 +60,21 @@ class Sites:
     async def _port(self, leaving: AsyncExitStack, name: str, host: str, fault: Fault) -> int:
         match fault.scene:
             case "closed":
-                return leaving.enter_context(_nobody())
+                return leaving.enter_context(_closed())
             case "deaf":
                 return leaving.enter_context(deaf())
             case "slammed":
                 return await leaving.enter_async_context(_slammed())
         kind = fault.tls if fault.tls != "none" else ""
-        tls = self._certificates.shown(kind, host) if kind else None
-        self.wires[name] = one = await leaving.enter_async_context(wire(*fault.answers(), tls=tls))
-        return one.port
+        tls = self._certificates.context(kind, host) if kind else None
+        self.wires[name] = server = await leaving.enter_async_context(
+            wire(*fault.answers(), tls=tls)
+        )
+        return server.port
 
     async def _open_healthy(self, leaving: AsyncExitStack, host: str) -> str:
-        one = await leaving.enter_async_context(wire(*_healthy_pages(host)))
-        self.rules.append(f"{host}=127.0.0.1:{one.port}")
+        server = await leaving.enter_async_context(wire(*_healthy_pages(host)))
+        self.rules.append(f"{host}=127.0.0.1:{server.port}")
         return f"http://{host}/"
 
 
@@ -89,14 +91,14 @@ def _addresses(kind: str) -> list[str]:
 
 
 def _healthy_pages(host: str) -> Iterator[Answer]:
-    """Whichever is asked for first links to all of them."""
+    """Yield pages that link to all pages, so that it does not matter which is read first."""
     links = "".join(f"<a href=/{number}>x</a>" for number in range(1, HEALTHY_PAGES))
     for number in range(HEALTHY_PAGES):
         yield answer(f"<html><title>{host} {number}</title>{links}".encode())
 
 
 @contextmanager
-def _nobody() -> Iterator[int]:
+def _closed() -> Iterator[int]:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]
@@ -113,7 +115,7 @@ async def _slammed() -> AsyncIterator[int]:
 
 @contextmanager
 def serving(catalogue: Mapping[str, Fault], folder: Path) -> Iterator[Sites]:
-    """All of it, in a thread."""
+    """Serve the catalogue in a thread."""
     sites = Sites(catalogue, folder / "authority.pem")
     with beside(sites.open):
         yield sites

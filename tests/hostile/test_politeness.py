@@ -1,6 +1,6 @@
-"""Delays and limits, as the servers' own log has them.
+"""Delays and limits of a crawl, measured by the log of the servers.
 
-gap    from the moment when an answer leaves to the first byte of the next request to the same host
+gap    time from the end of a response to the first byte of the next request to the same host
 """
 
 import asyncio
@@ -18,24 +18,15 @@ from tests.hostile.thread import beside
 from tests.hostile.trial import Plan, run
 
 DELAY_S = 0.1
-TAKES_S = 0.03
+RESPONSE_S = 0.03
 CRAWL_DELAY_S = 0.3
-LONG_DELAY_S = 3.0  # longer than it takes to begin another run
+LONG_DELAY_S = 3.0  # longer than the start of another run takes
 HERE, THERE = "127.0.0.1", "127.0.0.2"
-PLACES = {
-    "a": HERE,
-    "b": HERE,
-    "c": HERE,
-    "d": HERE,
-    "e": THERE,
-    "f": THERE,
-    "g": THERE,
-    "warm": THERE,
-}
+ADDRESSES = dict.fromkeys("abcd", HERE) | dict.fromkeys(("e", "f", "g", "warm"), THERE)
 
 
 class Asked(NamedTuple):
-    """A request, by the server's clock."""
+    """Request in the server's log."""
 
     host: str
     path: str
@@ -89,7 +80,7 @@ WEB: dict[str, Sequence[str]] = {
 
 
 class Town:
-    """Seven hosts at two addresses, and the log of all that they were asked."""
+    """Hosts at two addresses, with a log of all requests."""
 
     def __init__(self) -> None:
         self.log: list[Asked] = []
@@ -106,7 +97,7 @@ class Town:
             while await self._answer(reader, writer):
                 pass
         except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # the client left, as it may
+            pass  # the client closed the connection
         finally:
             writer.close()
 
@@ -116,10 +107,10 @@ class Town:
         lines = (first + await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         path = lines[0].split()[1]
         host = next(line for line in lines if line.startswith("Host: "))[6:].partition(".")[0]
-        await asyncio.sleep(TAKES_S)
+        await asyncio.sleep(RESPONSE_S)
         answer = self._next(host + path)
         address = writer.get_extra_info("sockname")[0]
-        # Not after it is written: by then the client may have heard its end long ago.
+        # Log before writing: afterwards the client may already have read the response.
         self.log.append(Asked(host, path, address, began, time.monotonic()))
         writer.write(answer.encode())
         await writer.drain()
@@ -143,7 +134,7 @@ def town() -> Iterator[Town]:
 
 def crawl(built: Town, folder: Path, seeds: Sequence[str] = HOMES, **settings: object) -> None:
     rules = [f"*={HERE}:{built.port}"]
-    rules += [f"{host}.example={address}:{built.port}" for host, address in PLACES.items()]
+    rules += [f"{host}.example={address}:{built.port}" for host, address in ADDRESSES.items()]
     usual = {"delay": DELAY_S, "timeout": 60, "sitemaps": True, "workers": 0}
     plan = Plan(
         seeds=list(seeds),
@@ -164,9 +155,9 @@ def gaps(log: Sequence[Asked], host: str) -> list[float]:
 
 
 def since_rules(log: Sequence[Asked], host: str) -> list[Asked]:
-    """Since its robots.txt was had."""
-    had = max(asked.began for asked in log if asked[:2] == (host, "/robots.txt"))
-    return [asked for asked in log if asked.began >= had]
+    """Return all requests since the last one for the host's robots.txt."""
+    last = max(asked.began for asked in log if asked[:2] == (host, "/robots.txt"))
+    return [asked for asked in log if asked.began >= last]
 
 
 def most_at_once(log: Sequence[Asked]) -> int:
@@ -175,7 +166,7 @@ def most_at_once(log: Sequence[Asked]) -> int:
 
 @pytest.mark.parametrize(("workers", "per_address"), [(0, 1), (2, 2)])
 @pytest.mark.proof
-def test_no_delay_and_no_limit_is_undercut_by_redirects_retries_sitemaps_or_a_new_run(
+def test_redirects_retries_sitemaps_and_a_new_run_keep_delays_and_limits(
     workers: int, per_address: int, tmp_path: Path
 ) -> None:
     with town() as built:
@@ -203,9 +194,10 @@ FIRST_ONES = 5
 
 
 def keeps_pace(log: Sequence[Asked]) -> bool:
-    """Whether the requests from some of the first ones on came no faster than the address allows.
+    """Return True if the requests came no faster than the delay of an address allows.
 
-    On a busy machine a request is seen late, and the next ones seem to follow too soon.
+    Only the last request and some of the first are compared, because a busy machine logs some
+    requests late, so that the next ones seem too early.
     """
     began = sorted(asked.began for asked in log)
     early_s = (
@@ -216,7 +208,7 @@ def keeps_pace(log: Sequence[Asked]) -> bool:
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_ports_of_a_name_share_its_delay_and_names_at_an_address_its_pace(
+def test_ports_of_a_host_share_its_delay_and_hosts_at_an_address_its_delay(
     workers: int, tmp_path: Path
 ) -> None:
     ports = [f"http://ports.example:{port}/" for port in range(9000, 9010)]

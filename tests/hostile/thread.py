@@ -1,4 +1,4 @@
-"""Servers in a loop and a thread of their own."""
+"""Servers that run in a thread with an event loop of its own."""
 
 import asyncio
 import threading
@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, contextmanager
 
-_LOOKS_EVERY_S = 0.05
+_POLL_S = 0.05
 
 
 @contextmanager
 def beside(open_all: Callable[[AsyncExitStack], Awaitable[None]]) -> Iterator[None]:
-    """Whatever is opened is served until this is left."""
+    """Run servers in a thread until the block ends. `open_all` opens them."""
     ready, over = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
@@ -22,7 +22,7 @@ def beside(open_all: Callable[[AsyncExitStack], Awaitable[None]]) -> Iterator[No
 
     with ThreadPoolExecutor(1, thread_name_prefix="sites") as thread, asyncio.Runner() as runner:
         served = thread.submit(runner.run, serve())
-        while not ready.wait(_LOOKS_EVERY_S):
+        while not ready.wait(_POLL_S):
             if served.done():
                 served.result()
         try:

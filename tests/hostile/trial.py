@@ -1,11 +1,11 @@
-"""One crawl through it all, in a process of its own, and what that cost the process.
+"""One crawl of all sites in a process of its own, and measurements of that process.
 
-Stdin is a plan, stdout the figures, both JSON. A little crawl goes before the one that is measured,
-so that what any crawl loads and keeps does not count.
+Stdin is a plan, stdout the figures, both JSON. A small crawl goes first, so that modules and caches
+that any crawl loads are not measured.
 
-lag      by how much later than it should the loop wakes a task that sleeps, not counting the time
-         for which the machine let others work
-growth   peak memory over what the process had when the crawl began
+lag      delay with which the loop wakes a sleeping task, less the time that the machine gave to
+         other processes
+growth   peak memory above the memory at the beginning of the crawl
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _WHOLE_S = 200.0
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to crawl, and how."""
+    """Seeds, DNS and settings of a crawl."""
 
     seeds: list[str]
     warm_seed: str
@@ -42,7 +42,7 @@ class Plan:
 
 
 def planned(sites: Sites, store: Path, **settings: object) -> Plan:
-    """A crawl of all that is served."""
+    """Return the plan of a crawl of all sites."""
     return Plan(
         seeds=[*sites.seeds.values(), *sites.healthy],
         warm_seed=sites.warm,
@@ -56,18 +56,18 @@ def planned(sites: Sites, store: Path, **settings: object) -> Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What it cost."""
+    """Times and memory of a crawl."""
 
     seconds: float
     lag_p99_s: float
     lag_most_s: float
     growth_bytes: int
-    most_of_others_bytes: int  # workers, and the process that reads what is large
+    most_of_others_bytes: int  # workers, and the parser of large bodies
     reason: str
 
 
 def run(plan: Plan) -> Figures:
-    """The crawl that is planned, in a process of its own."""
+    """Run the plan in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.hostile.trial"],
         input=json.dumps(asdict(plan)),
@@ -109,7 +109,7 @@ async def _crawl(plan: Plan, seeds: list[str], store: Path) -> str:
             "timeout": DEADLINE_S,
             "max_body": MAX_BODY_BYTES,
             "resolve": plan.rules,
-            "name_server": "system",  # which this process plays
+            "name_server": "system",  # see `_play_resolver`
             "store": str(store),
             **plan.settings,
         }
@@ -118,17 +118,16 @@ async def _crawl(plan: Plan, seeds: list[str], store: Path) -> str:
 
 
 class Probe:
-    """Watches the process that it is in."""
+    """Measures the lag and the memory of its own process."""
 
     def __init__(self) -> None:
-        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        Path("/proc/self/clear_refs").write_text("5")  # resets the peak
         self.memory_before = memory("VmRSS")
         self.lags_s: list[float] = []
         self.most_of_others = 0
 
     @property
     def growth_bytes(self) -> int:
-        """The peak over what there was before."""
         return memory("VmHWM") - self.memory_before
 
     async def watch(self) -> None:
@@ -141,7 +140,7 @@ class Probe:
 
 
 def _queued_s() -> float:
-    """How long this process has waited for a processor that others had."""
+    """Return how long this process has waited for a processor."""
     return int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e9
 
 
@@ -154,7 +153,7 @@ def _peak_of(pid: int) -> int:
     try:
         return memory("VmHWM", pid)
     except (FileNotFoundError, ProcessLookupError, StopIteration):
-        return 0  # it has just ended
+        return 0  # the process has just ended
 
 
 def memory(name: str, pid: int | str = "self") -> int:
@@ -163,7 +162,7 @@ def memory(name: str, pid: int | str = "self") -> int:
 
 
 def _play_resolver(names: dict[str, list[str]]) -> None:
-    """Names of the plan are answered as it says, all others as always."""
+    """Replace the resolver for the names of the plan."""
     ask, asked = socket.getaddrinfo, set[str]()
 
     def answer(host: Any, *rest: Any, **more: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a store says of each fault, and what of that is wrong."""
+"""Verdict on a crawl: its outcome for each fault, and complaints."""
 
 import re
 import sqlite3
@@ -15,21 +15,21 @@ from tests.hostile.faults import INSIDE
 from tests.hostile.sites import HEALTHY_PAGES, Sites
 
 LAG_S = 0.25
-"""The loop may be so late, 99 times of 100."""
+"""Limit of the 99th percentile of the lag."""
 GROWTH_BYTES = 64 << 20
 _BOMB = re.compile(r"(?<=cut: a bomb): .*")
-"""It says how many bytes had come by then, which is chance."""
+"""Matches the number of bytes received so far, which varies."""
 
 
 class Row(NamedTuple):
-    """A request for a page."""
+    """Outcome of a request."""
 
     outcome: str
     elapsed_s: float
 
 
 class Line(NamedTuple):
-    """One fault: how its page's turn ended, and how long its longest request took."""
+    """Final outcome of a fault, and the time of its longest request."""
 
     fault: str
     outcome: str
@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 
 def rows_of(store: Path) -> dict[str, list[Row]]:
-    """All requests for pages, by URL, in their order."""
+    """Return the requests for each URL, in order."""
     found = defaultdict(list)
     with closing(sqlite3.connect(store)) as connection:
         for url, outcome, detail, elapsed_s in connection.execute(
@@ -52,7 +52,7 @@ def rows_of(store: Path) -> dict[str, list[Row]]:
 
 
 def judge(catalogue: Mapping[str, Fault], sites: Sites, store: Path) -> list[Line]:
-    """A line for each fault."""
+    """Return a line for each fault."""
     rows, states = rows_of(store), states_of(store)
     return [
         _line(name, fault, rows[sites.seeds[name]], states[sites.seeds[name]])
@@ -61,12 +61,12 @@ def judge(catalogue: Mapping[str, Fault], sites: Sites, store: Path) -> list[Lin
 
 
 def _line(name: str, fault: Fault, rows: list[Row], state: State) -> Line:
-    outcome = rows[-1].outcome if rows else _settled_unasked(state)
+    outcome = rows[-1].outcome if rows else _outcome_without_request(state)
     longest_s = max((row.elapsed_s for row in rows), default=0.0)
     return Line(name, outcome, longest_s, len(rows), _complaint(fault, outcome, longest_s))
 
 
-def _settled_unasked(state: State) -> str:
+def _outcome_without_request(state: State) -> str:
     return f"{'failed' if state.is_failure else 'refused'}:{state.label}"
 
 
@@ -79,7 +79,7 @@ def _complaint(fault: Fault, outcome: str, longest_s: float) -> str:
 
 
 def complaints(sites: Sites, store: Path) -> Iterable[str]:
-    """What is wrong with all the rest: who went inside, which healthy page was not read."""
+    """Yield requests to private addresses, and healthy hosts that were not read completely."""
     rows, states = rows_of(store), states_of(store)
     for url in INSIDE:
         if states.get(url, State.ADDRESS) is not State.ADDRESS:

@@ -1,5 +1,5 @@
-"""A crawl of hours on a web that is partly hostile: what grows, what stays, what slows down.
+"""A crawl of hours on a partly hostile web: does anything leak, or slow down?
 
-`python -m tests.soak --minutes 60` serves the demo web and hostile hosts on loopback, has a crawl
-read them again and again, and says what held. Exit code 1: a limit was not kept.
+`python -m tests.soak --minutes 60` serves the demo web and hostile hosts on loopback, lets a crawl
+read them again and again, and prints which limits were kept. It exits with 1 if one was not.
 """

@@ -1,4 +1,4 @@
-"""The command: serve, crawl, watch, judge."""
+"""Command that serves the web, crawls it, takes samples and judges them."""
 
 import json
 import time
@@ -11,34 +11,34 @@ import click
 
 from minicrawl.report.audit import audit
 from tests.bench.notes import circumstances, into_document, write_into
-from tests.soak.beside import Beside, beside
+from tests.soak.companions import CompanionLog, companions
 from tests.soak.crawling import crawling, served, watched
 from tests.soak.samples import Sample
 from tests.soak.verdict import Finding, after, archive, findings, limits, memory, own_mb, table
 
-_AS_ASKED = (130, 0)
+_STOPPED = (130, 0)  # exit codes
 _PAGES = 2000  # of the demo web
-_VERSIONS = "2"  # that are kept of each
+_VERSIONS = "2"  # kept of each page
 _EVERY_S = 2.0
-_TOLD_EVERY = 30  # samples
+_SAMPLES_PER_LINE = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Soaked:
-    """A soak that is over."""
+    """Samples and results of a soak."""
 
     samples: list[Sample]
     exit_code: int
-    wrong: list[str]  # in the store
-    seen: Beside
+    wrong: list[str]  # faults in the store
+    seen: CompanionLog
 
 
 @click.command()
 @click.option("--minutes", default=60.0, show_default=True)
-@click.option("--warm-up", type=float, help="Minutes that do not count.  [default: a third]")
+@click.option("--warm-up", type=float, help="Minutes that are not judged.  [default: a third]")
 @click.option("--hostile", default=0.1, show_default=True, help="Share of hostile hosts.")
-@click.option("--delay", default="0.25", show_default=True, help="The crawl's, for each host.")
-@click.option("--json", "as_json", is_flag=True, help="All samples to stdout, all else to stderr.")
+@click.option("--delay", default="0.25", show_default=True, help="Seconds per host.")
+@click.option("--json", "as_json", is_flag=True, help="Print all samples as JSON.")
 @into_document
 def main(
     minutes: float,
@@ -53,7 +53,7 @@ def main(
         options += ["--delay", delay, "--keep", "pages", "--keep-versions", _VERSIONS]
         soaked = soak(seeds, options, 60 * minutes)
     samples = after(soaked.samples, warm_up_s)
-    found = [*findings(samples), *_beside(soaked.seen, warm_up_s), _unharmed(soaked)]
+    found = [*findings(samples), *_companions(soaked.seen, warm_up_s), _unharmed(soaked)]
     told = [_circumstances(minutes, warm_up_s, soaked), "", *table(samples), "", *limits(found)]
     click.echo("\n".join([*told, *soaked.wrong, *soaked.seen.failed]), err=as_json)
     if as_json:
@@ -64,16 +64,16 @@ def main(
 
 
 def soak(seeds: list[str], options: list[str], seconds: float) -> Soaked:
-    """Crawl for so long."""
+    """Crawl for this time, counted from the first page."""
     samples: list[Sample] = []
     with TemporaryDirectory(prefix="minicrawl-soak-") as folder:
         store = Path(folder, "crawl.db")
-        with crawling(seeds, store, options) as process, ExitStack() as company:
+        with crawling(seeds, store, options) as process, ExitStack() as stack:
             for one in watched(process, store, seconds, _EVERY_S):
                 if not samples:
-                    seen = Beside(time.monotonic())
-                    company.enter_context(beside(store, seen))
-                if len(samples) % _TOLD_EVERY == 0:
+                    seen = CompanionLog(time.monotonic())
+                    stack.enter_context(companions(store, seen))
+                if len(samples) % _SAMPLES_PER_LINE == 0:
                     click.echo(_line(one), err=True)
                 samples.append(one)
         if not samples:
@@ -92,19 +92,19 @@ def _circumstances(minutes: float, warm_up_s: float, soaked: Soaked) -> str:
 
 
 def _unharmed(soaked: Soaked) -> Finding:
-    """It went on until it was told to stop, and what it kept is whole."""
-    holds = soaked.exit_code in _AS_ASKED and not soaked.wrong
-    return Finding("the crawl ended with", soaked.exit_code, "", "130 or 0, intact", holds)
+    """Judge whether the crawl ran until it was stopped, and left a store without faults."""
+    holds = soaked.exit_code in _STOPPED and not soaked.wrong
+    return Finding("exit code of the crawl", soaked.exit_code, "", "130 or 0, intact", holds)
 
 
-def _beside(seen: Beside, warm_up_s: float) -> list[Finding]:
-    """What was read beside it was whole, and the archive and the dashboard stayed small."""
+def _companions(seen: CompanionLog, warm_up_s: float) -> list[Finding]:
+    """Judge whether all reads succeeded, and the archive and the dashboard stayed small."""
     failed, watched_for = len(seen.failed), after(seen.dashboard, warm_up_s)
     return [
         *archive([size for at_s, size in seen.archive_bytes if at_s >= warm_up_s]),
-        Finding(f"of {seen.reads:,} reads beside it failed", failed, "", "= 0", not failed),
-        Finding("the dashboard told", seen.events, "times", ">= 1", seen.events >= 1),
-        memory("its memory grows by", watched_for, own_mb),
+        Finding(f"failures of {seen.reads:,} concurrent reads", failed, "", "= 0", not failed),
+        Finding("events from the dashboard", seen.events, "", ">= 1", seen.events >= 1),
+        memory("private memory of the dashboard grows by", watched_for, own_mb),
     ]
 
 

@@ -1,7 +1,8 @@
-"""The crawl that is watched: a process like any user's, on a web of a fixed size.
+"""The crawl under test: a `minicrawl crawl` process on a web of a fixed size.
 
-The demo web's calendar has no end and is left out, so that after the warm-up nothing new becomes
-known: what grows then is a leak. It is read again and again, as fast as the hosts' delay allows.
+The endless calendar of the demo web is left out, so no new URL is found after the warm-up, and
+memory that still grows is a leak. The crawl reads the web again and again, as fast as the delay
+allows.
 """
 
 import math
@@ -24,7 +25,7 @@ _DEAD_PORT = 1
 
 @contextmanager
 def served(pages: int, share: float) -> Iterator[tuple[list[str], list[str]]]:
-    """The seeds of a web with this share of hostile hosts, and the options that lead there."""
+    """Serve a web with this share of hostile hosts; yield its seeds and `--resolve` options."""
     web = DemoWeb(pages)
     count = max(round(len(web.hosts) * share / (1 - share)), 1)
     with DemoServer(web) as friendly, hostile(count, faults()) as unfriendly:
@@ -40,13 +41,13 @@ def served(pages: int, share: float) -> Iterator[tuple[list[str], list[str]]]:
 @contextmanager
 def crawling(
     seeds: Sequence[str], store: Path, options: Sequence[str]
-) -> "Iterator[subprocess.Popen[bytes]]":
-    """A crawl that goes on until the end of the block; nothing of it is left then."""
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Crawl until the block ends, and then wait for the process or kill it."""
     command = [
         *(sys.executable, "-m", "minicrawl", "crawl", "--quiet", "--continuous", *seeds),
         *("--store", str(store), "--allow-private", "--deny", r"^http://calendar\."),
         *("--timeout", "3", "--max-body", "4000000", "--per-address", "64"),
-        *("--address-delay", "0", *options),  # all hosts are at one
+        *("--address-delay", "0", *options),  # all hosts share one address
     ]
     with subprocess.Popen(command, cwd=store.parent, start_new_session=True) as process:
         try:
@@ -60,16 +61,13 @@ def crawling(
 
 
 def watched(
-    process: "subprocess.Popen[bytes]", store: Path, seconds: float, every_s: float
+    process: subprocess.Popen[bytes], store: Path, seconds: float, every_s: float
 ) -> Iterator[Sample]:
-    """Yield samples of the crawl while it lives, for this time from its first page on.
-
-    A sample that fails is left out.
-    """
+    """Yield samples of the running crawl, for this time from its first page on."""
     began = math.inf
     while time.monotonic() - began < seconds and process.poll() is None:
         now = time.monotonic()
-        with suppress(MinicrawlError):  # the store is not there yet
+        with suppress(MinicrawlError):  # the store does not exist yet
             one = sample(max(now - began, 0.0), process.pid, store)
             if one.pages:
                 began = min(began, now)

@@ -1,7 +1,8 @@
-"""Hosts that misbehave: of all that they answer every third is a fault of the catalogue.
+"""Hostile hosts: every third response is a fault of the catalogue.
 
-Law: the faults of a host come in turn, so that each is met again and again, and good answers in
-between keep the host from being given up. Their pages are few, and always the same.
+Law: a host sends the faults in turn, so that the crawl meets each again and again. The good
+responses between them keep the crawl from giving up the host. A host has few pages, which never
+change.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,17 +20,16 @@ _NO_ROBOTS: Final = answer(status="404 Not Found")
 
 
 def faults() -> list[Answer]:
-    """Those that need neither a port, nor a name, nor a certificate of their own."""
-    plain = [
-        fault
+    """Return a response for each fault that needs no port, name or certificate of its own."""
+    return [
+        fault.answers()[0]
         for fault in CATALOGUE.values()
         if fault.scene == "wire" and not (fault.tls or fault.names)
     ]
-    return [fault.answers()[0] for fault in plain]
 
 
 class Host(Wire):
-    """Behind good answers a fault, and then the next one."""
+    """Host whose faults come in turn, each after two good responses."""
 
     def next(self) -> Answer:
         turn, place = divmod(len(self.asked) - 1, FAULT_EVERY)
@@ -47,7 +47,7 @@ def _good_answer(path: bytes) -> Answer:
 
 @contextmanager
 def hostile(count: int, answers: Sequence[Answer]) -> Iterator[dict[str, Host]]:
-    """So many of them, by name."""
+    """Run `count` hostile hosts; yield them by name."""
     hosts = {f"host{number}.{DOMAIN}": Host(answers) for number in range(count)}
 
     async def open_all(leaving: AsyncExitStack) -> None:

@@ -1,9 +1,9 @@
-"""What a crawl is like at one moment: its memory, its files, its log, its pages.
+"""Samples of a running crawl: its memory, open files, write-ahead log and pages.
 
-Law: looking changes nothing, and a process that ends meanwhile is no mistake.
+Law: sampling does not disturb the crawl, and a process that ends during a sample is left out.
 
-own    memory that is no part of a mapped file: of those the system takes back what it likes, and a
-       leak could hide behind that
+own    private memory: RSS without the pages of mapped files. The system may drop those at any time,
+       which could hide a leak
 """
 
 import os
@@ -17,13 +17,13 @@ from minicrawl.store.reader import reading
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
-_TIMES = slice(11, 13)  # fields of /proc/PID/stat, counted behind the name
+_TIMES = slice(11, 13)  # fields of /proc/PID/stat after the name
 _RESIDENT, _OF_FILES = 1, 2  # fields of /proc/PID/statm
 _PROC = Path("/proc")
 
 
 class Sample(NamedTuple):
-    """A crawl, with all the processes that it started."""
+    """Sample of a crawl, including all processes that it started."""
 
     at_s: float
     rss_bytes: tuple[int, ...]  # of each process, the crawl's first
@@ -36,12 +36,10 @@ class Sample(NamedTuple):
 
     @property
     def rss_mb(self) -> float:
-        """Of all its processes."""
         return sum(self.rss_bytes) / 1e6
 
     @property
     def own_mb(self) -> float:
-        """Of all its processes."""
         return sum(self.own_bytes) / 1e6
 
 
@@ -53,7 +51,7 @@ class _Process(NamedTuple):
 
 
 def sample(at_s: float, pid: int, store: Path) -> Sample:
-    """The crawl of this process as it is now."""
+    """Sample the crawl with this process id."""
     family = list(_family(pid))
     known, pages = _counted(store)
     return Sample(
@@ -87,7 +85,7 @@ def _size(file: Path) -> int:
 
 
 def _counted(store: Path) -> tuple[int, int]:
-    """URLs known and pages fetched, as of the last commit."""
+    """Return the numbers of known URLs and fetched pages, as of the last commit."""
     if not store.exists():
         return 0, 0
     with reading(store) as connection:

@@ -1,33 +1,30 @@
-"""Hostile hosts keep to their turns."""
-
 from tests.fetch.wire import Answer, Then
 from tests.soak.hostile import FAULT_EVERY, PAGES, Host, faults, hostile
 
 ONE, OTHER = Answer((b"what?",), Then.CLOSE), Answer((b"no",), Then.RESET)
 
 
-def said(host: Host, path: str = "/1") -> Answer:
-    """The answer to one more question."""
+def next_answer(host: Host, path: str = "/1") -> Answer:
     host.asked.append(f"GET {path} HTTP/1.1\r\nHost: host0\r\n\r\n".encode())
     return host.next()
 
 
-def test_a_good_answer_is_a_page_that_leads_to_all_the_others() -> None:
-    (piece,), then = said(Host([ONE]))
+def test_a_good_answer_is_a_page_with_links_to_all_pages() -> None:
+    (piece,), then = next_answer(Host([ONE]))
     assert piece.startswith(b"HTTP/1.1 200 OK\r\n")
     assert b"<title>/1</title>" in piece
     assert piece.count(b"<a href=") == PAGES
     assert then is Then.KEEP
 
 
-def test_nothing_is_forbidden() -> None:
-    (piece,), _ = said(Host([ONE]), "/robots.txt")
+def test_a_hostile_host_has_no_robots_txt() -> None:
+    (piece,), _ = next_answer(Host([ONE]), "/robots.txt")
     assert piece.startswith(b"HTTP/1.1 404 ")
 
 
 def test_every_third_answer_of_a_host_is_the_next_fault() -> None:
     host = Host([ONE, OTHER])
-    answers = [said(host) for _ in range(4 * FAULT_EVERY)]
+    answers = [next_answer(host) for _ in range(4 * FAULT_EVERY)]
     assert answers[FAULT_EVERY - 1 :: FAULT_EVERY] == [ONE, OTHER, ONE, OTHER]
     assert [one for one in answers if one in (ONE, OTHER)] == [ONE, OTHER, ONE, OTHER]
 

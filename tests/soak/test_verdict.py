@@ -1,4 +1,4 @@
-"""A leak that is made up is found, and what only goes up and down is none."""
+"""The verdict finds artificial leaks, and takes no fluctuation for one."""
 
 from collections.abc import Callable
 from math import sin
@@ -9,7 +9,7 @@ from tests.soak.samples import Sample
 from tests.soak.verdict import after, archive, cpu_ms, ends, findings, limits, pace, slope, table
 
 MB = 1_000_000
-Series = Callable[[float], float]  # over the seconds
+Series = Callable[[float], float]  # a quantity by the time in seconds
 
 
 def still(_at_s: float) -> float:
@@ -24,7 +24,7 @@ def samples(
     log_mb: Series = still,
     lost: Series = still,
 ) -> list[Sample]:
-    """An hour at 50 pages a second, but for what is lost; 2 ms of CPU a page."""
+    """Make samples of an hour at 50 pages a second, less those `lost`, and 2 ms of CPU a page."""
     return [
         Sample(
             at_s=at_s,
@@ -40,19 +40,19 @@ def samples(
     ]
 
 
-def kept(found: list[Sample]) -> list[bool]:
+def verdict(found: list[Sample]) -> list[bool]:
     return [one.holds for one in findings(found)]
 
 
-def test_a_crawl_that_stays_as_it_is_keeps_every_limit() -> None:
-    assert kept(samples()) == [True] * 5
+def test_a_crawl_that_never_grows_keeps_every_limit() -> None:
+    assert verdict(samples()) == [True] * 5
 
 
-def test_what_goes_up_and_down_does_not_grow() -> None:
+def test_fluctuation_is_not_growth() -> None:
     waves = samples(
         memory_mb=lambda s: 5 * sin(s / 40), files=lambda s: 9 * sin(s / 7), log_mb=lambda s: s % 60
     )
-    assert kept(waves) == [True] * 5
+    assert verdict(waves) == [True] * 5
 
 
 @pytest.mark.parametrize(
@@ -65,39 +65,38 @@ def test_what_goes_up_and_down_does_not_grow() -> None:
         (samples(lost=lambda s: s * s / 1000), {4}),
     ],
 )
-def test_a_limit_that_is_not_kept_is_found(leak: list[Sample], places: set[int]) -> None:
-    assert kept(leak) == [number not in places for number in range(5)]
+def test_a_broken_limit_is_found(leak: list[Sample], places: set[int]) -> None:
+    assert verdict(leak) == [number not in places for number in range(5)]
 
 
-def test_a_leak_does_not_hide_behind_files_that_the_system_takes_back() -> None:
+def test_dropped_pages_of_mapped_files_hide_no_leak() -> None:
     leak = samples(memory_mb=lambda s: s / 3000, files_mb=lambda s: -s / 600)
-    assert kept(leak)[:2] == [True, False]
+    assert verdict(leak)[:2] == [True, False]
 
 
 def test_the_warm_up_does_not_count() -> None:
     cold = samples(memory_mb=lambda s: min(s, 600))
-    assert kept(cold)[0] is False
-    assert kept(after(cold, 600)) == [True] * 5
+    assert verdict(cold)[0] is False
+    assert verdict(after(cold, 600)) == [True] * 5
 
 
-def test_large_pages_that_come_and_go_hide_no_leak_and_make_none() -> None:
+def test_spikes_of_memory_hide_no_leak_and_are_none() -> None:
     def spikes(at_s: float) -> float:
         return 50 * (at_s % 60 > 20) * (at_s > 1800)
 
-    assert kept(samples(memory_mb=spikes))[0] is True
-    assert kept(samples(memory_mb=lambda s: s / 3000 + spikes(3600 - s)))[0] is False
+    assert verdict(samples(memory_mb=spikes))[0] is True
+    assert verdict(samples(memory_mb=lambda s: s / 3000 + spikes(3600 - s)))[0] is False
 
 
-def test_a_slope_is_that_of_the_line_nearest_to_all() -> None:
+def test_the_slope_is_that_of_the_least_squares_line() -> None:
     assert slope([0, 1, 2, 3], [1, 3, 5, 7]) == 2
     assert slope([0, 1, 2], [0, 3, 0]) == 0
     assert slope([5], [7]) == 0
-    assert slope(range(1000), [at >= 500 for at in range(1000)]) == pytest.approx(
-        1.5 / 1000, rel=0.01
-    )
+    step = [at >= 500 for at in range(1000)]
+    assert slope(range(1000), step) == pytest.approx(1.5 / 1000, rel=0.01)
 
 
-def test_the_first_fifth_is_compared_with_the_last() -> None:
+def test_the_ends_are_the_first_and_the_last_fifth() -> None:
     first, last = ends(samples())
     assert [one.at_s for one in first] == list(range(0, 720, 5))
     assert [one.at_s for one in last] == list(range(2880, 3600, 5))
@@ -105,17 +104,17 @@ def test_the_first_fifth_is_compared_with_the_last() -> None:
     assert cpu_ms(first) == pytest.approx(2)
 
 
-def test_a_process_that_ended_takes_its_time_with_it() -> None:
+def test_cpu_time_that_an_ended_process_takes_away_is_ignored() -> None:
     early, late = samples()[:2]
     assert cpu_ms([early._replace(cpu_s=9), late._replace(cpu_s=1)]) == 0
     assert cpu_ms([early, early]) == pace([early, early]) == 0
 
 
-def test_findings_are_told_with_their_limits() -> None:
+def test_findings_are_listed_with_their_limits() -> None:
     lines = [*table(samples()), *limits(findings(samples(files=lambda s: s)))]
     assert lines[2] == "| pages/s | 50.0 | 50.0 |"
     assert lines[4] == "| RSS, MB | 100.0 | 100.0 |"
-    assert lines[6] == "| its own at least, MB | 50.0 | 50.0 |"
+    assert lines[6] == "| least private memory, MB | 50.0 | 50.0 |"
     assert lines[12] == "| RSS grows by | 0.00 MB/h | < 1 | kept |"
     assert lines[14].endswith("| <= 4 | NOT KEPT |")
 
@@ -129,5 +128,5 @@ def test_findings_are_told_with_their_limits() -> None:
         ([], [False, False]),
     ],
 )
-def test_an_archive_is_pruned_before_it_is_large(sizes: list[int], holds: list[bool]) -> None:
+def test_an_archive_must_be_pruned_and_stay_small(sizes: list[int], holds: list[bool]) -> None:
     assert [one.holds for one in archive(sizes)] == holds

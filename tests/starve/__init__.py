@@ -1,5 +1,5 @@
 """Do hostile hosts take the time of healthy ones?
 
-Healthy hosts and hostile ones are served on loopback by a process of their own; a crawl meets them
-all. What the healthy hosts got of it is held against a crawl without attackers.
+Two processes serve healthy and hostile hosts on loopback, and one crawl reads both. The requests
+that healthy hosts got are compared with those of a crawl without attackers.
 """

@@ -1,4 +1,7 @@
-"""What healthy hosts get beside hostile ones: `python -m tests.starve --into docs/hostile.md`."""
+"""Measure how much hostile hosts starve healthy ones:
+
+python -m tests.starve --into docs/hostile.md
+"""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,7 +25,7 @@ _MB = 1 << 20
 @click.option("--attack", "names", multiple=True, type=click.Choice(list(ATTACKS)))
 @click.option("--hosts", multiple=True, type=int, default=(1, 4, 20, MANY), show_default=True)
 @click.option("--workers", multiple=True, type=int, default=(0, 1), show_default=True)
-@click.option("--seconds", type=float, default=5.0, show_default=True, help="Of each crawl.")
+@click.option("--seconds", type=float, default=5.0, show_default=True, help="Length of each crawl.")
 @into_document
 def main(
     names: Sequence[str],
@@ -31,12 +34,12 @@ def main(
     seconds: float,
     into: Path | None,
 ) -> None:
-    """Exit code 1 if a limit is not kept.
+    """Run crawls beside attackers; exit 1 if a limit is not kept.
 
-    Chosen attacks have a table of their own, and leave that of all attacks as it is.
+    With --attack, the results go into a table of their own in the document.
     """
     lines: list[str] = []
-    worst = 0
+    failures = 0
     for count in workers:
         alone = run(next(iter(ATTACKS)), 0, workers=count, seconds=seconds)
         click.echo(f"workers {count}, without attackers: {alone}", err=True)
@@ -47,18 +50,11 @@ def main(
                 broken = _broken(figures, alone, hostile)
                 click.echo(f"{name}, {hostile}: {figures} {broken}", err=True)
                 rows.append(_row(name, hostile, figures, alone, broken))
-                worst += len(broken)
+                failures += len(broken)
         lines += [*_table(count, alone, rows), ""]
-    tell(
-        [
-            f"{circumstances()} {seconds:g} s a crawl, {HEALTHY_HOSTS} healthy hosts.",
-            "",
-            *lines[:-1],
-        ],
-        "starve chosen" if names else "starve",
-        into,
-    )
-    sys.exit(bool(worst))
+    conditions = f"{circumstances()} {seconds:g} s a crawl, {HEALTHY_HOSTS} healthy hosts."
+    tell([conditions, "", *lines[:-1]], "starve chosen" if names else "starve", into)
+    sys.exit(bool(failures))
 
 
 def _broken(figures: Figures, alone: Figures, hostile: int) -> list[str]:

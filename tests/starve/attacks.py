@@ -1,6 +1,6 @@
-"""What hostile hosts answer, one attack at a time.
+"""Attacks: responses of hostile hosts that cost a crawler much.
 
-An attack answers for a path with the bytes of an answer; None is silence.
+A handler returns the bytes of a whole response, or None for silence.
 """
 
 import gzip
@@ -14,7 +14,7 @@ import brotli  # type: ignore[import-untyped]  # it comes without types
 import zstandard
 
 Handler = Callable[[str, int], bytes | None]
-"""From a path and the number of the request to an answer."""
+"""Function from a path and the number of the request to a response."""
 
 _MB = 1_000_000
 
@@ -27,16 +27,16 @@ def answer(body: bytes, kind: str = "text/html", status: str = "200 OK", more: s
 NOT_FOUND = answer(b"no", "text/plain", "404 Not Found")
 
 
-def page(number: int, body: str = "") -> bytes:
-    """One that says something new, and leads on."""
+def page(number: int) -> bytes:
+    """Return a page with random words and three new links, which no trap detection skips."""
     words = " ".join("".join(random.choices(string.ascii_lowercase, k=6)) for _ in range(60))
-    links = "".join(f"<a href=/{number}-{n}>x</a>" for n in range(3))
-    return answer(f"<title>{words[:40]}</title><p>{words}</p>{links}{body}".encode())
+    made = "".join(f"<a href=/{number}-{n}>x</a>" for n in range(3))
+    return answer(f"<title>{words[:40]}</title><p>{words}</p>{made}".encode())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    """Pages of hostile hosts, their robots.txt, and how the crawl is set."""
+    """Pages and robots.txt of the hostile hosts, and settings of the crawl."""
 
     pages: Handler
     robots: Callable[[str], bytes | None] = lambda _: NOT_FOUND
@@ -44,16 +44,16 @@ class Attack:
 
 
 def coded(body: Callable[[], bytes], coding: str) -> Handler:
-    """The same body always, behind links to more of it."""
+    """Return a handler that always sends this body, with this content coding."""
     made = cache(body)
     return lambda _path, _number: answer(made(), more=f"Content-Encoding: {coding}\r\n")
 
 
-# ---------------------------------------------------------------- bodies that swell
+# ---------------------------------------------------------------- compressed bodies
 
 
 def _stored_blocks() -> bytes:
-    """A stream of ten million bytes that holds nothing and ends in a mistake."""
+    """Return a gzip stream of ten million bytes that is empty and ends with an invalid block."""
     head = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
     return head + b"\x00\x00\x00\xff\xff" * 1_990_000 + b"\x07"
 
@@ -82,16 +82,16 @@ _NAMES = [a + b for a in string.ascii_lowercase for b in string.ascii_lowercase 
 
 
 def _parameters(path: str, _number: int) -> bytes:
-    """Two pages that are the same prove a rule, which is then tried on the links."""
+    """Send two equal pages that suggest to ignore a parameter, and links to try that on."""
     query = "&".join(_NAMES[:672])
     if path != "/":
         return answer(b"<title>same</title><p>same</p>")
-    links = "".join(f"<a href='/{n:05}/x?{query}'>x</a>" for n in range(3000))
-    return answer(f"<title>e</title><a href=/p?a>x</a><a href='/p?a&b'>x</a>{links}".encode())
+    made = "".join(f"<a href='/{n:05}/x?{query}'>x</a>" for n in range(3000))
+    return answer(f"<title>e</title><a href=/p?a>x</a><a href='/p?a&b'>x</a>{made}".encode())
 
 
 def _greedy_robots(_: str) -> bytes:
-    """Patterns that cost most where they fail last."""
+    """Return patterns that match nearly the whole path, and then fail."""
     patterns = []
     for n in range(320):
         end = 3 + n // 40
@@ -100,19 +100,19 @@ def _greedy_robots(_: str) -> bytes:
     return answer(text.encode(), "text/plain")
 
 
-def _forbidden(_path: str, number: int) -> bytes:
-    links = "".join(f"<a href='/{number}-{n:04}{'a' * 2000}'>x</a>" for n in range(4000))
-    return answer(f"<title>{number}</title>{links}".encode())
-
-
 def _long_robots(host: str) -> bytes:
     lines = "".join(f"Disallow: /{n:x}*{host}\n" for n in range(22_000))
     return answer(f"User-agent: *\n{lines}".encode(), "text/plain")
 
 
-def _sitemaps(host: str) -> bytes:
-    lines = "".join(f"Sitemap: http://{host}/{n}.xml.gz\n" for n in range(100))
-    return answer(f"User-agent: *\nAllow: /\n{lines}".encode(), "text/plain")
+def sitemaps(count: int, url: str) -> Callable[[str], bytes]:
+    """Return robots.txt files with `count` sitemaps; `url` is a format of `{host}` and `{n}`."""
+
+    def robots(host: str) -> bytes:
+        lines = "".join(f"Sitemap: {url.format(host=host, n=n)}\n" for n in range(count))
+        return answer(f"User-agent: *\nAllow: /\n{lines}".encode(), "text/plain")
+
+    return robots
 
 
 def _swelling_sitemap(path: str, number: int) -> bytes:
@@ -124,46 +124,28 @@ def _packed_sitemap() -> bytes:
     return gzip.compress(b"<urlset>" + b"<a/>" * 12_000_000, 9)
 
 
-# ---------------------------------------------------------------- pages that are much to read
+# ---------------------------------------------------------------- pages with much to parse
 
 
-def _many_links(_path: str, number: int) -> bytes:
-    """All of them new, and as long as links may be."""
-    tail = "x" * 900
-    links = "".join(f"<a href=/{number}/{n}?{tail}>x</a>" for n in range(10_000))
-    return answer(f"<title>{number}</title>{links}".encode())
+def links(count: int, href: str, more: str = "") -> Handler:
+    """Return pages with `count` links; `href` is a format of `{page}` and `{n}`."""
+
+    def pages(_path: str, number: int) -> bytes:
+        made = "".join(f"<a href={href.format(page=number, n=n)}>x</a>" for n in range(count))
+        return answer(f"<title>{number}</title>{more.format(page=number)}{made}".encode())
+
+    return pages
 
 
-def _many_hosts(_path: str, number: int) -> bytes:
-    """All of them new, each of a site of its own."""
-    links = "".join(f"<a href=http://h.{number}x{n}.test/>x</a>" for n in range(10_000))
-    return answer(f"<title>{number}</title><a href=/{number}>x</a>{links}".encode())
-
-
-def _some_hosts(_path: str, number: int) -> bytes:
-    """As many as a page may link to that is like others."""
-    links = "".join(f"<a href=http://h.{number}x{n}.test/>x</a>" for n in range(990))
-    return answer(f"<title>{number}</title><a href=/{number}>x</a>{links}".encode())
-
-
-def _many_names(_path: str, number: int) -> bytes:
-    """All of them new, and of one site."""
-    links = "".join(f"<a href=http://{number}x{n}.hostile.test/>x</a>" for n in range(10_000))
-    return answer(f"<title>{number}</title><a href=/{number}>x</a>{links}".encode())
-
-
-def _sitemaps_elsewhere(host: str) -> bytes:
-    """Each at a new host, which has such a robots.txt as well."""
-    lines = "".join(f"Sitemap: http://s{n}.{host}/{n}.xml\n" for n in range(5000))
-    return answer(f"User-agent: *\nAllow: /\n{lines}".encode(), "text/plain")
+_ONWARD = "<a href=/{page}>x</a>"
 
 
 def _onward(path: str, number: int) -> bytes:
-    """Each link of a page leads on to a new host."""
+    """Send links to this host, each of which redirects to a new host."""
     if path.startswith("/on"):
         return answer(b"", status="302 Found", more=f"Location: http://h.{number}.test/\r\n")
-    links = "".join(f"<a href=/on/{number}/{n}>x</a>" for n in range(900))
-    return answer(f"<title>{number}</title><p>{number}</p>{links}".encode())
+    paths = "".join(f"<a href=/on/{number}/{n}>x</a>" for n in range(900))
+    return answer(f"<title>{number}</title><p>{number}</p>{paths}".encode())
 
 
 def _attributes(_path: str, number: int) -> bytes:
@@ -172,11 +154,11 @@ def _attributes(_path: str, number: int) -> bytes:
 
 
 def _rel_links(_path: str, number: int) -> bytes:
-    links = "".join(f'<link rel=next href="/{number}-{n}"/>' for n in range(5000))
-    return answer(f"<title>{number}</title>{links}".encode())
+    made = "".join(f'<link rel=next href="/{number}-{n}"/>' for n in range(5000))
+    return answer(f"<title>{number}</title>{made}".encode())
 
 
-# ---------------------------------------------------------------- hosts that take their time
+# ---------------------------------------------------------------- slow hosts
 
 
 def _silent_after_robots(_path: str, _number: int) -> None:
@@ -198,14 +180,14 @@ def _one_byte_chunks() -> bytes:
     return head + b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
 
 
-# ---------------------------------------------------------------- small bodies that cost much
+# ---------------------------------------------------------------- expensive small bodies
 
 _SMALL = 127 * 1024
-"""Bytes of a body that is read at once, if its size is all that counts."""
+"""Bytes of a body that is small enough not to count as large."""
 
 
 def small(mark: bytes, kind: str, begin: bytes = b"") -> Handler:
-    """A body of what a parser stops at, again and again."""
+    """Return a handler that sends a body of one repeated token."""
     made = answer(begin + mark * ((_SMALL - len(begin)) // len(mark)), kind)
     return lambda _path, _number: made
 
@@ -215,18 +197,13 @@ _QUOTES = small(
 )
 
 
-def _dear_sitemaps(host: str) -> bytes:
-    lines = "".join(f"Sitemap: http://{host}/{n}.json\n" for n in range(50))
-    return answer(f"User-agent: *\nAllow: /\n{lines}".encode(), "text/plain")
-
-
-def _dear_sitemap(path: str, number: int) -> bytes | None:
+def _expensive_sitemap(path: str, number: int) -> bytes | None:
     return _QUOTES(path, number) if path.endswith(".json") else page(number)
 
 
 def _distinct_links(_path: str, number: int) -> bytes:
-    links = "".join(f"<a href=/{number}l{n}>w</a>" for n in range(9000))
-    return answer(links.encode()[:_SMALL])
+    made = "".join(f"<a href=/{number}l{n}>w</a>" for n in range(9000))
+    return answer(made.encode()[:_SMALL])
 
 
 _TYPES = {"types": "html,feed,markdown"}
@@ -237,18 +214,26 @@ ATTACKS = {
     "brotli": Attack(pages=coded(lambda: brotli.compress(bytes(10 * _MB)), "br")),
     "zstd": Attack(pages=coded(_zstd_frames, "zstd")),
     "gzip members of one byte": Attack(pages=coded(_one_byte_members, "gzip")),
-    "greedy robots.txt": Attack(pages=_forbidden, robots=_greedy_robots),
+    "greedy robots.txt": Attack(
+        pages=links(4000, "/{page}-{n:04}" + "a" * 2000), robots=_greedy_robots
+    ),
     "robots.txt of 500 kB": Attack(pages=lambda _path, n: page(n), robots=_long_robots),
     "672 parameters": Attack(pages=_parameters),
     "sitemaps of 48 MB": Attack(
-        pages=_swelling_sitemap, robots=_sitemaps, settings={"sitemaps": True}
+        pages=_swelling_sitemap,
+        robots=sitemaps(100, "http://{host}/{n}.xml.gz"),
+        settings={"sitemaps": True},
     ),
-    "10,000 long links": Attack(pages=_many_links),
-    "10,000 new hosts": Attack(pages=_many_hosts),
-    "990 new hosts": Attack(pages=_some_hosts),
-    "10,000 names of one site": Attack(pages=_many_names),
+    "10,000 long links": Attack(pages=links(10_000, "/{page}/{n}?" + "x" * 900)),
+    "10,000 new hosts": Attack(pages=links(10_000, "http://h.{page}x{n}.test/", _ONWARD)),
+    "990 new hosts": Attack(pages=links(990, "http://h.{page}x{n}.test/", _ONWARD)),
+    "10,000 names of one site": Attack(
+        pages=links(10_000, "http://{page}x{n}.hostile.test/", _ONWARD)
+    ),
     "sitemaps at new hosts": Attack(
-        pages=lambda _path, n: page(n), robots=_sitemaps_elsewhere, settings={"sitemaps": True}
+        pages=lambda _path, n: page(n),
+        robots=sitemaps(5000, "http://s{n}.{host}/{n}.xml"),
+        settings={"sitemaps": True},
     ),
     "links that lead to new hosts": Attack(pages=_onward),
     "2,000,000 attributes": Attack(pages=_attributes),
@@ -260,7 +245,9 @@ ATTACKS = {
     "bodies that never end": Attack(pages=_never_whole),
     "a JSON feed of 127 kB of quotes": Attack(pages=_QUOTES, settings=_TYPES),
     "sitemaps of 127 kB of quotes": Attack(
-        pages=_dear_sitemap, robots=_dear_sitemaps, settings={"sitemaps": True}
+        pages=_expensive_sitemap,
+        robots=sitemaps(50, "http://{host}/{n}.json"),
+        settings={"sitemaps": True},
     ),
     "Markdown of 127 kB of newlines": Attack(pages=small(b"\n", "text/markdown"), settings=_TYPES),
     "127 kB of <": Attack(pages=small(b"<", "text/html")),

@@ -1,7 +1,7 @@
-"""Healthy or hostile hosts in a process of their own, so that they cost the crawl nothing.
+"""Server of healthy and hostile hosts, in a process of its own so that it costs the crawl nothing.
 
-`python -m tests.starve.server ATTACK` says its port; when stdin ends it tells when healthy hosts
-were asked for pages, as JSON: for each host the times of the system's clock that never jumps.
+`python -m tests.starve.server ATTACK` prints its port. When stdin ends, it prints the times of all
+requests to each healthy host as JSON, in seconds of the monotonic clock.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _END_OF_HEAD = b"\r\n\r\n"
 
 
 class Hosts(asyncio.Protocol):
-    """One connection; who asks is told by the Host header which host it speaks to."""
+    """Connection to all hosts; the Host header tells which host a request is for."""
 
     def __init__(
         self, attack: Attack, asked: dict[str, list[float]], numbers: Iterator[int]
@@ -59,7 +59,7 @@ async def _serve(attack: Attack) -> None:
     loop, numbers = asyncio.get_running_loop(), count()
     asked: defaultdict[str, list[float]] = defaultdict(list)
     server = await loop.create_server(lambda: Hosts(attack, asked, numbers), "127.0.0.1", 0)
-    attack.pages("/", 0)  # what takes long to make is there
+    attack.pages("/", 0)  # fills the caches of expensive bodies
     sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
     sys.stdout.flush()
     await loop.run_in_executor(None, sys.stdin.read)

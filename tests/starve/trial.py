@@ -1,4 +1,4 @@
-"""One crawl among hostile hosts, in a process of its own, and what healthy hosts got of it."""
+"""One crawl beside hostile hosts, in a process of its own, and its figures."""
 
 import asyncio
 import json
@@ -24,12 +24,12 @@ HEALTHY_HOSTS = 20
 DELAY_S = 1.0
 _WARM_S = 1.0
 _SPARE_S = 60.0
-"""For a process to start and to end."""
+"""Time for a process to start and to end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What healthy hosts got, and what it cost."""
+    """Requests to healthy hosts, and resources of the crawl."""
 
     requests: int
     silence_s: float
@@ -39,9 +39,9 @@ class Figures:
 
 
 def run(attack: str, hostile: int, *, workers: int, seconds: float) -> Figures:
-    """A crawl of so many seconds.
+    """Crawl for this time.
 
-    Hostile hosts have a server of their own, which sends so much that healthy hosts would wait.
+    Hostile hosts have a server of their own, because it is so busy that healthy hosts would wait.
     """
     names = [f"{HEALTHY}{n}.test" for n in range(HEALTHY_HOSTS)]
     with (
@@ -49,8 +49,8 @@ def run(attack: str, hostile: int, *, workers: int, seconds: float) -> Figures:
         _serving(attack) as (_, evil_port),
         TemporaryDirectory() as folder,
     ):
-        # Pages of one host that say the same are put aside in the end, so each has many seeds. All
-        # hosts have as many: of equal seeds a random one is first, so hosts with few come last.
+        # Trap detection skips hosts with similar pages, so hostile hosts need many seeds. Healthy
+        # hosts have as many: the crawl takes seeds at random, so hosts with few would come last.
         hosts = [*names, *(f"hostile{n}.test" for n in range(hostile))]
         plan = {
             "seeds": [f"http://{name}/{seed or ''}" for name in hosts for seed in range(50)],
@@ -91,7 +91,7 @@ def run(attack: str, hostile: int, *, workers: int, seconds: float) -> Figures:
 
 
 def _silence_s(asked: list[float], ended: float) -> float:
-    """The longest pause between two requests to a host, or before the end."""
+    """Return the longest pause between two requests to a host, or after the last one."""
     return max(later - sooner for sooner, later in pairwise([*asked, max(ended, asked[-1])]))
 
 
@@ -110,8 +110,9 @@ def _serving(attack: str) -> Iterator[tuple["subprocess.Popen[str]", int]]:
 
 
 async def _measured(plan: dict[str, Any]) -> dict[str, Any]:
-    """A little crawl goes first, so that what any crawl loads does not count. No more does the
-    opening of the store: nobody is served before the first request.
+    """Run the crawl and measure it from its first request on.
+
+    A small crawl goes first, so that modules and caches that any crawl loads are not measured.
     """
     mmap_large_arrays()  # as in the command
     settings = plan["settings"]

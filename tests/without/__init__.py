@@ -1,5 +1,5 @@
-"""A room beside the core is deleted in a copy, and the core's tests pass there.
+"""Delete optional rooms from a copy of the project; the core's tests must pass there.
 
-Laws: the core imports no room; `--help` works without one, and is as fast; a command that is gone
-says what brings it.
+Laws: the core imports no room; `--help` works without any room; a missing command exits with 2 and
+names the room that it needs.
 """

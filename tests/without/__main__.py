@@ -1,8 +1,8 @@
 """Delete a room in a copy of the project, and run the core's tests: `python -m tests.without ROOM`.
 
-What a room is, its folder and its entry points in pyproject.toml say. Tests that need the room go
-with it: those in its folder, and those that import it or name one of its commands. `all` deletes
-all rooms at once, so that the core stands alone.
+A room is a folder and its entry points in pyproject.toml. Tests that need the room are left out:
+those in its folder, and those that import the room or name one of its commands. `all` deletes all
+rooms at once.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from tests.without.needs import ROOMS, tests_without
 
 ROOT = Path(__file__).parents[2]
 _COPIED = ("minicrawl", "tests", "docs", "examples", "seeds", "data", "pyproject.toml", "README.md")
-_HELPS = 3
+_HELP_RUNS = 3
 
 
 def copy_without(rooms: Sequence[str], folder: Path) -> dict[str, str]:
@@ -46,7 +46,7 @@ def copy_without(rooms: Sequence[str], folder: Path) -> dict[str, str]:
     gone = [line for line in lines if is_of_room.match(line)]
     described.write_text("".join(line for line in lines if line not in gone), encoding="utf-8")
     _describe(folder)
-    compileall.compile_dir(folder / "minicrawl", quiet=2)  # or --help would compile it each time
+    compileall.compile_dir(folder / "minicrawl", quiet=2)  # else each --help compiles it
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     commands = project["entry-points"]["minicrawl.commands"]
     names = {name: value.split(".")[1] for name, value in commands.items()}
@@ -54,7 +54,7 @@ def copy_without(rooms: Sequence[str], folder: Path) -> dict[str, str]:
 
 
 def _describe(folder: Path) -> None:
-    """Write what an installer would leave beside the package: its name and its entry points."""
+    """Write the metadata of an installed package: its name and its entry points."""
     project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     described = folder / "minicrawl-0.dist-info"
     described.mkdir()
@@ -78,7 +78,7 @@ def run(folder: Path, *arguments: str, capture: bool = True) -> subprocess.Compl
 
 
 def wrong_with(folder: Path, gone: Mapping[str, str]) -> Iterator[str]:
-    """Yield what does not hold without the rooms, but for the tests."""
+    """Yield the faults of the commands without the rooms."""
     helped = run(folder, "-m", "minicrawl", "--help")
     if helped.returncode or helped.stderr:
         yield f"--help: {helped.stderr}"
@@ -93,9 +93,9 @@ def wrong_with(folder: Path, gone: Mapping[str, str]) -> Iterator[str]:
 
 
 def _help_s(folder: Path) -> float:
-    """The least time of some runs: what other processes do makes it longer, never shorter."""
+    """Return the least time of some runs, as other processes only make runs slower."""
     times = []
-    for _ in range(_HELPS):
+    for _ in range(_HELP_RUNS):
         began = time.monotonic()
         run(folder, "-m", "minicrawl", "--help")
         times.append(time.monotonic() - began)
@@ -103,7 +103,7 @@ def _help_s(folder: Path) -> float:
 
 
 def main() -> int:
-    """Take the rooms away that are named, or each, one after the other."""
+    """Test without each of the named rooms, or of all, one at a time."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rooms", nargs="*", choices=[*ROOMS, "all", []], metavar="ROOM")
     parser.add_argument("--tests", nargs="*", default=["tests"], help="run these tests only")
@@ -122,9 +122,9 @@ def main() -> int:
                 click.echo(line)
             chosen = tests_without(rooms, folder, given.tests)
             click.echo(f"without {' '.join(rooms)}: {len(chosen)} modules of tests")
-            # pytest would load the plug-in of the installed package, whose room is gone here.
+            # pytest would load the plug-in of the installed package, which needs the room `demo`.
             options = ("-p", "no:minicrawl") if "demo" in rooms else ()
-            # Without a name, pytest would run all tests there are.
+            # Without file names, pytest would run all tests.
             tested = chosen and run(folder, "-m", "pytest", *options, *chosen, capture=False)
             failed += [room] if wrong or not tested or tested.returncode else []
     click.echo(f"failed: {' '.join(failed) or 'nothing'}")

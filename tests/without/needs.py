@@ -1,4 +1,4 @@
-"""Which modules of tests need a room: by what they import, and by the commands that they name."""
+"""Find the test modules that need a room, by their imports and the commands that they name."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ WORDS = {
     "text": r"\"--(?:main|markdown)\"|--with (?:main|markdown)",
     "search": r"\"(?:search|index)\"|--index\b|minicrawl (?:search|index)\b|\bindex --",
 }
-"""What tests write to use a room from the command line."""
+"""Patterns of tests that use a room from the command line."""
 
 NEEDED_BY = {
     "audit": ("mcp",),
@@ -33,7 +33,7 @@ NEEDED_BY = {
     "search": ("ranks", "lab", "mcp"),
     "text": (),
 }
-"""The rooms that do not work without a room."""
+"""Other rooms that do not work without a room."""
 
 OF_THE_WHOLE = (
     "tests/test_architecture.py",
@@ -48,7 +48,7 @@ OF_THE_WHOLE = (
     "tests/cli/test_examples.py",
     "tests/golden/test_surface.py",
 )
-"""Tests that look at the project as a whole, with all of its rooms."""
+"""Tests of the whole project, with all rooms."""
 
 
 def tests_without(rooms: Sequence[str], folder: Path, below: Sequence[str]) -> list[str]:
@@ -75,7 +75,7 @@ def named_rooms(file: Path) -> frozenset[str]:
 def imported_rooms(
     folder: Path, file: Path, above: frozenset[Path] = frozenset()
 ) -> frozenset[str]:
-    """Return the rooms that a module of tests imports, itself or by what it imports of tests."""
+    """Return the rooms that a module of tests imports, directly or through other test modules."""
     source = file.read_text(encoding="utf-8")
     found = set(file.relative_to(folder).parts[1:2]) & set(ROOMS)
     for name in _imported(ast.parse(source)):

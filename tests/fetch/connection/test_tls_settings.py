@@ -49,7 +49,7 @@ async def test_an_authority_of_a_file_is_trusted_beside_the_others(
     monkeypatch.setenv("SSL_CERT_FILE", str(usual))
     monkeypatch.delenv("SSL_CERT_DIR", raising=False)
     for each in (certificates, other):
-        assert isinstance(await fetch(each.shown("", HOST), Network(ca=file)), Response)
+        assert isinstance(await fetch(each.context("", HOST), Network(ca=file)), Response)
     assert len(TlsContexts(Network(ca=file))(HOST).get_ca_certs()) == 2
 
 
@@ -67,7 +67,7 @@ async def test_an_error_names_the_fault_of_a_certificate_and_the_remedy(
     kind: str, why: str, remedy: str, authority: tuple[Certificates, Path]
 ) -> None:
     certificates, file = authority
-    failed = await fetch(certificates.shown(kind, HOST), Network(ca=file))
+    failed = await fetch(certificates.context(kind, HOST), Network(ca=file))
     assert isinstance(failed, Failed)
     assert failed.kind is FailureKind.TLS
     assert why in failed.detail
@@ -80,7 +80,7 @@ async def test_the_certificate_of_an_insecure_host_is_not_checked(
     pattern: str, kind: str, authority: tuple[Certificates, Path]
 ) -> None:
     certificates, _ = authority
-    shown = certificates.shown(kind, HOST)
+    shown = certificates.context(kind, HOST)
     assert isinstance(await fetch(shown, Network(insecure=(pattern,))), Response)
     assert isinstance(await fetch(shown, Network(insecure=("b.example", "*.a.example"))), Failed)
 
@@ -104,7 +104,7 @@ async def test_a_client_certificate_is_shown_to_its_hosts_only(
     ours = tmp_path / "ours"
     pair = certificates.authority.issue_cert("us.example").private_key_and_cert_chain_pem
     pair.write_to_path(str(ours))
-    tls = certificates.shown("", HOST)
+    tls = certificates.context("", HOST)
     tls.verify_mode = ssl.CERT_REQUIRED
     certificates.authority.configure_trust(tls)
     network = Network(ca=file, client_cert=() if shown_to is None else (f"{shown_to}{ours}",))
@@ -129,7 +129,7 @@ def test_a_host_sees_the_certificate_of_its_most_specific_pattern(tmp_path: Path
 
 async def test_the_oldest_version_of_tls_is_1_2(authority: tuple[Certificates, Path]) -> None:
     certificates, file = authority
-    tls = certificates.shown("", HOST)
+    tls = certificates.context("", HOST)
     tls.maximum_version = ssl.TLSVersion.TLSv1_2
     assert isinstance(await fetch(tls, Network(ca=file)), Response)
     assert TlsContexts(Network())(HOST).minimum_version is ssl.TLSVersion.TLSv1_2

@@ -1,6 +1,6 @@
-"""What is used beside the crawl: commands that read its store and archive, and a dashboard.
+"""Companions of the crawl: commands that read its store and archive, and a dashboard.
 
-Law: what fails here is noted or raised, and never passes for silence.
+Law: every failure of a companion is logged or raised.
 """
 
 import json
@@ -27,47 +27,44 @@ _BETWEEN_S = 1.0
 
 
 @dataclass(slots=True)
-class Beside:
-    """What readers and the dashboard saw."""
+class CompanionLog:
+    """Results of the readers and the dashboard."""
 
     began: float
     reads: int = 0
     failed: list[str] = field(default_factory=list)
     archive_bytes: list[tuple[float, int]] = field(default_factory=list)
-    """With the second at which they were counted."""
+    """Pairs of a time, in seconds after the beginning, and a size."""
     events: int = 0
     dashboard: list[Sample] = field(default_factory=list)
 
 
 @contextmanager
-def beside(store: Path, seen: Beside) -> Iterator[None]:
-    """Readers and a dashboard on a store that is there, until the block is left."""
+def companions(store: Path, seen: CompanionLog) -> Iterator[None]:
+    """Run readers and a dashboard on an existing store until the block ends."""
     over = Event()
     with dashboard_of(store) as dashboard, ThreadPoolExecutor() as pool:
-        both = [
-            pool.submit(_read, store, seen, over),
-            pool.submit(_watch, dashboard, store, seen, over),
-        ]
+        reading = pool.submit(_read, store, seen, over)
+        watching = pool.submit(_watch, dashboard, store, seen, over)
         try:
             yield
         finally:
             over.set()
-        for one in both:
-            one.result()
+        reading.result()
+        watching.result()
 
 
-def _read(store: Path, seen: Beside, over: Event) -> None:
+def _read(store: Path, seen: CompanionLog, over: Event) -> None:
     for reader in cycle(_READERS):
         command = [sys.executable, "-m", "minicrawl", *reader, "--store", str(store)]
-        patience_s = 2 * PATIENCE_S
         done = subprocess.run(
-            command, check=False, capture_output=True, text=True, timeout=patience_s
+            command, check=False, capture_output=True, text=True, timeout=2 * PATIENCE_S
         )
         seen.reads += 1
         if done.returncode:
-            said = (done.stderr or done.stdout).strip()
+            error = (done.stderr or done.stdout).strip()
             at_s = time.monotonic() - seen.began
-            line = f"{at_s:,.0f} s: {' '.join(reader)} ended with {done.returncode}: {said}"
+            line = f"{at_s:,.0f} s: {' '.join(reader)} exited with {done.returncode}: {error}"
             print(line, file=sys.stderr)  # noqa: T201
             seen.failed.append(line)
         elif reader is _INFO:
@@ -77,7 +74,7 @@ def _read(store: Path, seen: Beside, over: Event) -> None:
             return
 
 
-def _watch(dashboard: RunningDashboard, store: Path, seen: Beside, over: Event) -> None:
+def _watch(dashboard: RunningDashboard, store: Path, seen: CompanionLog, over: Event) -> None:
     asked = Request(f"{dashboard.base}events", headers={TOKEN_HEADER: dashboard.token})
     with urlopen(asked, timeout=PATIENCE_S) as answer:
         for line in answer:
