@@ -1,12 +1,12 @@
-"""What a crawl of a manual must find, computed from its files: the oracle of the real sites.
+"""Oracle of crawls of real sites: the link graph of a manual, computed from its files.
 
-Law: nothing here comes from minicrawl. lxml parses the pages, urllib joins the URLs, and files are
-answered with as nginx would.
+Law: no code of minicrawl is used. lxml parses the pages, urllib joins the URLs, and paths lead to
+files as in nginx.
 
-A rel=canonical is found in the Python manual alone and names another host, where a crawl of this
-one does not go: it does not count.
+rel=canonical is ignored: only the Python manual has it, and it names a host outside of the crawl.
 
-end     the page that a URL turns out to be: that of a redirect, or the first one of its content
+end     the page that a URL leads to: the target of its redirects, or the first page with the same
+        content
 """
 
 import re
@@ -35,15 +35,15 @@ _IN_QUERIES = "!$%&()*+,/:;=?@[]^_`{|}~\\"
 
 @dataclass(slots=True)
 class DocGraph:
-    """The pages that links reach from the front page, and what they link to."""
+    """Pages that links reach from the front page, and their links."""
 
     links: dict[str, Sequence[str]] = field(default_factory=dict)
-    """Of each page, in its order, each once."""
+    """Distinct links of each page, in order."""
     moves: dict[str, str] = field(default_factory=dict)
     _first_with: dict[bytes, str] = field(default_factory=dict)
 
     def read(self, url: str, answer: bytes | str | None) -> Sequence[str]:
-        """Take in what came for the URL; says where that leads to."""
+        """Add the response for a URL; return the URLs that it leads to."""
         match answer:
             case None:
                 return ()
@@ -61,13 +61,13 @@ class DocGraph:
         return self.links[url]
 
     def end(self, url: str) -> str:
-        """The page that the URL turns out to be."""
+        """Return the page that the URL leads to."""
         while url in self.moves:
             url = self.moves[url]
         return url
 
     def pagerank(self) -> dict[str, float]:
-        """Of all that is known, pages that are never fetched too; URLs of one end are one."""
+        """Return the PageRank of all known pages, fetched or not. URLs with one end are merged."""
         graph = nx.DiGraph()
         for url, links in self.links.items():
             graph.add_edges_from((self.end(url), end) for end in map(self.end, links))
@@ -78,7 +78,7 @@ class DocGraph:
 
 @cache
 def doc_graph(root: Path, origin: str) -> DocGraph:
-    """The graph of the files below `root`, as they are served at `origin`."""
+    """Return the graph of the files below `root`, served at `origin`."""
     graph = DocGraph()
     front = f"{origin}/"
     known, waiting = {front}, deque([front])
@@ -92,7 +92,7 @@ def doc_graph(root: Path, origin: str) -> DocGraph:
 
 
 def _answer(root: Path, origin: str, url: str) -> bytes | str | None:
-    """A page, or where to go, or neither."""
+    """Return the body of a page, or the target of a redirect, or None."""
     path = unquote(urlsplit(url).path)
     file = root / path.lstrip("/")
     if file.is_dir():
@@ -105,7 +105,7 @@ def _answer(root: Path, origin: str, url: str) -> bytes | str | None:
 
 
 class _Page:
-    """A page, parsed."""
+    """Parsed page."""
 
     def __init__(self, body: bytes, url: str) -> None:
         parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
@@ -115,15 +115,15 @@ class _Page:
         self._base = urljoin(url, bases[0] if bases else "")
 
     def refresh(self) -> str | None:
-        """Where it sends its reader at once."""
+        """Return the target of an immediate meta refresh."""
         for meta in self._elements("//meta[@content]"):
-            said = _REFRESH.fullmatch(meta.get("content", ""))
-            if said and meta.get("http-equiv", "").lower() == "refresh":
-                return _absolute(said[1], self._base)
+            refresh = _REFRESH.fullmatch(meta.get("content", ""))
+            if refresh and meta.get("http-equiv", "").lower() == "refresh":
+                return _absolute(refresh[1], self._base)
         return None
 
     def links(self) -> Iterator[str]:
-        """Other pages, as often as it links to them."""
+        """Yield the targets of all links to other pages, with repetitions."""
         for element in self._elements(_LINKING):
             relations = set(element.get("rel", "").lower().split())
             if element.tag == "link" and relations.isdisjoint(_RELATIONS):
@@ -134,12 +134,12 @@ class _Page:
                 yield target
 
     def _elements(self, path: str) -> list[_Element]:
-        """By XPath, which also finds what follows on the end of the page: lxml has it beside."""
+        """Find elements by XPath, which also finds those after the end of <html>."""
         return cast("list[_Element]", self._tree.xpath(path))
 
 
 def _absolute(href: str, base: str) -> str | None:
-    """As browsers spell it, without a password; None if it is no address of a page."""
+    """Return the URL as browsers spell it, without credentials; None if it is no HTTP URL."""
     parts = urlsplit(urljoin(base, href.strip().replace("\\", "/")))
     host = parts.netloc.rpartition("@")[2].lower()
     if parts.scheme not in {"http", "https"} or not _HOST.fullmatch(host):

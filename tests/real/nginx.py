@@ -1,20 +1,19 @@
-"""Debian's nginx over the manuals of Debian packages: real pages behind a real server.
+"""Debian's nginx on loopback, with any configuration or over the manuals of Debian packages.
 
-Law: whoever asks for a server gets one that answers, and it is gone when they are done.
-
-site     a manual by its name
-origin   "http://127.0.0.2:40123": where a site is served
+site     name of a manual
+origin   where a site is served, such as "http://127.0.0.2:20123"
 """
 
-import shutil
-import socket
-import subprocess
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from tests.real.daemons import free_port, program, running
 
 SITES = {
     "postgresql": Path("/usr/share/doc/postgresql-doc-15/html"),
@@ -23,63 +22,73 @@ SITES = {
     "git": Path("/usr/share/doc/git-doc"),
 }
 MIME_TYPES = Path("/etc/nginx/mime.types")
-
+TYPES = f"include {MIME_TYPES}; default_type application/octet-stream;"
+"""Directives for the media types of files."""
 _FIRST_ADDRESS = 2
-_POLL_S = 0.01
-_PATIENCE = 6000  # polls
-
 _CONFIG = """
 daemon off;
+{user}
 worker_processes 1;
 pid {folder}/pid;
 error_log {folder}/errors;
-events {{ worker_connections 1024; }}
+events {{ worker_connections 8000; }}
 http {{
-    include {mime_types};
-    default_type application/octet-stream;
-    log_format request '$msec http://$server_addr:$server_port$request_uri';
+    log_format request '{log_format}';
     access_log {folder}/requests request;
     client_body_temp_path {folder}/body;
     proxy_temp_path {folder}/proxy;
     fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
-{servers}
+{http}
 }}
 """
 _SERVER = "    server {{ listen {address}:{port}; root {root}; index index.html; }}"
 
 
+@contextmanager
+def running_nginx(
+    http: str,
+    log_format: str,
+    folder: Path,
+    ports: Iterable[int],
+    addresses: Iterable[str] = repeat("127.0.0.1"),
+) -> Iterator[Path]:
+    """Run nginx with these directives of its `http` block; yield its log of requests."""
+    config = folder / "nginx.conf"
+    # Other users may not read the folders of tests.
+    user = "user root;" if os.getuid() == 0 else ""
+    config.write_text(_CONFIG.format(folder=folder, user=user, log_format=log_format, http=http))
+    options: list[str | Path] = ["-p", folder, "-c", config, "-e", folder / "errors"]
+    with running([str(program("nginx")), *options], ports, folder / "nginx.log", addresses):
+        yield folder / "requests"
+
+
 class Asked(NamedTuple):
-    """A request that nginx has answered."""
+    """Request that nginx has answered."""
 
     at: float
     url: str
 
 
 class Nginx(NamedTuple):
-    """A server that runs; an origin for each site."""
+    """Running server, with the origin of each site."""
 
     origins: Mapping[str, str]
     log: Path
 
     def asked(self) -> list[Asked]:
-        """Every request so far, but one that is still being written down."""
+        """Return all requests so far, without a line that is still being written."""
         lines = self.log.read_text().splitlines(keepends=True)
         asked = (line.split() for line in lines if line.endswith("\n"))
         return [Asked(float(at), url) for at, url in asked]
 
 
-def _program() -> str | None:
-    """A user's path need not lead to where servers are."""
-    return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-
-
 def _absences() -> list[str]:
-    """What these tests need and this machine has not."""
+    """Return the programs and files that are missing on this machine."""
     needed = (MIME_TYPES, *(root / "index.html" for root in SITES.values()))
     absent = [str(path) for path in needed if not path.exists()]
-    return absent if _program() else ["nginx", *absent]
+    return absent if program("nginx") else ["nginx", *absent]
 
 
 needs_real_parts = pytest.mark.skipif(
@@ -90,52 +99,15 @@ needs_real_parts = pytest.mark.skipif(
 @contextmanager
 def serving(roots: Mapping[str, Path], folder: Path) -> Iterator[Nginx]:
     """Serve each site at a loopback address of its own."""
-    places = dict(zip(roots, _free_places(len(roots)), strict=True))
-    config = folder / "nginx.conf"
-    config.write_text(_config(roots, places, folder))
-    program = _program()
-    assert program
-    command: list[str | Path] = [program, "-p", folder, "-c", config, "-e", folder / "errors"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        try:
-            _await(process, places.values())
-            origins = {site: f"http://{address}:{port}" for site, (address, port) in places.items()}
-            yield Nginx(origins, folder / "requests")
-        finally:
-            process.terminate()
-
-
-def _free_places(count: int) -> list[tuple[str, int]]:
-    """All are held until all are found, so that none is found twice."""
-    held = [socket.socket() for _ in range(count)]
-    for number, listener in enumerate(held, _FIRST_ADDRESS):
-        listener.bind((f"127.0.0.{number}", 0))
-    places = [listener.getsockname() for listener in held]
-    for listener in held:
-        listener.close()
-    return places
-
-
-def _config(roots: Mapping[str, Path], places: Mapping[str, tuple[str, int]], folder: Path) -> str:
+    addresses = [f"127.0.0.{number}" for number, _ in enumerate(roots, _FIRST_ADDRESS)]
+    ports = list(map(free_port, addresses))
+    places = list(zip(addresses, ports, strict=True))
     servers = (
-        _SERVER.format(address=address, port=port, root=roots[site])
-        for site, (address, port) in places.items()
+        _SERVER.format(address=address, port=port, root=root)
+        for (address, port), root in zip(places, roots.values(), strict=True)
     )
-    return _CONFIG.format(folder=folder, mime_types=MIME_TYPES, servers="\n".join(servers))
-
-
-def _await(process: "subprocess.Popen[bytes]", places: Collection[tuple[str, int]]) -> None:
-    """Until nginx listens everywhere; a config that it does not like ends it at once."""
-    for _ in range(_PATIENCE):
-        if all(map(_listens, places)):
-            return
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_POLL_S)
-            break
-    raise AssertionError("nginx does not serve: see the file `errors` beside its config")
-
-
-def _listens(place: tuple[str, int]) -> bool:
-    with suppress(OSError), socket.create_connection(place):
-        return True
-    return False
+    http = "\n".join([TYPES, *servers])
+    log_format = "$msec http://$server_addr:$server_port$request_uri"
+    with running_nginx(http, log_format, folder, ports, addresses) as log:
+        origins = (f"http://{address}:{port}" for address, port in places)
+        yield Nginx(dict(zip(roots, origins, strict=True)), log)

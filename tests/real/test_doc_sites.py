@@ -1,4 +1,4 @@
-"""Manuals of Debian packages, served by nginx, crawled, and held against their own files."""
+"""Crawls of manuals of Debian packages behind nginx, compared with an oracle from their files."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ pytestmark = [needs_real_parts, pytest.mark.proof]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crawled:
-    """A manual as its files tell it, and as a crawl saw it."""
+    """A manual: its link graph, the log of the server and the store of a crawl."""
 
     graph: DocGraph
     asked: Counter[str]
@@ -38,12 +38,12 @@ class Crawled:
     found: Snapshot
 
     def pages(self, *states: State) -> Iterator[tuple[int, str]]:
-        """Those in one of these states."""
+        """Yield the pages in these states, with their URLs."""
         for page in np.flatnonzero(np.isin(self.found.states, states)).tolist():
             yield page, self.found.url(page)
 
     def links(self, page: int) -> list[str]:
-        """Where its cash goes."""
+        """Return the URLs that get cash from the page."""
         return [self.found.url(link) for link in self.found.frontier.spendings.of(page).links]
 
 
@@ -75,21 +75,20 @@ def test_every_page_that_links_reach_is_read_and_no_other(crawled: Crawled) -> N
     assert read == crawled.graph.links.keys()
 
 
-def test_each_url_is_asked_for_once_and_only_those_that_links_lead_to(crawled: Crawled) -> None:
+def test_each_url_is_requested_once_and_only_if_a_link_leads_to_it(crawled: Crawled) -> None:
     assert set(crawled.asked.values()) == {1}
     led_to = set(chain.from_iterable(crawled.graph.links.values()))
     unlinked = {urlsplit(url).path for url in crawled.asked.keys() - led_to}
     assert unlinked <= {"/", "/robots.txt"}
 
 
-def test_the_cash_of_a_page_goes_to_the_links_that_are_in_its_file(crawled: Crawled) -> None:
+def test_the_cash_of_a_page_goes_to_the_links_in_its_file(crawled: Crawled) -> None:
     for page, url in crawled.pages(State.FETCHED):
         assert sorted(crawled.links(page)) == sorted(crawled.graph.links[url])
 
 
-def test_pages_of_one_content_are_one(crawled: Crawled) -> None:
-    """Which of them is the one is up to the order of the crawl."""
-    end = crawled.graph.end
+def test_pages_with_equal_content_are_aliases_of_one(crawled: Crawled) -> None:
+    end = crawled.graph.end  # the order of the crawl decides which of them is kept
     kept = [end(url) for _, url in crawled.pages(State.FETCHED)]
     assert sorted(kept) == sorted({end(url) for url in crawled.graph.links})
     for page, url in crawled.pages(State.ALIAS):
@@ -114,5 +113,5 @@ def top(ranks: dict[str, float]) -> set[str]:
     return set(nlargest(TOP, ranks, key=ranks.__getitem__))
 
 
-def test_the_store_is_whole(crawled: Crawled) -> None:
+def test_the_audit_of_the_store_finds_no_fault(crawled: Crawled) -> None:
     assert audit(crawled.store).wrong == []

@@ -1,9 +1,9 @@
-"""Crawls of thousands of real pages, killed and resumed: nothing is lost, and little done twice.
+"""Killed and resumed crawls of thousands of real pages lose nothing and repeat few requests.
 
 Each manual is served at two addresses, as a site and its mirror.
 
-mark     the number of requests in the server's log at which a crawl is killed
-record   a fetch that is in the store
+mark     number of requests in the server's log at which a crawl is killed
+record   a fetch in the store
 """
 
 import os
@@ -27,7 +27,7 @@ from tests.real.nginx import SITES, Asked, Nginx, needs_real_parts, serving
 KILLS = 5
 PAGES = 5000
 MIRRORED = ", mirrored"
-UNDER_WAY = Settings().politeness.concurrency
+IN_FLIGHT = Settings().politeness.concurrency
 POLL_S = 0.01
 PATIENCE_S = 60
 
@@ -35,15 +35,15 @@ pytestmark = [needs_real_parts, pytest.mark.proof]
 
 
 class Killed(NamedTuple):
-    """What there was after a kill."""
+    """State after a kill."""
 
-    until: int  # requests
+    until: int  # number of requests
     records: list[Asked]
     wrong: list[str]
 
 
 class Crawls(NamedTuple):
-    """A crawl that was killed and resumed until it was done, and one that was left in peace."""
+    """A crawl that was killed and resumed until it finished, and one that never was."""
 
     kills: list[Killed]
     asked: list[Asked]
@@ -64,7 +64,7 @@ def crawls(nginx: Nginx, tmp_path_factory: pytest.TempPathFactory) -> Crawls:
     crawls = Crawls([], [], folder / "killed.db", folder / "whole.db")
     rng = random.Random(0)
     for _ in range(KILLS):
-        # Never so far that nothing is left for the crawl that ends.
+        # The last run must have something left to crawl.
         mark = len(nginx.asked()) + rng.randrange(100, PAGES // KILLS)
         kill_at(mark, nginx, crawls.killed)
         wrong = audit(crawls.killed).wrong
@@ -76,9 +76,9 @@ def crawls(nginx: Nginx, tmp_path_factory: pytest.TempPathFactory) -> Crawls:
 
 
 @contextmanager
-def crawling(nginx: Nginx, store: Path) -> "Iterator[subprocess.Popen[bytes]]":
-    """A crawl in a session of its own; nothing of it is left in the end."""
-    # Each manual stands on two hosts: once that was noticed, half of the pages would not be asked.
+def crawling(nginx: Nginx, store: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a crawl in a session of its own, and kill all its processes when the block ends."""
+    # Otherwise the crawl would notice that each manual has a mirror, and skip one of them.
     mirrors = ["--barren-pages", "none"]
     flags = ["--quiet", "--scope", "host", "--delay", "0", *mirrors, "--store", str(store)]
     command = [sys.executable, "-m", "minicrawl", "crawl", *flags, *nginx.origins.values()]
@@ -97,14 +97,14 @@ def crawling(nginx: Nginx, store: Path) -> "Iterator[subprocess.Popen[bytes]]":
 
 
 def kill_at(mark: int, nginx: Nginx, store: Path) -> None:
-    """Kill the crawl, but not the processes that it started: these must notice by themselves."""
+    """Kill only the main process of the crawl; the processes that it started must notice."""
     with crawling(nginx, store) as process:
         while len(nginx.asked()) < mark:
             with suppress(subprocess.TimeoutExpired):
                 output, _ = process.communicate(timeout=POLL_S)
-                raise AssertionError(f"it ended by itself: {output.decode()}")
+                raise AssertionError(f"the crawl ended: {output.decode()}")
         process.kill()
-        process.communicate(timeout=PATIENCE_S)  # until nobody is left who could write
+        process.communicate(timeout=PATIENCE_S)  # until no process could write any more
 
 
 def finish(nginx: Nginx, store: Path) -> None:
@@ -114,7 +114,7 @@ def finish(nginx: Nginx, store: Path) -> None:
 
 
 def records(store: Path) -> list[Asked]:
-    """Every fetch that the store knows of; robots.txt is none."""
+    """Return all fetches of pages in the store."""
     with snapshot(store) as found:
         rows = found.connection.execute(
             "SELECT at, origin || path FROM fetches JOIN urls ON urls.id = page "
@@ -128,14 +128,16 @@ def pages_read(store: Path) -> set[str]:
         return set(map(found.url, found.was_read.nonzero()[0].tolist()))
 
 
-def test_a_killed_crawl_ends_where_one_left_in_peace_ends(crawls: Crawls, nginx: Nginx) -> None:
+def test_a_killed_crawl_reads_the_same_pages_as_an_undisturbed_one(
+    crawls: Crawls, nginx: Nginx
+) -> None:
     whole = pages_read(crawls.whole)
     assert pages_read(crawls.killed) == whole
-    assert whole == set(pages_there_are(nginx))
+    assert whole == set(expected_pages(nginx))
     assert len(whole) >= PAGES
 
 
-def pages_there_are(nginx: Nginx) -> Iterator[str]:
+def expected_pages(nginx: Nginx) -> Iterator[str]:
     for site, root in SITES.items():
         origin, mirror = nginx.origins[site], nginx.origins[site + MIRRORED]
         for url in doc_graph(root, origin).links:
@@ -148,8 +150,7 @@ def test_the_audit_passes_after_each_kill(crawls: Crawls) -> None:
     assert audit(crawls.killed).wrong == audit(crawls.whole).wrong == []
 
 
-def test_what_is_in_the_store_is_not_fetched_again(crawls: Crawls) -> None:
-    """What was under way at a kill, or not committed, is not in the store."""
+def test_no_record_is_fetched_again_after_a_kill(crawls: Crawls) -> None:
     for killed in crawls.kills:
         later = {asked.url for asked in crawls.asked[killed.until :]}
         assert later.isdisjoint(record.url for record in killed.records)
@@ -157,12 +158,13 @@ def test_what_is_in_the_store_is_not_fetched_again(crawls: Crawls) -> None:
     assert len(final) == len(set(final))
 
 
-def test_only_the_last_fetches_are_lost(crawls: Crawls) -> None:
-    """Of those that were answered before the last one in the store, only what was under way."""
+def test_a_kill_loses_no_fetch_from_before_the_last_record_but_those_in_flight(
+    crawls: Crawls,
+) -> None:
     for killed in crawls.kills:
         kept = {record.url for record in killed.records}
         last = max((record.at for record in killed.records), default=0.0)
         answered = crawls.asked[: killed.until]
         lost = {asked.url for asked in answered if asked.at < last} - kept
-        # Twice: what is logged in one round of the server's loop has the time of its beginning.
-        assert len([url for url in lost if not url.endswith("/robots.txt")]) <= 2 * UNDER_WAY
+        # Twice: nginx logs all requests of one turn of its loop with the same time.
+        assert len([url for url in lost if not url.endswith("/robots.txt")]) <= 2 * IN_FLIGHT

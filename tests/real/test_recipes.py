@@ -1,9 +1,10 @@
 """Each recipe of the how-to guides on proxies, logins, documents and pace, with real servers.
 
-Law: a command that a guide shows is run as it stands there. The test adds where its hosts are, and
-how few pages are enough; it writes other ports into it, and gives it the files that it names.
+Law: the command of a guide runs as the guide shows it. The test only replaces its ports, provides
+the files that it names, and adds options that lead to the servers and limit the crawl.
 """
 
+import gzip
 import json
 import os
 import re
@@ -25,7 +26,7 @@ from tests.crawl.fakes import states_of
 from tests.crawl.rendering.sites import why_no_browser
 from tests.readme import ROOT, blocks
 from tests.real.daemons import free_port, needs, program, running
-from tests.real.nginx import MIME_TYPES
+from tests.real.nginx import TYPES, running_nginx
 from tests.web.pdfs import pdf, words
 
 GUIDES = (
@@ -39,22 +40,6 @@ _PATIENCE_S = 240
 pytestmark = [needs("nginx", "tinyproxy", "microsocks"), pytest.mark.timeout(600)]
 
 _NGINX = """
-daemon off;
-{user}
-worker_processes 1;
-pid {folder}/pid;
-error_log {folder}/errors;
-events {{ worker_connections 256; }}
-http {{
-    include {mime_types};
-    default_type application/octet-stream;
-    log_format request '$server_port $server_protocol $request_uri $http_x_purpose $http_x_preview';
-    access_log {folder}/requests request;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
     ssl_certificate {folder}/server.pem;
     ssl_certificate_key {folder}/server.key;
     root {folder}/pages;
@@ -87,8 +72,8 @@ http {{
             return 302 /;
         }}
     }}
-}}
 """
+_LOG_FORMAT = "$server_port $server_protocol $request_uri $http_x_purpose $http_x_preview"
 KINDS = ("plain", "tls", "http2", "client", "expired", "login", "cookies")
 _SERVER_FOR = {
     "--http2": "http2",
@@ -98,7 +83,7 @@ _SERVER_FOR = {
     "--cookies": "cookies",
     "localhost:8080": "plain",
 }
-"""By what the recipe says; of the others it is the one of TLS."""
+"""Kind of server by a part of the recipe; all other recipes use "tls"."""
 HOME = """<title>Home</title><p>Words.<a href=/paper.pdf>paper</a><a href=/notes.txt>notes</a>
 <a href=/readme.md>readme</a><a href=/news.rss>news</a><a href=/feed.xml>feed</a>
 <a href=/feed.json>json</a><a href=/data.json>data</a><a href=/sitemap.xml>map</a>
@@ -115,7 +100,7 @@ XHTML = "<html xmlns='http://www.w3.org/1999/xhtml'><head><title>X</title></head
 
 
 class Servers(NamedTuple):
-    """What runs: the ports of nginx by kind, and of the proxies; and what they wrote down."""
+    """Ports of nginx, by kind, and of the proxies, with their logs."""
 
     folder: Path
     ports: dict[str, int]
@@ -127,7 +112,7 @@ class Servers(NamedTuple):
         return [line.removeprefix(port) for line in lines if line.startswith(port)]
 
     def passed(self, proxy: str) -> str:
-        """What a proxy said."""
+        """Return the log of a proxy."""
         return (self.folder / f"{proxy}.log").read_text(errors="replace")
 
 
@@ -143,30 +128,13 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     hashed = subprocess.run(hashing, capture_output=True, text=True, check=True).stdout
     (folder / "logins").write_text(f"{LOGIN.partition(':')[0]}:{hashed}")
     with ExitStack() as stack:
-        stack.enter_context(_nginx(found))
+        http = TYPES + _NGINX.format(folder=folder, **found.ports)
+        stack.enter_context(running_nginx(http, _LOG_FORMAT, folder, found.ports.values()))
         for name in ("open", "with-login"):
             stack.enter_context(_tinyproxy(found, name))
         socks = [str(program("microsocks")), "-i", "127.0.0.1", "-p", str(proxies["socks"])]
         stack.enter_context(running(socks, [proxies["socks"]], folder / "socks.log"))
         yield found
-
-
-@contextmanager
-def _nginx(found: Servers) -> Iterator[None]:
-    folder, config = found.folder, found.folder / "nginx.conf"
-    user = "user root;" if os.getuid() == 0 else ""  # who may read the folders of the tests
-    config.write_text(_NGINX.format(folder=folder, user=user, mime_types=MIME_TYPES, **found.ports))
-    command: list[str | Path] = [
-        str(program("nginx")),
-        "-p",
-        folder,
-        "-c",
-        config,
-        "-e",
-        folder / "errors",
-    ]
-    with running(command, list(found.ports.values()), folder / "nginx.log"):
-        yield
 
 
 @contextmanager
@@ -193,8 +161,6 @@ def _write_certificates(folder: Path) -> None:
 
 
 def _write_pages(folder: Path) -> None:
-    import gzip
-
     folder.mkdir()
     paper = pdf(words("A paper"), title="Paper", links=["https://example.org/from-pdf"])
     texts = {
@@ -220,7 +186,7 @@ def _write_pages(folder: Path) -> None:
 
 
 class Recipe(NamedTuple):
-    """A command as a guide shows it: variables, then the arguments."""
+    """Command of a guide: environment variables, then arguments."""
 
     text: str
     variables: dict[str, str]
@@ -248,8 +214,8 @@ ALL = {recipe.text: recipe for recipe in recipes()}
 
 
 def run(recipe: Recipe, servers: Servers, folder: Path) -> dict[str, object]:
-    """What the crawl says at its end."""
-    kind = next((kind for said, kind in _SERVER_FOR.items() if said in recipe.text), "tls")
+    """Run a recipe and return the JSON summary of its crawl."""
+    kind = _server_for(recipe)
     ports = {
         "8080": servers.ports["plain"],
         "8443": servers.ports["tls"],
@@ -265,8 +231,8 @@ def run(recipe: Recipe, servers: Servers, folder: Path) -> dict[str, object]:
     _write_files(folder, servers)
     own = {"--ca", "--insecure"} & set(arguments)
     trust = {} if own else {"SSL_CERT_FILE": str(folder / "our-authority.pem")}
-    clean = {name: value for name, value in os.environ.items() if not _is_of_a_crawl(name)}
-    environment = clean | {"TZ": _where_it_is_night(), "PYTHONPATH": str(ROOT)}
+    clean = {name: value for name, value in os.environ.items() if not _configures_crawls(name)}
+    environment = clean | {"TZ": _night_zone(), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-m", PROGRAM, *arguments],
         cwd=folder,
@@ -280,6 +246,10 @@ def run(recipe: Recipe, servers: Servers, folder: Path) -> dict[str, object]:
     assert "secret" not in done.stdout + done.stderr
     found: dict[str, object] = json.loads(done.stdout)
     return found
+
+
+def _server_for(recipe: Recipe) -> str:
+    return next((kind for part, kind in _SERVER_FOR.items() if part in recipe.text), "tls")
 
 
 def _with_ports(argument: str, ports: dict[str, int], servers: Servers) -> str:
@@ -300,19 +270,19 @@ def _write_files(folder: Path, servers: Servers) -> None:
         (folder / name).chmod(0o600)
 
 
-def _is_of_a_crawl(name: str) -> bool:
+def _configures_crawls(name: str) -> bool:
     return name.startswith("MINICRAWL_") or name.lower().endswith("_proxy")
 
 
-def _where_it_is_night() -> str:
-    """A time zone in which it is between 23 and 24 o'clock now."""
+def _night_zone() -> str:
+    """Return a time zone where it is after 23:00 now, so that a crawl by night runs."""
     behind = (time.gmtime().tm_hour - 23) % 24
     return f"NIGHT+{behind}"
 
 
-def test_the_guides_have_recipes_for_each_kind_of_server() -> None:
+def test_the_guides_have_a_recipe_for_each_kind_of_server() -> None:
     assert len(ALL) >= 20
-    assert all(any(said in text for text in ALL) for said in _SERVER_FOR)
+    assert all(any(part in text for text in ALL) for part in _SERVER_FOR)
 
 
 @pytest.mark.documents
@@ -321,17 +291,15 @@ def test_a_recipe_of_the_guides_works(text: str, servers: Servers, tmp_path: Pat
     recipe = ALL[text]
     if "--render" in text and (why := why_no_browser()):
         pytest.skip(why)
-    if not any(
-        "example" in one or "seeds" in one or "localhost" in one for one in recipe.arguments
-    ):
-        run(
-            ALL[f"{PROGRAM} crawl https://example.org/ --scope host --types all"], servers, tmp_path
-        )
-        run(recipe, servers, tmp_path)  # it goes on with a crawl
+    if not re.search("example|seeds|localhost", shlex.join(recipe.arguments)):
+        # The recipe resumes a crawl.
+        first = f"{PROGRAM} crawl https://example.org/ --scope host --types all"
+        run(ALL[first], servers, tmp_path)
+        run(recipe, servers, tmp_path)
         return
     before = {kind: len(servers.asked(kind)) for kind in KINDS}
     assert int(str(run(recipe, servers, tmp_path)["pages"])) >= 1
-    kind = next((kind for said, kind in _SERVER_FOR.items() if said in text), "tls")
+    kind = _server_for(recipe)
     asked = servers.asked(kind)[before[kind] :]
     assert asked
     if "--http2" in text:
@@ -350,7 +318,7 @@ BY_TYPE = {
     "html": (),
     "pdf": ("/paper.pdf",),
     "text": ("/notes.txt",),
-    "markdown": ("/readme.md",),  # nginx knows none, and says application/octet-stream
+    "markdown": ("/readme.md",),  # nginx sends application/octet-stream
     "feed": ("/news.rss", "/feed.xml", "/feed.json"),
     "sitemap": ("/sitemap.xml", "/map.xml.gz"),
 }
@@ -367,7 +335,7 @@ FOUND_IN = {
 
 
 @pytest.mark.parametrize("kind", BY_TYPE)
-def test_documents_are_told_by_the_media_types_of_nginx(
+def test_types_select_documents_by_the_media_types_of_nginx(
     kind: str, servers: Servers, tmp_path: Path
 ) -> None:
     arguments = shlex.split(f"crawl https://example.org/ --scope host --types html,{kind}")

@@ -1,4 +1,4 @@
-"""Real servers behind real proxies: nginx with TLS, HTTP/2 and client certificates."""
+"""Requests to nginx with TLS, HTTP/2 and client certificates, directly and through real proxies."""
 
 import asyncio
 import os
@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,27 +21,15 @@ from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.proxy import check_proxies
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
 from tests.real.daemons import free_port, needs, program, running
+from tests.real.nginx import running_nginx
 
 HOST = "site.example"
 LOGIN = "me:secret"
 PAGES = 5
 
+_LOG_FORMAT = "$server_port $server_protocol $remote_addr $request_uri $http_proxy_authorization"
 _NGINX = """
-daemon off;
-{user}
-worker_processes 1;
-pid {folder}/pid;
-error_log {folder}/errors;
-events {{ worker_connections 256; }}
-http {{
     types {{ text/html html; }}
-    log_format request '$server_port $server_protocol $request_uri $http_proxy_authorization';
-    access_log {folder}/requests request;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
     ssl_certificate {folder}/server.pem;
     ssl_certificate_key {folder}/server.key;
     gzip on;
@@ -58,7 +48,6 @@ http {{
         ssl_certificate {folder}/expired.pem;
         ssl_certificate_key {folder}/expired.key;
     }}
-}}
 """
 _TINYPROXY = "Port {port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\n{login}"
 _SQUID = """
@@ -87,7 +76,7 @@ pytestmark = needs("nginx")
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """What nginx serves, by the kind of server, and whom to trust."""
+    """Ports of nginx by the kind of server, and files for TLS."""
 
     ports: dict[str, int]
     folder: Path
@@ -97,14 +86,14 @@ class Site:
         return f"{scheme}://{host}:{self.ports[kind]}/{page}.html"
 
     def asked(self, kind: str) -> list[str]:
-        """The protocol, the page and any login of a proxy of each request of a server."""
+        """Return the protocol, client, page and proxy login of each request to a server."""
         lines = (self.folder / "requests").read_text().splitlines()
         port = f"{self.ports[kind]} "
         return [line.removeprefix(port) for line in lines if line.startswith(port)]
 
     @property
     def network(self) -> Network:
-        """Trusts the site, and shows it our certificate."""
+        """Settings that trust the site, and send it our certificate."""
         return Network(
             timeout_s=20,
             resolve=(f"{HOST}=127.0.0.1",),
@@ -124,25 +113,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (folder / "pages").mkdir()
     for page in range(PAGES):
         (folder / "pages" / f"{page}.html").write_text(f"<title>{page}</title>" + "<p>text" * 9999)
-    config = folder / "nginx.conf"
-    user = "user root;" if os.getuid() == 0 else ""  # who may read the folders of the tests
-    config.write_text(_NGINX.format(folder=folder, user=user, **found.ports))
-    command: list[str | Path] = [
-        str(program("nginx")),
-        "-p",
-        folder,
-        "-c",
-        config,
-        "-e",
-        folder / "errors",
-    ]
-    with running(command, list(found.ports.values()), folder / "nginx.log"):
+    http = _NGINX.format(folder=folder, **found.ports)
+    with running_nginx(http, _LOG_FORMAT, folder, found.ports.values()):
         yield found
 
 
 def _write_certificates(folder: Path) -> None:
-    from datetime import UTC, datetime, timedelta
-
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(folder / "authority.pem"))
     names = (HOST, "127.0.0.1", "localhost")
@@ -162,44 +138,39 @@ def _write_certificates(folder: Path) -> None:
 
 def _tinyproxy(folder: Path, login: str, _site: Site) -> tuple[list[str | Path], int]:
     port, config = free_port(), folder / "tinyproxy.conf"
-    said = f"BasicAuth {login.replace(':', ' ')}\n" if login else ""
-    config.write_text(_TINYPROXY.format(port=port, login=said))
+    directive = f"BasicAuth {login.replace(':', ' ')}\n" if login else ""
+    config.write_text(_TINYPROXY.format(port=port, login=directive))
     return [str(program("tinyproxy")), "-d", "-c", config], port
 
 
 def _squid(folder: Path, login: str, _site: Site) -> tuple[list[str | Path], int]:
     port = free_port()
-    return _squid_that(f"http_port 127.0.0.1:{port}", folder, login), port
+    return _configured_squid(f"http_port 127.0.0.1:{port}", folder, login), port
 
 
-def _squid_by_tls(folder: Path, login: str, site: Site) -> tuple[list[str | Path], int]:
+def _squid_over_tls(folder: Path, login: str, site: Site) -> tuple[list[str | Path], int]:
     port = free_port()
     for name in ("server.pem", "server.key"):
         shutil.copy(site.folder / name, folder)
         (folder / name).chmod(0o644)
     shown = f"tls-cert={folder}/server.pem tls-key={folder}/server.key"
-    return _squid_that(f"https_port 127.0.0.1:{port} {shown}", folder, login), port
+    return _configured_squid(f"https_port 127.0.0.1:{port} {shown}", folder, login), port
 
 
-def _squid_that(listens: str, folder: Path, login: str) -> list[str | Path]:
+def _configured_squid(listens: str, folder: Path, login: str) -> list[str | Path]:
     config = folder / "squid.conf"
     user, _, password = login.partition(":")
     hashing = ["openssl", "passwd", "-apr1", password or "none"]
     hashed = subprocess.run(hashing, capture_output=True, text=True, check=True).stdout
     (folder / "logins").write_text(f"{user}:{hashed}")
     (folder / "hosts").write_text(f"127.0.0.1 {HOST} localhost\n")
-    said = _SQUID_LOGIN.format(folder=folder) if login else ""
-    who = "allow known" if login else "allow all_of_us"
     name = pwd.getpwuid(os.getuid()).pw_name
-    config.write_text(
-        _SQUID.format(
-            listens=listens,
-            login=said,
-            who=who,
-            folder=folder,
-            user="proxy" if name == "root" else name,
-        )
-    )
+    parts = {
+        "login": _SQUID_LOGIN.format(folder=folder) if login else "",
+        "who": "allow known" if login else "allow all_of_us",
+        "user": "proxy" if name == "root" else name,
+    }
+    config.write_text(_SQUID.format(listens=listens, folder=folder, **parts))
     folder.chmod(0o777)  # squid writes as another user
     return [str(program("squid")), "-N", "-f", config]
 
@@ -207,43 +178,44 @@ def _squid_that(listens: str, folder: Path, login: str) -> list[str | Path]:
 def _microsocks(_folder: Path, login: str, _site: Site) -> tuple[list[str | Path], int]:
     port = free_port()
     user, _, password = login.partition(":")
-    said: list[str | Path] = ["-u", user, "-P", password] if login else []
-    return [str(program("microsocks")), "-i", "127.0.0.1", "-p", str(port), *said], port
+    options: list[str | Path] = ["-u", user, "-P", password] if login else []
+    return [str(program("microsocks")), "-i", "127.0.0.1", "-p", str(port), *options], port
 
 
 PROXIES = {
     "tinyproxy": ("tinyproxy", _tinyproxy, ("http",)),
     "squid": ("squid", _squid, ("http",)),
-    "squid-by-tls": ("squid", _squid_by_tls, ("https",)),
+    "squid-over-tls": ("squid", _squid_over_tls, ("https",)),
     "microsocks": ("microsocks", _microsocks, ("socks5", "socks5h")),
 }
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
+WITH_LOGIN, WITHOUT = (
+    [
         pytest.param((name, login), marks=needs(daemon), id=f"{name}{'-login' if login else ''}")
         for name, (daemon, _, _) in PROXIES.items()
-        for login in ("", LOGIN)
-    ],
+    ]
+    for login in (LOGIN, "")
 )
+
+
+@pytest.fixture(scope="module", params=[*WITHOUT, *WITH_LOGIN])
 def proxies(request: pytest.FixtureRequest, site: Site) -> Iterator[list[str]]:
-    """The URLs of one proxy."""
+    """Run a proxy; yield its URLs, one for each scheme."""
     name, login = request.param
     _, prepare, schemes = PROXIES[name]
-    with TemporaryDirectory() as made:  # pytest's own folders are closed to other users
-        folder = Path(made)
+    with TemporaryDirectory() as name_of_folder:  # other users may not read pytest's folders
+        folder = Path(name_of_folder)
         command, port = prepare(folder, login, site)
         with running(command, [port], folder / "log"):
-            yield [
-                f"{scheme}://{login + '@' if login else ''}127.0.0.1:{port}" for scheme in schemes
-            ]
+            address = f"{login}@127.0.0.1:{port}" if login else f"127.0.0.1:{port}"
+            yield [f"{scheme}://{address}" for scheme in schemes]
 
 
 def ask(network: Network, *urls: str) -> list[FetchResult]:
     async def asking() -> list[FetchResult]:
-        async with HttpFetcher(network, Politeness()) as asker:
-            return [await asker.fetch(Request(url=url)) for url in urls]
+        async with HttpFetcher(network, Politeness()) as fetcher:
+            return [await fetcher.fetch(Request(url=url)) for url in urls]
 
     return asyncio.run(asking())
 
@@ -251,14 +223,16 @@ def ask(network: Network, *urls: str) -> list[FetchResult]:
 KINDS = ("plain", "tls", "http2", "client", "newest")
 
 
+def assert_all_read(site: Site, network: Network, kind: str) -> None:
+    found = ask(network, *(site.url(kind, page) for page in range(PAGES)))
+    assert [_title(one) for one in found] == list(map(str, range(PAGES)))
+
+
 @pytest.mark.parametrize("http2", ["off", "auto"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_server_is_read_without_a_proxy(site: Site, kind: str, http2: str) -> None:
     before = len(site.asked(kind))
-    found = ask(
-        replace(site.network, http2=http2), *(site.url(kind, page) for page in range(PAGES))
-    )
-    assert [_title(one) for one in found] == list(map(str, range(PAGES)))
+    assert_all_read(site, replace(site.network, http2=http2), kind)
     speaks_2 = http2 == "auto" and kind in ("http2", "client")
     version = "HTTP/2.0" if speaks_2 else "HTTP/1.1"
     assert all(line.startswith(version) for line in site.asked(kind)[before:])
@@ -269,25 +243,26 @@ def test_every_server_is_read_without_a_proxy(site: Site, kind: str, http2: str)
 def test_every_server_is_read_through_every_proxy(
     site: Site, proxies: list[str], kind: str, http2: str
 ) -> None:
+    before = len(site.asked(kind))
     for proxy in proxies:
         network = replace(site.network, http2=http2, proxy=(proxy,), no_proxy=())
+        # Proxies use another address, so nginx's log shows who has sent a request.
+        network = replace(network, bind_address=("127.0.0.9",))
         assert asyncio.run(check_proxies(network)) == []
-        found = ask(network, *(site.url(kind, page) for page in range(PAGES)))
-        assert [_title(one) for one in found] == list(map(str, range(PAGES)))
-    assert not any("Basic" in line for line in site.asked(kind)[-PAGES:])
+        assert_all_read(site, network, kind)
+    asked = site.asked(kind)[before:]
+    assert all(line.split()[1] == "127.0.0.1" for line in asked)
+    assert not any("Basic" in line for line in asked)
 
 
-def test_a_login_that_is_missing_or_wrong_is_told_before_the_first_request(
+@pytest.mark.parametrize("proxies", WITH_LOGIN, indirect=True)
+def test_a_missing_or_wrong_login_is_an_error_before_the_first_request(
     site: Site, proxies: list[str]
 ) -> None:
-    for proxy in proxies:
-        if LOGIN not in proxy:
-            continue
-        for other in ("", "me:wr0ng@"):
-            asked = proxy.replace(f"{LOGIN}@", other)
-            network = replace(site.network, proxy=(asked,), no_proxy=())
-            with pytest.raises(UsageError, match="login"):
-                asyncio.run(check_proxies(network))
+    for proxy, login in product(proxies, ("", "me:wr0ng@")):
+        network = replace(site.network, proxy=(proxy.replace(f"{LOGIN}@", login),), no_proxy=())
+        with pytest.raises(UsageError, match="login"):
+            asyncio.run(check_proxies(network))
 
 
 def test_a_host_that_is_down_is_not_the_fault_of_the_proxy(site: Site, proxies: list[str]) -> None:
@@ -298,29 +273,28 @@ def test_a_host_that_is_down_is_not_the_fault_of_the_proxy(site: Site, proxies: 
         assert failed.kind is FailureKind.CONNECT, failed
 
 
-def test_requests_at_once_share_one_connection_of_http2(site: Site) -> None:
+def test_concurrent_requests_share_one_http2_connection(site: Site) -> None:
     async def asking() -> tuple[list[FetchResult], int]:
         network = replace(site.network, http2="auto")
-        async with HttpFetcher(network, Politeness(per_host=PAGES)) as asker:
+        async with HttpFetcher(network, Politeness(per_host=PAGES)) as fetcher:
             asked = (Request(url=site.url("http2", page)) for page in range(PAGES))
-            found = await asyncio.gather(*map(asker.fetch, asked))
-            return list(found), len(asker._transport._open)  # type: ignore[attr-defined]
+            found = await asyncio.gather(*map(fetcher.fetch, asked))
+            return list(found), len(fetcher._transport._open)  # type: ignore[attr-defined]
 
-    found, lines = asyncio.run(asking())
+    found, connections = asyncio.run(asking())
     assert [_title(one) for one in found] == list(map(str, range(PAGES)))
-    assert lines == 1
+    assert connections == 1
 
 
 @pytest.mark.parametrize("http2", ["off", "auto"])
-def test_what_is_wrong_with_a_real_server_is_said(site: Site, http2: str) -> None:
+def test_failures_name_an_expired_or_missing_certificate(site: Site, http2: str) -> None:
     network = replace(site.network, http2=http2)
-    old = replace(network, client_cert=())
     (expired,) = ask(network, site.url("expired"))
-    (unasked,) = ask(old, site.url("client"))
+    (anonymous,) = ask(replace(network, client_cert=()), site.url("client"))
     assert isinstance(expired, Failed)
     assert "the certificate has expired" in expired.detail
-    assert isinstance(unasked, Failed)
-    assert unasked.status == 400
+    assert isinstance(anonymous, Failed)
+    assert anonymous.status == 400
     (page,) = ask(replace(network, insecure=(HOST,)), site.url("expired"))
     assert _title(page) == "0"
 
