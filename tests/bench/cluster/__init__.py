@@ -1,9 +1,10 @@
-"""What a cluster costs and brings, on one machine.
+"""Benchmarks of a cluster on one machine.
 
-groups      control groups, which hold the processes of a node to a part of a core
-nodes       nodes that are processes, and when they hold their shards
+groups      control groups, which limit the processes of a node to a part of a core
+nodes       nodes in processes of their own
 served      a web of many hosts behind one nginx
-scaling     the pace with more and more nodes
-moving      how long a large shard is read by nobody when it moves
-agreeing    the pages that one machine and a cluster spend the same budget on
+scaling     the pace with a growing number of nodes
+moving      the pause of a large shard that moves to another node
+agreeing    comparison of the pages that one machine and a cluster read with the same budget
+engines     the engine of a cluster compared with alternatives
 """

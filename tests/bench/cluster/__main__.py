@@ -1,12 +1,12 @@
-"""What a cluster brings and costs. Nothing is asserted.
+"""Benchmarks of a cluster. Nothing is asserted.
 
     python -m tests.bench.cluster scale --into docs/speed.md
     python -m tests.bench.cluster move --into docs/speed.md
     python -m tests.bench.cluster agree --into docs/speed.md
     python -m tests.bench.cluster engines --into docs/speed.md
 
-Without a word all four are done. `engines` measures those of PostgreSQL, Redis and RabbitMQ that
-are installed, with psycopg, redis and pika.
+Without an argument all four run. `engines` also measures PostgreSQL, Redis and RabbitMQ if they
+and their clients psycopg, redis and pika are installed.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _QUESTIONS = ("scale", "move", "agree", "engines")
 
 
 def _numbers(_: click.Context, __: click.Parameter, text: str) -> list[int]:
-    return [int(float(one)) for one in text.split(",")]
+    return [int(float(number)) for number in text.split(",")]
 
 
 def _scale(folder: Path, scenes: list[Scene], cores: float, times: Times) -> Iterator[str]:
@@ -35,7 +35,7 @@ def _scale(folder: Path, scenes: list[Scene], cores: float, times: Times) -> Ite
         click.echo(f"{pace.scene}: {pace.pages_a_second:,.0f} pages/s", err=True)
         found.append(pace)
     counted = f"{times.counted_s:g} s of a crawl {times.age_s:g} s old"
-    yield f"Nodes held to {cores:g} of a core each, {counted}."
+    yield f"Nodes limited to {cores:g} of a core each, {counted}."
     yield ""
     yield from scaling_table(found, cores)
 
@@ -55,21 +55,15 @@ def _engines(folder: Path, entries: int) -> Iterator[str]:
 @click.option("--nodes", default="1,2,4,8", show_default=True, callback=_numbers)
 @click.option("--servers", default="1,3", show_default=True, callback=_numbers)
 @click.option(
-    "--shards",
-    default="0,8",
-    show_default=True,
-    callback=_numbers,
-    help="0 for as many as there are nodes.",
+    "--shards", default="0,8", show_default=True, callback=_numbers, help="0: one for each node."
 )
-@click.option("--cores", default=0.2, show_default=True, help="That a node may use.")
-@click.option(
-    "--age", default=50.0, show_default=True, help="Of the crawl: then shards talk once a second."
-)
+@click.option("--cores", default=0.2, show_default=True, help="Limit of each node.")
+@click.option("--age", default=50.0, show_default=True, help="Age of the crawl, in seconds.")
 @click.option("--seconds", default=15.0, show_default=True)
-@click.option("--pages", default="1e6", show_default=True, help="Of the shard that moves.")
+@click.option("--pages", default="1e6", show_default=True, help="Pages of the shard that moves.")
 @click.option("--moves", "count", default=4, show_default=True)
 @click.option("--demo-pages", default=4000, show_default=True)
-@click.option("--entries", default=1000, show_default=True, help="Appended to each engine.")
+@click.option("--entries", default=1000, show_default=True, help="Entries for each engine.")
 @into_document
 def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
     questions: tuple[str, ...],

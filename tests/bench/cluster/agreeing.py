@@ -1,14 +1,14 @@
-"""The same budget on one machine and in a cluster, on the demo web.
+"""Compare crawls of one machine and of a cluster with the same budget, on the demo web.
 
-What counts is the importance of pages in the whole web, by PageRank, of a crawl that read all of
-it. The cluster is that of `minicrawl crawl --cluster demo`. One machine reads each budget twice: no
-two crawls have all answers in the same order. The endless part of the demo web is left out, as it
-depends on the order where a crawl notices that it is one.
+The importance of a page is its PageRank in a complete crawl. The cluster is that of `minicrawl
+crawl --cluster demo`. One machine crawls each budget twice, because responses never arrive in
+exactly the same order. The endless part of the demo web is left out: the order decides when a
+crawl detects it.
 
-What is compared is the order, so both may ask alike: all hosts of the demo web have one address,
-whose pace each shard would have an eighth of, so there is none; and where there is no delay, both
-have as many requests under way, fewer than there are hosts. Else one machine asks all hosts by
-turns, and not the richest pages first.
+Only the order of pages shall differ, so both crawls have the same politeness. There is no delay
+for the one address of all hosts, of which each shard would get an eighth. Without a delay for
+hosts, both have the same number of requests in flight, fewer than there are hosts; otherwise one
+machine would ask all hosts in turn, and not the richest pages first.
 """
 
 import subprocess
@@ -25,7 +25,7 @@ from tests.bench.notes import head, kept, row
 
 PARTS = (0.1, 0.3)
 DELAYS_S = (0, 0.5, 1)
-"""The last one is what a crawl waits unless it is told otherwise."""
+"""Seconds between requests to a host. The last value is the default."""
 LEAST = 0.95
 ERROR = 1e-6
 _REFINED = 1e-9
@@ -34,18 +34,18 @@ CLUSTER = "cluster"
 _ALL = 10**9
 _LONGEST_S = 600
 _SHARDS = 8
-"""Of the cluster of the demo."""
+"""Shards of the demo cluster."""
 _ENDLESS = "//calendar[.]town-hall"
 
 
 class Budget(NamedTuple):
-    """A crawl to compare."""
+    """Limits of a crawl."""
 
     pages: int
     delay_s: float
 
     def options(self, who: str) -> tuple[str, ...]:
-        """Of `minicrawl crawl`."""
+        """Return the options of `minicrawl crawl`."""
         options = (f"--pages={self.pages}", f"--delay={self.delay_s}", "--address-delay=0")
         if self.delay_s or self.pages == _ALL:
             return options
@@ -53,7 +53,7 @@ class Budget(NamedTuple):
 
 
 def agreement(folder: Path, demo_pages: int) -> Iterator[str]:
-    """Crawl everything, then parts of it, both ways."""
+    """Crawl the whole web and then parts of it, on one machine and in the cluster."""
     crawls = DemoCrawls(folder, demo_pages)
     everything = Budget(_ALL, 0)
     whole = [crawls.run("one", everything), crawls.run(CLUSTER, everything)]
@@ -65,7 +65,7 @@ def agreement(folder: Path, demo_pages: int) -> Iterator[str]:
     yield ""
     yield from head(
         *("budget", "delay s", "importance: one machine", "cluster"),
-        *("of one machine's the cluster has", "another crawl of one machine has"),
+        *("share of one machine's pages in the cluster", "in another crawl of one machine"),
     )
     shares = []
     for part, delay_s in product(PARTS, DELAYS_S):
@@ -83,31 +83,31 @@ def agreement(folder: Path, demo_pages: int) -> Iterator[str]:
     yield ""
     yield f"At least {LEAST:.0%}: {kept(min(shares) >= LEAST)}."
     yield ""
-    yield from _whole_told(whole, read)
+    yield from _comparison(whole, read)
 
 
 class BothWays:
-    """What crawls of the same budget have read."""
+    """Pages that crawls with the same budget have read."""
 
-    def __init__(self, important: Mapping[str, float], crawls: "DemoCrawls", of: Budget) -> None:
-        self._important = important
-        self._read = {who: _read(crawls.run(who, of)) for who in ("one", "another", CLUSTER)}
+    def __init__(self, ranks: Mapping[str, float], crawls: "DemoCrawls", budget: Budget) -> None:
+        self._ranks = ranks
+        self._read = {who: _read(crawls.run(who, budget)) for who in ("one", "another", CLUSTER)}
 
     def gathered(self, who: str) -> float:
-        """The importance of what it has read."""
+        """Return the importance of all pages that a crawl has read."""
         return self._sum(self._read[who])
 
     def agreement(self, who: str) -> float:
-        """Of the importance of one machine's pages, what is on pages that this one has as well."""
+        """Return the share of the importance of one machine's pages that a crawl has also read."""
         one = self._read["one"]
         return self._sum(one & self._read[who]) / self._sum(one)
 
     def _sum(self, pages: set[str]) -> float:
-        return sum(self._important.get(url, 0) for url in pages)
+        return sum(self._ranks.get(url, 0) for url in pages)
 
 
-def _whole_told(whole: list[Path], read: list[set[str]]) -> Iterator[str]:
-    """Whether both know the same, and rank it alike."""
+def _comparison(whole: list[Path], read: list[set[str]]) -> Iterator[str]:
+    """Yield a comparison of the complete crawls: their pages and their ranks."""
     ranks = [_scores(store, "opic") for store in whole]
     pages = [_scores(store, _RANK) for store in whole]
     known = ranks[0].keys() | ranks[1].keys()
@@ -118,7 +118,7 @@ def _whole_told(whole: list[Path], read: list[set[str]]) -> Iterator[str]:
     )
     far = _furthest(ranks[0], ranks[1])
     yield (
-        f"After `refine` no rank is further from one machine's than {far:.1e}; at most {ERROR:g}: "
+        f"After `refine` ranks differ by at most {far:.1e}; limit {ERROR:g}: "
         f"{kept(far <= ERROR)}. PageRank: {_furthest(pages[0], pages[1]):.1e}."
     )
 
@@ -128,13 +128,13 @@ def _furthest(one: Mapping[str, float], other: Mapping[str, float]) -> float:
 
 
 class DemoCrawls:
-    """Crawls of one demo web; each is served afresh."""
+    """Crawls of one demo web, which is served anew for each."""
 
     def __init__(self, folder: Path, demo_pages: int) -> None:
         self._folder, self._demo_pages = folder, demo_pages
 
     def run(self, who: str, budget: Budget) -> Path:
-        """The store with what was found."""
+        """Crawl the demo web and return the store."""
         store = self._folder / f"{who}-{budget.pages}-{budget.delay_s}.db"
         is_cluster = who == CLUSTER
         where = ("--cluster", "demo") if is_cluster else ("--demo", "--store", store.name)

@@ -1,6 +1,6 @@
-"""Control groups of Linux: the processes of a group together get at most so much of a core.
+"""Linux control groups, which limit the processor time of a group of processes.
 
-Law: whatever happens, no group is left behind.
+Law: no group is left behind, even after an error.
 """
 
 import os
@@ -16,19 +16,19 @@ from tests.bench.manuals import cpu_s_of
 PERIOD_US = 50_000
 _ROOT = Path("/sys/fs/cgroup")
 _FIRST = _ROOT / "cpu"
-"""Version 1 has a hierarchy for each resource."""
+"""Hierarchy of the processor in version 1, which has one for each resource."""
 _POLL_S, _PATIENCE = 0.05, 200
 _KIB = 1024
 
 
 class ControlGroup:
-    """One of them. What a process of it starts is in it as well."""
+    """Control group. Children of its processes belong to it as well."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def hold(self, cores: float) -> None:
-        """No more than that, from now on."""
+    def limit(self, cores: float) -> None:
+        """Limit the group to a number of cores."""
         quota_us = int(cores * PERIOD_US)
         if _is_first_version():
             (self.folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
@@ -38,26 +38,24 @@ class ControlGroup:
 
     @property
     def processes(self) -> list[int]:
-        """Their ids."""
+        """Ids of the processes in the group."""
         return [int(one) for one in (self.folder / "cgroup.procs").read_text().split()]
 
     def cpu_s(self) -> float:
-        """What the processes that are there have used so far."""
+        """Return the processor time of the running processes."""
         return sum(map(cpu_s_of, self.processes))
 
     def memory_bytes(self) -> int:
-        """What they hold; a page that several of them share counts once, if no others have it."""
+        """Return the proportional memory of the processes, which counts shared pages once."""
         return sum(map(_share_of_memory, self.processes))
 
 
 @contextmanager
 def control_group(name: str) -> Iterator[ControlGroup]:
-    """A group without processes. All that were in it have ended when this is left."""
+    """Make an empty group. Its processes must end before the block does."""
     root = _FIRST if _is_first_version() else _ROOT
     if not _is_first_version() and "cpu" not in _handed_down():
-        raise click.UsageError(
-            "this machine has no control groups that hold processes to a part of it"
-        )
+        raise click.UsageError("this machine has no control groups for processors")
     group = ControlGroup(root / f"minicrawl-{os.getpid()}-{name}")
     group.folder.mkdir()
     try:

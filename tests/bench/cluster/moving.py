@@ -1,8 +1,8 @@
-"""How long a large shard is read by nobody when it moves from one node to another.
+"""Pause in the crawl of a large shard that moves from one node to another.
 
-Its store is written, not crawled, and laid into the engine as a snapshot, before there are nodes.
-The hosts of the shard are on loopback, and their server notes when each was asked. One of two nodes
-is drained; the longest pause between two requests after that is the move.
+The store of the shard is synthetic, and put into the engine as a snapshot before the nodes start.
+Its hosts are on loopback, and their server logs the times of requests. One of two nodes is drained;
+the longest pause between two requests after that is the move.
 """
 
 import asyncio
@@ -25,12 +25,7 @@ from minicrawl.demo.web import DemoServer
 from minicrawl.opic.shard_channels import ShardPlace
 from minicrawl.store.records import StoreTerms
 from minicrawl.web.urls import site
-from tests.bench.cluster.nodes import (
-    crawl_settings,
-    nodes,
-    shards_of,
-    until,
-)
+from tests.bench.cluster.nodes import crawl_settings, nodes, shards_of, until
 from tests.bench.endless import origin
 from tests.bench.made import make
 from tests.bench.notes import head, row
@@ -39,18 +34,18 @@ SERVERS, NODES, SHARDS = 3, 2, 2
 PAGES_A_HOST, SEEDS = 100, 100
 DELAY_S = 1.0
 MOVED = 0
-"""The shard that has all pages. The other one has a single one, so that it is there."""
+"""The shard with all pages but one. The other shard has that one, so that it exists."""
 _OTHER = 1
 _SOME = 200
-"""Requests after which a crawl is under way."""
+"""Number of requests after which a crawl counts as running."""
 _POLL_S = 0.05
 
 
 class AskedWeb:
-    """Pages that link to others of their host; notes when it was asked for one of the shard."""
+    """Web whose pages link to their home page. It logs the times of requests to the shard."""
 
     def __init__(self, without: str) -> None:
-        """Requests to this host are not noted."""
+        """Log no requests to the host `without`."""
         self.asked: list[float] = []
         self._without = without
 
@@ -61,16 +56,16 @@ class AskedWeb:
             return DemoResponse(200, {"Content-Type": "text/html"}, b"<p>Alone")
         self.asked.append(time.monotonic())
         if target == "/robots.txt":
-            return refused(404, "there is none")
+            return refused(404, "not found")
         body = f'<title>{host}{target}</title><p>{host} {target} <a href="/">Home</a>'
         return DemoResponse(200, {"Content-Type": "text/html"}, body.encode())
 
 
 class Move(NamedTuple):
-    """Seconds."""
+    """Durations of a move."""
 
-    until_silent_s: float  # from the wish to the last request of the node that gives the shard up
-    silent_s: float  # from there to the first request of the other one
+    until_silent_s: float  # from the request to drain to the last request of the old node
+    silent_s: float  # from then to the first request of the new node
 
     @property
     def all_s(self) -> float:
@@ -78,7 +73,7 @@ class Move(NamedTuple):
 
 
 def moves(folder: Path, pages: int, number: int) -> Iterator[str]:
-    """Some moves, and what they say."""
+    """Measure some moves and yield a table."""
     store = folder / "made.db"
     place = ShardPlace(MOVED, SHARDS)
     hosts = max(SEEDS, pages // PAGES_A_HOST)
@@ -93,19 +88,13 @@ def moves(folder: Path, pages: int, number: int) -> Iterator[str]:
     yield ""
     yield from head("", "median", "from", "to")
     for name, values in (
-        (
-            "from the wish to drain to the last request of that node",
-            [m.until_silent_s for m in found],
-        ),
-        ("then no request", [m.silent_s for m in found]),
-        (
-            "from the wish to drain to the first request of the other node",
-            [m.all_s for m in found],
-        ),
+        ("from the drain to the last request of the node", [m.until_silent_s for m in found]),
+        ("pause without a request", [m.silent_s for m in found]),
+        ("from the drain to the first request of the other node", [m.all_s for m in found]),
     ):
-        yield row(name, *(f"{one:.1f}" for one in (median(values), min(values), max(values))))
+        yield row(name, *(f"{value:.1f}" for value in (median(values), min(values), max(values))))
     yield ""
-    yield f"The node that holds it takes {memory / 1e6:,.0f} MB, with a process that waits for one."
+    yield f"The node of the shard takes {memory / 1e6:,.0f} MB, including its spare process."
 
 
 def _owner(at: str, place: ShardPlace) -> int:
@@ -132,7 +121,7 @@ async def _moved(folder: Path, store: Path, number: int) -> tuple[list[Move], in
 
 
 async def _shared_out(engine: ClusterEngine, web: AskedWeb) -> None:
-    """Each node has a shard, and the large one is read."""
+    """Wait until each node has a shard and the large shard is being crawled."""
     await until(
         engine,
         lambda now: not now.unheld and all(len(one.shards) == 1 for one in now.nodes),
@@ -148,7 +137,7 @@ async def _some_requests(web: AskedWeb) -> None:
 
 
 async def _move(engine: ClusterEngine, web: AskedWeb) -> Move:
-    """Drain the node that holds the shard, then let it take one again."""
+    """Drain the node of the shard, measure the move, and undo the drain."""
     now = await until(engine, lambda found: not found.unheld, "a shard is held by nobody")
     holder = next(one.name for one in now.nodes if MOVED in one.shards)
     began = time.monotonic()

@@ -1,6 +1,6 @@
-"""Nodes that are processes of their own, each in a control group, and what they do.
+"""Nodes in processes of their own, each in a control group.
 
-Law: no process is left when the nodes are not needed any more.
+Law: all processes end with the block that started them.
 """
 
 import asyncio
@@ -20,23 +20,23 @@ from minicrawl.config import Loaded, Settings
 from tests.bench.cluster.groups import ControlGroup, control_group
 
 PATIENCE_S = 180.0
-_LOOKS_EVERY_S = 0.2
-_QUIET_CORES = 0.1
-"""Of a node that waits."""
+_POLL_S = 0.2
+_IDLE_CORES = 0.1
+"""Most cores that an idle node uses."""
 _ENTER = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
 
 
 class BenchNode(NamedTuple):
-    """A node."""
+    """Running node."""
 
     name: str
     group: ControlGroup
-    process: "subprocess.Popen[bytes]"
+    process: subprocess.Popen[bytes]
 
 
 @asynccontextmanager
 async def nodes(url: str, folder: Path, count: int) -> AsyncIterator[Sequence[BenchNode]]:
-    """So many; they hold their shards a little later."""
+    """Start `count` nodes, without waiting for their shards."""
     with ExitStack() as stack:
         started = [_started(stack, url, folder, f"node-{number}") for number in range(1, count + 1)]
         yield started
@@ -44,24 +44,24 @@ async def nodes(url: str, folder: Path, count: int) -> AsyncIterator[Sequence[Be
 
 def _started(stack: ExitStack, url: str, folder: Path, name: str) -> BenchNode:
     group = stack.enter_context(control_group(name))
-    said = stack.enter_context((folder / f"{name}.txt").open("wb"))
+    log = stack.enter_context((folder / f"{name}.txt").open("wb"))
     command = ("node", "--cluster", url, "--name", name, "--folder", str(folder / name))
     process = subprocess.Popen(
         ["sh", "-c", _ENTER, str(group.folder), sys.executable, "-m", "minicrawl", *command],
-        stderr=said,
+        stderr=log,
         stdin=subprocess.DEVNULL,
     )
     stack.callback(_end, process)
     return BenchNode(name, group, process)
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()  # its children end with it
     process.wait()
 
 
 def crawl_settings(address: str, delay_s: float) -> Loaded:
-    """Hosts that all are at this address, and are as polite to it as to many."""
+    """Return settings of a crawl whose hosts share one address, without limits for the address."""
     return Loaded.of(
         Settings.of(
             delay=delay_s,
@@ -74,29 +74,29 @@ def crawl_settings(address: str, delay_s: float) -> Loaded:
     )
 
 
-# ---------------------------------------------------------------- waiting for them
+# ---------------------------------------------------------------- waiting for nodes
 
 
 async def until(
     engine: ClusterEngine, holds: Callable[[ClusterStatus], bool], what: str
 ) -> ClusterStatus:
-    """The cluster when this holds of it."""
+    """Wait until a condition holds and return the status of the cluster."""
     ends_at = time.monotonic() + PATIENCE_S
     while time.monotonic() < ends_at:
         found = await overview(engine)
         if holds(found):
             return found
-        await asyncio.sleep(_LOOKS_EVERY_S)
+        await asyncio.sleep(_POLL_S)
     raise click.ClickException(f"{what}: {found}")
 
 
 def shards_of(found: ClusterStatus, name: str) -> tuple[int, ...]:
-    """Those that a node holds."""
+    """Return the shards of a node."""
     return next((row.shards for row in found.nodes if row.name == name), ())
 
 
 async def settled(engine: ClusterEngine, started: Sequence[BenchNode]) -> None:
-    """Wait until the shards are shared out evenly, and all processes that nodes start are there."""
+    """Wait until the shards are evenly distributed, and the nodes have become idle."""
 
     def is_even(found: ClusterStatus) -> bool:
         least = found.shards // len(started)
@@ -109,6 +109,6 @@ async def settled(engine: ClusterEngine, started: Sequence[BenchNode]) -> None:
     while True:
         await asyncio.sleep(1)
         now = [node.group.cpu_s() for node in started]
-        if all(b - a < 2 * _QUIET_CORES for a, b in zip(before, now, strict=True)):
+        if all(b - a < 2 * _IDLE_CORES for a, b in zip(before, now, strict=True)):
             return
         before = now

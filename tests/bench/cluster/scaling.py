@@ -1,9 +1,8 @@
-"""The pace of a crawl with more and more nodes, each held to a part of a core.
+"""Pace of a crawl with a growing number of nodes, each limited to a part of a core.
 
-The servers of the engine and the web are not held. A crawl is paused until all shards are where
-they stay, and for some seconds more, as shards of a young crawl talk more often than those of an
-old one. Then all nodes are held, and the crawl goes on: pages, processor time and messages are
-those of the seconds that follow.
+The servers of the engine and of the web are not limited. The crawl is paused until all shards are
+in place, and for some seconds more, because shards of a young crawl exchange messages more often.
+Then the nodes are limited, the crawl resumes, and pages, processor time and messages are counted.
 """
 
 import asyncio
@@ -25,13 +24,13 @@ from tests.bench.notes import head, row
 from tests.real.daemons import free_port
 
 FIRST_PAGES = 150
-"""Of each node, before anything counts: the first pages of a crawl need robots.txt of all hosts."""
+"""Pages of each node that are not counted, while the crawl fetches the robots.txt of all hosts."""
 _POLL_S = 0.1
 _TRAFFIC = ("in_msgs", "out_msgs", "in_bytes", "out_bytes")
 
 
 class Scene(NamedTuple):
-    """What is measured."""
+    """Sizes of a cluster."""
 
     nodes: int
     servers: int
@@ -39,7 +38,7 @@ class Scene(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """Sums so far."""
+    """Totals at one moment."""
 
     pages: int
     nodes_cpu_s: float
@@ -48,7 +47,7 @@ class Moment(NamedTuple):
     bytes: int
 
     def since(self, before: "Moment") -> "Moment":
-        """What came between."""
+        """Return the differences from an earlier moment."""
         return Moment(
             self.pages - before.pages,
             self.nodes_cpu_s - before.nodes_cpu_s,
@@ -59,7 +58,7 @@ class Moment(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """What was done in some seconds."""
+    """Measurements of a cluster."""
 
     scene: Scene
     seconds: float
@@ -76,14 +75,14 @@ class Pace(NamedTuple):
 
 
 class Times(NamedTuple):
-    """What is waited for until the crawl counts, and how long it counts."""
+    """Age of the crawl before the measurement, and length of the measurement."""
 
     age_s: float
     counted_s: float
 
 
 def paces(folder: Path, scenes: Sequence[Scene], cores: float, times: Times) -> Iterator[Pace]:
-    """One after the other."""
+    """Measure the clusters one after the other."""
     for scene in scenes:
         with TemporaryDirectory(dir=folder) as name, served_hosts(folder) as web:
             yield asyncio.run(_measured(Path(name), web, scene, cores, times))
@@ -106,7 +105,7 @@ async def _measured(
             await settled(engine, started)
             await asyncio.sleep(times.age_s)
             for node in started:
-                node.group.hold(cores)
+                node.group.limit(cores)
             await steering.resume(engine)
             while web.pages() < FIRST_PAGES * scene.nodes:
                 await asyncio.sleep(_POLL_S)
@@ -125,28 +124,28 @@ def _now() -> float:
 def _moment(
     web: HostsServed, started: Sequence[BenchNode], servers: LocalServers, port: int
 ) -> Moment:
-    told = [_told(server.address[0], port) for server in servers.servers]
+    traffic = [_traffic(server.address[0], port) for server in servers.servers]
     return Moment(
         pages=web.pages(),
         nodes_cpu_s=sum(node.group.cpu_s() for node in started),
         servers_cpu_s=sum(cpu_s_of(server.pid) for server in servers.servers if server.pid),
-        messages=sum(one["in_msgs"] + one["out_msgs"] for one in told),
-        bytes=sum(one["in_bytes"] + one["out_bytes"] for one in told),
+        messages=sum(one["in_msgs"] + one["out_msgs"] for one in traffic),
+        bytes=sum(one["in_bytes"] + one["out_bytes"] for one in traffic),
     )
 
 
-def _told(host: str, port: int) -> dict[str, int]:
-    """What a server says of its traffic, with that to other servers."""
+def _traffic(host: str, port: int) -> dict[str, int]:
+    """Return the traffic of a server, including that to other servers."""
     with build_opener(ProxyHandler({})).open(f"http://{host}:{port}/varz") as answer:
         found = json.load(answer)
     return {name: int(found[name]) for name in _TRAFFIC}
 
 
-# ---------------------------------------------------------------- what is told
+# ---------------------------------------------------------------- table
 
 
 def scaling_table(found: Sequence[Pace], cores: float) -> Iterator[str]:
-    """A row for each scene; linear is what the fewest nodes of its kind would do."""
+    """Yield a row for each cluster. Linear growth starts at the smallest cluster of its kind."""
     yield from head(
         *("nodes", "shards", "servers", "pages/s", "of linear", "pages a CPU s of nodes"),
         *("of linear", "of the cores that they may use", "messages a page", "KB a page"),

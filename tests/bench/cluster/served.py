@@ -1,7 +1,6 @@
-"""A web of many hosts behind one nginx, for crawls that no politeness holds back.
+"""A web of many hosts behind one nginx on loopback, for crawls without delays.
 
-Laws: nobody but loopback is asked. nginx writes down what it was asked for, and a page is counted
-there.
+Pages are counted in nginx's log.
 """
 
 import os
@@ -13,39 +12,25 @@ from typing import BinaryIO
 
 import click
 
-from tests.real.daemons import free_port, program, running
+from tests.real.daemons import free_port, program
+from tests.real.nginx import running_nginx
 
 HOSTS, PAGES_OF_A_HOST = 600, 60
 _OWN_LINKS, _FAR_LINKS = 12, 4
 _PARAGRAPHS, _OF_A_PAGE, _WORDS = 3000, 10, 80
-_CONFIG = """
-daemon off;
-{user}
-worker_processes 1;
-pid {folder}/pid;
-error_log {folder}/errors;
-events {{ worker_connections 8000; }}
-http {{
+_HTTP = """
     types {{ text/html html; text/plain txt; }}
-    log_format asked '$status $host $uri';
-    access_log {folder}/asked asked;
     open_file_cache max=40000;
     keepalive_requests 100000;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
     server {{
         listen 127.0.0.1:{port} backlog=4000;
         root {folder}/sites/$host;
     }}
-}}
 """
 
 
 class HostsServed:
-    """The web, as it is served."""
+    """Running server, with the number of its pages read so far."""
 
     def __init__(self, port: int, log: BinaryIO) -> None:
         self.address = f"127.0.0.1:{port}"
@@ -53,9 +38,9 @@ class HostsServed:
         self._log, self._pages = log, 0
 
     def pages(self) -> int:
-        """Those that have been asked for so far."""
+        """Return the number of pages requested so far."""
         for line in self._log:
-            if not line.endswith(b"\n"):  # it is still being written down
+            if not line.endswith(b"\n"):  # the line is still being written
                 self._log.seek(-len(line), os.SEEK_CUR)
                 break
             self._pages += line.startswith(b"200 ") and line.endswith(b".html\n")
@@ -64,19 +49,16 @@ class HostsServed:
 
 @contextmanager
 def served_hosts(folder: Path) -> Iterator[HostsServed]:
-    """Serve them; `folder` has their pages, which are made if they are not there."""
-    nginx = program("nginx")
-    if nginx is None:
+    """Serve the web, after writing its pages into `folder` if they are missing."""
+    if program("nginx") is None:
         raise click.UsageError("there is no nginx: apt-get install nginx-light")
     folder.chmod(0o755)
     if not (folder / "sites").exists():
         _write_pages(folder / "sites")
-    port, config = free_port(), folder / "nginx.conf"
-    user = "user root;" if os.getuid() == 0 else ""
-    config.write_text(_CONFIG.format(folder=folder, port=port, user=user))
-    (folder / "asked").write_bytes(b"")
-    command: list[str | Path] = [nginx, "-p", folder, "-c", config, "-e", folder / "errors"]
-    with running(command, [port], folder / "said"), (folder / "asked").open("rb") as log:
+    port = free_port()
+    http = _HTTP.format(folder=folder, port=port)
+    (folder / "requests").write_bytes(b"")
+    with running_nginx(http, "$status $host $uri", folder, [port]) as path, path.open("rb") as log:
         yield HostsServed(port, log)
 
 
@@ -85,7 +67,7 @@ def _name(host: int) -> str:
 
 
 def _write_pages(folder: Path) -> None:
-    """Texts that nobody takes for copies; a page links to pages of its host and of others."""
+    """Write distinct pages, each with links to its host and to others."""
     draw = random.Random(0)
     words = ["".join(draw.choices("aeioulmnrst", k=draw.randint(2, 9))) for _ in range(3000)]
     paragraphs = [f"<p>{' '.join(draw.choices(words, k=_WORDS))}</p>" for _ in range(_PARAGRAPHS)]

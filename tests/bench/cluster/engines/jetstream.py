@@ -14,7 +14,7 @@ from tests.bench.cluster.engines.servers import AppendClient
 
 
 class JetStream:
-    """So many servers."""
+    """Cluster of JetStream servers."""
 
     has_keys = True
 

@@ -1,6 +1,6 @@
-"""What is done with each engine: appends by one writer and by several, keys, and a kill.
+"""Measure engines: appends by one writer and by several, changes of keys, and a kill.
 
-An entry has 20 to 60 kB that cannot be compressed, as the compressed log of a shard has.
+An entry is 20 to 60 kB of random bytes, like the compressed log of a shard.
 """
 
 import statistics
@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import repeat
 from pathlib import Path
 from random import Random
 from threading import Event
@@ -37,25 +38,24 @@ _ENDLESS = 1_000_000
 
 
 class EngineCost(NamedTuple):
-    """What was measured of one engine."""
+    """Measurements of an engine."""
 
     name: str
     latencies_s: list[float]
     together: float
-    """Entries a second that several writers have appended."""
+    """Entries per second of several writers."""
     processor_ms: float
-    """Of all servers, an entry."""
+    """Processor time of all servers for an entry."""
     memory_mb: float
     change_s: float | None
     acknowledged: int
-    """Entries of one writer, until the servers were killed, or came back if it went on."""
+    """Entries of one writer until the kill, or until the restart if the writer survives it."""
     lost: int
-    again_s: float
-    """From the kill until the servers answer."""
+    restart_s: float
+    """Time from the kill until the servers answer."""
 
 
 def engines(folder: Path) -> list[MeasuredEngine]:
-    """All of them."""
     return [
         JetStream(folder, 1),
         JetStream(folder, 3),
@@ -67,7 +67,7 @@ def engines(folder: Path) -> list[MeasuredEngine]:
 
 
 def costs(folder: Path, entries: int) -> Iterator[EngineCost]:
-    """Of each engine that is on this machine."""
+    """Measure each engine that is installed."""
     for engine in engines(folder):
         try:
             with engine:
@@ -92,21 +92,14 @@ def _cost(engine: MeasuredEngine, entries: int) -> EngineCost:
     change_s = _change_s(client) if engine.has_keys else None
     memory = memory_mb(engine.pids)
     client.close()
-    return EngineCost(
-        engine.name,
-        latencies,
-        together,
-        1000 * processor / entries,
-        memory,
-        change_s,
-        *_killed(engine),
-    )
+    each_ms, kill = 1000 * processor / entries, _killed(engine)
+    return EngineCost(engine.name, latencies, together, each_ms, memory, change_s, *kill)
 
 
 def _appended(
     client: AppendClient, contents: Iterator[tuple[int, bytes]], most: int
 ) -> list[float]:
-    """How long each of them took."""
+    """Append entries and return the seconds of each."""
     found = []
     for _ in range(most):
         number, content = next(contents)
@@ -117,17 +110,13 @@ def _appended(
 
 
 def _together(engine: MeasuredEngine, entries: int) -> float:
-    """Several writers, each with a log of its own."""
+    """Return the entries per second of several writers, each with a log of its own."""
     clients = [engine.client(10 + writer) for writer in range(WRITERS)]
     for writer, client in enumerate(clients):
         _appended(client, _contents(writer), 1)
     began = time.perf_counter()
     with ThreadPoolExecutor(WRITERS) as pool:
-        work = [
-            pool.submit(_rest, client, writer, entries) for writer, client in enumerate(clients)
-        ]
-        for one in work:
-            one.result()
+        list(pool.map(_rest, clients, range(WRITERS), repeat(entries)))
     took_s = time.perf_counter() - began
     for client in clients:
         client.close()
@@ -150,26 +139,28 @@ def _change_s(client: AppendClient) -> float:
 
 
 def _killed(engine: MeasuredEngine) -> tuple[int, int, float]:
-    """Appends until the servers are killed; what was acknowledged, what is missing, and for how
-    long nobody answered.
+    """Append entries and kill the servers.
+
+    Return the number of acknowledged entries, the number of lost ones, and the seconds of the
+    restart.
     """
     is_killed = Event()
     with ThreadPoolExecutor(1) as pool:
-        writing = pool.submit(_until, is_killed, engine)
+        writing = pool.submit(_append_until, is_killed, engine)
         time.sleep(_KILLED_AFTER_S)
         began = time.perf_counter()
         engine.kill()
         is_killed.set()
-        again_s = time.perf_counter() - began
+        restart_s = time.perf_counter() - began
         acknowledged = writing.result()
     again = engine.client(99)
     lost = max(0, acknowledged - again.count())
     again.close()
-    return acknowledged, lost, again_s
+    return acknowledged, lost, restart_s
 
 
-def _until(is_killed: Event, engine: MeasuredEngine) -> int:
-    """Append until the servers were killed, or behind that; how many were acknowledged."""
+def _append_until(is_killed: Event, engine: MeasuredEngine) -> int:
+    """Append until the servers have been killed; return the number of acknowledged entries."""
     client, acknowledged = engine.client(99), 0
     with suppress(Exception):  # each client has errors of its own
         for number, content in _contents(99):
@@ -183,11 +174,10 @@ def _until(is_killed: Event, engine: MeasuredEngine) -> int:
 
 
 def costs_table(found: list[EngineCost]) -> Iterator[str]:
-    """All that was measured."""
     yield from head(
         *("engine", "entries/s, 1 writer", "p50 ms", "p99 ms", f"entries/s, {WRITERS} writers"),
         *("processor ms an entry", "memory MB", "change of a key, ms"),
-        *("acknowledged around kill -9", "of them lost", "answers again after, s"),
+        *("acknowledged around kill -9", "of them lost", "restart, s"),
     )
     for one in found:
         ordered = sorted(one.latencies_s)
@@ -202,5 +192,5 @@ def costs_table(found: list[EngineCost]) -> Iterator[str]:
             "none" if one.change_s is None else f"{1000 * one.change_s:.1f}",
             f"{one.acknowledged:,}",
             f"{one.lost:,}",
-            f"{one.again_s:.1f}",
+            f"{one.restart_s:.1f}",
         )

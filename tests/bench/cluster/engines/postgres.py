@@ -1,4 +1,4 @@
-"""PostgreSQL: a table of entries. Its primary key refuses who does not know the end of the log."""
+"""PostgreSQL: a table of entries, whose primary key refuses writers behind the end of a log."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ def _connect(port: int) -> Any:
 
 
 class Postgres:
-    """A primary, perhaps with a standby that has each commit on its disk before it counts."""
+    """A primary, optionally with a standby that syncs each commit before it counts."""
 
     has_keys = True
 
@@ -99,10 +99,10 @@ class Postgres:
         until_it_answers(self._servers[number], lambda: _connect(port).close())
 
     def _server(self, folder: Path, port: int) -> OwnServer:
-        told = [f"-c{name}={value}" for name, value in _SETTINGS.items()]
+        settings = [f"-c{name}={value}" for name, value in _SETTINGS.items()]
         program, files = found_program("postgres", _PROGRAMS), str(folder / "files")
         return OwnServer(
-            [program, "-D", files, "-p", str(port), "-k", str(folder), *told], folder, _USER
+            [program, "-D", files, "-p", str(port), "-k", str(folder), *settings], folder, _USER
         )
 
     def _run(self, name: str, *arguments: str, at: Path) -> None:

@@ -1,5 +1,7 @@
-"""RabbitMQ: a quorum queue on one node, with publisher confirms. It has no keys, and no writer is
-refused."""
+"""RabbitMQ: a quorum queue on one node, with publisher confirms.
+
+It has no keys, and refuses no writer.
+"""
 
 import signal
 from pathlib import Path
@@ -28,7 +30,7 @@ def _connect(port: int) -> Any:
 
 
 class Rabbit:
-    """One node, and the name server that Erlang wants."""
+    """One node, with the name server of Erlang."""
 
     name = "RabbitMQ, quorum queue"
     has_keys = False
@@ -86,14 +88,14 @@ class _RabbitClient:
         kind = {"x-queue-type": "quorum"}
         self._channel.queue_declare(self._queue, durable=True, arguments=kind)
 
-    def append(self, number: int, content: bytes) -> None:  # numbers are its own
+    def append(self, number: int, content: bytes) -> None:  # the queue numbers its entries
         self._channel.basic_publish("", self._queue, content, self._properties, mandatory=True)
 
     def compare_and_set(self, round_: int) -> None:
         raise NotImplementedError
 
     def count(self) -> int:
-        """By reading them all: the number that it tells is some seconds old."""
+        """Count by reading all entries, as RabbitMQ's own number is some seconds old."""
         found = 0
         while self._channel.basic_get(self._queue)[0] is not None:
             found += 1

@@ -31,7 +31,7 @@ def _connect(port: int) -> Any:
 
 
 class Redis:
-    """One server: more of them have no majority to ask."""
+    """One server, as several have no consensus."""
 
     name = "Redis, appendfsync always"
     has_keys = True

@@ -1,4 +1,4 @@
-"""Servers to measure: processes in folders of their own, and what they cost.
+"""Servers to measure, each in a folder of its own, and their processor time and memory.
 
 Law: every process ends with the measurement, by its own id.
 """
@@ -21,23 +21,23 @@ _PATIENCE_S = 60.0
 
 
 class Absent(click.ClickException):
-    """What an engine needs is not on this machine."""
+    """A program or a client of an engine is missing."""
 
 
 class AppendClient(Protocol):
     """One writer of one log."""
 
     def append(self, number: int, content: bytes) -> None:
-        """Append the entry with this number, the first one being 1; returns when it counts."""
+        """Append the entry with this number, from 1 on; return after the acknowledgement."""
 
     def compare_and_set(self, round_: int) -> None:
-        """Change a key for the so-manieth time, as who knows its revision."""
+        """Change a key for the `round_`th time, on condition of its revision."""
 
     def count(self) -> int:
-        """The entries that are there."""
+        """Return the number of entries."""
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
 
 
 class MeasuredEngine(Protocol):
@@ -48,23 +48,23 @@ class MeasuredEngine(Protocol):
 
     @property
     def pids(self) -> Sequence[int]:
-        """Of its servers, without what they started."""
+        """Process ids of the servers, without their children."""
 
     def __enter__(self) -> Self:
-        """Start it, and wait until it answers."""
+        """Start the engine, and wait until it answers."""
 
     def __exit__(self, *error: object) -> None:
-        """End it."""
+        """Stop the engine."""
 
     def client(self, log: int) -> AppendClient:
-        """A writer of this log."""
+        """Return a writer of this log."""
 
     def kill(self) -> None:
-        """End all servers as `kill -9` does, and start them again."""
+        """Kill all servers with SIGKILL, and start them again."""
 
 
 class OwnServer:
-    """A server that stays in the foreground."""
+    """Process of a server that stays in the foreground."""
 
     def __init__(
         self, command: Sequence[str], folder: Path, user: str, env: dict[str, str] | None = None
@@ -92,13 +92,13 @@ class OwnServer:
             )
 
     def check(self) -> None:
-        """Raises Absent with its last words if it has ended."""
+        """Raise Absent with the last lines of its log if the server has ended."""
         if self._process.poll() is not None:
             words = (self._folder / "log").read_text(errors="replace").splitlines()[-3:]
             raise Absent(f"{self._command[0]} ended: {'; '.join(words)}")
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """End it and what it has started."""
+        """Stop the server and its children."""
         group = [self._process.pid, *descendants(self._process.pid)]
         with suppress(ProcessLookupError):
             self._process.send_signal(how)
@@ -114,7 +114,7 @@ class OwnServer:
 
 
 def folder_of(user: str, folder: Path) -> Path:
-    """A new folder that belongs to this user, as the server will run as that one."""
+    """Make a folder for a server that runs as this user."""
     folder.mkdir(parents=True, mode=0o700)
     if os.getuid() == 0:
         found = pwd.getpwnam(user)
@@ -133,7 +133,7 @@ def found_program(name: str, path: str = "/usr/sbin:/usr/bin") -> str:
 
 
 def until_it_answers(server: OwnServer, ask: Callable[[], object]) -> None:
-    """Ask until nothing is raised."""
+    """Call `ask` until it raises nothing."""
     ends_at = time.monotonic() + _PATIENCE_S
     while True:
         server.check()
@@ -147,24 +147,24 @@ def until_it_answers(server: OwnServer, ask: Callable[[], object]) -> None:
             return
 
 
-# ---------------------------------------------------------------- what processes cost
+# ---------------------------------------------------------------- costs of processes
 
 
 def descendants(pid: int) -> list[int]:
-    """All that it has started, and what those have."""
+    """Return the ids of all descendants of a process."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [one for child in map(int, children) for one in (child, *descendants(child))]
 
 
 def processor_s(pids: Iterable[int]) -> float:
-    """Of these processes, of all that they started, and of those of them that have ended."""
+    """Return the processor time of these processes and all their descendants, ended ones too."""
     return sum(_ticks(one) for pid in pids for one in (pid, *descendants(pid))) / os.sysconf(
         "SC_CLK_TCK"
     )
 
 
 def memory_mb(pids: Iterable[int]) -> float:
-    """What is theirs of the memory, shared pages by their parts."""
+    """Return the proportional memory of these processes and their descendants."""
     return sum(_kb(one) for pid in pids for one in (pid, *descendants(pid))) / 1000
 
 
