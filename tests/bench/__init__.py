@@ -1,5 +1,5 @@
-"""Benchmarks: run by hand with `python -m tests.bench.NAME`, never as tests.
+"""Benchmarks, which are run by hand with `python -m tests.bench.NAME`, never as tests.
 
-A lone time on a noisy machine says little; each of them repeats, takes the median, and reports
-ratios measured in one run.
+A single time on a noisy machine says little, so benchmarks repeat, take medians, and report ratios
+that were measured in one run.
 """

@@ -1,8 +1,8 @@
-"""How long agents wait for the answers of `minicrawl mcp`, on a store of a million pages.
+"""Response times of the tools of `minicrawl mcp`, on a store of a million pages.
 
-`python -m tests.bench.agents` asks each tool through the client of the official SDK, about pages
-and words that differ from question to question. The first question of a tool loads what the next
-ones share, so it is told apart. The store is that of `tests.bench.audit`.
+`python -m tests.bench.agents` calls each tool through the client of the official SDK, each time
+with other pages and words. The first call of a tool fills caches, so it has a column of its own.
+The store is that of `tests.bench.audit`.
 """
 
 import asyncio
@@ -23,12 +23,11 @@ from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.bench.processes import machine_cpu_s
 
 LIMIT_MS = 50
-Given = dict[str, Any]
-"""Arguments of one call."""
+Arguments = dict[str, Any]
 
 
-def _questions(pages: int) -> dict[str, Callable[[int], Given]]:
-    """Return the arguments of the tools for a page; the page is another one each time."""
+def _questions(pages: int) -> dict[str, Callable[[int], Arguments]]:
+    """Return a function for each tool, which makes arguments from the number of a page."""
     return {
         "status": lambda _page: {},
         "search": lambda page: {"query": f"article {page}"},
@@ -44,7 +43,7 @@ def _questions(pages: int) -> dict[str, Callable[[int], Given]]:
 
 
 class Wait(NamedTuple):
-    """Milliseconds of one call: of the clock, and of the processor in client and server."""
+    """Milliseconds of a call: wall time, and processor time of client and server."""
 
     wall: float
     cpu: float
@@ -53,14 +52,14 @@ class Wait(NamedTuple):
 async def _waits(
     store: Path, pages: int, calls: int, tools: Collection[str]
 ) -> dict[str, list[Wait]]:
-    """Return what each call took, by tool."""
+    """Return the times of all calls, by tool."""
     some = np.random.default_rng(3).integers(0, pages, calls).tolist()
     waits: dict[str, list[Wait]] = {}
     async with Client(server_for(store)) as client:
-        for name, given in _questions(pages).items():
+        for name, arguments_of in _questions(pages).items():
             for page in some if name in tools or not tools else ():
                 wall, cpu = time.perf_counter(), time.process_time()
-                found = await client.call_tool(name, given(page))
+                found = await client.call_tool(name, arguments_of(page))
                 wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
                 waits.setdefault(name, []).append(Wait(1000 * wall, 1000 * cpu))
                 if found.is_error:
@@ -77,8 +76,8 @@ def _row(tool: str, first: Wait, rest: list[Wait]) -> str:
 @click.command()
 @click.option("--pages", default="1e6", show_default=True)
 @click.option("--calls", default=60, show_default=True)
-@click.option("--store", type=click.Path(path_type=Path), help="Keep the store there, or use it.")
-@click.option("--tool", "tools", multiple=True, help="Ask this tool alone. Repeatable.")
+@click.option("--store", type=click.Path(path_type=Path), help="Use this store, or make it.")
+@click.option("--tool", "tools", multiple=True, help="Call only this tool. Repeatable.")
 @into_document
 def main(
     pages: str, calls: int, store: Path | None, tools: tuple[str, ...], into: Path | None

@@ -1,9 +1,9 @@
-"""How long an audit of a large site takes, and how much memory, with all checks.
+"""Time and memory of an audit of a large site, with all checks.
 
-`python -m tests.bench.audit` makes a store as a crawl of ten hosts would leave it: nearly all pages
-were read, each has 30 links, one in fifty is a redirect or missing, one in five has language
-versions, and sitemaps list most of them. Facts are noted before, as they are by the first audit
-after a crawl; what noting costs is measured on a small store.
+`python -m tests.bench.audit` makes a store like that of a crawl of ten hosts: nearly all pages were
+read, each has 30 links, one in fifty is a redirect or missing, one in five has language versions,
+and sitemaps list most of them. The store already has the facts that the first audit after a crawl
+notes. The cost of noting is measured on a small store.
 """
 
 import statistics
@@ -48,19 +48,19 @@ from tests.bench.processes import Cost, machine_cpu_s, run
 LINKS = 30
 HOSTS = 10
 KEPT = 5_000
-"""Pages that the archive has; the facts of all others are noted already."""
+"""Number of pages in the archive. The facts of all others have been noted."""
 LIMIT_S, LIMIT_MB = 60, 300
 
 _AT_ONCE = 20_000
 _DIVIDEND = UNIT // 50
 _BEGAN_AT = 1_700_000_000.0
 _ODD = {1: State.MOVED, 2: State.NOT_FOUND, 3: State.CANONICAL}
-"""States of one page in a hundred; all others were read."""
+"""States of some pages by their number modulo 100. All others were read."""
 _LANGUAGES = ("en", "de", "fr")
 
 
 def url(page: int) -> str:
-    """The URL of a page: some have parameters, capital letters or letters beyond ASCII."""
+    """Return the URL of a page; some have parameters, capital letters or non-ASCII letters."""
     return _origin(page) + _path(page)
 
 
@@ -93,14 +93,14 @@ def _markup(page: int) -> str:
 
 
 class _LargeSite:
-    """Writes one block of pages after the other."""
+    """Synthetic site, in blocks of pages."""
 
     def __init__(self, pages: int) -> None:
         self._pages, self._random = pages, np.random.default_rng(7)
         self._keys = self._turns = 0
 
     def blocks(self) -> Iterator[tuple[Batch, Checkpoint]]:
-        """What is committed, and the rows that a checkpoint adds."""
+        """Yield a batch and a checkpoint for each block."""
         seeds = Spending(range(HOSTS))
         steps = [
             StepRow(1, 0, Step(StepKind.BORN, born=HOSTS)),
@@ -163,7 +163,7 @@ class _LargeSite:
 
 
 def make(path: Path, pages: int) -> None:
-    """Write a store of so many pages, the facts of most of them, and an archive of the others."""
+    """Write a store of `pages` pages, with the facts of most and an archive of the others."""
     with closing(StoreWriter.open(path)) as store:
         store.agree(StoreTerms())
         for batch, checkpoint in _LargeSite(pages).blocks():
@@ -215,7 +215,7 @@ def _references(page: int) -> list[UrlReference]:
     ]
 
 
-# ---------------------------------------------------------------- what is told
+# ---------------------------------------------------------------- the measurement
 
 
 def _audited(store: Path) -> Cost:
@@ -227,7 +227,7 @@ def _audited(store: Path) -> Cost:
 
 
 def _noting_ms(folder: Path) -> float:
-    """What noting costs for a page: a first audit takes so much longer than the next one."""
+    """Return the cost of noting a page: the difference between a first and a second audit."""
     store = folder / "small.db"
     make(store, KEPT)
     first, second = _audited(store), _audited(store)
@@ -237,7 +237,7 @@ def _noting_ms(folder: Path) -> float:
 @click.command()
 @click.option("--pages", default="1e6", show_default=True)
 @click.option("--rounds", default=3, show_default=True)
-@click.option("--store", type=click.Path(path_type=Path), help="Keep the store there, or use it.")
+@click.option("--store", type=click.Path(path_type=Path), help="Use this store, or make it.")
 @into_document
 def main(pages: str, rounds: int, store: Path | None, into: Path | None) -> None:
     number = int(float(pages))

@@ -1,9 +1,8 @@
-"""PageRank of a graph that is several times larger than the memory it may take.
+"""PageRank of a graph that is several times larger than the memory limit.
 
-`python -m tests.bench.blocks --into docs/speed.md` writes a synthetic graph as a file, ranks it in
-a process of its own with a limit for its memory, and again in memory; it tells what both took, the
-most memory of each process as the system counted it, and how far their scores are apart, summed
-over all nodes.
+`python -m tests.bench.blocks --into docs/speed.md` writes a synthetic graph to a file, ranks it in
+a process with a memory limit, and again in memory. It prints time and peak memory of both
+processes, and the sum of the differences between their scores.
 """
 
 import json
@@ -67,7 +66,7 @@ found = dict(blocks=1, edges=graph.edges, iterations=rounds)
 
 
 def write_graph(path: Path, nodes: int, links: int) -> None:
-    """Links from anywhere, rather to the nodes that come first."""
+    """Write random links, most of which lead to low nodes."""
     rng = np.random.default_rng(1)
     with path.open("wb") as file:
         for first in range(0, links, _PORTION):
@@ -78,7 +77,7 @@ def write_graph(path: Path, nodes: int, links: int) -> None:
 
 
 def ranked(code: str, graph: Path, memory: int, folder: Path) -> tuple[dict[str, Any], Path]:
-    """What the process tells of itself, and where its scores are."""
+    """Run a ranking process; return its figures and the path of its scores."""
     scores = folder / f"scores-{len(list(folder.iterdir()))}"
     command = [sys.executable, "-c", code, str(graph), str(memory), str(scores)]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout), scores
@@ -92,7 +91,7 @@ def distance(one: Path, other: Path) -> float:
 @click.command()
 @click.option("--nodes", default=4_000_000, show_default=True)
 @click.option("--links", default=40_000_000, show_default=True)
-@click.option("--memory", default=64, show_default=True, help="In MB, of the whole process.")
+@click.option("--memory", default=64, show_default=True, help="Limit of the whole process, in MB.")
 @into_document
 def main(nodes: int, links: int, memory: int, into: Path | None) -> None:
     with TemporaryDirectory(prefix="minicrawl-bench-") as name:
@@ -106,9 +105,9 @@ def main(nodes: int, links: int, memory: int, into: Path | None) -> None:
         apart = distance(*(scores for _, scores in runs.values()))
     lines = [f"{circumstances()} {nodes:,} nodes, {links:,} lines, error {_ERROR:g}.", ""]
     lines += head("", "blocks", "links", "iterations", "CPU s", "peak MB")
-    for title, (told, _) in runs.items():
-        counts = (f"{told[name]:,}" for name in ("blocks", "edges", "iterations"))
-        lines.append(row(title, *counts, f"{told['cpu_s']:.0f}", f"{told['peak'] / 1e6:.1f}"))
+    for title, (figures, _) in runs.items():
+        counts = (f"{figures[name]:,}" for name in ("blocks", "edges", "iterations"))
+        lines.append(row(title, *counts, f"{figures['cpu_s']:.0f}", f"{figures['peak'] / 1e6:.1f}"))
     lines += ["", f"The scores are {apart:.1e} apart, summed over all nodes."]
     tell(lines, "blocks", into)
 

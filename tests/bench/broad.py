@@ -1,15 +1,13 @@
-"""How fast thousands of small sites are crawled that each want a second between two requests.
+"""Speed of crawlers on thousands of small sites, with a delay of a second for each.
 
-`python -m tests.bench.broad` serves 2,000 sites on loopback, by TLS with a certificate each. Each
-crawler fetches the same number of pages of them, in turn and round after round. The command prints
-the medians of the rounds. What counts is what the server was asked for, whatever the crawlers say.
+`python -m tests.bench.broad` serves 2,000 sites on loopback by TLS, each with its own certificate.
+The crawlers take turns, and each fetches the same number of pages in each round. The command prints
+the medians of the rounds. Pages and requests are counted in the server's log.
 """
 
 import os
 import shlex
-import signal
 import statistics
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,11 +28,11 @@ from tests.bench.laps import laps_in_turn
 from tests.bench.many_hosts import ManyHosts, many_hosts
 from tests.bench.notes import head, into_document, machine, row, tell, today
 from tests.bench.peers import PEERS, environment_with
-from tests.bench.processes import machine_cpu_s, run
+from tests.bench.processes import exit_on_sigterm, machine_cpu_s, run
 
 
 class BroadLap(NamedTuple):
-    """What one crawler did in one round."""
+    """Figures of a crawler in one round."""
 
     requests_a_second: float
     pages_a_second: float
@@ -44,7 +42,7 @@ class BroadLap(NamedTuple):
     hosts: float  # with a page
     connections: float  # for a page
     resumed: float  # share of the handshakes
-    too_soon: float  # share of the requests that came before their second was over
+    too_soon: float  # share of the requests that came before the delay was over
     server: float  # share of its core
     others: float  # cores
 
@@ -66,20 +64,20 @@ DELAY_S, INEXACT_S = 1.0, 0.02
 
 
 class Asked:
-    """What one crawler asks for, as nginx writes it down."""
+    """Requests of a crawler, from nginx's log."""
 
     def __init__(self, log: Path) -> None:
         self._log = log.open("rb")
         self._log.seek(0, os.SEEK_END)
         self.requests = self.too_soon = 0
         self.pages: set[tuple[bytes, bytes]] = set()
-        self.handshakes: dict[bytes, bool] = {}  # by connection: whether it was resumed
+        self.handshakes: dict[bytes, bool] = {}  # True if resumed, by connection
         self._ended: dict[bytes, float] = {}
 
     def look(self) -> int:
-        """How many pages there are by now."""
+        """Read the log on, and return the number of pages so far."""
         for line in self._log:
-            if not line.endswith(b"\n"):  # it is still being written down
+            if not line.endswith(b"\n"):  # the line is still being written
                 self._log.seek(-len(line), os.SEEK_CUR)
                 break
             self._note(line)
@@ -101,7 +99,7 @@ class Asked:
 
 
 def lap(crawler: BroadCrawler, task: BroadTask, server: ManyHosts) -> BroadLap:
-    """Let it crawl in a folder of its own."""
+    """Run a crawler in a new folder and measure it."""
     asked, served_s, machine_s = Asked(server.log), server.cpu_s(), machine_cpu_s()
 
     def is_enough() -> bool:
@@ -131,17 +129,17 @@ def lap(crawler: BroadCrawler, task: BroadTask, server: ManyHosts) -> BroadLap:
 
 
 def _in_words(done: BroadLap) -> str:
-    said = (f"{value:{form}} {name}" for value, (name, form) in zip(done, COLUMNS, strict=True))
-    return ", ".join(said)
+    parts = (f"{value:{form}} {name}" for value, (name, form) in zip(done, COLUMNS, strict=True))
+    return ", ".join(parts)
 
 
-def told(
+def report(
     laps: dict[str, list[BroadLap]],
     crawlers: Sequence[BroadCrawler],
     task: BroadTask,
     server: ManyHosts,
 ) -> Iterator[str]:
-    """When, what and on what; and a row for each crawler."""
+    """Yield the conditions, and a row for each crawler."""
     versions = dict.fromkeys([*(crawler.version for crawler in crawlers), server.version()])
     count = len(next(iter(laps.values())))
     yield (
@@ -159,8 +157,8 @@ def told(
         yield row(name, *cells, f"{min(speeds):,.0f} to {max(speeds):,.0f}")
 
 
-class Whom(TypedDict):
-    """The options that tell who is compared, and where that is told."""
+class Choice(TypedDict):
+    """Options that choose the crawlers, and the document."""
 
     python: Path | None
     only: tuple[str, ...]
@@ -169,16 +167,16 @@ class Whom(TypedDict):
     into: Path | None
 
 
-def _crawlers(whom: Whom, folder: Path) -> list[BroadCrawler]:
-    """Whoever is compared with its own past needs no one else to be installed."""
-    options, checkouts = shlex.split(whom["options"]), whom["checkouts"]
+def _crawlers(chosen: Choice, folder: Path) -> list[BroadCrawler]:
+    """Return the crawlers. Comparing checkouts of minicrawl needs no other crawler."""
+    options, checkouts = shlex.split(chosen["options"]), chosen["checkouts"]
     ours = minicrawl(options)
     if checkouts:
         return [ours, *(minicrawl(options, checkout.resolve()) for checkout in checkouts)]
-    python = whom["python"] or environment_with(folder / "peers", *PEERS)
+    python = chosen["python"] or environment_with(folder / "peers", *PEERS)
     others = scrapy(python), wget2(), silkworm(python), kreuzcrawl(python)
     found = [ours, *filter(None, others)]
-    return [one for one in found if not whom["only"] or one.name in whom["only"]]
+    return [one for one in found if not chosen["only"] or one.name in chosen["only"]]
 
 
 @click.command()
@@ -190,32 +188,30 @@ def _crawlers(whom: Whom, folder: Path) -> list[BroadCrawler]:
     "--peers",
     "python",
     type=click.Path(exists=True, path_type=Path),
-    help="A Python that has Scrapy, silkworm-rs and kreuzcrawl; they are installed for this run "
-    "if none is named.",
+    help="A Python with Scrapy, silkworm-rs and kreuzcrawl; by default they are installed.",
 )
-@click.option("--only", multiple=True, help="Run these crawlers alone, by their names.")
+@click.option("--only", multiple=True, help="Run only this crawler. Repeatable.")
 @click.option("--minicrawl", "options", default="", help="More options for minicrawl, quoted.")
 @click.option(
     "--against",
     "checkouts",
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A checkout of another commit, instead of other crawlers; may be repeated.",
+    help="Compare with this checkout instead of other crawlers. Repeatable.",
 )
 @into_document
-def main(hosts: int, pages: int, connections: int, count: int, **whom: Unpack[Whom]) -> None:
-    # Being ended is no reason to leave a server behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+def main(hosts: int, pages: int, connections: int, count: int, **chosen: Unpack[Choice]) -> None:
+    exit_on_sigterm()
     with TemporaryDirectory(prefix="minicrawl-bench-") as name:
         folder = Path(name)
-        crawlers = _crawlers(whom, folder)
+        crawlers = _crawlers(chosen, folder)
         with many_hosts(hosts, folder) as server:
             seeds = folder / "seeds.txt"
             seeds.write_text("\n".join(server.seeds) + "\n")
             task = BroadTask(seeds, hosts, pages, connections, server.authority)
             laps = laps_in_turn(crawlers, count, lambda one: lap(one, task, server), _in_words)
-            lines = list(told(laps, crawlers, task, server))
-    tell(lines, "broad", whom["into"])
+            lines = list(report(laps, crawlers, task, server))
+    tell(lines, "broad", chosen["into"])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""The crawlers of the broad benchmark, each told to do the same.
+"""Commands of the crawlers in the broad benchmark.
 
-Law: all of them obey robots.txt, stay on the hosts of the seeds, wait a second between two requests
-to a host, have one request under way to each host and the same number of them in all; apart from
-that, each is as its makers left it. Certificates are checked by those who can be told whom to trust
-and check them by default.
+Law: all crawlers obey robots.txt, stay on the hosts of the seeds, wait a second between two
+requests to a host, and have the same limits of requests in flight: one for each host, and one for
+all. Other settings keep their defaults. Crawlers check certificates if they do so by default and
+can trust another authority.
 """
 
 import sys
@@ -13,14 +13,14 @@ from shutil import which
 from typing import NamedTuple
 
 from minicrawl.version import __version__
-from tests.bench.peers import said
+from tests.bench.peers import first_line
 from tests.bench.rust_peers import kreuzcrawl_command, silkworm_command, version_of
 
 DELAY_S = 1
 
 
 class BroadTask(NamedTuple):
-    """What a crawler is told to do; `seeds` is a file with a URL a line."""
+    """Task of a crawler. `seeds` is a file with a URL per line."""
 
     seeds: Path
     hosts: int
@@ -30,7 +30,7 @@ class BroadTask(NamedTuple):
 
 
 class BroadCrawler(NamedTuple):
-    """Who does it. One that cannot count pages is stopped when it has fetched enough."""
+    """A crawler. It is stopped after enough pages if it cannot count pages itself."""
 
     name: str
     version: str
@@ -39,7 +39,7 @@ class BroadCrawler(NamedTuple):
 
 
 def minicrawl(options: list[str], checkout: Path | None = None) -> BroadCrawler:
-    """This one, or that of another checkout."""
+    """Return minicrawl, of this or of another checkout."""
     environment = ("env", f"PYTHONPATH={checkout}") if checkout else ()
 
     def command(task: BroadTask) -> list[str]:
@@ -86,7 +86,7 @@ process = CrawlerProcess(
         "ROBOTSTXT_OBEY": True,
         "TELNETCONSOLE_ENABLED": False,
         "LOG_ENABLED": False,
-        # What its manual advises for broad crawls.
+        # Scrapy's manual recommends these settings for broad crawls.
         "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
         "REACTOR_THREADPOOL_MAXSIZE": 20,
         "COOKIES_ENABLED": False,
@@ -98,17 +98,17 @@ process.start()
 
 
 def scrapy(python: Path) -> BroadCrawler:
-    """Links are followed, and nothing is made of the pages; with the settings of its manual."""
+    """Return Scrapy, which only follows links, with the settings that its manual recommends."""
 
     def command(task: BroadTask) -> list[str]:
         counts = (task.pages, task.connections, DELAY_S)
         return [str(python), "-c", _SCRAPY, str(task.seeds), *map(str, counts)]
 
-    return BroadCrawler("Scrapy", said([str(python), "-m", "scrapy", "version"]), command)
+    return BroadCrawler("Scrapy", first_line([str(python), "-m", "scrapy", "version"]), command)
 
 
 def wget2() -> BroadCrawler | None:
-    """As many threads as others have connections; each of them waits between its requests."""
+    """Return wget2, with a thread for each connection; each thread waits between requests."""
     program = which("wget2")
     if program is None:
         return None
@@ -121,12 +121,12 @@ def wget2() -> BroadCrawler | None:
             f"--input-file={task.seeds}",
         ]
 
-    version = said([program, "--version"]).removeprefix("GNU ").split(" - ")[0]
+    version = first_line([program, "--version"]).removeprefix("GNU ").split(" - ")[0]
     return BroadCrawler("wget2 --delete-after", version, command, counts_pages=False)
 
 
 def silkworm(python: Path) -> BroadCrawler:
-    """Links are followed, and nothing is made of the pages."""
+    """Return silkworm-rs, which only follows links."""
 
     def command(task: BroadTask) -> list[str]:
         limits = {"pages": task.pages, "connections": task.connections, "per_host": 1}
@@ -136,7 +136,7 @@ def silkworm(python: Path) -> BroadCrawler:
 
 
 def kreuzcrawl(python: Path) -> BroadCrawler:
-    """It crawls each host by itself, all with the same budget."""
+    """Return kreuzcrawl, which crawls each host separately, with equal budgets."""
 
     def command(task: BroadTask) -> list[str]:
         seeds = task.seeds.read_text().split()

@@ -1,7 +1,7 @@
-"""What checks of links and assets cost beside the crawl alone.
+"""Cost of checks of links and assets, compared with the crawl alone.
 
-A site of 691 pages behind nginx, with images, style sheets with fonts, scripts and anchors, and
-links to other servers, some of them dead. The same crawl with and without `--check all`, in turn.
+A site of 691 pages behind nginx has images, style sheets with fonts, scripts and anchors, and links
+to other servers, some of them dead. It is crawled with and without `--check all`, in turn.
 """
 
 import json
@@ -22,11 +22,11 @@ from tests.real.nginx import serving
 
 PAGES, IMAGES, STYLES, SCRIPTS, STRANGERS = 691, 240, 8, 12, 6
 _TARGETS = 10
-"""Pages of each other server that are linked to; every fifth is dead."""
+"""Number of linked pages on each other server; every fifth is dead."""
 
 
 class Run(NamedTuple):
-    """Seconds of a crawl, and the requests that the servers were asked for."""
+    """Seconds of a crawl, and the number of its requests."""
 
     seconds: float
     requests: int
@@ -76,7 +76,7 @@ def crawled(seed: str, options: list[str], log: Path) -> Run:
 
 
 def runs(seed: str, delay: str, rounds: int, log: Path) -> Iterator[tuple[Run, Run]]:
-    """Yield the crawl alone, and with checks, in turn."""
+    """Yield pairs of runs: without and with checks."""
     polite = ["--delay", delay, "--address-delay", delay]
     for _ in range(rounds):
         yield crawled(seed, polite, log), crawled(seed, [*polite, "--check", "all"], log)

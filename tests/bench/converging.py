@@ -1,13 +1,12 @@
-"""What fresh ranks cost a crawl: its pace with them and with `--no-converge`, in turn.
+"""Cost of fresh ranks for a crawl: its pace with them and with `--no-converge`.
 
-Law: what is compared ran at the same time of day on the same machine: rounds alternate, and what
-others used of the processor meanwhile is told, because a busy machine decides more than the ranks.
+Law: runs of both kinds alternate, and the load by other processes is reported, because it changes
+the pace more than the ranks do.
 
     python -m tests.bench.converging --rounds 5
 
-A crawl has no time to spare here: it asks one server on loopback without delay, so loop and workers
-are busy. `--beside N` keeps so many cores busy with something else as well. Ranks at the end are
-not measured: the pace is that until the last page.
+The crawl is busy all the time, as it reads one server on loopback without delay. `--beside N` also
+keeps N cores busy. The pace is measured until the last page, without the ranks at the end.
 """
 
 import statistics
@@ -35,7 +34,7 @@ _BUSY = "while True: pass"
 
 
 class Paced(NamedTuple):
-    """A crawl that ended: its pages, how long it fetched them, and what it used of the machine."""
+    """Pages, time and processor time of a crawl, with the load by other processes."""
 
     pages: int
     seconds: float
@@ -44,13 +43,12 @@ class Paced(NamedTuple):
 
     @property
     def pace(self) -> float:
-        """Pages a second."""
         return self.pages / self.seconds
 
 
 @contextmanager
 def _beside(cores: int) -> Iterator[None]:
-    """So many cores are busy meanwhile."""
+    """Keep some cores busy until the block ends."""
     with ExitStack() as stack:
         for _ in range(cores):
             busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", _BUSY]))
@@ -76,7 +74,7 @@ def _crawl(origins: Sequence[str], options: Sequence[str], store: Path) -> Paced
 
 
 def rounds(count: int, options: Sequence[str], beside: int) -> dict[str, list[Paced]]:
-    """Each way once in each round; which one is first alternates."""
+    """Crawl in both ways in each round, in alternating order."""
     found: dict[str, list[Paced]] = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory() as name, serving(SITES, Path(name)) as nginx:
         origins = list(nginx.origins.values())
@@ -91,7 +89,7 @@ def rounds(count: int, options: Sequence[str], beside: int) -> dict[str, list[Pa
 
 
 def table(found: Mapping[str, Sequence[Paced]]) -> Iterator[str]:
-    """A row for each way, and how the pace with fresh ranks compares, round by round."""
+    """Yield a row for each way, and the ratio of their paces."""
     yield from head("crawl", "pages/s", "from to", "CPU s", "cores of others")
     for way, crawls in found.items():
         paces = [crawl.pace for crawl in crawls]

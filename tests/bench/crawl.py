@@ -1,17 +1,15 @@
-"""How fast pages are crawled: minicrawl with everything on, and others, side by side.
+"""Speed of minicrawl with all features on, and of other crawlers.
 
-`python -m tests.bench.crawl` serves five manuals on loopback and has each crawler fetch the same
-number of pages, in turn and round after round. It prints the medians of the rounds. A ratio is the
-median of the ratios within the rounds: what disturbs the machine disturbs both sides of it.
+`python -m tests.bench.crawl` serves five manuals on loopback. The crawlers take turns, and each
+fetches the same number of pages in each round. The command prints the medians of the rounds. A
+ratio is the median of the ratios within the rounds, as a disturbance affects both sides of it.
 
-All of them fetch the same pages, as the budget is larger than the manuals. With a smaller one
-(`--pages 6000`) each crawler's order decides which pages it fetches; their mean size is told.
+The budget is larger than the manuals, so all crawlers fetch the same pages. With a smaller budget
+(`--pages 6000`) they fetch different pages, so their mean size is printed, too.
 """
 
 import shlex
-import signal
 import statistics
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,11 +31,11 @@ from tests.bench.peers import (
     silkworm,
     wget2,
 )
-from tests.bench.processes import machine_cpu_s, run
+from tests.bench.processes import exit_on_sigterm, machine_cpu_s, run
 
 
 class Lap(NamedTuple):
-    """What one crawler did in one round."""
+    """Figures of a crawler in one round."""
 
     pages_a_second: float
     cpu_s: float  # for 1,000 pages
@@ -63,7 +61,7 @@ COMPARED = 3  # of the columns
 
 
 def lap(crawler: Crawler, task: Task, server: Manuals) -> Lap:
-    """Let it crawl in a folder of its own."""
+    """Run a crawler in a new folder and measure it."""
     visits, served_s, machine_s = server.visits(), server.cpu_s(), machine_cpu_s()
 
     def is_enough() -> bool:
@@ -89,19 +87,19 @@ def lap(crawler: Crawler, task: Task, server: Manuals) -> Lap:
 
 
 def in_words(done: Lap) -> str:
-    """Its figures in a line."""
+    """Return the figures of a lap in one line."""
     return ", ".join(
         f"{value:{form}} {title}" for value, (title, form) in zip(done, COLUMNS, strict=True)
     )
 
 
-# ---------------------------------------------------------------- what is told
+# ---------------------------------------------------------------- tables
 
 
 def circumstances(
     crawlers: Sequence[Crawler], task: Task, server: Manuals, count: int
 ) -> Iterator[str]:
-    """When, what and on what."""
+    """Yield the date, the versions, the machine and the settings."""
     names = dict.fromkeys(crawler.version for crawler in crawlers)
     versions = ", ".join([*names, server.version()])
     yield (
@@ -112,7 +110,7 @@ def circumstances(
 
 
 def medians(laps: dict[str, list[Lap]]) -> Iterator[str]:
-    """A row for each crawler, with how far apart its rounds were."""
+    """Yield a row for each crawler, with its slowest and fastest round."""
     yield ""
     yield from head("", *(title for title, _ in COLUMNS), "pages/s, slowest to fastest")
     for name, theirs in laps.items():
@@ -123,7 +121,7 @@ def medians(laps: dict[str, list[Lap]]) -> Iterator[str]:
 
 
 def ratios(laps: dict[str, list[Lap]]) -> Iterator[str]:
-    """The first crawler's numbers as multiples of those of each other one."""
+    """Yield a row for each other crawler, with the ratios of the first one to it."""
     (name, ours), *others = laps.items()
     yield ""
     yield from head(f"{name} against", *(title for title, _ in COLUMNS[:COMPARED]))
@@ -139,29 +137,23 @@ def ratios(laps: dict[str, list[Lap]]) -> Iterator[str]:
 # ---------------------------------------------------------------- the command
 
 
-class Whom(TypedDict):
-    """The options that tell who is compared."""
+class Choice(TypedDict):
+    """Options that choose the crawlers."""
 
     python: Path | None
     options: str
     checkouts: tuple[Path, ...]
 
 
-def _crawlers(whom: Whom, folder: Path) -> list[Crawler]:
-    """Whoever is compared with its own past needs no one else to be installed."""
-    options, checkouts = shlex.split(whom["options"]), whom["checkouts"]
+def _crawlers(chosen: Choice, folder: Path) -> list[Crawler]:
+    """Return the crawlers. Comparing checkouts of minicrawl needs no other crawler."""
+    options, checkouts = shlex.split(chosen["options"]), chosen["checkouts"]
     ours = minicrawl(options)
     if checkouts:
         return [ours, *(minicrawl(options, checkout.resolve()) for checkout in checkouts)]
-    python = whom["python"] or environment_with(folder / "peers", *PEERS)
-    others = (
-        scrapy(python),
-        wget2(keeps=True),
-        wget2(keeps=False),
-        silkworm(python),
-        kreuzcrawl(python),
-    )
-    return [ours, *filter(None, others)]
+    python = chosen["python"] or environment_with(folder / "peers", *PEERS)
+    wgets = filter(None, (wget2(keeps=True), wget2(keeps=False)))
+    return [ours, scrapy(python), *wgets, silkworm(python), kreuzcrawl(python)]
 
 
 @click.command()
@@ -172,8 +164,7 @@ def _crawlers(whom: Whom, folder: Path) -> list[Crawler]:
     "--peers",
     "python",
     type=click.Path(exists=True, path_type=Path),
-    help="A Python that has Scrapy, silkworm-rs and kreuzcrawl; they are installed for this run "
-    "if none is named.",
+    help="A Python with Scrapy, silkworm-rs and kreuzcrawl; by default they are installed.",
 )
 @click.option("--minicrawl", "options", default="", help="More options for minicrawl, quoted.")
 @click.option(
@@ -181,15 +172,14 @@ def _crawlers(whom: Whom, folder: Path) -> list[Crawler]:
     "checkouts",
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A checkout of another commit, instead of other crawlers; may be repeated.",
+    help="Compare with this checkout instead of other crawlers. Repeatable.",
 )
 @into_document
-def main(pages: int, count: int, per_host: int, into: Path | None, **whom: Unpack[Whom]) -> None:
-    # Being ended is no reason to leave a server behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+def main(pages: int, count: int, per_host: int, into: Path | None, **who: Unpack[Choice]) -> None:
+    exit_on_sigterm()
     with TemporaryDirectory(prefix="minicrawl-bench-") as name:
         folder = Path(name)
-        crawlers = _crawlers(whom, folder)
+        crawlers = _crawlers(who, folder)
         with manuals(folder) as server:
             task = Task(server.seeds, pages, per_host)
             laps = laps_in_turn(crawlers, count, lambda one: lap(one, task, server), in_words)

@@ -1,10 +1,10 @@
-"""A crawl of a real graph is cut off on purpose. Two questions about it:
+"""Crawls of a real graph that stop early. Three questions about them:
 
-refined   does it harm the rest of a crawl by cash to deal the cash by the converged ranks there?
-until     how wrong is the estimate of what is gathered, pages yet unknown included? Pages are read
-          by their siblings.
-proven    how far is the share of PageRank from the seeds that is proven below the true one? Pages
-          are read by their siblings.
+refined   does it harm a crawl in order of cash to redistribute all cash by the converged ranks?
+until     how wrong is the estimate of the importance read so far, considering unknown pages?
+proven    how far is the proven share of PageRank from the seeds below the true one?
+
+The last two crawls use the order `siblings`.
 
     python -m tests.bench.cut_off refined cnr-2000.edges.txt.gz
     python -m tests.bench.cut_off until cnr-2000.edges.txt.gz
@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 
 
 class LabCrawl:
-    """Reads the best page, again and again: by cash, or by its siblings."""
+    """A crawl in order of cash, or of `siblings`."""
 
     def __init__(
         self, web: Web, links: list[list[int]], truth: Floats, draw: int, *, by_siblings: bool
@@ -61,8 +61,8 @@ class LabCrawl:
         self._queue = OF_AN_UNKNOWN_WEB[name](self.crawl, draw)
         self._queue.load()
 
-    def go_to(self, pages: int) -> bool:
-        """Read until so many pages are read; False if no page is left."""
+    def read_up_to(self, pages: int) -> bool:
+        """Read up to `pages` pages in all. Return False if no page is left."""
         while len(self.read) < pages:
             page = self._queue.take()
             if page is None:
@@ -74,10 +74,8 @@ class LabCrawl:
             self._queue.resume(self.crawl.urls.host_of[page])
         return True
 
-    def deal_anew(self) -> None:
-        """Each page gets its share of all cash by the converged ranks of what is known. From then
-        on pages are read by cash.
-        """
+    def redistribute(self) -> None:
+        """Redistribute all cash by the converged ranks of the known pages, and continue by cash."""
         refinement = Refinement(self.flow())
         for _ in refinement.until(1e-6):
             pass
@@ -90,7 +88,7 @@ class LabCrawl:
         self._queue.load()
 
     def flow(self) -> CashFlow:
-        """Where the cash of the pages that were read goes."""
+        """Return the cash flow of the pages read so far."""
         builder = FlowBuilder(self.ledger.small_edge)
         for page in self.read:
             links = self.crawl.links_of(page)[0]
@@ -98,7 +96,7 @@ class LabCrawl:
         return builder.flow(len(self.ledger))
 
     def proven(self) -> float:
-        """The share that the pages read surely have, seen from the seeds."""
+        """Return the proven share of PageRank from the seeds on the pages read so far."""
         edge = 1 - self.ledger.small_edge(UNIT, 1) / UNIT
         mass = RankMass(self.flow(), dict.fromkeys(self.crawl.seeds, 1), edge)
         is_read = np.frombuffer(bytes(self.ledger.flags), dtype=np.uint8) == READ
@@ -106,7 +104,7 @@ class LabCrawl:
         return mass.share(is_read, ~is_read)
 
     def shares(self) -> tuple[float, float]:
-        """The estimated importance of the pages that were read, and of those that wait."""
+        """Return the estimated importance of the pages read so far, and of the waiting pages."""
         ledger = self.ledger
         found = self.window.importance(ledger.cash_of_all(), ledger.now, ledger.circulation)
         was_read = np.frombuffer(ledger.flags, dtype=np.uint8) == READ
@@ -117,19 +115,19 @@ class LabCrawl:
 def _refined(crawl: LabCrawl, stop: float | None, nodes: int) -> list[float]:
     masses = []
     if stop is not None:
-        crawl.go_to(int(stop * nodes))
-        crawl.deal_anew()
+        crawl.read_up_to(int(stop * nodes))
+        crawl.redistribute()
     for fraction in FRACTIONS:
-        crawl.go_to(int(fraction * nodes))
+        crawl.read_up_to(int(fraction * nodes))
         masses.append(crawl.mass if stop is None or fraction > stop else np.nan)
     return masses
 
 
 def _until(crawl: LabCrawl, nodes: int) -> list[float]:
-    """The true importance gathered when the estimate first says that so much is."""
+    """Return the true importance read when the estimate reaches each of `WANTED`."""
     rate, found = DiscoveryRate(0, len(crawl.ledger)), list[float]()
     for look in range(1, LOOKS + 1):
-        is_over = not crawl.go_to(look * nodes // LOOKS)
+        is_over = not crawl.read_up_to(look * nodes // LOOKS)
         rate.record(len(crawl.read), len(crawl.ledger))
         told = of_all(*crawl.shares(), rate.rate)
         while len(found) < len(WANTED) and (told >= WANTED[len(found)] or is_over):
@@ -138,7 +136,7 @@ def _until(crawl: LabCrawl, nodes: int) -> list[float]:
 
 
 def _proven(crawl: LabCrawl, nodes: int) -> list[float]:
-    """The proven share, and the true one, at each budget."""
+    """Return the proven and the true share at each budget."""
     seeds = [crawl.crawl.pages[page] for page in crawl.crawl.seeds]
     links, builder = crawl.crawl.web.graph.adjacency(), FlowBuilder(crawl.ledger.small_edge)
     for page, targets in enumerate(links):
@@ -150,7 +148,7 @@ def _proven(crawl: LabCrawl, nodes: int) -> list[float]:
         pass
     truth, found = refinement.importance, list[float]()
     for fraction in PROVEN:
-        crawl.go_to(int(fraction * nodes))
+        crawl.read_up_to(int(fraction * nodes))
         share = float(truth[[crawl.crawl.pages[page] for page in crawl.read]].sum())
         assert crawl.proven() <= share + 1e-9
         found += [crawl.proven(), share]

@@ -1,13 +1,13 @@
-"""A web without end, made as it is asked for: what a page says follows from its URL and chance.
+"""Endless web, whose pages are made on demand from their URL and random numbers.
 
-Nothing of it is kept but how many pages of each host have been linked to, so that a hundred million
-of them cost the benchmark nothing. A page has `LINKS` links, in about the proportions of real ones:
+Its only state is the number of linked pages of each host, so a hundred million pages cost the
+benchmark nothing. A page has `LINKS` links, in about the proportions of real pages:
 
 home     15 to the first pages of its host, as in a menu
-near     15 to other known pages of its host, rather to older ones
-new       8 to pages of its host that nobody has linked to yet
-far       2 to pages that nobody has linked to yet, of any host
-abroad   all others, to pages that are known, rather of some hosts than of others
+near     15 to known pages of its host, most of them old
+new       8 to new pages of its host
+far       2 to new pages of any host
+abroad   all others, to known pages, most of them of a few hosts
 """
 
 from array import array
@@ -31,7 +31,7 @@ _SLUGS = [
 
 
 class EndlessWeb:
-    """Hosts are numbered, and so are the pages of each host."""
+    """Endless web of numbered hosts with numbered pages."""
 
     def __init__(self, hosts: int, seed: int = 0) -> None:
         self._hosts = hosts
@@ -40,16 +40,16 @@ class EndlessWeb:
         self._drawn: Iterator[float] = iter(())
 
     def seeds(self, count: int) -> list[str]:
-        """The front pages of some hosts."""
+        """Return the front pages of the first `count` hosts."""
         return [self._url(host, self._another(host)) for host in range(count)]
 
     def go_on(self, origins: Iterable[str], pages: Iterable[int]) -> None:
-        """So many pages of these hosts have been linked to already."""
+        """Set the number of linked pages of these hosts."""
         for origin, count in zip(origins, pages, strict=True):
             self._pages[_host(origin)] = count
 
     def links(self, url: str) -> list[str]:
-        """What the page links to."""
+        """Return the links of a page."""
         host = _host(url)
         known = self._pages[host]
         draw = self._draw
@@ -85,7 +85,7 @@ def origin(host: int) -> str:
 
 
 def path_of(page: int) -> str:
-    """Of a page by its number in its host."""
+    """Return the path of a page by its number."""
     if not page:
         return "/"
     section, slug = _SECTIONS[page % len(_SECTIONS)], _SLUGS[page % len(_SLUGS)]

@@ -1,6 +1,6 @@
-"""How right is the importance that reports show while a crawl runs, and after it?
+"""Accuracy of the importance that reports show during a crawl, and after it.
 
-Law: what is shown is held against PageRank of the very graph that the store has at that moment.
+Law: importance is compared with the PageRank of the graph that the store has at the same moment.
 
     python -m tests.bench.fresh_ranks --into docs/explanation/fresh-ranks.md
 """
@@ -37,7 +37,7 @@ Moment = dict[str, float]
 
 
 class Crawls(NamedTuple):
-    """A crawl by its arguments, and how many pages it reads."""
+    """Arguments of a crawl, and the number of its pages."""
 
     arguments: Sequence[str]
     pages: int
@@ -54,7 +54,7 @@ def _crawl_of(web: str, pages: int, folder: Path) -> Iterator[Crawls]:
 
 
 def _judged(store: Path) -> Moment:
-    """The importance as it is shown, and as the crawl alone estimates it, against PageRank."""
+    """Compare the shown importance, and the estimate of the crawl alone, with PageRank."""
     with opened(store, None) as source:
         seen = source.snapshot
         assert seen is not None
@@ -80,11 +80,11 @@ def _fetched(store: Path) -> int:
     try:
         return status(store).pages_fetched or 0
     except MinicrawlError:
-        return 0  # the store is not there yet
+        return 0  # the store does not exist yet
 
 
 def _moments(store: Path, crawl: Crawls) -> list[Moment]:
-    """The state at equal distances of pages while the crawl runs, and after it."""
+    """Return figures at equal intervals of pages during the crawl, and after it."""
     command = (sys.executable, "-m", "minicrawl", "crawl", *crawl.arguments, "--store", str(store))
     found: list[Moment] = []
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
@@ -117,10 +117,10 @@ def _lines(web: str, moments: Sequence[Moment]) -> Iterator[str]:
 
 @click.command()
 @click.option("--web", "webs", multiple=True, type=click.Choice(list(_DELAYS)))
-@click.option("--pages", default=1500, show_default=True, help="How many pages a crawl reads.")
+@click.option("--pages", default=1500, show_default=True, help="Number of pages of a crawl.")
 @into_document
 def main(webs: tuple[str, ...], pages: int, into: Path | None) -> None:
-    """Crawl politely, and look at the importance from time to time."""
+    """Crawl politely, and judge the importance several times."""
     lines = [circumstances()]
     for web in webs or _DELAYS:
         with tempfile.TemporaryDirectory() as name:

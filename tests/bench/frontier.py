@@ -1,18 +1,17 @@
-"""How the frontier grows: what a known URL costs in memory and on disk, and a settlement in time.
+"""Growth of the frontier: memory and disk for each known URL, and time for each settlement.
 
-`python -m tests.bench.frontier --urls 1e7` crawls a web without end until so many URLs are known,
-with everything that a crawl does between two pages but for the network and the reading: leases,
-meeting of links, settlements, commits that are on the disk, checkpoints. Then the crawl is left as
-a kill would leave it, and a new process goes on with it; that one ends as it should, and the next
-one goes on with what it left.
+`python -m tests.bench.frontier --urls 1e7` crawls an endless web until this number of URLs is
+known, with all work between two pages except network and parsing: leases, look-ups of links,
+settlements, durable commits, checkpoints. Then it leaves the store as a kill would, and a new
+process resumes the crawl and ends it in order. Another process resumes the crawl after that.
 
-A hundred million take hours: `--store PATH` keeps the crawl and, beside it, what was measured; the
-same command goes on with what a run left there that was broken off. `--made 1e8` writes the first
-hundred million without crawling them, so that what is measured begins there.
+A hundred million URLs take hours. `--store PATH` keeps the crawl, and the measurements beside it;
+the same command resumes an interrupted run. `--made 1e8` writes the first hundred million URLs
+without crawling them, so that the measurements begin there.
 
-RAM is what the process holds beyond what it held before it opened the store. The time of a
-settlement is that in which it keeps the loop from all else; what is looked up beside it counts in
-the pages a second. A stall is how much later than due something else in the loop had its turn.
+RAM is the memory of the process above its memory before it opened the store. The time of a
+settlement is the time for which it blocks the loop; asynchronous look-ups count only in the pages a
+second. A stall is the delay of another task in the loop beyond its due time.
 """
 
 import asyncio
@@ -58,16 +57,16 @@ from tests.bench.made import make
 from tests.bench.notes import head, into_document, machine, row, tell, today
 
 SEEDS = 1000
-UNDER_WAY = 80
+IN_FLIGHT = 80
 HOSTS, PAGES_A_HOST = 100_000, 1000
 ANSWER = Response(status=200, headers={"etag": '"5f3c-61a8"'}, body=b"")
 BEAT_S = 0.005
 SAMPLED = 10
-"""Of so many settlements one is remembered, so that those of 100,000,000 URLs take no room."""
+"""One settlement in ten is recorded, so that the times of 100,000,000 URLs fit in memory."""
 
 
 class Stage(NamedTuple):
-    """How it was when so many URLs were known."""
+    """Measurements at a number of known URLs."""
 
     known: int
     read: int
@@ -77,7 +76,7 @@ class Stage(NamedTuple):
     settle_us: float  # median
     slow_us: float  # the slowest in a hundred
     turn_us: float  # lease and settlement, mean
-    pace: float  # pages a second, with all that is done beside them
+    pace: float  # pages a second, including all other work
     stall_ms: float  # longest
 
 
@@ -96,7 +95,7 @@ COLUMNS = (
 
 
 class Bench:
-    """A crawl whose pages need no network."""
+    """A crawl without network and parsing."""
 
     def __init__(self, recorder: Recorder, web: EndlessWeb | None = None) -> None:
         settings = Settings.of(
@@ -114,7 +113,7 @@ class Bench:
         self._gate = ScopeGate(settings.scope, ())
         traps = TrapDetector(settings.traps, recorder, self._gate)
         self._settler = Settler(settings, recorder, poster, self._gate, traps)
-        self._under_way: deque[Lease] = deque()
+        self._in_flight: deque[Lease] = deque()
         self._ending: set[asyncio.Task[None]] = set()
         self._leasing.restore()
         for pages, contents in recorder.pages.contents():
@@ -124,7 +123,7 @@ class Bench:
         self.turns, self.turned_s = 0, 0.0
 
     def lease(self) -> Lease:
-        """The next page."""
+        """Lease the next page."""
         lease = self._leasing.next()
         assert lease is not None
         assert self._gate.refusal(lease.url, 0, 0) is None
@@ -132,18 +131,18 @@ class Bench:
         return lease
 
     async def turn(self) -> None:
-        """One page is leased, another one read: its turn ends by itself."""
+        """Lease a page, and begin to settle another one."""
         began = time.perf_counter()
-        self._under_way.append(self.lease())
+        self._in_flight.append(self.lease())
         self.turned_s += time.perf_counter() - began
-        if len(self._under_way) >= UNDER_WAY:
-            self._ending.add(asyncio.create_task(self._end(self._under_way.popleft())))
+        if len(self._in_flight) >= IN_FLIGHT:
+            self._ending.add(asyncio.create_task(self._end(self._in_flight.popleft())))
         await asyncio.sleep(0)
-        if len(self._ending) == UNDER_WAY:
+        if len(self._ending) == IN_FLIGHT:
             await self.wait_for(asyncio.FIRST_COMPLETED)
 
     async def wait_for(self, ended: str) -> None:
-        """Turns of pages that were read."""
+        """Wait for the turns of read pages, all or the first."""
         done, self._ending = await asyncio.wait(self._ending, return_when=ended)
         for turn in done:
             turn.result()
@@ -178,7 +177,7 @@ class Bench:
 
 
 class Busy(Awaitable[None]):
-    """How long what is awaited keeps the loop from all else, however long it takes."""
+    """Awaitable that measures for how long a coroutine blocks the loop."""
 
     def __init__(self, work: Coroutine[Any, Any, None]) -> None:
         self._work = work
@@ -199,7 +198,7 @@ class Busy(Awaitable[None]):
 async def grow(
     recorder: Recorder, path: Path, stops: list[int], before: int
 ) -> AsyncIterator[Stage]:
-    """Crawl, and look around at each of the stops; `before` is what the process held so far."""
+    """Crawl and yield measurements at each stop; `before` is the memory at the beginning."""
     web = EndlessWeb(HOSTS + stops[-1] // PAGES_A_HOST)
     if len(recorder.frontier):
         origins = recorder.frontier.urls.origins
@@ -207,10 +206,8 @@ async def grow(
     else:
         await plant(recorder, map(ResolvedUrl, web.seeds(SEEDS)), 1000)
     bench, pulse = Bench(recorder, web), Pulse()
-    keeping, beating = (
-        asyncio.create_task(recorder.committer.keep()),
-        asyncio.create_task(pulse.beat()),
-    )
+    keeping = asyncio.create_task(recorder.committer.keep())
+    beating = asyncio.create_task(pulse.beat())
     stops = [stop for stop in stops if stop > len(recorder.frontier)]
     if not stops:
         raise click.UsageError(f"{path} knows {len(recorder.frontier):,} URLs: ask for more --urls")
@@ -241,12 +238,12 @@ async def grow(
     await bench.wait_for(asyncio.ALL_COMPLETED)
     beating.cancel()
     keeping.cancel()
-    # What is under way in the store's thread goes on; a checkpoint is not to be written twice.
+    # The store's thread finishes its work, so that no checkpoint is written twice.
     await asyncio.wait((keeping, beating))
 
 
 class Pulse:
-    """Notices when nobody else had a turn for long."""
+    """Task that measures the longest stall of the loop."""
 
     latest_s = 0.0
 
@@ -258,19 +255,19 @@ class Pulse:
 
 
 def memory() -> tuple[int, int]:
-    """Bytes that this process holds, and has held at most."""
+    """Return the current and the peak memory of this process, in bytes."""
     lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     now, peak = (int(lines[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
     return now, peak
 
 
 def disk(path: Path) -> int:
-    """Bytes of the store and its log."""
+    """Return the bytes of the store and its log."""
     return sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
 
 
 def bytes_of_links(path: Path) -> tuple[int, int]:
-    """What the links of all pages take, and how many pages there are that have some."""
+    """Return the bytes of all links in the store, and the number of pages with links."""
     with closing(connect(path)) as connection:
         size, pages = connection.execute(
             "SELECT sum(length(spending)), count(*) FROM steps WHERE kind = ?", (StepKind.VISIT,)
@@ -289,11 +286,11 @@ async def opened(path: Path, strategy: str = "greedy") -> AsyncIterator[Recorder
                 yield recorder
 
 
-# ---------------------------------------------------------------- going on
+# ---------------------------------------------------------------- resuming
 
 
 async def go_on(path: Path, strategy: str) -> None:
-    """Another process: until the first page is leased; then the crawl ends as it should."""
+    """Resume a crawl in this process, measure until the first lease, and end the crawl in order."""
     mmap_large_arrays()
     gc.set_threshold(*GC_THRESHOLDS)
     before, began = memory()[0], time.perf_counter()
@@ -308,12 +305,8 @@ async def go_on(path: Path, strategy: str) -> None:
 
 def resumed(path: Path, strategy: str) -> tuple[float, float, float]:
     program = [sys.executable, "-m", "tests.bench.frontier", "--strategy", strategy]
-    done = subprocess.run(
-        [*program, "--go-on", str(path)],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+    command = [*program, "--go-on", str(path)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     took, ram, peak = map(float, done.stdout.split())
     return took, ram, peak
 
@@ -322,20 +315,20 @@ def resumed(path: Path, strategy: str) -> tuple[float, float, float]:
 
 
 async def measure(path: Path, stops: list[int], strategy: str) -> list[str]:
-    """A row for each of the stops, those of runs that were broken off among them."""
+    """Crawl and return a row for each stop, including those of interrupted runs."""
     mmap_large_arrays()
     gc.set_threshold(*GC_THRESHOLDS)
     before, kept = memory()[0], path.with_name(f"{path.name}-stages")
     with kept.open("a", encoding="utf-8") as stages:
         async with opened(path, strategy) as recorder:
             async for stage in grow(recorder, path, stops, before):
-                click.echo(told(stage), stages)
+                click.echo(as_row(stage), stages)
                 stages.flush()
-                click.echo(told(stage), err=True)
+                click.echo(as_row(stage), err=True)
     return kept.read_text(encoding="utf-8").splitlines()
 
 
-def told(stage: Stage) -> str:
+def as_row(stage: Stage) -> str:
     return row(*(f"{value:{form}}" for value, (_, form) in zip(stage, COLUMNS, strict=True)))
 
 
@@ -352,8 +345,8 @@ def report(path: Path, stops: list[int], made: int, strategy: str) -> Iterator[s
     after_kill, after_end = resumed(path, strategy), resumed(path, strategy)
     size, pages = bytes_of_links(path)
     yield from head("", "seconds", "RAM B a URL", "at the peak")
-    yield row("goes on after a kill", *(f"{value:.1f}" for value in after_kill))
-    yield row("goes on after an end", *(f"{value:.1f}" for value in after_end))
+    yield row("resumes after a kill", *(f"{value:.1f}" for value in after_kill))
+    yield row("resumes after an ordered end", *(f"{value:.1f}" for value in after_end))
     yield ""
     yield (
         f"Disk at the end: {disk(path) / known:.1f} bytes a URL; of these the links of "
@@ -362,7 +355,7 @@ def report(path: Path, stops: list[int], made: int, strategy: str) -> Iterator[s
 
 
 def decades(urls: int) -> list[int]:
-    """1e5, 3e5, 1e6 and so on, and in the end all of them."""
+    """Return 1e5, 3e5, 1e6 and so on, and finally `urls`."""
     stops = [factor * 10**power for power in range(5, 10) for factor in (1, 3)]
     return [*(stop for stop in stops if stop < urls), urls]
 
@@ -372,14 +365,14 @@ def decades(urls: int) -> list[int]:
 @click.option(
     "--folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Where the store is made; it needs 150 bytes a URL.",
+    help="Folder of the store, which needs 150 bytes per URL.",
 )
 @click.option(
     "--store",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A store that stays; if it is there, the crawl in it goes on.",
+    help="Keep the store here, or resume its crawl.",
 )
-@click.option("--made", type=float, default=0, help="So many URLs are known at the beginning.")
+@click.option("--made", type=float, default=0, help="Number of URLs to write without crawling.")
 @click.option("--strategy", type=click.Choice(["siblings", "greedy"]), default="siblings")
 @click.option("--go-on", type=click.Path(exists=True, dir_okay=False, path_type=Path), hidden=True)
 @into_document

@@ -1,14 +1,14 @@
-"""Whether a crawl keeps its pace: as it comes to know more pages, and more hosts.
+"""Pace of a crawl with a growing number of pages, and of hosts.
 
-`python -m tests.bench.growth` crawls a web without end by the real loop, in one process and with
-all that a crawl does but for the network, and tells the pages a second while so many URLs were
-known. Pages are HTML of some 20 KB; what it costs to make them is taken out. The pace of a machine
-with neighbours may double within a second. So wherever its pace is asked for the large crawl is
-held after every 1,000 pages, a new one crawls its first 4,000 meanwhile, and the two are compared.
+`python -m tests.bench.growth` crawls an endless web with the real loop, in one process and without
+network, and prints the pages a second by the number of known URLs. Pages are HTML of some 20 KB;
+the time for making them is subtracted. On a shared machine the pace may double within a second.
+So the large crawl is stopped after each 1,000 pages at the numbers of interest, a new crawl
+meanwhile reads its first 4,000 pages, and their paces are compared.
 
-Then 10,000 hosts may be asked once a second each: how busy was the loop, and which was the least
-pause that any host was given? Last, what it costs to choose a page among 1,000,000 hosts: to lease
-it, to keep its host waiting, and to wake that again when its time has come.
+Then a crawl requests pages of 10,000 hosts once a second each, and the load of the loop and the
+shortest pause of any host are printed. Last, the cost of choosing a page among 1,000,000 hosts is
+measured: to lease it, to delay its host, and to wake the host in time.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ from tests.bench.frontier import opened
 from tests.bench.notes import head, into_document, machine, row, tell, today
 
 WINDOW = 1000
-"""Pages over which the pace is taken."""
+"""Number of pages for each measurement of the pace."""
 MANY_KNOWN = 100_000
 BUSY_S = 20.0
 LATENCY_S = 0.05
@@ -65,7 +65,7 @@ A_SECOND = 5000
 
 
 class Nearby:
-    """The web without end, as near as can be. No host has a robots.txt, each its own address."""
+    """Endless web in this process. Each host has its own address, and none has a robots.txt."""
 
     def __init__(self, web: EndlessWeb, latency_s: float) -> None:
         self._web = web
@@ -108,7 +108,7 @@ class Nearby:
 
 
 def _as_html(url: str, links: Iterable[str]) -> bytes:
-    """No page says what another one says, be it but for its numbers: it would be suspicious."""
+    """Return HTML with a distinct text, as trap detection ignores differences in numbers."""
     name = url.translate(_SPELLED)
     items = "".join(f'<li class="item"><a href="{link}">{link[-30:]}</a></li>\n' for link in links)
     text = _TEXT.replace("NAME", name)
@@ -123,7 +123,7 @@ def _host(url: str) -> str:
 async def crawling(
     settings: Settings, path: Path, hosts: int, latency_s: float = 0.0
 ) -> AsyncIterator[tuple[Recorder, Nearby]]:
-    """A crawl that is under way; each host has a seed."""
+    """Run a crawl with a seed on each host."""
     async with opened(path) as recorder:
         web = EndlessWeb(hosts)
         await plant(recorder, map(ResolvedUrl, web.seeds(hosts)), hosts)
@@ -138,7 +138,7 @@ async def crawling(
 
 
 def be_a_crawl() -> None:
-    """What the command does before it crawls."""
+    """Configure memory as the command does."""
     mmap_large_arrays()
     gc.set_threshold(*GC_THRESHOLDS)
 
@@ -147,7 +147,7 @@ def be_a_crawl() -> None:
 
 
 class Span(NamedTuple):
-    """Of URLs known."""
+    """Range of the number of known URLs."""
 
     first: int
     last: int
@@ -158,22 +158,19 @@ FEW_KNOWN = Span(10_000, 45_000)
 
 
 class Pace(NamedTuple):
-    """How fast it went while so many URLs were known."""
+    """Pace at a number of known URLs."""
 
     known: int
     pages: float  # a second
 
 
 async def paces(path: Path, hosts: int) -> AsyncGenerator[Pace, None]:
-    """Those of a crawl, time after time; what is done between them is not in them."""
+    """Crawl and yield paces. The time between two of them is not measured."""
     settings = Settings.of(delay=0, address_delay=0, scope="any")
     async with crawling(settings, path, hosts) as (recorder, outside):
         while True:
-            fetched, own_s, began = (
-                recorder.counters.number("fetched"),
-                outside.own_s,
-                time.perf_counter(),
-            )
+            fetched, own_s = recorder.counters.number("fetched"), outside.own_s
+            began = time.perf_counter()
             while (pages := recorder.counters.number("fetched") - fetched) < WINDOW:
                 await asyncio.sleep(0)
             took_s = time.perf_counter() - began - (outside.own_s - own_s)
@@ -181,10 +178,7 @@ async def paces(path: Path, hosts: int) -> AsyncGenerator[Pace, None]:
 
 
 def _crawl(path: Path, hosts: int, spans: Spans, told: Connection) -> None:
-    """Tell the paces while so many URLs are known, and hold still after each.
-
-    The whole process does, the thread that writes among it: nothing is done for nothing.
-    """
+    """Crawl and send the paces within the spans; stop the whole process after each."""
 
     async def crawl() -> None:
         async with aclosing(paces(path, hosts)) as found:
@@ -201,7 +195,7 @@ def _crawl(path: Path, hosts: int, spans: Spans, told: Connection) -> None:
 
 
 def crawled(path: Path, hosts: int, spans: Spans) -> Iterator[Pace]:
-    """The paces of a crawl that holds still until the next one is asked for."""
+    """Yield the paces of a crawl that stops until the caller wants the next one."""
     context = get_context("spawn")
     heard, told = context.Pipe(duplex=False)
     process = context.Process(target=_crawl, args=(path, hosts, spans, told))
@@ -211,7 +205,7 @@ def crawled(path: Path, hosts: int, spans: Spans) -> Iterator[Pace]:
     try:
         while True:
             pace = heard.recv()
-            os.waitpid(process.pid, os.WUNTRACED)  # it may be on its way to hold still
+            os.waitpid(process.pid, os.WUNTRACED)  # wait until it has stopped
             yield pace
             os.kill(process.pid, signal.SIGCONT)
     except EOFError:
@@ -221,7 +215,7 @@ def crawled(path: Path, hosts: int, spans: Spans) -> Iterator[Pace]:
 
 
 def growth(folder: Path, urls: int) -> Iterator[str]:
-    """The pace around each power of ten, as a part of that of new crawls in between."""
+    """Yield the pace around each power of ten, relative to new crawls at the same time."""
     stops = [MANY_KNOWN * 10**power for power in range(5) if MANY_KNOWN * 10**power <= urls]
     spans = [Span(int(stop * 0.8), int(stop * 1.2)) for stop in stops]
     hosts = urls // 1000
@@ -248,7 +242,7 @@ def growth(folder: Path, urls: int) -> Iterator[str]:
 
 
 async def busy(path: Path) -> str:
-    """Many hosts, each of which may be asked once a second."""
+    """Crawl many hosts, each once a second, and describe the load and the delays."""
     settings = Settings.of(delay=1, scope="any", concurrency=1000)
     async with crawling(settings, path, MANY, LATENCY_S) as (_, outside):
         cpu, began = time.process_time(), time.perf_counter()
@@ -262,14 +256,14 @@ async def busy(path: Path) -> str:
 
 
 async def scheduling(path: Path, hosts: int) -> str:
-    """Leases, delays and wakes by a clock that is turned on; nothing is settled."""
+    """Measure leases, delays and wakes on a fake clock, without settlements."""
     async with opened(path) as recorder:
         await plant(recorder, map(ResolvedUrl, EndlessWeb(hosts).seeds(hosts)), 0)
         settings = Settings.of(delay=hosts / A_SECOND / 2)
         leasing = LeaseScheduler(settings, recorder, SystemClock(), lambda: np.zeros(0))
         clocks = HostTable(settings.politeness, leasing.resume)
         leasing.restore()
-        under_way: deque[Lease] = deque()
+        in_flight: deque[Lease] = deque()
         times = []
         for number in range(hosts + FETCHES):
             now, began = number / A_SECOND, time.perf_counter()
@@ -278,9 +272,9 @@ async def scheduling(path: Path, hosts: int) -> str:
             assert lease is not None
             leasing.grant(lease)
             clocks.begin(lease.host, now)
-            under_way.append(lease)
-            if len(under_way) > settings.politeness.concurrency:
-                done = under_way.popleft()
+            in_flight.append(lease)
+            if len(in_flight) > settings.politeness.concurrency:
+                done = in_flight.popleft()
                 leasing.give_back(done)
                 clocks.end(done.host, now)
             times.append(time.perf_counter() - began)

@@ -1,14 +1,13 @@
-"""What it costs to index pages: processor time of all processes that take part, for each page.
+"""Cost of indexing: processor time of all involved processes for each page.
 
-`python -m tests.bench.indexing` serves the manuals that are installed on loopback. Each round makes
-the index of a crawl anew, and lets a crawl of its own pace be followed as `crawl --index` does it:
-all that the follower and its page reader used, and what was left for the end of the crawl. It tells
-the medians of the rounds.
+`python -m tests.bench.indexing` serves the installed manuals on loopback. Each round runs a crawl
+at a fixed pace with an index process as in `crawl --index`, and measures that process and the rest
+of the work after the crawl. Then it makes the index anew. The command prints the medians of the
+rounds.
 """
 
 import os
 import resource
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -24,13 +23,13 @@ from minicrawl.search.indexing import COMMAND, bring_up_to_date
 from tests.bench.manuals import Manuals, installed, manuals
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.bench.peers import Task, minicrawl
-from tests.bench.processes import as_for_users
+from tests.bench.processes import as_for_users, exit_on_sigterm
 
 MOST_MS = 1.2
 
 
 class IndexCost(NamedTuple):
-    """Processor time in seconds, and the pages that it was for."""
+    """Processor times in seconds, and the number of pages."""
 
     anew_s: float
     followed_s: float
@@ -38,13 +37,13 @@ class IndexCost(NamedTuple):
     pages: int
 
     def each_ms(self) -> Iterator[float]:
-        """For one page: anew; of the follower, for the rest, and both."""
+        """Return milliseconds per page: anew, index process, rest, and the last two together."""
         followed = (self.followed_s, self.rest_s, self.followed_s + self.rest_s)
         return (1000 * one / self.pages for one in (self.anew_s, *followed))
 
 
 def _used_s() -> float:
-    """What this process has used, and those that it has waited for."""
+    """Return the processor time of this process and of its ended children."""
     own, others = (
         resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
@@ -59,7 +58,7 @@ def _crawl(server: Manuals, store: Path, pages: int, rate: int) -> None:
 
 @contextmanager
 def _followed(store: Path) -> Iterator[list[float]]:
-    """While it lasts, the index follows; then there is what that took."""
+    """Run an index process during the block, and then append its processor time to the list."""
     took = list[float]()
     command = sys.executable, "-c", COMMAND, store
     with subprocess.Popen(command, stdin=subprocess.PIPE, env=as_for_users()) as process:
@@ -84,24 +83,23 @@ def _round(server: Manuals, folder: Path, pages: int, rate: int) -> IndexCost:
     return IndexCost(_used_s() - began, took[0], rest_s, done.pages)
 
 
-def _told(costs: list[IndexCost]) -> Iterator[str]:
+def _table(costs: list[IndexCost]) -> Iterator[str]:
     yield from head("ms a page", "anew", "follower", "rest", "live: both")
     rounds = [list(one.each_ms()) for one in costs]
     for number, one in enumerate(rounds, 1):
         yield row(str(number), *(f"{each:.2f}" for each in one))
     yield row("median", *(f"{median(each):.2f}" for each in zip(*rounds, strict=True)))
     yield ""
-    yield f"{costs[-1].pages:,} pages; a live cost of at most {MOST_MS} ms is wanted."
+    yield f"{costs[-1].pages:,} pages; limit of the live cost: {MOST_MS} ms."
 
 
 @click.command()
 @click.option("--pages", default=3000, show_default=True, help="Pages of each crawl.")
-@click.option("--rate", default=100, show_default=True, help="Pages a second that it fetches.")
+@click.option("--rate", default=100, show_default=True, help="Pages per second of each crawl.")
 @click.option("--rounds", default=3, show_default=True)
 @into_document
 def main(pages: int, rate: int, rounds: int, into: Path | None) -> None:
-    # Being ended is no reason to leave a server behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    exit_on_sigterm()
     costs = []
     with (
         TemporaryDirectory(prefix="minicrawl-bench-") as name,
@@ -111,7 +109,7 @@ def main(pages: int, rate: int, rounds: int, into: Path | None) -> None:
             with TemporaryDirectory(prefix="minicrawl-bench-") as folder:
                 costs.append(_round(server, Path(folder), pages, rate))
                 click.echo(costs[-1], err=True)
-    tell([circumstances(), "", *_told(costs)], "indexing", into)
+    tell([circumstances(), "", *_table(costs)], "indexing", into)
 
 
 if __name__ == "__main__":

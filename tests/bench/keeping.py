@@ -1,12 +1,10 @@
-"""What keeping pages costs: crawls with `--keep none`, `--keep pages` and `--warc`, side by side.
+"""Cost of keeping pages: crawls with `--keep none`, `--keep pages`, `--keep text` and `--warc`.
 
-`python -m tests.bench.keeping` serves the manuals that are installed on loopback and lets each kind
-of crawl fetch the same number of pages, in turn and round after round. It prints the medians of
+`python -m tests.bench.keeping` serves the installed manuals on loopback. The kinds of crawls take
+turns, and each fetches the same number of pages in each round. The command prints the medians of
 the rounds; a ratio is the median of the ratios within the rounds.
 """
 
-import signal
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,6 +15,7 @@ from tests.bench.laps import laps_in_turn
 from tests.bench.manuals import installed, manuals
 from tests.bench.notes import into_document, tell
 from tests.bench.peers import Crawler, Task, minicrawl
+from tests.bench.processes import exit_on_sigterm
 
 KINDS = {
     "none": ("--keep", "none"),
@@ -37,8 +36,7 @@ def _crawler(kind: str) -> Crawler:
 @click.option("--kinds", default="pages,none", show_default=True, help=f"Of {', '.join(KINDS)}.")
 @into_document
 def main(pages: int, count: int, per_host: int, kinds: str, into: Path | None) -> None:
-    # Being ended is no reason to leave a server behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    exit_on_sigterm()
     crawlers = [_crawler(kind) for kind in kinds.split(",")]
     with (
         TemporaryDirectory(prefix="minicrawl-bench-") as name,

@@ -1,4 +1,4 @@
-"""Crawlers take turns, so that what else the machine does falls on all of them."""
+"""Crawlers that take turns, so that other load on the machine affects all of them."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
@@ -7,11 +7,10 @@ import click
 
 
 class Named(Protocol):
-    """Whoever takes part."""
+    """Crawler with a name for tables."""
 
     @property
-    def name(self) -> str:
-        """As tables show it."""
+    def name(self) -> str: ...
 
 
 Who = TypeVar("Who", bound=Named)
@@ -21,7 +20,7 @@ Lap = TypeVar("Lap")
 def laps_in_turn(
     crawlers: Sequence[Who], count: int, lap: Callable[[Who], Lap], in_words: Callable[[Lap], str]
 ) -> dict[str, list[Lap]]:
-    """The laps of each crawler; who came first in a round comes last in the next one."""
+    """Return the laps of each crawler. The first crawler of a round is the last of the next."""
     laps: dict[str, list[Lap]] = {crawler.name: [] for crawler in crawlers}
     for number in range(count):
         first = number % len(crawlers)

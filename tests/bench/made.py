@@ -1,9 +1,9 @@
-"""A store as a crawl of the endless web leaves it, written in minutes instead of crawled for hours.
+"""Synthetic store like that of a crawl of the endless web, made in minutes instead of hours.
 
-One page in ten was read, rather the older ones, each with `LINKS` links; the hosts have from some
-hundred to some hundred thousand pages. Of the pages that one page made known most are of its host,
-so that what is looked up together lies together. Cash and histories are drawn; the books balance,
-but no steps lead to them: `check` would say so.
+One page in ten was read, most of them old, each with `LINKS` links. Hosts have from some hundred
+to some hundred thousand pages. Most links of a page lead to its host, so URLs that are looked up
+together are stored together. Cash and histories are random. Their sums are right, but they do not
+follow from the steps, so `check` reports faults.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,12 +38,12 @@ _BORN_TOGETHER = NEW + FAR
 _AT_ONCE = 10_000 * _BORN_TOGETHER
 _READ = 0.1
 _DIVIDEND = UNIT // 50
-_GIFTS = 0.08  # units that links gave a page, on average; what is left is in the pot
+_GIFTS = 0.08  # mean units of cash of a page; the rest is in the pot
 _BEGAN_AT = 3600.0
 
 
 class Made:
-    """Writes one block of pages after the other."""
+    """Synthetic store, in blocks of pages."""
 
     def __init__(self, pages: int, origins: Sequence[str], seeds: int) -> None:
         self._pages, self._hosts, self._seeds = pages, len(origins), seeds
@@ -54,7 +54,7 @@ class Made:
         self._now = int(pages * _READ * UNIT) >> TICK_BITS
 
     def blocks(self) -> Iterator[tuple[Batch, Checkpoint]]:
-        """What is committed, and the rows that a checkpoint adds."""
+        """Yield a batch and a checkpoint for each block."""
         hosts = [HostRow(host, at) for host, at in enumerate(self._origins)]
         for first in range(0, self._pages, _AT_ONCE):
             pages = np.arange(first, min(first + _AT_ONCE, self._pages))
@@ -74,12 +74,8 @@ class Made:
                 tables.STEPS: seq,
                 tables.FETCHES: self._reads,
             }
-            yield (
-                batch,
-                Checkpoint(
-                    watermark=seq, totals=self._totals(known), born=rows, turned=(), paid=()
-                ),
-            )
+            totals = self._totals(known)
+            yield batch, Checkpoint(watermark=seq, totals=totals, born=rows, turned=(), paid=())
 
     def _urls(self, pages: Numbers) -> Iterator[UrlRow]:
         hosts = (self._hosts * self._random.random(len(pages)) ** 2).astype(np.int64)
@@ -99,7 +95,7 @@ class Made:
             yield UrlRow(page, host, path_of(number), depth)
 
     def _rows(self, pages: Numbers, read: Numbers) -> Iterator[FrontierRow]:
-        """The checkpoint: what was read has a history, what was not holds its first unit still."""
+        """Return the rows of a checkpoint. Read pages have a history, others their first unit."""
         count, now = len(pages), self._now
         is_read = np.isin(pages, read, assume_unique=True)
         gifts = (self._random.exponential(_GIFTS, count) * UNIT).astype(np.int64)
@@ -116,13 +112,12 @@ class Made:
         return map(FrontierRow, *map(np.ndarray.tolist, columns))
 
     def _read(self, read: Numbers, batch: Batch) -> None:
-        """Steps, requests and documents of the pages that were read."""
+        """Add steps, requests and documents of the read pages to the batch."""
         known = int(read[-1]) + 1 if len(read) else 0
         if not self._reads:
             batch.steps.append(StepRow(1, 0, Step(StepKind.BORN, born=self._seeds)))
-            endowed = Step(
-                StepKind.ENDOWED, spending=Spending(range(self._seeds)), amount=self._seeds
-            )
+            seeds = Spending(range(self._seeds))
+            endowed = Step(StepKind.ENDOWED, spending=seeds, amount=self._seeds)
             batch.steps.append(StepRow(2, 0, endowed))
         links = (known * self._random.random((len(read), LINKS)) ** 2).astype(np.int64)
         contents = self._random.integers(-(1 << 63), 1 << 63, len(read)).tolist()
@@ -147,7 +142,7 @@ class Made:
 def make(
     path: Path, pages: int, origins: Sequence[str], seeds: int, terms: StoreTerms | None = None
 ) -> None:
-    """Write the store of so many pages of these hosts."""
+    """Write a store of `pages` pages of these hosts."""
     with closing(StoreWriter.open(path)) as store:
         store.agree(terms or StoreTerms())
         for batch, checkpoint in Made(pages, origins, seeds).blocks():

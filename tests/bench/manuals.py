@@ -1,7 +1,6 @@
-"""Real pages for benchmarks: five manuals of Debian packages behind an nginx that has one core.
+"""Real pages for benchmarks: five manuals of Debian packages behind nginx on loopback, on one core.
 
-Laws: nobody but loopback is asked. A page is a URL of an HTML file that nginx was asked for, so
-that all crawlers are counted alike, by what they fetched and not by what they say.
+Law: pages of all crawlers are counted alike, as distinct URLs of HTML files in nginx's log.
 """
 
 import os
@@ -25,8 +24,8 @@ ROOTS = {
     "python": Path("/usr/share/doc/python3.11/html"),
 }
 TWIN = "postgresql"
-"""Served at the fifth address too, every page with a comment of its own at the end: a crawler that
-knows pages by their content has to read both."""
+"""Manual that is served a second time with a comment added to each page, so that the content of all
+pages differs."""
 INSTALL = (
     "apt-get install -o DPkg::Options::='--path-include=/usr/share/doc/*' "
     "nginx-light openjdk-17-doc libboost1.74-doc postgresql-doc-15 python3.11-doc"
@@ -41,7 +40,7 @@ _USER, _SYSTEM = 11, 12  # among the fields of /proc/PID/stat that follow the na
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manuals:
-    """A server that runs."""
+    """Running server."""
 
     seeds: tuple[str, ...]
     core: int
@@ -50,33 +49,33 @@ class Manuals:
     roots: Mapping[str, Path]
 
     def visits(self) -> "Visits":
-        """What is asked for from now on."""
+        """Return a counter of the visits from now on."""
         return Visits(self.log, self.roots)
 
     def version(self) -> str:
-        """As it names itself."""
+        """Return the name and version of the server."""
         with urlopen(self.seeds[0]) as answer:
             return str(answer.headers["Server"])
 
     def cpu_s(self) -> float:
-        """What the server has used of its core."""
+        """Return the processor time of the server."""
         return cpu_s_of(self.worker)
 
 
 class Visits:
-    """What one crawler asks for."""
+    """Requests of a crawler, from nginx's log."""
 
     def __init__(self, log: Path, roots: Mapping[str, Path]) -> None:
         self.requests = 0
-        self.pages: dict[str, int] = {}  # with their sizes
+        self.pages: dict[str, int] = {}  # sizes by URL
         self._roots = roots
         self._log = log.open("rb")
         self._log.seek(0, os.SEEK_END)
 
     def look(self) -> int:
-        """How many pages there are by now."""
+        """Read the log on, and return the number of pages so far."""
         for line in self._log:
-            if not line.endswith(b"\n"):  # it is still being written down
+            if not line.endswith(b"\n"):  # the line is still being written
                 self._log.seek(-len(line), os.SEEK_CUR)
                 break
             self._note(line.split()[1].decode())
@@ -88,7 +87,7 @@ class Visits:
     def _note(self, url: str) -> None:
         parts = urlsplit(url)
         root = self._roots.get(parts.netloc)
-        if root is None:  # a connection on which nothing was asked for
+        if root is None:  # a connection without a request
             return
         self.requests += 1
         path = unquote(parts.path).lstrip("/")
@@ -98,14 +97,14 @@ class Visits:
 
 
 def installed() -> dict[str, Path]:
-    """The manuals that are there; all of them, if the one with a twin is not."""
+    """Return the installed manuals, or all if the one with a twin is missing."""
     found = {name: root for name, root in ROOTS.items() if (root / _HOME).exists()}
     return found if TWIN in found else ROOTS
 
 
 @contextmanager
 def manuals(folder: Path, wanted: Mapping[str, Path] = ROOTS) -> Iterator[Manuals]:
-    """Serve them; `folder` is for what nginx and the twin need."""
+    """Serve manuals and the twin; `folder` is for files of nginx and the twin."""
     if missing := [str(root) for root in wanted.values() if not (root / _HOME).exists()]:
         raise click.UsageError(f"no {', '.join(missing)}: {INSTALL}")
     roots = {**wanted, "twin": _twin(wanted[TWIN], folder / "twin")}
@@ -128,7 +127,7 @@ def _by_netloc(nginx: Nginx, roots: Mapping[str, Path]) -> dict[str, Path]:
 
 
 def _twin(root: Path, copy: Path) -> Path:
-    copy.parent.chmod(0o755)  # nginx serves as a user of its own
+    copy.parent.chmod(0o755)  # nginx may run as another user
     shutil.copytree(root, copy)
     for page in copy.rglob("*.html"):
         page.write_bytes(page.read_bytes() + b"<!-- twin -->")
@@ -136,26 +135,26 @@ def _twin(root: Path, copy: Path) -> Path:
 
 
 def _warm(root: Path) -> None:
-    """The first crawler shall not be the one that waits for the disk."""
+    """Read all pages, so that the first crawler does not have to wait for the disk."""
     for page in root.rglob("*.html"):
         page.read_bytes()
 
 
 def cpu_s_of(process: int) -> float:
-    """What a process has used so far."""
+    """Return the processor time of a process."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS
 
 
 def worker_of(folder: Path) -> int:
-    """The master listens a little before it says who it is and starts the one that serves."""
+    """Wait until nginx has started its worker, and return the worker's process id."""
     for _ in range(_PATIENCE):
-        for master in _said_in(folder / "pid"):
-            for worker in _said_in(Path(f"/proc/{master}/task/{master}/children")):
+        for master in _words_of(folder / "pid"):
+            for worker in _words_of(Path(f"/proc/{master}/task/{master}/children")):
                 return int(worker)
         time.sleep(_POLL_S)
     raise click.ClickException("nginx started no worker")
 
 
-def _said_in(file: Path) -> list[str]:
+def _words_of(file: Path) -> list[str]:
     return file.read_text().split() if file.exists() else []

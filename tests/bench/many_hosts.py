@@ -1,8 +1,8 @@
-"""Thousands of small sites for the benchmark of broad crawls: names, addresses and certificates.
+"""Thousands of small sites on loopback for the benchmark of broad crawls.
 
-Laws: nobody but loopback is asked. Each site has a name, an address and a certificate of its own.
-One nginx with a core to itself serves them all, and writes down what it was asked for. Crawlers
-find the names in a file of hosts, which stands in place of the machine's own for them alone.
+Each site has a name, an address and a certificate of its own. One nginx with its own core serves
+all sites and logs requests. Crawlers resolve the names by a file that replaces /etc/hosts for them
+alone.
 """
 
 import os
@@ -22,7 +22,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.bench.manuals import cpu_s_of, worker_of
-from tests.real.daemons import program, running
+from tests.real.daemons import program
+from tests.real.nginx import running_nginx
 
 PAGES_OF_A_SITE = 12
 _OWN_LINKS, _FAR_LINKS = 8, 6
@@ -31,25 +32,13 @@ _NETWORK = 250  # addresses of one
 _LASTS = timedelta(days=30)
 _ROBOTS = "User-agent: *\nDisallow: /private/\n"
 
-_CONFIG = """
-daemon off;
-{user}
-worker_processes 1;
-worker_rlimit_nofile 20000;
-pid {folder}/pid;
-error_log {folder}/errors;
-events {{ worker_connections 16000; }}
-http {{
+_LOG_FORMAT = (
+    "$msec $request_time $connection $connection_requests $ssl_session_reused "
+    "$host $uri $status $body_bytes_sent"
+)
+_HTTP = """
     types {{ text/html html; text/plain txt; }}
-    log_format asked '$msec $request_time $connection $connection_requests $ssl_session_reused '
-        '$host $uri $status $body_bytes_sent';
-    access_log {folder}/asked asked;
     open_file_cache max=40000;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
     server {{ listen 127.0.0.1:{plain}; return 204; }}
     server {{
         listen 0.0.0.0:{port} ssl backlog=4000;
@@ -59,19 +48,18 @@ http {{
         ssl_certificate_key {folder}/certificates/$ssl_server_name.pem;
         root {folder}/sites/$host;
     }}
-}}
 """
 
 
 class Site(NamedTuple):
-    """One of them."""
+    """Name and address of a site."""
 
     name: str
     address: str
 
 
 def sites(count: int) -> list[Site]:
-    """So many, each on a domain of its own."""
+    """Return `count` sites, each with a domain of its own."""
     return [
         Site(f"site{n}.test", f"127.1.{n // _NETWORK}.{1 + n % _NETWORK}") for n in range(count)
     ]
@@ -79,7 +67,7 @@ def sites(count: int) -> list[Site]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManyHosts:
-    """A server that runs."""
+    """Running server."""
 
     sites: Sequence[Site]
     folder: Path
@@ -90,48 +78,44 @@ class ManyHosts:
 
     @property
     def seeds(self) -> list[str]:
-        """The first page of each site."""
+        """URL of the first page of each site."""
         return [f"https://{site.name}:{self.port}/0.html" for site in self.sites]
 
     @property
     def hosts_file(self) -> Path:
-        """The addresses of the names, as in /etc/hosts."""
+        """File with the addresses of the names, as in /etc/hosts."""
         return self.folder / "hosts"
 
     @property
     def authority(self) -> Path:
-        """Who has signed the certificates."""
+        """Certificate of the authority."""
         return self.folder / "authority.pem"
 
     @property
     def log(self) -> Path:
-        """What it was asked for."""
-        return self.folder / "asked"
+        """Log of requests."""
+        return self.folder / "requests"
 
     def knowing_names(self, command: Sequence[str]) -> list[str]:
-        """The same command, for which the names of the sites have their addresses.
-
-        It gets a view of the file system of its own, so that nobody else's names change.
-        """
+        """Return the command in a mount namespace of its own, where the names resolve."""
         as_root = () if os.getuid() == 0 else ("--map-root-user",)
         mounts = 'mount --bind "$0" /etc/hosts && exec "$@"'
         return ["unshare", *as_root, "--mount", "sh", "-c", mounts, str(self.hosts_file), *command]
 
     def version(self) -> str:
-        """As it names itself."""
+        """Return the name and version of the server."""
         with build_opener(ProxyHandler({})).open(f"http://127.0.0.1:{self.plain}/") as answer:
             return str(answer.headers["Server"])
 
     def cpu_s(self) -> float:
-        """What the server has used of its core."""
+        """Return the processor time of the server."""
         return cpu_s_of(self.worker)
 
 
 @contextmanager
 def many_hosts(count: int, folder: Path) -> Iterator[ManyHosts]:
-    """Serve so many sites; `folder` is for what they need."""
-    nginx = program("nginx")
-    assert nginx, "nginx is not installed"
+    """Serve `count` sites, with their files in `folder`."""
+    assert program("nginx"), "nginx is not installed"
     folder.chmod(0o755)
     found = sites(count)
     port, plain = _free_ports(2)
@@ -139,11 +123,8 @@ def many_hosts(count: int, folder: Path) -> Iterator[ManyHosts]:
     _write_pages(found, folder, port)
     lines = [f"{site.address} {site.name}\n" for site in found]
     (folder / "hosts").write_text("".join(["127.0.0.1 localhost\n", *lines]))
-    config = folder / "nginx.conf"
-    user = "user root;" if os.getuid() == 0 else ""
-    config.write_text(_CONFIG.format(folder=folder, port=port, plain=plain, user=user))
-    command: list[str | Path] = [nginx, "-p", folder, "-c", config, "-e", folder / "errors"]
-    with running(command, [plain, port], folder / "said"):
+    http = _HTTP.format(folder=folder, port=port, plain=plain)
+    with running_nginx(http, _LOG_FORMAT, folder, [plain, port]):
         core, worker = max(os.sched_getaffinity(0)), worker_of(folder)
         os.sched_setaffinity(worker, {core})
         yield ManyHosts(
@@ -152,7 +133,7 @@ def many_hosts(count: int, folder: Path) -> Iterator[ManyHosts]:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Free at all addresses."""
+    """Return ports that are free at all addresses."""
     held = [socket.socket() for _ in range(count)]
     for listener in held:
         listener.bind(("0.0.0.0", 0))
@@ -166,7 +147,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _write_certificates(found: Sequence[Site], folder: Path) -> None:
-    """A key and a certificate for each; P-256 is what most new sites have."""
+    """Write a P-256 key and a certificate for each site, as most new sites have."""
     (folder / "certificates").mkdir()
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name("The authority of the benchmark")
@@ -217,7 +198,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 
 def _write_pages(found: Sequence[Site], folder: Path, port: int) -> None:
-    """Texts that nobody takes for copies; a page links to pages of its site and of others."""
+    """Write distinct pages, each with links to its site and to others."""
     draw = random.Random(0)
     words = ["".join(draw.choices("aeioulmnrst", k=draw.randint(2, 9))) for _ in range(3000)]
     paragraphs = [" ".join(draw.choices(words, k=_WORDS)) for _ in range(_PARAGRAPHS)]

@@ -1,9 +1,9 @@
-"""How well near-duplicates are found: against exact likeness, on real pages and on edited ones.
+"""Precision and recall of near-duplicates, on real and on edited pages.
 
 `python -m tests.bench.near_duplicates --into docs/near-duplicates.md` crawls the installed manuals
-(`--store` keeps them) and compares what the index found with all pairs of pages whose shingles,
-without those that a site repeats, have a likeness of .7 (Jaccard). Then it changes words of some of
-these pages and looks for the originals. It asserts nothing.
+(`--store` keeps the store) and compares the near-duplicates of the index with all pairs of pages
+whose shingles have a Jaccard similarity of 0.7, without shingles that a site repeats. Then it edits
+words of some pages and searches the originals. It asserts nothing.
 """
 
 import time
@@ -44,14 +44,14 @@ _AT_ONCE = 1_000
 
 
 class Texts(NamedTuple):
-    """Pages, and the shingles that are their own."""
+    """Pages, and their shingles without those that the site repeats."""
 
     entries: list[Entry]
     left: list[Hashes]
 
 
 def texts_of(entries: Sequence[Entry]) -> Texts:
-    """With what each site repeats cut, by all of its pages."""
+    """Return the pages with their own shingles."""
     by_site: dict[str, list[int]] = defaultdict(list)
     found = [shingles(entry.body) for entry in entries]
     for place, entry in enumerate(entries):
@@ -65,7 +65,7 @@ def texts_of(entries: Sequence[Entry]) -> Texts:
 
 
 def exact_pairs(texts: Texts) -> set[tuple[int, int]]:
-    """All pairs of pages, by their places, that are alike; only of pages with enough shingles."""
+    """Return the places of all pairs of similar pages that have enough shingles."""
     rows = [place for place, left in enumerate(texts.left) if len(left) >= FEW]
     lengths = np.array([len(texts.left[row]) for row in rows])
     _, columns = np.unique(np.concatenate([texts.left[row] for row in rows]), return_inverse=True)
@@ -82,7 +82,7 @@ def exact_pairs(texts: Texts) -> set[tuple[int, int]]:
 
 
 def against_exact(texts: Texts, found: NearDuplicates) -> Iterator[str]:
-    """Rows of precision and recall on the pages as they are."""
+    """Yield rows of precision and recall on real pages."""
     places = {entry.page: place for place, entry in enumerate(texts.entries)}
     exact = exact_pairs(texts)
     pairs = [
@@ -104,7 +104,7 @@ def against_exact(texts: Texts, found: NearDuplicates) -> Iterator[str]:
 
 
 def edited(text: str, rate: float, random: Random, others: Sequence[str]) -> str:
-    """The text with this share of its words replaced, dropped or doubled."""
+    """Return the text after replacing, deleting or doubling a share of its words."""
     words = []
     for word in words_of(text):
         kind = random.randrange(3) if random.random() < rate else -1
@@ -113,7 +113,7 @@ def edited(text: str, rate: float, random: Random, others: Sequence[str]) -> str
 
 
 def against_edits(texts: Texts) -> Iterator[str]:
-    """Rows for pages whose words were changed, more and more of them."""
+    """Yield rows for growing shares of edited words."""
     random = Random(_SEED)
     many = [place for place, left in enumerate(texts.left) if len(left) >= _FEWEST_LEFT]
     chosen = random.sample(many, min(_EDITED, len(many)))
@@ -125,7 +125,7 @@ def against_edits(texts: Texts) -> Iterator[str]:
 
 
 def _of_edits(rate: float, texts: Sequence[str]) -> str:
-    """The first half of these texts are the originals of the second one."""
+    """Return a row for texts whose first half are the originals of the second half."""
     read = [ReadText("", own, own) for own in map(shingles, texts)]
     found = found_among(_signed(texts), lambda a, b: are_alike(read[a], read[b]))
     half = len(texts) // 2
@@ -155,7 +155,7 @@ def _cost(entries: Sequence[Entry]) -> str:
 
 
 @click.command()
-@click.option("--store", type=click.Path(path_type=Path), help="Where the crawl is or shall be.")
+@click.option("--store", type=click.Path(path_type=Path), help="Use this store, or make it.")
 @into_document
 def main(store: Path | None, into: Path | None) -> None:
     with TemporaryDirectory() as name:

@@ -1,7 +1,4 @@
-"""Where the results of a command stand: a part of a document that only the command writes.
-
-Law: what others wrote in the document stays as it is.
-"""
+"""Results in documents: each command writes the part between two comments, and nothing else."""
 
 import os
 import platform
@@ -17,24 +14,24 @@ from minicrawl.version import __version__
 into_document = click.option(
     "--into",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A document that gets what was found, such as docs/speed.md.",
+    help="Write the results into this document, such as docs/speed.md.",
 )
-"""The option of whoever writes into a document."""
+"""Option of commands that write into a document."""
 
 
 def row(*cells: str) -> str:
-    """A row of a Markdown table."""
+    """Return a row of a Markdown table."""
     return f"| {' | '.join(cells)} |"
 
 
 def head(*titles: str) -> Iterator[str]:
-    """Its first rows; numbers stand in all columns but the first."""
+    """Yield the first rows of a table with numbers in all columns but the first."""
     yield row(*titles)
     yield row("---", *("---:" for _ in titles[1:]))
 
 
 def machine() -> str:
-    """Where this runs."""
+    """Describe the machine."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     return (
         f"{os.cpu_count()} cores of {_processor()}, {memory:.0f} GB, "
@@ -47,24 +44,23 @@ def today() -> str:
 
 
 def circumstances() -> str:
-    """When, what and where."""
+    """Return the date, the versions and the machine."""
     return f"{today()}: minicrawl {__version__}, SQLite {sqlite3.sqlite_version}. {machine()}."
 
 
 def kept(holds: bool) -> str:
-    """What is said of a limit."""
     return "kept" if holds else "NOT KEPT"
 
 
 def tell(lines: Sequence[str], part: str, document: Path | None) -> None:
-    """To whoever looks on, and into the document if there is one."""
+    """Print the lines, and write them into the document if there is one."""
     click.echo("\n".join(lines))
     if document:
         write_into(document, part, lines)
 
 
 def write_into(document: Path, part: str, lines: Sequence[str]) -> None:
-    """Put the lines in place of those of an earlier run."""
+    """Replace the lines of an earlier run."""
     begin, end = f"<!-- {part} -->\n", f"<!-- end of {part} -->\n"
     before, begins, rest = document.read_text().partition(begin)
     _, ends, after = rest.partition(end)

@@ -1,7 +1,7 @@
-"""The crawlers that are compared, each told to do the same. One may be minicrawl as it was before.
+"""Commands of the crawlers in the benchmark; one may be minicrawl at another commit.
 
-Law: all of them obey robots.txt, stay on the hosts of the seeds, wait for nothing and may open the
-same number of connections; apart from that, each is as its makers left it.
+Law: all crawlers obey robots.txt, stay on the hosts of the seeds, have no delay and may open the
+same number of connections. Other settings keep their defaults.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ from tests.bench.rust_peers import kreuzcrawl_command, silkworm_command, version
 
 
 class Task(NamedTuple):
-    """What a crawler is told to do."""
+    """Task of a crawler."""
 
     seeds: tuple[str, ...]
     pages: int
@@ -29,7 +29,7 @@ class Task(NamedTuple):
 
 
 class Crawler(NamedTuple):
-    """Who does it. One that cannot count pages is stopped when it has fetched enough."""
+    """A crawler. It is stopped after enough pages if it cannot count pages itself."""
 
     name: str
     version: str
@@ -38,7 +38,7 @@ class Crawler(NamedTuple):
 
 
 def minicrawl(options: list[str], checkout: Path | None = None) -> Crawler:
-    """This one, or that of another checkout, whose modules are found before any installed ones."""
+    """Return minicrawl, of this or of another checkout."""
     environment = ("env", f"PYTHONPATH={checkout}") if checkout else ()
 
     def command(task: Task) -> list[str]:
@@ -90,17 +90,17 @@ process.start()
 
 
 def scrapy(python: Path) -> Crawler:
-    """Links are followed, and nothing is made of the pages."""
+    """Return Scrapy, which only follows links."""
 
     def command(task: Task) -> list[str]:
         counts = (task.pages, task.connections, task.per_host)
         return [str(python), "-c", _SPIDER, *map(str, counts), *task.seeds]
 
-    return Crawler("Scrapy", said([str(python), "-m", "scrapy", "version"]), command)
+    return Crawler("Scrapy", first_line([str(python), "-m", "scrapy", "version"]), command)
 
 
 def silkworm(python: Path) -> Crawler:
-    """Links are followed, and nothing is made of the pages."""
+    """Return silkworm-rs, which only follows links."""
 
     def command(task: Task) -> list[str]:
         limits = {"pages": task.pages, "connections": task.connections, "per_host": task.per_host}
@@ -110,7 +110,7 @@ def silkworm(python: Path) -> Crawler:
 
 
 def kreuzcrawl(python: Path) -> Crawler:
-    """It crawls each host by itself, all with the same budget."""
+    """Return kreuzcrawl, which crawls each host separately, with equal budgets."""
 
     def command(task: Task) -> list[str]:
         limits = {"pages": task.pages, "connections": task.connections}
@@ -120,11 +120,11 @@ def kreuzcrawl(python: Path) -> Crawler:
 
 
 PEERS = ("scrapy", "silkworm-rs", "kreuzcrawl")
-"""The packages of the Python crawlers."""
+"""Packages of the Python crawlers."""
 
 
 def environment_with(folder: Path, *packages: str) -> Path:
-    """The Python of a new environment with these packages in it."""
+    """Make an environment with these packages and return its Python."""
     create(folder, with_pip=True)
     python = folder / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "-qq", *packages], check=True)
@@ -132,25 +132,25 @@ def environment_with(folder: Path, *packages: str) -> Path:
 
 
 def wget2(*, keeps: bool) -> Crawler | None:
-    """It has as many threads as others have connections, and may throw pages away once read.
+    """Return wget2, with a thread for each connection, or None if it is not installed.
 
-    None if it is not installed.
+    Unless it `keeps` pages, it deletes them after parsing.
     """
     program = which("wget2")
     if program is None:
         return None
-    aside = () if keeps else ("--delete-after",)
+    flags = () if keeps else ("--delete-after",)
 
     def command(task: Task) -> list[str]:
         return [
-            *(program, "--recursive", "--level=0", "--robots=on", "--quiet", *aside),
+            *(program, "--recursive", "--level=0", "--robots=on", "--quiet", *flags),
             *("--ignore-tags=img,link,script", f"--max-threads={task.connections}", *task.seeds),
         ]
 
-    version = said([program, "--version"]).removeprefix("GNU ").split(" - ")[0]
-    return Crawler(" ".join(("wget2", *aside)), version, command, counts_pages=False)
+    version = first_line([program, "--version"]).removeprefix("GNU ").split(" - ")[0]
+    return Crawler(" ".join(("wget2", *flags)), version, command, counts_pages=False)
 
 
-def said(command: list[str]) -> str:
-    """The first line that a program says."""
+def first_line(command: list[str]) -> str:
+    """Return the first line of a program's output."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")[0]

@@ -1,12 +1,14 @@
-"""What a process costs, with all that it starts.
+"""Time and memory of a process and its descendants.
 
-Law: whatever happens, no process is left behind.
+Law: no process is left behind, even after an error.
 """
 
 import os
 import pty
 import select
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -16,11 +18,11 @@ from typing import NamedTuple
 _POLL_S = 0.02
 _LAST_WORDS = 2000  # bytes
 _KIB = 1024
-_UNCOMPILED = "PYTHONDONTWRITEBYTECODE"  # users have modules compiled once, not with each start
+_UNCOMPILED = "PYTHONDONTWRITEBYTECODE"  # for users, modules are compiled only once
 
 
 class Cost(NamedTuple):
-    """What a process took. Its memory is the sum of the peaks of its processes."""
+    """Time and memory of a process. Memory is the sum of the peaks of all its processes."""
 
     wall_s: float
     cpu_s: float
@@ -30,7 +32,7 @@ class Cost(NamedTuple):
 
 
 def run(command: Sequence[str], folder: Path, is_enough: Callable[[], bool]) -> Cost:
-    """Run it in `folder`, its stderr a terminal, until it ends by itself or `is_enough`."""
+    """Run a command in `folder`, with a terminal as stderr, until it ends or `is_enough`."""
     memory: dict[int, int] = {}
     words = b""
     began = time.perf_counter()
@@ -54,15 +56,15 @@ def run(command: Sequence[str], folder: Path, is_enough: Callable[[], bool]) -> 
 
 
 def as_for_users() -> dict[str, str]:
-    """The environment, but for what makes each start compile all modules again."""
+    """Return the environment without the variable that makes each start compile all modules."""
     return {name: value for name, value in os.environ.items() if name != _UNCOMPILED}
 
 
 @contextmanager
 def _started(
     command: Sequence[str], folder: Path
-) -> Iterator[tuple["subprocess.Popen[bytes]", int, int]]:
-    """The process, what can be read when it has ended, and the terminal it writes to."""
+) -> Iterator[tuple[subprocess.Popen[bytes], int, int]]:
+    """Start a process; yield it, its pidfd, and its terminal."""
     ours, its = pty.openpty()
     with (
         closing(os.fdopen(ours, "rb", 0)),
@@ -87,8 +89,8 @@ def _started(
 
 
 def _note_peaks(pid: int, memory: dict[int, int]) -> None:
-    """Who was started by a thread that is not the main one is not seen."""
-    with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+    """Update the peaks, except of processes that were not started by a main thread."""
+    with suppress(FileNotFoundError, ProcessLookupError):  # the process has ended
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 memory[pid] = int(line.split()[1]) * _KIB
@@ -96,8 +98,13 @@ def _note_peaks(pid: int, memory: dict[int, int]) -> None:
             _note_peaks(int(child), memory)
 
 
+def exit_on_sigterm() -> None:
+    """Let SIGTERM raise SystemExit, so that no server is left behind."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 def machine_cpu_s() -> float:
-    """What all processes of the machine have used, and what others took from the machine."""
+    """Return the processor time of all processes, plus the time that other machines have stolen."""
     user, nice, system, _idle, _wait, irq, softirq, stolen = map(
         int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
     )

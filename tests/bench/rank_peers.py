@@ -1,18 +1,17 @@
-"""Ranks by those who are compared, each a process of its own that is told a folder and an error.
+"""Programs that compute ranks with several libraries, given a folder and an error.
 
 The folder holds a graph as two arrays, `starts` and `targets` of compressed rows, and as a text of
-links. Each loads its libraries; then it says in one line of JSON what it took from the arrays in
-memory, or from the text on the disk, to the scores, its own structures included, how much memory it
-held beyond what it held before it loaded the graph, and the best node with its score; of HITS that
-is the best authority.
+links. A program loads its library and computes the scores from the arrays in memory, or from the
+text. It prints a line of JSON: the time, including that for its own structures, the memory above
+its memory before it loaded the graph, and the best node with its score (for HITS, the best
+authority).
 
-They stop where the error of what they have is no more than asked for, as far as they let themselves
-be told. PageRank: scipy and minicrawl by the bound |change| d / (1 - d), networkit by the length of
-the last change, igraph (PRPACK) always at its own 1e-10 and rustworkx by the change of all nodes
-together. HITS: minicrawl by its bound; scipy's power iteration where the error would be so small if
-changes go on to shrink as in the last two rounds, which is no bound; svds (ARPACK) by its residual,
-igraph (ARPACK) at the end of its digits, rustworkx by its last change. igraph searches twice, once
-for authorities and once for hubs.
+Programs stop at the given error as far as their library allows. PageRank: scipy and minicrawl by
+the bound |change| d / (1 - d), networkit by the norm of the last change, igraph (PRPACK) always at
+its own 1e-10, and rustworkx by the sum of the changes of all nodes. HITS: minicrawl by its bound;
+scipy's power iteration by an estimate that assumes that changes shrink as in the last two rounds;
+svds (ARPACK) by its residual, igraph (ARPACK) at machine precision, and rustworkx by its last
+change. igraph searches twice, once for authorities and once for hubs.
 """
 
 COMMON = """
@@ -22,7 +21,7 @@ folder, error = sys.argv[1], float(sys.argv[2])
 DAMPING = 0.85
 
 def peak():
-    # Not what getrusage says: that begins with the peak of whoever started the process.
+    # getrusage would begin with the peak of the parent process.
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024
 
@@ -32,7 +31,7 @@ def pairs(starts, targets):
 def arrays():
     return np.load(folder + "/starts.npy"), np.load(folder + "/targets.npy")
 
-def told(work, load=arrays):
+def report(work, load=arrays):
     before = peak()
     given = load()
     began, began_cpu = time.perf_counter(), time.process_time()
@@ -66,13 +65,13 @@ def ranked(graph):
 """
 
 FROM_ARRAYS = """
-told(lambda starts, targets: ranked(Csr(starts=starts, targets=targets)))
+report(lambda starts, targets: ranked(Csr(starts=starts, targets=targets)))
 """
 
 FROM_FILE = """
 from pathlib import Path
 from minicrawl.graphfiles import read
-told(lambda text: ranked(read(text).graph), load=lambda: [Path(folder, "links.txt")])
+report(lambda text: ranked(read(text).graph), load=lambda: [Path(folder, "links.txt")])
 """
 
 SCIPY = """
@@ -89,7 +88,7 @@ def work(starts, targets):
         y = DAMPING * (step @ x + x[dangling].sum() / nodes) + (1 - DAMPING) / nodes
         change, x = np.abs(y - x).sum(), y
     return x
-told(work)
+report(work)
 """
 
 NETWORKIT = """
@@ -102,7 +101,7 @@ def work(starts, targets):
         graph, DAMPING, error, distributeSinks=networkit.centrality.SinkHandling.DistributeSinks
     )
     return ranked.run().scores()
-told(work)
+report(work)
 """
 
 IGRAPH = """
@@ -111,7 +110,7 @@ import igraph
 def work(starts, targets):
     edges = np.column_stack(pairs(starts, targets))
     return igraph.Graph(len(starts) - 1, edges, directed=True).pagerank(damping=DAMPING)
-told(work)
+report(work)
 """
 
 RUSTWORKX = """
@@ -123,7 +122,7 @@ def work(starts, targets):
     graph.extend_from_edge_list(list(zip(*(ends.tolist() for ends in pairs(starts, targets)))))
     scores = rustworkx.pagerank(graph, alpha=DAMPING, tol=error, max_iter=10_000)
     return [scores[node] for node in range(len(starts) - 1)]
-told(work)
+report(work)
 """
 
 SCIPY_HITS = """
@@ -141,7 +140,7 @@ def work(starts, targets):
         found = np.stack([authorities / authorities.sum(), hubs / hubs.sum()])
         earlier, change, scores = change, np.abs(found - scores).sum(axis=1).max(), found
     return scores[0]
-told(work)
+report(work)
 """
 
 SVDS = """
@@ -153,7 +152,7 @@ def work(starts, targets):
     links = csr_array((np.ones(len(targets)), targets, starts), shape=(nodes, nodes))
     hubs, _, authorities = svds(links, k=1, v0=np.ones(nodes), tol=error)
     return abs(authorities[0])
-told(work)
+report(work)
 """
 
 IGRAPH_HITS = """
@@ -163,7 +162,7 @@ def work(starts, targets):
     graph = igraph.Graph(len(starts) - 1, np.column_stack(pairs(starts, targets)), directed=True)
     graph.hub_score()
     return graph.authority_score()
-told(work)
+report(work)
 """
 
 RUSTWORKX_HITS = """
@@ -175,11 +174,11 @@ def work(starts, targets):
     graph.extend_from_edge_list(list(zip(*(ends.tolist() for ends in pairs(starts, targets)))))
     _, scores = rustworkx.hits(graph, tol=error, max_iter=10_000)
     return [scores[node] for node in range(len(starts) - 1)]
-told(work)
+report(work)
 """
 
 WANT_OBJECTS = {"igraph", "rustworkx"}
-"""These take links as objects of Python: hundreds of bytes each."""
+"""Libraries that take links as Python objects, of hundreds of bytes each."""
 
 OURS = "minicrawl"
 OURS_FROM_FILE = "minicrawl, from a file"
@@ -202,4 +201,4 @@ RANKS = {
         OURS_FROM_FILE: MINICRAWL_HITS + FROM_FILE,
     },
 }
-"""Who finds each rank, and how."""
+"""Programs for each rank, by name."""

@@ -1,9 +1,9 @@
-"""PageRank and HITS beside scipy, networkit, igraph and rustworkx: the same graphs, the same error.
+"""PageRank and HITS compared with scipy, networkit, igraph and rustworkx, with the same error.
 
-`python -m tests.bench.ranks --peers PYTHON` runs each of them as a process of its own, in turn and
-round after round, on a real graph (cnr-2000, where it is found) and on a synthetic one, whose
-in-degrees follow a power law. PYTHON is one that has them; those that it has not are left out, and
-so are those that take links as objects of Python where there are more than 10,000,000.
+`python -m tests.bench.ranks --peers PYTHON` runs each library in processes of its own, in turn and
+round after round, on a real graph (cnr-2000, if available) and on a synthetic one whose in-degrees
+follow a power law. Libraries that PYTHON does not have are left out, and so are those that take
+links as Python objects if there are more than 10,000,000 links.
 """
 
 import json
@@ -34,7 +34,7 @@ _MOST_OBJECTS = 10_000_000
 
 
 class Lap(NamedTuple):
-    """What one of them took."""
+    """Figures of one program."""
 
     wall_s: float
     cpu_s: float
@@ -52,7 +52,7 @@ def real() -> Csr | None:
 
 
 def synthetic(nodes: int, links: int) -> Csr:
-    """Who is linked to how often falls off by a power law; who links is drawn evenly."""
+    """Return a graph whose in-degrees follow a power law, with uniform sources."""
     dice = np.random.default_rng(1)
     names = dice.permutation(nodes)
     keys = np.empty(links, dtype=np.int64)
@@ -67,7 +67,7 @@ def synthetic(nodes: int, links: int) -> Csr:
 
 
 def lap(python: Path, code: str, folder: Path) -> Lap | None:
-    """None: it is not there, or could not do it."""
+    """Run a program; return None if its library is missing, or it fails."""
     command: list[str | Path] = [python, "-c", COMMON + code, folder, str(ERROR)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -79,7 +79,7 @@ def lap(python: Path, code: str, folder: Path) -> Lap | None:
 def laps(
     contenders: dict[str, str], peers: Path, folder: Path, rounds: int
 ) -> dict[str, list[Lap]]:
-    """Of each that could do it; who cannot is asked no more."""
+    """Run rounds of all programs, without those that fail once."""
     found: dict[str, list[Lap]] = {name: [] for name in contenders}
     for number in range(rounds):
         for name in list(found):
@@ -94,7 +94,7 @@ def laps(
 
 
 def write(graph: Csr, folder: Path) -> None:
-    """The graph as arrays and as a text."""
+    """Write the graph as arrays and as a text."""
     for part in ("starts", "targets"):
         np.save(folder / part, getattr(graph, part))
     with (folder / "links.txt").open("w") as text:
@@ -108,14 +108,9 @@ def write(graph: Csr, folder: Path) -> None:
 
 def table(rank: str, graph: Csr, found: dict[str, list[Lap]]) -> Iterator[str]:
     yield ""
-    yield from head(
-        f"{rank} of {graph.nodes:,} nodes, {graph.edges:,} links",
-        "seconds",
-        "CPU seconds",
-        f"of {OURS}'s",
-        "bytes a link",
-        "the best has",
-    )
+    title = f"{rank} of {graph.nodes:,} nodes, {graph.edges:,} links"
+    figures = ("seconds", "CPU seconds", f"of {OURS}'s", "bytes a link", "best score")
+    yield from head(title, *figures)
     ours = statistics.median(one.wall_s for one in found[OURS])
     for name, theirs in found.items():
         wall, cpu, size, _, score = map(statistics.median, zip(*theirs, strict=True))
@@ -131,17 +126,11 @@ def table(rank: str, graph: Csr, found: dict[str, list[Lap]]) -> Iterator[str]:
 
 @click.command()
 @click.option("--peers", type=click.Path(exists=True, path_type=Path), help="A Python with them.")
-@click.option("--nodes", type=float, default=5e6, show_default=True, help="Of the synthetic graph.")
+@click.option("--nodes", type=float, default=5e6, show_default=True, help="Synthetic nodes.")
 @click.option("--links", type=float, default=5e7, show_default=True)
 @click.option("--rounds", default=3, show_default=True)
 @into_document
-def main(
-    peers: Path | None,
-    nodes: float,
-    links: float,
-    rounds: int,
-    into: Path | None,
-) -> None:
+def main(peers: Path | None, nodes: float, links: float, rounds: int, into: Path | None) -> None:
     lines = [f"{circumstances()} Error {ERROR:g}, median of {rounds}."]
     for graph in (real(), synthetic(int(nodes), int(links))):
         if graph is None:

@@ -1,12 +1,13 @@
-"""What it brings and costs to render pages: a mixed web, crawled in each mode.
+"""Benefit and cost of rendering: a mixed web, crawled in each mode.
 
     python -m tests.bench.rendering --pages 1000 --into docs/speed.md
 
-Half of its hosts say all in their markup; scripts fill the pages of the others, each host in its
-own way. Each page links to further ones, so whoever misses links misses what is behind them.
+Half of the hosts have complete markup; scripts fill the pages of the others, in a different way on
+each host. Each page links to further pages, so a crawl that misses a link misses all pages behind
+it.
 
-link      of a page to another one, as the exported graph has it
-ideal     renderings of those pages alone whose scripts add a link, or lead elsewhere
+link      link of a page to another page, as in the exported graph
+ideal     number of renderings if only pages are rendered whose scripts add links or redirect
 """
 
 import csv
@@ -32,7 +33,7 @@ from tests.bench.notes import circumstances, head, into_document, row, tell
 
 MODES = ("never", "auto", "always")
 LEAST_FOUND, MOST_RENDERED = 0.98, 1.3
-_LOOK_EVERY_S = 0.1
+_POLL_S = 0.1
 _WORDS_A_PAGE = 60
 _TRACKER = '<script src="https://www.googletagmanager.com/gtag/js?id=G-1"></script>'
 _THEME = '<script src="/theme.js"></script>'
@@ -43,7 +44,7 @@ _FILL = (
 
 
 def _words(name: str) -> str:
-    """Of its own for each page: pages that are alike would be taken for a trap."""
+    """Return distinct words for each page, as similar pages would be taken for a trap."""
     draw = random.Random(name)
     return " ".join(
         "".join(draw.choices("abcdefghiklmnoprstuvw", k=draw.randint(3, 9)))
@@ -71,7 +72,7 @@ def _static(name: str, links: Sequence[str]) -> str:
 
 
 def _widget(name: str, links: Sequence[str]) -> str:
-    """Scripts fill in something that leads nowhere."""
+    """Return a page whose scripts add no link."""
     code = "document.getElementById('clock').innerHTML = '<b>' + Date() + '</b>'"
     return f"{_static(name, links)}<div id='clock'></div><script>{code}</script>"
 
@@ -82,8 +83,8 @@ def _application(_name: str, _links: Sequence[str]) -> str:
 
 def _late(name: str, links: Sequence[str]) -> str:
     code = f"const all = {_data(name, links)}; setTimeout(() => {{ {_FILL} }}, 1500)"
-    said = f"{_words(f'at first {name}')} {_anchors(['/about', '/imprint'])}"
-    return f"<title>{name}</title><p>{said}<ul id=root></ul><script>{code}</script>"
+    early = f"{_words(f'at first {name}')} {_anchors(['/about', '/imprint'])}"
+    return f"<title>{name}</title><p>{early}<ul id=root></ul><script>{code}</script>"
 
 
 def _shadow(name: str, links: Sequence[str]) -> str:
@@ -97,14 +98,14 @@ def _shadow(name: str, links: Sequence[str]) -> str:
 
 
 def _wall(name: str, links: Sequence[str]) -> str:
-    """The list is there from the start; its links are made when the wall stands."""
+    """Return a page whose scripts add links behind a consent banner."""
     code = f"const all = {_data(name, links)}; {_FILL}; document.body.style.overflow = 'hidden';"
     wall = '<div style="position:fixed;inset:0">We value your privacy <button>OK</button></div>'
     return f"<title>{name}</title><div id=root></div>{wall}<script>{code}</script>"
 
 
 def _mover(name: str, _links: Sequence[str]) -> str:
-    """Every other page only leads to its content."""
+    """Return a page that redirects by a script."""
     return f"<script>location.replace('/at/{name.rpartition(' ')[2]}')</script>"
 
 
@@ -117,7 +118,7 @@ KINDS: Mapping[str, tuple[Make, int]] = {
     "wall": (_wall, 1),
     "mover": (_mover, 1),
 }
-"""What makes the pages of a host, and so many hosts of the kind there are."""
+"""Function that makes the pages of a host, and number of hosts, by kind."""
 _GAIN = frozenset(("application", "late", "shadow", "wall", "mover"))
 _APP = (
     "fetch('/api' + location.pathname).then((one) => one.json()).then((all) => { " + _FILL + " })"
@@ -125,7 +126,7 @@ _APP = (
 
 
 class MixedWeb:
-    """Its front page leads to the first page of each host."""
+    """Web whose front page links to the first page of each host."""
 
     def __init__(self, pages: int) -> None:
         self.hosts = [
@@ -159,13 +160,13 @@ class MixedWeb:
         return _html(make(f"{host} {number}", links))
 
     def _links(self, number: int) -> list[str]:
-        """Those of a tree, and one back: no page is without a link."""
+        """Return links of a tree, downwards, upwards and to the first page."""
         children = [one for one in (2 * number + 1, 2 * number + 2) if one < self._of_each]
         return [f"/p/{one}" for one in children] + [f"/p/{max(number - 1, 0) // 2}#up", "/p/0"]
 
 
 class Found(NamedTuple):
-    """What a crawl of one mode found, and took."""
+    """Results of a crawl in one mode."""
 
     links: set[tuple[str, str]]
     pages: int
@@ -185,7 +186,7 @@ def _crawl(mode: str, base: str, folder: Path, workers: int) -> Found:
             now_s = resource_usage(process.pid).cpu_s
             cpu_s += max(now_s - last_s, 0.0)
             last_s = now_s
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(_POLL_S)
     wall_s = time.perf_counter() - began
     if process.returncode:
         raise click.ClickException(f"the crawl of mode {mode} ended with {process.returncode}")
@@ -204,7 +205,7 @@ def _links_of(store: Path) -> set[tuple[str, str]]:
 
 
 def _ideal(found: Found) -> int:
-    """The pages of `always` whose scripts matter."""
+    """Return the number of pages whose scripts add links or redirect."""
     sources = {source for source, _ in found.links}
     return sum(_gains(url) for url in sources)
 
@@ -229,7 +230,7 @@ def _lines(found: Mapping[str, Found], workers: int) -> Iterator[str]:
     held = share >= LEAST_FOUND and times <= MOST_RENDERED
     yield (
         f"`auto` found {share:.1%} of the links of `always`, with {times:.2f} times the ideal "
-        f"{ideal:,} renderings; wanted are {LEAST_FOUND:.0%} and {MOST_RENDERED:g} times: "
+        f"{ideal:,} renderings; limits {LEAST_FOUND:.0%} and {MOST_RENDERED:g} times: "
         f"{'kept' if held else 'NOT KEPT'}."
     )
 

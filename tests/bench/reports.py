@@ -1,8 +1,8 @@
-"""How soon the commands that read a store answer, and in how much memory, beside their limits.
+"""Time and memory of the commands that read a store, and their limits.
 
-`python -m tests.bench.reports` makes a store as a crawl would leave it: one page of ten was read,
-each of those has 50 links, and there is a host for every hundred pages. It runs each command as a
-process of its own, in turn and round after round, and prints the medians of the rounds.
+`python -m tests.bench.reports` makes a store like that of a crawl: one page in ten was read, each
+with 50 links, and there is a host for every hundred pages. It runs the commands in processes of
+their own, in turn, and prints the medians of the rounds.
 """
 
 import statistics
@@ -26,13 +26,13 @@ LINKS = 50
 PAGES_A_READ = 10
 PAGES_A_HOST = 100
 ODD_ONE_IN = 50
-"""Of so many pages that are asked for one has moved and one is gone."""
+"""Of 50 requested pages, one has moved and one is gone."""
 READS_A_COMMIT = 1_000
 READS_A_CHECKPOINT = 20_000
 
 
 class Question(NamedTuple):
-    """A command, and what it may take at most on a store of a million pages."""
+    """Command, and its limits on a store of a million pages."""
 
     command: Sequence[str]
     limit_s: float | None = None
@@ -60,7 +60,7 @@ QUESTIONS = (
 
 
 class Web:
-    """Pages that link to new ones, and to old ones, the more so the older they are."""
+    """Synthetic web. Pages link to new pages and to known ones, most of them old."""
 
     def __init__(self, pages: int) -> None:
         self.reads = pages // PAGES_A_READ
@@ -73,7 +73,7 @@ class Web:
         return f"http://host{page % self._hosts}.example/section/{page // 1000}/page-{page}.html"
 
     def links(self) -> Iterator[str]:
-        """Of the page that is read next; the first pages are known from the beginning."""
+        """Yield the links of the next page to read."""
         fresh = range(self.known, min(self.known + PAGES_A_READ, self._pages))
         self.known = fresh.stop
         places = self._random.random(LINKS - len(fresh)) ** 3
@@ -81,7 +81,7 @@ class Web:
 
 
 def make_store(path: Path, pages: int) -> None:
-    """Read a tenth of the web and leave a store."""
+    """Make the store of a crawl that has read a tenth of the web."""
     web = Web(pages)
     with closing(HandCrawl(path)) as crawl:
         crawl.seeds(map(web.url, range(web.reads)), endowment=100)
@@ -106,13 +106,13 @@ def _ask(crawl: HandCrawl, web: Web, page: int) -> None:
             crawl.read(url, web.links(), title=title, noindex=not rest)
 
 
-# ---------------------------------------------------------------- what is told
+# ---------------------------------------------------------------- measurements
 
 Costs = dict[Question, list[Cost]]
 
 
 def rounds(store: Path, count: int) -> Costs:
-    """What each question cost in each round."""
+    """Run all commands in each round and return their costs."""
     costs: Costs = {question: [] for question in QUESTIONS}
     for number in range(count):
         for question, paid in costs.items():
@@ -135,7 +135,7 @@ def _name(question: Question) -> str:
 
 
 def circumstances(pages: int, store: Path, costs: Costs, machine_s: float) -> Iterator[str]:
-    """When, what and on what; and how much the machine had to do beside."""
+    """Yield the date, the versions, the machine and the load by other processes."""
     paid = [cost for one in costs.values() for cost in one]
     others = (machine_s - sum(cost.cpu_s for cost in paid)) / sum(cost.wall_s for cost in paid)
     yield (
@@ -146,7 +146,7 @@ def circumstances(pages: int, store: Path, costs: Costs, machine_s: float) -> It
 
 
 def table(costs: Costs) -> Iterator[str]:
-    """A row for each question."""
+    """Yield a row for each command."""
     yield ""
     yield from head("minicrawl", "s", "at most", "CPU s", "peak MB", "at most", "s, from to")
     for question, paid in costs.items():

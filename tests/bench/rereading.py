@@ -1,7 +1,7 @@
 """Does a crawl that reads pages again leave rich pages waiting?
 
-The demo is crawled in a loop whose time jumps. With 0 s between two requests the figures vary from
-run to run: while the store is written, time goes by as it does outside.
+The demo web is crawled on a fake clock. With a delay of 0 s the figures vary from run to run,
+because real time passes while the store is written.
 
     python -m tests.bench.rereading --into docs/explanation/fresh-ranks.md
 """
@@ -29,11 +29,11 @@ PARTS = 6
 PART = "reading again"
 _STRATEGIES, _SHARES, _DELAYS = ("greedy", "siblings"), (0.2, 0.5, 0.8), (0, 1)
 _FEWEST = 20
-"""Turns of a host from which on its share is looked at."""
+"""Least number of turns of a host whose share is shown."""
 
 
 class _Demo:
-    """The demo as a table of answers."""
+    """Demo web without a server."""
 
     def __init__(self, pages: int) -> None:
         self.web = DemoWeb(pages)
@@ -82,7 +82,7 @@ def _lines(pages: int) -> Iterator[str]:
     yield ""
     sixths = (f"{n + 1}/{PARTS}" for n in range(PARTS))
     yield from head("", *sixths, "read again", "of a host with both", "longest wait")
-    a_day = patch.object(fakes, "_BLOCKED_S", 86_400.0)  # the limit of a test is no limit here
+    a_day = patch.object(fakes, "_BLOCKED_S", 86_400.0)  # lifts a time limit of tests
     with tempfile.TemporaryDirectory() as folder, a_day:
         for n, one in enumerate(product(_STRATEGIES, _SHARES, _DELAYS)):
             yield _row(*one, pages, Path(folder) / f"{n}.db")
@@ -90,11 +90,11 @@ def _lines(pages: int) -> Iterator[str]:
 
 @click.command()
 @click.option(
-    "--pages", type=click.IntRange(min=2000), default=6000, show_default=True, help="Of a crawl."
+    "--pages", type=click.IntRange(min=2000), default=6000, show_default=True, help="Fetches."
 )
 @into_document
 def main(pages: int, into: Path | None) -> None:
-    """Crawl with every share, and look at the cash of the richest page at each request."""
+    """Crawl with each share, and print the cash of the richest page over time."""
     tell(list(_lines(pages)), PART, into)
 
 

@@ -1,8 +1,7 @@
-"""Python crawlers over Rust, as programs of a few lines: silkworm-rs and kreuzcrawl.
+"""Short programs for two Python crawlers in Rust: silkworm-rs and kreuzcrawl.
 
-silkworm-rs follows all links to the hosts of the seeds; nothing is made of the pages. kreuzcrawl
-crawls each seed by itself, all at once, each with the same share of the pages; it makes what it
-always makes of them.
+silkworm-rs only follows links to the hosts of the seeds. kreuzcrawl crawls all seeds at once but
+separately, each with the same share of the pages, and extracts texts as it always does.
 """
 
 import subprocess
@@ -75,7 +74,7 @@ asyncio.run(main())
 """
 
 
-def silkworm_command(  # each is given by its name
+def silkworm_command(
     python: Path,
     seeds: Sequence[str],
     *,
@@ -96,7 +95,7 @@ def kreuzcrawl_command(
 
 
 def version_of(package: str, python: Path) -> str:
-    """The version that this Python has."""
+    """Return the version of a package in this Python."""
     code = f"from importlib.metadata import version; print(version({package!r}))"
     command = [str(python), "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,9 +1,10 @@
-"""How well pages are found, and how fast, beside other engines on the same pages.
+"""Quality and speed of the search, compared with other engines on the same pages.
 
 `python -m tests.bench.search --into docs/search.md` crawls the installed manuals once (`--store`
-keeps them), indexes them, and asks the queries of `search_sets`. It tells MRR@10 and success@1 of
-the half that nothing was fitted to, with intervals of 95 % by bootstrap, and the times.
-`--fit` changes the weights of the ranking one by one on the other half and shows what helps.
+keeps the store), indexes them, and asks the queries of `search_sets`. It prints MRR@10 and
+success@1 for the half of the queries that no weight was fitted to, with bootstrap intervals of
+95 %, and the times. `--fit` changes single weights of the ranking and shows the improvements on
+the other half.
 """
 
 import statistics
@@ -38,11 +39,11 @@ TOP = 10
 _RESAMPLED = 2_000
 
 Answer = Callable[[str], Sequence[str]]
-"""The URLs that an engine finds for a query, the best first."""
+"""Function from a query to the URLs that an engine finds, best first."""
 
 
 class Judged(NamedTuple):
-    """How an engine answered some queries: the place of the first right page, 0 for none."""
+    """Place of the first right page (0 for none) and seconds, for each query."""
 
     places: list[int]
     seconds: list[float]
@@ -62,7 +63,6 @@ class Judged(NamedTuple):
 
 
 def ask(answer: Answer, queries: Sequence[Known]) -> Judged:
-    """Ask all of them."""
     found = Judged([], [])
     for known in queries:
         began = _cpu_s()
@@ -74,7 +74,7 @@ def ask(answer: Answer, queries: Sequence[Known]) -> Judged:
 
 
 def _cpu_s() -> float:
-    """What this thread has used, and the programs that it ran."""
+    """Return the processor time of this thread and of ended children."""
     children = getrusage(RUSAGE_CHILDREN)
     return time.thread_time() + children.ru_utime + children.ru_stime
 
@@ -87,14 +87,14 @@ def _with_interval(values: Sequence[float]) -> str:
 
 
 class Corpus(NamedTuple):
-    """A store of the manuals, and the queries."""
+    """Store of the manuals, and queries."""
 
     store: Path
     entries: list[Known]
     titles: list[Known]
 
     def half(self, *, to_judge: bool) -> dict[str, list[Known]]:
-        """The queries of one half."""
+        """Return the queries of one half, by set."""
         sets = {"index entries": self.entries, "titles": self.titles}
         return {
             name: [one for one in known if one.is_to_judge == to_judge]
@@ -103,7 +103,7 @@ class Corpus(NamedTuple):
 
 
 def crawled(store: Path, count: int, folder: Path) -> Corpus:
-    """The manuals, crawled if there is no store yet."""
+    """Return the corpus, after crawling the manuals if there is no store."""
     origins_file = store.with_suffix(".origins")
     if not store.exists():
         with serving(copied(folder), folder) as nginx:
@@ -121,7 +121,7 @@ def crawled(store: Path, count: int, folder: Path) -> Corpus:
 
 
 def read_entries(store: Path) -> Iterator[Entry]:
-    """The pages of the index that were read, for the other engines."""
+    """Yield the read pages of the index, for other engines."""
     index = SearchIndex(search_folder(store) / FOLDER)
     with snapshot(store) as seen:
         known = (index.entry(page) for page in range(len(seen)))
@@ -129,16 +129,15 @@ def read_entries(store: Path) -> Iterator[Entry]:
 
 
 def ours(finder: Finder, weights: RankingWeights) -> Answer:
-    """What minicrawl finds."""
     asked = SearchRequest(count=TOP, weights=weights)
     return lambda words: [one.entry.url for one in finder.find(parse(words), asked)]
 
 
-# ---------------------------------------------------------------- to fit
+# ---------------------------------------------------------------- fitting
 
 
 def variations(weights: RankingWeights) -> Iterator[tuple[str, RankingWeights]]:
-    """The weights with one of them changed."""
+    """Yield weights with a single change."""
     for name in ("title", "exact", "importance", "proximity"):
         for factor in (0.5, 1.5, 2.5):
             value = factor * getattr(weights, name)
@@ -150,7 +149,7 @@ def variations(weights: RankingWeights) -> Iterator[tuple[str, RankingWeights]]:
 
 
 def fitted(finder: Finder, queries: Sequence[Known], rounds: int) -> RankingWeights:
-    """The weights after some rounds of the change that helps most."""
+    """Return the weights after some rounds, each with the best single change."""
     best = RankingWeights()
     best_mean = ask(ours(finder, best), queries).mean
     for _ in range(rounds):
@@ -166,7 +165,7 @@ def fitted(finder: Finder, queries: Sequence[Known], rounds: int) -> RankingWeig
     return best
 
 
-# ---------------------------------------------------------------- to tell
+# ---------------------------------------------------------------- table
 
 
 def rows(answers: Mapping[str, Answer], sets: Mapping[str, Sequence[Known]]) -> Iterator[str]:
@@ -177,21 +176,14 @@ def rows(answers: Mapping[str, Answer], sets: Mapping[str, Sequence[Known]]) -> 
             [second for one in judged.values() for second in one.seconds],
         )
         for which, one in (*judged.items(), ("all", every)):
-            yield row(
-                name,
-                which,
-                str(len(one.places)),
-                one.mrr(),
-                one.success(),
-                one.time(0.5),
-                one.time(0.95),
-            )
+            times = (one.time(0.5), one.time(0.95))
+            yield row(name, which, str(len(one.places)), one.mrr(), one.success(), *times)
 
 
 @click.command()
-@click.option("--store", type=click.Path(path_type=Path), help="Where the crawl is or shall be.")
+@click.option("--store", type=click.Path(path_type=Path), help="Use this store, or make it.")
 @click.option("--queries", default=1000, show_default=True)
-@click.option("--fit", default=0, help="Rounds in which weights are changed.")
+@click.option("--fit", default=0, help="Rounds of fitting.")
 @into_document
 def main(store: Path | None, queries: int, fit: int, into: Path | None) -> None:
     with ExitStack() as stack:

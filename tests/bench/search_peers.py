@@ -1,7 +1,7 @@
-"""Engines that a user might take instead, on the same pages: SQLite's FTS5, tantivy alone, Omega.
+"""Other search engines on the same pages: SQLite's FTS5, tantivy alone, Xapian Omega.
 
-Omega is the search of Xapian: Debian's package xapian-omega. It reads the pages themselves, in
-programs of its own, and is left out where it is not installed.
+Omega (Debian's package xapian-omega) parses the pages itself, in its own programs, and is left out
+if it is not installed.
 """
 
 import os
@@ -23,7 +23,7 @@ _WORD = re.compile(r"\w+")
 _TOP = 10
 _HEAP_BYTES = 64_000_000
 _OMEGA = Path("/usr/lib/cgi-bin/omega/omega")
-# As in the templates of Omega itself: stems, titles, and names of files.
+# Stems, titles and file names, as in Omega's own templates.
 _OMEGA_TEMPLATE = (
     "$set{stemmer,english}$setmap{prefix,,$split{ S B F},title,S}$hitlist{$field{url}\n}"
 )
@@ -32,7 +32,7 @@ Answer = Callable[[str], Sequence[str]]
 
 
 def fts5(entries: Iterable[Entry]) -> Answer:
-    """FTS5's bm25 over title and text, the title twice as much; all words, else any."""
+    """Return FTS5 with bm25 over title (twice) and text; all words, else any."""
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE VIRTUAL TABLE pages USING fts5(url UNINDEXED, title, body)")
     rows = ((one.url, one.title, f"{one.body}\n{one.repeated}") for one in entries)
@@ -51,7 +51,7 @@ def fts5(entries: Iterable[Entry]) -> Answer:
 
 
 def tantivy_alone(entries: Iterable[Entry], folder: Path) -> Answer:
-    """Tantivy with its own analyzer and its own parser of queries."""
+    """Return tantivy with its own analyzer and query parser."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("url", stored=True, tokenizer_name="raw")
     builder.add_text_field("title")
@@ -78,9 +78,7 @@ def tantivy_alone(entries: Iterable[Entry], folder: Path) -> Answer:
 
 
 def omega(entries: Iterable[Entry], store: Path, folder: Path) -> Answer | None:
-    """Omega over the files of these pages, indexed and asked as its manual says; all words, else
-    any. None if it is not installed.
-    """
+    """Return Omega, used as its manual says; all words, else any. None if it is not installed."""
     if which("omindex") is None or not _OMEGA.exists():
         return None
     urls = _as_files([entry.url for entry in entries], store, folder / "pages")
@@ -104,7 +102,7 @@ def omega(entries: Iterable[Entry], store: Path, folder: Path) -> Answer | None:
 
 
 def _as_files(urls: Iterable[str], store: Path, folder: Path) -> dict[str, str]:
-    """The pages as files that are called as their paths; the URL of each by its file."""
+    """Write pages to files named by their paths; return the URL of each path."""
     found = {}
     with snapshot(store) as seen, kept_pages(seen) as archive:
         for url in urls:

@@ -1,14 +1,13 @@
 """Questions as people type them, with the pages that answer them, for five manuals.
 
-Laws: all questions were written from memory of the manuals, before a result was looked at, and no
-weight is fitted to them. Whoever tunes the ranking looks at the misses of `QUESTIONS` only, and
-reports `HELD_BACK` as well.
-The store has a sixth manual (boost), which gets in the way.
+Laws: all questions were written from memory of the manuals, before anyone saw a result, and no
+weight is fitted to them. To tune the ranking, look only at the misses of `QUESTIONS`, and report
+`HELD_BACK`, too. The store has a sixth manual (boost) as a distraction.
 
-`python -m tests.bench.search_questions --store FILE` asks them all in the store that
-`python -m tests.bench.search --store FILE` has made. A page answers if it would end the search of
-somebody who typed this: what is described in two places has two pages. Then it asks the questions
-once more with two letters of the longest word exchanged, as fast typing does.
+`python -m tests.bench.search_questions --store FILE` asks all questions in the store that
+`python -m tests.bench.search --store FILE` has made. A page is an answer if it would satisfy the
+person who asks; a question may have several. Then the command asks all questions again with two
+letters of the longest word swapped, a common typing error.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +27,7 @@ _SHOWN = 10
 
 
 class Question(NamedTuple):
-    """What somebody types, the manual that is meant, and the pages of it that answer."""
+    """Question, its manual, and the pages of the manual that answer it."""
 
     words: str
     manual: str
@@ -108,7 +107,7 @@ HELD_BACK = (
 
 
 def misspelt(words: str) -> str:
-    """Return the words with two letters in the middle of the longest one exchanged."""
+    """Return the words with two letters in the middle of the longest one swapped."""
     longest = max(words.split(), key=len)
     middle = len(longest) // 2
     wrong = longest[: middle - 1] + longest[middle] + longest[middle - 1] + longest[middle + 1 :]
@@ -121,7 +120,7 @@ def places(
     questions: Sequence[Question],
     change: Callable[[str], str] = str,
 ) -> list[int]:
-    """Return the place of the first page that answers each question; 0 for none of the first."""
+    """Return the place of the first right page for each question, or 0."""
     found = []
     for one in questions:
         wanted = {f"{origins[one.manual]}/{page}" for page in one.pages}
@@ -137,7 +136,7 @@ def _counted(found: list[int]) -> tuple[str, str]:
 
 @click.command()
 @click.option("--store", type=click.Path(path_type=Path, exists=True), required=True)
-@click.option("--misses", is_flag=True, help="Show each question that is not answered first.")
+@click.option("--misses", is_flag=True, help="Show questions whose first result is wrong.")
 def main(store: Path, misses: bool) -> None:
     bring_up_to_date(store)
     with snapshot(store) as seen:

@@ -1,9 +1,8 @@
-"""Queries whose answer is known: what people have written about the manuals themselves.
+"""Queries with known answers, from the indexes and titles of the manuals.
 
-Laws: an entry of a manual's index leads to the pages that the entry names, and a title to its page;
-several pages with one title or entry are all right. The index pages are no part of what is
-searched, because their links would give the answers away. Which half a query is in, to fit or to
-judge, depends on its words alone.
+Laws: the right pages of an index entry are those that it links to, and of a title the pages with
+this title. Index pages are not searched, because their links would give the answers away. The
+words of a query decide whether it is in the half for fitting or in the half for judging.
 """
 
 import shutil
@@ -46,19 +45,19 @@ _SEED = 23
 
 
 class Known(NamedTuple):
-    """A query, and the URLs of the pages that answer it."""
+    """Query, and the URLs of its right pages."""
 
     words: str
     answers: frozenset[str]
 
     @property
     def is_to_judge(self) -> bool:
-        """Whether it is in the half that nothing was fitted to."""
+        """True if the query is in the half for judging."""
         return crc32(self.words.encode()) % 2 == 1
 
 
 def copied(folder: Path) -> dict[str, Path]:
-    """The manuals without their index pages, as links to their files."""
+    """Make folders of symbolic links to the manuals, without their index pages."""
     for site, root in ROOTS.items():
         if root.is_dir():
             shutil.copytree(
@@ -72,7 +71,7 @@ def copied(folder: Path) -> dict[str, Path]:
 
 
 def entries(origins: Mapping[str, str], known: set[str], count: int) -> list[Known]:
-    """Entries of the indexes of these sites, about as many of each."""
+    """Return entries of the manuals' indexes, about equally many of each."""
     readers = {"java": _of_java, "postgresql": _of_postgresql, "python": _of_python}
     found = []
     for site, reader in readers.items():
@@ -86,7 +85,7 @@ def entries(origins: Mapping[str, str], known: set[str], count: int) -> list[Kno
 
 
 def titles(pages: Mapping[str, str], count: int) -> list[Known]:
-    """Titles of pages, about as many of each site; `pages` has the title of each URL."""
+    """Return titles of pages, about equally many of each site; `pages` has them by URL."""
     by_site: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for url, title in pages.items():
         words = _without_end(title)
@@ -133,7 +132,7 @@ def _of_python(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _plain(entry: str) -> str:
-    """What a reader would look for: without the heading of a group, and the kind of an object."""
+    """Return the words that a reader would type: without group headings and kinds of objects."""
     for group in ("Python Enhancement Proposals", "RFC RFC"):
         entry = entry.replace(group, group.split()[-1] if group.startswith("RFC") else "")
     return " ".join(word for word in entry.split() if word.strip("()") not in _KINDS)

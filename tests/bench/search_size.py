@@ -1,9 +1,9 @@
-"""How long a query takes when the index is large.
+"""Time of a query on a large index.
 
-`python -m tests.bench.search_size --store FILE --pages 1000000` makes an index of so many short
-pages, whose lines, titles, headings and anchor texts are drawn from the pages of a store that
-`tests.bench.search --store FILE` has made, so that words are as frequent as in real texts. It asks
-the queries of that benchmark, and tells the processor time of the engine and of the whole query.
+`python -m tests.bench.search_size --store FILE --pages 1000000` makes an index of short pages. To
+make words as frequent as in real texts, it draws lines, titles, headings and anchor texts from the
+store that `tests.bench.search --store FILE` has made. It asks the queries of that benchmark, and
+prints the processor time of the engine and of the whole query.
 """
 
 import time
@@ -30,7 +30,7 @@ _SEED = 5
 
 
 def drawn(sources: Sequence[Entry], count: int) -> Iterator[Entry]:
-    """Pages made of what these have."""
+    """Yield synthetic pages made of random parts of real ones."""
     random = Random(_SEED)
     lines = [line for one in sources for line in one.body.split("\n")[:60] if len(line) > _SHORTEST]
     for number in range(count):
@@ -50,7 +50,7 @@ def drawn(sources: Sequence[Entry], count: int) -> Iterator[Entry]:
 
 
 def filled(folder: Path, entries: Iterator[Entry]) -> float:
-    """An index of these; the processor time that it took."""
+    """Make an index and return the processor time."""
     began = time.process_time()
     index = SearchIndex(folder / FOLDER)
     index.write()
@@ -64,7 +64,7 @@ def filled(folder: Path, entries: Iterator[Entry]) -> float:
 
 
 def asked(finder: Finder, index: SearchIndex, queries: Sequence[str]) -> dict[str, list[float]]:
-    """The processor time of each query."""
+    """Return the processor times of all queries, by part."""
     took: dict[str, list[float]] = {"engine": [], "whole query": []}
     for words in queries:
         query = parse(words)

@@ -1,8 +1,8 @@
-"""What seeds cost: ten cores of each kind out of a web of a million links.
+"""Cost of seeds: ten cores of each kind from a web of a million links.
 
-`python -m tests.bench.seedset --into docs/speed.md` tells the seconds (medians of the rounds, the
-kinds in turn) by the clock and of the processor, once with the hosts of the web, inside which links
-are dropped, and once with every page on a host of its own, so that all links count.
+`python -m tests.bench.seedset --into docs/speed.md` prints wall and processor seconds (medians of
+the rounds; the kinds take turns). It measures the web with its hosts, inside which links do not
+count, and with a host for each page, so that all links count.
 """
 
 import statistics
@@ -23,7 +23,7 @@ Hosts = NDArray[np.int32]
 
 
 def measure(graph: Csr, hosts: Hosts, count: int, rounds: int) -> Iterator[str]:
-    """A row for each kind of core."""
+    """Yield a row for each kind of core."""
     clock: dict[CoreKind, list[float]] = {kind: [] for kind in CoreKind}
     processor: dict[CoreKind, list[float]] = {kind: [] for kind in CoreKind}
     pages: dict[CoreKind, int] = {}
@@ -41,8 +41,8 @@ def measure(graph: Csr, hosts: Hosts, count: int, rounds: int) -> Iterator[str]:
 
 
 @click.command()
-@click.option("--pages", default=92_000, show_default=True, help="Of the web; 11 links each.")
-@click.option("--count", default=10, show_default=True, help="Seeds.")
+@click.option("--pages", default=92_000, show_default=True, help="Pages with 11 links each.")
+@click.option("--count", default=10, show_default=True, help="Number of seeds.")
 @click.option("--rounds", default=3, show_default=True)
 @into_document
 def main(pages: int, count: int, rounds: int, into: Path | None) -> None:

@@ -1,9 +1,9 @@
-"""What a settlement costs: choose the richest page, split its cash among 10 links, book it.
+"""Cost of a settlement: choose the richest page, split its cash among 10 links, book it.
 
-`python -m tests.bench.settlements` prints a table for webs of 10^5, 10^6 and 10^7 pages: the
-settlements a second (median, and the slowest, of the rounds, interleaved between the sizes), the
-cost against the smallest web, and the memory of ledger and schedule a page, current and at its
-peak. The links are random, so that nearly each of them misses the processor's caches.
+`python -m tests.bench.settlements` prints a table for webs of 10^5, 10^6 and 10^7 pages:
+settlements per second (the median and the slowest round; the sizes take turns), the cost relative
+to the smallest web, and the memory of ledger and schedule per page, current and peak. The links are
+random, so nearly each misses the caches of the processor.
 """
 
 import gc
@@ -25,7 +25,7 @@ DISTINCT = 200_000
 
 
 class Bench:
-    """A web of so many pages, in which pages are settled in greedy order."""
+    """A web whose pages are settled in greedy order."""
 
     def __init__(self, pages: int) -> None:
         tracemalloc.start()
@@ -38,7 +38,7 @@ class Bench:
         self.links = rng.integers(0, pages, (min(pages, DISTINCT), LINKS)).tolist()
 
     def settle(self, count: int) -> float:
-        """Seconds."""
+        """Settle `count` pages and return the seconds."""
         ledger, greedy = self.ledger, self.greedy
         links = cycle(self.links)
         began = time.perf_counter()
@@ -50,7 +50,7 @@ class Bench:
         return time.perf_counter() - began
 
     def memory(self, count: int) -> tuple[float, float]:
-        """Bytes a page now and at the peak, after and while settling so many."""
+        """Settle `count` pages and return the bytes per page, current and peak."""
         tracemalloc.start()
         self.settle(count)
         now, peak = tracemalloc.get_traced_memory()
@@ -60,7 +60,7 @@ class Bench:
 
 
 def measure(sizes: list[int], count: int, rounds: int) -> Iterator[str]:
-    """A line for each size."""
+    """Yield a line for each size."""
     benches = {size: Bench(size) for size in sizes}
     gc.collect()
     gc.freeze()

@@ -1,5 +1,3 @@
-"""A command writes its part of a document, and nothing else there."""
-
 from pathlib import Path
 
 import click
@@ -15,15 +13,14 @@ def document(tmp_path: Path) -> Path:
     return path
 
 
-def test_new_lines_stand_in_place_of_old_ones(document: Path) -> None:
+def test_new_lines_replace_old_ones_and_nothing_else(document: Path) -> None:
     for _ in range(2):
         write_into(document, "one", ["new", "newer"])
-    assert document.read_text() == (
-        "# Found\n<!-- one -->\nnew\nnewer\n<!-- end of one -->\nand more\n"
-    )
+    text = "# Found\n<!-- one -->\nnew\nnewer\n<!-- end of one -->\nand more\n"
+    assert document.read_text() == text
 
 
-def test_a_document_without_such_a_part_stays_as_it_is(document: Path) -> None:
+def test_a_document_without_the_part_is_an_error_and_stays_unchanged(document: Path) -> None:
     before = document.read_text()
     with pytest.raises(click.UsageError, match="has no lines <!-- other --> and"):
         write_into(document, "other", ["new"])
@@ -31,12 +28,9 @@ def test_a_document_without_such_a_part_stays_as_it_is(document: Path) -> None:
 
 
 def test_tables_have_numbers_in_all_columns_but_the_first() -> None:
-    assert [*head("", "found"), row("all", "1")] == [
-        "|  | found |",
-        "| --- | ---: |",
-        "| all | 1 |",
-    ]
+    table = [*head("", "found"), row("all", "1")]
+    assert table == ["|  | found |", "| --- | ---: |", "| all | 1 |"]
 
 
-def test_a_limit_is_kept_or_it_is_not() -> None:
+def test_a_broken_limit_stands_out() -> None:
     assert (kept(True), kept(False)) == ("kept", "NOT KEPT")

@@ -1,10 +1,10 @@
-"""What it costs to watch a crawl.
+"""Cost of watching a crawl.
 
-pace     pages a second of a crawl of the demo web that is watched in every way (`--graph-stats`,
-         and a dashboard with a browser that shows the status), beside one that nobody watches.
-         Runs take turns, so that what else the machine does falls on both.
-figures  how old the figures of a large graph are: the processor time of one look, and of measuring
-         the distances, as the process takes them that makes the samples.
+pace     pages a second of a crawl of the demo web with `--graph-stats` and a dashboard in a
+         browser, compared with an unwatched crawl. The two take turns, so that other load on the
+         machine affects both.
+figures  age of the figures of a large graph: processor time for one update, and for measuring the
+         distances, in the process that makes the samples.
 
     python -m tests.bench.watched pace --into docs/speed.md
     python -m tests.bench.watched figures --into docs/speed.md
@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -44,7 +44,7 @@ _LONGEST_S = 600
 Ends = NDArray[np.int64]
 Estimate = Callable[[Csr, np.random.Generator], Extent]
 METHODS: dict[str, Estimate] = {"web, by HyperBall": estimated}
-"""Where one is not chosen as a crawl would choose it."""
+"""Methods for graphs that do not use the method a crawl would choose."""
 
 
 # ---------------------------------------------------------------- pace
@@ -52,7 +52,7 @@ METHODS: dict[str, Estimate] = {"web, by HyperBall": estimated}
 
 @contextmanager
 def _watching(store: Path) -> Iterator[None]:
-    """A dashboard of the store, and what a browser that shows its status asks for."""
+    """Run a dashboard, and read its events as a browser does."""
     command = (sys.executable, "-m", "minicrawl", "dashboard", "--store", str(store), "--port=0")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -73,25 +73,14 @@ def _read_events(base: str, token: str) -> None:
 
 
 def _pace(folder: Path, pages: int, *, is_watched: bool) -> float:
-    """The pages a second of one crawl."""
+    """Return the pages per second of a crawl."""
     store = folder / f"{time.monotonic_ns()}.db"
     options = ("--demo", f"--demo-pages={2 * pages}", f"--pages={pages}", "--delay=0", "--quiet")
     watched = ("--graph-stats",) if is_watched else ()
     command = (sys.executable, "-m", "minicrawl", "crawl", *options, *watched)
-
-    def crawl() -> None:
-        subprocess.run(
-            (*command, "--store", str(store)),
-            check=True,
-            timeout=_LONGEST_S,
-            stdout=subprocess.DEVNULL,
-        )
-
-    if is_watched:
-        with _watching(store):
-            crawl()
-    else:
-        crawl()
+    command += ("--store", str(store))
+    with _watching(store) if is_watched else nullcontext():
+        subprocess.run(command, check=True, timeout=_LONGEST_S, stdout=subprocess.DEVNULL)
     found = status(store)
     if not found.running_s or found.pages_fetched is None:
         raise MinicrawlError(f"{store} does not say how long it took")
@@ -125,7 +114,7 @@ def _share(value: float) -> str:
 
 
 def made_graph(nodes: int, links: int) -> tuple[Ends, Ends]:
-    """Most links lead to a page nearby, the others mostly to the pages that came first."""
+    """Return a graph whose links lead to near pages, or mostly to low ones."""
     rng = np.random.default_rng(1)
     sources = rng.integers(0, nodes, links)
     steps = rng.geometric(0.01, links) * rng.choice([-1, 1], links)
@@ -134,7 +123,7 @@ def made_graph(nodes: int, links: int) -> tuple[Ends, Ends]:
 
 
 def split_graph(nodes: int, links: int) -> tuple[Ends, Ends]:
-    """One half links to what came before it only: pages reach very different numbers of others."""
+    """Return a graph whose upper half links only downwards, so that reach varies widely."""
     sources, targets = made_graph(nodes, links)
     is_late = sources > nodes // 2
     late = np.minimum(sources - 1, (sources * np.random.default_rng(2).random(links)).astype(int))
@@ -144,8 +133,8 @@ def split_graph(nodes: int, links: int) -> tuple[Ends, Ends]:
 def _figures(nodes: int, links: int) -> Iterator[str]:
     yield f"{nodes:,} pages and {links:,} links; seconds of the processor:"
     yield ""
-    titles = ("graph", "all links at once", "a look at 20,000 new ones", "distances", "found by")
-    yield from head(*titles, "distances are at most so old")
+    titles = ("graph", "all links at once", "update with 20,000 new ones", "distances", "found by")
+    yield from head(*titles, "oldest distances, s")
     looks, ages = list[float](), list[float]()
     for name, make in (
         ("web", made_graph),
@@ -164,12 +153,12 @@ def _figures(nodes: int, links: int) -> Iterator[str]:
 
 
 def _oldest(took_s: float) -> float:
-    """The age of the distances at the end of the next measurement, after the rest between them."""
+    """Return the age of the distances when the next measurement ends, after a pause."""
     return 2 * took_s + max(0.0, min(took_s, OLDEST - 2 * took_s))
 
 
 class GraphTimes(NamedTuple):
-    """The processor time of all links at once, of one look at more of them, and of distances."""
+    """Processor times of the whole graph, of an update with new links, and of the distances."""
 
     first_s: float
     look_s: float
@@ -202,7 +191,7 @@ def _measured(ends: tuple[Ends, Ends], nodes: int, measure: Estimate) -> GraphTi
 @click.option("--links", default=10_000_000, show_default=True)
 @into_document
 def main(question: str, pages: int, rounds: int, nodes: int, links: int, into: Path | None) -> None:
-    """Measure, and say whether the limits are kept."""
+    """Measure, and print whether the limits are kept."""
     found: Sequence[str] = list(
         _paces(pages, rounds) if question == "pace" else _figures(nodes, links)
     )

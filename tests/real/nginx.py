@@ -29,9 +29,10 @@ _CONFIG = """
 daemon off;
 {user}
 worker_processes 1;
+worker_rlimit_nofile 20000;
 pid {folder}/pid;
 error_log {folder}/errors;
-events {{ worker_connections 8000; }}
+events {{ worker_connections 16000; }}
 http {{
     log_format request '{log_format}';
     access_log {folder}/requests request;
