@@ -6,12 +6,11 @@ the medians of the rounds. Pages and requests are counted in the server's log.
 """
 
 import os
-import shlex
 import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypedDict, Unpack
+from typing import NamedTuple, Unpack
 
 import click
 
@@ -24,10 +23,11 @@ from tests.bench.broad_peers import (
     silkworm,
     wget2,
 )
-from tests.bench.laps import laps_in_turn
+from tests.bench.laps import laps_in_turn, medians
+from tests.bench.manuals import complete_lines
 from tests.bench.many_hosts import ManyHosts, many_hosts
-from tests.bench.notes import head, into_document, machine, row, tell, today
-from tests.bench.peers import PEERS, environment_with
+from tests.bench.notes import into_document, machine, tell, today
+from tests.bench.peers import Choice, choice_options, chosen
 from tests.bench.processes import exit_on_sigterm, machine_cpu_s, run
 
 
@@ -76,10 +76,7 @@ class Asked:
 
     def look(self) -> int:
         """Read the log on, and return the number of pages so far."""
-        for line in self._log:
-            if not line.endswith(b"\n"):  # the line is still being written
-                self._log.seek(-len(line), os.SEEK_CUR)
-                break
+        for line in complete_lines(self._log):
             self._note(line)
         return len(self.pages)
 
@@ -128,11 +125,6 @@ def lap(crawler: BroadCrawler, task: BroadTask, server: ManyHosts) -> BroadLap:
     )
 
 
-def _in_words(done: BroadLap) -> str:
-    parts = (f"{value:{form}} {name}" for value, (name, form) in zip(done, COLUMNS, strict=True))
-    return ", ".join(parts)
-
-
 def report(
     laps: dict[str, list[BroadLap]],
     crawlers: Sequence[BroadCrawler],
@@ -148,35 +140,23 @@ def report(
         f"host. {', '.join(versions)}. {machine()}; nginx on core {server.core}, the crawlers "
         "where they like."
     )
-    yield ""
-    yield from head("", *(title for title, _ in COLUMNS), "pages/s, slowest to fastest")
-    for name, theirs in laps.items():
-        middle = map(statistics.median, zip(*theirs, strict=True))
-        cells = [f"{value:{form}}" for value, (_, form) in zip(middle, COLUMNS, strict=True)]
-        speeds = [one.pages_a_second for one in theirs]
-        yield row(name, *cells, f"{min(speeds):,.0f} to {max(speeds):,.0f}")
+    yield from medians(laps, COLUMNS)
 
 
-class Choice(TypedDict):
+def _peers(python: Path) -> list[BroadCrawler | None]:
+    return [scrapy(python), wget2(), silkworm(python), kreuzcrawl(python)]
+
+
+class BroadChoice(Choice):
     """Options that choose the crawlers, and the document."""
 
-    python: Path | None
     only: tuple[str, ...]
-    options: str
-    checkouts: tuple[Path, ...]
     into: Path | None
 
 
-def _crawlers(chosen: Choice, folder: Path) -> list[BroadCrawler]:
-    """Return the crawlers. Comparing checkouts of minicrawl needs no other crawler."""
-    options, checkouts = shlex.split(chosen["options"]), chosen["checkouts"]
-    ours = minicrawl(options)
-    if checkouts:
-        return [ours, *(minicrawl(options, checkout.resolve()) for checkout in checkouts)]
-    python = chosen["python"] or environment_with(folder / "peers", *PEERS)
-    others = scrapy(python), wget2(), silkworm(python), kreuzcrawl(python)
-    found = [ours, *filter(None, others)]
-    return [one for one in found if not chosen["only"] or one.name in chosen["only"]]
+def _crawlers(choice: BroadChoice, folder: Path) -> list[BroadCrawler]:
+    found = chosen(choice, folder, minicrawl, _peers)
+    return [crawler for crawler in found if not choice["only"] or crawler.name in choice["only"]]
 
 
 @click.command()
@@ -184,34 +164,21 @@ def _crawlers(chosen: Choice, folder: Path) -> list[BroadCrawler]:
 @click.option("--pages", default=16_000, show_default=True, help="Budget of each crawl.")
 @click.option("--connections", default=256, show_default=True)
 @click.option("--rounds", "count", default=3, show_default=True)
-@click.option(
-    "--peers",
-    "python",
-    type=click.Path(exists=True, path_type=Path),
-    help="A Python with Scrapy, silkworm-rs and kreuzcrawl; by default they are installed.",
-)
 @click.option("--only", multiple=True, help="Run only this crawler. Repeatable.")
-@click.option("--minicrawl", "options", default="", help="More options for minicrawl, quoted.")
-@click.option(
-    "--against",
-    "checkouts",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Compare with this checkout instead of other crawlers. Repeatable.",
-)
+@choice_options
 @into_document
-def main(hosts: int, pages: int, connections: int, count: int, **chosen: Unpack[Choice]) -> None:
+def main(hosts: int, pages: int, connections: int, count: int, **who: Unpack[BroadChoice]) -> None:
     exit_on_sigterm()
     with TemporaryDirectory(prefix="minicrawl-bench-") as name:
         folder = Path(name)
-        crawlers = _crawlers(chosen, folder)
+        crawlers = _crawlers(who, folder)
         with many_hosts(hosts, folder) as server:
             seeds = folder / "seeds.txt"
             seeds.write_text("\n".join(server.seeds) + "\n")
             task = BroadTask(seeds, hosts, pages, connections, server.authority)
-            laps = laps_in_turn(crawlers, count, lambda one: lap(one, task, server), _in_words)
+            laps = laps_in_turn(crawlers, count, lambda one: lap(one, task, server), COLUMNS)
             lines = list(report(laps, crawlers, task, server))
-    tell(lines, "broad", chosen["into"])
+    tell(lines, "broad", who["into"])
 
 
 if __name__ == "__main__":

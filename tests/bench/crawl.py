@@ -8,23 +8,23 @@ The budget is larger than the manuals, so all crawlers fetch the same pages. Wit
 (`--pages 6000`) they fetch different pages, so their mean size is printed, too.
 """
 
-import shlex
 import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypedDict, Unpack
+from typing import NamedTuple, Unpack
 
 import click
 
-from tests.bench.laps import laps_in_turn
+from tests.bench.laps import laps_in_turn, medians
 from tests.bench.manuals import Manuals, manuals
 from tests.bench.notes import head, into_document, machine, row, tell, today
 from tests.bench.peers import (
-    PEERS,
+    Choice,
     Crawler,
     Task,
-    environment_with,
+    choice_options,
+    chosen,
     kreuzcrawl,
     minicrawl,
     scrapy,
@@ -86,13 +86,6 @@ def lap(crawler: Crawler, task: Task, server: Manuals) -> Lap:
     )
 
 
-def in_words(done: Lap) -> str:
-    """Return the figures of a lap in one line."""
-    return ", ".join(
-        f"{value:{form}} {title}" for value, (title, form) in zip(done, COLUMNS, strict=True)
-    )
-
-
 # ---------------------------------------------------------------- tables
 
 
@@ -107,17 +100,6 @@ def circumstances(
         f"and {task.connections} in all. {versions}. {machine()}; nginx on core {server.core}, the "
         "crawlers where they like."
     )
-
-
-def medians(laps: dict[str, list[Lap]]) -> Iterator[str]:
-    """Yield a row for each crawler, with its slowest and fastest round."""
-    yield ""
-    yield from head("", *(title for title, _ in COLUMNS), "pages/s, slowest to fastest")
-    for name, theirs in laps.items():
-        middle = map(statistics.median, zip(*theirs, strict=True))
-        cells = [f"{value:{form}}" for value, (_, form) in zip(middle, COLUMNS, strict=True)]
-        speeds = [one.pages_a_second for one in theirs]
-        yield row(name, *cells, f"{min(speeds):,.0f} to {max(speeds):,.0f}")
 
 
 def ratios(laps: dict[str, list[Lap]]) -> Iterator[str]:
@@ -137,54 +119,27 @@ def ratios(laps: dict[str, list[Lap]]) -> Iterator[str]:
 # ---------------------------------------------------------------- the command
 
 
-class Choice(TypedDict):
-    """Options that choose the crawlers."""
-
-    python: Path | None
-    options: str
-    checkouts: tuple[Path, ...]
-
-
-def _crawlers(chosen: Choice, folder: Path) -> list[Crawler]:
-    """Return the crawlers. Comparing checkouts of minicrawl needs no other crawler."""
-    options, checkouts = shlex.split(chosen["options"]), chosen["checkouts"]
-    ours = minicrawl(options)
-    if checkouts:
-        return [ours, *(minicrawl(options, checkout.resolve()) for checkout in checkouts)]
-    python = chosen["python"] or environment_with(folder / "peers", *PEERS)
-    wgets = filter(None, (wget2(keeps=True), wget2(keeps=False)))
-    return [ours, scrapy(python), *wgets, silkworm(python), kreuzcrawl(python)]
+def _peers(python: Path) -> list[Crawler | None]:
+    wgets = (wget2(keeps=True), wget2(keeps=False))
+    return [scrapy(python), *wgets, silkworm(python), kreuzcrawl(python)]
 
 
 @click.command()
 @click.option("--pages", default=20_000, show_default=True, help="Budget of each crawl.")
 @click.option("--rounds", "count", default=5, show_default=True)
 @click.option("--per-host", default=16, show_default=True, help="Connections to each host.")
-@click.option(
-    "--peers",
-    "python",
-    type=click.Path(exists=True, path_type=Path),
-    help="A Python with Scrapy, silkworm-rs and kreuzcrawl; by default they are installed.",
-)
-@click.option("--minicrawl", "options", default="", help="More options for minicrawl, quoted.")
-@click.option(
-    "--against",
-    "checkouts",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Compare with this checkout instead of other crawlers. Repeatable.",
-)
+@choice_options
 @into_document
 def main(pages: int, count: int, per_host: int, into: Path | None, **who: Unpack[Choice]) -> None:
     exit_on_sigterm()
     with TemporaryDirectory(prefix="minicrawl-bench-") as name:
         folder = Path(name)
-        crawlers = _crawlers(who, folder)
+        crawlers = chosen(who, folder, minicrawl, _peers)
         with manuals(folder) as server:
             task = Task(server.seeds, pages, per_host)
-            laps = laps_in_turn(crawlers, count, lambda one: lap(one, task, server), in_words)
+            laps = laps_in_turn(crawlers, count, lambda one: lap(one, task, server), COLUMNS)
             told = circumstances(crawlers, task, server, count)
-            lines = [*told, *medians(laps), *ratios(laps)]
+            lines = [*told, *medians(laps, COLUMNS), *ratios(laps)]
     tell(lines, "crawl", into)
 
 

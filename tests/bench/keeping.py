@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from tests.bench.crawl import circumstances, in_words, lap, medians, ratios
-from tests.bench.laps import laps_in_turn
+from tests.bench.crawl import COLUMNS, circumstances, lap, ratios
+from tests.bench.laps import laps_in_turn, medians
 from tests.bench.manuals import installed, manuals
 from tests.bench.notes import into_document, tell
 from tests.bench.peers import Crawler, Task, minicrawl
@@ -43,9 +43,9 @@ def main(pages: int, count: int, per_host: int, kinds: str, into: Path | None) -
         manuals(Path(name), installed()) as server,
     ):
         task = Task(server.seeds, pages, per_host)
-        laps = laps_in_turn(crawlers, count, lambda one: lap(one, task, server), in_words)
+        laps = laps_in_turn(crawlers, count, lambda one: lap(one, task, server), COLUMNS)
         told = circumstances(crawlers, task, server, count)
-        tell([*told, *medians(laps), *ratios(laps)], "keeping", into)
+        tell([*told, *medians(laps, COLUMNS), *ratios(laps)], "keeping", into)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 from urllib.request import urlopen
 
@@ -62,6 +63,15 @@ class Manuals:
         return cpu_s_of(self.worker)
 
 
+def complete_lines(log: BinaryIO) -> Iterator[bytes]:
+    """Yield the new lines of a log, without one that is still being written."""
+    for line in log:
+        if not line.endswith(b"\n"):
+            log.seek(-len(line), os.SEEK_CUR)
+            return
+        yield line
+
+
 class Visits:
     """Requests of a crawler, from nginx's log."""
 
@@ -74,10 +84,7 @@ class Visits:
 
     def look(self) -> int:
         """Read the log on, and return the number of pages so far."""
-        for line in self._log:
-            if not line.endswith(b"\n"):  # the line is still being written
-                self._log.seek(-len(line), os.SEEK_CUR)
-                break
+        for line in complete_lines(self._log):
             self._note(line.split()[1].decode())
         return len(self.pages)
 

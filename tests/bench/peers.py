@@ -4,16 +4,69 @@ Law: all crawlers obey robots.txt, stay on the hosts of the seeds, have no delay
 same number of connections. Other settings keep their defaults.
 """
 
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from shutil import which
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypedDict, TypeVar
 from venv import create
+
+import click
 
 from minicrawl.version import __version__
 from tests.bench.rust_peers import kreuzcrawl_command, silkworm_command, version_of
+
+
+class Choice(TypedDict):
+    """Values of `choice_options`."""
+
+    python: Path | None
+    options: str
+    checkouts: tuple[Path, ...]
+
+
+_OPTIONS = (
+    click.option(
+        "--against",
+        "checkouts",
+        multiple=True,
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Compare with this checkout instead of other crawlers. Repeatable.",
+    ),
+    click.option("--minicrawl", "options", default="", help="More options for minicrawl, quoted."),
+    click.option(
+        "--peers",
+        "python",
+        type=click.Path(exists=True, path_type=Path),
+        help="A Python with Scrapy, silkworm-rs and kreuzcrawl; by default they are installed.",
+    ),
+)
+Command = TypeVar("Command", bound=Callable[..., Any])
+Peer = TypeVar("Peer")
+
+
+def choice_options(command: Command) -> Command:
+    """Add the options that choose the crawlers."""
+    for option in _OPTIONS:
+        command = option(command)
+    return command
+
+
+def chosen(
+    choice: Choice,
+    folder: Path,
+    ours: Callable[[list[str], Path | None], Peer],
+    others: Callable[[Path], Iterable[Peer | None]],
+) -> list[Peer]:
+    """Return minicrawl, and the checkouts or the other crawlers to compare it with."""
+    options = shlex.split(choice["options"])
+    if choice["checkouts"]:
+        checkouts = [checkout.resolve() for checkout in choice["checkouts"]]
+        return [ours(options, checkout) for checkout in (None, *checkouts)]
+    python = choice["python"] or environment_with(folder / "peers", *PEERS)
+    return [ours(options, None), *(peer for peer in others(python) if peer is not None)]
 
 
 class Task(NamedTuple):

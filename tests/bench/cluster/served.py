@@ -3,7 +3,6 @@
 Pages are counted in nginx's log.
 """
 
-import os
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import BinaryIO
 
 import click
 
+from tests.bench.manuals import complete_lines
 from tests.real.daemons import free_port, program
 from tests.real.nginx import running_nginx
 
@@ -39,10 +39,7 @@ class HostsServed:
 
     def pages(self) -> int:
         """Return the number of pages requested so far."""
-        for line in self._log:
-            if not line.endswith(b"\n"):  # the line is still being written
-                self._log.seek(-len(line), os.SEEK_CUR)
-                break
+        for line in complete_lines(self._log):
             self._pages += line.startswith(b"200 ") and line.endswith(b".html\n")
         return self._pages
 
