@@ -5,7 +5,7 @@ the pace more than the ranks do.
 
     python -m tests.bench.converging --rounds 5
 
-The crawl is busy all the time, as it reads one server on loopback without delay. `--beside N` also
+The crawl is busy all the time, as it reads one server on loopback without delay. `--busy N` also
 keeps N cores busy. The pace is measured until the last page, without the ranks at the end.
 """
 
@@ -47,12 +47,12 @@ class Paced(NamedTuple):
 
 
 @contextmanager
-def _beside(cores: int) -> Iterator[None]:
+def _keep_busy(cores: int) -> Iterator[None]:
     """Keep some cores busy until the block ends."""
     with ExitStack() as stack:
         for _ in range(cores):
-            busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", _BUSY]))
-            stack.callback(busy.kill)
+            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", _BUSY]))
+            stack.callback(process.kill)
         yield
 
 
@@ -73,7 +73,7 @@ def _crawl(origins: Sequence[str], options: Sequence[str], store: Path) -> Paced
     return Paced(pages, last - first, cost.cpu_s, max(of_others, 0.0))
 
 
-def rounds(count: int, options: Sequence[str], beside: int) -> dict[str, list[Paced]]:
+def rounds(count: int, options: Sequence[str], busy_cores: int) -> dict[str, list[Paced]]:
     """Crawl in both ways in each round, in alternating order."""
     found: dict[str, list[Paced]] = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory() as name, serving(SITES, Path(name)) as nginx:
@@ -81,7 +81,7 @@ def rounds(count: int, options: Sequence[str], beside: int) -> dict[str, list[Pa
         for number in range(count):
             for way in list(WAYS)[:: 1 if number % 2 else -1]:
                 store = Path(name, f"{number}-{len(found[way])}-{len(WAYS[way])}.db")
-                with _beside(beside):
+                with _keep_busy(busy_cores):
                     paced = _crawl(origins, (*options, *WAYS[way]), store)
                 found[way].append(paced)
                 click.echo(f"{paced.pace:7.0f} pages/s  {way}", err=True)
@@ -111,12 +111,12 @@ def table(found: Mapping[str, Sequence[Paced]]) -> Iterator[str]:
 
 @click.command()
 @click.option("--rounds", "count", default=5, show_default=True)
-@click.option("--beside", default=0, show_default=True, help="Cores that something else uses.")
+@click.option("--busy", "busy_cores", default=0, show_default=True, help="Cores to keep busy.")
 @click.option("--option", "options", multiple=True, help="One more option of the crawls.")
 @into_document
-def main(count: int, beside: int, options: tuple[str, ...], into: Path | None) -> None:
+def main(count: int, busy_cores: int, options: tuple[str, ...], into: Path | None) -> None:
     """Crawl four manuals without delay, with fresh ranks and without, in turn."""
-    found = rounds(count, options, beside)
+    found = rounds(count, options, busy_cores)
     tell([circumstances(), "", *table(found)], PART, into)
 
 

@@ -138,8 +138,8 @@ def main(pages: int, count: int, per_host: int, into: Path | None, **who: Unpack
         with manuals(folder) as server:
             task = Task(server.seeds, pages, per_host)
             laps = laps_in_turn(crawlers, count, lambda one: lap(one, task, server), COLUMNS)
-            told = circumstances(crawlers, task, server, count)
-            lines = [*told, *medians(laps, COLUMNS), *ratios(laps)]
+            conditions = circumstances(crawlers, task, server, count)
+            lines = [*conditions, *medians(laps, COLUMNS), *ratios(laps)]
     tell(lines, "crawl", into)
 
 

@@ -129,8 +129,8 @@ def _until(crawl: LabCrawl, nodes: int) -> list[float]:
     for look in range(1, LOOKS + 1):
         is_over = not crawl.read_up_to(look * nodes // LOOKS)
         rate.record(len(crawl.read), len(crawl.ledger))
-        told = of_all(*crawl.shares(), rate.rate)
-        while len(found) < len(WANTED) and (told >= WANTED[len(found)] or is_over):
+        estimate = of_all(*crawl.shares(), rate.rate)
+        while len(found) < len(WANTED) and (estimate >= WANTED[len(found)] or is_over):
             found.append(crawl.mass)
     return found + [crawl.mass] * (len(WANTED) - len(found))
 

@@ -59,7 +59,7 @@ LATENCY_S = 0.05
 MANY = 10_000
 FETCHES = 50_000
 _HTML = {"content-type": "text/html; charset=utf-8"}
-_TEXT = '<p class="text">What NAME says <b>beside</b> its links.</p>\n' * 250
+_TEXT = '<p class="text">The text of NAME <b>besides</b> its links.</p>\n' * 250
 _SPELLED = str.maketrans("0123456789", "abcdefghij")
 A_SECOND = 5000
 
@@ -177,34 +177,34 @@ async def paces(path: Path, hosts: int) -> AsyncGenerator[Pace, None]:
             yield Pace(len(recorder.frontier), pages / took_s)
 
 
-def _crawl(path: Path, hosts: int, spans: Spans, told: Connection) -> None:
+def _crawl(path: Path, hosts: int, spans: Spans, sender: Connection) -> None:
     """Crawl and send the paces within the spans; stop the whole process after each."""
 
     async def crawl() -> None:
         async with aclosing(paces(path, hosts)) as found:
             async for pace in found:
                 if any(first <= pace.known <= last for first, last in spans):
-                    told.send(pace)
+                    sender.send(pace)
                     os.kill(os.getpid(), signal.SIGSTOP)
                 if pace.known > spans[-1].last:
                     break
 
     be_a_crawl()
     asyncio.run(crawl())
-    told.close()
+    sender.close()
 
 
 def crawled(path: Path, hosts: int, spans: Spans) -> Iterator[Pace]:
     """Yield the paces of a crawl that stops until the caller wants the next one."""
     context = get_context("spawn")
-    heard, told = context.Pipe(duplex=False)
-    process = context.Process(target=_crawl, args=(path, hosts, spans, told))
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_crawl, args=(path, hosts, spans, sender))
     process.start()
-    told.close()
+    sender.close()
     assert process.pid is not None
     try:
         while True:
-            pace = heard.recv()
+            pace = receiver.recv()
             os.waitpid(process.pid, os.WUNTRACED)  # wait until it has stopped
             yield pace
             os.kill(process.pid, signal.SIGCONT)

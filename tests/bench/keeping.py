@@ -44,8 +44,8 @@ def main(pages: int, count: int, per_host: int, kinds: str, into: Path | None) -
     ):
         task = Task(server.seeds, pages, per_host)
         laps = laps_in_turn(crawlers, count, lambda one: lap(one, task, server), COLUMNS)
-        told = circumstances(crawlers, task, server, count)
-        tell([*told, *medians(laps, COLUMNS), *ratios(laps)], "keeping", into)
+        conditions = circumstances(crawlers, task, server, count)
+        tell([*conditions, *medians(laps, COLUMNS), *ratios(laps)], "keeping", into)
 
 
 if __name__ == "__main__":

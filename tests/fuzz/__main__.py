@@ -31,7 +31,7 @@ def fuzz(inputs: int, seed: int, *, prices: bool) -> None:
             f"{name:<12}{tally.inputs:>10,}{tally.seconds:>10.1f}"
             f"{tally.slowest_s * 1000:>12.1f}{tally.failures:>10,}"
         )
-    failures = [f"{name}: {told}" for name, tally in tallies.items() for told in tally.shown]
+    failures = [f"{name}: {failure}" for name, tally in tallies.items() for failure in tally.shown]
     click.echo("\n".join(failures) or "no law is broken")
     sys.exit(bool(failures))
 

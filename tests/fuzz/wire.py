@@ -133,14 +133,14 @@ def read_facts(body: bytes, random: Random) -> None:
         facts = facts_in(_hostile(ENTIRE, body, random))
     except BatchError:
         return
-    told = {facts.shard: facts, 0: ShardFacts(0, pot=5, waiting=2)}
-    admitted = pages_to_admit(told.values(), TELL_S)
-    np.int64(cash_threshold([one.sketch for one in told.values()], admitted))
-    sent = levelling_transfers(0, {shard: one.pot_facts for shard, one in told.items()})
+    facts_of = {facts.shard: facts, 0: ShardFacts(0, pot=5, waiting=2)}
+    admitted = pages_to_admit(facts_of.values(), TELL_S)
+    np.int64(cash_threshold([one.sketch for one in facts_of.values()], admitted))
+    sent = levelling_transfers(0, {shard: one.pot_facts for shard, one in facts_of.items()})
     assert 0 <= sum(sent.values()) <= 5
-    assert has_ended(told, SHARDS) is False
-    assert fetched_together(told) >= 0
-    assert all(abs(total) < 1 << 104 for total in totals(told).values())
+    assert has_ended(facts_of, SHARDS) is False
+    assert fetched_together(facts_of) >= 0
+    assert all(abs(total) < 1 << 104 for total in totals(facts_of).values())
 
 
 def read_parts(body: bytes, random: Random) -> None:
@@ -186,8 +186,8 @@ def read_keys(body: bytes, random: Random) -> None:
         seen.hear(entry)
         with suppress(RecordError):
             _hear(state, view, entry)
-    told = f"{records.TOLD_PREFIX}{state.state.run}.1"
-    state.hear(KeyEntry(told, _hostile(ENTIRE, body, random), 90))
+    key = f"{records.TOLD_PREFIX}{state.state.run}.1"
+    state.hear(KeyEntry(key, _hostile(ENTIRE, body, random), 90))
     plan(view, ("a", "s"), [1], 3.0)
     state.orders(1, 2, "a")
     assert state.end in ("", "budget spent")

@@ -184,6 +184,6 @@ def _play_resolver(names: dict[str, list[str]]) -> None:
 
 
 if __name__ == "__main__":
-    told = Plan(**json.load(sys.stdin))
-    _play_resolver(told.names)
-    sys.stdout.write(json.dumps(asdict(asyncio.run(_measured(told)))))
+    given = Plan(**json.load(sys.stdin))
+    _play_resolver(given.names)
+    sys.stdout.write(json.dumps(asdict(asyncio.run(_measured(given)))))

@@ -46,8 +46,8 @@ def rows_of(store: Path) -> dict[str, list[Row]]:
             "SELECT origin || path, outcome, detail, elapsed_s FROM fetches "
             "JOIN urls ON urls.id = page JOIN hosts ON hosts.id = host ORDER BY fetches.id"
         ):
-            told = f"page, {detail}" if outcome == "page" and detail else outcome
-            found[url].append(Row(_BOMB.sub("", told), elapsed_s))
+            text = f"page, {detail}" if outcome == "page" and detail else outcome
+            found[url].append(Row(_BOMB.sub("", text), elapsed_s))
     return found
 
 

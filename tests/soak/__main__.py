@@ -54,12 +54,12 @@ def main(
         soaked = soak(seeds, options, 60 * minutes)
     samples = after(soaked.samples, warm_up_s)
     found = [*findings(samples), *_companions(soaked.seen, warm_up_s), _unharmed(soaked)]
-    told = [_circumstances(minutes, warm_up_s, soaked), "", *table(samples), "", *limits(found)]
-    click.echo("\n".join([*told, *soaked.wrong, *soaked.seen.failed]), err=as_json)
+    lines = [_circumstances(minutes, warm_up_s, soaked), "", *table(samples), "", *limits(found)]
+    click.echo("\n".join([*lines, *soaked.wrong, *soaked.seen.failed]), err=as_json)
     if as_json:
         click.echo(json.dumps(_as_json(soaked.samples, found)))
     if into:
-        write_into(into, "soak", told)
+        write_into(into, "soak", lines)
     raise SystemExit(not all(one.holds for one in found))
 
 

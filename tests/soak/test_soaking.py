@@ -16,17 +16,17 @@ def test_a_soak_prints_findings_and_samples_and_writes_them_into_a_document(tmp_
     document.write_text("<!-- soak -->\n<!-- end of soak -->\n")
     flags = "--minutes 0.1 --warm-up 0 --delay 0.1 --json --into"
     done = CliRunner().invoke(main, [*flags.split(), str(document)], catch_exceptions=False)
-    told = json.loads(done.stdout)
-    by_name = {found["what"]: found for found in told["findings"]}
+    printed = json.loads(done.stdout)
+    by_name = {found["what"]: found for found in printed["findings"]}
     assert by_name["exit code of the crawl"]["holds"]
     assert by_name["events from the dashboard"]["found"] >= 1
     (reads,) = (found for name, found in by_name.items() if name.endswith("concurrent reads"))
     assert reads["holds"]
     assert not reads["what"].startswith("failures of 0 ")
     assert by_name["largest write-ahead log"]["holds"]
-    assert done.exit_code == (not all(found["holds"] for found in told["findings"]))
+    assert done.exit_code == (not all(found["holds"] for found in printed["findings"]))
     assert "RSS grows by" in done.stderr
     assert "| RSS grows by |" in document.read_text()
-    last = told["samples"][-1]
+    last = printed["samples"][-1]
     assert last["pages"] > 0
     assert last["files"] > len(last["rss_bytes"]) > 0

@@ -5,8 +5,8 @@ crawl --cluster demo`. One machine crawls each budget twice, because responses n
 exactly the same order. The endless part of the demo web is left out: the order decides when a
 crawl detects it.
 
-Only the order of pages shall differ, so both crawls have the same politeness. There is no delay
-for the one address of all hosts, of which each shard would get an eighth. Without a delay for
+The crawls must differ only in the order of pages, so both have the same politeness. There is no
+delay for the one address of all hosts, of which each shard would get an eighth. Without a delay for
 hosts, both have the same number of requests in flight, fewer than there are hosts; otherwise one
 machine would ask all hosts in turn, and not the richest pages first.
 """

@@ -138,7 +138,7 @@ async def _some_requests(web: AskedWeb) -> None:
 
 async def _move(engine: ClusterEngine, web: AskedWeb) -> Move:
     """Drain the node of the shard, measure the move, and undo the drain."""
-    now = await until(engine, lambda found: not found.unheld, "a shard is held by nobody")
+    now = await until(engine, lambda found: not found.unheld, "no node has the lease of a shard")
     holder = next(one.name for one in now.nodes if MOVED in one.shards)
     began = time.monotonic()
     await steering.drain(engine, holder)
