@@ -578,7 +578,13 @@ class _Requisites:
             self._archive.go_on_to(_end(self._context))
             # The archive has been committed, and is read with the new files: what they need is the
             # next round.
-            needed = dict(self._needed_by_files(new))
+            needed = {
+                file: leads_further
+                for url, leads_on in new.items()
+                if leads_on or may_lead_on(url)
+                for answer in self._answers(url)
+                for file, leads_further in needed_by_file(answer)
+            }
 
     async def ask(self, asker: LinkAsker, urls: Iterable[str], want: Want) -> None:
         """Request the URLs that are not kept, and keep the responses."""
@@ -606,12 +612,6 @@ class _Requisites:
             else:
                 continue
             self.kept += 1
-
-    def _needed_by_files(self, urls: Mapping[str, bool]) -> Iterator[tuple[str, bool]]:
-        for url, leads_on in urls.items():
-            if leads_on or may_lead_on(url):
-                for answer in self._answers(url):
-                    yield from needed_by_file(answer)
 
     def _answers(self, url: str) -> Iterable[Answer]:
         """Return the last kept response, if it can be read."""

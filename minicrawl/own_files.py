@@ -30,23 +30,20 @@ from minicrawl.errors import MinicrawlError, UsageError
 def refuse_links(path: Path) -> Path:
     """Return the path; raise UsageError if it, or a file in it, is a link, a pipe or a device."""
     for file, status in _files_at(path):
-        if stat.S_ISLNK(status.st_mode) and not _leads_nowhere(file):
+        mode = status.st_mode
+        if stat.S_ISLNK(mode) and not _leads_nowhere(file):
             raise UsageError(
                 f"{file} is a link to {file.readlink()}: files of a store must not be links, as "
                 "others could lead them anywhere; put the file itself in its place"
             )
-        if _is_special(status.st_mode):
+        if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
             raise UsageError(f"{file} is a pipe or a device, and no file of a store: remove it")
-        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+        if stat.S_ISREG(mode) and status.st_nlink > 1:
             raise UsageError(
                 f"{file} has {status.st_nlink} names (hard links): a change would show under all "
                 "of them; put a copy in its place"
             )
     return path
-
-
-def _is_special(mode: int) -> bool:
-    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
 
 
 def _files_at(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
@@ -91,7 +88,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         with path.open("wb") as device:  # a device is written to, never replaced
             yield device
         return
-    place = _end_of_links(path)
+    place = Path(os.path.realpath(path))
+    if place.is_symlink():  # realpath returns a link only if it cannot be resolved
+        raise UsageError(f"{path} is a symbolic link that leads in a circle")
     with _written(path), _draft(path, place) as (file, draft):
         yield file
         file.flush()
@@ -122,13 +121,6 @@ def scratch(label: str, parent: Path | None = None) -> Iterator[Path]:
 
 
 # ---------------------------------------------------------------- files
-
-
-def _end_of_links(path: Path) -> Path:
-    place = Path(os.path.realpath(path))
-    if place.is_symlink():  # realpath returns a link only if it cannot be resolved
-        raise UsageError(f"{path} is a symbolic link that leads in a circle")
-    return place
 
 
 @contextmanager
@@ -166,18 +158,13 @@ def _keep_mode_and_owner(handle: int, place: Path) -> None:
     try:
         old = place.stat()
     except FileNotFoundError:
-        os.fchmod(handle, _usual_mode())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.fchmod(handle, 0o666 & ~mask)  # as a plain `open` would
         return
     with suppress(PermissionError):  # only root may change the owner
         os.fchown(handle, old.st_uid, old.st_gid)
     os.fchmod(handle, stat.S_IMODE(old.st_mode))
-
-
-def _usual_mode() -> int:
-    """Return the mode that a file gets from a plain `open`."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 # ---------------------------------------------------------------- drafts

@@ -502,15 +502,10 @@ class LastConvergence:
                 if work.cancelled():
                     raise
                 self.halt()
-                _forget_cancellation()
+                if (task := asyncio.current_task()) is not None:
+                    task.uncancel()
 
 
 def _post(loop: asyncio.AbstractEventLoop, tell: Callable[[Event], None], event: Event) -> None:
     """Report an event in the thread of the loop."""
     loop.call_soon_threadsafe(tell, event)
-
-
-def _forget_cancellation() -> None:
-    task = asyncio.current_task()
-    if task is not None:
-        task.uncancel()

@@ -309,7 +309,10 @@ class UrlEquivalence:
         self._doubt_mirror(origin, target)
         place = _place(origin, target)
         if place is not None:
-            self._doubt(origin, target, self._to_doubt(place, target))
+            for rule in self._to_doubt(place, target):
+                folded = _folded(target, rule.name)
+                if folded != target and self._differ(origin + target, origin + folded):
+                    self._put(rule, None)
 
     def original(self, url: str) -> Folded | None:
         """Return the URL that this one is folded to, or None. Its rule counts as used."""
@@ -354,12 +357,6 @@ class UrlEquivalence:
         short = (name for name in sorted(parameters(target)) if len(name) <= LONGEST_NAME)
         rules = (*(_about(place, name) for name in short), EquivalenceRule(place, _ORDER))
         return [rule for rule in rules if self._proofs.get(rule, ()) is not None]
-
-    def _doubt(self, origin: str, target: str, rules: Iterable[EquivalenceRule]) -> None:
-        for rule in rules:
-            folded = _folded(target, rule.name)
-            if folded != target and self._differ(origin + target, origin + folded):
-                self._put(rule, None)
 
     def _doubt_mirror(self, origin: str, target: str) -> None:
         other = self._mirrors.get(origin)

@@ -371,7 +371,9 @@ class _OriginLogin:
         digest = Digest.best_of(offered)
         if digest is not None:
             return self._take(digest, sent)
-        if sent.value is not None or not _offers_basic([one.scheme for one in offered]):
+        schemes = [one.scheme for one in offered]
+        # A 401 response that names no scheme at all may mean basic authentication too.
+        if sent.value is not None or (schemes and "basic" not in schemes):
             return False
         self._is_basic = True
         return True
@@ -385,11 +387,6 @@ class _OriginLogin:
         is_new = sent.digest is None or digest.nonce != sent.digest.nonce
         self._digest, self._uses = digest, 0
         return is_news and is_new
-
-
-def _offers_basic(schemes: list[str]) -> bool:
-    """Return True if a 401 response offers basic authentication, or names no scheme at all."""
-    return not schemes or "basic" in schemes
 
 
 # ================================================================ origins
@@ -532,9 +529,7 @@ def _origins_of(place: str, at_seeds: Sequence[Origin]) -> list[Origin]:
     schemes = [scheme] if scheme else ["https", "http"] if port else ["https"]
     urls = (f"{one}://{name}:{port or _STANDARD_PORTS[one]}/" for one in schemes)
     said = [one.origin for one in map(target, urls) if one]
-    at_host = (one for one in at_seeds if one.host == name.strip("[]"))
-    return said if port else [*said, *(one for one in at_host if _has_scheme(one, scheme))]
-
-
-def _has_scheme(origin: Origin, scheme: str | None) -> bool:
-    return scheme is None or origin.is_tls == (scheme == "https")
+    if not port:
+        at_host = (one for one in at_seeds if one.host == name.strip("[]"))
+        said += (one for one in at_host if scheme is None or one.is_tls == (scheme == "https"))
+    return said

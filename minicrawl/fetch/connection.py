@@ -448,7 +448,10 @@ class Connector:
         opened = socket.socket(family, socket.SOCK_STREAM)
         try:
             opened.setblocking(False)
-            self._bind(opened, family)
+            if own := self._own.get(family):
+                opened.bind((own, 0))
+            elif self._own:
+                raise OSError("an address of another family than --bind-address")
             await asyncio.get_running_loop().sock_connect(opened, tuple(place))
         except BaseException as error:
             opened.close()
@@ -457,12 +460,6 @@ class Connector:
                 raise Fault(FailureKind.CONNECT, str(error)) from error
             raise
         return opened
-
-    def _bind(self, opened: socket.socket, family: socket.AddressFamily) -> None:
-        if own := self._own.get(family):
-            opened.bind((own, 0))
-        elif self._own:
-            raise OSError("an address of another family than --bind-address")
 
     def _remember_dead(self, place: ConnectTarget) -> None:
         """Try this address last in the future."""

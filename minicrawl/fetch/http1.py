@@ -417,7 +417,9 @@ class ResponseParser:
                 self.fault = fault.with_traceback(None)
             if self._framing is None:
                 return b""
-        return self._feed_body(self._framing, piece)
+        body = self._framing.feed(piece) if piece or self.has_more else b""
+        self.ended, self.fault = self._framing.ended, self._framing.fault
+        return body
 
     @property
     def has_more(self) -> bool:
@@ -444,11 +446,6 @@ class ResponseParser:
             return not has_word(headers, "connection", "close")
         return has_word(headers, "connection", "keep-alive")
 
-    def _feed_body(self, framing: Framing, piece: bytes) -> bytes:
-        body = framing.feed(piece) if piece or self.has_more else b""
-        self.ended, self.fault = framing.ended, framing.fault
-        return body
-
     def _feed_head(self, piece: bytes) -> bytes:
         """Parse head bytes. Return the bytes after the head; none while it is incomplete."""
         # The blank line is at most three bytes long, and two of them may have arrived before.
@@ -458,10 +455,13 @@ class ResponseParser:
             self._head += piece
             head = self._head
         while self._framing is None:
-            at = _skip_blank_lines(head, at)
+            if blank := _BLANK_LINES.match(head, at):
+                at = blank.end()
             _check_version(head, at)
             end = BLANK_LINE.search(head, max(at, searched))
-            self._check_size(end.end() if end else len(head))
+            if self._head_bytes + (end.end() if end else len(head)) > self._max_head_bytes:
+                detail = f"a head of more than {self._max_head_bytes:,} bytes"
+                raise Fault(FailureKind.TOO_LARGE, detail)
             if not end:
                 break
             self._use(read_head(bytes(head[at : end.start()])))
@@ -477,11 +477,6 @@ class ResponseParser:
         del self._head[:at]
         return b""
 
-    def _check_size(self, end: int) -> None:
-        if self._head_bytes + end > self._max_head_bytes:
-            detail = f"a head of more than {self._max_head_bytes:,} bytes"
-            raise Fault(FailureKind.TOO_LARGE, detail)
-
     def _use(self, head: Head) -> None:
         if head.status // 100 == _INTERIM and head.status != HTTPStatus.SWITCHING_PROTOCOLS:
             self._interim_heads += 1
@@ -491,11 +486,6 @@ class ResponseParser:
             return
         self._framing = framing_of(head)
         self.head = head
-
-
-def _skip_blank_lines(head: bytes | bytearray, at: int) -> int:
-    blank = _BLANK_LINES.match(head, at)
-    return blank.end() if blank else at
 
 
 def _check_version(head: bytes | bytearray, at: int) -> None:

@@ -614,7 +614,9 @@ class Resolver:
             return _refused(f"port {port} is not one of the web: browsers block it")
         # Before the lookup: the user may redirect names that do not exist.
         if place := self._rules.place(host, port):
-            return self._ruled(host, place)
+            if self._allow_private is False and not is_public(ip_address(place.address)):
+                return self._private(host, place.address)
+            return (place,)
         result = self._kept(host) or await self._look_up(host)
         if isinstance(result, Failed):
             return result
@@ -626,11 +628,6 @@ class Resolver:
     def close(self) -> None:
         for task in self._under_way.values():
             task.cancel()
-
-    def _ruled(self, host: str, place: ConnectTarget) -> tuple[ConnectTarget, ...] | Refused:
-        if self._allow_private is False and not is_public(ip_address(place.address)):
-            return self._private(host, place.address)
-        return (place,)
 
     def _may_be_private(self, host: str, port: int) -> bool:
         if self._allow_private is None:
@@ -672,7 +669,9 @@ class Resolver:
             kept_s = _KEPT_S if isinstance(error, NoSuchName) else _FAILURE_KEPT_S
             result = Failed(kind=FailureKind.DNS, detail=f"{host}: {error}")
         else:
-            kept_s = _kept_s(answer.ttl_s)
+            kept_s = _KEPT_S
+            if answer.ttl_s is not None:
+                kept_s = min(max(answer.ttl_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
             result = _addresses_of(host, _alternating(answer.addresses))
         self._keep(host, result, kept_s)
         return result
@@ -682,10 +681,6 @@ class Resolver:
         self._kept_results.move_to_end(host)
         if len(self._kept_results) > _MOST_HOSTS:
             self._kept_results.popitem(last=False)
-
-
-def _kept_s(ttl_s: float | None) -> float:
-    return _KEPT_S if ttl_s is None else min(max(ttl_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
 
 
 def _alternating(addresses: Iterable[str]) -> list[str]:

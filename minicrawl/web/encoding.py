@@ -140,10 +140,6 @@ def sniff(body: bytes, limit: int = _PRESCAN_BYTES) -> str | None:
     for meta in islice(metas, _MOST_DECLARATIONS):
         if encoding := _by_meta(attributes(meta[:_DECLARATION_READ])):
             return encoding
-    return _by_xml(head)
-
-
-def _by_xml(head: str) -> str | None:
     if not head.startswith(_XML):
         return None
     declared = _XML_ENCODING.search(head, len(_XML), max(head.find(">"), 0))

@@ -316,7 +316,7 @@ def parse_page(
         content=content_hash(body) if content is None else content,
         encoding=encoding,
         is_thin=is_thin(text, markup.title),
-        hashes=_text_hashes(body, markup, suspicious),
+        hashes=text_hashes(body) if suspicious & title_bit(markup.title) else TextHashes(),
     )
     page = page_of(markup, facts, url, headers, options)
     if not options.with_scripting:
@@ -416,12 +416,6 @@ def _originals(
     """Return pairs of a URL and its original, for the URLs that have one."""
     resolved = chain(links.items(), filter(None, others))
     return tuple([(url, original) for url, original in resolved if original])
-
-
-def _text_hashes(body: bytes, markup: Markup, suspicious: int) -> TextHashes:
-    """Return the hashes of the text if the bit of the title is set in `suspicious`."""
-    is_suspicious = suspicious & title_bit(markup.title)
-    return text_hashes(body) if is_suspicious else TextHashes()
 
 
 def _why_cut(markup: Markup, links: Collection[str], options: ParseOptions) -> str:

@@ -472,10 +472,12 @@ class _PageScanner:
     def read_anchor(self, tag: re.Match[str]) -> None:
         said = tag["said"]
         written = href(said)
-        if written is not None and not (
-            "nofollow" in said.lower() and _is_nofollow(attributes(said))
-        ):
-            self.add_link(written, tag)
+        if written is None:
+            return
+        # `ugc` and `sponsored` only say who wrote a link, and why.
+        if "nofollow" in said.lower() and "nofollow" in _words_of(attributes(said).get("rel", "")):
+            return
+        self.add_link(written, tag)
 
     def add_link(self, written: str, anchor: re.Match[str] | None = None) -> None:
         """Add a link, and decode its character references."""
@@ -591,11 +593,6 @@ _READERS: dict[str, Callable[[_PageScanner, re.Match[str]], None]] = {
 _MAY_LEAD = re.compile("canonical|next|prev|alternate|sitemap|&", re.IGNORECASE)
 _RELATIONS = frozenset(("next", "prev"))
 _RELATIONS_AND_SITEMAPS = _RELATIONS | {"sitemap"}
-
-
-def _is_nofollow(values: dict[str, str]) -> bool:
-    """Return True for `nofollow`; `ugc` and `sponsored` only say who wrote a link, and why."""
-    return "nofollow" in _words_of(values.get("rel", ""))
 
 
 def _words_of(value: str) -> set[str]:

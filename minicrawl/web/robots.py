@@ -248,12 +248,6 @@ class _Stars:
         return least
 
 
-def _affordable(starred: Iterable[_Starred]) -> int:
-    """Return the number of patterns to try. Of the rest, only heads of those that forbid match."""
-    chars = list(accumulate(pattern.rank // 2 for pattern in starred))
-    return min(bisect_right(chars, _MAX_STARRED_CHARS), _MAX_STARRED)
-
-
 # ---------------------------------------------------------------- all patterns
 
 
@@ -275,7 +269,9 @@ class _Patterns:
             else:
                 literals.append((cut.head, cut.rank))
         starred.sort(reverse=True)
-        affordable = _affordable(starred)
+        # Of the patterns that are too many, only heads of those that forbid match.
+        chars = list(accumulate(pattern.rank // 2 for pattern in starred))
+        affordable = min(bisect_right(chars, _MAX_STARRED_CHARS), _MAX_STARRED)
         self._stars = _Stars(starred[:affordable])
         literals += [
             (costly.head, costly.rank) for costly in starred[affordable:] if costly.rank % 2 == 0

@@ -490,15 +490,13 @@ class UrlsInXml:
         self._entry, place = None, (self._open[-1], name)
         if place in _PAGES or place in _SITEMAPS:
             urls = self.pages if place in _PAGES else self.sitemaps
-            self._begin_entry(urls, attributes(said.decode(self._codec, errors="replace")))
+            tag = attributes(said.decode(self._codec, errors="replace"))
+            if tag.get("rel", "alternate") == "alternate":
+                self._entry = _Entry(urls, [_unescaped(tag.get("href", ""))])
         self._open.append(name)
         self._times_open[name] += 1
         if said.endswith(b"/"):
             self._end(name)
-
-    def _begin_entry(self, urls: list[str], said: dict[str, str]) -> None:
-        if said.get("rel", "alternate") == "alternate":
-            self._entry = _Entry(urls, [_unescaped(said.get("href", ""))])
 
     def _end(self, name: bytes) -> None:
         """Close the innermost element of this name, and all unclosed elements in it."""

@@ -280,7 +280,9 @@ class FairShare:
         if len(self._means) > _MOST_HOSTS:
             self._means.popitem(last=False)
         if now - self._updated_at >= _UPDATE_EVERY_S:
-            self._update_free_cost(now)
+            self._updated_at = now
+            means = sorted(self._means.values())
+            self._free_s = max(FREE_S, MANY_TIMES * means[int(QUANTILE * len(means))])
         # The mean before this request decides, so that a single large page is free.
         if before_s <= self._free_s:
             return 0.0
@@ -299,12 +301,6 @@ class FairShare:
         while next(iter(self._expensive.values())) < now - WINDOW_S:
             self._expensive.popitem(last=False)
         return excess_s * len(self._expensive) / SHARE
-
-    def _update_free_cost(self, now: float) -> None:
-        self._updated_at = now
-        means = sorted(self._means.values())
-        usual_s = means[int(QUANTILE * len(means))]
-        self._free_s = max(FREE_S, MANY_TIMES * usual_s)
 
 
 class CostDelays:
@@ -468,7 +464,10 @@ class HostTable(dict[int, HostState]):
         if ready_at > now:
             heappush(self._wakes, (ready_at, host))
         elif host in self._side_requests:
-            _take_first(self._side_requests, host)()
+            call = self._side_requests[host].popleft()
+            if not self._side_requests[host]:
+                del self._side_requests[host]
+            call()
         elif not state.shared.to_render:
             self._resume(host)
 
@@ -505,13 +504,6 @@ class HostTable(dict[int, HostState]):
     def _resume_all(self, shared: NameState, now: float) -> None:
         for host in shared.hosts:
             self.resume_when_ready(host, now)
-
-
-def _take_first(waiting: dict[int, deque[Callable[[], None]]], host: int) -> Callable[[], None]:
-    call = waiting[host].popleft()
-    if not waiting[host]:
-        del waiting[host]
-    return call
 
 
 def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:

@@ -111,7 +111,8 @@ class SideRequests:
         while True:
             while (pace := self.hosts.pace) is not None and pace.wait_s(self.clock.now()) > 0:
                 await pace.wait()
-            if self._may_ask(host, now := self.clock.now()):
+            now = self.clock.now()
+            if self.hosts.may_be_asked(host, now) and self.hosts.has_room(host, now):
                 return
             await self._wait_for(host, now, waiting)
 
@@ -119,9 +120,6 @@ class SideRequests:
         """Cancel all waiting requests."""
         for called in (*self._waiting, *self._of_pages):
             called.cancel()
-
-    def _may_ask(self, host: int, now: float) -> bool:
-        return self.hosts.may_be_asked(host, now) and self.hosts.has_room(host, now)
 
     async def _wait_for(self, host: int, now: float, waiting: set[asyncio.Future[None]]) -> None:
         """Wait until the host, or its address, takes one more request."""

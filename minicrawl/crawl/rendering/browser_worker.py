@@ -436,16 +436,13 @@ class BrowserPage:
         elif self._is_wanted(request):
             await self._fulfil(route, await self._ask_crawl(request))
         else:
-            self._note_left_out(request)
+            is_file = request.method == "GET" and request.resource_type not in DOCUMENTS
+            if is_file and _is_of_web(request) and len(self._left_out) < _MOST_LEFT_OUT:
+                self._left_out[request.url.partition("#")[0]] = None
             if request.resource_type == "stylesheet":
                 await route.fulfill(status=200, content_type="text/css", body="")
             else:
                 await route.abort()
-
-    def _note_left_out(self, request: Request) -> None:
-        is_file = request.method == "GET" and request.resource_type not in DOCUMENTS
-        if is_file and _is_of_web(request) and len(self._left_out) < _MOST_LEFT_OUT:
-            self._left_out[request.url.partition("#")[0]] = None
 
     async def _navigate(self, route: Route, request: Request) -> None:
         """Serve the document, and once more on a reload. Any other URL counts as a redirect."""

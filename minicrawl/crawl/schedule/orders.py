@@ -329,7 +329,8 @@ class DistanceTracker:
         released = []
         paths = deque([(page, spending)])
         while paths:
-            for link in self._nearer(*paths.popleft()):
+            start, spent = paths.popleft()
+            for link in self._bring_to(spent.links, self._reach(start)):
                 released += self._release(link)
                 if self._frontier.state[link] != State.UNREAD:
                     paths.append((link, self._frontier.spendings.of(link)))
@@ -369,9 +370,6 @@ class DistanceTracker:
         """Return the distance of the links of this page."""
         step = 0 if self._frontier.state[start] in STANDS_FOR_ANOTHER else 1
         return min(self._distance[start] + step, FARTHEST)
-
-    def _nearer(self, start: PageId, spending: Spending) -> list[int]:
-        return self._bring_to(spending.links, self._reach(start))
 
     def _bring_to(self, links: Iterable[int], reach: int) -> list[int]:
         nearer = [link for link in links if self._distance[link] > reach]

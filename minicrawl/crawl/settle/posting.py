@@ -147,19 +147,16 @@ class PageIntroducer:
             began = perf_counter()
             meeting = self._poster.introduce(block, depth, originals, looked_up, by)
             born = [row.id for row in meeting.urls]
-            self._learn_sites(born)
+            # Block by block: the sites of 10,000 new hosts at once would delay other pages.
+            known = self._recorder.frontier.urls
+            for number in {known.host_of[page] for page in born}:
+                known.sites.site(number)
             took_s = perf_counter() - began
             cost_s += took_s
             pages.update(zip(block, meeting.pages, strict=True))
             new += born
             await asyncio.sleep(_REST * took_s if are_many(urls) else 0)
         return Introduced(pages, new, cost_s)
-
-    def _learn_sites(self, pages: Sequence[int]) -> None:
-        """Look up sites block by block: 10,000 new hosts at once would delay other pages."""
-        urls = self._recorder.frontier.urls
-        for number in {urls.host_of[page] for page in pages}:
-            urls.sites.site(number)
 
 
 def are_many(urls: Sequence[str]) -> bool:

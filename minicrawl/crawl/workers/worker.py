@@ -400,7 +400,8 @@ class Worker:
         """Start a call, or cancel it."""
         number, command, argument = call
         if command is None:
-            self._cancel(number)
+            if number in self._under_way:
+                self._under_way[number].cancel()
         else:
             run = partial(self._reply, number, WorkerCommand(command), argument)
             task = self._tasks.create_task(marked(self._mark, number, run))
@@ -411,10 +412,6 @@ class Worker:
         """Cancel all calls."""
         for task in self._under_way.values():
             task.cancel()
-
-    def _cancel(self, number: int) -> None:
-        if number in self._under_way:
-            self._under_way[number].cancel()
 
     async def _reply(self, number: int, command: WorkerCommand, argument: Any) -> None:
         result = await self._run(number, command, argument)
