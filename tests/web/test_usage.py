@@ -30,6 +30,11 @@ def in_robots(text: str, url: str = URL) -> dict[str, bool]:
     return {one.purpose: one.allowed for one in found}
 
 
+def usage(*lines: str) -> str:
+    """Return a robots.txt with these lines of Content-Usage."""
+    return "\n".join(["User-Agent: *", *(f"Content-Usage: {line}" for line in lines)])
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -40,28 +45,16 @@ def in_robots(text: str, url: str = URL) -> dict[str, bool]:
         ),
         ("Content-signal: ai-input=no", {"ai-input": False}),  # before the first group
         # draft-ietf-aipref-attach, draft-ietf-aipref-vocab
-        ("User-Agent: *\nContent-Usage: train-ai=n", {"ai-train": False}),
-        ("User-Agent: *\nContent-Usage: bots=n", NOTHING),
-        ("User-Agent: *\nContent-Usage: all=n, search=y", NOTHING),
-        ("User-Agent: *\nContent-Usage: search=y;why=x", {"search": True}),
+        (usage("train-ai=n"), {"ai-train": False}),
+        (usage("bots=n"), NOTHING),
+        (usage("all=n, search=y"), NOTHING),
+        (usage("search=y;why=x"), {"search": True}),
         # the longest path counts, as for Allow; of equal paths the line that denies
-        (
-            "User-Agent: *\nContent-Usage: train-ai=y\nContent-Usage: /art/ train-ai=n",
-            {"ai-train": False},
-        ),
-        (
-            "User-Agent: *\nContent-Usage: train-ai=n\nContent-Usage: /*.html$ train-ai=y",
-            {"ai-train": True},
-        ),
-        (
-            "User-Agent: *\nContent-Usage: /art/ train-ai=n\nContent-Usage: train-ai=y",
-            {"ai-train": False},
-        ),
-        ("User-Agent: *\nContent-Usage: /code/ train-ai=n", {}),
-        (
-            "User-Agent: *\nContent-Usage: train-ai=y\nContent-Signal: ai-train=no",
-            {"ai-train": False},
-        ),
+        (usage("train-ai=y", "/art/ train-ai=n"), {"ai-train": False}),
+        (usage("train-ai=n", "/*.html$ train-ai=y"), {"ai-train": True}),
+        (usage("/art/ train-ai=n", "train-ai=y"), {"ai-train": False}),
+        (usage("/code/ train-ai=n"), {}),
+        (usage("train-ai=y") + "\nContent-Signal: ai-train=no", {"ai-train": False}),
         # the group for the crawler counts, and the lines before all groups
         (
             "Content-Usage: search=n\nUser-Agent: *\nContent-Usage: train-ai=n\n"
@@ -69,8 +62,8 @@ def in_robots(text: str, url: str = URL) -> dict[str, bool]:
             {"search": False, "ai-train": True},
         ),
         # undefined words and values
-        ("User-Agent: *\nContent-Usage: sell=n, train-ai=maybe, =, search", {}),
-        ("User-Agent: *\nContent-Usage:", {}),
+        (usage("sell=n, train-ai=maybe, =, search"), {}),
+        (usage(""), {}),
     ],
 )
 def test_preferences_in_robots_txt(text: str, expected: dict[str, bool]) -> None:
@@ -156,6 +149,10 @@ def permits(uses: str) -> str:
     return f'<permits type="usage">{uses}</permits>'
 
 
+def licence(text: str) -> str:
+    return rsl(content("/", text))
+
+
 DENY_TRAINING = prohibits("ai-train")
 
 
@@ -176,13 +173,13 @@ DENY_TRAINING = prohibits("ai-train")
         (TDMREP, '{"location": "/"}', {}),
         (TDMREP, "[" * 100_000, {}),
         # RSL 1.0, 3.4.1.1: words of usage
-        (RSL, rsl(content("/", DENY_TRAINING)), {"ai-train": False}),
-        (RSL, rsl(content("/", permits("search ai-input"))), {"search": True, "ai-input": True}),
-        (RSL, rsl(content("/", prohibits("all"))), NOTHING),
-        (RSL, rsl(content("/", prohibits("ai-all, x"))), {"ai-input": False, "ai-train": False}),
-        (RSL, rsl(content("/", prohibits("ai-index"))), {"ai-input": False}),
-        (RSL, rsl(content("/", permits("ai-index"))), {}),
-        (RSL, rsl(content("/", permits("train-ai"))), {"ai-train": True}),  # of a draft
+        (RSL, licence(DENY_TRAINING), {"ai-train": False}),
+        (RSL, licence(permits("search ai-input")), {"search": True, "ai-input": True}),
+        (RSL, licence(prohibits("all")), NOTHING),
+        (RSL, licence(prohibits("ai-all, x")), {"ai-input": False, "ai-train": False}),
+        (RSL, licence(prohibits("ai-index")), {"ai-input": False}),
+        (RSL, licence(permits("ai-index")), {}),
+        (RSL, licence(permits("train-ai")), {"ai-train": True}),  # of a draft
         # 3.1.1: no permission of a narrower part undoes a prohibition
         (
             RSL,
@@ -190,31 +187,19 @@ DENY_TRAINING = prohibits("ai-train")
             {"search": True, "ai-input": True, "ai-train": False, "archive": True},
         ),
         # 3.7: payments; users
-        (
-            RSL,
-            rsl(content("/", permits("ai-train") + '<payment type="free"/>')),
-            {"ai-train": True},
-        ),
-        (
-            RSL,
-            rsl(content("/", permits("ai-train") + '<payment type="crawl"/>')),
-            {"ai-train": False},
-        ),
-        (
-            RSL,
-            rsl(content("/", permits("ai-train") + '<permits type="user">education</permits>')),
-            {},
-        ),
+        (RSL, licence(permits("ai-train") + '<payment type="free"/>'), {"ai-train": True}),
+        (RSL, licence(permits("ai-train") + '<payment type="crawl"/>'), {"ai-train": False}),
+        (RSL, licence(permits("ai-train") + '<permits type="user">education</permits>'), {}),
         # 3.3.1: absolute URLs are of their own host
         (RSL, rsl(content("http://a.example/art/*", DENY_TRAINING)), {"ai-train": False}),
         (RSL, rsl(content("http://a.example", DENY_TRAINING)), {"ai-train": False}),
         (RSL, rsl(content("http://b.example/", DENY_TRAINING)), {}),
         (RSL, rsl(content("art", DENY_TRAINING)), {}),
         (RSL, rsl(content("/code/", DENY_TRAINING)), {}),
-        (RSL, rsl(content("/", DENY_TRAINING))[:-12], {"ai-train": False}),  # cut
+        (RSL, licence(DENY_TRAINING)[:-12], {"ai-train": False}),  # cut
         (RSL, "", {}),
         (RSL, "no XML", {}),
-        (RSL, '<!DOCTYPE x [<!ENTITY a "ai-train">]>' + rsl(content("/", prohibits("&a;"))), {}),
+        (RSL, '<!DOCTYPE x [<!ENTITY a "ai-train">]>' + licence(prohibits("&a;")), {}),
     ],
 )
 def test_preferences_in_files(kind: str, text: str, expected: dict[str, bool]) -> None:

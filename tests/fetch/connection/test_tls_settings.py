@@ -34,23 +34,28 @@ async def fetch(tls: ssl.SSLContext, network: Network) -> FetchResult:
 
 
 @pytest.fixture
-def authority(tmp_path: Path) -> tuple[Certificates, Path]:
-    certificates, file = Certificates(), tmp_path / "authority.pem"
+def certificates() -> Certificates:
+    return Certificates()
+
+
+@pytest.fixture
+def ca(certificates: Certificates, tmp_path: Path) -> Path:
+    """File of the authority that issued the certificates."""
+    file = tmp_path / "authority.pem"
     certificates.authority.cert_pem.write_to_path(str(file))
-    return certificates, file
+    return file
 
 
 async def test_an_authority_of_a_file_is_trusted_beside_the_others(
-    authority: tuple[Certificates, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    certificates: Certificates, ca: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    certificates, file = authority
     other, usual = Certificates(), tmp_path / "usual.pem"
     other.authority.cert_pem.write_to_path(str(usual))
     monkeypatch.setenv("SSL_CERT_FILE", str(usual))
     monkeypatch.delenv("SSL_CERT_DIR", raising=False)
     for each in (certificates, other):
-        assert isinstance(await fetch(each.context("", HOST), Network(ca=file)), Response)
-    assert len(TlsContexts(Network(ca=file))(HOST).get_ca_certs()) == 2
+        assert isinstance(await fetch(each.context("", HOST), Network(ca=ca)), Response)
+    assert len(TlsContexts(Network(ca=ca))(HOST).get_ca_certs()) == 2
 
 
 @pytest.mark.parametrize(
@@ -64,10 +69,9 @@ async def test_an_authority_of_a_file_is_trusted_beside_the_others(
     ],
 )
 async def test_an_error_names_the_fault_of_a_certificate_and_the_remedy(
-    kind: str, why: str, remedy: str, authority: tuple[Certificates, Path]
+    kind: str, why: str, remedy: str, certificates: Certificates, ca: Path
 ) -> None:
-    certificates, file = authority
-    failed = await fetch(certificates.context(kind, HOST), Network(ca=file))
+    failed = await fetch(certificates.context(kind, HOST), Network(ca=ca))
     assert isinstance(failed, Failed)
     assert failed.kind is FailureKind.TLS
     assert why in failed.detail
@@ -77,9 +81,8 @@ async def test_an_error_names_the_fault_of_a_certificate_and_the_remedy(
 @pytest.mark.parametrize("pattern", [HOST, "*.example"])
 @pytest.mark.parametrize("kind", ["expired", "other host", "unknown", "self-signed"])
 async def test_the_certificate_of_an_insecure_host_is_not_checked(
-    pattern: str, kind: str, authority: tuple[Certificates, Path]
+    pattern: str, kind: str, certificates: Certificates
 ) -> None:
-    certificates, _ = authority
     shown = certificates.context(kind, HOST)
     assert isinstance(await fetch(shown, Network(insecure=(pattern,))), Response)
     assert isinstance(await fetch(shown, Network(insecure=("b.example", "*.a.example"))), Failed)
@@ -98,16 +101,15 @@ async def test_the_certificate_of_an_insecure_host_is_not_checked(
     ],
 )
 async def test_a_client_certificate_is_shown_to_its_hosts_only(
-    shown_to: str | None, is_shown: bool, authority: tuple[Certificates, Path], tmp_path: Path
+    shown_to: str | None, is_shown: bool, certificates: Certificates, ca: Path, tmp_path: Path
 ) -> None:
-    certificates, file = authority
     ours = tmp_path / "ours"
     pair = certificates.authority.issue_cert("us.example").private_key_and_cert_chain_pem
     pair.write_to_path(str(ours))
     tls = certificates.context("", HOST)
     tls.verify_mode = ssl.CERT_REQUIRED
     certificates.authority.configure_trust(tls)
-    network = Network(ca=file, client_cert=() if shown_to is None else (f"{shown_to}{ours}",))
+    network = Network(ca=ca, client_cert=() if shown_to is None else (f"{shown_to}{ours}",))
     check_tls(network)
     assert isinstance(await fetch(tls, network), Response) is is_shown
 
@@ -127,11 +129,10 @@ def test_a_host_sees_the_certificate_of_its_most_specific_pattern(tmp_path: Path
     assert len({contexts(host) for host in ("a.example", "b.a.example", "b.example", "x")}) == 4
 
 
-async def test_the_oldest_version_of_tls_is_1_2(authority: tuple[Certificates, Path]) -> None:
-    certificates, file = authority
+async def test_the_oldest_version_of_tls_is_1_2(certificates: Certificates, ca: Path) -> None:
     tls = certificates.context("", HOST)
     tls.maximum_version = ssl.TLSVersion.TLSv1_2
-    assert isinstance(await fetch(tls, Network(ca=file)), Response)
+    assert isinstance(await fetch(tls, Network(ca=ca)), Response)
     assert TlsContexts(Network())(HOST).minimum_version is ssl.TLSVersion.TLSv1_2
 
 

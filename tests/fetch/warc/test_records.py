@@ -27,10 +27,17 @@ from tests.fetch.warc.files import PACKED, body, http, pages, record, response, 
 LIMIT = 100_000
 
 
-def found(path: Path, limit: int = LIMIT) -> tuple[list[WarcRecord], list[str]]:
+def read_file(folder: Path, content: bytes) -> tuple[list[WarcRecord], list[str]]:
+    """Write a file; return its records and the notes on them."""
+    path = folder / "a.warc"
+    path.write_bytes(content)
+    return read_path(path)
+
+
+def read_path(path: Path) -> tuple[list[WarcRecord], list[str]]:
     notes: list[str] = []
     (file,) = warc_files(path)
-    return list(WarcRecords(file, limit, notes.append)), notes
+    return list(WarcRecords(file, LIMIT, notes.append)), notes
 
 
 def urls(records: Sequence[WarcRecord]) -> list[str]:
@@ -43,9 +50,7 @@ def all_urls(count: int) -> list[str]:
 
 @pytest.mark.parametrize("how", PACKED)
 def test_all_records_are_read_in_their_order(tmp_path: Path, how: str) -> None:
-    path = tmp_path / "a.warc"
-    path.write_bytes(PACKED[how](pages(30)))
-    records, notes = found(path)
+    records, notes = read_file(tmp_path, PACKED[how](pages(30)))
     assert (urls(records), notes) == (all_urls(30), [])
     assert [one.block for one in records] == [http(body(number)) for number in range(30)]
 
@@ -55,27 +60,22 @@ def test_a_zstd_file_may_begin_with_its_dictionary(tmp_path: Path) -> None:
     content = zstandard.compress(trained.as_bytes())
     head = b"\x5d\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content
     packer = zstandard.ZstdCompressor(dict_data=trained)
-    path = tmp_path / "a.warc.zst"
-    path.write_bytes(head + b"".join(map(packer.compress, pages(30))))
-    assert urls(found(path)[0]) == all_urls(30)
+    records, _ = read_file(tmp_path, head + b"".join(map(packer.compress, pages(30))))
+    assert urls(records) == all_urls(30)
 
 
 def test_brackets_folds_and_bare_line_ends_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.warc"
     odd = record("response", http(b"x"), WARC_Target_URI=f"<{url(1)}>", X="a\r\n b")
     bare = record("response", b"y", warc_target_uri=url(2)).replace(b"\r\n", b"\n")
-    path.write_bytes(odd + bare)
-    records, notes = found(path)
+    records, notes = read_file(tmp_path, odd + bare)
     assert (urls(records), notes) == ([url(1), url(2)], [])
     assert records[0].fields["x"] == "a b"
 
 
 def test_a_url_that_is_not_utf_8_keeps_its_bytes(tmp_path: Path) -> None:
-    path = tmp_path / "a.warc"
     odd = record("response", http(b"x"), WARC_Target_URI="http://a.example/\u00fc?\u00e4=1")
     utf_8 = record("response", http(b"x"), WARC_Target_URI="http://a.example/\u00fc")
-    path.write_bytes(odd.decode().encode("latin-1") + utf_8)
-    records, notes = found(path)
+    records, notes = read_file(tmp_path, odd.decode().encode("latin-1") + utf_8)
     assert (urls(records), notes) == (["http://a.example/%FC?%E4=1", "http://a.example/\u00fc"], [])
 
 
@@ -91,9 +91,7 @@ def test_a_wrong_length_loses_no_record_and_is_reported(tmp_path: Path, how: str
     fields = {"WARC_Target_URI": url(4)}
     block = http(body(4) + b" more" * 100)
     records[4] = record("response", block, length=LIES[lie], **fields)  # type: ignore[arg-type]
-    path = tmp_path / "a.warc"
-    path.write_bytes(PACKED[how](records))
-    read, notes = found(path)
+    read, notes = read_file(tmp_path, PACKED[how](records))
     assert urls(read) == all_urls(9)
     assert read[4].block == block
     (note,) = notes
@@ -107,9 +105,7 @@ def test_files_in_which_every_length_is_wrong_are_read_whole(tmp_path: Path, how
         record("response", http(body(n)), length=10**12, WARC_Target_URI=url(n))
         for n in range(count)
     ]
-    path = tmp_path / "a.warc"
-    path.write_bytes(PACKED[how](lies))
-    read, notes = found(path)
+    read, notes = read_file(tmp_path, PACKED[how](lies))
     assert (urls(read), len(notes)) == (all_urls(count), count)
     assert [one.block for one in read] == [http(body(n)) for n in range(count)]
 
@@ -131,7 +127,7 @@ def test_only_the_start_of_a_huge_record_is_held(tmp_path: Path, how: str) -> No
             packer(first) + packer(head + bytes(large) + b"\r\n\r\n", 1) + packer(last)
         )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    read, notes = found(path)
+    read, notes = read_path(path)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert urls(read) == all_urls(3)
     assert (read[1].is_cut, len(read[1].block)) == (True, LIMIT)
@@ -155,10 +151,8 @@ def test_a_damaged_byte_loses_only_its_own_record(
     content = bytearray(b"".join(members))
     place = int(at * (len(content) - 1))
     content[place] ^= 1 << bit
-    path = tmp_path_factory.mktemp("warc") / "a.warc.gz"
-    path.write_bytes(content)
     hit = next(n for n in range(12) if place < sum(map(len, members[: n + 1])))
-    read, notes = found(path)
+    read, notes = read_file(tmp_path_factory.mktemp("warc"), bytes(content))
     assert [one for one in urls(read) if one != url(hit)] == [url(n) for n in range(12) if n != hit]
     whole = dict(zip(all_urls(12), pages(12), strict=True))
     assert notes or all(one.block in whole[one.url] for one in read)
@@ -166,10 +160,8 @@ def test_a_damaged_byte_loses_only_its_own_record(
 
 @pytest.mark.parametrize("how", PACKED)
 def test_one_note_says_which_record_of_a_truncated_file_is_lost(tmp_path: Path, how: str) -> None:
-    path = tmp_path / "a.warc"
     content = PACKED[how](pages(10))
-    path.write_bytes(content[:-40])
-    read, notes = found(path)
+    read, notes = read_file(tmp_path, content[:-40])
     assert urls(read)[:9] == all_urls(9)
     (note,) = notes
     assert url(9) in note or how == "zstd by record"
@@ -177,10 +169,8 @@ def test_one_note_says_which_record_of_a_truncated_file_is_lost(tmp_path: Path, 
 
 
 def test_bytes_that_are_no_record_are_skipped(tmp_path: Path) -> None:
-    path = tmp_path / "a.warc"
     one, two = pages(2)
-    path.write_bytes(b"junk\r\n" + one + b"more junk\r\n" + two)
-    read, notes = found(path)
+    read, notes = read_file(tmp_path, b"junk\r\n" + one + b"more junk\r\n" + two)
     assert urls(read) == all_urls(2)
     assert len(notes) == 2
 
@@ -189,18 +179,14 @@ def test_bytes_that_are_no_record_are_skipped(tmp_path: Path) -> None:
     "content", [b"", b"\0" * 5000, b"<html>", b"\x1f\x8b\x08" * 2000, b"WARC/"]
 )
 def test_a_file_that_is_no_warc_has_no_records(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "a.warc"
-    path.write_bytes(content)
-    read, notes = found(path)
+    read, notes = read_file(tmp_path, content)
     assert read == []
     assert len(notes) == bool(content)
 
 
 def test_a_record_inside_a_record_is_a_part_of_it(tmp_path: Path) -> None:
     inner = response(url(7), b"inner")
-    path = tmp_path / "a.warc"
-    path.write_bytes(response(url(0), inner) + response(url(1), b"x"))
-    read, notes = found(path)
+    read, notes = read_file(tmp_path, response(url(0), inner) + response(url(1), b"x"))
     assert (urls(read), notes) == ([url(0), url(1)], [])
     assert read[0].block == http(inner)
 
@@ -211,11 +197,9 @@ def test_bombs_are_cut_and_the_other_members_are_read(
     tmp_path: Path, pack: Callable[[bytes], bytes], filler: bytes
 ) -> None:
     """All members share one allowance, so many bombs are no worse than one."""
-    path = tmp_path / "a.warc"
     first, *rest = pages(4)
     bomb = pack(first + filler * (ALWAYS_UNPACKED * 9 // 8 // len(filler)))
-    path.write_bytes(b"".join(bomb + pack(page) for page in rest))
-    read, notes = found(path)
+    read, notes = read_file(tmp_path, b"".join(bomb + pack(page) for page in rest))
     assert [one for one in urls(read) if one not in (url(0), url(1))] == [url(2), url(3)]
     limits = (f"more than {MOST_SWELLING} times its size", f"less than {LEAST_PACKED} bytes each")
     assert len([note for note in notes if any(limit in note for limit in limits)]) == 3
@@ -235,10 +219,9 @@ def test_the_size_of_a_file_limits_the_number_of_tiny_records(
     tmp_path: Path, pack: Callable[[bytes], bytes], tiny: bytes
 ) -> None:
     """10,000 compressed records take some hundred bytes, and more would take minutes to import."""
-    path = tmp_path / "a.warc"
-    path.write_bytes(pack(tiny * 2 * ALWAYS_READ) + pack(pages(1)[0]))
-    read, notes = found(path)
-    assert len(read) <= ALWAYS_READ + path.stat().st_size // LEAST_PACKED + 1
+    content = pack(tiny * 2 * ALWAYS_READ) + pack(pages(1)[0])
+    read, notes = read_file(tmp_path, content)
+    assert len(read) <= ALWAYS_READ + len(content) // LEAST_PACKED + 1
     assert read[-1].url == url(0)
     assert len(notes) <= records_module._MOST_NOTES + 1
 
@@ -247,10 +230,9 @@ def test_bytes_that_are_read_again_after_a_wrong_length_count_once(tmp_path: Pat
     noise = record("x", random.Random(1).randbytes(400_000))
     lie = record("x", b"x", length=10**6)
     tiny = b"WARC/1.0\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
-    path = tmp_path / "a.warc"
-    path.write_bytes(gzip.compress(noise + lie * 19 + tiny * 2 * ALWAYS_READ))
-    read, _ = found(path)
-    assert len(read) <= ALWAYS_READ + path.stat().st_size // LEAST_PACKED + 1
+    content = gzip.compress(noise + lie * 19 + tiny * 2 * ALWAYS_READ)
+    read, _ = read_file(tmp_path, content)
+    assert len(read) <= ALWAYS_READ + len(content) // LEAST_PACKED + 1
 
 
 def test_files_in_a_wacz_file_share_one_allowance_of_records(tmp_path: Path) -> None:
@@ -264,15 +246,13 @@ def test_files_in_a_wacz_file_share_one_allowance_of_records(tmp_path: Path) -> 
 
 
 def test_a_long_url_is_shortened_in_notes(tmp_path: Path) -> None:
-    path = tmp_path / "a.warc"
-    path.write_bytes(record("response", b"x", length=99, WARC_Target_URI=url(0) + "x" * 60_000))
-    _, notes = found(path)
+    _, notes = read_file(
+        tmp_path, record("response", b"x", length=99, WARC_Target_URI=url(0) + "x" * 60_000)
+    )
     assert notes
     assert max(map(len, notes)) < 3000
 
 
 def test_an_uncompressed_file_has_no_limit_of_bytes(tmp_path: Path) -> None:
-    path = tmp_path / "a.warc"
-    path.write_bytes(pages(1)[0] + b"\r\n" * (ALWAYS_UNPACKED >> 1) + pages(1)[0])
-    read, _ = found(path)
+    read, _ = read_file(tmp_path, pages(1)[0] + b"\r\n" * (ALWAYS_UNPACKED >> 1) + pages(1)[0])
     assert len(read) == 2
