@@ -13,7 +13,7 @@ from shutil import which
 from typing import NamedTuple
 
 from minicrawl.version import __version__
-from tests.bench.peers import first_line
+from tests.bench.peers import first_line, scrapy_command
 from tests.bench.rust_peers import kreuzcrawl_command, silkworm_command, version_of
 
 DELAY_S = 1
@@ -56,53 +56,22 @@ def minicrawl(options: list[str], checkout: Path | None = None) -> BroadCrawler:
     return BroadCrawler(name, f"minicrawl {__version__}", command)
 
 
-_SCRAPY = """
-import sys
-from pathlib import Path
-from urllib.parse import urlsplit
-
-from scrapy.crawler import CrawlerProcess
-from scrapy.linkextractors import LinkExtractor
-from scrapy.spiders import CrawlSpider, Rule
-
-file, pages, connections, delay = sys.argv[1:]
-seeds = Path(file).read_text().split()
-
-
-class Pages(CrawlSpider):
-    name = "pages"
-    start_urls = seeds
-    allowed_domains = [urlsplit(seed).hostname for seed in seeds]
-    rules = [Rule(LinkExtractor(), follow=True)]
-
-
-process = CrawlerProcess(
-    {
-        "CLOSESPIDER_PAGECOUNT": int(pages),
-        "CONCURRENT_REQUESTS": int(connections),
-        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
-        "DOWNLOAD_DELAY": float(delay),
-        "RANDOMIZE_DOWNLOAD_DELAY": False,
-        "ROBOTSTXT_OBEY": True,
-        "TELNETCONSOLE_ENABLED": False,
-        "LOG_ENABLED": False,
-        # Scrapy's manual recommends these settings for broad crawls.
-        "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
-        "REACTOR_THREADPOOL_MAXSIZE": 20,
-        "COOKIES_ENABLED": False,
-    }
-)
-process.crawl(Pages)
-process.start()
-"""
+_MANUAL_ADVICE = {
+    "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
+    "REACTOR_THREADPOOL_MAXSIZE": 20,
+    "COOKIES_ENABLED": False,
+}
+"""Settings that Scrapy's manual recommends for broad crawls."""
 
 
 def scrapy(python: Path) -> BroadCrawler:
     """Return Scrapy, which only follows links, with the settings that its manual recommends."""
 
     def command(task: BroadTask) -> list[str]:
-        counts = (task.pages, task.connections, DELAY_S)
-        return [str(python), "-c", _SCRAPY, str(task.seeds), *map(str, counts)]
+        limits = {"pages": task.pages, "connections": task.connections, "per_host": 1}
+        delay = {"DOWNLOAD_DELAY": DELAY_S, "RANDOMIZE_DOWNLOAD_DELAY": False}
+        seeds = task.seeds.read_text().split()
+        return scrapy_command(python, seeds, **limits, more=delay | _MANUAL_ADVICE)
 
     return BroadCrawler("Scrapy", first_line([str(python), "-m", "scrapy", "version"]), command)
 

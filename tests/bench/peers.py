@@ -4,10 +4,11 @@ Law: all crawlers obey robots.txt, stay on the hosts of the seeds, have no delay
 same number of connections. Other settings keep their defaults.
 """
 
+import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from shutil import which
 from typing import Any, NamedTuple, TypedDict, TypeVar
@@ -109,6 +110,7 @@ def minicrawl(options: list[str], checkout: Path | None = None) -> Crawler:
 
 
 _SPIDER = """
+import json
 import sys
 from urllib.parse import urlsplit
 
@@ -116,7 +118,7 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
-pages, connections, per_host, *seeds = sys.argv[1:]
+settings, *seeds = sys.argv[1:]
 
 
 class Pages(CrawlSpider):
@@ -126,28 +128,40 @@ class Pages(CrawlSpider):
     rules = [Rule(LinkExtractor(), follow=True)]
 
 
-process = CrawlerProcess(
-    {
-        "CLOSESPIDER_PAGECOUNT": int(pages),
-        "CONCURRENT_REQUESTS": int(connections),
-        "CONCURRENT_REQUESTS_PER_DOMAIN": int(per_host),
+process = CrawlerProcess(json.loads(settings))
+process.crawl(Pages)
+process.start()
+"""
+
+
+def scrapy_command(
+    python: Path,
+    seeds: Sequence[str],
+    *,
+    pages: int,
+    connections: int,
+    per_host: int,
+    more: Mapping[str, object],
+) -> list[str]:
+    settings = {
+        "CLOSESPIDER_PAGECOUNT": pages,
+        "CONCURRENT_REQUESTS": connections,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": per_host,
         "DOWNLOAD_DELAY": 0,
         "ROBOTSTXT_OBEY": True,
         "TELNETCONSOLE_ENABLED": False,
         "LOG_ENABLED": False,
+        **more,
     }
-)
-process.crawl(Pages)
-process.start()
-"""
+    return [str(python), "-c", _SPIDER, json.dumps(settings), *seeds]
 
 
 def scrapy(python: Path) -> Crawler:
     """Return Scrapy, which only follows links."""
 
     def command(task: Task) -> list[str]:
-        counts = (task.pages, task.connections, task.per_host)
-        return [str(python), "-c", _SPIDER, *map(str, counts), *task.seeds]
+        limits = {"pages": task.pages, "connections": task.connections, "per_host": task.per_host}
+        return scrapy_command(python, task.seeds, **limits, more={})
 
     return Crawler("Scrapy", first_line([str(python), "-m", "scrapy", "version"]), command)
 
