@@ -348,12 +348,16 @@ class SharedView:
     async def _make_anew(self) -> None:
         loop = asyncio.get_running_loop()
         began, at = loop.time(), self._moment()
-        self._text = await loop.run_in_executor(self._thread, made, self._make)
-        now, self.at = loop.time(), at
-        # A view that took long is computed less often, so that the dashboard takes at most a tenth
-        # of one processor for it, however large the store is.
-        self._due = now + max(self._every_s, (now - began) / SHARE)
-        self._making = None
+        try:
+            self._text = await loop.run_in_executor(self._thread, made, self._make)
+            self.at = at
+        finally:
+            # A view that took long is computed less often, so that the dashboard takes at most a
+            # tenth of one processor for it, however large the store is. After an unexpected error,
+            # which asyncio logs, it is computed again as well.
+            now = loop.time()
+            self._due = now + max(self._every_s, (now - began) / SHARE)
+            self._making = None
 
 
 def made(make: Callable[[], object]) -> str:

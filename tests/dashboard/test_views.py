@@ -123,6 +123,29 @@ def test_a_view_is_computed_once_for_all_browsers_and_again_when_it_is_old(
     in_time(look())
 
 
+def test_a_view_is_computed_again_after_an_unexpected_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(views, "MOMENT_S", 60.0)
+    results = iter((1, ValueError("unexpected"), 3))
+
+    def make() -> int:
+        result = next(results)
+        if isinstance(result, ValueError):
+            raise result
+        return result
+
+    async def look() -> None:
+        with ThreadPoolExecutor(1) as thread:
+            view, seen = SharedView(make, 10.0, thread), list[str]()
+            for _ in range(3):
+                seen.append(await view.text())
+                await asyncio.sleep(100.0)
+            assert seen == ["1", "1", "3"]
+
+    in_time(look())
+
+
 def test_an_error_of_a_view_becomes_its_json() -> None:
     def fail() -> None:
         raise MinicrawlError("the store is gone")
