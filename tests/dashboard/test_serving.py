@@ -204,7 +204,7 @@ def test_foreign_host_names_and_origins_are_refused(served: RunningDashboard) ->
     assert refused.status_code == 403
 
 
-def test_too_long_a_body_no_object_and_a_request_without_a_crawl_are_refused(
+def test_a_long_body_a_list_and_a_request_without_a_crawl_are_refused(
     served: RunningDashboard,
 ) -> None:
     assert post(served, "api/control", "x" * 5_000_000).status_code == 422

@@ -139,6 +139,8 @@ def test_a_long_page_is_read_in_parts(store: Path, form: str) -> None:
     assert first["is_cut"]
     assert first["length"] == rest["length"] > 40_000
     assert len(first["text"]) <= 2000
+    assert (rest["start"], rest["is_cut"]) == (1000, rest["length"] > 41_000)
+    assert not rest["text"].startswith(first["text"][:20])
 
 
 # ---------------------------------------------------------------- text of pages

@@ -137,6 +137,8 @@ def test_a_node_that_could_hear_no_other_takes_no_shards_until_a_lease_has_passe
     seen.hear_node("a", record("a", 2), 60)
     seen.renew_all(60)
     assert plan(seen, me("a"), (), 60 + LEASE_S - 1).take == []
+    seen.hear_node("a", record("a", 3), 60 + LEASE_S)
+    assert plan(seen, me("a"), (), 60 + LEASE_S).take == [0, 1, 2, 3]
 
 
 def test_shards_of_a_node_that_deletes_its_record_are_taken_at_once() -> None:
