@@ -147,7 +147,7 @@ class TestCheckpoints:
             assert [list(rows) for rows in (saved.born, saved.turned, saved.paid)] == whole
             assert len(whole[0]) == 4
 
-    def test_a_loaded_page_is_found_without_sorting_first(
+    def test_a_loaded_page_is_found_without_pending_insertions(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:

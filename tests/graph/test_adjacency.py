@@ -1,4 +1,4 @@
-"""A link matrix does to a vector what the matrix that is written out does."""
+"""Products of a link matrix and a vector are those of the dense matrix."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,13 @@ from hypothesis import given
 
 from minicrawl.graph import csr as module
 from minicrawl.graph.csr import Adjacency
-from tests.ranks.graphs import NODES, Pairs, dense, graph_of, random_graph, some_links, some_weights
+from tests.graph.graphs import graph_of, random_graph
+from tests.ranks.graphs import NODES, Pairs, dense, some_links, some_weights
 
 VECTOR = np.arange(1.0, NODES + 1)
 
 
-def test_a_node_sums_up_what_it_links_to_and_hands_on_what_it_has() -> None:
+def test_pulling_sums_over_targets_and_pushing_over_sources() -> None:
     links = Adjacency(graph_of(4, [(0, 1), (0, 3), (2, 3)]))
     x = np.array([1.0, 10.0, 100.0, 1000.0])
     assert links.pulled(x).tolist() == [1010, 0, 1000, 0]
@@ -20,14 +21,14 @@ def test_a_node_sums_up_what_it_links_to_and_hands_on_what_it_has() -> None:
 
 
 @pytest.mark.parametrize("nodes", [0, 1, 3])
-def test_without_links_nothing_moves(nodes: int) -> None:
+def test_without_links_products_are_0(nodes: int) -> None:
     links = Adjacency(graph_of(nodes, []))
     assert links.pulled(np.ones(nodes)).tolist() == [0] * nodes
     assert links.pushed(np.ones(nodes)).tolist() == [0] * nodes
 
 
 @given(some_links, some_weights)
-def test_it_is_the_matrix(pairs: Pairs, weights: list[int]) -> None:
+def test_products_agree_with_the_dense_matrix(pairs: Pairs, weights: list[int]) -> None:
     graph = graph_of(NODES, pairs)
     weighed = np.array(weights[: graph.edges], dtype=np.float32)
     for chosen in (None, weighed):
@@ -38,7 +39,9 @@ def test_it_is_the_matrix(pairs: Pairs, weights: list[int]) -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 100])
-def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+def test_the_size_of_blocks_does_not_change_products(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
     graph = random_graph(200, 600)
     weights = np.random.default_rng(2).random(graph.edges, dtype=np.float32)
     x = np.random.default_rng(3).random(graph.nodes)
@@ -50,7 +53,7 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch, at_once: int) -> No
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 100])
-def test_some_of_the_nodes_hand_on_what_these_have(
+def test_blocks_of_some_nodes_push_their_values(
     monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     graph = random_graph(200, 600)

@@ -1,4 +1,4 @@
-"""Strong components reach each other both ways, weak ones are joined by links of any way."""
+"""Strong and weak components of a graph."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.outline import Components, edges_within, strong, weak
-from tests.graph.graphs import Link, graph_of, nodes_and_links
+from tests.graph.graphs import Link, graph_of, networkx_of, nodes_and_links
 from tests.real_graphs import graph_in
 
-# two circles, 0 1 2 and 3 4; a link from the first to the second; 5 that links to itself
+# Cycles 0 1 2 and 3 4, a link from the first to the second, and 5, which links to itself.
 LINKS = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 3), (5, 5)]
 
 
@@ -25,24 +25,18 @@ def groups(found: Components) -> set[frozenset[int]]:
     }
 
 
-def oracle(nodes: int, links: list[Link]) -> networkx.DiGraph:
-    graph = networkx.DiGraph(links)
-    graph.add_nodes_from(range(nodes))
-    return graph
-
-
 def test_pages_that_reach_each_other_are_one_strong_component() -> None:
     found = strong(graph_of(6, LINKS))
     assert groups(found) == {frozenset({0, 1, 2}), frozenset({3, 4}), frozenset({5})}
     assert sorted(found.sizes.tolist()) == [1, 2, 3]
 
 
-def test_pages_that_links_join_are_one_weak_component() -> None:
+def test_pages_joined_by_links_are_one_weak_component() -> None:
     found = weak(graph_of(6, LINKS))
     assert groups(found) == {frozenset({0, 1, 2, 3, 4}), frozenset({5})}
 
 
-def test_a_component_knows_the_links_within_it() -> None:
+def test_links_within_the_largest_component_are_counted() -> None:
     graph = graph_of(6, LINKS)
     largest = strong(graph).largest()
     assert largest.tolist() == [True, True, True, False, False, False]
@@ -56,22 +50,22 @@ def test_without_links_every_page_is_alone(find: Callable[[Csr], Components]) ->
     assert (empty.count, empty.largest().tolist()) == (0, [])
 
 
-def test_a_chain_as_long_as_the_graph_is_no_component_and_a_circle_is_one() -> None:
+def test_a_long_chain_has_no_strong_component_and_a_long_cycle_is_one() -> None:
     chain = [(page, page + 1) for page in range(5000)]
     assert strong(graph_of(5001, chain)).count == 5001
     assert strong(graph_of(5001, [*chain, (5000, 0)])).count == 1
     assert weak(graph_of(5001, chain)).count == 1
-    assert strong(graph_of(10001, [*chain, (5001, 5002), *_circle(5002, 10001)])).count == 5003
+    assert strong(graph_of(10001, [*chain, (5001, 5002), *_cycle(5002, 10001)])).count == 5003
 
 
-def _circle(first: int, end: int) -> list[Link]:
+def _cycle(first: int, end: int) -> list[Link]:
     return [(page, page + 1) for page in range(first, end - 1)] + [(end - 1, first)]
 
 
 @given(nodes_and_links())
-def test_both_agree_with_networkx(case: tuple[int, list[Link]]) -> None:
+def test_components_agree_with_networkx(case: tuple[int, list[Link]]) -> None:
     nodes, links = case
-    graph, other = graph_of(nodes, links), oracle(nodes, links)
+    graph, other = graph_of(nodes, links), networkx_of(nodes, links)
     assert groups(strong(graph)) == set(
         map(frozenset, networkx.strongly_connected_components(other))
     )
@@ -79,10 +73,10 @@ def test_both_agree_with_networkx(case: tuple[int, list[Link]]) -> None:
 
 
 @given(st.integers(1, 40), st.randoms(use_true_random=False))
-def test_sparse_graphs_with_many_components_agree_too(nodes: int, dice: Random) -> None:
+def test_components_of_sparse_graphs_agree_with_networkx(nodes: int, dice: Random) -> None:
     links = [(dice.randrange(nodes), dice.randrange(nodes)) for _ in range(nodes + nodes // 4)]
     found = strong(graph_of(nodes, links))
-    wanted = networkx.strongly_connected_components(oracle(nodes, links))
+    wanted = networkx.strongly_connected_components(networkx_of(nodes, links))
     assert groups(found) == set(map(frozenset, wanted))
 
 
@@ -107,7 +101,7 @@ def test_the_strong_components_of_real_graphs(
 
 
 @pytest.mark.proof
-def test_the_largest_strong_component_of_a_real_web_knows_its_links(
+def test_the_largest_strong_component_of_a_real_web_has_its_links(
     shared_graph: Callable[[str], Path],
 ) -> None:
     graph = graph_in(shared_graph("cnr-2000.edges.txt.gz"))

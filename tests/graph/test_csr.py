@@ -1,6 +1,5 @@
-"""A graph keeps exactly the links it was given, each once, and finds them either way."""
+"""A graph keeps exactly the links that it was given, each once, and follows them both ways."""
 
-import networkx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,9 +7,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from minicrawl.graph.csr import MOST_NODES, Csr
-from tests.graph.graphs import Link, graph_of, links_of, nodes_and_links
+from tests.graph.graphs import Link, graph_of, links_of, networkx_of, nodes_and_links
 
-# a triangle with a tail, given in disorder
+# A triangle with a tail, not in order.
 LINKS = [(2, 0), (0, 2), (0, 1), (1, 2), (2, 3)]
 
 
@@ -36,7 +35,7 @@ def test_its_representation_counts_nodes_and_links() -> None:
 
 
 @pytest.mark.parametrize("stranger", [-1, 4])
-def test_a_page_outside_the_graph_has_no_targets_to_give(stranger: int) -> None:
+def test_a_page_outside_the_graph_is_refused(stranger: int) -> None:
     with pytest.raises(IndexError, match=f"node {stranger} .* 4 nodes"):
         graph_of(4, LINKS).targets_of(stranger)
 
@@ -52,13 +51,13 @@ def test_a_reversed_graph_is_followed_backwards() -> None:
 
 
 def test_weights_are_turned_with_their_links() -> None:
-    """By target: 2 -> 0, 0 -> 1, 0 -> 2, 1 -> 2, 2 -> 3."""
+    """In the order of targets the links are 2 -> 0, 0 -> 1, 0 -> 2, 1 -> 2, 2 -> 3."""
     weights = np.array([1, 2, 12, 20, 23], dtype=np.float32)
     assert graph_of(4, LINKS).turned(weights).tolist() == [20, 1, 2, 12, 23]
 
 
 @pytest.mark.parametrize("nodes", [3, 500, 200_000])
-def test_many_links_are_put_in_order_piece_by_piece(nodes: int) -> None:
+def test_many_links_are_sorted_in_pieces(nodes: int) -> None:
     rng = np.random.default_rng(nodes)
     rows, columns = rng.integers(0, nodes, (2, 400_000), dtype=np.int32)
     oracle = csr_array((np.ones(len(rows)), (rows, columns)), shape=(nodes, nodes))
@@ -81,7 +80,7 @@ def test_a_graph_may_have_no_links(nodes: int) -> None:
     assert graph.reversed().adjacency() == [[]] * nodes
 
 
-def test_arrays_have_the_promised_types() -> None:
+def test_arrays_have_their_types() -> None:
     graph = graph_of(4, LINKS)
     assert graph.starts.dtype == graph.in_degrees().dtype == graph.out_degrees().dtype == np.int64
     assert graph.targets.dtype == graph.sources().dtype == np.int32
@@ -120,25 +119,22 @@ def test_a_link_that_leaves_the_graph_is_refused(link: Link, message: str) -> No
         graph_of(3, [(0, 1), link])
 
 
-def test_an_empty_graph_has_no_page_to_link_to() -> None:
+def test_a_link_in_a_graph_without_pages_is_refused() -> None:
     with pytest.raises(ValueError, match=r"source 0 .* 0 nodes"):
         graph_of(0, [(0, 0)])
 
 
 @pytest.mark.parametrize("nodes", [-1, MOST_NODES + 1])
-def test_a_number_of_pages_that_cannot_be_is_refused(nodes: int) -> None:
+def test_a_number_of_pages_out_of_range_is_refused(nodes: int) -> None:
     with pytest.raises(ValueError, match=rf"0 to {MOST_NODES} nodes, not {nodes}"):
         graph_of(nodes, [])
 
 
 @pytest.mark.parametrize(
     ("sources", "targets"),
-    [
-        (np.array([0, 1]), np.array([0])),
-        (np.array([[0, 1]]), np.array([[1, 0]])),
-    ],
+    [(np.array([0, 1]), np.array([0])), (np.array([[0, 1]]), np.array([[1, 0]]))],
 )
-def test_ends_that_do_not_pair_are_refused(
+def test_sources_and_targets_of_other_shapes_are_refused(
     sources: NDArray[np.int64], targets: NDArray[np.int64]
 ) -> None:
     with pytest.raises(ValueError, match="differ in shape"):
@@ -146,12 +142,9 @@ def test_ends_that_do_not_pair_are_refused(
 
 
 @given(nodes_and_links())
-def test_it_agrees_with_networkx(case: tuple[int, list[Link]]) -> None:
+def test_links_and_degrees_agree_with_networkx(case: tuple[int, list[Link]]) -> None:
     nodes, links = case
-    oracle = networkx.DiGraph()
-    oracle.add_nodes_from(range(nodes))
-    oracle.add_edges_from(links)
-    graph = graph_of(nodes, links)
+    oracle, graph = networkx_of(nodes, links), graph_of(nodes, links)
     assert sorted(oracle.edges) == links_of(graph)
     assert [degree for _, degree in oracle.in_degree] == graph.in_degrees().tolist()
     assert [degree for _, degree in oracle.out_degree] == graph.out_degrees().tolist()

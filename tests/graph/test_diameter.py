@@ -1,4 +1,4 @@
-"""The diameter is the longest of all shortest paths; only pairs that a path joins count."""
+"""The diameter, the longest of all shortest paths, and their mean, over pairs with a path."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,10 +14,10 @@ from minicrawl.graph import distances
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent, estimated, exact, exact_work, sampled
 from minicrawl.graph.outline import outline
-from tests.graph.graphs import Link, graph_of, nodes_and_links
+from tests.graph.graphs import Link, graph_of, networkx_of, nodes_and_links
 from tests.real_graphs import graph_in
 
-# 0 -> 1 -> 2 -> 3, a way round 0 -> 2, and 4 which nobody links to
+# 0 -> 1 -> 2 -> 3, a short cut 0 -> 2, and 4 -> 0.
 LINKS = [(0, 1), (1, 2), (2, 3), (0, 2), (4, 0)]
 
 
@@ -38,11 +38,9 @@ def test_where_no_page_reaches_another_there_is_no_mean(nodes: int, links: list[
 
 
 @given(nodes_and_links())
-def test_it_agrees_with_networkx(case: tuple[int, list[Link]]) -> None:
+def test_exact_distances_agree_with_networkx(case: tuple[int, list[Link]]) -> None:
     nodes, links = case
-    oracle = networkx.DiGraph(links)
-    oracle.add_nodes_from(range(nodes))
-    paths = networkx.all_pairs_shortest_path_length(oracle)
+    paths = networkx.all_pairs_shortest_path_length(networkx_of(nodes, links))
     lengths = [length for _, ends in paths for length in ends.values() if length]
     found = exact(graph_of(nodes, links))
     assert (found.diameter, found.pairs) == (max(lengths, default=0), len(lengths))
@@ -50,7 +48,7 @@ def test_it_agrees_with_networkx(case: tuple[int, list[Link]]) -> None:
 
 
 @given(nodes_and_links(), st.integers(1, 3))
-def test_a_sample_is_never_above_and_all_pages_are_no_sample(
+def test_a_sample_is_never_above_the_diameter_and_exact_from_all_pages(
     case: tuple[int, list[Link]], sources: int
 ) -> None:
     graph = graph_of(*case)
@@ -59,13 +57,13 @@ def test_a_sample_is_never_above_and_all_pages_are_no_sample(
     assert sampled(graph, dice(), graph.nodes + 1)[:3] == whole[:3]
 
 
-def test_walks_to_and_fro_find_an_end_that_no_source_of_the_sample_has_seen() -> None:
-    # The sample starts in the middle of a path that goes both ways, or elsewhere on it.
+def test_sweeps_find_the_ends_of_a_path_from_one_source() -> None:
+    # Wherever the source lies on the path, it is nearer than 200 links to both ends.
     path = [(page, page + 1) for page in range(200)] + [(page + 1, page) for page in range(200)]
     assert sampled(graph_of(201, path), dice(), 1).diameter == 200
 
 
-def test_more_pages_than_are_searched_from_at_once_are_all_searched_from() -> None:
+def test_searches_from_more_pages_than_fit_at_once_are_complete() -> None:
     chain = graph_of(1200, [(page, page + 1) for page in range(1199)])
     found = exact(chain)
     assert (found.diameter, found.pairs) == (1199, 1200 * 1199 // 2)
@@ -73,9 +71,7 @@ def test_more_pages_than_are_searched_from_at_once_are_all_searched_from() -> No
     assert exact_work(chain) == 3 * (1199 + 1200)
 
 
-def test_links_that_are_looked_at_in_several_pieces_are_all_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_searches_in_pieces_of_links_are_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(distances, "_LINKS_AT_ONCE", 2)
     assert exact(graph_of(5, LINKS)) == Extent(3, 16 / 10, 10, is_exact=True)
 
@@ -83,7 +79,7 @@ def test_links_that_are_looked_at_in_several_pieces_are_all_looked_at(
 @pytest.mark.parametrize(
     "find", [exact, partial(sampled, rng=dice()), partial(estimated, rng=dice())]
 )
-def test_of_paths_that_are_too_long_to_follow_no_mean_is_told(
+def test_paths_that_are_too_long_to_follow_have_no_mean(
     monkeypatch: pytest.MonkeyPatch, find: Callable[[Csr], Extent]
 ) -> None:
     monkeypatch.setattr(distances, "MOST_LOOKS", 0)
@@ -94,17 +90,17 @@ def test_of_paths_that_are_too_long_to_follow_no_mean_is_told(
     assert 50 <= found.diameter <= 99
 
 
-def test_a_graph_that_is_one_path_takes_no_round_for_each_of_its_pages(
+def test_one_long_path_takes_no_round_for_each_of_its_pages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Many links take little as a packed file. Without a mean, their rounds were given up."""
+    """A small packed file can hold such a path. No mean shows that the rounds were given up."""
     monkeypatch.setattr(distances, "MOST_LOOKS", 2_000_000)
     pages = np.arange(5000)
     found = outline(Csr.from_edges(5001, pages, pages + 1), dice())
     assert (found.mean_distance, found.diameter) == (None, 5000)
 
 
-def test_the_share_done_is_told_to_the_end() -> None:
+def test_progress_ends_at_1() -> None:
     told: list[float] = []
     exact(graph_of(5, LINKS), told.append)
     sampled(graph_of(5, LINKS), dice(), 2, told.append)

@@ -1,4 +1,4 @@
-"""The level of a page is the length of the shortest path to it from the nearest source."""
+"""Levels of pages: lengths of the shortest paths from the nearest source."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from minicrawl.graph.distances import UNREACHED, levels, linked_from
 from minicrawl.graphfiles import read
-from tests.graph.graphs import Link, graph_of, nodes_and_links
+from tests.graph.graphs import Link, graph_of, networkx_of, nodes_and_links
 
-# 0 -> 1 -> 2 -> 3, 0 -> 2, and 4 which links to 0 and is linked to by nobody
+# 0 -> 1 -> 2 -> 3, a short cut 0 -> 2, and 4 -> 0.
 LINKS = [(0, 1), (1, 2), (2, 3), (0, 2), (4, 0)]
 
 
@@ -25,7 +25,7 @@ def test_of_several_sources_the_nearest_counts() -> None:
     assert levels(graph_of(5, LINKS), [4, 2]).tolist() == [1, 2, 0, 1, 0]
 
 
-def test_links_of_several_pages_come_page_after_page() -> None:
+def test_links_of_several_pages_come_in_the_order_of_the_pages() -> None:
     graph = graph_of(5, LINKS)
     assert linked_from(graph, np.array([2, 3, 0])).tolist() == [3, 1, 2]
     assert linked_from(graph, np.array([], dtype=np.int64)).tolist() == []
@@ -37,13 +37,11 @@ def test_a_chain_as_long_as_the_graph_is_walked_to_its_end() -> None:
 
 
 @given(nodes_and_links(), st.data())
-def test_it_agrees_with_networkx(case: tuple[int, list[Link]], data: st.DataObject) -> None:
+def test_levels_agree_with_networkx(case: tuple[int, list[Link]], data: st.DataObject) -> None:
     nodes, links = case
     page = st.integers(0, nodes - 1) if nodes else st.nothing()
     sources = data.draw(st.lists(page, max_size=4)) if nodes else []
-    oracle = networkx.DiGraph()
-    oracle.add_nodes_from(range(nodes))
-    oracle.add_edges_from(links)
+    oracle = networkx_of(nodes, links)
     paths = [networkx.single_source_shortest_path_length(oracle, source) for source in sources]
     expected = [
         min((path[page] for path in paths if page in path), default=UNREACHED)
@@ -53,6 +51,8 @@ def test_it_agrees_with_networkx(case: tuple[int, list[Link]], data: st.DataObje
 
 
 @pytest.mark.proof
-def test_a_real_graph_is_as_wide_as_it_is_known_to_be(shared_graph: Callable[[str], Path]) -> None:
+def test_the_largest_level_of_a_real_graph_is_its_diameter(
+    shared_graph: Callable[[str], Path],
+) -> None:
     graph = read(shared_graph("wiki-Vote.txt.gz")).graph
     assert max(int(levels(graph, [page]).max()) for page in range(graph.nodes)) == 10

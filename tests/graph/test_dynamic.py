@@ -1,4 +1,4 @@
-"""Every dynamic algorithm answers as networkx does, after every edge."""
+"""Every dynamic algorithm agrees with networkx after every edge."""
 
 from collections.abc import Sequence
 
@@ -20,14 +20,13 @@ from minicrawl.graph.dynamic import (
     algorithm,
 )
 from minicrawl.graph.synthetic import SUITE, Edge, random_edges, staged
+from tests.graph.graphs import networkx_of
 
 SMALL = [*SUITE["sc1"]().edges], [*SUITE["sc2"]().edges], [*SUITE["sc3"]().edges]
 
 
 def oracle(nodes: int, edges: Sequence[Edge], kind: AlgorithmKind) -> NDArray[np.integer]:
-    graph = nx.DiGraph()
-    graph.add_nodes_from(range(nodes))
-    graph.add_edges_from(edges)
+    graph = networkx_of(nodes, edges)
     if kind is AlgorithmKind.COMPONENTS:
         first = {
             page: min(part) for part in nx.strongly_connected_components(graph) for page in part
@@ -79,7 +78,7 @@ def test_any_graph_batch_by_batch(found: DynamicAlgorithm, data: st.DataObject) 
 
 
 @every
-def test_the_graph_that_forces_most_changes(found: DynamicAlgorithm) -> None:
+def test_a_graph_that_forces_many_changes(found: DynamicAlgorithm) -> None:
     graph = staged(6)
     state = found.make(graph.nodes)
     for edge in graph.edges:
@@ -89,7 +88,7 @@ def test_the_graph_that_forces_most_changes(found: DynamicAlgorithm) -> None:
 
 
 def test_components_of_a_larger_graph_edge_by_edge() -> None:
-    """Enough edges inside one level that a search backwards gives up and lifts its target."""
+    """A level has so many edges that a search backwards gives up and raises its target."""
     graph = random_edges(400, 1200, seed=2)
     levels, tarjan = Levels(graph.nodes), Tarjan(graph.nodes)
     for edge in graph.edges:

@@ -1,11 +1,14 @@
 """A list of links between ids is read whole, or refused with its place and the line."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.text_formats import ID_LIMIT, DetectedFormat
+from tests.graph import graphs
 from tests.graph.texts import parsed
 
 LARGEST = ID_LIMIT - 1
@@ -22,10 +25,9 @@ def ids_of(found: DetectedFormat) -> list[int]:
 
 
 def links_of(found: DetectedFormat) -> list[tuple[int, int]]:
-    """The links by the ids of the list."""
+    """Links as pairs of ids."""
     ids, graph = ids_of(found), found.graph.graph
-    ends = zip(graph.sources().tolist(), graph.targets.tolist(), strict=True)
-    return [(ids[source], ids[target]) for source, target in ends]
+    return [(ids[source], ids[target]) for source, target in graphs.links_of(graph)]
 
 
 def weights_of(found: DetectedFormat) -> list[float]:
@@ -54,13 +56,13 @@ def test_leading_zeros_do_not_make_an_id_large() -> None:
 
 
 @pytest.mark.parametrize("line", ["1 2", "1\t2", "  1 \t 2  ", "1    2", "1 2 "])
-def test_blanks_and_tabs_only_separate(line: str) -> None:
+def test_any_spaces_and_tabs_separate_ids(line: str) -> None:
     assert links_of(parse(line)) == [(1, 2)]
     assert links_of(parse("3 4", line)) == [(1, 2), (3, 4)]
 
 
 @pytest.mark.parametrize("comment", ["# from to", "", "   ", "  # 3 4", "#5 6", "% sym", "%%M"])
-def test_comments_and_empty_lines_say_nothing(comment: str) -> None:
+def test_comments_and_empty_lines_are_skipped(comment: str) -> None:
     for lines in ([comment, "1 2", "2 1"], ["1 2", comment, "2 1"], ["1 2", "2 1", comment]):
         for at_once in (1, 1000):
             assert links_of(parse(*lines, at_once=at_once)) == [(1, 2), (2, 1)]
@@ -72,7 +74,7 @@ def test_the_third_column_is_the_weight_of_a_link() -> None:
     assert weights_of(found) == [1000, 2, 0.25]
 
 
-def test_a_list_whose_first_line_has_no_weight_has_none() -> None:
+def test_a_list_has_weights_in_all_lines_or_in_none() -> None:
     assert parse("1 2").graph.weights is None
     assert "line 2: expected two page ids, found '1 2 3'" in refusal("1 2", "1 2 3")
     assert "line 2: expected two page ids and a weight, found '1 2'" in refusal("1 2 3", "1 2")
@@ -81,9 +83,9 @@ def test_a_list_whose_first_line_has_no_weight_has_none() -> None:
 @pytest.mark.parametrize(
     "weight", ["0", "-1", "0.0", "nan", "inf", "x", "1_0", "1-2", "1e39", "1e-46", "1e999", "."]
 )
-def test_what_is_no_weight_above_0_is_refused(weight: str) -> None:
-    assert refusal("1 2 1", f"1 2 {weight}") == (
-        f"graph.txt, line 2: expected a weight above 0, found '{weight}'"
+def test_a_weight_that_is_not_above_0_is_refused(weight: str) -> None:
+    assert re.search(
+        rf"line 2: .*weight.* '{re.escape(weight)}'", refusal("1 2 1", f"1 2 {weight}")
     )
 
 
@@ -108,33 +110,28 @@ def test_what_is_no_weight_above_0_is_refused(weight: str) -> None:
     ],
 )
 def test_a_line_that_is_not_two_whole_numbers_is_refused(line: str) -> None:
-    assert refusal("1 2", "# fine", line, "3 4").startswith(
-        "graph.txt, line 3: expected two page ids, found "
-    )
+    assert "line 3: expected two page ids" in refusal("1 2", "# fine", line, "3 4")
 
 
 @pytest.mark.parametrize(("lines", "bad"), [(["1 2 3", " 4"], 1), ([" ", "1 2", "3 "], 3)])
-def test_numbers_do_not_wander_to_other_lines(lines: list[str], bad: int) -> None:
-    """As many numbers and marks as there should be, but not on each line."""
+def test_numbers_never_count_for_another_line(lines: list[str], bad: int) -> None:
+    """The text has the right number of ids, but not on each line."""
     assert f"line {bad + 1}: expected" in refusal("1 2", *lines)
 
 
 @pytest.mark.parametrize("ids", [f"0 {ID_LIMIT}", f"{ID_LIMIT} 0", "0 " + "9" * 20])
 def test_an_id_beyond_64_bits_is_refused(ids: str) -> None:
-    message = refusal("1 2", ids)
-    assert message.startswith("graph.txt, line 2: page ids are below 2**63, found '9")
+    assert "line 2: page ids are below 2**63, found '9" in refusal("1 2", ids)
 
 
-def test_an_id_of_absurd_length_is_refused_all_the_same() -> None:
+def test_an_id_of_10_000_digits_is_refused() -> None:
     assert "line 1: page ids are below 2**63" in refusal("1 " + "9" * 10_000)
 
 
 @pytest.mark.parametrize("line_number", [2, 255, 256, 257, 1000])
 @pytest.mark.parametrize("first", ["# a comment", "1 2"])
 @pytest.mark.parametrize("at_once", [1, 10, 1000])
-def test_the_line_number_is_exact_however_far_down(
-    line_number: int, first: str, at_once: int
-) -> None:
+def test_the_line_number_is_exact(line_number: int, first: str, at_once: int) -> None:
     good = [first, *["1 2"] * (line_number - 2)]
     message = refusal(*good, "bad", "1 2", at_once=at_once)
     assert message.startswith(f"graph.txt, line {line_number}: ")
@@ -151,7 +148,7 @@ def test_the_line_number_is_exact_however_far_down(
     ],
 )
 def test_a_hostile_line_is_quoted_harmlessly(line: bytes | str, quoted: str) -> None:
-    assert refusal("1 2", line) == f"graph.txt, line 2: expected two page ids, found {quoted}"
+    assert refusal("1 2", line).endswith(f"found {quoted}")
 
 
 @pytest.mark.parametrize("line", [b"x" * 10_000_000, b"\x00" * 1000, "\u00e9" * 1000])
@@ -167,7 +164,7 @@ AT_ONCE = st.sampled_from([1, 2, 7, 1000])
 
 
 @given(LINKS, AT_ONCE)
-def test_what_is_written_is_what_is_read(links: list[tuple[int, int]], at_once: int) -> None:
+def test_written_links_are_read_back(links: list[tuple[int, int]], at_once: int) -> None:
     found = parse(*(f"{source}\t{target}" for source, target in links), at_once=at_once)
     assert links_of(found) == sorted(set(links))
     assert ids_of(found) == sorted({page for link in links for page in link})
@@ -185,7 +182,7 @@ def test_weights_come_with_their_links(links: list[tuple[int, int]], data: st.Da
 
 
 @given(LINKS, st.data())
-def test_comments_change_nothing_wherever_they_stand(
+def test_comments_change_nothing_anywhere(
     links: list[tuple[int, int]], data: st.DataObject
 ) -> None:
     lines = [f"{source} {target}" for source, target in links]

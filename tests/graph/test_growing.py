@@ -1,4 +1,4 @@
-"""The outline of a graph that grows is that of the whole graph so far, after every edge."""
+"""The outline of a growing graph equals the outline of the whole graph so far, after every edge."""
 
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -15,20 +15,18 @@ from minicrawl.graph.distances import linked_from
 from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
 from minicrawl.graph.outline import Outline, extent, outline
 from minicrawl.graph.synthetic import SUITE, Edge
-from tests.graph.graphs import graph_of, links_of, nodes_and_links
+from tests.graph.graphs import graph_of, links_of, networkx_of, nodes_and_links
 from tests.real_graphs import graph_in
 
 MOST = 64
 
 
 def whole(nodes: int, edges: Iterable[Edge]) -> Outline:
-    return outline(graph_of(nodes, list(edges)), np.random.default_rng(1))
+    return outline(graph_of(nodes, edges), np.random.default_rng(1))
 
 
 def agrees_with_networkx(found: Outline, nodes: int, edges: Sequence[Edge]) -> None:
-    graph = nx.DiGraph()
-    graph.add_nodes_from(range(nodes))
-    graph.add_edges_from(edges)
+    graph = networkx_of(nodes, edges)
     lengths = [
         length
         for _, ends in nx.all_pairs_shortest_path_length(graph)
@@ -46,10 +44,8 @@ def agrees_with_networkx(found: Outline, nodes: int, edges: Sequence[Edge]) -> N
     assert found.reciprocity == (
         pytest.approx(nx.overall_reciprocity(graph)) if graph.number_of_edges() else None
     )
-    for degrees, counted in (
-        (graph.out_degree(), found.out_degrees),
-        (graph.in_degree(), found.in_degrees),
-    ):
+    both = ((graph.out_degree(), found.out_degrees), (graph.in_degree(), found.in_degrees))
+    for degrees, counted in both:
         low = sum(degree < 20 for _, degree in degrees)
         assert next(counted.ranges())[1] == low
         assert counted.most == max((degree for _, degree in degrees), default=0)
@@ -58,19 +54,18 @@ def agrees_with_networkx(found: Outline, nodes: int, edges: Sequence[Edge]) -> N
 @pytest.mark.parametrize("name", ["sc1", "sc2", "sc3"])
 @pytest.mark.parametrize("seed", range(3))
 def test_small_graphs_in_random_order_after_every_edge(name: str, seed: int) -> None:
-    graph = SUITE[name]()
-    edges = list(graph.edges)
+    edges = list(SUITE[name]().edges)
     random.Random(seed).shuffle(edges)
-    one_by_one(graph.nodes, edges)
+    one_by_one(edges)
 
 
 @settings(max_examples=30, deadline=None)
 @given(nodes_and_links())
 def test_any_graph_after_every_edge(case: tuple[int, list[Edge]]) -> None:
-    one_by_one(*case)
+    one_by_one(case[1])
 
 
-def one_by_one(_nodes: int, edges: Sequence[Edge]) -> None:
+def one_by_one(edges: Sequence[Edge]) -> None:
     growing, batches = GrowingGraph(MOST), GrowingInBatches()
     for number, edge in enumerate(edges, 1):
         so_far = edges[:number]
@@ -97,7 +92,7 @@ def test_any_graph_batch_by_batch(data: st.DataObject) -> None:
         assert growing.outline(far) == expected
 
 
-def test_nothing_is_no_trouble() -> None:
+def test_an_empty_graph_has_an_outline() -> None:
     assert GrowingGraph(MOST).outline() == whole(0, [])
     batches = GrowingInBatches()
     assert batches.outline(extent(batches.graph, np.random.default_rng(1))) == whole(0, [])
@@ -110,7 +105,7 @@ def test_nothing_is_no_trouble() -> None:
 def test_a_part_of_a_real_graph_in_random_order_after_every_edge(
     shared_graph: Callable[[str], Path], name: str
 ) -> None:
-    """The links among the pages with most links and those that they lead to."""
+    """The part has the three pages with the most links, and pages that they link to."""
     graph = graph_in(shared_graph(name))
     centres = np.argsort(-graph.out_degrees(), kind="stable")
     near = np.concatenate([linked_from(graph, centres[:3])[: MOST - 3], centres[:3]])
@@ -118,7 +113,7 @@ def test_a_part_of_a_real_graph_in_random_order_after_every_edge(
     edges = [(source, target) for source, target in links_of(part) if source != target]
     random.Random(name).shuffle(edges)
     assert len(edges) > 40
-    one_by_one(MOST, edges[:250])
+    one_by_one(edges[:250])
 
 
 @pytest.mark.proof

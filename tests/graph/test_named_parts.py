@@ -1,13 +1,12 @@
-"""Part of a graph is some of its nodes with their names, and the links between them."""
+"""A part of a named graph: some of its nodes with their names, and the links between them."""
 
-import networkx
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.csr import NamedGraph, with_nodes
 from minicrawl.graph.text_formats import NumericNames
-from tests.graph.graphs import Link, graph_of, links_of
+from tests.graph.graphs import Link, graph_of, links_of, networkx_of
 
 NODES = 6
 a_node = st.integers(0, NODES - 1)
@@ -38,16 +37,15 @@ def test_nodes_keep_their_names() -> None:
     assert [hosts[host] for host in of_node] == ["0", "20", "50"]
 
 
-def test_nothing_may_be_left() -> None:
+def test_a_part_may_be_empty() -> None:
     part = part_of(named([(0, 1)]))
     assert (part.graph.nodes, part.graph.edges, part.names.of([])) == (0, 0, [])
     assert part.names.find(["0"]) == [None]
 
 
 @given(st.sets(st.tuples(a_node, a_node)), st.sets(a_node))
-def test_it_is_what_networkx_leaves(pairs: set[Link], chosen: set[int]) -> None:
-    oracle = networkx.DiGraph(sorted(pairs))
-    nodes = sorted(chosen)
+def test_a_part_agrees_with_the_subgraph_of_networkx(pairs: set[Link], chosen: set[int]) -> None:
+    oracle, nodes = networkx_of(NODES, pairs), sorted(chosen)
     part = part_of(named(sorted(pairs)), *nodes).graph
     links = {(nodes[source], nodes[target]) for source, target in links_of(part)}
     assert links == set(oracle.subgraph(chosen).edges)

@@ -1,4 +1,4 @@
-"""An outline counts what there is, and says when it has not looked at all of it."""
+"""An outline of a graph: its counts, and whether they are exact."""
 
 import re
 import time
@@ -11,11 +11,9 @@ import pytest
 from hypothesis import given
 
 from minicrawl.graph import outline as outline_module
-from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import SAMPLE, estimated, exact, sampled
 from minicrawl.graph.outline import (
     BowTie,
-    Components,
     DegreeDistribution,
     Outline,
     bow_tie,
@@ -25,9 +23,9 @@ from minicrawl.graph.outline import (
     strong,
     weak,
 )
-from tests.graph.graphs import Link, graph_of, nodes_and_links, random_graph
+from tests.graph.graphs import Link, graph_of, networkx_of, nodes_and_links, random_graph
 
-# two circles, 0 1 2 and 3 4; a link from the first to the second; 5 that links to itself; 6 alone
+# Cycles 0 1 2 and 3 4, a link from the first to the second; 5 links to itself, 6 is alone.
 LINKS = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 3), (5, 5)]
 
 
@@ -56,7 +54,7 @@ WHOLE = Outline(
 )
 
 
-def test_all_of_a_small_graph_is_looked_at() -> None:
+def test_the_outline_of_a_small_graph_is_exact() -> None:
     # From 0: 1 2 3 4; from 1: 1 2 2 3; from 2: 1 1 2 2; from 3 and from 4: 1.
     assert outline(graph_of(7, LINKS), np.random.default_rng(1)) == WHOLE
 
@@ -64,9 +62,8 @@ def test_all_of_a_small_graph_is_looked_at() -> None:
 @given(nodes_and_links())
 def test_the_parts_of_a_bow_tie_are_those_of_networkx(drawn: tuple[int, list[Link]]) -> None:
     nodes, links = drawn
-    graph = networkx.DiGraph(links)
-    graph.add_nodes_from(range(nodes))
-    found = bow_tie(graph_of(nodes, links), *components(graph_of(nodes, links)))
+    graph, csr = networkx_of(nodes, links), graph_of(nodes, links)
+    found = bow_tie(csr, strong(csr), weak(csr))
     cores = list(networkx.strongly_connected_components(graph))
     core: set[int] = max(cores, key=len, default=set())
     assert found.core == len(core)
@@ -80,28 +77,24 @@ def test_the_parts_of_a_bow_tie_are_those_of_networkx(drawn: tuple[int, list[Lin
         assert found.apart == nodes - len(around)
 
 
-def components(graph: Csr) -> tuple[Components, Components]:
-    return strong(graph), weak(graph)
-
-
-def test_of_a_large_one_the_distances_from_some_pages() -> None:
+def test_distances_of_a_large_graph_come_from_a_sample() -> None:
     found = outline(graph_of(7, LINKS), np.random.default_rng(1), most_work=6)
     assert not found.is_exact
     assert found.diameter <= WHOLE.diameter
-    assert found.as_json() | {"is_exact": True} == WHOLE.as_json()  # they are fewer than a sample
+    assert found.as_json() | {"is_exact": True} == WHOLE.as_json()  # all pages fit a sample
 
 
-def test_where_few_pages_tell_little_all_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_a_sample_tells_little_hyperball_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some pages reach many others and some reach hardly any."""
     graph = random_graph(3000, 3000)
     whole, dice = exact(graph), partial(np.random.default_rng, 1)
     monkeypatch.setattr("minicrawl.graph.outline.SAMPLE", 32)
-    by_paths, by_balls = sampled(graph, dice(), 32), estimated(graph, dice())
-    assert by_balls.error < by_paths.error
+    by_paths, by_hyperball = sampled(graph, dice(), 32), estimated(graph, dice())
+    assert by_hyperball.error < by_paths.error
     found = estimate(graph, dice())
     assert found.by_hyperball
-    assert found.mean_distance == pytest.approx(by_balls.mean_distance, rel=0.2)
-    assert found.diameter == max(by_paths.diameter, by_balls.diameter) <= whole.diameter
+    assert found.mean_distance == pytest.approx(by_hyperball.mean_distance, rel=0.2)
+    assert found.diameter == max(by_paths.diameter, by_hyperball.diameter) <= whole.diameter
     assert found.mean_distance is not None
     assert whole.mean_distance is not None
     assert abs(found.mean_distance - whole.mean_distance) < 4 * found.error
@@ -110,14 +103,14 @@ def test_where_few_pages_tell_little_all_are_estimated(monkeypatch: pytest.Monke
     assert not outlined.is_exact
 
 
-def test_where_few_pages_tell_enough_no_more_is_asked() -> None:
+def test_where_a_sample_tells_enough_hyperball_does_not_run() -> None:
     circle = graph_of(400, [(page, (page + 1) % 400) for page in range(400)])
     found = estimate(circle, np.random.default_rng(1))
     assert found.mean_distance == 200
     assert not found.by_hyperball
 
 
-def test_a_deep_graph_is_not_looked_at_in_so_many_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hyperball_does_not_run_on_a_deep_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minicrawl.graph.outline.SAMPLE", 32)
     graph, dice = random_graph(3000, 3000), partial(np.random.default_rng, 1)
     by_paths = sampled(graph, dice(), 32)
@@ -132,14 +125,14 @@ def test_more_than_a_million_pages_are_searched_from_fewer(monkeypatch: pytest.M
     assert estimate(circle, np.random.default_rng(1)).pairs == 3 * 399
 
 
-def test_many_nodes_that_few_links_join_are_not_all_searched_from() -> None:
+def test_nodes_without_links_cost_no_search() -> None:
     began = time.thread_time()
     found = outline(graph_of(200_000, [(0, 1)]), np.random.default_rng(1))
     assert (found.diameter, found.mean_distance) == (1, 1)
     assert time.thread_time() - began < 10
 
 
-def test_nothing_is_no_trouble() -> None:
+def test_an_empty_graph_has_an_outline() -> None:
     found = outline(graph_of(0, []), np.random.default_rng(1))
     assert (found.nodes, found.strong_components, found.mean_distance) == (0, 0, None)
 
@@ -149,12 +142,12 @@ def test_reciprocity_agrees_with_networkx(case: tuple[int, list[Link]]) -> None:
     nodes, links = case
     found = reciprocity(graph_of(nodes, links))
     if links:
-        assert found == pytest.approx(networkx.overall_reciprocity(networkx.DiGraph(links)))
+        assert found == pytest.approx(networkx.overall_reciprocity(networkx_of(nodes, links)))
     else:
         assert found is None
 
 
-def test_the_guide_tells_from_how_many_nodes_distances_are_measured() -> None:
+def test_the_guide_has_the_numbers_of_sampled_nodes() -> None:
     guide = Path("docs/how-to/work-with-a-graph-file.md").read_text(encoding="utf-8")
     few = outline_module._FEW_SOURCES
     assert re.search(rf"distances from {SAMPLE} .* {few} ", " ".join(guide.split()))

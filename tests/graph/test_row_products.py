@@ -1,4 +1,4 @@
-"""The loops of scipy that are not public do what numpy does."""
+"""Private loops of scipy, and their replacement, agree with numpy."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.csr import AnyFloats, RowProducts, WeightedRows, by_counting, row_products
-from tests.ranks.graphs import NODES, Pairs, dense, graph_of, some_links
+from tests.graph.graphs import graph_of
+from tests.ranks.graphs import NODES, Pairs, dense, some_links
 
 WAYS = [row_products(), by_counting()]
 
 
 @given(some_links, st.sampled_from(WAYS), st.sampled_from([np.float32, np.float64]))
-def test_they_add_the_product_with_the_matrix(
+def test_products_with_the_matrix_are_added(
     pairs: Pairs, products: RowProducts, precision: type[np.float32 | np.float64]
 ) -> None:
     graph = graph_of(NODES, pairs)

@@ -1,4 +1,4 @@
-"""Graphs that are made up keep the laws they are made up by."""
+"""Synthetic graphs follow the laws of their generators."""
 
 import math
 from collections.abc import Callable
@@ -24,6 +24,7 @@ from minicrawl.graph.synthetic import (
     power_law,
     roads,
 )
+from tests.graph.graphs import links_of
 
 Generator: TypeAlias = Callable[[int, np.random.Generator], Csr]
 
@@ -33,10 +34,6 @@ def web_graph(nodes: int, rng: np.random.Generator) -> Csr:
 
 
 every_generator = pytest.mark.parametrize("generate", [power_law, poisson, web_graph])
-
-
-def links_of(graph: Csr) -> list[tuple[int, int]]:
-    return list(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
 
 
 def shares_by_degree(degrees: NDArray[np.int64], up_to: int) -> NDArray[np.float64]:
@@ -99,7 +96,7 @@ def test_the_power_law_holds_far_up_its_tail(skewed: Csr) -> None:
         assert np.mean(in_degrees >= degree) == pytest.approx(expected, rel=0.25)
 
 
-def test_links_of_the_power_law_leave_from_all_pages_alike(skewed: Csr) -> None:
+def test_out_degrees_of_the_power_law_follow_poissons_law(skewed: Csr) -> None:
     law = poisson_law(skewed.edges / skewed.nodes, 9)
     assert shares_by_degree(skewed.out_degrees(), 9) == pytest.approx(law, abs=0.005)
 
@@ -112,7 +109,7 @@ def test_a_steeper_law_has_fewer_links(exponent: float) -> None:
 
 
 @pytest.mark.parametrize("exponent", [0, -1.0, float("nan")])
-def test_an_exponent_that_is_no_law_is_refused(exponent: float) -> None:
+def test_an_exponent_that_is_not_above_0_is_refused(exponent: float) -> None:
     with pytest.raises(UsageError, match=f"above 0, not {exponent}"):
         power_law(10, np.random.default_rng(1), exponent=exponent)
 
@@ -125,13 +122,13 @@ def test_in_and_out_degrees_follow_poissons_law() -> None:
 
 
 @pytest.mark.parametrize("mean", [0, 1, 10.5])
-def test_poissons_mean_is_what_was_asked_for(mean: float) -> None:
+def test_the_mean_degree_is_the_one_asked_for(mean: float) -> None:
     graph = poisson(20_000, np.random.default_rng(1), mean=mean)
     assert graph.edges / graph.nodes == pytest.approx(mean, rel=0.02)
 
 
 @pytest.mark.parametrize("mean", [-1, float("inf"), float("nan")])
-def test_a_mean_that_no_page_can_have_is_refused(mean: float) -> None:
+def test_a_mean_out_of_range_is_refused(mean: float) -> None:
     with pytest.raises(UsageError, match=f"0 or more, not {mean}"):
         poisson(10, np.random.default_rng(1), mean=mean)
 
@@ -148,7 +145,7 @@ def is_inside(web: SyntheticWeb) -> NDArray[np.bool_]:
 
 
 def is_older(web: SyntheticWeb) -> NDArray[np.bool_]:
-    """Of each link, whether it leads to a page older than its own."""
+    """Whether each link leads to a page older than its own."""
     return web.graph.targets < web.graph.sources()
 
 
@@ -156,7 +153,7 @@ def test_without_founders_there_is_one_host() -> None:
     assert set(grown(founding=0).host.tolist()) == {0}
 
 
-def test_where_all_are_founders_every_page_is_a_host() -> None:
+def test_if_all_pages_are_founders_every_page_is_a_host() -> None:
     assert grown(founding=1).host.tolist() == list(range(3000))
 
 
@@ -181,14 +178,14 @@ def test_outside_links_lead_to_older_pages() -> None:
     assert is_older(grown(inside=0)).all()
 
 
-def test_evenly_drawn_outside_links_have_no_favourites() -> None:
+def test_outside_links_without_recommendations_are_even() -> None:
     web = grown(inside=0, recommended=0)
     half_as_old = web.graph.targets < web.graph.sources() / 2
     assert np.mean(half_as_old) == pytest.approx(0.5, abs=0.02)
     assert web.graph.in_degrees().max() < 200
 
 
-def test_where_nobody_has_a_word_of_their_own_all_repeat_the_first() -> None:
+def test_without_original_links_all_repeat_the_first() -> None:
     web = grown(inside=0, recommended=1, original=0)
     assert set(web.graph.targets.tolist()) == {0}
 
@@ -205,7 +202,7 @@ def test_some_pages_are_dead_ends() -> None:
 
 
 @pytest.mark.parametrize("links_per_page", [-1, float("inf"), float("nan")])
-def test_a_number_of_links_that_cannot_be_is_refused(links_per_page: float) -> None:
+def test_a_number_of_links_out_of_range_is_refused(links_per_page: float) -> None:
     with pytest.raises(UsageError, match=f"links_per_page must be 0 or more, not {links_per_page}"):
         WebHabits(links_per_page=links_per_page)
 
@@ -252,7 +249,7 @@ def test_two_links_of_three_stay_inside_their_host(web: SyntheticWeb) -> None:
 
 
 @pytest.mark.parametrize("what", ["links in", "pages of a host"])
-def test_few_have_very_many(web: SyntheticWeb, what: str) -> None:
+def test_a_few_hosts_and_pages_are_very_large(web: SyntheticWeb, what: str) -> None:
     amounts = web.graph.in_degrees() if what == "links in" else np.bincount(web.host)
     assert np.median(amounts) <= 20
     assert np.sort(amounts)[-20] > 300
@@ -270,7 +267,7 @@ def test_nearly_all_can_be_reached_from_ten_pages(web: SyntheticWeb, draw: int) 
 
 
 def reached(graph: Csr, seeds: NDArray[np.int64]) -> NDArray[np.int32]:
-    """By scipy: from one more page that links to the seeds, and without that page."""
+    """Pages that scipy reaches from one more page, which links to the seeds, without that page."""
     start = graph.nodes
     sources = np.append(graph.sources(), np.full(len(seeds), start))
     links = csr_array(

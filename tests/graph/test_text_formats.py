@@ -1,4 +1,4 @@
-"""Any text is a graph or is refused in one line."""
+"""Any text is read as a graph or refused with one line."""
 
 import pytest
 from hypothesis import given
@@ -10,20 +10,17 @@ from tests.graph.texts import parsed
 
 @pytest.mark.parametrize("text", [b"", b"# only a comment\n\n", b"\n \n", b"source,target\n"])
 def test_a_list_without_a_link_is_refused(text: bytes) -> None:
-    with pytest.raises(GraphFileError) as refused:
+    with pytest.raises(GraphFileError, match=r"graph\.txt: no links"):
         parsed(text, lines_at_once=1)
-    assert str(refused.value) == (
-        "graph.txt: no links; expected two page ids per line, or two names with a tab between"
-    )
 
 
-def test_the_first_line_that_says_something_decides() -> None:
+def test_the_first_line_with_content_decides_the_format() -> None:
     assert parsed(b"# a\tb\n\n1 2\n", lines_at_once=1).ids is not None
     assert parsed(b"# 1 2\n\na\tb\n", lines_at_once=1).ids is None
 
 
 @pytest.mark.parametrize("line", [b"hello", b"hello world", b"PK\x03\x04", b"{}"])
-def test_a_text_that_begins_like_no_graph_is_refused(line: bytes) -> None:
+def test_a_first_line_of_no_format_is_refused(line: bytes) -> None:
     with pytest.raises(GraphFileError, match=r"^graph\.txt, line 2: expected two page ids"):
         parsed(b"\n" + line + b"\n")
 
@@ -62,7 +59,7 @@ def test_any_text_is_read_or_refused_in_one_printable_line(text: bytes) -> None:
 
 
 @given(st.lists(WORDS).map(b"".join), st.integers(1, 3))
-def test_how_many_lines_are_read_at_a_time_changes_nothing(text: bytes, at_once: int) -> None:
+def test_the_number_of_lines_read_at_once_changes_nothing(text: bytes, at_once: int) -> None:
     def told(lines_at_once: int) -> object:
         try:
             (graph, weights), ids, names = parsed(text + b"\n", lines_at_once)

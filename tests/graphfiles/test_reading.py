@@ -1,4 +1,4 @@
-"""A graph file is a graph with names, or refused in one line."""
+"""Graph files are read with names, or refused with one line."""
 
 import gzip
 import os
@@ -11,6 +11,7 @@ from minicrawl.errors import GraphFileError
 from minicrawl.graph.dynamic import solved
 from minicrawl.graph.synthetic import SUITE
 from minicrawl.graphfiles import ALWAYS_UNPACKED, MOST_SWELLING, blocks, pack, read
+from tests.graph.graphs import links_of
 
 TEXT = b"# a web\n10 20\n20 10\n20 30\n"
 
@@ -23,7 +24,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "content", [TEXT, gzip.compress(TEXT, mtime=0), TEXT.replace(b"\n", b"\r\n")]
 )
-def test_nodes_are_called_as_in_the_file_plain_or_packed(file: Path, content: bytes) -> None:
+def test_nodes_have_the_names_of_the_file_plain_or_packed(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     named = read(file)
     assert named.graph.adjacency() == [[1], [0, 2], []]
@@ -40,15 +41,13 @@ def test_names_and_weights_are_read(file: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_a_mark_of_the_encoding_and_a_missing_line_end_do_not_count(
-    file: Path, mark: bytes
-) -> None:
+def test_a_byte_order_mark_and_a_missing_line_end_are_ignored(file: Path, mark: bytes) -> None:
     file.write_bytes(mark + b"source,target\na,b\nb,c")
     assert read(file).names.of([0, 1, 2]) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 8, 1000])
-def test_blocks_are_whole_lines_and_know_how_many_came_before(file: Path, at_once: int) -> None:
+def test_blocks_are_whole_lines_and_count_the_lines_before(file: Path, at_once: int) -> None:
     file.write_bytes(b"1 2\r\n3 4\n\n5 6")
     found = list(blocks(file, at_once=at_once))
     assert b"".join(block.text for block in found) == b"1 2\n3 4\n\n5 6\n"
@@ -58,7 +57,7 @@ def test_blocks_are_whole_lines_and_know_how_many_came_before(file: Path, at_onc
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_the_share_that_is_read_is_told(file: Path, pack: type[bytes]) -> None:
+def test_progress_is_the_share_that_was_read(file: Path, pack: type[bytes]) -> None:
     file.write_bytes(pack(b"1 2\n" * 1000))
     shares: list[float] = []
     assert read(file, shares.append).graph.nodes == 2
@@ -66,7 +65,7 @@ def test_the_share_that_is_read_is_told(file: Path, pack: type[bytes]) -> None:
 
 
 @pytest.mark.parametrize("content", [TEXT, gzip.compress(TEXT, mtime=0)])
-def test_a_dash_is_what_comes_in_by_a_pipe(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dash_reads_standard_input(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     end, other_end = os.pipe()
     os.write(other_end, content)
     os.close(other_end)
@@ -86,7 +85,7 @@ def test_a_dash_is_what_comes_in_by_a_pipe(content: bytes, monkeypatch: pytest.M
         b"",
     ],
 )
-def test_a_file_that_is_no_graph_is_named_in_one_line(file: Path, content: bytes) -> None:
+def test_a_file_that_is_no_graph_is_refused_by_name_in_one_line(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     with pytest.raises(GraphFileError) as refused:
         read(file)
@@ -100,7 +99,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
             read(absent)
 
 
-def test_a_line_without_end_is_refused_before_it_fills_the_memory(file: Path) -> None:
+def test_an_endless_line_is_refused_before_it_fills_the_memory(file: Path) -> None:
     with gzip.open(file, "wb") as packed:
         packed.write(b"1 2\n" + bytes(3 << 20))
     with pytest.raises(GraphFileError, match="line 2: longer than 1,048,576 bytes"):
@@ -108,10 +107,10 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(file: Path) ->
 
 
 @pytest.mark.parametrize("line", [b"0 1\n", b"#\n", b"\n", b"a" * 900_000 + b"\tb\n"])
-def test_a_packed_file_that_swells_without_measure_is_refused_where_the_limit_strikes(
+def test_a_packed_file_that_swells_beyond_the_limit_is_refused_there(
     file: Path, line: bytes
 ) -> None:
-    """400 MB of one line are 400 kB packed; once they took 811 MB of memory."""
+    """400 MB of equal lines are 400 kB packed; once they took 811 MB of memory."""
     times = (ALWAYS_UNPACKED + (ALWAYS_UNPACKED >> 2)) // len(line)
     file.write_bytes(gzip.compress(b"0 1\n" + line * times, mtime=0))
     unpacked: list[int] = []
@@ -130,13 +129,12 @@ def test_a_packed_file_may_swell_a_little_or_be_small(file: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["sc1", "a300"])
-def test_a_graph_with_its_answers_is_read_by_its_beginning(file: Path, name: str) -> None:
+def test_a_graph_with_its_answers_is_recognised(file: Path, name: str) -> None:
     saved = solved(SUITE[name]())
     file.write_bytes(pack(saved))
     named = read(file)
     assert named.graph.nodes == saved.graph.nodes
-    links = zip(named.graph.sources().tolist(), named.graph.targets.tolist(), strict=True)
-    assert sorted(links) == sorted(saved.graph.edges)
+    assert links_of(named.graph) == sorted(saved.graph.edges)
     assert named.names.of([0, 7]) == ["0", "7"]
 
 

@@ -1,4 +1,4 @@
-"""Every real graph has the nodes, links and best node that are told of it."""
+"""Real graphs have their known numbers of nodes and links, and their known best nodes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +12,11 @@ from scipy.sparse import csr_array
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles import read
+from tests.graph.graphs import links_of
 
 
 class Known(NamedTuple):
-    """What is told of a graph; `silent` nodes are in no link, and so not in the file."""
+    """Published numbers of a graph; `silent` nodes are in no link, so not in the file."""
 
     nodes: int
     edges: int
@@ -34,7 +35,7 @@ GRAPHS = {
 
 
 def pagerank(graph: Csr, silent: int) -> NDArray[np.float64]:
-    """Damping 0.85, what dangles is spread evenly, to 1e-12."""
+    """PageRank with damping 0.85 and dangling nodes spread evenly, to 1e-12."""
     nodes, out = graph.nodes, np.maximum(graph.out_degrees(), 1)
     ones = np.ones(graph.edges)
     inward = csr_array((ones, graph.targets, graph.starts), shape=(nodes, nodes)).T.tocsr()
@@ -50,7 +51,7 @@ def pagerank(graph: Csr, silent: int) -> NDArray[np.float64]:
 
 @pytest.mark.proof
 @pytest.mark.parametrize("name", GRAPHS)
-def test_a_real_graph_is_as_it_is_told(name: str, shared_graph: Callable[[str], Path]) -> None:
+def test_a_real_graph_has_its_known_numbers(name: str, shared_graph: Callable[[str], Path]) -> None:
     known, named = GRAPHS[name], read(shared_graph(name))
     assert (named.graph.nodes, named.graph.edges) == (known.nodes, known.edges)
     assert named.weights is None
@@ -68,11 +69,11 @@ def test_the_links_of_hosts_have_weights(shared_graph: Callable[[str], Path]) ->
     assert named.names.hosts().of_node.tolist() == list(range(58_842))
 
 
-def test_it_agrees_with_networkx_on_a_real_graph(shared_graph: Callable[[str], Path]) -> None:
+def test_a_real_graph_is_read_as_networkx_reads_it(shared_graph: Callable[[str], Path]) -> None:
     path = shared_graph("wiki-Vote.txt.gz")
     oracle = networkx.read_edgelist(path, create_using=networkx.DiGraph)
     named = read(path)
     assert (named.graph.nodes, named.graph.edges) == (7115, 103_689)
     names = named.names.of(range(named.graph.nodes))
-    ends = zip(named.graph.sources().tolist(), named.graph.targets.tolist(), strict=True)
-    assert {(names[source], names[target]) for source, target in ends} == set(oracle.edges)
+    links = {(names[source], names[target]) for source, target in links_of(named.graph)}
+    assert links == set(oracle.edges)

@@ -1,10 +1,9 @@
-import builtins
 import csv
 import shutil
-from collections.abc import Callable
+import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import pytest
 from matplotlib.figure import Figure as Canvas
@@ -19,7 +18,7 @@ TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1,), warm_u
 
 
 class Drawn(NamedTuple):
-    """All figures of two draws, and what was told of them."""
+    """Figures of two draws, and the progress that was reported."""
 
     folder: Path
     paths: list[Path]
@@ -46,7 +45,7 @@ def test_each_figure_is_written_and_named(drawn: Drawn) -> None:
     assert sorted(drawn.paths) == sorted(drawn.folder.iterdir())
 
 
-def test_figure_4_has_interpolation_and_figure_5_says_what_an_error_costs(drawn: Drawn) -> None:
+def test_figures_4_and_5_have_the_windows_and_their_measures(drawn: Drawn) -> None:
     sizes = (drawn.folder / "figure-4-window-sizes.csv").read_text().splitlines()
     assert {line.split(",")[0] for line in sizes[1:]} >= {"variable 8", "interpolation 8"}
     heading, *points = (drawn.folder / "figure-5-window-measures.csv").read_text().splitlines()
@@ -56,7 +55,7 @@ def test_figure_4_has_interpolation_and_figure_5_says_what_an_error_costs(drawn:
     assert (stored["interpolation"], stored["adaptive"]) == (1, 2)
 
 
-def test_progress_grows_from_nothing_to_all(drawn: Drawn) -> None:
+def test_progress_rises_to_1(drawn: Drawn) -> None:
     assert drawn.told == sorted(drawn.told)
     assert drawn.told[-1] == pytest.approx(1)
 
@@ -89,7 +88,7 @@ def test_points_have_no_line_between_them(tmp_path: Path) -> None:
     assert inked[1] < inked[0]
 
 
-def test_the_numbers_of_several_draws_have_their_standard_errors(drawn: Drawn) -> None:
+def test_numbers_of_several_draws_have_standard_errors(drawn: Drawn) -> None:
     for name, has_errors in (("figure-7-order", True), ("figure-6-window-types", False)):
         heading, *rows = csv.reader((drawn.folder / f"{name}.csv").read_text().splitlines())
         assert (heading[-1] == "standard error") == has_errors
@@ -97,17 +96,10 @@ def test_the_numbers_of_several_draws_have_their_standard_errors(drawn: Drawn) -
         assert all(float(row[-1]) >= 0 for row in rows)
 
 
-def test_without_matplotlib_the_user_is_told_what_to_install(
+def test_without_matplotlib_the_extra_to_install_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import_anything: Callable[..., Any] = builtins.__import__
-
-    def import_but_matplotlib(name: str, *rest: object) -> Any:
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return import_anything(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", import_but_matplotlib)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UsageError, match=r"minicrawl\[lab\]"):
         draw(tmp_path / "figures")
     assert not (tmp_path / "figures").exists()

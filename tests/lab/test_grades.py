@@ -1,5 +1,6 @@
-"""Grades that people gave are read whole, or refused with the line."""
+"""Grades by people are read whole, or refused with the line number."""
 
+import re
 from io import BytesIO, TextIOWrapper
 
 import numpy as np
@@ -34,15 +35,15 @@ def test_the_first_line_may_name_the_columns(head: str) -> None:
 @pytest.mark.parametrize(
     "bad", ["b,5", "b,0", "b,-1", "b,2.5", "b,", ",2", "b", "b,1,2", "b,four", "url,grade", "b,²"]
 )
-def test_what_is_no_grade_is_refused_with_its_line(bad: str) -> None:
-    expected = "labels.csv, line 2: expected a URL and a grade from 1 to 4, found "
-    assert refusal(f"a,1\n{bad}\n") == f"{expected}{bad!r}"
+def test_a_malformed_grade_is_refused_with_its_line(bad: str) -> None:
+    found = refusal(f"a,1\n{bad}\n")
+    assert found.startswith("labels.csv, line 2: expected a URL and a grade from 1 to 4")
+    assert found.endswith(repr(bad))
 
 
-def test_the_first_line_is_not_passed_over_for_a_bad_grade() -> None:
-    assert "line 1" in refusal("a,best\nb,1\n")
-    assert "line 1" in refusal("url,5\nb,1\n")
-    assert "line 1" in refusal("url\nb,1\n")
+def test_a_first_line_with_a_bad_grade_is_no_header() -> None:
+    for text in ("a,best\nb,1\n", "url,5\nb,1\n", "url\nb,1\n", "a,5,3\nb,1,2\n"):
+        assert "line 1" in refusal(text)
 
 
 def test_several_judges_have_a_column_each_and_may_leave_it_empty() -> None:
@@ -56,29 +57,24 @@ def test_several_judges_have_a_column_each_and_may_leave_it_empty() -> None:
 
 
 @pytest.mark.parametrize("bad", ["b,,", "b,1", "b,1,2,3", "b,1,5", ",1,2"])
-def test_a_line_has_a_grade_of_somebody_and_no_column_too_many(bad: str) -> None:
-    expected = "labels.csv, line 2: expected a URL and 2 grades from 1 to 4, found "
-    assert refusal(f"a,1,2\n{bad}\n") == f"{expected}{bad!r}"
-
-
-def test_a_bad_grade_on_the_first_line_is_no_name_of_a_judge() -> None:
-    assert "line 1" in refusal("a,5,3\nb,1,2\n")
+def test_a_line_has_a_column_for_each_judge_and_at_least_one_grade(bad: str) -> None:
+    assert re.match(rf"labels\.csv, line 2: .* 2 grades .*{bad!r}$", refusal(f"a,1,2\n{bad}\n"))
 
 
 def test_a_long_line_is_not_quoted_whole() -> None:
     assert len(refusal("x" * 1000)) < 150
 
 
-def test_quotes_that_do_not_end_are_refused_with_their_line() -> None:
-    assert refusal('a,1\n"b,2\nc,3\n').startswith("labels.csv, line 3: unexpected end of data")
+def test_an_unclosed_quote_is_refused_with_its_line() -> None:
+    assert refusal('a,1\n"b,2\nc,3\n').startswith("labels.csv, line 3: ")
 
 
 @pytest.mark.parametrize("text", ["", "url,grade\n", "\n\n"])
-def test_without_grades_it_is_refused(text: str) -> None:
+def test_a_file_without_grades_is_refused(text: str) -> None:
     assert "nothing is graded" in refusal(text)
 
 
-def test_what_is_no_text_is_refused() -> None:
+def test_a_file_that_is_not_utf_8_is_refused() -> None:
     lines = TextIOWrapper(BytesIO(b"a,1\n\xff\xfe,2\n"), encoding="utf-8")
     with pytest.raises(UsageError, match=r"^labels\.csv is not UTF-8: "):
         read_grades(lines, "labels.csv")

@@ -1,4 +1,4 @@
-"""OPIC comes to the fixpoint of a link matrix that is not that of a walk."""
+"""OPIC converges to the fixpoint of other link matrices than that of a walk."""
 
 from itertools import islice
 
@@ -10,20 +10,16 @@ from minicrawl.lab.known_webs import LAZY, OF_A_KNOWN_WEB, OFF_LINE, MatrixCash,
 from minicrawl.lab.known_webs import MATRIX_ORDERS as ORDERS
 from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.ranks.centrality import LinkMatrix
-from tests.ranks.graphs import Matrix, dense, random_graph
-
-
-def with_virtual_page(links: Matrix) -> Matrix:
-    pages = len(links)
-    return np.block([[links, np.ones((pages, 1))], [np.ones((1, pages)), 0]])
+from tests.graph.graphs import random_graph
+from tests.ranks.graphs import Matrix, dense, with_virtual_page
 
 
 def largest_of(links: Matrix) -> float:
     return float(np.abs(np.linalg.eigvals(links)).max())
 
 
-def test_a_page_hands_what_it_has_to_each_of_its_links_by_the_eigenvalue() -> None:
-    # 0 links to 1 and 2; the virtual page gets as much as each of them and gives it to all three.
+def test_a_page_gives_each_link_its_cash_divided_by_the_eigenvalue() -> None:
+    # Page 0 links to 1 and 2. The virtual page gets as much as each of them, and pays all three.
     cash = MatrixCash(Csr.from_edges(3, np.array([0, 0]), np.array([1, 2])), largest=2)
     cash.read(0)
     assert cash.cash.tolist() == [0.25, 1.75, 1.75]
@@ -33,7 +29,7 @@ def test_a_page_hands_what_it_has_to_each_of_its_links_by_the_eigenvalue() -> No
 
 
 @pytest.mark.parametrize("name", ORDERS)
-def test_history_and_cash_are_what_the_matrix_makes_of_the_history(name: str) -> None:
+def test_history_and_cash_are_the_matrix_times_the_history(name: str) -> None:
     graph = random_graph(30, 90)
     links = with_virtual_page(dense(graph))
     largest = largest_of(links)
@@ -46,19 +42,21 @@ def test_history_and_cash_are_what_the_matrix_makes_of_the_history(name: str) ->
     assert history + cash.cash == pytest.approx(1 + given[:-1])
 
 
-def test_greedy_reads_what_has_most() -> None:
+def test_greedy_reads_the_richest_page() -> None:
     cash = MatrixCash(random_graph(20, 60), largest=5)
     for page in islice(ORDERS["greedy"](cash, 1), 100):
         assert cash.cash[page] == pytest.approx(cash.cash.max())
         cash.read(page)
 
 
-def test_there_are_the_orders_of_a_known_web() -> None:
+def test_matrices_have_the_orders_of_a_known_web() -> None:
     assert list(ORDERS) == list(OF_A_KNOWN_WEB)
 
 
 @pytest.mark.parametrize("matrix", [LinkMatrix.LINKS, LinkMatrix.EITHER])
-def test_all_estimates_come_to_the_eigenvector_and_greedy_first(matrix: LinkMatrix) -> None:
+def test_all_estimates_converge_to_the_eigenvector_and_greedy_beats_random(
+    matrix: LinkMatrix,
+) -> None:
     graph = synthetic_web(Model.POWER_LAW, 2000, 1).graph
     told: list[float] = []
     found = matrix_convergence(
@@ -75,13 +73,12 @@ def test_all_estimates_come_to_the_eigenvector_and_greedy_first(matrix: LinkMatr
     assert told[-1] == 1
 
 
-def test_off_line_is_lazy_only_where_the_plain_power_method_goes_to_and_fro() -> None:
-    """A star and its virtual page: the hub and the others take turns. In a ring they do not."""
+def test_off_line_is_lazy_only_where_the_power_method_oscillates() -> None:
+    """In a star with a virtual page, hub and other pages alternate; in a random graph not."""
     others = np.arange(1, 200)
     hub = np.zeros(199, dtype=np.int64)
     star = Csr.from_edges(200, np.append(hub, others), np.append(others, hub))
-    ring = random_graph(30, 300)
-    for graph, estimator in ((star, LAZY), (ring, OFF_LINE)):
+    for graph, estimator in ((star, LAZY), (random_graph(30, 300), OFF_LINE)):
         (found,) = matrix_convergence(
             graph, LinkMatrix.LINKS, strategies=[], laps=8, seed=1, progress=lambda _share: None
         )
@@ -90,7 +87,7 @@ def test_off_line_is_lazy_only_where_the_plain_power_method_goes_to_and_fro() ->
         assert errors == sorted(errors, reverse=True)
 
 
-def test_the_truth_is_what_numpy_says() -> None:
+def test_the_truth_agrees_with_numpy() -> None:
     graph = random_graph(40, 160)
     links = dense(graph)
     values, vectors = np.linalg.eigh(with_virtual_page(np.maximum(links, links.T)))

@@ -1,4 +1,4 @@
-"""Farms beside honest pages: their links, hosts and entrances, and what orders give them."""
+"""Farms beside honest pages: their links, hosts and entrances, and their share of each order."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def with_farm(farm: Farm, seed: int = 1) -> tuple[Web, Links]:
     return planted(web, list(web.graph.adjacency()), farm, np.random.default_rng(seed))
 
 
-def test_on_a_host_all_pages_link_to_all() -> None:
+def test_all_pages_of_a_host_farm_link_to_all() -> None:
     _, links = with_farm(Farm(kind=FarmKind.HOST, pages=3))
     assert [list(found) for found in links[HONEST:]] == [[40, 41, 42]] * 3
 
@@ -45,7 +45,7 @@ def test_random_links_stay_in_the_farm() -> None:
     assert len({page for found in own for page in found}) == 500
 
 
-def test_each_page_of_a_trap_leads_to_five_that_nothing_else_leads_to() -> None:
+def test_each_page_of_a_trap_links_to_five_pages_of_its_own() -> None:
     _, links = with_farm(Farm(kind=FarmKind.TRAP))
     assert [list(found) for found in links[HONEST : HONEST + 2]] == [
         [41, 42, 43, 44, 45],
@@ -53,7 +53,7 @@ def test_each_page_of_a_trap_leads_to_five_that_nothing_else_leads_to() -> None:
     ]
     told = [page for found in links[HONEST:] for page in found]
     assert sorted(told) == list(range(HONEST + 1, len(links)))
-    assert sum(map(bool, links[HONEST:])) == HONEST, "a crawl of all honest pages sees no end of it"
+    assert sum(map(bool, links[HONEST:])) == HONEST, "no crawl of as many pages reaches the end"
 
 
 @pytest.mark.parametrize("kind", FarmKind)
@@ -67,7 +67,7 @@ def test_ten_honest_pages_link_to_a_farm_and_keep_their_links(kind: FarmKind) ->
     assert len(set(entrances)) == 1 if kind is FarmKind.TRAP else len(set(entrances)) > 1
 
 
-def test_a_farm_is_dealt_out_to_hosts_of_one_site_or_of_many() -> None:
+def test_a_farm_has_hosts_of_one_site_or_of_many() -> None:
     one, _ = with_farm(Farm(kind=FarmKind.RANDOM, pages=5, hosts=2))
     many, _ = with_farm(Farm(kind=FarmKind.RANDOM, pages=5, hosts=2, is_one_site=False))
     assert one.host[HONEST:].tolist() == many.host[HONEST:].tolist() == [1, 2, 1, 2, 1]
@@ -89,8 +89,8 @@ def test_the_same_generator_plants_the_same_farm() -> None:
     assert with_farm(farm, 3)[1] == with_farm(farm, 3)[1] != with_farm(farm, 4)[1]
 
 
-def test_what_spam_takes_and_costs_is_told_for_each_order() -> None:
-    """Random reading meets a farm of as many pages as honest ones, and loses by it."""
+def test_each_order_has_its_share_of_spam_and_its_loss() -> None:
+    """A random order reads much of a farm as large as the honest web, and loses importance."""
     web = synthetic_web(Model.COPYING, 2000, seed=1)
     farm = Farm(kind=FarmKind.RANDOM, pages=2000)
     crawls = Crawls(draws=2, seed=1, endowment=1000, fractions=(0.25, 0.5))

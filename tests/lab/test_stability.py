@@ -1,4 +1,4 @@
-"""A rank of what is left is held against the rank of the whole."""
+"""Stability: ranks of random parts of a graph against the rank of the whole graph."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +22,7 @@ from minicrawl.ranks.centrality import degree
 from minicrawl.ranks.commands.named_ranks import RANKS, Rank
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.store_graph import Source, opened
+from tests.graph.graphs import links_of
 
 
 def measured(path: Path, rank: Rank, loss: Loss) -> Stability:
@@ -36,15 +37,13 @@ def of_source(source: Source, rank: Rank, loss: Loss) -> Stability:
 
 @pytest.fixture
 def ring(tmp_path: Path) -> Path:
-    """Ten nodes in a circle."""
+    """Write a cycle of ten nodes."""
     path = tmp_path / "web.txt"
     path.write_text("".join(f"{node} {(node + 1) % 10}\n" for node in range(10)))
     return path
 
 
-def test_it_is_the_rank_of_the_links_that_are_left(
-    ring: Path,
-) -> None:
+def test_each_run_ranks_the_remaining_nodes_and_links(ring: Path) -> None:
     seen: list[NamedGraph] = []
 
     def watched(named: NamedGraph, _tell: Progress) -> Scores:
@@ -57,16 +56,14 @@ def test_it_is_the_rank_of_the_links_that_are_left(
     assert whole.graph.nodes == 10
     for part in parts:
         names = [int(name) for name in part.names.of(range(7))]
-        links = [(names[one], names[other]) for one, other in pairs(part)]
+        links = [(names[one], names[other]) for one, other in links_of(part.graph)]
         assert links == [(one, (one + 1) % 10) for one in names if (one + 1) % 10 in names]
     assert len({tuple(part.names.of(range(7))) for part in parts}) > 1
-    assert found.kendall == Spread(None, None)  # all are alike in the whole
+    assert found.kendall == Spread(None, None)  # all nodes of the whole are equal
 
 
-def test_the_best_have_a_place_in_every_run_that_they_are_in(
-    ring: Path,
-) -> None:
-    """In the whole 0 is the best, then 3 and 6; in the parts the largest name is."""
+def test_the_best_nodes_have_a_place_in_each_run_with_them(ring: Path) -> None:
+    """Node 0 is the best of the whole, then 3 and 6; of a part the largest name is the best."""
     stayed: list[list[str]] = []
 
     def by_name(named: NamedGraph, _tell: Progress) -> Scores:
@@ -89,11 +86,7 @@ def test_the_best_have_a_place_in_every_run_that_they_are_in(
     assert any(None in placed.in_runs for placed in found.best)
 
 
-def pairs(named: NamedGraph) -> Iterator[tuple[int, int]]:
-    yield from zip(named.graph.sources().tolist(), named.graph.targets.tolist(), strict=True)
-
-
-def test_it_is_told_how_far_it_has_come(ring: Path) -> None:
+def test_progress_rises_to_1(ring: Path) -> None:
     told: list[float] = []
 
     @contextmanager

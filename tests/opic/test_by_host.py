@@ -1,6 +1,7 @@
-"""The schedule by host answers as a search through all pages would."""
+"""The schedule by host takes the page that a search through all pages finds."""
 
 from array import array
+from collections.abc import Sequence
 from itertools import repeat
 from random import Random
 
@@ -14,7 +15,7 @@ from minicrawl.opic.queues import FEWEST, LARGE, ByHost, EligiblePages
 
 
 class World:
-    """Keys, flags and hosts, with a schedule over them and the plain truth beside it."""
+    """Keys, flags and hosts, a schedule over them, and a plain search as the oracle."""
 
     def __init__(self, pool: int = 0, large: int = LARGE) -> None:
         self.keys, self.flags, self.host_of = array("q"), bytearray(), array("I")
@@ -70,7 +71,7 @@ def test_the_richest_page_of_a_ready_host_comes_first() -> None:
     assert [world.take(), world.take(), world.take()] == [1, 2, None]
 
 
-def test_many_pages_may_be_born_at_once() -> None:
+def test_many_pages_may_be_enqueued_at_once() -> None:
     world = World()
     world.keys.extend([5, 9, 7])
     world.flags.extend([0, 0, 0])
@@ -83,7 +84,7 @@ def test_many_pages_may_be_born_at_once() -> None:
     assert taken == [1, 2, 0]
 
 
-def test_of_equals_the_one_found_first_is_taken() -> None:
+def test_of_equal_pages_the_first_one_is_taken() -> None:
     world = World()
     for host in (2, 1, 0):
         world.birth(host, [4])
@@ -91,7 +92,7 @@ def test_of_equals_the_one_found_first_is_taken() -> None:
 
 
 @pytest.mark.parametrize("pages", [5, 100, 3 * LARGE])
-def test_equals_are_taken_by_their_ids_not_by_their_arrival(pages: int) -> None:
+def test_equal_pages_are_taken_by_their_ids_and_not_by_their_arrival(pages: int) -> None:
     world, arrived = World(), list(range(pages))
     world.keys.extend(repeat(7, pages))
     world.flags.extend(repeat(0, pages))
@@ -104,7 +105,7 @@ def test_equals_are_taken_by_their_ids_not_by_their_arrival(pages: int) -> None:
         world.resume(0)
 
 
-def test_a_host_that_is_paused_is_not_asked() -> None:
+def test_no_page_of_a_paused_host_is_taken() -> None:
     world = World()
     world.birth(0, [4, 6])
     world.schedule.pause(0)
@@ -115,7 +116,7 @@ def test_a_host_that_is_paused_is_not_asked() -> None:
     assert (world.take(), world.take()) == (1, None)
 
 
-def test_pages_that_were_there_before_may_be_given_cash() -> None:
+def test_a_page_that_was_not_enqueued_is_not_taken_for_its_cash() -> None:
     keys, flags, host_of = array("q", [5, 7]), bytearray([1, 0]), array("I", [1, 0])
     schedule = ByHost(EligiblePages(keys, flags, host_of))
     schedule.enqueue([1])
@@ -125,9 +126,7 @@ def test_pages_that_were_there_before_may_be_given_cash() -> None:
 
 
 @pytest.mark.parametrize("large", [4, LARGE])
-def test_pages_that_wait_from_the_start_come_in_the_same_order(
-    large: int,
-) -> None:
+def test_pages_enqueued_in_blocks_come_in_the_same_order(large: int) -> None:
     one, other = World(large=large), World(large=large)
     for number in range(40):
         one.birth(number % 3, [number * 7 % 5])
@@ -143,14 +142,14 @@ def test_pages_that_wait_from_the_start_come_in_the_same_order(
         other.resume(one.host_of[page])
 
 
-def test_a_page_settled_out_of_turn_is_passed_over() -> None:
+def test_a_page_settled_without_a_lease_is_passed_over() -> None:
     world = World()
     world.birth(0, [4, 9, 6])
     world.settle(1)
     assert world.take() == 2
 
 
-def test_a_host_whose_best_pages_are_all_on_lease_looks_further() -> None:
+def test_a_host_with_its_best_pages_on_lease_gives_the_next_ones() -> None:
     world = World()
     pages = world.birth(0, list(range(40 * FEWEST)))
     for expected in reversed(pages):
@@ -171,30 +170,19 @@ def test_a_large_host_keeps_few_candidates_and_the_exact_order(keys: list[int]) 
     assert taken == sorted(pages, key=lambda page: (-keys[page], page))
 
 
-def test_pages_that_grow_again_and_again_do_not_fill_the_heap() -> None:
-    world = World()
+@pytest.mark.parametrize("growing", [[3], range(LARGE + 1)])
+def test_pages_that_keep_growing_do_not_fill_the_heap(growing: Sequence[int]) -> None:
+    world, rng = World(), Random(1)
     pages = world.birth(0, [0] * (LARGE + 1))
     world.schedule.pause(0)
     world.resume(0)
-    rng = Random(1)
     for _ in range(20_000):
-        world.grow(rng.choice(pages), 1)
+        world.grow(rng.choice(growing), 1)
     assert len(world.schedule) < 40 * FEWEST
     assert world.take() == max(pages, key=lambda page: (world.keys[page], -page))
 
 
-def test_one_page_that_grows_again_and_again_does_not_fill_the_heap() -> None:
-    world = World()
-    world.birth(0, [0] * (LARGE + 1))
-    world.schedule.pause(0)
-    world.resume(0)
-    for _ in range(1000):
-        world.grow(3, 1)
-    assert len(world.schedule) < 40 * FEWEST
-    assert world.take() == 3
-
-
-def test_a_front_full_of_stale_entries_is_made_anew() -> None:
+def test_a_front_full_of_stale_entries_is_rebuilt() -> None:
     world = World()
     for host in range(3):
         world.birth(host, [0])
@@ -205,7 +193,7 @@ def test_a_front_full_of_stale_entries_is_made_anew() -> None:
 
 
 class AnyHistory(RuleBasedStateMachine):
-    """Whatever happens, the next page is the one that a search would find."""
+    """Any sequence of events, after which the next page is the one that a search finds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -260,7 +248,7 @@ TestAnyHistory = AnyHistory.TestCase
 TestAnyHistory.settings = settings(max_examples=60, stateful_step_count=40)
 
 
-def test_a_candidate_whose_key_fell_below_the_floor_is_none_any_more() -> None:
+def test_a_candidate_whose_key_falls_below_the_floor_is_dropped() -> None:
     keys, flags = array("q", range(1000, 1200)), bytearray(200)
     queue = ByHost(EligiblePages(keys, flags, array("I", [0] * 200), large=64))
     queue.enqueue(range(200))

@@ -1,4 +1,4 @@
-"""Refining comes to PageRank, and is never further from it than it says."""
+"""Refinement converges to PageRank, and its error bound holds."""
 
 from itertools import islice
 
@@ -14,9 +14,10 @@ from minicrawl.opic.cash_flow import CashFlow, FlowBuilder, Refinement
 from minicrawl.opic.ledger import Books, Ledger, Spending, Step, StepKind
 from minicrawl.opic.money import PARTS, fixed_edge
 from minicrawl.opic.windows import Static
+from tests.graph.graphs import networkx_of
 
 EDGE = 0.125
-"""A share that is exact in whole parts, so that ledger, matrix and oracle mean the same."""
+"""Small edge that is exact in whole parts, so that ledger, matrix and oracle agree."""
 TIGHT = 1e-12
 
 Floats = NDArray[np.float64]
@@ -43,7 +44,7 @@ def refined(flow: CashFlow, error: float = TIGHT) -> Floats:
 
 
 def limit(flow: CashFlow) -> Floats:
-    """x = u (I - W)^-1, by elimination."""
+    """Solve x = u (I - W)^-1 by elimination."""
     shares = np.zeros((flow.pages, flow.pages))
     for row, giver in enumerate(flow.givers):
         for link in range(flow.starts[row], flow.starts[row + 1]):
@@ -54,8 +55,7 @@ def limit(flow: CashFlow) -> Floats:
 
 
 def pagerank(pages: int, links: Spendings, weight: str | None = None) -> list[float]:
-    graph = nx.DiGraph()
-    graph.add_nodes_from(range(pages))
+    graph = networkx_of(pages, [])
     for page, (targets, weights, *_) in links.items():
         for target, strength in zip(targets, weights or [1] * len(targets), strict=True):
             graph.add_edge(page, target, strength=strength)
@@ -65,7 +65,7 @@ def pagerank(pages: int, links: Spendings, weight: str | None = None) -> list[fl
 
 @st.composite
 def webs(draw: st.DrawFn) -> tuple[int, Spendings]:
-    """Pages of which some are unread or without links, and none links to itself."""
+    """Draw pages without self-links; some are unread or have no links."""
     pages = draw(st.integers(2, 12))
     some = st.lists(st.integers(0, pages - 1), max_size=5, unique=True)
     links = {page: [to for to in draw(some) if to != page] for page in range(pages)}
@@ -75,22 +75,22 @@ def webs(draw: st.DrawFn) -> tuple[int, Spendings]:
 # ---------------------------------------------------------------- by hand
 
 
-def test_pages_without_links_are_all_worth_the_same() -> None:
+def test_pages_without_links_have_equal_importance() -> None:
     assert refined(flow_of(4, {})).tolist() == [0.25] * 4
 
 
 def test_a_page_is_worth_its_dividend_and_what_flows_to_it() -> None:
-    """0 links to 1: of every dividend u it hands on 7/8 u, so that x = (1, 1 + 7/8) u."""
+    """Page 0 links to 1 and gives it 7/8 of its dividend u, so x = (1, 1 + 7/8) u."""
     assert refined(flow_of(2, {0: Spending([1])})) == pytest.approx([8 / 23, 15 / 23])
 
 
-def test_cash_that_goes_in_a_circle_loses_the_edge_at_every_hop() -> None:
+def test_cash_on_a_cycle_loses_the_edge_at_every_link() -> None:
     """0 and 1 link to each other: x = u + 7/8 x = 8 u. Page 2 has its dividend alone."""
     flow = flow_of(3, {0: Spending([1]), 1: Spending([0])})
     assert refined(flow) == pytest.approx([8 / 17, 8 / 17, 1 / 17])
 
 
-def test_a_page_that_stands_for_another_hands_on_all() -> None:
+def test_a_page_that_stands_for_another_gives_it_all() -> None:
     assert refined(flow_of(2, {}, {0: 1})) == pytest.approx([1 / 3, 2 / 3])
 
 
@@ -109,24 +109,24 @@ def test_a_gift_of_focus_comes_out_of_the_edge() -> None:
     )
 
 
-def test_links_that_all_weigh_nothing_are_no_links() -> None:
+def test_links_that_all_have_weight_0_are_dropped() -> None:
     assert flow_of(3, {0: Spending([1, 2], [0, 0])}).links == 0
 
 
-def test_focus_cannot_make_cash_go_round_for_ever() -> None:
-    """A tenth of the edge stays out of reach: x = u + (1 - e / 10) x."""
+def test_focus_leaves_a_tenth_of_the_edge() -> None:
+    """With a tenth of the edge e, x = u + (1 - e / 10) x."""
     focused = Spending([1], focus=[9 * PARTS]), Spending([0], focus=[9 * PARTS])
     flow = flow_of(3, dict(enumerate(focused)))
     assert flow.edge == pytest.approx(EDGE / 10)
     assert refined(flow) == pytest.approx(np.array([80, 80, 1]) / 161)
 
 
-def test_without_a_small_edge_there_is_no_limit_and_it_says_so() -> None:
+def test_a_small_edge_of_0_is_refused() -> None:
     with pytest.raises(ValueError, match="small edge must be above 0"):
         FlowBuilder(fixed_edge(0))
 
 
-def test_links_that_differ_may_follow_on_links_that_do_not() -> None:
+def test_weighted_links_may_follow_links_without_weights() -> None:
     rows = {0: Spending([1, 2]), 1: Spending([0, 2], [1, 3]), 2: Spending([0])}
     flow = flow_of(4, rows)
     assert flow.parts is not None
@@ -138,15 +138,15 @@ def test_links_that_differ_may_follow_on_links_that_do_not() -> None:
 
 
 @given(webs())
-def test_it_is_the_pagerank_of_a_web_with_pages_that_lead_nowhere(
-    web: tuple[int, Spendings],
-) -> None:
+def test_refinement_agrees_with_pagerank(web: tuple[int, Spendings]) -> None:
     pages, links = web
     assert refined(flow_of(*web)) == pytest.approx(pagerank(pages, links), abs=1e-9)
 
 
 @given(webs(), st.data())
-def test_it_is_the_pagerank_by_weight(web: tuple[int, Spendings], data: st.DataObject) -> None:
+def test_refinement_agrees_with_pagerank_by_weight(
+    web: tuple[int, Spendings], data: st.DataObject
+) -> None:
     pages, links = web
     weight = st.integers(1, 9)
     weighted = {
@@ -158,10 +158,10 @@ def test_it_is_the_pagerank_by_weight(web: tuple[int, Spendings], data: st.DataO
 
 
 @given(webs(), st.data(), st.floats(0.02, 1), st.integers(0, 6))
-def test_the_error_is_never_more_than_it_says(
+def test_the_error_bound_holds(
     web: tuple[int, Spendings], data: st.DataObject, edge: float, rounds: int
 ) -> None:
-    """Whatever the weights, the focus and the redirects: page 0 stands for page 1."""
+    """Weights and focus are drawn, and page 0 stands for page 1."""
     pages, links = web
     number = st.integers(0, 3)
     rows = {}
@@ -179,8 +179,8 @@ def test_the_error_is_never_more_than_it_says(
     assert refinement.importance.sum() == pytest.approx(1)
 
 
-def test_replays_in_the_ledger_come_to_the_same() -> None:
-    """Page 5 was never read, page 4 has no links, page 3 turned out to be page 0."""
+def test_replays_in_the_ledger_converge_to_the_refinement() -> None:
+    """Pages 4 and 5 have no links, and page 3 stands for page 0."""
     spendings = {
         0: Spending([1, 2]),
         1: Spending([0, 3, 5], [2, 1, 1], (), 1),
@@ -221,7 +221,7 @@ def test_the_error_falls_from_round_to_round() -> None:
     assert errors == sorted(errors, reverse=True)
 
 
-def test_without_scipy_it_comes_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_links_are_refined_like_few(monkeypatch: pytest.MonkeyPatch) -> None:
     few = refined(a_large_web())
     monkeypatch.setattr(cash_flow, "FEW_LINKS", 0)
     assert refined(a_large_web()) == pytest.approx(few, abs=1e-12)
@@ -230,7 +230,7 @@ def test_without_scipy_it_comes_to_the_same(monkeypatch: pytest.MonkeyPatch) -> 
 # ---------------------------------------------------------------- from ranks that are there
 
 
-def test_who_starts_from_the_result_has_it_at_once() -> None:
+def test_a_start_at_the_result_takes_no_round() -> None:
     flow = a_large_web()
     refinement = Refinement(flow, refined(flow))
     assert list(refinement.until(1e-10)) == []
@@ -238,7 +238,7 @@ def test_who_starts_from_the_result_has_it_at_once() -> None:
     assert refinement.importance == pytest.approx(refined(flow))
 
 
-def test_a_start_that_is_nearly_right_saves_rounds() -> None:
+def test_a_start_near_the_result_saves_rounds() -> None:
     flow = a_large_web()
     near = estimate.shares(refined(flow) * np.linspace(0.99, 1.01, flow.pages))
     cold, warm = Refinement(flow), Refinement(flow, near)
@@ -247,10 +247,10 @@ def test_a_start_that_is_nearly_right_saves_rounds() -> None:
 
 
 @given(webs(), st.data(), st.floats(0.02, 1), st.integers(0, 4))
-def test_from_any_start_the_error_is_never_more_than_it_says(
+def test_the_error_bound_holds_from_any_start(
     web: tuple[int, Spendings], data: st.DataObject, edge: float, rounds: int
 ) -> None:
-    """Even if all shares lie on a page that stands for another: page 0 stands for page 1."""
+    """All shares may lie on page 0, which stands for page 1."""
     pages, links = web
     rows = {
         page: Spending([target for target in targets if target])
@@ -270,7 +270,7 @@ def test_from_any_start_the_error_is_never_more_than_it_says(
     assert refinement.importance.sum() == pytest.approx(1)
 
 
-def test_what_is_near_enough_is_left_as_it_is() -> None:
+def test_a_larger_tolerance_takes_no_further_round() -> None:
     refinement = Refinement(a_large_web())
     list(refinement.until(1e-3))
     rounds = refinement.rounds
@@ -281,18 +281,17 @@ def test_what_is_near_enough_is_left_as_it_is() -> None:
 # ---------------------------------------------------------------- between groups of pages
 
 
-def test_a_group_is_given_what_comes_from_other_groups() -> None:
+def test_a_group_gets_what_flows_from_other_groups() -> None:
     """Page 0 has two links, one inside its group; page 1 has weights of 3 and 1."""
-    flow = flow_of(
-        4, {0: Spending([1, 2]), 1: Spending([2, 3], weights=[3, 1]), 2: Spending([0])}, {}
-    )
+    rows = {0: Spending([1, 2]), 1: Spending([2, 3], weights=[3, 1]), 2: Spending([0])}
+    flow = flow_of(4, rows)
     groups = np.array([0, 0, 1, 2], dtype=np.int32)
     found = flow.between(np.array([0.4, 0.2, 0.3, 0.1]), groups, 3)
-    # 7/8 of the cash goes along links: .3 to group 0, .2 + .2 * 3/4 to group 1, .2 / 4 to group 2.
+    # The links carry .3 to group 0, .2 + .2 * 3/4 to group 1, and .2 / 4 to group 2, times 7/8.
     assert found.tolist() == pytest.approx([0.3 / 0.7, 0.35 / 0.7, 0.05 / 0.7])
 
 
-def test_what_a_page_that_stands_for_another_hands_on_counts_in_full() -> None:
+def test_the_gift_of_a_page_that_stands_for_another_counts_in_full() -> None:
     flow = flow_of(3, {1: Spending([2])}, {0: 2})
     groups = np.array([0, 1, 2], dtype=np.int32)
     found = flow.between(np.array([0.5, 0.5, 0.0]), groups, 4)
@@ -301,13 +300,13 @@ def test_what_a_page_that_stands_for_another_hands_on_counts_in_full() -> None:
     assert flow.between(np.array([0.5, 0.5, 0.0]), groups, 2).tolist() == [1, 0]
 
 
-def test_where_nothing_flows_between_groups_none_is_given_anything() -> None:
+def test_without_flow_between_groups_each_gets_0() -> None:
     flow = flow_of(3, {0: Spending([1, 2])})
     assert flow.between(np.ones(3) / 3, np.zeros(3, dtype=np.int32), 2).tolist() == [0, 0]
 
 
 @given(webs(), st.lists(st.integers(0, 3), min_size=12, max_size=12))
-def test_groups_are_given_what_a_matrix_of_all_pages_says(
+def test_flow_between_groups_agrees_with_a_sum_over_links(
     web: tuple[int, Spendings], drawn: list[int]
 ) -> None:
     pages, spendings = web

@@ -7,12 +7,13 @@ from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger, replay
 from minicrawl.opic.money import UNIT, fixed_edge
 from minicrawl.opic.windows import Static
-from tests.ranks.graphs import Matrix, fixpoint, graph_of, through_virtual_page
+from tests.graph.graphs import graph_of
+from tests.ranks.graphs import Matrix, fixpoint, through_virtual_page
 
 Links = list[list[int]]
 
 SMALL_EDGE = 0.125
-"""A share that is exact in whole parts, so that ledger and matrix mean the same."""
+"""Small edge that is exact in whole parts, so that ledger and matrix agree."""
 
 
 def links_of(pages: int) -> st.SearchStrategy[Links]:
@@ -34,26 +35,24 @@ def matrix(links: Links) -> Matrix:
     return through_virtual_page(graph, SMALL_EDGE)
 
 
-def test_the_growing_estimate_is_the_share_of_all_cash_that_ever_flowed() -> None:
+def test_the_growing_estimate_is_the_share_of_history_and_cash() -> None:
     found = estimate.growing(np.array([3.0, 1.0]), np.array([1.0, 1.0]), recorded=4, minted=2)
     assert list(found) == [4 / 6, 2 / 6]
 
 
-def test_what_a_page_was_born_with_is_taken_out() -> None:
+def test_minus_birth_takes_out_the_unit_of_birth() -> None:
     found = estimate.minus_birth(np.array([3.0, 1.0]), np.array([1.0, 0.5]), recorded=4)
     assert list(found) == [3 / 4, 0.5 / 4]
 
 
-def test_shares_sum_to_one_and_where_nothing_is_known_all_are_alike() -> None:
+def test_shares_sum_to_one_and_are_equal_where_all_is_0() -> None:
     assert list(estimate.shares(np.array([1.0, 3.0]))) == [0.25, 0.75]
     assert list(estimate.shares(np.zeros(4))) == [0.25] * 4
     assert len(estimate.shares(np.zeros(0))) == 0
 
 
 @given(links_of(5), st.integers(0, 20))
-def test_the_growing_estimate_sums_to_one_but_for_what_the_virtual_page_holds(
-    links: Links, laps: int
-) -> None:
+def test_the_growing_estimate_sums_to_one_minus_the_remainder(links: Links, laps: int) -> None:
     ledger, window = read_round_and_round(links, laps)
     total = estimate.growing(
         window.history, ledger.cash_of_all(), ledger.recorded / UNIT, ledger.minted / UNIT
@@ -64,7 +63,7 @@ def test_the_growing_estimate_sums_to_one_but_for_what_the_virtual_page_holds(
 
 @given(links_of(6), st.integers(1, 8))
 def test_minus_birth_is_one_power_step_on_the_history(links: Links, laps: int) -> None:
-    """Lemma 2.3: what a page has received is what the histories of the pages sent along links."""
+    """Lemma 2.3: a page has received what the histories of all pages sent along links."""
     ledger, window = read_round_and_round(links, laps)
     share = ledger.recorded / UNIT
     estimated = estimate.minus_birth(window.history, ledger.cash_of_all(), share)
@@ -73,7 +72,7 @@ def test_minus_birth_is_one_power_step_on_the_history(links: Links, laps: int) -
 
 
 @given(links_of(6))
-def test_estimates_come_to_the_fixpoint(links: Links) -> None:
+def test_estimates_converge_to_the_fixpoint(links: Links) -> None:
     ledger, window = read_round_and_round(links, 400)
     truth = fixpoint(matrix(links))
     recorded, cash = ledger.recorded / UNIT, ledger.cash_of_all()
@@ -83,25 +82,25 @@ def test_estimates_come_to_the_fixpoint(links: Links) -> None:
     assert minus == pytest.approx(truth, abs=0.005)
 
 
-def test_a_page_rises_by_what_it_was_given_more_than_its_past_promised() -> None:
-    """2 and 2 units were promised and all were given half as much again: 5 and 1 instead of 3."""
+def test_a_page_rises_if_it_gets_more_than_its_past_promised() -> None:
+    """Each was promised 2 units, and pages got 1.5 times that: 5 and 1 units instead of 3."""
     cash, flow, away = np.array([5.0, 1, 2]), np.array([1.0, 0.5, np.nan]), np.array([2, 4, 7])
     found = estimate.rising(cash, flow, away)
     assert found[:2] == pytest.approx([(5 + 1) / (3 + 1), (1 + 1) / (3 + 1)])
     assert np.isnan(found[2])
 
 
-def test_where_nothing_was_promised_yet_nobody_rises() -> None:
+def test_without_a_promise_no_page_rises() -> None:
     found = estimate.rising(np.array([0.0, 3]), np.array([1.0, 1]), np.array([0, 0]))
     assert np.isnan(found).all()
 
 
-def test_pages_that_were_found_later_keep_their_estimate_and_the_others_share_the_rest() -> None:
+def test_later_pages_keep_their_estimate_and_converged_ones_share_the_rest() -> None:
     converged = np.array([0.75, 0.25, np.nan])
     estimated = np.array([0.1, 0.7, 0.2])
     assert estimate.completed(converged, estimated) == pytest.approx([0.6, 0.2, 0.2])
 
 
-def test_where_all_has_converged_nothing_is_estimated() -> None:
+def test_if_all_pages_converged_estimates_do_not_count() -> None:
     converged = np.array([0.75, 0.25])
     assert estimate.completed(converged, np.array([0.5, 0.5])) == pytest.approx(converged)

@@ -1,4 +1,4 @@
-"""The estimate of a crawl, by hand, and against PageRank of what the crawl knows."""
+"""The importance that a crawl estimates, by hand and against PageRank of its known pages."""
 
 from collections.abc import Iterator
 from random import Random
@@ -33,17 +33,17 @@ def read(ledger: Ledger, page: int, *links: int) -> None:
 # ---------------------------------------------------------------- by hand
 
 
-def test_before_any_page_was_read_all_are_alike_whoever_was_endowed() -> None:
+def test_before_any_page_is_read_importance_is_equal_despite_endowments() -> None:
     ledger = a_ledger()
     ledger.endow(ledger.mint(3)[:1], 9)
     assert shares(Importance(ledger).of_all()).tolist() == pytest.approx([1 / 3] * 3)
 
 
 def test_a_page_is_worth_the_base_and_what_links_gave_it() -> None:
-    """Page 0 hands on its unit, an eighth of it to the virtual page: 7/16 to each of 1 and 2.
+    """Page 0 gives 7/16 of its unit to each of 1 and 2, and an eighth to the virtual page.
 
-    c = mean(h - r) = 1 and x = c + r. The one page read holds only what the virtual page gave, and
-    that is next to nothing to its links.
+    c = mean(h - r) = 1 and x = c + r. The one page read now holds only a dividend, of which its
+    links get next to nothing.
     """
     ledger = a_ledger()
     ledger.mint(4)
@@ -52,7 +52,7 @@ def test_a_page_is_worth_the_base_and_what_links_gave_it() -> None:
     assert found / found[3] == pytest.approx([1, 1 + 7 / 16, 1 + 7 / 16, 1], abs=0.02)
 
 
-def test_what_seeds_were_endowed_with_is_no_importance_of_theirs() -> None:
+def test_the_endowment_of_seeds_is_no_importance() -> None:
     ledger = a_ledger()
     ledger.mint(4)
     ledger.endow([3], 50)
@@ -62,7 +62,7 @@ def test_what_seeds_were_endowed_with_is_no_importance_of_theirs() -> None:
     assert found[3] < found[1] < found[0]
 
 
-def test_an_endowment_goes_with_a_seed_that_moved() -> None:
+def test_an_endowment_moves_with_its_seed() -> None:
     ledger = a_ledger()
     ledger.mint(4)
     ledger.endow([3], 50)
@@ -72,20 +72,18 @@ def test_an_endowment_goes_with_a_seed_that_moved() -> None:
     assert moved.of_all()[0] < Importance(ledger).of_all()[0]
 
 
-def test_when_all_cash_has_gone_round_the_whole_unit_is_left_out() -> None:
-    """As (H + C - C0) / G, the law of a set of pages that does not change."""
+def test_with_all_pages_read_the_unit_of_birth_is_left_out() -> None:
+    """The estimate is (H + C - C0) / G, as for a set of pages that does not change."""
     window = Static()
     ledger = Ledger(windows=[window], small_edge=fixed_edge(0.125))
     ledger.mint(3, pool=READ)
     for page in (0, 1, 2) * 4:
         read(ledger, page, (page + 1) % 3, (page + 2) % 3 if page else 1)
     expected = window.history + ledger.cash_of_all() - 1
-    assert Importance(ledger).of_all() == pytest.approx(expected * (
-        Importance(ledger).of_all().sum() / expected.sum()
-    ))  # fmt: skip
+    assert shares(Importance(ledger).of_all()) == pytest.approx(expected / expected.sum())
 
 
-def test_sums_of_slices_are_those_of_the_whole() -> None:
+def test_sums_and_estimates_of_slices_are_those_of_the_whole() -> None:
     ledger = a_ledger()
     ledger.mint(9)
     ledger.endow([4], 3)
@@ -99,7 +97,7 @@ def test_sums_of_slices_are_those_of_the_whole() -> None:
     assert parts == pytest.approx(estimate.of_all().tolist())
 
 
-def test_a_window_that_is_not_one_history_judges_by_itself() -> None:
+def test_a_window_of_several_measures_estimates_by_itself() -> None:
     window = WINDOWS["variable"](8.0, None)
     ledger = Ledger(windows=[window])
     ledger.mint(2)
@@ -110,14 +108,12 @@ def test_a_window_that_is_not_one_history_judges_by_itself() -> None:
 
 
 @pytest.mark.parametrize(("change", "flow"), [(0, 16), (1, 16 * (1 - 2 / 8) + 1), (0.5, 14.5)])
-def test_the_flow_is_between_the_history_and_what_is_left_of_it_with_the_cash(
-    change: float, flow: float
-) -> None:
+def test_the_flow_is_interpolated_between_history_and_cash(change: float, flow: float) -> None:
     one = np.array([16.0]), np.array([1.0]), np.array([2.0])
     assert interpolated(*one, 8, change) == pytest.approx([flow])
 
 
-def test_where_cash_is_what_was_promised_nothing_changes() -> None:
+def test_cash_as_promised_means_no_change() -> None:
     estimate = Importance(a_ledger())
     estimate._ledger.recorded = UNIT
     sums = Sums(read=1, held=1, age=0, chance=0.5, deviation=0.25)
@@ -130,7 +126,7 @@ def test_where_cash_is_what_was_promised_nothing_changes() -> None:
 
 
 class Crawled(NamedTuple):
-    """A crawl that was broken off, with PageRank of the pages that it knows."""
+    """Result of a crawl that ended early, with PageRank of its known pages."""
 
     estimated: Floats
     by_cash: Floats
@@ -139,7 +135,7 @@ class Crawled(NamedTuple):
 
 
 def crawled(web: Web, share: float, seed: int, endowment: int) -> Crawled:
-    """By cash, until this share of the pages was read."""
+    """Crawl by cash until this share of the pages is read."""
     links = web.graph.adjacency()
     crawl = Exploration(web, links, true_importance(web.graph, SMALL_EDGE))
     ledger, window = crawl.ledger, Interpolation(8.0)
@@ -151,8 +147,7 @@ def crawled(web: Web, share: float, seed: int, endowment: int) -> Crawled:
     for page in map(crawl.id_of, read_pages):
         flow.spend(page, Spending(crawl.links_of(page)[0]))
     converged = Refinement(flow.flow(len(ledger)))
-    for _ in converged.until(1e-8):
-        """Another round."""
+    list(converged.until(1e-8))
     cash = ledger.cash_of_all()
     is_unread = np.frombuffer(ledger.flags, dtype=np.uint8) != READ
     by_cash = shares(window.importance(cash, ledger.now, ledger.circulation))
@@ -173,7 +168,7 @@ def crawls() -> list[Crawled]:
 
 
 def median_errors(crawls: list[Crawled], name: str) -> Iterator[float]:
-    """The median relative error of the unread pages of each crawl."""
+    """Yield the median relative error of the unread pages of each crawl."""
     for crawl in crawls:
         found, unread = getattr(crawl, name), crawl.is_unread
         yield float(np.median(np.abs(found - crawl.truth)[unread] / crawl.truth[unread]))
@@ -186,7 +181,7 @@ def test_unread_pages_have_a_quarter_of_the_error_of_their_cash(crawls: list[Cra
     assert max(found) < 0.15
 
 
-def test_all_pages_together_are_less_far_off(crawls: list[Crawled]) -> None:
+def test_all_pages_have_two_thirds_of_the_error_of_their_cash(crawls: list[Crawled]) -> None:
     off = [
         np.mean([np.abs(getattr(crawl, name) - crawl.truth).sum() for crawl in crawls])
         for name in ("estimated", "by_cash")

@@ -1,4 +1,4 @@
-"""The books are a fold over the steps, and know which pages are others."""
+"""The books: a fold over the steps that knows which pages stand for others."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def replay(*pages: int) -> Step:
     return Step(StepKind.REPLAY, spending=Spending(pages))
 
 
-def test_the_kinds_are_numbered_as_they_are_in_stores() -> None:
+def test_kinds_of_steps_keep_their_numbers_in_stores() -> None:
     assert [kind.name for kind in sorted(StepKind)] == [
         *("TERMS", "BORN", "ENDOWED", "VISIT", "FORWARD", "DEAD_END", "REPLAY", "REOPEN", "GRANT"),
         *("PRESUME", "FOREIGN", "SEND", "RECEIVE"),
@@ -43,7 +43,7 @@ def test_the_kinds_are_numbered_as_they_are_in_stores() -> None:
     assert min(StepKind) == 0
 
 
-def test_pages_are_born_before_the_step_that_bears_them_is_done() -> None:
+def test_pages_are_born_before_the_rest_of_their_step() -> None:
     books = some_books(1)
     (plan,) = books.apply(Step(StepKind.VISIT, 0, 2, Spending((1, 2))))
     assert plan == Plan(0, UNIT, (1, 2), UNIT // 4, (), UNIT // 2)
@@ -59,13 +59,13 @@ def test_a_grant_is_minted_for_each_newborn_page(atoms: int) -> None:
     assert books.ledger.missing() == 0
 
 
-def test_no_more_is_taken_from_a_newborn_page_than_its_unit() -> None:
+def test_a_newborn_page_loses_no_more_than_its_unit() -> None:
     with pytest.raises(ValueError, match="newborn page"):
         some_books(1).apply(Step(StepKind.GRANT, spending=Spending((0,)), amount=-UNIT - 1))
 
 
-def test_a_presumed_history_is_no_cash_and_in_no_clock() -> None:
-    """Through the window it is judged like cash that flowed: 2 units a circulation of 2 units."""
+def test_a_presumed_history_adds_no_cash_and_no_time() -> None:
+    """The window counts it like cash that flowed: 2 units in a circulation of 2 units."""
     books = some_books(2)
     window = Interpolation(8)
     window.grow(2, 0, 0)
@@ -87,7 +87,7 @@ def test_seeds_share_their_endowment() -> None:
 
 
 @pytest.mark.parametrize("amount", [-1, 0, PARTS // 4])
-def test_new_terms_count_from_here_on(amount: int) -> None:
+def test_new_terms_count_at_once(amount: int) -> None:
     books = some_books()
     assert books.apply(Step(StepKind.TERMS, amount=amount)) == []
     assert (books.ledger.totals.discovery, books.ledger.totals.focus) == (amount, 0)
@@ -97,7 +97,7 @@ def test_new_terms_count_from_here_on(amount: int) -> None:
 @pytest.mark.parametrize("discovery", [-1, 0, PARTS // 4, PARTS])
 @pytest.mark.parametrize("focus", [0, PARTS // 2, PARTS])
 @pytest.mark.parametrize("edge", [1, PARTS // 2, PARTS - 1])
-def test_terms_say_what_may_be_lent_for_a_focus_and_how_large_the_small_edge_is(
+def test_terms_set_the_loan_for_focus_and_the_small_edge(
     discovery: int, focus: int, edge: int
 ) -> None:
     books = some_books()
@@ -109,23 +109,23 @@ def test_terms_say_what_may_be_lent_for_a_focus_and_how_large_the_small_edge_is(
     assert books.ledger.totals == totals
 
 
-def test_weights_and_focus_go_along_with_a_visit() -> None:
+def test_a_visit_has_weights_and_focus() -> None:
     weighted = Step(StepKind.VISIT, 0, spending=Spending((1, 2), (1, 2), (), 1))
     assert some_books().apply(weighted)[0].extras == [(1, UNIT // 8), (2, UNIT // 4)]
     focused = Step(StepKind.VISIT, 0, spending=Spending((1, 2), (), (PARTS, 0)))
     assert some_books().apply(focused)[0].extras == [(1, UNIT // 2), (2, UNIT // 4)]
 
 
-# ---------------------------------------------------------------- pages that are others
+# ---------------------------------------------------------------- pages that stand for others
 
 
-def test_a_page_that_is_another_hands_all_to_it() -> None:
+def test_a_page_that_stands_for_another_gives_it_all() -> None:
     books = some_books()
     assert books.apply(forward(0, 1)) == [Plan(0, UNIT, (1,), UNIT, (), 0)]
     assert books.stands_for(0) == books.stands_for(1) == 1
 
 
-def test_a_page_leads_to_all_that_it_stands_for_on_the_way() -> None:
+def test_a_page_leads_to_every_page_of_its_chain() -> None:
     books = some_books()
     books.apply(forward(0, 1))
     books.apply(forward(1, 2))
@@ -134,7 +134,7 @@ def test_a_page_leads_to_all_that_it_stands_for_on_the_way() -> None:
     assert not books.leads_to(2, 1)
 
 
-def test_what_is_given_to_a_page_that_is_another_goes_to_the_end_of_the_chain() -> None:
+def test_a_gift_goes_to_the_end_of_the_chain() -> None:
     books = some_books()
     books.apply(forward(1, 2))
     books.apply(forward(2, 3))
@@ -143,7 +143,7 @@ def test_what_is_given_to_a_page_that_is_another_goes_to_the_end_of_the_chain() 
     assert books.apply(forward(4, 1))[0].links == (3,)
 
 
-def test_links_that_meet_in_one_page_become_one() -> None:
+def test_links_that_end_at_one_page_are_merged() -> None:
     books = some_books()
     books.apply(forward(1, 2))
     spending = Spending((1, 2, 3), (5, 6, 7), (8, 9, 10), 11)
@@ -151,7 +151,7 @@ def test_links_that_meet_in_one_page_become_one() -> None:
     assert books.without_detours(0, Spending((2, 1))) == Spending([2])
 
 
-def test_a_link_that_comes_back_to_its_page_is_none() -> None:
+def test_a_link_that_leads_back_to_its_page_is_dropped() -> None:
     books = some_books()
     books.apply(forward(1, 0))
     assert books.without_detours(0, Spending((1, 3))) == Spending([3])
@@ -162,7 +162,7 @@ def test_a_spending_without_detours_is_left_as_it_is() -> None:
     assert some_books().without_detours(0, spending) is spending
 
 
-def test_a_circle_of_redirects_is_refused() -> None:
+def test_a_cycle_of_redirects_is_refused() -> None:
     books = some_books()
     books.apply(forward(0, 1))
     books.apply(forward(1, 2))
@@ -170,7 +170,7 @@ def test_a_circle_of_redirects_is_refused() -> None:
         books.apply(forward(2, 0))
 
 
-def test_a_page_that_was_another_may_become_itself_again_or_a_third() -> None:
+def test_a_page_may_stand_for_itself_again_or_for_a_third() -> None:
     books = some_books()
     books.apply(forward(0, 1))
     books.apply(forward(0, 2))
@@ -185,7 +185,7 @@ def test_a_page_that_was_another_may_become_itself_again_or_a_third() -> None:
 # ---------------------------------------------------------------- replays
 
 
-def test_a_page_that_waits_again_is_given_what_links_give_to_it() -> None:
+def test_a_reopened_page_gets_its_gifts_itself() -> None:
     books = some_books()
     books.apply(forward(1, 2))
     books.apply(reopen(1))
@@ -194,7 +194,7 @@ def test_a_page_that_waits_again_is_given_what_links_give_to_it() -> None:
     assert books.stands_for(1) == 1
 
 
-def test_what_is_handed_over_is_in_no_history_and_no_atom_of_it_is_lost() -> None:
+def test_cash_that_is_handed_over_enters_no_history() -> None:
     window = Static()
     books = Books(Ledger(windows=[window]), lambda _: Spending(()))
     books.apply(Step(StepKind.BORN, born=3))
@@ -210,14 +210,12 @@ def test_what_is_handed_over_is_in_no_history_and_no_atom_of_it_is_lost() -> Non
     assert books.stands_for(0) == 2
 
 
-def test_who_was_never_read_has_nothing_to_hand_over() -> None:
-    with pytest.raises(
-        ValueError, match="page 0 was never read: it holds no cash for another page"
-    ):
+def test_an_unread_page_cannot_hand_over_cash() -> None:
+    with pytest.raises(ValueError, match="page 0 was never read"):
         some_books().apply(forward(0, 1, amount=1))
 
 
-def test_pages_that_were_read_spend_again_as_they_did_last() -> None:
+def test_a_replay_spends_along_the_last_links() -> None:
     books = some_books(spendings={1: Spending((0, 2))})
     books.apply(visit(0, 1))
     books.apply(visit(1, 0, 2))
@@ -226,7 +224,7 @@ def test_pages_that_were_read_spend_again_as_they_did_last() -> None:
     assert first.cash > second.cash
 
 
-def test_a_page_that_is_another_replays_as_that() -> None:
+def test_a_page_that_stands_for_another_replays_to_it() -> None:
     books = some_books()
     books.apply(forward(0, 1))
     books.apply(forward(1, 2))
@@ -245,7 +243,7 @@ def test_an_unread_page_cannot_be_replayed() -> None:
 
 
 class Fold(RuleBasedStateMachine):
-    """Whatever happens, the same steps make the same books, also from the middle on."""
+    """Any sequence of steps, which makes the same books when it is folded again."""
 
     @initialize()
     def open(self) -> None:
@@ -337,12 +335,12 @@ class Fold(RuleBasedStateMachine):
         assert self.books.ledger.missing() == 0
 
     @invariant()
-    def nobody_owes(self) -> None:
+    def no_page_has_negative_cash(self) -> None:
         ledger = self.books.ledger
         assert all(ledger.cash(page) >= 0 for page in range(len(ledger)))
 
     def teardown(self) -> None:
-        """Fold all of it once more."""
+        """Fold all steps once more, into new books."""
         before, self.spendings = self.spendings, {}
         lived, (self.books, window) = (self.books, self.window), self.new_books()
         for step in self.steps.copy():

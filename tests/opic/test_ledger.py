@@ -2,17 +2,12 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.ledger import (
     READ,
+    UNREAD,
     Ledger,
     Plan,
     dead_end,
@@ -52,7 +47,7 @@ def test_an_endowment_that_does_not_divide_evenly_loses_nothing() -> None:
     assert ledger.cash(0) == UNIT + UNIT // 3
 
 
-def test_what_leaves_a_page_is_recorded_once() -> None:
+def test_the_cash_that_leaves_a_page_is_recorded_once() -> None:
     window = Static()
     ledger = Ledger(windows=[window])
     ledger.mint(2)
@@ -61,35 +56,27 @@ def test_what_leaves_a_page_is_recorded_once() -> None:
     assert list(window.history) == [1, 0]
 
 
-def test_all_pages_of_a_known_web_get_the_same_dividend() -> None:
+@pytest.mark.parametrize("pool", [READ, UNREAD])
+def test_read_and_unread_pages_get_the_same_dividend_by_default(pool: int) -> None:
     ledger = Ledger(small_edge=fixed_edge(0.5))
-    ledger.mint(4, pool=READ)
+    ledger.mint(4, pool=pool)
     ledger.post(visit(ledger, 0, [1]))
     assert units(ledger) == [0.125, 1.625, 1.125, 1.125]
 
 
-def test_read_and_unread_pages_get_the_same_dividend_if_nobody_says_otherwise() -> None:
-    ledger = Ledger(small_edge=fixed_edge(0.5))
+@pytest.mark.parametrize(
+    ("discovery", "wanted"), [(1, [0, 1.5, 1.25, 1.25]), (0, [0.75, 1.25, 1, 1])]
+)
+def test_discovery_is_the_part_of_all_dividends_that_unread_pages_get(
+    discovery: float, wanted: list[float]
+) -> None:
+    ledger = Ledger(small_edge=fixed_edge(0.75), discovery=discovery)
     ledger.mint(4)
     ledger.post(visit(ledger, 0, [1]))
-    assert units(ledger) == [0.125, 1.625, 1.125, 1.125]
+    assert units(ledger) == wanted
 
 
-def test_a_budget_for_discovery_gives_all_dividends_to_the_unread() -> None:
-    ledger = Ledger(small_edge=fixed_edge(0.75), discovery=1)
-    ledger.mint(4)
-    ledger.post(visit(ledger, 0, [1]))
-    assert units(ledger) == [0, 1.5, 1.25, 1.25]
-
-
-def test_a_budget_for_refresh_gives_all_dividends_to_the_read() -> None:
-    ledger = Ledger(small_edge=fixed_edge(0.75), discovery=0)
-    ledger.mint(4)
-    ledger.post(visit(ledger, 0, [1]))
-    assert units(ledger) == [0.75, 1.25, 1, 1]
-
-
-def test_when_no_page_is_unread_the_read_ones_get_all() -> None:
+def test_without_an_unread_page_read_pages_get_all_dividends() -> None:
     ledger = Ledger(discovery=1)
     ledger.mint(1)
     ledger.post(dead_end(ledger, 0))
@@ -97,7 +84,7 @@ def test_when_no_page_is_unread_the_read_ones_get_all() -> None:
     assert ledger.virtual_page.remainder == 0
 
 
-def test_late_pages_share_in_what_the_unread_have_been_given_and_print_no_money() -> None:
+def test_late_pages_share_the_pot_of_the_unread_and_mint_no_more() -> None:
     ledger = Ledger(small_edge=fixed_edge(0.75), discovery=1)
     ledger.mint(4)
     ledger.post(visit(ledger, 0, [1]))
@@ -117,7 +104,7 @@ def test_a_plan_that_is_out_of_date_is_refused() -> None:
     assert ledger.missing() == 0
 
 
-def test_time_is_the_cash_recorded_and_a_turn_is_all_there_is() -> None:
+def test_time_is_the_recorded_cash_and_a_circulation_all_cash() -> None:
     ledger = Ledger()
     ledger.mint(8, pool=READ)
     for page in range(8):
@@ -134,7 +121,7 @@ def test_the_cash_of_all_is_the_cash_of_each() -> None:
     assert np.allclose(ledger.cash_of_all(), units(ledger))
 
 
-def test_the_audit_sees_an_atom_too_many_and_one_that_is_missing() -> None:
+def test_missing_counts_atoms_too_many_and_too_few() -> None:
     ledger = Ledger()
     ledger.mint(3)
     ledger.key[1] += 1
@@ -143,7 +130,7 @@ def test_the_audit_sees_an_atom_too_many_and_one_that_is_missing() -> None:
     assert ledger.missing() == 2
 
 
-def test_the_audit_is_exact_where_a_sum_of_keys_exceeds_64_bits() -> None:
+def test_missing_is_exact_where_a_sum_of_keys_exceeds_64_bits() -> None:
     ledger = Ledger()
     ledger.mint(4)
     ledger.endow([0], (1 << 31) - 2)
@@ -165,7 +152,7 @@ def test_new_terms_count_for_dividends_from_then_on() -> None:
 
 
 @pytest.mark.parametrize("discovery", [None, 0.0, 0.25])
-def test_books_that_were_saved_go_on_as_if_nothing_had_been(discovery: float | None) -> None:
+def test_a_restored_ledger_continues_like_the_original(discovery: float | None) -> None:
     lived = Ledger(discovery=discovery)
     lived.endow(lived.mint(5), 7)
     lived.post(visit(lived, 0, [1, 2]))
@@ -202,7 +189,7 @@ def test_restated_books_deal_all_the_cash_by_importance(name: str) -> None:
     assert shares(found) == pytest.approx(IMPORTANCE, rel=1e-9)
 
 
-def test_what_restating_could_not_deal_is_handed_on_by_the_next_step() -> None:
+def test_the_next_step_pays_the_remainder_of_restating() -> None:
     ledger = a_ledger_to_restate(Static())
     restate(ledger, IMPORTANCE)
     assert 4 <= ledger.virtual_page.remainder < UNIT >> 20
@@ -211,7 +198,7 @@ def test_what_restating_could_not_deal_is_handed_on_by_the_next_step() -> None:
     assert ledger.missing() == 0
 
 
-def test_shares_that_sum_to_a_little_more_than_1_make_no_debts() -> None:
+def test_shares_that_sum_to_slightly_more_than_1_make_no_debt() -> None:
     ledger = a_ledger_to_restate(Static())
     restate(ledger, IMPORTANCE * (1 + 1e-13))
     assert ledger.virtual_page.remainder >= 0
@@ -262,7 +249,7 @@ class Books(RuleBasedStateMachine):
         read = [page for page, read in enumerate(self.read) if read]
         part = len(unread) / len(self.read) if self.discovery is None else self.discovery
         part = part if unread else 0
-        if purse < 0:  # what focused links got beside the cash of the page: the unread lend it
+        if purse < 0:  # unread pages lend what focused links got beyond the cash of the page
             part = 1
         for page in unread:
             self.by_hand[page] += purse * part / len(unread)
@@ -276,7 +263,7 @@ class Books(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 4))
     def discover(self, count: int) -> None:
-        """The newborn share in the pot of the unread."""
+        """Mint pages, which share the pot of the unread pages."""
         unread = [page for page, read in enumerate(self.read) if not read]
         in_pot = self.ledger.virtual_page.pot / UNIT
         for page in unread:
@@ -320,7 +307,7 @@ class Books(RuleBasedStateMachine):
         assert 0 <= self.ledger.virtual_page.remainder < max(1, len(self.ledger))
 
     @invariant()
-    def nobody_owes(self) -> None:
+    def no_page_has_negative_cash(self) -> None:
         assert all(self.ledger.cash(page) >= 0 for page in range(len(self.ledger)))
 
     @invariant()
@@ -328,7 +315,7 @@ class Books(RuleBasedStateMachine):
         assert round(sum(self.window.history) * UNIT) == pytest.approx(self.ledger.recorded)
 
     @invariant()
-    def every_page_has_what_it_has_by_hand(self) -> None:
+    def cash_is_that_by_hand(self) -> None:
         assert units(self.ledger) == pytest.approx(self.by_hand, abs=1e-6)
 
 
@@ -337,7 +324,7 @@ TestBooks.settings = settings(stateful_step_count=40, max_examples=60)
 
 
 def test_a_page_that_is_reopened_lends_no_more_than_it_holds() -> None:
-    """Page 0 was read and holds nothing but a dividend; then three pages lend for a focus."""
+    """Page 0 was read and holds only a dividend; then unread pages lend for a focus."""
     ledger = Ledger(small_edge=fixed_edge(0))
     ledger.virtual_page.focus = PARTS
     ledger.mint(5)

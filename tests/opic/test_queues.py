@@ -17,7 +17,7 @@ def all_taken(richest: CandidateHeap) -> list[int]:
 
 
 def all_read(richest: CandidateHeap, flags: bytearray) -> list[int]:
-    """As `all_taken`, each page leaving the pool before the next is taken."""
+    """Take all pages, each of which leaves the pool before the next is taken."""
     taken = []
     while (page := richest.take()) is not None:
         taken.append(page)
@@ -30,7 +30,7 @@ def by_a_plain_sort(keys: list[int]) -> list[int]:
     return sorted(range(len(keys)), key=lambda page: (-keys[page], page))
 
 
-def test_the_richest_comes_first_and_of_equals_the_one_found_first() -> None:
+def test_the_richest_page_comes_first_and_of_equal_ones_the_first() -> None:
     richest = CandidateHeap(array("q", [5, 9, -3, 9]), bytearray(4), UNREAD)
     assert all_taken(richest) == [1, 3, 0, 2]
 
@@ -53,7 +53,7 @@ def test_a_page_on_lease_is_not_taken_again_until_it_is_released() -> None:
 
 
 @pytest.mark.parametrize("pages", [1, 7, 1000, 50_000])
-def test_pages_that_are_all_alike_come_in_the_order_of_discovery(pages: int) -> None:
+def test_equal_pages_come_in_the_order_of_discovery(pages: int) -> None:
     flags = bytearray(pages)
     richest = CandidateHeap(array("q", [7]) * pages, flags, UNREAD, fewest=max(16, pages // 20))
     assert all_read(richest, flags) == list(range(pages))
@@ -74,22 +74,19 @@ def test_the_order_is_that_of_a_plain_sort_however_small_the_heap(
     assert all_taken(richest) == by_a_plain_sort(keys)
 
 
-def test_the_order_is_that_of_a_plain_sort_in_a_web_too_large_to_ask_every_page() -> None:
+def test_the_order_of_a_large_web_is_that_of_a_plain_sort() -> None:
     keys = [(page * 2654435761) % 1_000_003 for page in range(100_000)]
     flags = bytearray(len(keys))
     richest = CandidateHeap(array("q", keys), flags, UNREAD, fewest=2000)
     assert all_read(richest, flags) == by_a_plain_sort(keys)
 
 
-def test_the_few_left_in_a_large_web_are_found() -> None:
+def test_the_last_pages_of_a_large_web_are_found() -> None:
     flags = bytearray([READ]) * 100_000
     for page in (3, 50_001, 99_999):
         flags[page] = UNREAD
-    assert all_taken(CandidateHeap(array("q", range(100_000)), flags, UNREAD)) == [
-        99_999,
-        50_001,
-        3,
-    ]
+    richest = CandidateHeap(array("q", range(100_000)), flags, UNREAD)
+    assert all_taken(richest) == [99_999, 50_001, 3]
 
 
 def test_garbage_is_bounded() -> None:
@@ -103,7 +100,7 @@ def test_garbage_is_bounded() -> None:
     assert richest.take() == 500
 
 
-def test_the_heap_holds_few_of_a_web_in_which_all_grow() -> None:
+def test_the_heap_stays_small_while_all_pages_grow() -> None:
     keys = array("q", [0]) * 50_000
     richest = CandidateHeap(keys, bytearray(50_000), UNREAD, fewest=64)
     richest.take()
@@ -115,7 +112,7 @@ def test_the_heap_holds_few_of_a_web_in_which_all_grow() -> None:
 
 
 class Queue(RuleBasedStateMachine):
-    """Any sequence of births, growth, leases and settlements, against the maximum by hand."""
+    """Any sequence of births, growth, leases and settlements, against a plain maximum."""
 
     @initialize(fewest=st.integers(1, 5), keys=st.lists(st.integers(-9, 9), max_size=30))
     def open(self, fewest: int, keys: list[int]) -> None:

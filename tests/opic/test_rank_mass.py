@@ -1,4 +1,4 @@
-"""RankMass never says more than the whole web turns out to have."""
+"""RankMass proves a share of PageRank that is never above the true share."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -17,7 +17,7 @@ from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.rank_mass import RankMass
 
 EDGE = 0.25
-"""A share that is exact in whole parts, so that ledger, matrix and oracle mean the same."""
+"""Small edge that is exact in whole parts, so that ledger, matrix and oracle agree."""
 
 Web = Sequence[Spending]
 
@@ -68,7 +68,7 @@ def truth(web: Web, read: set[int], seeds: dict[int, int], refused: frozenset[in
 
 @st.composite
 def crawls(draw: st.DrawFn) -> tuple[Web, set[int], dict[int, int], frozenset[int]]:
-    """Any web, of which any pages were read, and others refused."""
+    """Draw a web of which some pages are read and others refused."""
     pages = draw(st.integers(2, 10))
     some = st.lists(st.integers(0, pages - 1), max_size=5, unique=True)
     web = []
@@ -88,7 +88,7 @@ LINKED_ALIKE = [Spending((1, 2)), Spending((0,)), Spending((1,))]
 
 @given(crawls())
 @example((LINKED_ALIKE, {0, 1}, {0: 1}, frozenset()))
-def test_it_is_never_above_the_truth(
+def test_the_proven_share_is_never_above_the_truth(
     crawl: tuple[Web, set[int], dict[int, int], frozenset[int]],
 ) -> None:
     assert proven(*crawl) <= truth(*crawl) + 1e-9
@@ -104,13 +104,13 @@ def test_pages_that_wait_for_another_turn_count_as_unread(
 
 
 def test_two_pages_that_link_to_each_other_by_hand() -> None:
-    """As in the docstring of the module; A, B and C are 0, 1 and 2."""
+    """The example in the docstring of the module; A, B and C are 0, 1 and 2."""
     web = [Spending((1, 2)), Spending((0,)), Spending(())]
     assert proven(web, {0, 1}, {0: 1}) == pytest.approx(44 / 92, abs=1e-3)
 
 
-def test_it_is_exact_if_the_pages_not_read_link_only_to_each_other() -> None:
-    """The worst that can be behind them, so that no larger share could be proven."""
+def test_the_share_is_exact_if_unread_pages_link_only_to_each_other() -> None:
+    """No web behind the unread pages is worse, so no larger share could be proven."""
     web = [Spending((1, 2)), Spending((0,)), Spending((3,)), Spending((2,))]
     exact = truth(web, {0, 1}, {0: 1}, frozenset())
     assert proven(web, {0, 1}, {0: 1}) == pytest.approx(exact, abs=1e-3)
@@ -122,10 +122,10 @@ def test_it_is_exact_if_the_pages_not_read_link_only_to_each_other() -> None:
         pytest.param(set(), {0: 1}, 0.0, id="nothing was read"),
         pytest.param({0, 1, 2}, {0: 1}, 1.0, id="everything was read"),
         pytest.param({1}, {0: 1}, 0.0, id="the seed was not read"),
-        pytest.param({0}, {0: 1}, EDGE, id="of what was read all links lead on"),
+        pytest.param({0}, {0: 1}, EDGE, id="all links of read pages lead to unread ones"),
     ],
 )
-def test_its_limits(read: set[int], seeds: dict[int, int], share: float) -> None:
+def test_the_share_in_extreme_crawls(read: set[int], seeds: dict[int, int], share: float) -> None:
     assert proven(LINKED_ALIKE, read, seeds) == pytest.approx(share, abs=1e-3)
 
 
@@ -136,7 +136,7 @@ def test_refused_pages_do_not_count() -> None:
 
 
 @given(crawls())
-def test_more_rounds_prove_more_and_none_proves_too_much(
+def test_more_rounds_prove_more_and_never_too_much(
     crawl: tuple[Web, set[int], dict[int, int], frozenset[int]],
 ) -> None:
     web, read, seeds, refused = crawl
@@ -151,10 +151,10 @@ def test_more_rounds_prove_more_and_none_proves_too_much(
 
 
 @given(crawls(), st.sampled_from([0.01, 0.15, 0.5]))
-def test_no_atom_is_handed_on_twice(
+def test_no_atom_is_created(
     crawl: tuple[Web, set[int], dict[int, int], frozenset[int]], edge: float
 ) -> None:
-    """What has returned and what lies on pages is never more than left the seeds."""
+    """Returned and waiting atoms are never more than the seeds had."""
     web, read, seeds, refused = crawl
     mass, is_open = mass_of(web, read, seeds, edge), ~among(len(web), read | refused)
     mass.move(is_open, always)
@@ -163,7 +163,7 @@ def test_no_atom_is_handed_on_twice(
     assert 0 <= sum(atoms) + mass.returned <= mass.atoms < 2**52
 
 
-def test_large_graphs_need_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_links_prove_the_same_share_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
     few = proven(LINKED_ALIKE, {0, 1}, {0: 1})
     monkeypatch.setattr(rank_mass, "FEW_LINKS", 0)
     assert proven(LINKED_ALIKE, {0, 1}, {0: 1}) == few

@@ -1,4 +1,4 @@
-"""The order by siblings takes the page that a search through all pages by the formulas would."""
+"""The order by siblings takes the page that a search by the formulas finds."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -17,12 +17,12 @@ from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
 HOSTS = 5
 SITES = (0, 1, 1, 3, 4)
 EXACT = 1 - 1e-3
-"""Factors are counted in 65,536ths, which is coarse for sites past their budget."""
+"""Tolerance: factors are whole 65,536ths, which is coarse for sites past their budget."""
 
 
 @pytest.fixture(autouse=True)
 def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their budgets are soon spent, and what is revealed of late counts soon."""
+    """Make budgets so small that they are soon spent, and recent turns count soon."""
     monkeypatch.setattr(families, "FREE_AT_FIRST", 2)
     monkeypatch.setattr(families, "FREE_READS", 4)
     monkeypatch.setattr(families, "TURNS_A_READ", 20)
@@ -33,13 +33,13 @@ def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def drawn_hosts(rng: Random, most: int) -> list[int]:
-    """Some alone of their host, some with siblings."""
+    """Draw hosts of new pages, some alone on their host, some with siblings."""
     hosts = rng.sample(range(HOSTS), 2)
     return [rng.choice(hosts) for _ in range(rng.randrange(most))]
 
 
 def live(world: SiblingWorld, rng: Random, page: int) -> None:
-    """Something happens to a leased page."""
+    """Let something happen to a leased page."""
     known = range(len(world.ledger))
     links = rng.sample(known, min(len(known), rng.randrange(12)))
     match rng.randrange(10):
@@ -57,7 +57,7 @@ def live(world: SiblingWorld, rng: Random, page: int) -> None:
 
 
 def disturb(world: SiblingWorld, rng: Random) -> None:
-    """Something happens beside the turns."""
+    """Let something happen beside the turns."""
     read = [page for page, flag in enumerate(world.ledger.flags) if flag]
     match rng.randrange(12):
         case 0:
@@ -72,11 +72,23 @@ def disturb(world: SiblingWorld, rng: Random) -> None:
             world.put_back(rng.choice(sorted(world.leased)))
 
 
+def go_on(world: SiblingWorld, rng: Random, *, is_disturbed: bool = True) -> None:
+    """End most turns, let something happen, and resume most paused hosts."""
+    for page in sorted(world.leased):
+        if rng.random() < 0.7:
+            live(world, rng, page)
+    if is_disturbed:
+        disturb(world, rng)
+    for host in sorted(world.paused):
+        if rng.random() < 0.8:
+            world.resume(host)
+
+
 @pytest.mark.parametrize("few_members", [0, 16])
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 1 << 30))
-@example(seed=742131333)  # a page is refused and waits again
-def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> None:
+@example(seed=742131333)  # here a page is refused and then reopened
+def test_the_page_that_is_taken_has_the_largest_value(few_members: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sibling_queue, "_FEW_MEMBERS", few_members)
         patch.setattr(sibling_queue, "_RANKED", 2)
@@ -89,7 +101,7 @@ def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> No
 
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 1 << 30))
-def test_many_groups_that_become_known_together_are_taken_in_their_order(seed: int) -> None:
+def test_groups_that_become_known_together_are_taken_by_value(seed: int) -> None:
     rng, hosts = Random(seed), range(12)
     world = SiblingWorld(hosts)
     (first,) = world.birth([0])
@@ -103,7 +115,7 @@ def test_many_groups_that_become_known_together_are_taken_in_their_order(seed: i
     assert all(one >= other * EXACT for one, other in pairwise(taken))
 
 
-def test_a_page_that_waits_again_and_is_on_lease_stays_there() -> None:
+def test_a_reopened_page_on_lease_is_not_taken_twice() -> None:
     world = SiblingWorld(SITES)
     world.birth([0] * 40)
     for _ in range(32):
@@ -125,7 +137,7 @@ def test_a_page_that_waits_again_and_is_on_lease_stays_there() -> None:
     assert world.take() == alone
 
 
-def test_a_large_group_gives_its_members_in_the_order_of_their_worth_while_they_grow() -> None:
+def test_members_of_a_large_group_are_taken_by_value_while_they_grow() -> None:
     world, rng = SiblingWorld((0,)), Random(1)
     world.birth([0] * 200)
     for _ in range(200):
@@ -140,7 +152,7 @@ def test_a_large_group_gives_its_members_in_the_order_of_their_worth_while_they_
         world.resume(0)
 
 
-def test_a_page_that_was_endowed_moves_up_unless_it_is_on_lease() -> None:
+def test_an_endowed_page_moves_up_unless_it_is_on_lease() -> None:
     world = SiblingWorld((0, 1))
     world.birth([0] * 30)
     first = world.take()
@@ -155,7 +167,7 @@ def test_a_page_that_was_endowed_moves_up_unless_it_is_on_lease() -> None:
     assert world.take() == first
 
 
-def test_a_lone_page_that_was_given_cash_is_not_missing_until_that_is_looked_at(
+def test_a_lone_page_that_got_cash_is_taken_before_the_next_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sibling_queue, "PART_AT_FIRST", 1)
@@ -175,9 +187,7 @@ def test_a_lone_page_that_was_given_cash_is_not_missing_until_that_is_looked_at(
     assert world.take() == best
 
 
-def test_of_a_large_crawl_more_plans_are_looked_at_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_larger_crawl_looks_at_more_plans_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(families, "AT_ONCE", 1)
     monkeypatch.setattr(families, "PART_AT_ONCE", 20)
     monkeypatch.setattr(sibling_queue, "PART_AT_FIRST", 1)
@@ -202,7 +212,7 @@ def _noted(look: Callable[[ByGroup], None], looks: list[int]) -> Callable[[ByGro
 
 
 def check_the_order(rng: Random) -> None:
-    """Each page that is taken is worth as much as any that may be taken."""
+    """Check that each page taken has the largest value of all that may be taken."""
     world = SiblingWorld(SITES)
     world.begin(range(HOSTS), 20)
     for _ in range(60):
@@ -214,19 +224,13 @@ def check_the_order(rng: Random) -> None:
         else:
             assert world.truth.value(page) >= best * EXACT
             assert world.queue.key(page) == pytest.approx(16 * world.truth.value(page), rel=1e-3)
-        for one in sorted(world.leased):
-            if rng.random() < 0.7:
-                live(world, rng, one)
-        disturb(world, rng)
-        for host in sorted(world.paused):
-            if rng.random() < 0.8:
-                world.resume(host)
+        go_on(world, rng)
     assert world.ledger.missing() == 0
 
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1 << 30))
-def test_a_queue_that_is_loaded_goes_on_where_another_one_was(seed: int) -> None:
+def test_a_loaded_queue_continues_like_the_original(seed: int) -> None:
     rng = Random(seed)
     world = SiblingWorld(SITES)
     world.begin(range(HOSTS))
@@ -253,7 +257,7 @@ def test_a_queue_that_is_loaded_goes_on_where_another_one_was(seed: int) -> None
     assert again.take() is None
 
 
-def test_a_host_that_is_paused_is_passed_over() -> None:
+def test_no_page_of_a_paused_host_is_taken() -> None:
     world = SiblingWorld((0, 1))
     world.birth([0, 1])
     assert world.queue.is_ready(0)
@@ -264,7 +268,7 @@ def test_a_host_that_is_paused_is_passed_over() -> None:
     assert world.take() == 0
 
 
-def test_a_group_whose_members_are_all_on_lease_waits_until_one_is_put_back() -> None:
+def test_a_group_on_lease_gives_no_page_until_one_is_put_back() -> None:
     world = SiblingWorld((0,))
     world.birth([0, 0])
     one = world.take()
@@ -279,7 +283,7 @@ def test_a_group_whose_members_are_all_on_lease_waits_until_one_is_put_back() ->
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1 << 30))
-def test_by_sites_the_best_page_of_the_one_that_matters_most_is_taken(seed: int) -> None:
+def test_by_sites_the_best_page_of_the_most_important_site_is_taken(seed: int) -> None:
     importance, rng = np.array([2.0, 3.0, 3.0, 9.0, 1.0]), Random(seed)
     world = SiblingWorld(SITES, lambda: importance)
     world.begin(list(range(HOSTS)) * 4, 20)
@@ -294,12 +298,7 @@ def test_by_sites_the_best_page_of_the_one_that_matters_most_is_taken(seed: int)
         else:
             assert page in of_best_site
             assert world.queue.key(page) == max(map(world.queue.key, of_best_site))
-        for one in sorted(world.leased):
-            if rng.random() < 0.7:
-                live(world, rng, one)
-        for host in sorted(world.paused):
-            if rng.random() < 0.8:
-                world.resume(host)
+        go_on(world, rng, is_disturbed=False)
 
 
 @settings(max_examples=30, deadline=None)
@@ -317,9 +316,7 @@ def test_every_page_of_a_ready_host_is_taken_in_the_end(seed: int) -> None:
     assert turns == len(world.ledger)
 
 
-def test_where_hosts_are_many_only_large_ones_keep_candidates(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_of_many_hosts_only_large_ones_keep_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sibling_queue, "_MANY_HOSTS", 3)
     few, many = SiblingWorld(range(9)), SiblingWorld(range(9))
     for _ in range(30):
@@ -334,7 +331,7 @@ def test_where_hosts_are_many_only_large_ones_keep_candidates(
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1 << 30))
-def test_when_gifts_are_counted_changes_nothing_of_what_they_come_to(seed: int) -> None:
+def test_the_time_of_counting_gifts_does_not_change_their_sums(seed: int) -> None:
     rng, world = Random(seed), SiblingWorld(SITES)
     at_once = Siblings(world.ledger, world.host_of, SitesByHost(SITES))
     within: list[str] = []
@@ -351,14 +348,14 @@ def test_when_gifts_are_counted_changes_nothing_of_what_they_come_to(seed: int) 
 
 
 def _tell_both(late: Siblings, at_once: Siblings, name: str, within: list[str]) -> None:
-    """What the one is told, the other one is told as well, and counts it at once."""
+    """Make calls of one object reach the other as well, which counts gifts at once."""
     tell, tell_too = getattr(late, name), getattr(at_once, name)
 
     def both(*arguments: object, **more: object) -> None:
         within.append(name)
         tell(*arguments, **more)
         within.pop()
-        if not within:  # what it tells itself, the other one tells itself too
+        if not within:  # calls from within happen in the other object by themselves
             tell_too(*arguments, **more)
             at_once.count_gifts()
 

@@ -1,4 +1,4 @@
-"""The order by value takes the best page by its keys, and is that of siblings without trust."""
+"""The order by value takes the page with the largest key, and without weight equals siblings."""
 
 from array import array
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from minicrawl.opic.ledger import Plan, visit
 from minicrawl.opic.siblings import page_key
 from minicrawl.opic.value_queue import ByValue
 from tests.opic.sibling_worlds import SiblingWorld
-from tests.opic.test_sibling_queue import HOSTS, SITES, disturb, live
+from tests.opic.test_sibling_queue import HOSTS, SITES, go_on
 
 
 class ValuedWorld(SiblingWorld):
-    """Pages of host 1 are of value; `noise` says how often it is the other way round."""
+    """World in which pages of host 1 have value; `noise` is the share of exceptions."""
 
     def __init__(self, weight: float, noise: float = 0.1) -> None:
         super().__init__(SITES)
@@ -64,13 +64,7 @@ def test_the_page_that_is_taken_has_the_largest_key(few_members: int, seed: int)
                 assert keys[page] == max(keys.values())
                 assert world.siblings.levels is not None
                 assert [world.siblings.levels[page]] == world.levels([page])
-            for one in sorted(world.leased):
-                if rng.random() < 0.7:
-                    live(world, rng, one)
-            disturb(world, rng)
-            for host in sorted(world.paused):
-                if rng.random() < 0.8:
-                    world.resume(host)
+            go_on(world, rng)
         assert world.ledger.missing() == 0
 
 
@@ -90,11 +84,11 @@ def taken(world: SiblingWorld, seed: int) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_without_weight_the_order_is_that_of_siblings_to_the_page(seed: int) -> None:
+def test_without_weight_the_order_is_that_of_siblings(seed: int) -> None:
     assert taken(ValuedWorld(0.0), seed) == taken(SiblingWorld(SITES), seed)
 
 
-def test_pages_of_value_come_first_once_it_is_known_where_they_are() -> None:
+def test_pages_of_value_come_first_once_their_host_is_known() -> None:
     by_value, by_siblings = ValuedWorld(2.0, noise=0.0), SiblingWorld(SITES)
     found = [
         sum(world.host_of[page] == 1 for page in taken(world, 1)[40:])
@@ -106,7 +100,7 @@ def test_pages_of_value_come_first_once_it_is_known_where_they_are() -> None:
 def test_a_page_that_sank_since_its_level_was_computed_is_not_taken_at_once() -> None:
     world = ValuedWorld(2.0, noise=0.0)
     world.begin([0] * 8 + [1] * 8)
-    # The siblings of these keep their levels until the next look.
+    # Siblings of these pages keep their levels until the next look.
     for page in [1, 9, 2, 10, 3, 11, 4, 12] * 4:
         world.estimate.learn(FULL_VALUE * (world.host_of[page] == 1), (plan_of(world, page),))
     assert world.siblings.levels is not None
@@ -117,7 +111,7 @@ def test_a_page_that_sank_since_its_level_was_computed_is_not_taken_at_once() ->
     assert bytes(world.siblings.levels) != before
 
 
-def test_nothing_is_taken_once_all_pages_are() -> None:
+def test_nothing_is_taken_when_all_pages_are_on_lease() -> None:
     world = ValuedWorld(2.0)
     world.begin([0])
     assert world.take() == 0
@@ -129,7 +123,7 @@ def plan_of(world: ValuedWorld, page: int) -> Plan:
     return visit(world.ledger, page, [])
 
 
-def test_a_queue_that_is_loaded_has_levels_for_all_pages() -> None:
+def test_a_loaded_queue_has_levels_for_all_pages() -> None:
     world = ValuedWorld(2.0, noise=0.0)
     taken(world, 2)
     again = ByValue(world.siblings, world.estimate, 2.0)

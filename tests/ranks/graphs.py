@@ -1,11 +1,16 @@
 """Small graphs that the tests of ranks share."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr, NamedGraph
 from minicrawl.graphfiles import Texts
+from minicrawl.report.store_graph import opened
+from tests.graph.graphs import graph_of, links_of
 
 Pairs = list[tuple[int, int]]
 Matrix = NDArray[np.float64]
@@ -24,25 +29,20 @@ DEGENERATE = {
     "disconnected": (6, [(0, 1), (2, 3), (4, 4)]),
     "a cycle": (3, [(0, 1), (1, 2), (2, 0)]),
 }
-"""By name: how many nodes, and the links."""
-
-
-def graph_of(nodes: int, pairs: Pairs) -> Csr:
-    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return Csr.from_edges(nodes, ends[:, 0], ends[:, 1])
+"""Number of nodes and links of extreme graphs, keyed by name."""
 
 
 def dense(graph: Csr, weights: NDArray[np.float32] | None = None) -> Matrix:
-    """The link matrix."""
+    """Link matrix: a row for each source, a column for each target."""
     matrix = np.zeros((graph.nodes, graph.nodes))
     matrix[graph.sources(), graph.targets] = 1.0 if weights is None else weights
     return matrix
 
 
 def through_virtual_page(graph: Csr, small_edge: float | None) -> Matrix:
-    """What each page hands to each other one: along its links, and by way of the virtual page.
+    """Matrix of what each page gives each other page, along links and by way of the virtual page.
 
-    The small edge is a share of each page, or None for one more link.
+    The virtual page gets the share `small_edge` of each page, or as much as one more link if None.
     """
     links = dense(graph)
     out = links.sum(axis=1, keepdims=True)
@@ -53,24 +53,29 @@ def through_virtual_page(graph: Csr, small_edge: float | None) -> Matrix:
     return step
 
 
+def with_virtual_page(links: Matrix) -> Matrix:
+    """Link matrix with one more page, which links to all pages and which all link to."""
+    pages = len(links)
+    return np.block([[links, np.ones((pages, 1))], [np.ones((1, pages)), 0]])
+
+
 def fixpoint(step: Matrix) -> Matrix:
-    """x = x step, with the sum 1."""
+    """Solve x = x step for the x whose sum is 1."""
     nodes = len(step)
     equations = np.vstack([np.eye(nodes) - step.T, np.ones(nodes)])
     found: Matrix = np.linalg.lstsq(equations, np.append(np.zeros(nodes), 1.0), rcond=None)[0]
     return found
 
 
-def random_graph(nodes: int, links: int, seed: int = 1) -> Csr:
-    ends = np.random.default_rng(seed).integers(0, nodes, size=(2, links))
-    return Csr.from_edges(nodes, *ends)
+def links_in(store: Path) -> set[tuple[str, str]]:
+    """All links in a store, as pairs of URLs."""
+    with opened(store, None) as source:
+        graph, names = source.graph.graph, source.graph.names
+        urls = names.of(range(graph.nodes))
+        return {(urls[giver], urls[target]) for giver, target in links_of(graph)}
 
 
-def links_of(graph: Csr) -> Pairs:
-    return list(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
-
-
-def named(names: list[str], pairs: Pairs, weights: list[float] | None = None) -> NamedGraph:
-    """A graph of URLs; weights are those of the pairs in order."""
+def named(names: Sequence[str], pairs: Pairs, weights: Sequence[float] | None = None) -> NamedGraph:
+    """A graph of URLs. The weights are those of the links in ascending order."""
     kept = None if weights is None else np.array(weights, dtype=np.float32)
     return NamedGraph(graph_of(len(names), pairs), Texts([name.encode() for name in names]), kept)

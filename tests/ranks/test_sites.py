@@ -1,4 +1,4 @@
-"""Sites are linked as their pages are."""
+"""The graph of sites, made from the links of their pages."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ import pytest
 from minicrawl.graph.csr import with_nodes
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.sites import SiteNames, of_pages, site_graph, sites_of
-from tests.ranks.graphs import links_of, named
+from tests.graph.graphs import links_of
+from tests.ranks.graphs import named
 
 PAGES = [
     "http://www.a.org/",
@@ -23,14 +24,14 @@ def test_a_site_is_a_registrable_domain() -> None:
     assert found.of_node.tolist() == [0, 0, 1, 2, 2]
 
 
-def test_a_site_has_a_node() -> None:
+def test_a_site_without_nodes_is_left_out() -> None:
     pages = named(PAGES, [])
     found = sites_of(with_nodes(pages, np.array([True, True, False, True, False])).names)
     assert found.names == ["a.org", "c.co.uk"]
     assert found.of_node.tolist() == [0, 0, 1]
 
 
-def test_links_between_two_sites_weigh_together_and_those_inside_not_at_all() -> None:
+def test_links_between_two_sites_are_summed_and_links_inside_dropped() -> None:
     sites = site_graph(named(PAGES, [(0, 1), (0, 2), (1, 2), (2, 3), (2, 4), (3, 4)]))
     assert sites.names.of([0, 1, 2]) == ["a.org", "b.org", "c.co.uk"]
     assert links_of(sites.graph) == [(0, 1), (1, 2)]
@@ -38,7 +39,7 @@ def test_links_between_two_sites_weigh_together_and_those_inside_not_at_all() ->
     assert sites.weights.tolist() == [2, 2]
 
 
-def test_a_page_that_repeats_itself_counts_once_if_asked() -> None:
+def test_links_of_a_page_to_one_site_count_once_if_asked() -> None:
     sites = site_graph(named(PAGES, [(0, 2), (1, 2), (2, 3), (2, 4)]), by_page=True)
     assert sites.weights is not None
     assert sites.weights.tolist() == [2, 1]
@@ -55,10 +56,10 @@ def test_weights_of_links_are_summed() -> None:
 def test_sites_may_have_no_links(pages: list[str], by_page: bool) -> None:
     sites = site_graph(named(pages, []), by_page=by_page)
     assert sites.graph.edges == 0
-    assert len(sites.names) == sites.graph.nodes == len({*"abc"} if pages else "")
+    assert len(sites.names) == sites.graph.nodes == (3 if pages else 0)
 
 
-def test_pages_share_what_their_site_has() -> None:
+def test_pages_share_the_score_of_their_site() -> None:
     pages = named(PAGES, [])
     of_sites = np.array([0.2, 0.3, 0.5])
     found = of_pages(

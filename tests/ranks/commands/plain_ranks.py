@@ -1,11 +1,14 @@
-"""Ranks whose values are known beforehand, and a store and a graph file to compare them on."""
+"""Ranks with known values, a store and a graph file to compare them on, and commands of `lab`."""
 
+import json
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from minicrawl.cli import main
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.commands.named_ranks import BUILT_IN
@@ -14,9 +17,30 @@ from tests.stores import C, HandCrawl, filled_store
 
 NEW = "http://new.example/"
 
+Captured = pytest.CaptureFixture[str]
+
+
+def as_json(capsys: Captured, *arguments: str, said: str = "") -> Any:
+    assert main(["lab", *arguments, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == said
+    return json.loads(out)
+
+
+def printed(capsys: Captured, *arguments: str) -> str:
+    assert main(["lab", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def refusal(capsys: Captured, *arguments: str) -> str:
+    assert main(["lab", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err
+
 
 def by_number(named: NamedGraph, tell: Progress) -> Scores:
-    """The later a node, the better."""
+    """Rank nodes by their number, the last one best."""
     tell(1.0)
     nodes = named.graph.nodes
     values = np.arange(1, nodes + 1) / (nodes * (nodes + 1) / 2)
@@ -24,14 +48,15 @@ def by_number(named: NamedGraph, tell: Progress) -> Scores:
 
 
 def alike(named: NamedGraph, _tell: Progress) -> Scores:
-    """No order at all, and it says that it has not converged."""
+    """Give all nodes the same score, without convergence."""
     nodes = named.graph.nodes
     return Scores(values=np.full(nodes, 1 / nodes), iterations=1, error_bound=1.0, converged=False)
 
 
 def store_with_ranks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a store the usual one, with both ranks known by name. Beside it is a graph file, in
-    which 3 has all links but one, and that leads to 2.
+    """Make a new store the default, and name both ranks. Beside it lies a graph file, web.txt.
+
+    Three of the file's links lead to node 3, the fourth leads to node 2.
     """
     monkeypatch.chdir(folder)
     monkeypatch.delenv("MINICRAWL_CONFIG", raising=False)

@@ -1,19 +1,23 @@
-"""`minicrawl lab compare`: what it says of ranks, and what it refuses."""
+"""`minicrawl lab compare`: its measures, its remarks and what it refuses."""
 
 import json
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from minicrawl.cli import main
 from minicrawl.report.snapshot import ESTIMATED
 from minicrawl.store.derived import beside
-from tests.ranks.commands.plain_ranks import go_on, store_with_ranks
+from tests.ranks.commands.plain_ranks import (
+    Captured,
+    as_json,
+    go_on,
+    printed,
+    refusal,
+    store_with_ranks,
+)
 from tests.stores import A, HandCrawl
-
-Captured = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
@@ -21,28 +25,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return store_with_ranks(tmp_path, monkeypatch)
 
 
-def as_json(capsys: Captured, *arguments: str, said: str = "") -> Any:
-    assert main([*arguments, "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert err == said
-    return json.loads(out)
-
-
-def printed(capsys: Captured, *arguments: str) -> str:
-    assert main(arguments) == 0
-    return capsys.readouterr().out
-
-
-def refusal(capsys: Captured, *arguments: str) -> str:
-    assert main(arguments) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    return err
-
-
 class TestCompare:
     def test_a_rank_agrees_with_itself(self, capsys: Captured) -> None:
-        assert as_json(capsys, "lab", "compare", "degree", "degree", "--k", "2,1,99") == {
+        assert as_json(capsys, "compare", "degree", "degree", "--k", "2,1,99") == {
             "a": "degree",
             "b": "degree",
             "origins": ["with default options"] * 2,
@@ -59,33 +44,33 @@ class TestCompare:
             ],
         }
 
-    def test_the_crawls_own_rank_is_measured_by_another(self, capsys: Captured) -> None:
-        found = as_json(capsys, "lab", "compare", "opic", "degree")
+    def test_the_estimate_of_the_crawl_is_a_rank(self, capsys: Captured) -> None:
+        found = as_json(capsys, "compare", "opic", "degree")
         assert found["origins"] == [ESTIMATED, "with default options"]
         assert 0 < found["kendall_tau"] <= 1
         assert found["mean_relative_error"]["all"] > 0
 
-    def test_a_rank_that_is_kept_is_taken_as_it_is(self, store: Path, capsys: Captured) -> None:
+    def test_a_saved_rank_is_compared_as_it_was_saved(self, store: Path, capsys: Captured) -> None:
         assert main(["rank", "degree", "--direction", "out", "--as", "mine"]) == 0
         capsys.readouterr()
         go_on(store)
         said = "1 page has no score by mine: found after it was made\n"
-        found = as_json(capsys, "lab", "compare", "mine", "opic", said=said)
+        found = as_json(capsys, "compare", "mine", "opic", said=said)
         assert (found["nodes"], found["left_out"]) == (6, 1)
         assert found["origins"] == ["saved", ESTIMATED]
-        assert as_json(capsys, "lab", "compare", "by-number", "opic")["nodes"] == 7
+        assert as_json(capsys, "compare", "by-number", "opic")["nodes"] == 7
 
-    def test_what_is_compared_is_not_kept(self, store: Path, capsys: Captured) -> None:
-        as_json(capsys, "lab", "compare", "degree", "opic")
+    def test_compared_ranks_are_not_saved(self, store: Path, capsys: Captured) -> None:
+        as_json(capsys, "compare", "degree", "opic")
         assert not beside(store).exists()
 
-    def test_a_graph_file_is_ranked_anew(self, capsys: Captured) -> None:
+    def test_the_nodes_of_a_graph_file_are_ranked(self, capsys: Captured) -> None:
         graph = ("--graph", "web.txt", "--k", "1")
-        found = as_json(capsys, "lab", "compare", "by-number", "degree", *graph)
+        found = as_json(capsys, "compare", "by-number", "degree", *graph)
         assert (found["nodes"], found["overlap"]) == (4, {"1": 0.0})
 
     def test_people_get_a_line_for_each_measure(self, capsys: Captured) -> None:
-        arguments = ("lab", "compare", "degree", "by-number", "--graph", "web.txt", "--k", "1,2")
+        arguments = ("compare", "degree", "by-number", "--graph", "web.txt", "--k", "1,2")
         assert printed(capsys, *arguments) == (
             "a                      degree, with default options\n"
             "b                      by-number, with default options\n"
@@ -98,8 +83,8 @@ class TestCompare:
             "in the best 10 % of b  100.00%, median 100.00%\n"
         )
 
-    def test_what_has_no_number_is_null_and_said(self, capsys: Captured) -> None:
-        arguments = ("lab", "compare", "alike", "degree", "--graph", "web.txt")
+    def test_an_undefined_measure_is_null_or_none_with_a_remark(self, capsys: Captured) -> None:
+        arguments = ("compare", "alike", "degree", "--graph", "web.txt")
         found = as_json(capsys, *arguments)
         assert found["kendall_tau"] is found["spearman"] is found["overlap"]["10"] is None
         shown = printed(capsys, *arguments).splitlines()
@@ -107,18 +92,18 @@ class TestCompare:
         assert "none" in shown[3]
         assert "all scores of the first are equal: it has no order" in shown
 
-    def test_so_it_is_with_a_single_page(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_a_single_page_has_no_correlation(self, tmp_path: Path, capsys: Captured) -> None:
         with closing(HandCrawl(tmp_path / "one.db")) as crawl:
             crawl.seeds([A])
-        found = as_json(capsys, "lab", "compare", "opic", "degree", "--store", "one.db")
+        found = as_json(capsys, "compare", "opic", "degree", "--store", "one.db")
         assert (found["nodes"], found["kendall_tau"]) == (1, None)
 
     def test_the_name_of_a_command_is_its_main_rank(self, capsys: Captured) -> None:
-        (found,) = [json.loads(printed(capsys, "lab", "compare", "degree", "hits", "--json"))]
+        found = json.loads(printed(capsys, "compare", "degree", "hits", "--json"))
         assert (found["a"], found["b"]) == ("degree", "hits-authorities")
 
-    def test_importance_is_what_top_shows(self, capsys: Captured) -> None:
-        found = json.loads(printed(capsys, "lab", "compare", "importance", "degree", "--json"))
+    def test_importance_is_another_name_of_opic(self, capsys: Captured) -> None:
+        found = json.loads(printed(capsys, "compare", "importance", "degree", "--json"))
         assert (found["a"], found["b"]) == ("opic", "degree")
 
     @pytest.mark.parametrize(
@@ -131,7 +116,7 @@ class TestCompare:
             (["degree", "degree", "--graph", "absent.txt"], "absent.txt"),
         ],
     )
-    def test_what_cannot_be_is_refused(
+    def test_wrong_arguments_are_refused(
         self, capsys: Captured, arguments: list[str], said: str
     ) -> None:
-        assert said in refusal(capsys, "lab", "compare", *arguments)
+        assert said in refusal(capsys, "compare", *arguments)

@@ -1,4 +1,4 @@
-"""PageRank in blocks is that of the whole graph, and stays within the memory that it is given."""
+"""PageRank in blocks equals PageRank of the whole graph, and stays within its memory limit."""
 
 import subprocess
 import sys
@@ -47,7 +47,7 @@ def by_name(found: BlockRanks) -> dict[str, float]:
 
 
 def computed(opened: Opened, limits: MemoryLimits, **options: Any) -> BlockRanks:
-    """What is left when the files are gone."""
+    """Compute ranks, and return them when their files are gone."""
     with pagerank_in_blocks(opened, limits, **options) as found:
         return found
 
@@ -64,7 +64,7 @@ def in_memory(named: NamedGraph, error: float = 1e-12) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10])
-def test_each_iteration_reads_links_once_and_given_scores_once_for_each_block(
+def test_each_iteration_reads_links_once_and_old_scores_once_for_each_block(
     graph_file: Callable[[str], Path], count: int
 ) -> None:
     """Haveliwala's cost: a link is two numbers of 4 bytes, and each column has 8 bytes a node."""
@@ -107,9 +107,7 @@ def test_scores_are_those_of_the_whole_graph(
 
 
 @pytest.mark.parametrize("text", [SMALL, "a\tb\nb\tc\n"])
-def test_what_is_done_is_told_from_the_first_reading_on(
-    text: str, graph_file: Callable[[str], Path]
-) -> None:
+def test_progress_counts_reading_and_ranking(text: str, graph_file: Callable[[str], Path]) -> None:
     told: list[float] = []
     computed(file_in_blocks(graph_file(text)), MemoryLimits(), tell=told.append)
     assert told == sorted(told)
@@ -117,7 +115,7 @@ def test_what_is_done_is_told_from_the_first_reading_on(
     assert told[-1] == 1
 
 
-def test_names_are_looked_up_on_disk_some_at_a_time(
+def test_names_are_looked_up_on_disk_in_portions(
     graph_file: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -139,9 +137,7 @@ def test_a_store_is_ranked_by_the_links_that_count(tmp_path: Path) -> None:
         assert by_name(found) == pytest.approx(wanted, abs=1e-8)
 
 
-def test_a_real_graph_has_the_scores_that_are_told_of_it(
-    shared_graph: Callable[[str], Path],
-) -> None:
+def test_hollins_has_its_known_ranks_in_blocks(shared_graph: Callable[[str], Path]) -> None:
     path = shared_graph("hollins.dat.gz")
     found = computed(file_in_blocks(path), MemoryLimits(blocks=7))
     assert found.edges == 23_875
@@ -158,7 +154,7 @@ def test_a_file_that_is_no_graph_is_refused(text: str, graph_file: Callable[[str
 
 @pytest.mark.parametrize("text", ["1 2 5\n", "a\tb\t1\n"])
 def test_weights_are_refused(text: str, graph_file: Callable[[str], Path]) -> None:
-    with pytest.raises(UsageError, match="its links have weights"):
+    with pytest.raises(UsageError, match="weights"):
         computed(file_in_blocks(graph_file(text)), MemoryLimits())
 
 
@@ -171,7 +167,7 @@ def test_a_folder_that_cannot_take_files_is_named(
     graph_file: Callable[[str], Path], tmp_path: Path
 ) -> None:
     absent = tmp_path / "absent"
-    with pytest.raises(UsageError, match=r"absent: No such file or directory; choose one"):
+    with pytest.raises(UsageError, match=r"absent: No such file"):
         computed(file_in_blocks(graph_file(SMALL)), MemoryLimits(temp=absent))
 
 
@@ -180,7 +176,7 @@ def test_a_folder_that_cannot_take_files_is_named(
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process is said to take 30 MB."""
+    """Pretend that the process takes 30 MB."""
     monkeypatch.setattr(blocks, "resident_bytes", lambda: 30 * MEGA)
 
 
@@ -189,9 +185,8 @@ def test_too_little_memory_is_refused_with_the_least_that_works(
     graph_file: Callable[[str], Path],
 ) -> None:
     path = graph_file(SMALL)
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError, match=r"^39 MB .* 41 MB"):
         computed(file_in_blocks(path), MemoryLimits(memory=39 * MEGA))
-    assert str(refused.value) == "39 MB are too little for this graph: 41 MB work"
     assert computed(file_in_blocks(path), MemoryLimits(memory=41 * MEGA)).blocks == 1
 
 
@@ -201,7 +196,7 @@ def test_blocks_that_are_too_large_for_the_memory_are_refused(
 ) -> None:
     path = graph_file("".join(f"{node} {node + 1}\n" for node in range(300_000)))
     limits = MemoryLimits(memory=40 * MEGA, blocks=1)
-    with pytest.raises(UsageError, match="40 MB are too little for this graph in 1 blocks: 42 MB"):
+    with pytest.raises(UsageError, match=r"40 MB .* 1 blocks: 42 MB"):
         computed(file_in_blocks(path), limits, tolerance=1)
     for megabytes, count, wanted in ((40, None, 2), (40, 2, 2), (42, 1, 1)):
         limits = MemoryLimits(memory=megabytes * MEGA, blocks=count)
@@ -224,9 +219,9 @@ print(found.blocks, found.edges, limit - int(peak.split()[1]) * 1024)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux reports the peak")
 def test_the_peak_of_the_process_stays_within_the_limit(tmp_path: Path) -> None:
-    """The nodes and links take more than the room that is left; all are shown."""
+    """The graph takes more memory than the limit leaves, and all nodes are shown."""
     path, nodes, room = tmp_path / "graph.txt", 500_000, 13 * MEGA
     rng = np.random.default_rng(1)
     with path.open("w") as file:

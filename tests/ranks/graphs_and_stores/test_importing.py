@@ -1,6 +1,6 @@
-"""A graph that is imported is a store like any other, and none is overwritten."""
+"""An imported graph becomes a store like any other, and overwrites none."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from minicrawl.crawl.refinement import refine
 from minicrawl.crawl.start import graph_import as importing
 from minicrawl.crawl.start.graph_import import Imported, import_graph
 from minicrawl.errors import UsageError
-from minicrawl.graph.csr import NamedGraph, NodeHosts
+from minicrawl.graph.csr import NamedGraph
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.crawl_status import status
@@ -21,52 +21,18 @@ from minicrawl.report.snapshot import page_of, snapshot
 from minicrawl.report.store_graph import opened
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from tests.graph.graphs import Link, graph_of, links_of, nodes_and_links
+from tests.graph.graphs import Link, links_of, nodes_and_links
+from tests.ranks.graphs import links_in, named
 from tests.stores import NOON
 
 A, B, C = "http://a.example/", "http://a.example/b", "http://c.example/"
 NAMES = [A, B, C, "www.d.example", "Åland"]
-# A and B link to each other and on, the name to a host; C and the host are linked to only.
+# A and B link to each other and to C, Åland to www.d.example; C and www.d.example link nowhere.
 LINKS = [(0, 1), (0, 2), (1, 0), (1, 2), (4, 3), (1, 1)]
-
-
-class Listed:
-    """Names in a list."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = list(names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def of(self, nodes: Sequence[int]) -> list[str]:
-        return [self._names[node] for node in nodes]
-
-    def find(self, names: Sequence[str]) -> list[int | None]:
-        return [self._names.index(name) if name in self._names else None for name in names]
-
-    def hosts(self) -> NodeHosts:
-        return NodeHosts(np.arange(len(self), dtype=np.int32), self._names)
-
-
-def named(
-    names: Sequence[str], links: list[Link], weights: Sequence[float] | None = None
-) -> NamedGraph:
-    """The weights are those of the links in ascending order."""
-    graph = graph_of(len(names), links)
-    return NamedGraph(
-        graph, Listed(names), None if weights is None else np.array(weights, dtype=np.float32)
-    )
 
 
 def imported(path: Path, graph: NamedGraph) -> Imported:
     return import_graph(graph, path, "web.txt", NOON)
-
-
-def links_in(path: Path) -> set[tuple[str, str]]:
-    with opened(path, None) as found:
-        names = found.graph.names.of(range(found.graph.graph.nodes))
-        return {(names[one], names[other]) for one, other in links_of(found.graph.graph)}
 
 
 def spending_of(path: Path, name: str) -> tuple[list[int], list[int]]:
@@ -75,7 +41,7 @@ def spending_of(path: Path, name: str) -> tuple[list[int], list[int]]:
         return list(spending.links), list(spending.weights)
 
 
-def test_the_links_are_those_of_the_graph_but_for_links_to_oneself(tmp_path: Path) -> None:
+def test_links_are_those_of_the_graph_but_for_self_links(tmp_path: Path) -> None:
     found = imported(tmp_path / "web.db", named(NAMES, LINKS))
     assert found == Imported(
         pages=5, links=5, read=3, merged=0, self_links=1, store=tmp_path / "web.db"
@@ -85,7 +51,7 @@ def test_the_links_are_those_of_the_graph_but_for_links_to_oneself(tmp_path: Pat
     }
 
 
-def test_what_was_imported_is_a_store_that_is_whole(tmp_path: Path) -> None:
+def test_an_imported_store_passes_the_audit(tmp_path: Path) -> None:
     path = tmp_path / "web.db"
     imported(path, named(NAMES, LINKS))
     assert [file.name for file in tmp_path.iterdir()] == ["web.db"]
@@ -93,7 +59,7 @@ def test_what_was_imported_is_a_store_that_is_whole(tmp_path: Path) -> None:
     assert (found.wrong, found.notes) == ([], [])
 
 
-def test_pages_with_links_were_read_and_the_others_wait(tmp_path: Path) -> None:
+def test_pages_with_links_count_as_read_and_others_as_unread(tmp_path: Path) -> None:
     path = tmp_path / "web.db"
     imported(path, named(NAMES, LINKS))
     said = status(path)
@@ -123,15 +89,13 @@ def test_ranks_can_be_refined_and_pages_explained(tmp_path: Path) -> None:
     assert audit(path).wrong == []
 
 
-def test_a_page_is_found_by_its_name_and_by_its_url_as_written_otherwise(tmp_path: Path) -> None:
+def test_a_page_is_found_by_its_name_and_by_other_spellings_of_its_url(tmp_path: Path) -> None:
     imported(tmp_path / "web.db", named([*NAMES, f"{C}?utm_source=x"], LINKS))
     with snapshot(tmp_path / "web.db") as seen:
         assert page_of(seen, "www.d.example") == 3
         assert page_of(seen, "HTTP://A.EXAMPLE/b#part") == 1
         assert page_of(seen, f"{C}?utm_source=x") == 5
-        with pytest.raises(
-            UsageError, match=r"^nobody is not in the store; it has no page of nobody$"
-        ):
+        with pytest.raises(UsageError, match="nobody is not in the store"):
             page_of(seen, "nobody")
 
 
@@ -142,12 +106,12 @@ def test_names_that_are_one_url_become_one_page(tmp_path: Path) -> None:
     assert links_in(tmp_path / "web.db") == {(A, C), (C, A)}
 
 
-def test_a_link_between_two_names_of_a_page_counts_as_one_to_itself(tmp_path: Path) -> None:
+def test_a_link_between_two_names_of_a_page_is_a_self_link(tmp_path: Path) -> None:
     made = imported(tmp_path / "web.db", named([A, A[:-1], B], [(0, 1), (1, 2), (2, 2)]))
     assert (made.pages, made.links, made.merged, made.self_links) == (2, 1, 1, 2)
 
 
-def test_names_that_could_steer_a_terminal_are_written_out(tmp_path: Path) -> None:
+def test_control_characters_in_names_are_escaped(tmp_path: Path) -> None:
     imported(tmp_path / "web.db", named(["a\nb", "\x1b[2J"], [(0, 1)]))
     assert links_in(tmp_path / "web.db") == {(r"a\nb", r"\x1b[2J")}
 
@@ -159,29 +123,29 @@ class TestWeights:
         assert spending_of(tmp_path / "web.db", B) == ([0], [7])
         assert audit(tmp_path / "web.db").wrong == []
 
-    def test_others_are_scaled_and_never_nothing(self, tmp_path: Path) -> None:
+    def test_fractional_weights_are_scaled_and_stay_above_0(self, tmp_path: Path) -> None:
         imported(
             tmp_path / "web.db", named([A, B, C], [(0, 1), (0, 2), (1, 0)], [0.5, 0.25, 1e-12])
         )
         assert spending_of(tmp_path / "web.db", A) == ([1, 2], [2**31, 2**30])
         assert spending_of(tmp_path / "web.db", B) == ([0], [1])
 
-    def test_whole_weights_beyond_all_measure_are_scaled_too(self, tmp_path: Path) -> None:
+    def test_huge_whole_weights_are_scaled_too(self, tmp_path: Path) -> None:
         imported(tmp_path / "web.db", named([A, B, C], [(0, 1), (0, 2)], [2.0**100, 2.0**99]))
         assert spending_of(tmp_path / "web.db", A) == ([1, 2], [2**31, 2**30])
 
-    def test_where_all_are_alike_there_are_none(self, tmp_path: Path) -> None:
+    def test_equal_weights_are_not_stored(self, tmp_path: Path) -> None:
         imported(tmp_path / "web.db", named([A, B, C], [(0, 1), (0, 2)], [2, 2]))
         assert spending_of(tmp_path / "web.db", A) == ([1, 2], [])
 
-    def test_those_of_links_that_become_one_are_summed(self, tmp_path: Path) -> None:
+    def test_weights_of_merged_links_are_summed(self, tmp_path: Path) -> None:
         spelled = ["http://a.example", A, C]
         links = [(0, 2), (1, 2), (2, 0), (2, 1)]
         imported(tmp_path / "web.db", named(spelled, links, [1, 2, 3, 4]))
         assert spending_of(tmp_path / "web.db", A) == ([1], [3])
         assert spending_of(tmp_path / "web.db", C) == ([0], [7])
 
-    def test_whoever_ranks_the_store_has_the_weights_of_the_file(self, tmp_path: Path) -> None:
+    def test_the_graph_of_the_store_has_the_weights_of_the_file(self, tmp_path: Path) -> None:
         graph = named(NAMES, [(0, 1), (0, 2), (4, 0)], [3, 1, 7])
         imported(tmp_path / "web.db", graph)
         with opened(tmp_path / "web.db", None) as found:
@@ -192,20 +156,20 @@ class TestWeights:
         assert again.weights is not None
         assert again.weights.tolist() == [3, 1, 7]
 
-    def test_where_they_were_alike_there_are_none(self, tmp_path: Path) -> None:
+    def test_without_weights_in_the_file_there_are_none_in_the_store(self, tmp_path: Path) -> None:
         imported(tmp_path / "web.db", named(NAMES, LINKS))
         with opened(tmp_path / "web.db", None) as found:
             assert found.graph.weights is None
 
 
 class TestRefusals:
-    def test_a_store_that_is_there_is_left_alone(self, tmp_path: Path) -> None:
+    def test_an_existing_store_is_left_alone(self, tmp_path: Path) -> None:
         (tmp_path / "web.db").write_bytes(b"something")
         with pytest.raises(UsageError, match=r"web\.db exists"):
             imported(tmp_path / "web.db", named(NAMES, LINKS))
         assert (tmp_path / "web.db").read_bytes() == b"something"
 
-    def test_what_is_broken_off_leaves_nothing(self, tmp_path: Path) -> None:
+    def test_an_interrupted_import_leaves_no_file(self, tmp_path: Path) -> None:
         def interrupt(_share: float) -> None:
             raise KeyboardInterrupt
 
@@ -214,7 +178,7 @@ class TestRefusals:
         assert list(tmp_path.iterdir()) == []
 
 
-def test_large_graphs_go_in_by_many_batches_and_checkpoints(
+def test_large_graphs_are_imported_in_batches_and_checkpoints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_NAMES_AT_ONCE", "_BIRTHS_AT_ONCE", "_VISITS_AT_ONCE"):
@@ -245,7 +209,7 @@ def test_any_graph_can_be_imported(
         assert links_in(path) == {(f"n{one}", f"n{other}") for one, other in links if one != other}
 
 
-def test_a_real_graph_is_whole_when_it_was_imported(
+def test_a_real_graph_is_imported_whole(
     tmp_path: Path, shared_graph: Callable[[str], Path]
 ) -> None:
     with opened(tmp_path, shared_graph("wiki-Vote.txt.gz")) as found:

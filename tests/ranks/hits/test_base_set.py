@@ -1,4 +1,4 @@
-"""A base set grows from its roots by a step along the links and a few back."""
+"""A base set: roots, the pages that they link to, and some of the pages that link to them."""
 
 import io
 import tarfile
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from minicrawl.ranks.hits import base_set, hits
-from tests.ranks.graphs import Pairs, graph_of, links_of, named
+from tests.graph.graphs import graph_of, links_of
+from tests.ranks.graphs import Pairs, named
 
 PAGES = [f"http://host{page}.org/" for page in range(8)]
 LINKS: Pairs = [(0, 1), (1, 2), (3, 0), (4, 0), (5, 0), (1, 3), (6, 7)]
@@ -20,11 +21,11 @@ def urls_of(roots: list[int], linking: int = 50) -> list[str]:
     return found.names.of(range(len(found.names)))
 
 
-def test_it_has_what_a_root_links_to_and_what_links_to_it() -> None:
+def test_a_base_set_has_the_neighbours_of_its_root() -> None:
     assert urls_of([0]) == [PAGES[page] for page in (0, 1, 3, 4, 5)]
 
 
-def test_only_so_many_that_link_to_a_root_are_taken_the_first() -> None:
+def test_only_the_first_pages_that_link_to_a_root_are_taken() -> None:
     assert urls_of([0], 2) == [PAGES[page] for page in (0, 1, 3, 4)]
     assert urls_of([0], 0) == [PAGES[page] for page in (0, 1)]
 
@@ -37,7 +38,7 @@ def test_all_links_between_its_pages_are_kept_with_their_weights() -> None:
     assert found.weights.tolist() == [1, 3, 4, 5, 6]
 
 
-def test_its_pages_go_by_their_names() -> None:
+def test_pages_keep_their_names_and_hosts() -> None:
     names = base_set(named(PAGES, LINKS), [0]).named.names
     assert names.find([PAGES[3], PAGES[7], "http://nowhere.org/", PAGES[0]]) == [2, None, None, 0]
     hosts = names.hosts()
@@ -46,13 +47,13 @@ def test_its_pages_go_by_their_names() -> None:
     ]
 
 
-def test_without_roots_there_is_nothing() -> None:
+def test_a_base_set_without_roots_is_empty() -> None:
     found = base_set(named(PAGES, LINKS), []).named
     assert (found.graph.nodes, len(found.names)) == (0, 0)
 
 
 def test_a_real_base_set_grows_from_its_root_set(shared_graph: Callable[[str], Path]) -> None:
-    """Its file says of each page whether it is of the root set or linked to or from it."""
+    """The file of the graph marks each page of the root set."""
     with tarfile.open(shared_graph("toronto-Movies.tar.gz")) as archive:
         nodes = _text(archive, "Movies/nodes").split("\n\n")[1:]
         rows = _text(archive, "Movies/adj_list").splitlines()
@@ -82,7 +83,7 @@ def _text(archive: tarfile.TarFile, name: str) -> str:
     return io.TextIOWrapper(file, errors="replace").read()
 
 
-def test_all_pages_together_are_the_graph() -> None:
+def test_all_pages_as_roots_give_the_whole_graph() -> None:
     graph, grown = graph_of(8, LINKS), base_set(named(PAGES, LINKS), range(8)).named.graph
     assert links_of(grown) == links_of(graph)
 

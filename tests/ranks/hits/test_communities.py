@@ -5,7 +5,8 @@ import pytest
 
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.hits import Community, by_deflation, by_destroying
-from tests.ranks.graphs import DEGENERATE, Pairs, dense, graph_of, random_graph
+from tests.graph.graphs import graph_of, random_graph
+from tests.ranks.graphs import DEGENERATE, Pairs, dense
 
 # Hub 0 has three authorities, hub 4 has two, hub 7 one.
 STARS: Pairs = [(0, 1), (0, 2), (0, 3), (4, 5), (4, 6), (7, 8)]
@@ -63,17 +64,16 @@ def test_communities_are_the_eigenvectors_that_numpy_finds() -> None:
     found = deflated(graph, 3)
     assert [each.number for each in found] == [1, 2, 2, 3, 3]
     for each in found:
-        # Which sign is which means nothing but that the largest entry is positive.
-        vector = vectors[each.number - 1] * np.sign(
-            vectors[each.number - 1][np.abs(vectors[each.number - 1]).argmax()]
-        )
-        part = np.maximum(vector if each.sign == "+" else -vector, 0)
+        vector = vectors[each.number - 1]
+        # An eigenvector has no sign of its own: "+" is the sign of its largest entry.
+        is_turned = (vector[np.abs(vector).argmax()] < 0) == (each.sign == "+")
+        part = np.maximum(-vector if is_turned else vector, 0)
         assert each.hits.authorities.values == pytest.approx(part / part.sum(), abs=1e-5)
         assert each.hits.converged
 
 
 @pytest.mark.parametrize("name", DEGENERATE)
-def test_any_graph_has_those_it_has(name: str) -> None:
+def test_scores_of_communities_sum_to_1_in_any_graph(name: str) -> None:
     graph = graph_of(*DEGENERATE[name])
     for found in (deflated(graph, 3), list(by_destroying(graph, count=3))):
         assert bool(found) == bool(graph.edges)
@@ -82,7 +82,7 @@ def test_any_graph_has_those_it_has(name: str) -> None:
             assert each.hits.hubs.values.sum() == pytest.approx(1)
 
 
-def test_both_tell_how_many_there_are_already() -> None:
+def test_progress_is_the_share_of_communities_found() -> None:
     graph, told = random_graph(60, 240), list[float]()
     list(by_destroying(graph, count=2, tell=told.append))
     list(by_deflation(graph, count=2, rng=np.random.default_rng(1), tell=told.append))

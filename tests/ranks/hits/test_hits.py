@@ -1,4 +1,4 @@
-"""HITS comes to the numbers of the literature, and never claims more than it has reached."""
+"""HITS gives the numbers of the literature, and its error bounds hold."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,32 +11,24 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
+from minicrawl.graphfiles import read
 from minicrawl.opic.estimate import shares
 from minicrawl.ranks.hits import Hits, hits, textbook
 from minicrawl.ranks.singular import unit
-from minicrawl.report.store_graph import opened
-from tests.ranks.graphs import (
-    DEGENERATE,
-    NODES,
-    Pairs,
-    dense,
-    graph_of,
-    random_graph,
-    some_links,
-    some_weights,
-)
+from tests.graph.graphs import graph_of, random_graph
+from tests.ranks.graphs import DEGENERATE, NODES, Pairs, dense, some_links, some_weights
 
 # q1, q2, q3, p1, p2: edges q1→p1, q1→p2, q2→p1, q3→p1, q3→p2, p1→q1
 KLEINBERGS = graph_of(5, [(0, 3), (0, 4), (1, 3), (2, 3), (2, 4), (3, 0)])
 TYRANNY: Pairs = [(1, 4), (2, 4), (3, 4), (2, 5), (6, 8), (7, 8)]
 
 
-def lengths_one(found: Hits) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def unit_vectors(found: Hits) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return unit(found.authorities.values), unit(found.hubs.values)
 
 
 def truth(graph: Csr, weights: NDArray[np.float32] | None = None) -> NDArray[np.float64]:
-    """The limit: the part of the first authorities in the leading eigenvectors."""
+    """Limit of HITS: the projection of the in-degrees onto the leading eigenvectors."""
     matrix = dense(graph, weights)
     values, vectors = np.linalg.eigh(matrix.T @ matrix)
     best = vectors[:, values > values[-1] * (1 - 1e-9)]
@@ -56,18 +48,18 @@ class TestWorkedNumbers:
     def test_after_some_rounds(
         self, rounds: int, authorities: list[float], hubs: list[float]
     ) -> None:
-        a, h = lengths_one(textbook(KLEINBERGS, rounds=rounds))
+        a, h = unit_vectors(textbook(KLEINBERGS, rounds=rounds))
         assert a[[3, 4, 0]] == pytest.approx(authorities, abs=5e-7)
         assert h[[0, 1, 3]] == pytest.approx(hubs, abs=5e-7)
         assert h[0] == pytest.approx(h[2])
 
     def test_the_tyranny_of_the_majority(self) -> None:
-        a, h = lengths_one(hits(graph_of(9, TYRANNY)))
+        a, h = unit_vectors(hits(graph_of(9, TYRANNY)))
         assert a == pytest.approx([0, 0, 0, 0, 0.9239, 0.3827, 0, 0, 0], abs=5e-5)
         assert h == pytest.approx([0, 0.5, 0.7071, 0.5, 0, 0, 0, 0, 0], abs=5e-5)
 
     def test_a_bridge_ends_the_tyranny(self) -> None:
-        a, h = lengths_one(hits(graph_of(10, [*TYRANNY, (9, 4), (9, 8)])))
+        a, h = unit_vectors(hits(graph_of(10, [*TYRANNY, (9, 4), (9, 8)])))
         assert a[[4, 5, 8]] == pytest.approx([0.8535, 0.2238, 0.4706], abs=5e-5)
         assert h[[1, 2, 3, 6, 7, 9]] == pytest.approx(
             [0.3890, 0.4910, 0.3890, 0.2145, 0.2145, 0.6035], abs=5e-5
@@ -76,7 +68,9 @@ class TestWorkedNumbers:
 
 class TestLimit:
     @given(some_links, some_weights)
-    def test_it_is_the_leading_eigenvector(self, pairs: Pairs, weights: list[int]) -> None:
+    def test_authorities_are_the_leading_eigenvector(
+        self, pairs: Pairs, weights: list[int]
+    ) -> None:
         graph = graph_of(NODES, pairs)
         weighed = np.array(weights[: graph.edges], dtype=np.float32)
         for chosen in (None, weighed):
@@ -85,7 +79,7 @@ class TestLimit:
             assert found.authorities.values == pytest.approx(wanted, abs=1e-7)
 
     @pytest.mark.parametrize("name", DEGENERATE)
-    def test_scores_sum_to_one_whatever_the_graph(self, name: str) -> None:
+    def test_scores_sum_to_one_in_any_graph(self, name: str) -> None:
         graph = graph_of(*DEGENERATE[name])
         for found in (hits(graph), textbook(graph, rounds=60)):
             for scores in (found.authorities, found.hubs):
@@ -94,11 +88,11 @@ class TestLimit:
                 assert scores.values.sum() == pytest.approx(1 if graph.nodes else 0)
         assert hits(graph).converged
 
-    def test_without_links_all_are_alike(self) -> None:
+    def test_without_links_all_scores_are_equal(self) -> None:
         assert hits(graph_of(4, [])).hubs.values.tolist() == [0.25] * 4
         assert textbook(graph_of(4, []), rounds=1).authorities.values.tolist() == [0.25] * 4
 
-    def test_many_rounds_come_to_the_limit(self) -> None:
+    def test_many_rounds_reach_the_limit(self) -> None:
         graph = random_graph(300, 1500)
         limit, rounds = hits(graph), textbook(graph, rounds=300)
         assert limit.converged
@@ -112,7 +106,7 @@ class TestLimit:
         assert warm.authorities.iterations < cold.authorities.iterations
         assert warm.authorities.values == pytest.approx(cold.authorities.values, abs=1e-8)
 
-    def test_rounds_go_on_from_a_start(self) -> None:
+    def test_rounds_continue_from_a_start(self) -> None:
         once = textbook(KLEINBERGS, rounds=2)
         twice = textbook(KLEINBERGS, rounds=3, start=once.hubs.values)
         assert twice.hubs.values == pytest.approx(textbook(KLEINBERGS, rounds=5).hubs.values)
@@ -130,18 +124,18 @@ class TestErrors:
         assert found.authorities.error_bound <= tolerance
         assert found.converged
 
-    def test_what_is_cut_short_claims_nothing(self) -> None:
+    def test_few_steps_claim_no_convergence(self) -> None:
         found = hits(random_graph(300, 1500), most_steps=2)
         assert found.authorities.iterations == 2
         assert found.authorities.error_bound > 1e-3
         assert not found.converged
 
-    def test_no_error_at_all_is_never_claimed(self) -> None:
+    def test_an_error_of_0_is_never_claimed(self) -> None:
         found = hits(KLEINBERGS, tolerance=0.0)
         assert 0 < found.hubs.error_bound < 1e-12
         assert not found.converged
 
-    def test_rounds_say_nothing_of_what_is_to_come(self) -> None:
+    def test_rounds_claim_no_error_bound(self) -> None:
         found = textbook(KLEINBERGS, rounds=60)
         assert found.authorities.error_bound == found.hubs.error_bound == np.inf
         assert not found.converged
@@ -153,28 +147,22 @@ class TestErrors:
 
 
 class TestProgress:
-    def test_it_is_told_up_to_the_end(self) -> None:
+    def test_progress_begins_at_0_and_ends_near_1(self) -> None:
         told: list[float] = []
         hits(random_graph(300, 1500), tell=told.append)
         assert told[0] == 0.0
         assert told[-1] > 0.8
 
-    def test_rounds_tell_their_share(self) -> None:
+    def test_progress_of_rounds_is_their_share(self) -> None:
         told: list[float] = []
         textbook(KLEINBERGS, rounds=4, tell=told.append)
         assert told == [0.25, 0.5, 0.75, 1.0]
 
 
 class TestRealGraphs:
-    def test_both_ways_come_to_the_same(
-        self, shared_graph: Callable[[str], Path], tmp_path: Path
-    ) -> None:
-        with opened(tmp_path, shared_graph("wiki-Vote.txt.gz")) as source:
-            graph = source.graph.graph
+    def test_both_methods_agree(self, shared_graph: Callable[[str], Path]) -> None:
+        graph = read(shared_graph("wiki-Vote.txt.gz")).graph
         limit, rounds = hits(graph), textbook(graph, rounds=60)
         assert limit.converged
-        for one, other in (
-            (limit.authorities, rounds.authorities),
-            (limit.hubs, rounds.hubs),
-        ):
+        for one, other in ((limit.authorities, rounds.authorities), (limit.hubs, rounds.hubs)):
             assert np.abs(one.values - other.values).sum() < one.error_bound + 1e-9

@@ -1,4 +1,4 @@
-"""Pairs of authorities and hubs are the singular vectors that numpy finds."""
+"""Pairs of authorities and hubs: the singular vectors of the link matrix."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,8 @@ from minicrawl.graph.csr import Adjacency
 from minicrawl.opic.estimate import shares
 from minicrawl.ranks.scores import share_done
 from minicrawl.ranks.singular import Pair, chord, pairs, scores, unit
-from tests.ranks.graphs import NODES, Pairs, dense, graph_of, random_graph, some_links, some_weights
+from tests.graph.graphs import graph_of, random_graph
+from tests.ranks.graphs import NODES, Pairs, dense, some_links, some_weights
 
 TWINS: Pairs = [(0, 1), (0, 2), (3, 4), (3, 5)]
 
@@ -19,7 +20,7 @@ def found_of(links: Adjacency, count: int) -> list[Pair]:
 
 
 def test_the_pairs_of_two_stars_by_hand() -> None:
-    """Of a hub with three authorities and one with two: σ² is 3 and 2."""
+    """A hub with three authorities has σ² = 3, one with two has σ² = 2."""
     links = Adjacency(graph_of(7, [(0, 1), (0, 2), (0, 3), (4, 5), (4, 6)]))
     first, second = found_of(links, 5)
     assert [first.value, second.value] == pytest.approx([3, 2])
@@ -28,25 +29,25 @@ def test_the_pairs_of_two_stars_by_hand() -> None:
     assert second.hubs == pytest.approx([0, 0, 0, 0, 1, 0, 0])
 
 
-def test_an_eigenvalue_that_is_there_twice_is_found_twice() -> None:
+def test_a_double_eigenvalue_is_found_twice() -> None:
     found = found_of(Adjacency(graph_of(6, TWINS)), 5)
     assert [each.value for each in found] == pytest.approx([2, 2])
     assert found[0].authorities @ found[1].authorities == pytest.approx(0)
 
 
 @pytest.mark.parametrize("nodes", [0, 1, 4])
-def test_without_links_there_is_none(nodes: int) -> None:
+def test_without_links_there_is_no_pair(nodes: int) -> None:
     assert found_of(Adjacency(graph_of(nodes, [])), 3) == []
 
 
-def test_no_more_come_than_were_asked_for() -> None:
+def test_no_more_pairs_are_found_than_asked_for() -> None:
     assert len(found_of(Adjacency(random_graph(50, 200)), 2)) == 2
     assert found_of(Adjacency(random_graph(50, 200)), 0) == []
 
 
 @given(some_links, some_weights)
 @example([(0, 5), (1, 0), (1, 2)], [2, 1, 4])  # the first candidate is not precise enough
-def test_they_are_singular_vectors(links_of: Pairs, weights: list[int]) -> None:
+def test_pairs_are_singular_vectors(links_of: Pairs, weights: list[int]) -> None:
     graph = graph_of(NODES, links_of)
     weighed = np.array(weights[: graph.edges], dtype=np.float32)
     matrix = dense(graph, weighed)
@@ -65,14 +66,14 @@ def test_they_are_singular_vectors(links_of: Pairs, weights: list[int]) -> None:
         assert each.authorities.max() >= -each.authorities.min()
 
 
-def test_it_tells_how_many_there_are_already() -> None:
+def test_progress_is_the_share_of_pairs_found() -> None:
     told: list[float] = []
     links, rng = Adjacency(random_graph(50, 200)), np.random.default_rng(1)
     list(pairs(links, 4, rng, tolerance=1e-6, most_steps=100, tell=told.append))
     assert told == [0.25, 0.5, 0.75, 1.0]
 
 
-def test_entries_of_one_sign_are_known_less_well_than_all() -> None:
+def test_entries_of_one_sign_have_a_larger_error_bound() -> None:
     _, second = found_of(Adjacency(random_graph(50, 200)), 2)
     positive = np.maximum(second.authorities, 0)
     one, both = (
@@ -96,5 +97,5 @@ def test_a_chord_is_twice_the_sine_of_half_the_angle() -> None:
 @pytest.mark.parametrize(
     ("error", "share"), [(2.0, 0.0), (1.0, 0.0), (1e-4, 0.5), (1e-8, 1.0), (0.0, 1.0)]
 )
-def test_powers_of_ten_are_alike(error: float, share: float) -> None:
+def test_progress_counts_each_power_of_ten_alike(error: float, share: float) -> None:
     assert share_done(error, 1e-8) == pytest.approx(share)

@@ -1,4 +1,4 @@
-"""Who joins a core, in which order, and when it is complete: each rule by hand, then by sets."""
+"""Growth of a core: each rule by hand, then against the rules on plain sets."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ def ranked(
     )
 
 
-# Hubs 0 to 3, authorities 4 to 7; hub 3 is the best of all and does not link to the best authority.
+# Hubs 0 to 3, authorities 4 to 7. Hub 3 is the best, but does not link to the best authority.
 LINKS = [(0, 4), (0, 5), (1, 4), (1, 5), (1, 6), (2, 4), (2, 7), (3, 6), (3, 7)]
 WEB = ranked(LINKS, hubs=[5, 6, 4, 9, 0, 0, 0, 0], authorities=[0, 0, 0, 0, 9, 3, 5, 7])
 
@@ -45,10 +45,11 @@ def members(core: Core) -> tuple[list[int], list[int]]:
 
 
 def test_a_core_begins_with_the_best_authority() -> None:
-    assert members(grown(WEB, of_size(2)))[1][0] == 4
+    core = grown(WEB, of_size(2))
+    assert core.authorities[0] == core.best_authority == 4
 
 
-def test_the_first_hub_is_the_best_of_those_that_link_to_it() -> None:
+def test_the_first_hub_is_the_best_that_links_to_the_authority() -> None:
     assert grown(WEB, of_size(2)).hubs == (1,)  # 3 is better, and links elsewhere
 
 
@@ -56,7 +57,7 @@ def test_an_authority_joins_by_its_own_score_if_any_hub_links_to_it() -> None:
     assert grown(WEB, of_size(3)).authorities == (4, 6)  # 7 is better, and 1 does not link to it
 
 
-def test_a_hub_joins_that_links_to_any_authority() -> None:
+def test_a_hub_joins_if_it_links_to_any_authority() -> None:
     assert members(grown(WEB, of_size(5))) == ([1, 3], [4, 6, 7])  # 3 links to 6, not to 4
 
 
@@ -64,7 +65,7 @@ def test_hubs_and_authorities_take_turns_until_all_are_in() -> None:
     assert members(grown(WEB, of_size(99))) == ([1, 3, 0, 2], [4, 6, 7, 5])
 
 
-def test_of_equals_the_lower_number_joins_first() -> None:
+def test_of_equal_scores_the_lower_number_joins_first() -> None:
     links = [(hub, page) for hub in (0, 1, 2) for page in (3, 4, 5)]
     web = ranked(links, hubs=[1, 1, 1, 0, 0, 0], authorities=[0, 0, 0, 1, 1, 1])
     assert members(grown(web, of_size(99))) == ([0, 1, 2], [3, 4, 5])
@@ -90,7 +91,7 @@ def test_a_core_grows_until_it_has_its_size_and_no_further(size: int, at_once: i
 
 
 def test_several_may_join_at_once() -> None:
-    # Both hubs are chosen before 6 and 7 are in: so it is 0, by its link to 4, and not 3.
+    # Both hubs are chosen before 6 and 7 join, so hub 0 joins for its link to 4, and not hub 3.
     assert members(grown(WEB, of_size(5, at_once=2))) == ([1, 0], [4, 6, 5])
 
 
@@ -106,27 +107,27 @@ def test_one_side_grows_on_when_nobody_is_left_for_the_other() -> None:
 
 # ---------------------------------------------------------------- a fixed cover density
 
-# After (1 × 2): hub 3 has one of the two links, hub 0 as well.
+# Of the two links to a core of 1 × 2, hub 3 has one, and so has hub 0.
 
 
 def test_the_page_that_violates_the_density_is_taken_back_and_ends_the_core() -> None:
     assert members(grown(WEB, DENSE)) == ([1], [4, 6])
 
 
-def test_it_is_passed_over_where_the_core_is_to_be_maximal() -> None:
+def test_a_maximal_core_passes_over_the_page_that_violates_the_density() -> None:
     assert members(grown(WEB, MAXIMAL)) == ([1], [4, 6, 5])
 
 
 def test_a_violator_on_the_side_of_the_authorities_is_taken_back_as_well() -> None:
-    # 0 and 1 link to 4; only 1 links to 6, which violates, and then there is 5.
+    # Hubs 0 and 1 link to 4. Authority 6 violates, as only 1 links to it; 5 was in before.
     links = [(0, 4), (0, 5), (1, 4), (1, 5), (1, 6), (2, 4), (2, 5)]
     web = ranked(links, hubs=[9, 8, 7, 0, 0, 0, 0], authorities=[0, 0, 0, 0, 9, 1, 5])
     assert members(grown(web, DENSE)) == ([0, 1], [4, 5])
     assert members(grown(web, MAXIMAL)) == ([0, 1, 2], [4, 5])
 
 
-def test_one_who_was_passed_over_is_not_asked_again() -> None:
-    # Hub 1 brings (2 × 2) to 75 %; it would fit once 5 and 6 are in, and is gone by then.
+def test_a_page_that_was_passed_over_is_not_tried_again() -> None:
+    # Hub 1 makes 2 × 2 pages 75 % dense. It would fit after 5 and 6, but is not tried again.
     links = [(0, 3), (0, 4), (0, 5), (0, 6), (1, 3), (1, 5), (1, 6), (2, 3), (2, 4), (2, 5), (2, 6)]
     web = ranked(links, hubs=[9, 8, 7, 0, 0, 0, 0], authorities=[0, 0, 0, 9, 8, 7, 6])
     rule = CoreRule(kind=CoreKind.MAXIMAL, density=80)
@@ -174,7 +175,7 @@ def test_a_rule_that_no_core_could_keep_is_refused(wrong: dict[str, Any]) -> Non
 # ---------------------------------------------------------------- the best of a core
 
 
-def test_the_best_hub_is_that_of_the_highest_score() -> None:
+def test_the_best_hub_has_the_highest_score() -> None:
     core = grown(WEB, of_size(5))
     assert core.hubs == (1, 3)
     assert core.best_hub == 3
@@ -183,10 +184,6 @@ def test_the_best_hub_is_that_of_the_highest_score() -> None:
 def test_of_equal_hubs_the_first_that_joined_is_the_best() -> None:
     web = ranked([(0, 2), (1, 2)], hubs=[1, 1, 0], authorities=[0, 0, 1])
     assert grown(web, MAXIMAL).best_hub == 0
-
-
-def test_the_best_authority_is_where_it_began() -> None:
-    assert grown(WEB, of_size(5)).best_authority == 4
 
 
 # ---------------------------------------------------------------- the same by sets
@@ -203,13 +200,15 @@ class Case(NamedTuple):
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Graphs with links; few scores, so that many are equal."""
+    """Draw a graph with links, and scores of few values, so that many are equal."""
     nodes = draw(st.integers(1, 9))
     page, score = st.integers(0, nodes - 1), st.sampled_from([0.0, 0.25, 0.5, 1.0])
     links = draw(st.lists(st.tuples(page, page), min_size=1, max_size=40))
     scores = st.lists(score, min_size=nodes, max_size=nodes)
     authorities = draw(scores)
-    authorities[draw(st.sampled_from(links))[1]] = 2.0  # the best is linked to, as HITS has it
+    authorities[draw(st.sampled_from(links))[1]] = (
+        2.0  # HITS gives the best score to a page with links
+    )
     return Case(links, draw(scores), authorities)
 
 
@@ -224,7 +223,7 @@ rules = st.builds(
 
 
 class BySets:
-    """The rules as they are written, on sets, without any thought of speed."""
+    """Core that grows by the rules on plain sets, without regard to speed."""
 
     def __init__(self, case: Case, rule: CoreRule) -> None:
         self.links = set(case.links)
@@ -289,12 +288,12 @@ class BySets:
 
 
 @given(cases(), rules)
-def test_it_agrees_with_the_rules_as_they_are_written(case: Case, rule: CoreRule) -> None:
+def test_cores_agree_with_the_rules_on_plain_sets(case: Case, rule: CoreRule) -> None:
     assert members(grown(case.ranked(), rule)) == BySets(case, rule).grow()
 
 
 @given(cases(), rules)
-def test_links_are_counted_as_pages_join(case: Case, rule: CoreRule) -> None:
+def test_links_of_a_core_are_counted(case: Case, rule: CoreRule) -> None:
     core = grown(case.ranked(), rule)
     found = {(v, w) for v, w in case.links if v in core.hubs and w in core.authorities}
     assert core.links == len(found)
@@ -306,7 +305,7 @@ def test_no_core_is_less_dense_than_asked(case: Case, density: float, kind: Core
 
 
 @given(cases(), st.floats(1, 100))
-def test_passing_over_goes_on_where_taking_back_ends(case: Case, density: float) -> None:
+def test_a_maximal_core_begins_with_the_dense_core(case: Case, density: float) -> None:
     dense = grown(case.ranked(), CoreRule(kind=CoreKind.DENSITY, density=density))
     maximal = grown(case.ranked(), CoreRule(kind=CoreKind.MAXIMAL, density=density))
     assert dense.hubs == maximal.hubs[: len(dense.hubs)]
@@ -314,7 +313,7 @@ def test_passing_over_goes_on_where_taking_back_ends(case: Case, density: float)
 
 
 @given(cases())
-def test_nobody_could_be_added_to_a_maximal_core_of_all_links(case: Case) -> None:
+def test_no_page_could_join_a_maximal_core_of_density_100(case: Case) -> None:
     core, links = grown(case.ranked(), MAXIMAL), set(case.links)
     for page in range(len(case.hubs)):
         links_to_all = all((page, authority) in links for authority in core.authorities)

@@ -1,4 +1,4 @@
-"""How far apart cores are, and what crawls from seeds read on which depth."""
+"""Distances between cores, and the pages at each depth of crawls from seeds."""
 
 from collections import Counter
 from typing import Any
@@ -19,7 +19,7 @@ from minicrawl.ranks.seeds import (
     distribution,
     in_short,
 )
-from tests.graph.graphs import Link, graph_of, nodes_and_links
+from tests.graph.graphs import Link, graph_of, networkx_of, nodes_and_links
 
 
 def core(hub: int, authority: int) -> Core:
@@ -34,7 +34,7 @@ APART = [*CHAIN, (6, 7)]
 # ---------------------------------------------------------------- between cores
 
 
-def test_cores_are_as_far_apart_as_their_nearest_pages_along_links() -> None:
+def test_the_distance_of_cores_is_that_of_their_nearest_pages() -> None:
     cores = [core(0, 1), core(4, 5), core(6, 7)]
     assert between_cores(graph_of(8, APART), cores).tolist() == [
         [0, 3, -1],
@@ -43,33 +43,28 @@ def test_cores_are_as_far_apart_as_their_nearest_pages_along_links() -> None:
     ]
 
 
-def test_in_short_they_are_those_of_the_paths_there_are() -> None:
+def test_the_summary_counts_only_cores_with_a_path() -> None:
     distances = between_cores(graph_of(8, APART), [core(0, 1), core(2, 3), core(5, 4), core(6, 7)])
     assert in_short(distances) == CoreDistances(1, (1 + 3 + 1) / 3, 3)
 
 
 @pytest.mark.parametrize("cores", [[], [core(0, 1)], [core(0, 1), core(6, 7)]])
-def test_where_no_path_leads_there_is_nothing_to_say(cores: list[Core]) -> None:
+def test_without_a_path_there_is_no_summary(cores: list[Core]) -> None:
     assert in_short(between_cores(graph_of(8, APART), cores)) is None
 
 
-def test_cores_that_were_looked_at_are_told_as_progress() -> None:
+def test_progress_counts_cores() -> None:
     told: list[float] = []
     between_cores(graph_of(8, APART), [core(0, 1), core(6, 7)], told.append)
     assert told == [0.5, 1.0]
 
 
-@given(nodes_and_links(), st.data())
+@given(nodes_and_links(least=1), st.data())
 def test_distances_agree_with_networkx(case: tuple[int, list[Link]], data: st.DataObject) -> None:
     nodes, links = case
-    if not nodes:
-        return
     page = st.integers(0, nodes - 1)
     cores = data.draw(st.lists(st.builds(core, page, page), max_size=4))
-    oracle = networkx.DiGraph()
-    oracle.add_nodes_from(range(nodes))
-    oracle.add_edges_from(links)
-    lengths = dict(networkx.all_pairs_shortest_path_length(oracle))
+    lengths = dict(networkx.all_pairs_shortest_path_length(networkx_of(nodes, links)))
     found = between_cores(graph_of(nodes, links), cores)
     for i, one in enumerate(cores):
         for j, other in enumerate(cores):
@@ -115,7 +110,7 @@ def test_a_crawl_reads_a_page_on_the_depth_of_its_distance() -> None:
 
 
 def test_random_crawls_count_as_their_mean() -> None:
-    # Without links a crawl reads its seeds; drawn three of four times, in whichever order.
+    # Without links a crawl reads nothing but its seeds.
     (depth,) = depths_of(graph_of(4, []), WORTH, [0, 3], dice(), draws=500)
     assert depth.seeds == pytest.approx((2, 0.25))
     assert depth.random.pages == 2
@@ -127,7 +122,7 @@ def test_as_many_pages_are_drawn_as_there_are_seeds_and_none_twice() -> None:
     assert depth.random == pytest.approx((4, 0.25))
 
 
-def test_the_deeper_crawl_is_told_to_its_end() -> None:
+def test_depths_go_on_to_the_end_of_the_deeper_crawl() -> None:
     chain = graph_of(6, CHAIN)
     depths = depths_of(chain, np.full(6, 1 / 6), [5], dice(), draws=20)
     assert depths[0].seeds == pytest.approx((1, 1 / 6))
@@ -138,37 +133,25 @@ def test_the_deeper_crawl_is_told_to_its_end() -> None:
     assert depths[5].random == DepthCoverage()
 
 
-def test_pages_on_a_depth_are_the_mean_of_crawls_that_read_any_or_none() -> None:
+def test_random_crawls_without_a_page_at_a_depth_count_as_0_pages() -> None:
     depths = depths_of(graph_of(2, [(0, 1)]), np.array([0.25, 0.75]), [0], dice(), draws=400)
     assert depths[1].random.pages == pytest.approx(0.5, abs=0.06)
     assert depths[1].random.importance == pytest.approx(0.75)
-
-
-def test_the_same_dice_give_the_same_numbers() -> None:
-    graph = graph_of(6, CHAIN)
-    worth = np.arange(6) / 15
-    assert depths_of(graph, worth, [1], dice(), draws=4) == depths_of(
-        graph, worth, [1], dice(), draws=4
-    )
 
 
 def test_nothing_is_read_where_there_is_no_seed() -> None:
     assert depths_of(graph_of(3, []), np.full(3, 1 / 3), [], dice(), draws=2) == []
 
 
-def test_crawls_are_told_as_progress() -> None:
+def test_progress_counts_crawls() -> None:
     told: list[float] = []
     depths_of(graph_of(4, STAR), WORTH, [0], dice(), draws=3, tell=told.append)
     assert told == [0.25, 0.5, 0.75, 1.0]
 
 
-@given(nodes_and_links(), st.data())
-def test_no_page_is_read_twice_and_what_is_read_is_worth_no_more_than_all(
-    case: tuple[int, list[Link]], data: st.DataObject
-) -> None:
+@given(nodes_and_links(least=1), st.data())
+def test_no_crawl_reads_a_page_twice(case: tuple[int, list[Link]], data: st.DataObject) -> None:
     nodes, links = case
-    if not nodes:
-        return
     seeds = data.draw(st.sets(st.integers(0, nodes - 1), min_size=1, max_size=3))
     worth = np.full(nodes, 1 / nodes)
     depths: list[Depth] = depths_of(graph_of(nodes, links), worth, sorted(seeds), dice(), draws=3)
@@ -183,33 +166,28 @@ def test_no_page_is_read_twice_and_what_is_read_is_worth_no_more_than_all(
 # ---------------------------------------------------------------- after as many pages
 
 
-def test_a_crawl_that_has_come_to_its_end_keeps_what_it_gathered() -> None:
+def test_a_crawl_keeps_its_importance_after_its_end() -> None:
     found = compared(graph_of(6, CHAIN), np.arange(6) / 15, [5], dice(), draws=40).after
     assert [one.pages for one in found] == [2, 5, 6]
     assert [one.seeds for one in found] == pytest.approx([5 / 15] * 3)
-    # From page k on all later pages are read; the means are over k.
+    # A crawl from page k reads all later pages; the mean is over all k.
     gathered = [[sum(range(k, min(k + n, 6))) / 15 for k in range(6)] for n in (2, 5, 6)]
     for one, each in zip(found, gathered, strict=True):
         assert one.random_error is not None
         assert abs(one.random - np.mean(each)) < 4 * one.random_error
 
 
-@given(nodes_and_links(), st.data())
-def test_what_is_gathered_agrees_with_a_queue_of_networkx(
+@given(nodes_and_links(least=1), st.data())
+def test_gathered_importance_agrees_with_the_layers_of_networkx(
     case: tuple[int, list[Link]], data: st.DataObject
 ) -> None:
     nodes, links = case
-    if not nodes:
-        return
     seed = data.draw(st.integers(0, nodes - 1))
     worth = np.array(data.draw(st.lists(st.floats(0, 1), min_size=nodes, max_size=nodes)))
-    oracle = networkx.DiGraph()
-    oracle.add_nodes_from(range(nodes))
-    oracle.add_edges_from(links)
-    layers = list(networkx.bfs_layers(oracle, [seed]))
+    layers = list(networkx.bfs_layers(networkx_of(nodes, links), [seed]))
     found = compared(graph_of(nodes, links), worth, [seed], dice(), draws=1).after
     for one in found:
-        # Within a layer the order is free, so what is gathered lies between two sums.
+        # A crawl may read a layer in any order, so its importance lies between two sums.
         full, left = 0.0, one.pages
         for layer in layers:
             ordered = sorted(worth[layer])
@@ -222,7 +200,7 @@ def test_what_is_gathered_agrees_with_a_queue_of_networkx(
             assert one.seeds == pytest.approx(full)
 
 
-def test_of_one_draw_there_is_no_standard_error() -> None:
+def test_one_draw_has_no_standard_error() -> None:
     found = compared(graph_of(6, CHAIN), np.arange(6) / 15, [0], dice(), draws=1).after
     assert [one.random_error for one in found] == [None] * len(found)
     assert found[-1].pages == 6

@@ -1,4 +1,4 @@
-"""Cores of real webs: what they are, that they are as dense as asked, and that seeds lie apart."""
+"""Cores of real webs: their shapes and density, and the distances of their seeds."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +17,7 @@ from minicrawl.ranks.seeds import (
     compared,
     extracted,
 )
+from tests.graph.graphs import links_of
 
 HOLLINS, CALIFORNIA = "hollins.dat.gz", "california.txt.gz"
 
@@ -30,7 +31,7 @@ def cores_of(web: NamedGraph, count: int, rule: CoreRule) -> list[Core]:
     return extracted(between_hosts(web.graph, web.names.hosts().of_node), count, rule)
 
 
-# Found by sets and scipy, without any of this code.
+# Computed with sets and scipy, without the code under test.
 SHAPES = {
     (HOLLINS, CoreKind.DENSITY): [(15, 10), (1, 2), (28, 1), (6, 4), (3, 4)],
     (HOLLINS, CoreKind.MAXIMAL): [(15, 10), (1, 3), (28, 1), (6, 4), (3, 6)],
@@ -40,7 +41,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize(("name", "kind"), SHAPES)
-def test_the_first_cores_are_those_of_another_hand(
+def test_the_first_cores_agree_with_another_computation(
     name: str, kind: CoreKind, shared_graph: Callable[[str], Path]
 ) -> None:
     cores = cores_of(read(shared_graph(name)), 5, CoreRule(kind=kind))
@@ -49,11 +50,11 @@ def test_the_first_cores_are_those_of_another_hand(
 
 @pytest.mark.parametrize("kind", [CoreKind.DENSITY, CoreKind.MAXIMAL])
 @pytest.mark.parametrize("density", [60.0, 100.0])
-def test_every_core_has_the_links_that_it_counts_and_is_as_dense_as_asked(
+def test_every_core_counts_its_links_and_is_as_dense_as_asked(
     web: NamedGraph, kind: CoreKind, density: float
 ) -> None:
     graph = between_hosts(web.graph, web.names.hosts().of_node)
-    links = set(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
+    links = set(links_of(graph))
     for core in cores_of(web, 20, CoreRule(kind=kind, density=density)):
         found = {(hub, page) for hub in core.hubs for page in core.authorities} & links
         assert core.links == len(found)
@@ -61,12 +62,12 @@ def test_every_core_has_the_links_that_it_counts_and_is_as_dense_as_asked(
 
 
 @pytest.mark.parametrize(("size", "at_once"), [(5, 1), (20, 1), (20, 3), (50, 1), (51, 7)])
-def test_a_core_of_a_size_has_it_or_nobody_is_left_to_join(
+def test_a_core_has_its_size_or_no_page_is_left_to_join(
     web: NamedGraph, size: int, at_once: int
 ) -> None:
     graph = between_hosts(web.graph, web.names.hosts().of_node)
     first, *_ = cores_of(web, 10, CoreRule(kind=CoreKind.SIZE, size=size, at_once=at_once))
-    links = list(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
+    links = links_of(graph)
     hubs = {hub for hub, page in links if page in first.authorities}
     authorities = {page for hub, page in links if hub in first.hubs}
     is_closed = hubs == set(first.hubs) and authorities == set(first.authorities)

@@ -1,15 +1,14 @@
-"""Seeds of a graph by their names, and in a newer graph."""
+"""Seeds of a graph, and their replacements in a newer graph."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from minicrawl.errors import UsageError
 from minicrawl.graphfiles import read
 from minicrawl.ranks.seeds import CoreRule, SeedChoice, SeedSet, seed_set, transferred
 
-# Two hubs of two authorities, and a page inside the host of the first.
+# Two hubs of two authorities, and a page on the host of the first hub.
 WEB = """\
 http://h.org/\thttp://a.org/
 http://h.org/\thttp://b.org/
@@ -48,17 +47,3 @@ def test_two_seeds_of_one_name_are_one_in_the_newer_graph(web: Path) -> None:
     crawled = transferred(twice, found.named, similar=True)
     assert list(crawled.seeds) == list(found.seeds)
     assert len(crawled.replacements) == 2
-
-
-def test_a_newer_graph_without_any_of_the_seeds_is_refused(web: Path, tmp_path: Path) -> None:
-    newer = tmp_path / "newer.tsv"
-    newer.write_text("http://x.org/\thttp://y.org/\n")
-    with pytest.raises(UsageError, match="1 seeds is in the newer graph"):
-        transferred(seeds_of(web), read(newer), similar=False)
-
-
-def test_without_links_between_hosts_there_is_no_seed(tmp_path: Path) -> None:
-    path = tmp_path / "site.tsv"
-    path.write_text("http://h.org/\thttp://h.org/inside\n")
-    with pytest.raises(UsageError, match="from one host to another"):
-        seeds_of(path)

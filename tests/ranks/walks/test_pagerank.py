@@ -1,4 +1,4 @@
-"""PageRank comes to its limit by every method, and is never further from it than it says."""
+"""PageRank reaches its limit by every method, and its error bound holds."""
 
 import gzip
 from collections.abc import Callable
@@ -17,14 +17,13 @@ from minicrawl.graph.csr import Csr
 from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, pagerank
 from minicrawl.ranks.trust import inverse_pagerank
 from minicrawl.report.store_graph import opened
+from tests.graph.graphs import graph_of, networkx_of, random_graph
 from tests.ranks.graphs import (
     DEGENERATE,
     NODES,
     Pairs,
     dense,
     fixpoint,
-    graph_of,
-    random_graph,
     some_links,
     some_weights,
     through_virtual_page,
@@ -43,7 +42,7 @@ def limit(
     weights: NDArray[np.float32] | None = None,
     damping: float = 0.85,
 ) -> NDArray[np.float64]:
-    """x = G x, by elimination."""
+    """Solve x = G x by elimination."""
     n = graph.nodes
     matrix, jumps = dense(graph, weights), teleport / teleport.sum()
     out = matrix.sum(axis=1, keepdims=True)
@@ -57,7 +56,7 @@ def limit(
     return found
 
 
-def length_2(values: NDArray[np.floating]) -> list[float]:
+def scaled_to_length_1(values: NDArray[np.floating]) -> list[float]:
     found: list[float] = (values / np.linalg.norm(values)).round(4).tolist()
     return found
 
@@ -66,7 +65,7 @@ def length_2(values: NDArray[np.floating]) -> list[float]:
 
 
 @pytest.mark.parametrize(("method", "lazy"), WAYS)
-def test_the_example_of_four_pages_comes_to_all_its_digits(method: Method, lazy: bool) -> None:
+def test_the_example_of_four_pages_has_all_its_digits(method: Method, lazy: bool) -> None:
     options = PageRankOptions(damping=0.8, method=method, lazy=lazy, tolerance=TIGHT)
     found = pagerank(graph_of(4, A_TO_D), options=options)
     assert found.values.round(6).tolist() == [0.176230, 0.176230, 0.331967, 0.315574]
@@ -74,23 +73,23 @@ def test_the_example_of_four_pages_comes_to_all_its_digits(method: Method, lazy:
     assert by_length.round(6).tolist() == [0.337965, 0.337965, 0.636632, 0.605193]
 
 
-def test_pages_in_a_circle_are_alike_and_collusion_pays() -> None:
+def test_pages_of_a_cycle_are_equal_and_collusion_pays() -> None:
     options = PageRankOptions(damping=0.8, tolerance=TIGHT)
     circle = [(0, 1), (1, 2), (2, 0)]
-    assert length_2(pagerank(graph_of(3, circle), options=options).values) == [0.5774] * 3
+    assert scaled_to_length_1(pagerank(graph_of(3, circle), options=options).values) == [0.5774] * 3
     colluding = pagerank(graph_of(3, [*circle, (2, 1)]), options=options)
-    assert length_2(colluding.values) == [0.3707, 0.6672, 0.6461]
+    assert scaled_to_length_1(colluding.values) == [0.3707, 0.6672, 0.6461]
 
 
-def test_a_page_that_is_followed_backwards_is_worth_what_it_leads_to() -> None:
-    """1 and 2 link to 0's pages: backwards, 0 -> 1 and 0 -> 2 is 1 -> 0 and 2 -> 0."""
+def test_inverse_pagerank_follows_links_backwards() -> None:
+    """Backwards, 0 -> 1 and 0 -> 2 are 1 -> 0 and 2 -> 0."""
     found = inverse_pagerank(
         graph_of(3, [(0, 1), (0, 2)]), options=PageRankOptions(tolerance=TIGHT)
     )
     assert found.values == pytest.approx(np.array([2.7, 1, 1]) / 4.7)
 
 
-def test_backwards_links_keep_their_weights() -> None:
+def test_links_followed_backwards_keep_their_weights() -> None:
     graph, weights = graph_of(3, [(0, 2), (1, 2)]), np.array([3, 1], dtype=np.float32)
     found = inverse_pagerank(graph, weights, options=PageRankOptions(tolerance=TIGHT))
     assert found.values == pytest.approx(np.array([1 + 0.85 * 0.75, 1 + 0.85 * 0.25, 1]) / 3.85)
@@ -100,7 +99,7 @@ def test_backwards_links_keep_their_weights() -> None:
 
 
 @given(some_links, some_jumps, st.sampled_from(Dangling), st.sampled_from(WAYS))
-def test_it_is_the_solution_of_its_equation_within_its_bound(
+def test_scores_solve_the_equation_within_their_bound(
     pairs: Pairs, jumps: list[int], dangling: Dangling, way: tuple[Method, bool]
 ) -> None:
     graph, teleport = graph_of(NODES, pairs), np.array(jumps, dtype=np.float64)
@@ -126,11 +125,8 @@ def test_links_count_by_their_weight(pairs: Pairs, numbers: list[int], method: M
 
 
 @given(some_links)
-def test_it_agrees_with_networkx(pairs: Pairs) -> None:
-    oracle = networkx.DiGraph()
-    oracle.add_nodes_from(range(NODES))
-    oracle.add_edges_from(pairs)
-    wanted = networkx.pagerank(oracle, tol=1e-13, max_iter=1000)
+def test_scores_agree_with_networkx(pairs: Pairs) -> None:
+    wanted = networkx.pagerank(networkx_of(NODES, pairs), tol=1e-13, max_iter=1000)
     found = pagerank(graph_of(NODES, pairs), options=PageRankOptions(tolerance=TIGHT))
     assert found.values == pytest.approx([wanted[node] for node in range(NODES)], abs=1e-10)
 
@@ -148,7 +144,7 @@ def test_the_virtual_page_is_that_of_opic(
 
 
 @given(some_links, st.sampled_from(Method))
-def test_it_may_begin_with_scores_that_are_nearly_right(pairs: Pairs, method: Method) -> None:
+def test_a_start_at_the_limit_takes_one_iteration_at_most(pairs: Pairs, method: Method) -> None:
     graph = graph_of(NODES, pairs)
     options = PageRankOptions(method=method)
     found = pagerank(graph, options=options)
@@ -158,7 +154,7 @@ def test_it_may_begin_with_scores_that_are_nearly_right(pairs: Pairs, method: Me
 
 
 @given(some_links)
-def test_weights_that_are_all_one_say_nothing_to_the_virtual_page(pairs: Pairs) -> None:
+def test_weights_of_1_change_nothing_with_the_virtual_page(pairs: Pairs) -> None:
     graph = graph_of(NODES, pairs)
     options = PageRankOptions(damping=None, dangling=Dangling.VIRTUAL)
     weighted = pagerank(graph, np.ones(graph.edges, dtype=np.float32), options=options)
@@ -169,7 +165,9 @@ def test_weights_that_are_all_one_say_nothing_to_the_virtual_page(pairs: Pairs) 
 
 
 @pytest.mark.parametrize(("name", "way", "dangling"), list(product(DEGENERATE, WAYS, Dangling)))
-def test_no_graph_is_too_poor(name: str, way: tuple[Method, bool], dangling: Dangling) -> None:
+def test_scores_sum_to_1_in_any_graph(
+    name: str, way: tuple[Method, bool], dangling: Dangling
+) -> None:
     nodes, pairs = DEGENERATE[name]
     options = PageRankOptions(dangling=dangling, method=way[0], lazy=way[1])
     found = pagerank(graph_of(nodes, pairs), options=options)
@@ -179,7 +177,7 @@ def test_no_graph_is_too_poor(name: str, way: tuple[Method, bool], dangling: Dan
 
 
 @pytest.mark.parametrize("method", Method)
-def test_what_was_not_reached_is_not_claimed(method: Method) -> None:
+def test_few_iterations_claim_no_convergence(method: Method) -> None:
     graph = random_graph(300, 1200)
     short = pagerank(graph, options=PageRankOptions(method=method, most_iterations=2))
     assert (short.iterations, short.converged) == (2, False)
@@ -189,9 +187,7 @@ def test_what_was_not_reached_is_not_claimed(method: Method) -> None:
 
 @pytest.mark.parametrize("method", Method)
 @pytest.mark.parametrize(("precision", "within"), [("single", 1e-4), ("double", 1e-12)])
-def test_no_error_is_promised_that_floats_cannot_hold(
-    method: Method, precision: str, within: float
-) -> None:
+def test_no_error_below_rounding_is_claimed(method: Method, precision: str, within: float) -> None:
     graph = random_graph(300, 1200)
     options = PageRankOptions(method=method, precision=precision, tolerance=1e-15)
     found = pagerank(graph, options=options)
@@ -203,14 +199,14 @@ def test_no_error_is_promised_that_floats_cannot_hold(
 
 
 @pytest.mark.parametrize("method", Method)
-def test_many_links_are_handed_on_in_blocks(method: Method) -> None:
+def test_links_of_several_blocks_give_the_limit(method: Method) -> None:
     graph = random_graph(1000, 300_000)
     found = pagerank(graph, options=PageRankOptions(method=method, tolerance=TIGHT))
     assert found.values == pytest.approx(limit(graph, np.ones(1000), Dangling.UNIFORM), abs=1e-12)
 
 
 @pytest.mark.parametrize("method", Method)
-def test_without_links_all_there_is_are_jumps(method: Method) -> None:
+def test_without_links_only_jumps_count(method: Method) -> None:
     found = pagerank(
         graph_of(4, []), options=PageRankOptions(method=method), teleport=np.array([1.0, 0, 0, 1])
     )
@@ -218,8 +214,8 @@ def test_without_links_all_there_is_are_jumps(method: Method) -> None:
     assert found.values == pytest.approx([0.2875, 0.2125, 0.2125, 0.2875])
 
 
-def with_circles(nodes: int, links: int, circles: int) -> Csr:
-    """A random graph whose last nodes link to each other in pairs, and to nobody else."""
+def with_closed_pairs(nodes: int, links: int, circles: int) -> Csr:
+    """Build a random graph whose last nodes link to each other in pairs, and to no other node."""
     rng, first = np.random.default_rng(nodes), nodes - 2 * circles
     pairs = np.arange(first, nodes).reshape(-1, 2)
     return Csr.from_edges(
@@ -230,8 +226,8 @@ def with_circles(nodes: int, links: int, circles: int) -> Csr:
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_circles_that_nothing_leaves_are_soon_at_rest(lazy: bool) -> None:
-    graph, jumps = with_circles(500, 4000, 10), np.arange(500.0)
+def test_closed_pairs_take_gauss_seidel_less_than_half_the_rounds(lazy: bool) -> None:
+    graph, jumps = with_closed_pairs(500, 4000, 10), np.arange(500.0)
     wanted = limit(graph, jumps, Dangling.UNIFORM)
     rounds = {}
     for method in (Method.POWER, Method.GAUSS_SEIDEL):
@@ -244,10 +240,10 @@ def test_circles_that_nothing_leaves_are_soon_at_rest(lazy: bool) -> None:
 
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("dangling", [Dangling.UNIFORM, Dangling.TELEPORT])
-def test_few_links_and_few_places_to_jump_to_lead_nobody_astray(
+def test_the_bound_holds_with_few_links_and_one_target_of_jumps(
     dangling: Dangling, lazy: bool
 ) -> None:
-    graph, jumps = with_circles(136, 14, 5), np.eye(136)[0]
+    graph, jumps = with_closed_pairs(136, 14, 5), np.eye(136)[0]
     for method in Method:
         options = PageRankOptions(method=method, dangling=dangling, lazy=lazy, tolerance=1e-6)
         found = pagerank(graph, options=options, teleport=jumps)
@@ -255,7 +251,7 @@ def test_few_links_and_few_places_to_jump_to_lead_nobody_astray(
         assert off <= found.error_bound <= options.tolerance
 
 
-def test_progress_goes_up_to_all_of_it() -> None:
+def test_progress_rises_to_1() -> None:
     told: list[float] = []
     pagerank(random_graph(300, 1200), tell=told.append)
     assert told == sorted(told)
@@ -275,18 +271,18 @@ def test_progress_goes_up_to_all_of_it() -> None:
         ({"most_iterations": 0}, "at least 1 round"),
     ],
 )
-def test_options_that_have_no_limit_are_refused(options: dict[str, object], message: str) -> None:
+def test_options_out_of_range_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         pagerank(graph_of(2, [(0, 1)]), options=PageRankOptions(**options))  # type: ignore[arg-type]  # they are its fields
 
 
 @pytest.mark.parametrize("jumps", [[0, 0], [1, -1], [np.nan, 1], [np.inf, 1]])
-def test_jumps_that_lead_nowhere_are_refused(jumps: list[float]) -> None:
+def test_jumps_without_a_positive_sum_are_refused(jumps: list[float]) -> None:
     with pytest.raises(UsageError, match="at least one above 0"):
         pagerank(graph_of(2, [(0, 1)]), teleport=np.array(jumps))
 
 
-def test_the_virtual_page_has_no_favourites() -> None:
+def test_the_virtual_page_takes_no_teleport() -> None:
     with pytest.raises(UsageError, match="links to all alike"):
         pagerank(
             graph_of(2, [(0, 1)]),

@@ -1,4 +1,4 @@
-"""Trust goes from seeds along the links, split or in full, and fades."""
+"""Trust passes from seeds along links, split or in full, and fades."""
 
 from itertools import pairwise
 
@@ -19,7 +19,8 @@ from minicrawl.ranks.trust import (
     teleport,
     trust,
 )
-from tests.ranks.graphs import DEGENERATE, NODES, Pairs, a_node, graph_of, some_links
+from tests.graph.graphs import graph_of, networkx_of
+from tests.ranks.graphs import DEGENERATE, NODES, Pairs, a_node, some_links
 
 DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]
 
@@ -28,7 +29,7 @@ def shares(*numbers: float) -> list[float]:
     return [number / sum(numbers) for number in numbers]
 
 
-def test_trust_that_is_given_in_full_is_that_of_the_shortest_way() -> None:
+def test_maximum_trust_is_that_of_the_shortest_path() -> None:
     found = trust(
         graph_of(5, DIAMOND), [0], options=TrustOptions(passing=Passing.MAXIMUM, damping=0.5)
     )
@@ -36,13 +37,13 @@ def test_trust_that_is_given_in_full_is_that_of_the_shortest_way() -> None:
     assert found.converged
 
 
-def test_trust_that_is_summed_is_that_of_all_ways_but_no_more_than_a_seeds() -> None:
+def test_summed_trust_adds_all_paths_up_to_the_trust_of_a_seed() -> None:
     found = trust(graph_of(5, DIAMOND), [0], options=TrustOptions(passing=Passing.SUM, damping=0.8))
     assert found.values == pytest.approx(shares(1, 0.8, 0.8, 1, 0))
     assert not found.converged
 
 
-def test_trust_that_is_split_is_shared_among_the_links() -> None:
+def test_split_trust_is_shared_among_the_links() -> None:
     found = trust(graph_of(5, DIAMOND), [0], options=TrustOptions(damping=0.8))
     assert found.values == pytest.approx(shares(1, 0.4, 0.4, 0.64, 0))
     assert found.converged
@@ -56,7 +57,7 @@ def test_trust_that_is_split_is_shared_among_the_links() -> None:
         (Passing.SUM, [1, 0.5, 0.5, 0, 0]),
     ],
 )
-def test_in_one_pass_seeds_give_to_their_links(passing: Passing, wanted: list[float]) -> None:
+def test_one_pass_goes_one_link_from_the_seeds(passing: Passing, wanted: list[float]) -> None:
     found = trust(
         graph_of(5, DIAMOND), [0], options=TrustOptions(passing=passing, damping=0.5, passes=1)
     )
@@ -78,7 +79,7 @@ def test_split_trust_is_pagerank_whose_jumps_lead_to_the_seeds(
 
 @pytest.mark.parametrize("name", sorted(set(DEGENERATE) - {"empty"}))
 @pytest.mark.parametrize("passing", Passing)
-def test_no_graph_is_too_poor(name: str, passing: Passing) -> None:
+def test_trust_sums_to_1_in_any_graph(name: str, passing: Passing) -> None:
     nodes, pairs = DEGENERATE[name]
     found = trust(graph_of(nodes, pairs), [0], options=TrustOptions(passing=passing))
     assert found.values.sum() == pytest.approx(1)
@@ -92,14 +93,14 @@ def test_seeds_are_the_best_of_a_rank(by: str, wanted: int) -> None:
     assert chosen_seeds(graph, None, by, 1) == [wanted]
 
 
-def test_of_equal_pages_the_first_are_chosen() -> None:
+def test_of_equal_pages_the_first_are_seeds() -> None:
     assert chosen_seeds(graph_of(4, []), None, "inverse", 2) == [0, 1]
 
 
 @pytest.mark.parametrize(
     ("seeds", "damping", "message"), [([], 0.5, "name at least one"), ([0], 1.0, "below 1, not 1")]
 )
-def test_trust_from_nobody_or_without_end_is_refused(
+def test_trust_without_seeds_or_damping_is_refused(
     seeds: list[int], damping: float, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
@@ -116,7 +117,9 @@ def test_trust_never_falls_from_pass_to_pass() -> None:
     assert all(np.all(a <= b + 1e-15) for a, b in pairwise(tops))
 
 
-def test_distrust_goes_back_from_bad_pages_to_those_that_link_to_them() -> None:
+def test_distrust_passes_backwards_from_bad_pages() -> None:
+    found = less_distrust(graph_of(2, [(0, 1)]), [0], [1], options=TrustOptions(damping=0.0))
+    assert found.values.tolist() == [1, 0]
     # 0 is trusted and links to 1 and 2; 2 links to 3, which is bad.
     graph = graph_of(4, [(0, 1), (0, 2), (2, 3)])
     terms = TrustOptions(passing=Passing.MAXIMUM, damping=0.5)
@@ -137,8 +140,7 @@ def test_split_trust_less_distrust_is_what_two_walks_leave(
     if good == bad:
         return
     graph = graph_of(NODES, pairs)
-    oracle = networkx.DiGraph(pairs)
-    oracle.add_nodes_from(range(NODES))
+    oracle = networkx_of(NODES, pairs)
 
     def walked(links: networkx.DiGraph, seed: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         jumps = {seed: 1.0}
@@ -151,10 +153,8 @@ def test_split_trust_less_distrust_is_what_two_walks_leave(
         assert np.abs(found.values - wanted / wanted.sum()).sum() <= found.error_bound + 1e-5
 
 
-def test_where_nothing_is_left_of_all_trust_all_are_alike() -> None:
-    found = less_distrust(graph_of(2, [(0, 1)]), [0], [1], options=TrustOptions(damping=0.0))
-    assert found.values.tolist() == [1, 0]
-    # Trust that is summed is 1 everywhere, and so is distrust.
+def test_distrust_that_takes_all_trust_leaves_equal_scores() -> None:
+    # Summed trust is 1 everywhere, and so is distrust.
     all_linked = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
     terms = TrustOptions(passing=Passing.SUM, damping=0.99)
     both = less_distrust(graph_of(3, all_linked), [0], [1], options=terms)
@@ -162,6 +162,6 @@ def test_where_nothing_is_left_of_all_trust_all_are_alike() -> None:
     assert not both.converged
 
 
-def test_a_page_is_not_trusted_and_bad_at_once() -> None:
+def test_a_page_that_is_trusted_and_bad_is_refused() -> None:
     with pytest.raises(UsageError, match="a seed of trust is also named as bad"):
         less_distrust(graph_of(2, []), [0, 1], [1])

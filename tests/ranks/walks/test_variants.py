@@ -1,4 +1,4 @@
-"""The ranks of topics are those of their jumps, and mix as the jumps do."""
+"""PageRank by topics, by recency, and without dangling pages."""
 
 from collections import Counter
 
@@ -19,7 +19,8 @@ from minicrawl.ranks.trust import (
     without_dangling,
 )
 from minicrawl.web.words import parts_by_counts
-from tests.ranks.graphs import NODES, Pairs, a_node, graph_of, some_links
+from tests.graph.graphs import graph_of, links_of
+from tests.ranks.graphs import NODES, Pairs, a_node, some_links
 
 TIGHT = PageRankOptions(tolerance=1e-12)
 some_nodes = st.lists(a_node, min_size=1, max_size=4)
@@ -49,7 +50,7 @@ def test_each_topic_is_a_rank_of_its_own() -> None:
         assert ranks[name].values == pytest.approx(wanted.values)
 
 
-def test_the_virtual_page_knows_no_topics() -> None:
+def test_the_virtual_page_has_no_topics() -> None:
     with pytest.raises(UsageError, match="has no topics"):
         topic_ranks(graph_of(1, []), {"a": [0]}, options=PageRankOptions(dangling=Dangling.VIRTUAL))
 
@@ -63,24 +64,25 @@ def test_the_virtual_page_knows_no_topics() -> None:
         ({}, "above 0"),
     ],
 )
-def test_a_mixture_of_nothing_is_refused(parts: dict[str, float], message: str) -> None:
+def test_a_mixture_without_positive_parts_of_known_topics_is_refused(
+    parts: dict[str, float], message: str
+) -> None:
     ranks = topic_ranks(graph_of(2, [(0, 1)]), {"a": [0], "b": [1]})
     with pytest.raises(UsageError, match=message):
         mixture(ranks, parts)
 
 
-def test_the_words_of_a_query_mix_the_topics_by_how_likely_they_are_there() -> None:
+def test_topics_mix_by_the_likelihood_of_the_query() -> None:
     texts = {"sea": ["The Harbour", "harbour-museum"], "land": ["the garden", "a MUSEUM garden"]}
-    # sea: the harbour harbour museum; land: the garden a museum garden. 5 different words.
+    # The sea has the harbour harbour museum, land the garden a museum garden: 5 different words.
     sea, land = (2 + 1) / (4 + 5) * (1 + 1) / (4 + 5), (0 + 1) / (5 + 5) * (1 + 1) / (5 + 5)
     found = parts_by_words(texts, "Harbour museum")
     assert found == pytest.approx({"sea": sea / (sea + land), "land": land / (sea + land)})
 
 
-def test_a_query_as_long_as_you_like_has_parts_that_sum_to_1() -> None:
+def test_the_likelihood_of_a_long_query_does_not_underflow() -> None:
     found = parts_by_words({"a": ["x y"], "b": ["x"]}, "x " * 5000)
-    assert sum(found.values()) == pytest.approx(1)
-    assert found["a"] == pytest.approx(0, abs=1e-12) or found["b"] == pytest.approx(0, abs=1e-12)
+    assert found == pytest.approx({"a": 0, "b": 1})
 
 
 @pytest.mark.parametrize("query", ["", "nowhere", "..."])
@@ -89,7 +91,7 @@ def test_a_query_without_a_word_of_any_topic_is_refused(query: str) -> None:
         parts_by_words({"a": ["x"]}, query)
 
 
-def test_jumps_halve_with_each_half_life_and_the_unknown_is_the_mean() -> None:
+def test_jumps_halve_with_each_half_life_and_unknown_ages_get_the_mean() -> None:
     ages = np.array([0.0, 7.0, 14.0, np.nan])
     assert favouring_recent(ages, 7).tolist() == [1, 1 / 2, 1 / 4, 1.75 / 3]
 
@@ -99,12 +101,12 @@ def test_the_newest_weighs_1_however_old_it_is(half_life: float) -> None:
     assert favouring_recent(np.array([1000.0, 2000, np.nan]), half_life)[0] == 1
 
 
-def test_without_an_age_nothing_is_recent() -> None:
+def test_ages_that_are_all_unknown_are_refused() -> None:
     with pytest.raises(UsageError, match="the times of their changes are unknown"):
         favouring_recent(np.array([np.nan, np.nan]), 7)
 
 
-def test_what_changed_recently_ranks_higher() -> None:
+def test_recently_changed_pages_rank_higher() -> None:
     graph = graph_of(4, [(0, 1), (1, 0), (2, 3), (3, 2)])
     jumps = favouring_recent(np.array([0.0, 0, 30, 30]), 30)
     found = pagerank(graph, teleport=jumps, options=TIGHT)
@@ -114,8 +116,8 @@ def test_what_changed_recently_ranks_higher() -> None:
 # ---------------------------------------------------------------- pages that dangle, left out
 
 
-def test_a_chain_that_hangs_on_a_circle_comes_back_page_by_page() -> None:
-    # 0 <-> 1, 1 -> 2 -> 3: of 3 and then 2 nothing leads on.
+def test_a_dangling_chain_comes_back_page_by_page() -> None:
+    # 0 <-> 1, 1 -> 2 -> 3: page 3 dangles, and without it page 2.
     found = without_dangling(graph_of(4, [(0, 1), (1, 0), (1, 2), (2, 3)]), rounds=9, options=TIGHT)
     second = 0.15 / 2 + 0.85 * 0.5 / 2
     third = 0.15 / 2 + 0.85 * second
@@ -123,7 +125,7 @@ def test_a_chain_that_hangs_on_a_circle_comes_back_page_by_page() -> None:
     assert found.values == pytest.approx(values / values.sum())
 
 
-def test_one_round_leaves_out_only_what_dangles_at_first() -> None:
+def test_one_round_leaves_out_only_pages_that_dangle_at_first() -> None:
     links = [(0, 1), (1, 0), (1, 2), (2, 3)]
     found = without_dangling(graph_of(4, links), rounds=1, options=TIGHT)
     rest = pagerank(graph_of(3, links[:3]), options=TIGHT).values
@@ -131,20 +133,20 @@ def test_one_round_leaves_out_only_what_dangles_at_first() -> None:
     assert found.values == pytest.approx(values / values.sum())
 
 
-def test_without_a_page_that_dangles_it_is_pagerank() -> None:
+def test_without_dangling_pages_scores_are_pagerank() -> None:
     graph = graph_of(3, [(0, 1), (1, 2), (2, 0), (0, 2)])
     found = without_dangling(graph, rounds=9, options=TIGHT)
     assert found.values == pytest.approx(pagerank(graph, options=TIGHT).values)
 
 
 @pytest.mark.parametrize("nodes", [0, 1])
-def test_of_next_to_nothing_there_is_next_to_nothing_left(nodes: int) -> None:
+def test_graphs_that_dangle_whole_keep_their_scores(nodes: int) -> None:
     found = without_dangling(graph_of(nodes, []), rounds=9)
     assert found.values.tolist() == [1.0] * nodes
     assert found.converged
 
 
-def test_the_one_more_link_dangles_nowhere() -> None:
+def test_one_more_link_leaves_no_dangling_page() -> None:
     with pytest.raises(UsageError, match="one more link"):
         without_dangling(
             graph_of(2, [(0, 1)]),
@@ -154,11 +156,11 @@ def test_the_one_more_link_dangles_nowhere() -> None:
 
 
 @given(some_links, st.data(), st.integers(1, 4))
-def test_it_is_what_networkx_and_a_loop_over_the_links_find(
+def test_scores_agree_with_networkx_and_a_loop_over_the_links(
     pairs: Pairs, data: st.DataObject, rounds: int
 ) -> None:
     graph = graph_of(NODES, pairs)
-    links = list(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
+    links = links_of(graph)
     drawn = data.draw(st.lists(st.integers(1, 3), min_size=len(links), max_size=len(links)))
     weight = dict(zip(links, drawn, strict=True))
     left, removed = set(range(NODES)), list[set[int]]()
@@ -184,7 +186,7 @@ def test_it_is_what_networkx_and_a_loop_over_the_links_find(
     assert np.abs(found.values - values / values.sum()).sum() <= found.error_bound + 1e-10
 
 
-def test_topics_count_alike_for_words_that_none_has() -> None:
+def test_a_word_of_no_topic_counts_alike_for_all() -> None:
     counts = {"a": Counter("x"), "b": Counter("yyyy")}
     assert parts_by_counts(counts, ["z"]) == {"a": 0.5, "b": 0.5}
     found = parts_by_counts(counts, ["y", "z"])
