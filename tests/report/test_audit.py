@@ -1,4 +1,4 @@
-"""Every kind of damage is found, named, and ends in no traceback."""
+"""The audit finds and names every kind of damage, and never raises."""
 
 import re
 import sqlite3
@@ -28,38 +28,39 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("checkpoint", [True, False])
-def test_a_whole_store_passes_every_check(tmp_path: Path, *, checkpoint: bool) -> None:
+def test_an_intact_store_passes_every_check(tmp_path: Path, *, checkpoint: bool) -> None:
     found = audit(filled_store(tmp_path / "crawl.db", checkpoint=checkpoint))
     assert found == Audit(checked=EVERY_CHECK)
     assert list(found.lines()) == [f"ok: {', '.join(EVERY_CHECK)}"]
+    assert found.as_json() == {"ok": True, "checked": EVERY_CHECK, "wrong": [], "notes": []}
 
 
 @pytest.mark.parametrize("measures", [None, 2])
 @pytest.mark.parametrize("window", WINDOWS)
-def test_every_window_passes(tmp_path: Path, window: str, measures: int | None) -> None:
+def test_a_store_with_any_window_passes(tmp_path: Path, window: str, measures: int | None) -> None:
     terms = StoreTerms(window=window, measures=measures)
     assert audit(filled_store(tmp_path / "crawl.db", terms)).is_intact
 
 
-def test_how_much_is_done_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_rises_from_0_to_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minicrawl.report.audit._STEPS_PER_REPORT", 1)
-    told: list[float] = []
-    audit(filled_store(tmp_path / "crawl.db"), told.append)
-    assert told == sorted(told)
-    assert told[0] == 0
-    assert told[-1] == pytest.approx(1)
+    reported: list[float] = []
+    audit(filled_store(tmp_path / "crawl.db"), reported.append)
+    assert reported == sorted(reported)
+    assert reported[0] == 0
+    assert reported[-1] == pytest.approx(1)
 
 
-def test_a_store_that_was_only_begun_passes(tmp_path: Path) -> None:
+def test_an_empty_store_passes(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         pass
     assert audit(crawl.path).is_intact
 
 
-def test_a_store_whose_tables_cannot_be_named_is_damaged(tmp_path: Path) -> None:
-    """The views make the schema longer than the first page of the file."""
+def test_a_store_with_a_damaged_schema_is_reported(tmp_path: Path) -> None:
     path = filled_store(tmp_path / "crawl.db")
     written = path.read_bytes()
+    # The schema does not fit into the first page of the file, because of its views.
     path.write_bytes(written[:4096] + b"\xff" * (len(written) - 4096))
     found = audit(path)
     assert found.wrong == [f"{path}: database disk image is malformed"]
@@ -74,7 +75,7 @@ def test_without_links_the_log_cannot_be_folded(tmp_path: Path) -> None:
     ]
 
 
-def test_cash_that_an_earlier_version_dealt_anew_cannot_be_folded(tmp_path: Path) -> None:
+def test_a_log_that_an_earlier_version_refined_cannot_be_folded(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
         crawl.read(A, [B])
@@ -116,10 +117,7 @@ def test_cash_that_an_earlier_version_dealt_anew_cannot_be_folded(tmp_path: Path
             "fold: page 0 has inlinks 7, but 2 by the",
         ),
         ("UPDATE meta SET value = value + 9 WHERE name = 'recorded'", "fold: the totals are"),
-        (
-            "UPDATE meta SET value = replace(value, '\"1\": 2', '\"1\": 3')",
-            "commit: states: {.*2",
-        ),
+        ("UPDATE meta SET value = replace(value, '\"1\": 2', '\"1\": 3')", "commit: states: {.*2"),
         (
             "UPDATE meta SET value = json_set(value, '$.recorded', 1) WHERE name = 'counters'",
             "commit",
@@ -139,7 +137,7 @@ def test_damage_is_found_and_named(store: Path, statement: str, wrong: str) -> N
     assert any(re.match(wrong, line) for line in found.lines()), found.wrong
 
 
-def test_a_page_that_stands_for_another_than_the_steps_say_is_found(store: Path) -> None:
+def test_a_forward_that_contradicts_the_steps_is_found(store: Path) -> None:
     with closing(HandCrawl(store)) as crawl:
         loaded = crawl.loaded(index=False)
         loaded.books.forwards[2] = 5
@@ -148,7 +146,7 @@ def test_a_page_that_stands_for_another_than_the_steps_say_is_found(store: Path)
         ]
 
 
-def test_cash_below_nothing_is_found(store: Path) -> None:
+def test_negative_cash_is_found(store: Path) -> None:
     found = damaged(
         store,
         "UPDATE frontier SET key = key - (1 << 40) WHERE id = 3",
@@ -157,7 +155,7 @@ def test_cash_below_nothing_is_found(store: Path) -> None:
     assert [line.partition(" has")[0] for line in found.wrong] == ["books: page 3"]
 
 
-def test_pages_that_stand_for_each_other_are_found(tmp_path: Path) -> None:
+def test_a_cycle_of_forwards_is_found(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B, MOVED])
         crawl.moved(A, B)
@@ -168,7 +166,7 @@ def test_pages_that_stand_for_each_other_are_found(tmp_path: Path) -> None:
     assert audit(crawl.path).wrong == ["forwards: page 0 stands for itself"]
 
 
-def test_much_damage_of_one_kind_is_cut_short(tmp_path: Path) -> None:
+def test_a_long_list_of_one_kind_of_damage_is_truncated(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
         for _ in range(30):
@@ -178,7 +176,7 @@ def test_much_damage_of_one_kind_is_cut_short(tmp_path: Path) -> None:
     assert found.wrong[-1] == "links: and more"
 
 
-def test_a_broken_file_is_said_by_sqlite(tmp_path: Path) -> None:
+def test_damage_found_by_sqlite_ends_the_audit(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds(f"http://a.example/{'x' * 60}{number}" for number in range(2000))
         crawl.checkpoint()
@@ -191,12 +189,3 @@ def test_a_broken_file_is_said_by_sqlite(tmp_path: Path) -> None:
     found = audit(path)
     assert not found.is_intact
     assert found.checked == ["file"]
-
-
-def test_json_says_what_was_checked(store: Path) -> None:
-    assert audit(store).as_json() == {
-        "ok": True,
-        "checked": EVERY_CHECK,
-        "wrong": [],
-        "notes": [],
-    }

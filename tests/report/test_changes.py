@@ -1,4 +1,4 @@
-"""What is new, has changed, or is gone since a day."""
+"""Pages that are new, have changed or are gone since a given time."""
 
 import csv
 import io
@@ -33,14 +33,14 @@ EARLIER = (HOME, STEADY, EDITED, OLD, GONE, DOWN, SHUT)
 
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
-    """A store, and the time between its two crawls."""
+    """Return a store and a time between its two crawls."""
     path = tmp_path_factory.mktemp("changes") / "crawl.db"
     with closing(HandCrawl(path)) as crawl:
         crawl.seeds([HOME], endowment=9)
         crawl.read(HOME, EARLIER[1:], title="Home")
         for url in EARLIER[1:]:
             crawl.read(url, [HOME])
-        crawl.read_again(STEADY, has_changed=True)  # before the day that is asked for
+        crawl.read_again(STEADY, has_changed=True)  # before `since`
         since = crawl.now + 0.5
         crawl.read_again(STEADY, has_changed=False)
         crawl.read_again(EDITED, has_changed=True)
@@ -73,7 +73,7 @@ def what_happened(
 
 
 class TestChanges:
-    def test_each_page_has_one_row_that_says_what_it_is_now(
+    def test_each_page_has_one_row_and_pages_that_came_and_went_have_none(
         self, crawled: tuple[Path, float]
     ) -> None:
         assert what_happened(*crawled) == {
@@ -87,12 +87,7 @@ class TestChanges:
             SHUT: "refused",
         }
 
-    def test_what_came_and_went_since_then_was_never_there(
-        self, crawled: tuple[Path, float]
-    ) -> None:
-        assert BRIEF not in what_happened(*crawled)
-
-    def test_since_the_beginning_all_that_is_there_is_new(
+    def test_since_the_first_crawl_all_existing_pages_are_new(
         self, crawled: tuple[Path, float]
     ) -> None:
         path, _ = crawled
@@ -102,7 +97,7 @@ class TestChanges:
         path, since = crawled
         assert what_happened(path, since + 3600) == {}
 
-    def test_an_export_has_what_is_new_or_has_changed(
+    def test_an_export_since_a_time_has_new_and_changed_pages(
         self, crawled: tuple[Path, float], capsys: Captured
     ) -> None:
         path, since = crawled
@@ -119,28 +114,22 @@ class TestChanges:
         assert shares == sorted(shares, reverse=True)
         assert len(set(shares)) > 1
 
-    def test_only_pages_of_a_host(self, crawled: tuple[Path, float]) -> None:
+    def test_changes_can_be_limited_to_a_host(self, crawled: tuple[Path, float]) -> None:
         assert what_happened(*crawled, "b.example") == {ELSEWHERE: "new"}
         with pytest.raises(UsageError, match="no page of host"):
             what_happened(*crawled, "c.example")
 
 
 class TestCommand:
-    def test_it_is_a_table_csv_or_json(self, crawled: tuple[Path, float], capsys: Captured) -> None:
+    def test_the_output_is_a_table_csv_or_json(
+        self, crawled: tuple[Path, float], capsys: Captured
+    ) -> None:
         path, _ = crawled
         since = ["changes", "--since", "2027-01-15T08:00:08.5", "--store", str(path)]
         assert main(since) == 0
         shown = capsys.readouterr().out
-        assert shown.splitlines()[0].split() == [
-            "importance",
-            "what",
-            "at",
-            "status",
-            "old_words",
-            "new_words",
-            "url",
-            "title",
-        ]
+        columns = "importance what at status old_words new_words url title"
+        assert shown.splitlines()[0].split() == columns.split()
         assert "changed" in shown
         assert main([*since, "--csv"]) == 0
         rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
@@ -149,12 +138,14 @@ class TestCommand:
         (row,) = json.loads(capsys.readouterr().out)
         assert row["at"].startswith("2027-01-15T08:00:")
 
-    def test_since_for_so_long_ago(self, crawled: tuple[Path, float], capsys: Captured) -> None:
+    def test_a_duration_may_be_longer_than_the_epoch(
+        self, crawled: tuple[Path, float], capsys: Captured
+    ) -> None:
         path, _ = crawled
         assert main(["changes", "--since", "40000d", "--json", "--store", str(path)]) == 0
         assert {row["what"] for row in json.loads(capsys.readouterr().out)} == {"new"}
 
-    def test_a_job_fails_if_something_has_changed(
+    def test_exit_code_is_1_if_something_has_changed(
         self, crawled: tuple[Path, float], capsys: Captured
     ) -> None:
         path, _ = crawled
@@ -164,19 +155,34 @@ class TestCommand:
         assert capsys.readouterr().out.endswith("none\n")
 
     @pytest.mark.parametrize("text", ["yesterday", "7", "", "2027-13-01"])
-    def test_what_is_no_time_is_refused_with_examples(self, text: str, capsys: Captured) -> None:
+    def test_an_invalid_time_is_refused_with_examples(self, text: str, capsys: Captured) -> None:
         assert main(["changes", "--since", text]) == 2
-        said = capsys.readouterr().err
-        assert repr(text) in said
-        assert "2026-11-22" in said
-        assert "7d" in said
+        error = capsys.readouterr().err
+        assert repr(text) in error
+        assert "2026-11-22" in error
+        assert "7d" in error
 
 
-class News:
-    """Three pages that are others at each visit: one is edited, one goes, one stays."""
+class DailyWeb:
+    """A web that may change from day to day."""
 
-    def __init__(self) -> None:
-        self.day = 1
+    day = 1
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        raise NotImplementedError
+
+
+def crawled_twice(path: Path, web: DailyWeb, **chosen: Any) -> float:
+    """Crawl a web on two days, and return a time in between."""
+    settings = Settings.of(delay=0, address_delay=0, refresh=0.5, store=path, **chosen)
+    Crawl([SITE], settings, transport=httpx.MockTransport(web)).run()
+    web.day, since = 2, time.time()
+    Crawl([], settings, transport=httpx.MockTransport(web)).run()
+    return since
+
+
+class News(DailyWeb):
+    """Home page with three more: one is edited, one disappears, one stays the same."""
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         links = "".join(f"<a href=/{name}>{name}</a>" for name in ("edited", "gone", "steady"))
@@ -194,21 +200,15 @@ class News:
         return httpx.Response(404)
 
 
-def test_a_crawl_that_reads_pages_again_finds_what_has_changed(tmp_path: Path) -> None:
-    path, web = tmp_path / "crawl.db", News()
-    settings = Settings.of(delay=0, address_delay=0, refresh=0.5, store=path)
-    Crawl([SITE], settings, transport=httpx.MockTransport(web)).run()
-    web.day, since = 2, time.time()
-    Crawl([], settings, transport=httpx.MockTransport(web)).run()
+def test_a_crawl_that_revisits_pages_finds_changed_and_missing_ones(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+    since = crawled_twice(path, News())
     assert what_happened(path, since) == {EDITED: "changed", GONE: "gone"}
     assert what_happened(path) == what_happened(path, since)
 
 
-class Markup:
-    """Pages that differ at each visit, one by a word and the others by what nobody reads."""
-
-    def __init__(self) -> None:
-        self.day = 1
+class Markup(DailyWeb):
+    """Pages that differ every day: one in its words, the others only in their markup."""
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         day, path = self.day, request.url.path
@@ -224,12 +224,8 @@ class Markup:
 
 @pytest.mark.parametrize("keep", ["pages", "text", "none"])
 def test_a_page_has_changed_if_its_text_has(tmp_path: Path, keep: str) -> None:
-    path, web = tmp_path / "crawl.db", Markup()
-    chosen: dict[str, Any] = {"keep": keep}
-    settings = Settings.of(delay=0, address_delay=0, refresh=0.5, store=path, **chosen)
-    Crawl([SITE], settings, transport=httpx.MockTransport(web)).run()
-    web.day, since = 2, time.time()
-    Crawl([], settings, transport=httpx.MockTransport(web)).run()
+    path = tmp_path / "crawl.db"
+    since = crawled_twice(path, Markup(), keep=keep)
     with snapshot(path) as seen:
         found = {
             row.url: (row.old_words, row.new_words)
@@ -246,11 +242,8 @@ def test_a_page_has_changed_if_its_text_has(tmp_path: Path, keep: str) -> None:
 _STORY = "<p>" + "The river rose by a metre in the night, and the mill stands in water. " * 9
 
 
-class Framed:
-    """Pages whose menu is another one at each visit; the story of one of them changes, too."""
-
-    def __init__(self) -> None:
-        self.day = 1
+class Framed(DailyWeb):
+    """Pages whose menu changes every day; the story of one of them changes, too."""
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         menu = "".join(f"<li><a href=/{name}>{name}</a>" for name in ("steady", "edited", "bare"))
@@ -258,7 +251,7 @@ class Framed:
             "/": _STORY,
             "/steady": _STORY,
             "/edited": f"{_STORY}<p>{'It fell again, so the miller says. ' * self.day}",
-            "/bare": "",  # all that it has is its menu
+            "/bare": "",  # nothing but the menu
         }.get(request.url.path)
         if story is None:
             return httpx.Response(404)
@@ -266,18 +259,15 @@ class Framed:
         return httpx.Response(200, html=f"{frame}<main>{story}</main>")
 
 
-@pytest.mark.parametrize("room", [True, False])
-def test_a_menu_is_no_change_where_the_main_text_is_known(
-    room: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("has_text_room", [True, False])
+def test_a_changed_menu_counts_only_without_the_main_text(
+    has_text_room: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, web = tmp_path / "crawl.db", Framed()
-    settings = Settings.of(delay=0, address_delay=0, refresh=0.5, store=path)
-    Crawl([SITE], settings, transport=httpx.MockTransport(web)).run()
-    web.day, since = 2, time.time()
-    Crawl([], settings, transport=httpx.MockTransport(web)).run()
-    if room:
+    path = tmp_path / "crawl.db"
+    since = crawled_twice(path, Framed())
+    if has_text_room:
         if "main" not in plugins.entry_points(plugins.PARSERS):
-            pytest.skip("no room that finds the main text")
+            pytest.skip("no room that extracts the main text")
         assert what_happened(path, since) == {EDITED: "changed", f"{SITE}/bare": "changed"}
         return
     monkeypatch.setattr(plugins, "entry_points", lambda _group: {})

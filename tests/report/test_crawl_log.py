@@ -1,4 +1,4 @@
-"""The crawl log has a line per request, in the columns of Heritrix."""
+"""The exported crawl log has a line per request, in the format of Heritrix."""
 
 import re
 from base64 import b32encode
@@ -61,7 +61,9 @@ def lines(
     return web, [line.groupdict() for line in found if line], keeps
 
 
-def test_each_request_is_a_line_in_order(lines: tuple[Web, list[dict[str, str]], bool]) -> None:
+def test_each_request_has_a_line_in_order_of_time(
+    lines: tuple[Web, list[dict[str, str]], bool],
+) -> None:
     web, rows, keeps = lines
     logged = Counter(row["url"] for row in rows)
     if not keeps:
@@ -71,7 +73,7 @@ def test_each_request_is_a_line_in_order(lines: tuple[Web, list[dict[str, str]],
     assert times == sorted(times)
 
 
-def test_a_line_says_what_came_and_from_where(
+def test_a_line_has_the_response_and_the_referrer(
     lines: tuple[Web, list[dict[str, str]], bool],
 ) -> None:
     _, rows, keeps = lines
@@ -93,7 +95,9 @@ def test_a_line_says_what_came_and_from_where(
         assert int(found["/b"]["size"]) == len(BODIES["/b"])
 
 
-def test_a_choice_of_pages_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_cannot_be_limited_to_some_pages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     log = tmp_path / "crawl.log"
     assert main(["export", str(log), "--n", "3", "--store", str(tmp_path / "no.db")]) == 2
     assert "--n" in capsys.readouterr().err

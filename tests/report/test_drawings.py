@@ -1,4 +1,4 @@
-"""A graph that was written is read back as it was, by those for whom it was written."""
+"""Readers of each graph format read an exported graph back unchanged."""
 
 import gzip
 import io
@@ -40,24 +40,14 @@ _DOT_TEXT = r'"((?:[^"\\]|\\.)*)"'
 
 
 def drawing_of(nodes: Sequence[Node], links: Sequence[Link]) -> Drawing:
-    """In two blocks each."""
+    """Return a drawing with its nodes and its links in two blocks each."""
     attributes = {"importance": float, "pages": int, "state": str}
     numbered = [(number, *node) for number, node in enumerate(nodes)]
-    return Drawing(
-        attributes,
-        iter(
-            [
-                columns(numbered[:1], "id", "label", *attributes),
-                columns(numbered[1:], "id", "label", *attributes),
-            ]
-        ),
-        iter(
-            [
-                columns(links[:2], "source", "target", "weight"),
-                columns(links[2:], "source", "target", "weight"),
-            ]
-        ),
+    node_blocks = (
+        columns(rows, "id", "label", *attributes) for rows in (numbered[:1], numbered[1:])
     )
+    link_blocks = (columns(rows, "source", "target", "weight") for rows in (links[:2], links[2:]))
+    return Drawing(attributes, node_blocks, link_blocks)
 
 
 def columns(rows: Sequence[tuple[object, ...]], *names: str) -> Block:
@@ -71,7 +61,7 @@ def written(write: Writer, nodes: Sequence[Node], links: Sequence[Link]) -> byte
 
 
 def read_dot(text: bytes) -> networkx.DiGraph:
-    """As far as it is needed: one statement a line, ids are numbers."""
+    """Read the subset of DOT that `write_dot` uses: a statement per line, numbers as ids."""
     graph = networkx.DiGraph()
     lines = text.decode().split("\n")
     assert lines[0] == "digraph web {"
@@ -85,13 +75,15 @@ def read_dot(text: bytes) -> networkx.DiGraph:
             rf"(\d+) \[({_DOT_TEXT}={_DOT_TEXT}(?:, {_DOT_TEXT}={_DOT_TEXT})*)\];", line
         )
         assert node, line
-        told = {key: plain(value) for key, value in re.findall(f"{_DOT_TEXT}={_DOT_TEXT}", node[2])}
+        facts = {
+            key: unescaped(value) for key, value in re.findall(f"{_DOT_TEXT}={_DOT_TEXT}", node[2])
+        }
         numbers: dict[str, Callable[[str], object]] = {"importance": float, "pages": int}
-        graph.add_node(node[1], **{key: numbers.get(key, str)(text) for key, text in told.items()})
+        graph.add_node(node[1], **{key: numbers.get(key, str)(text) for key, text in facts.items()})
     return graph
 
 
-def plain(text: str) -> str:
+def unescaped(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
 
 
@@ -107,16 +99,16 @@ every_format = pytest.mark.parametrize("write", READERS)
 def expected(nodes: Sequence[Node], links: Sequence[Link]) -> networkx.DiGraph:
     graph = networkx.DiGraph()
     for number, (label, importance, pages, state) in enumerate(nodes):
-        told: dict[str, object] = {"label": visible(label), "pages": pages, "state": state}
+        facts: dict[str, object] = {"label": visible(label), "pages": pages, "state": state}
         graph.add_node(
-            str(number), **told | ({} if importance is None else {"importance": importance})
+            str(number), **facts | ({} if importance is None else {"importance": importance})
         )
     for source, target, weight in links:
         graph.add_edge(str(source), str(target), **({} if weight == 1 else {"weight": weight}))
     return graph
 
 
-def alike(one: networkx.DiGraph, other: networkx.DiGraph) -> None:
+def assert_equal(one: networkx.DiGraph, other: networkx.DiGraph) -> None:
     assert one.is_directed()
     assert dict(one.nodes(data=True)) == dict(other.nodes(data=True))
     assert links_of(one) == links_of(other)
@@ -127,13 +119,13 @@ def links_of(graph: networkx.DiGraph) -> list[tuple[str, str, float]]:
 
 
 @every_format
-def test_all_that_was_written_is_read_back(write: Writer) -> None:
-    alike(READERS[write](written(write, NODES, LINKS)), expected(NODES, LINKS))
+def test_a_written_graph_is_read_back(write: Writer) -> None:
+    assert_equal(READERS[write](written(write, NODES, LINKS)), expected(NODES, LINKS))
 
 
 @every_format
-def test_a_graph_of_nothing_is_one(write: Writer) -> None:
-    alike(READERS[write](written(write, [], [])), networkx.DiGraph())
+def test_an_empty_graph_can_be_written(write: Writer) -> None:
+    assert_equal(READERS[write](written(write, [], [])), networkx.DiGraph())
 
 
 @every_format
@@ -150,7 +142,7 @@ def test_a_graph_of_nothing_is_one(write: Writer) -> None:
     ),
     st.data(),
 )
-def test_no_text_breaks_out_of_its_place(
+def test_no_text_breaks_out_of_its_quotes(
     write: Writer, nodes: list[Node], data: st.DataObject
 ) -> None:
     ends = st.integers(0, len(nodes) - 1)
@@ -159,18 +151,20 @@ def test_no_text_breaks_out_of_its_place(
     nodes = [
         (label, importance, pages, visible(state)) for label, importance, pages, state in nodes
     ]
-    alike(_trimmed(READERS[write](written(write, nodes, links))), _trimmed(expected(nodes, links)))
+    assert_equal(
+        _trimmed(READERS[write](written(write, nodes, links))), _trimmed(expected(nodes, links))
+    )
 
 
 def _trimmed(graph: networkx.DiGraph) -> networkx.DiGraph:
-    """The readers of networkx do not tell an empty text from none."""
-    for _, told in graph.nodes(data=True):
-        for key in [key for key, value in told.items() if value in ("", None)]:
-            del told[key]
+    """Remove empty texts, which the readers of networkx cannot tell from missing ones."""
+    for _, facts in graph.nodes(data=True):
+        for key in [key for key, value in facts.items() if value in ("", None)]:
+            del facts[key]
     return graph
 
 
-def test_text_in_dot_is_quoted_once_and_shown_as_it_is() -> None:
+def test_text_in_dot_is_escaped_once() -> None:
     text = written(write_dot, [('a"b\\c', None, 0, "x")], [])
     assert text.decode().splitlines()[1] == (r'0 ["label"="a\"b\\c", "pages"="0", "state"="x"];')
 
@@ -181,8 +175,7 @@ def test_a_folder_has_numbered_vertices_and_edges(tmp_path: Path) -> None:
     links = [(0, 1, 3), (1, 0, 1), (0, 3, 1), (3, 3, 2), (2, 0, 1)]
     for folder in (tmp_path / "graph", tmp_path / "again"):
         assert write_graph_folder(drawing_of(nodes, links), folder, of_hosts=True) == len(links)
-        refused = pytest.raises(UsageError, match="--force")
-        with refused:
+        with pytest.raises(UsageError, match="--force"):
             refuse_folder(folder, force=False)
     files = {path.name: path.read_bytes() for path in (tmp_path / "graph").iterdir()}
     assert files == {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}

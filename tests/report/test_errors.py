@@ -27,7 +27,7 @@ def found(path: Path, *kinds: State, host: str | None = None, count: int = 0) ->
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Two failures of one host, one of another, a refusal, a page that was read."""
+    """Return a store with two failures of one host, one of another, a refusal and a page."""
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B, C, GONE, DEEP])
         crawl.read(C)
@@ -46,8 +46,8 @@ class TestKinds:
         assert counts == [("timeout", 2, 2), ("not-found", 1, 1), ("robots", 1, 1)]
         assert [kind.share for kind in found(store).kinds] == [0.4, 0.2, 0.2]
 
-    def test_pages_that_were_put_aside_are_told_but_are_no_requests(self, store: Path) -> None:
-        with closing(HandCrawl(store.with_name("aside.db"))) as crawl:
+    def test_skipped_pages_are_counted_without_requests(self, store: Path) -> None:
+        with closing(HandCrawl(store.with_name("skipped.db"))) as crawl:
             crawl.seeds([A, B])
             crawl.ended(A, State.TIMEOUT)
             crawl.ended(B, State.TRAP)
@@ -57,7 +57,7 @@ class TestKinds:
         (page,) = found(crawl.path, State.TRAP).pages
         assert page.detail == "--limit 3"
 
-    def test_a_failure_that_passed_is_one_of_requests_alone(self, store: Path) -> None:
+    def test_a_failure_before_a_success_counts_as_a_request_only(self, store: Path) -> None:
         with closing(HandCrawl(store.with_name("passed.db"))) as crawl:
             crawl.seeds([A])
             crawl.batch.fetches.append(FetchRow(0, NOON, State.RESET.outcome, None, 0, 0.1, ""))
@@ -68,11 +68,11 @@ class TestKinds:
         ]
         assert (passed.hosts, passed.pages) == ([], [])
 
-    def test_of_one_host_its_own_requests_are_counted(self, store: Path) -> None:
+    def test_shares_of_a_host_are_of_its_own_requests(self, store: Path) -> None:
         (kind,) = found(store, host="a.example").kinds
         assert (kind.kind, kind.pages, kind.requests, kind.share) == ("timeout", 2, 2, 1.0)
 
-    def test_pages_that_nobody_asked_for_need_no_request(self, tmp_path: Path) -> None:
+    def test_pages_that_were_never_requested_are_counted(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
             crawl.ended(A, State.SCOPE)
@@ -81,47 +81,45 @@ class TestKinds:
         assert (kind.kind, kind.pages, kind.requests, kind.share) == ("scope", 1, 0, 0.0)
 
     @pytest.mark.parametrize("reason", [*FailureKind, *Refusal])
-    def test_every_way_to_end_has_words(self, reason: FailureKind | Refusal) -> None:
+    def test_every_failure_and_refusal_is_explained(self, reason: FailureKind | Refusal) -> None:
         assert all(KINDS[State.of(reason)])
 
-    def test_what_helps_exists(self) -> None:
+    def test_options_named_as_help_exist(self) -> None:
         flags = {setting.flag for setting in TABLE}
         named = {word.strip(",;") for words in KINDS.values() for word in words.helps.split()}
         assert {word for word in named if word.startswith("--")} <= flags
 
 
 class TestHosts:
-    def test_the_one_with_most_failures_comes_first_with_what_was_said_last(
-        self, store: Path
-    ) -> None:
+    def test_the_host_with_most_failures_comes_first_with_its_last_error(self, store: Path) -> None:
         assert found(store).hosts == [
             FailingHost("http://a.example", 2, "timeout", "no answer at all"),
             FailingHost("http://b.example", 1, "not-found", ""),
         ]
 
-    def test_so_many_are_named(self, store: Path) -> None:
+    def test_the_number_of_hosts_can_be_limited(self, store: Path) -> None:
         assert [host.host for host in found(store, count=1).hosts] == ["http://a.example"]
 
-    def test_the_status_is_part_of_what_was_said(self, tmp_path: Path) -> None:
+    def test_the_error_of_a_host_has_the_status(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
             crawl.ended(A, State.SERVER_ERROR, "busy")
             crawl.batch.fetches[0] = crawl.batch.fetches[0]._replace(status=503)
         assert [host.detail for host in found(crawl.path).hosts] == ["503 busy"]
 
-    def test_of_one_that_was_never_asked_its_trouble_is_told(self, tmp_path: Path) -> None:
+    def test_a_host_that_was_never_requested_shows_its_problem(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
             crawl.ended(A, State.TLS)
             crawl.batch.fetches.clear()
             crawl.batch.hosts = [HostRow(0, "http://a.example", trouble="tls: has expired")]
-        told = found(crawl.path)
-        assert told.hosts == [FailingHost("http://a.example", 1, "tls", "tls: has expired")]
-        assert told.pages == [FailedPage(A, "tls", None, "tls: has expired", None)]
+        report = found(crawl.path)
+        assert report.hosts == [FailingHost("http://a.example", 1, "tls", "tls: has expired")]
+        assert report.pages == [FailedPage(A, "tls", None, "tls: has expired", None)]
 
 
 class TestPages:
-    def test_the_latest_comes_first(self, store: Path) -> None:
+    def test_the_latest_failure_comes_first(self, store: Path) -> None:
         assert found(store).pages == [
             FailedPage(GONE, "not-found", None, "", "2027-01-15T08:00:04Z"),
             FailedPage(DEEP, "timeout", None, "no answer at all", "2027-01-15T08:00:03Z"),
@@ -129,16 +127,18 @@ class TestPages:
         ]
         assert [page.url for page in found(store, count=1).pages] == [GONE]
 
-    def test_refusals_are_shown_to_who_names_them(self, store: Path) -> None:
+    def test_refusals_are_listed_on_request(self, store: Path) -> None:
         assert [page.url for page in found(store, State.ROBOTS).pages] == [B]
         assert [page.url for page in found(store, State.ROBOTS, State.NOT_FOUND).pages] == [B, GONE]
 
-    def test_those_of_one_host_may_be_asked_for(self, store: Path) -> None:
+    def test_failures_can_be_limited_to_a_host(self, store: Path) -> None:
         assert [page.url for page in found(store, host="b.example").pages] == [GONE]
         with pytest.raises(UsageError, match=r"no page of host d\.example is known"):
             found(store, host="d.example")
 
-    def test_a_page_is_told_once_by_the_request_that_ended_as_it_did(self, tmp_path: Path) -> None:
+    def test_a_page_is_listed_once_with_the_request_that_decided_its_state(
+        self, tmp_path: Path
+    ) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
             crawl.ended(A, State.RESET, "the first")
@@ -146,9 +146,7 @@ class TestPages:
             crawl.batch.fetches.append(FetchRow(0, NOON, State.TIMEOUT.outcome, None, 0, 0.1, ""))
         assert [page.detail for page in found(crawl.path).pages] == ["the second"]
 
-    def test_those_that_were_asked_for_come_before_those_that_were_not(
-        self, tmp_path: Path
-    ) -> None:
+    def test_requested_pages_come_before_others(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, B, C])
             for url in (A, B, C):
@@ -164,7 +162,7 @@ def test_a_store_without_failures_has_none(tmp_path: Path) -> None:
     assert found(crawl.path) == ErrorReport(kinds=[], hosts=[], pages=[])
 
 
-def test_a_request_for_a_page_that_is_not_there_is_damage(store: Path) -> None:
+def test_a_request_for_an_unknown_page_is_damage(store: Path) -> None:
     with closing(sqlite3.connect(store)) as connection, connection:
         connection.execute("UPDATE fetches SET page = 99")
     with pytest.raises(StoreError, match="is damaged"):

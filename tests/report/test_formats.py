@@ -83,14 +83,14 @@ def block_of(rows: Sequence[ExportRow]) -> Block:
 
 
 def written(write: Callable[[Iterable[Block], io.BytesIO], None], *rows: ExportRow) -> bytes:
-    """In two blocks."""
+    """Return what a writer makes of rows in two blocks."""
     file = io.BytesIO()
     write(iter((block_of(rows[:2]), block_of(rows[2:]))), file)
     return file.getvalue()
 
 
 @given(st.lists(ROWS, max_size=3))
-def test_a_block_is_read_row_by_row(rows: list[ExportRow]) -> None:
+def test_a_block_has_its_rows(rows: list[ExportRow]) -> None:
     assert list(rows_of(block_of(rows))) == rows
 
 
@@ -104,17 +104,17 @@ class TestText:
             "2,https://b.example/,a.example,0.75,1.5,0.1,3,unread,,0,,,,,,\n"
         )
 
-    def test_no_pages_are_a_heading_alone(self) -> None:
+    def test_text_without_pages_is_at_most_a_heading(self) -> None:
         assert written(write_tsv).decode() == "\t".join(COLUMNS) + "\n"
         assert written(write_jsonl) == b""
 
-    def test_a_title_like_a_formula_is_text_to_a_spreadsheet(self) -> None:
+    def test_a_title_like_a_formula_is_quoted(self) -> None:
         hostile = FIRST._replace(title="=HYPERLINK()\t\n")
         assert b",'=HYPERLINK()\\t\\n," in written(write_csv, hostile)
         assert b"\t'=HYPERLINK()\\t\\n\t" in written(write_tsv, hostile)
 
     @given(st.lists(ROWS, max_size=3))
-    def test_numbers_of_a_csv_are_read_back_as_they_were(self, rows: list[ExportRow]) -> None:
+    def test_numbers_in_csv_are_read_back_exactly(self, rows: list[ExportRow]) -> None:
         lines = written(write_csv, *rows).decode()
         for row, read in zip(rows, csv.DictReader(io.StringIO(lines)), strict=True):
             assert int(read["rank"]) == row.rank
@@ -122,7 +122,7 @@ class TestText:
             assert read["status"] == ("" if row.status is None else str(row.status))
 
     @given(st.lists(ROWS, max_size=3))
-    def test_a_tsv_has_a_line_a_page_and_a_field_a_column(self, rows: list[ExportRow]) -> None:
+    def test_tsv_has_a_line_per_page_and_a_field_per_column(self, rows: list[ExportRow]) -> None:
         lines = written(write_tsv, *rows).decode().split("\n")
         assert len(lines) == len(rows) + 2
         assert all(line.count("\t") == len(COLUMNS) - 1 for line in lines[:-1])
@@ -132,12 +132,12 @@ class TestText:
         lines = written(write_jsonl, *rows).decode("ascii").splitlines()
         assert [ExportRow(**json.loads(line)) for line in lines] == rows
 
-    def test_jsonl_may_be_shown_on_a_terminal(self) -> None:
+    def test_jsonl_is_safe_on_a_terminal(self) -> None:
         shown = written(write_jsonl, FIRST._replace(title="\x1b[2J\x7f\x9b\u202e")).decode()
         assert all(c.isascii() and (c.isprintable() or c == "\n") for c in shown)
 
     @given(st.lists(ROWS, max_size=5))
-    def test_a_csv_is_what_python_makes_of_harmless_cells(self, rows: list[ExportRow]) -> None:
+    def test_csv_equals_the_output_of_pythons_csv_writer(self, rows: list[ExportRow]) -> None:
         expected = io.StringIO()
         writer = csv.writer(expected, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -164,7 +164,7 @@ class TestParquet:
         rows = [FIRST, SECOND, strange]
         assert self.read(tmp_path / "ranks.parquet", rows) == rows
 
-    def test_no_pages_are_a_file_of_columns(self, tmp_path: Path) -> None:
+    def test_parquet_can_be_empty(self, tmp_path: Path) -> None:
         assert self.read(tmp_path / "ranks.parquet", []) == []
 
     def test_columns_have_types(self, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ class TestParquet:
         assert kinds["title"] == "VARCHAR"
         assert kinds["noindex"] == "BOOLEAN"
 
-    def test_files_are_alike_whatever_is_in_them(self, tmp_path: Path) -> None:
+    def test_the_schema_does_not_depend_on_the_rows(self, tmp_path: Path) -> None:
         unread = SECOND._replace(status=None, first_fetched=None, last_fetched=None)
         found: list[list[tuple[object, ...]]] = []
         for rows in ([], [FIRST], [unread], [FIRST, unread]):
@@ -189,9 +189,7 @@ class TestParquet:
             found.append(duckdb.execute(asked).fetchall())
         assert found.count(found[0]) == len(found)
 
-    def test_a_missing_package_is_one_line_that_says_what_to_install(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_missing_package_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "duckdb", None)
         with pytest.raises(UsageError, match=r"install minicrawl\[parquet\]"):
             write_parquet([], io.BytesIO())
@@ -202,18 +200,18 @@ class TestFormats:
     def test_the_suffix_names_the_format_in_any_case(self, name: str) -> None:
         assert format_of(Path(f"ranks.{name.upper()}")) == name
 
-    def test_a_name_goes_before_the_suffix(self) -> None:
+    def test_a_given_format_takes_precedence_over_the_suffix(self) -> None:
         assert format_of(Path("ranks.csv"), "jsonl") == "jsonl"
 
     @pytest.mark.parametrize("path", ["ranks.xlsx", "ranks", "-"])
-    def test_an_unknown_suffix_is_refused_with_those_that_are_known(self, path: str) -> None:
+    def test_an_unknown_suffix_is_refused_with_the_known_ones(self, path: str) -> None:
         known = re.escape(", ".join(f".{name}" for name in FORMATS))
         with pytest.raises(UsageError, match=rf"^{path}: .*{known}"):
             format_of(Path(path))
 
 
 class TestReplacing:
-    def test_the_file_is_there_when_all_is_written_and_not_before(self, tmp_path: Path) -> None:
+    def test_the_file_is_replaced_when_everything_is_written(self, tmp_path: Path) -> None:
         path = tmp_path / "ranks.csv"
         path.write_bytes(b"old")
         with replacing(path) as file:
@@ -223,7 +221,7 @@ class TestReplacing:
         assert path.read_bytes() == b"new"
         assert list(tmp_path.iterdir()) == [path]
 
-    def test_a_file_that_could_not_be_finished_leaves_the_old_one(self, tmp_path: Path) -> None:
+    def test_an_interrupted_write_leaves_the_old_file(self, tmp_path: Path) -> None:
         path = tmp_path / "ranks.csv"
         path.write_bytes(b"old")
 
@@ -236,30 +234,30 @@ class TestReplacing:
         assert path.read_bytes() == b"old"
         assert list(tmp_path.iterdir()) == [path]
 
-    def test_others_may_read_the_file_as_any_other_of_the_user(self, tmp_path: Path) -> None:
+    def test_the_file_has_the_users_default_mode(self, tmp_path: Path) -> None:
         plain, path = tmp_path / "plain", tmp_path / "ranks.csv"
         plain.touch()
         with replacing(path):
             pass
         assert path.stat().st_mode == plain.stat().st_mode
 
-    def test_a_folder_that_is_not_there_is_one_line(self, tmp_path: Path) -> None:
+    def test_a_missing_folder_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "no" / "ranks.csv"
         with pytest.raises(UsageError, match=r"ranks\.csv cannot be written: No such file"):
             replacing(path).__enter__()
 
-    def test_a_folder_is_no_file(self, tmp_path: Path) -> None:
+    def test_a_folder_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="is a folder: name a file"):
             replacing(tmp_path).__enter__()
 
-    def test_a_device_is_written_to_and_stays(self) -> None:
+    def test_a_device_is_written_to_and_not_replaced(self) -> None:
         null = Path(os.devnull)
         with replacing(null) as file:
             file.write(b"gone")
         assert null.is_char_device()
 
 
-def test_a_number_that_is_none_is_no_number_in_json() -> None:
+def test_jsonl_refuses_nan() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         written(write_jsonl, FIRST._replace(cash=math.nan))
 
@@ -267,7 +265,7 @@ def test_a_number_that_is_none_is_no_number_in_json() -> None:
 def test_a_parquet_file_of_large_pages_needs_the_memory_of_a_row_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """120 MB of pages, and DuckDB may take 64."""
+    """Write 120 MB of pages while DuckDB may use 64 MB."""
     monkeypatch.setattr("minicrawl.report.formats._LEAST_MEMORY", 64 << 20)
     html = "".join(map(str, range(4000, 8000)))
 

@@ -1,4 +1,4 @@
-"""Ranks that are kept beside a store, as the reports see them."""
+"""Saved ranks, as reports read them from the file beside the store."""
 
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.stores import A, B, C, HandCrawl
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Three pages with a rank, and then one more page, or none."""
+    """Return a store of three pages with a saved rank."""
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B])
         crawl.read(A, [C])
@@ -38,13 +38,13 @@ def state(store: Path) -> list[tuple[str, int, bool]]:
         ]
 
 
-def test_a_rank_is_current_until_a_step_is_taken(store: Path) -> None:
+def test_a_rank_is_current_until_the_next_step(store: Path) -> None:
     assert state(store) == [("pagerank", 0, True)]
     go_on(store, A)
     assert state(store) == [("pagerank", 0, False)]
 
 
-def test_pages_that_became_known_since_are_counted_and_have_no_score(store: Path) -> None:
+def test_pages_found_after_the_ranking_are_counted_and_have_no_score(store: Path) -> None:
     go_on(store, "http://new.example/")
     assert state(store) == [("pagerank", 1, False)]
     with snapshot(store) as seen:
@@ -53,26 +53,22 @@ def test_pages_that_became_known_since_are_counted_and_have_no_score(store: Path
     assert np.isnan(found[3])
 
 
-def test_the_rank_of_the_crawl_itself_is_always_there(store: Path) -> None:
+def test_the_rank_opic_always_exists(store: Path) -> None:
     with snapshot(store) as seen:
         assert scores(seen, "opic") is seen.importance
 
 
-def test_a_rank_that_is_not_there_is_refused_with_those_that_are(store: Path) -> None:
+def test_an_unknown_rank_is_refused_with_the_known_ones(store: Path) -> None:
     with snapshot(store) as seen:
         assert kept_scores(seen, "trust") is None
         with pytest.raises(UsageError, match=r"has no rank trust, only opic, pagerank: "):
             scores(seen, "trust")
 
 
-def test_without_any_there_is_the_crawls_own(tmp_path: Path) -> None:
+def test_a_store_without_saved_ranks_only_has_opic(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
     assert state(crawl.path) == []
-    with (
-        snapshot(crawl.path) as seen,
-        pytest.raises(
-            UsageError, match="has no rank pagerank, only opic: make it with `minicrawl rank`"
-        ),
-    ):
+    refusal = pytest.raises(UsageError, match="only opic: make it with `minicrawl rank`")
+    with snapshot(crawl.path) as seen, refusal:
         scores(seen, "pagerank")

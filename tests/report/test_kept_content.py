@@ -1,4 +1,4 @@
-"""What was kept and left out is counted by type, host and reason, in few rows."""
+"""Kept and skipped content is counted by type, host and outcome."""
 
 import json
 from collections import Counter
@@ -14,7 +14,7 @@ from minicrawl.report.kept_content import ContentRow, content_rows, counts_of
 from minicrawl.report.snapshot import snapshot
 
 HOST, OTHER = "http://a.example", "http://b.example"
-LINKS = ("a", "b.pdf", "c.zip", "gone.docx", "secret/d.png", "moved", "untold", f"{OTHER}/e.mp4")
+LINKS = ("a", "b.pdf", "c.zip", "gone.docx", "secret/d.png", "moved", "video", f"{OTHER}/e.mp4")
 HOME = "".join(f"<a href='{name}'>x</a>" for name in LINKS) + "<img src=pictures/f.png>"
 TYPES = {".pdf": "application/pdf", ".zip": "application/zip", ".png": "image/png"}
 
@@ -27,7 +27,7 @@ def answer(request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, text="User-agent: *\nDisallow: /secret")
     if path == "/moved":
         return httpx.Response(301, headers={"location": "/a"})
-    if path == "/untold":
+    if path == "/video":
         return httpx.Response(200, content=b"12345", headers={"content-type": "video/mp4"})
     if path == "/gone.docx":
         return httpx.Response(404)
@@ -37,12 +37,7 @@ def answer(request: httpx.Request) -> httpx.Response:
 
 def crawled(path: Path, types: str, *, requisites: bool = False) -> Path:
     settings = Settings.of(
-        types=types,
-        requisites=requisites,
-        scope="host",
-        delay=0,
-        address_delay=0,
-        store=path,
+        types=types, requisites=requisites, scope="host", delay=0, address_delay=0, store=path
     )
     Crawl([HOST], settings, transport=httpx.MockTransport(answer)).run()
     return path
@@ -76,31 +71,34 @@ def test_each_url_counts_once_by_type_and_outcome(store: Path) -> None:
     }
 
 
-def test_files_that_were_not_asked_for_are_left_out_by_type(tmp_path: Path) -> None:
+def test_unrequested_file_types_count_as_skipped_by_type(tmp_path: Path) -> None:
     found = rows(crawled(tmp_path / "crawl.db", "html"))
-    assert {key for key in found if key[1] == "type"} == {
-        *((one, "type") for one in (".pdf", ".zip", ".docx", ".png", ".mp4", "video/mp4")),
-    }
+    skipped = {content_type for content_type, outcome in found if outcome == "type"}
+    assert skipped == {".pdf", ".zip", ".docx", ".png", ".mp4", "video/mp4"}
 
 
-def test_hosts_are_told_apart_and_nothing_is_said_without_kept_pages(
-    store: Path, tmp_path: Path
-) -> None:
+def test_content_is_counted_by_host(store: Path) -> None:
     with snapshot(store) as seen:
         found = content_rows(seen)
-        assert content_rows(seen, most=3) is None
     assert found is not None
-    hosts = Counter({"a.example": 0})
+    hosts = Counter[str]()
     for row in found:
         hosts[row.host] += row.number
     assert hosts == {"a.example": 9, "b.example": 1}
+
+
+def test_content_is_not_counted_without_kept_pages_or_with_too_many(
+    store: Path, tmp_path: Path
+) -> None:
+    with snapshot(store) as seen:
+        assert content_rows(seen, most=3) is None
     settings = Settings.of(keep="none", delay=0, store=tmp_path / "none.db")
     Crawl([HOST], settings, transport=httpx.MockTransport(answer)).run()
     with snapshot(tmp_path / "none.db") as seen:
         assert content_rows(seen) is None
 
 
-def test_names_beyond_a_number_are_one(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_types_beyond_the_limit_are_merged(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_content, "_MOST_NAMES", 2)
     with snapshot(store) as seen:
         found = content_rows(seen)
@@ -110,7 +108,7 @@ def test_names_beyond_a_number_are_one(store: Path, monkeypatch: pytest.MonkeyPa
     assert sum(row.number for row in found) == 10
 
 
-def test_a_line_has_the_largest_counts_and_the_sum_of_the_others() -> None:
+def test_counts_have_the_largest_entries_and_the_sum_of_the_others() -> None:
     found = [
         ContentRow("text/html", "a", "kept", 7, 0),
         ContentRow("image/png", "a", "kept", 3, 0),
@@ -124,10 +122,10 @@ def test_a_line_has_the_largest_counts_and_the_sum_of_the_others() -> None:
     }
 
 
-def test_status_and_report_tell_it(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_and_report_show_content(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--json", "--store", str(store)]) == 0
-    told = json.loads(capsys.readouterr().out)["content"]
-    assert ContentRow("video/mp4", "a.example", "kept", 1, 5)._asdict() in told
+    shown = json.loads(capsys.readouterr().out)["content"]
+    assert ContentRow("video/mp4", "a.example", "kept", 1, 5)._asdict() in shown
     assert main(["status", "--store", str(store)]) == 0
     lines = capsys.readouterr().out.splitlines()
     (kept,) = [line for line in lines if line.startswith("kept")]

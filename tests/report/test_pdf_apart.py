@@ -1,4 +1,4 @@
-"""A PDF that was kept is read in a process that can be killed."""
+"""A kept PDF is parsed in a separate process that can be killed."""
 
 import pytest
 
@@ -8,23 +8,23 @@ from minicrawl.web import documents as reader
 from minicrawl.web.documents import PdfText
 from tests.web.pdfs import BOMB, pdf, words
 
-FOR_EVER_S = 250.0
+GENEROUS_S = 250.0
 
 
-def test_what_a_file_says_is_what_its_reader_says() -> None:
+def test_the_process_returns_the_result_of_the_parser() -> None:
     file = pdf(words("One", "Two"), title="\u00fc", links=["/a"])
     assert read_pdf(file) == reader.parse_pdf(file) == PdfText("\u00fc", ("/a",), ("One", "Two"))
 
 
-def test_a_file_that_ends_its_process_says_nothing_and_why() -> None:
-    assert read_pdf(BOMB, deadline_s=FOR_EVER_S) == PdfText(limit="the parser process ended")
+def test_a_file_that_crashes_the_process_has_no_text_but_a_reason() -> None:
+    assert read_pdf(BOMB, deadline_s=GENEROUS_S) == PdfText(limit="the parser process ended")
 
 
-def test_a_file_that_takes_too_long_says_nothing_and_why() -> None:
+def test_a_file_that_takes_too_long_has_no_text_but_a_reason() -> None:
     assert read_pdf(pdf(words("a")), deadline_s=0) == PdfText(limit="not parsed within 0 s")
 
 
-def test_without_the_package_the_user_hears_what_to_install(
+def test_a_missing_package_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(reader, "find_spec", lambda _: None)

@@ -30,7 +30,7 @@ def urls(path: Path, **choice: object) -> list[str]:
 
 class TestOrder:
     @given(st.lists(st.integers(-3, 3), max_size=30), st.integers(0, 35))
-    def test_the_richest_few_are_the_beginning_of_all_in_order(
+    def test_the_largest_few_are_the_head_of_the_sorted_list(
         self, numbers: list[int], count: int
     ) -> None:
         values = np.array(numbers, dtype=np.int64)
@@ -38,14 +38,14 @@ class TestOrder:
         assert places_of_largest(values, count).tolist() == expected[: count or None]
 
     @given(st.lists(st.integers(0, 3), min_size=1, max_size=30))
-    def test_the_rank_of_a_value_is_its_place_in_the_order(self, numbers: list[int]) -> None:
+    def test_the_rank_of_a_value_is_its_position_in_the_order(self, numbers: list[int]) -> None:
         values = np.array(numbers, dtype=np.float64)
         order = places_of_largest(values, 0).tolist()
         assert [rank_of(values, place) for place in order] == list(range(1, len(order) + 1))
 
 
 class TestRows:
-    def test_all_pages_come_in_the_order_of_their_importance(self, store: Path) -> None:
+    def test_pages_are_sorted_by_importance(self, store: Path) -> None:
         with snapshot(store) as seen:
             found = list(rows(seen, PageSelection()))
             np.testing.assert_allclose(
@@ -62,9 +62,7 @@ class TestRows:
             row.importance for row in found
         ]
 
-    def test_a_page_that_is_gone_keeps_its_title_and_has_its_last_status(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_page_that_disappeared_keeps_its_title(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
             crawl.read(A, title="Here")
@@ -73,7 +71,7 @@ class TestRows:
             (row,) = rows(seen, PageSelection())
         assert (row.title, row.state, row.status) == ("Here", "not-found", None)
 
-    def test_a_row_says_what_is_known_of_the_page(self, store: Path) -> None:
+    def test_a_row_has_all_facts_of_its_page(self, store: Path) -> None:
         with snapshot(store) as seen:
             by_url = {row.url: row for row in rows(seen, PageSelection())}
         first = by_url[A]
@@ -87,11 +85,11 @@ class TestRows:
         assert by_url[GONE].state == "not-found"
         assert by_url[GONE].last_fetched is None
 
-    def test_all_cash_is_on_pages_but_for_crumbs(self, store: Path) -> None:
+    def test_the_cash_of_all_pages_adds_up_but_for_rounding(self, store: Path) -> None:
         with snapshot(store) as seen:
             assert sum(row.cash for row in rows(seen, PageSelection())) == pytest.approx(16)
 
-    def test_the_rank_counts_all_pages_whatever_part_is_asked_for(self, store: Path) -> None:
+    def test_the_rank_counts_all_pages_even_in_a_selection(self, store: Path) -> None:
         with snapshot(store) as seen:
             ranks = {row.url: row.rank for row in rows(seen, PageSelection())}
             for choice in (
@@ -102,7 +100,7 @@ class TestRows:
             ):
                 assert all(ranks[row.url] == row.rank for row in rows(seen, choice))
 
-    def test_pages_may_be_chosen(self, store: Path) -> None:
+    def test_pages_can_be_selected(self, store: Path) -> None:
         assert set(urls(store, unread=True)) == {DEEP, C}
         assert set(urls(store, fetched=True)) == {A, B}
         assert set(urls(store, host="B.example")) == {B, GONE}
@@ -121,7 +119,7 @@ class TestRows:
             pass
         assert urls(tmp_path / "crawl.db") == []
 
-    def test_a_host_is_a_name_whatever_the_scheme_and_port(self, tmp_path: Path) -> None:
+    def test_a_host_is_selected_with_any_scheme_and_port(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, "https://a.example:8443/", B])
         assert urls(crawl.path, host="a.example") == [A, "https://a.example:8443/"]
@@ -133,7 +131,7 @@ class TestRows:
             assert {row.url: row.history for row in rows(seen, PageSelection())}[A] == 6.0
 
 
-def test_top_says_of_a_page_whether_it_was_fetched(store: Path) -> None:
+def test_top_pages_say_whether_they_were_fetched(store: Path) -> None:
     with snapshot(store) as seen:
         found = {page.url: page for page in top(seen, PageSelection())}
     assert [url for url, page in found.items() if page.fetched] == urls(store, fetched=True)
@@ -148,7 +146,7 @@ def test_top_says_of_a_page_whether_it_was_fetched(store: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 9])
-def test_top_may_leave_out_what_is_no_page_and_ranks_stay(store: Path, count: int) -> None:
+def test_top_can_omit_redirects_and_missing_pages(store: Path, count: int) -> None:
     with snapshot(store) as seen:
         every = list(top(seen, PageSelection()))
         pages = [page for page in every if page.url not in (MOVED, GONE)]
@@ -158,11 +156,11 @@ def test_top_may_leave_out_what_is_no_page_and_ranks_stay(store: Path, count: in
         assert unread == [page for page in pages if not page.fetched]
 
 
-def test_moments_are_in_utc_to_the_second() -> None:
+def test_times_are_in_utc_to_the_second() -> None:
     assert iso(NOON + 0.9) == "2027-01-15T08:00:00Z"
 
 
-def test_a_store_that_cannot_be_understood_is_named(tmp_path: Path) -> None:
+def test_a_damaged_store_is_named(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
         crawl.read(A, [B])
@@ -172,7 +170,7 @@ def test_a_store_that_cannot_be_understood_is_named(tmp_path: Path) -> None:
         urls(crawl.path)
 
 
-def test_a_presumed_history_says_nothing_of_how_a_page_rises(tmp_path: Path) -> None:
+def test_unread_pages_with_a_presumed_history_are_not_rising(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.batch.counters[tables.SETTINGS] = {"newborn-history": "mean"}
         crawl.seeds([A, B, C])
@@ -184,10 +182,10 @@ def test_a_presumed_history_says_nothing_of_how_a_page_rises(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("checkpoint", [True, False])
-def test_a_page_rises_by_the_cash_it_was_given_since_it_was_read(
+def test_a_page_rises_by_the_cash_it_received_since_it_was_read(
     tmp_path: Path, *, checkpoint: bool
 ) -> None:
-    """Computed from what the store has of each page: history, time of reading, and cash."""
+    """The score follows from each page's history, time of reading and cash in the store."""
     path = filled_store(tmp_path / "crawl.db", checkpoint=checkpoint)
     with snapshot(path) as seen:
         found, ledger = scores(seen, RISING), seen.frontier.ledger
@@ -195,11 +193,11 @@ def test_a_page_rises_by_the_cash_it_was_given_since_it_was_read(
         pasts = [seen.frontier.window.past(page) for page in pages]
         cash = [ledger.cash(page) / UNIT for page in pages]
         read = np.flatnonzero(seen.was_read).tolist()
-    promised = [history * (ledger.now - at) for history, at, _ in pasts]
-    scale = sum(cash[page] for page in read) / sum(promised[page] for page in read)
+    predicted = [history * (ledger.now - at) for history, at, _ in pasts]
+    scale = sum(cash[page] for page in read) / sum(predicted[page] for page in read)
     assert len(read) >= 2
     for page in pages:
         if page in read:
-            assert found[page] == pytest.approx((cash[page] + 1) / (promised[page] * scale + 1))
+            assert found[page] == pytest.approx((cash[page] + 1) / (predicted[page] * scale + 1))
         else:
             assert np.isnan(found[page])

@@ -29,9 +29,9 @@ def reasons_under(tmp_path: Path, rules: Rules) -> list[str]:
     return explained(crawl.path, A).reasons
 
 
-def test_a_page_that_was_read_says_so(store: Path) -> None:
+def test_a_page_that_was_read_has_all_its_facts(store: Path) -> None:
     found = explained(store, A)
-    assert (found.state, found.rank, found.status) == ("fetched", found.rank, 200)
+    assert (found.state, found.status) == ("fetched", 200)
     assert found.reasons == ["it was read"]
     assert (found.history, found.depth, found.inlinks) == (6.0, 0, 2)
     assert (found.title, found.last_fetched) == ("The first", "2027-01-15T08:00:01Z")
@@ -39,7 +39,7 @@ def test_a_page_that_was_read_says_so(store: Path) -> None:
     assert (found.place, found.stands_for) == (None, None)
 
 
-def test_a_page_is_told_as_it_was_written_where_its_url_had_marks(tmp_path: Path) -> None:
+def test_a_page_whose_url_lost_its_marks_shows_the_original_url(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B])
         crawl.batch.originals = [(0, f"{A}?gclid=1")]
@@ -47,33 +47,33 @@ def test_a_page_is_told_as_it_was_written_where_its_url_had_marks(tmp_path: Path
     assert explained(crawl.path, B).original is None
 
 
-def test_a_page_of_a_store_that_keeps_marks_is_found_by_them(tmp_path: Path) -> None:
+def test_a_store_that_keeps_marks_finds_a_page_by_its_full_url(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(strip_marks=False))) as crawl:
         crawl.seeds([f"{A}?gclid=1"])
     assert explained(crawl.path, f"{A}?gclid=1").url == f"{A}?gclid=1"
 
 
-def test_the_largest_givers_come_first_with_their_share_of_all_that_came(store: Path) -> None:
+def test_the_largest_givers_come_first_and_their_shares_add_up(store: Path) -> None:
     givers = explained(store, A).givers
     assert {giver.url for giver in givers} == {MOVED, B}
     assert sum(giver.share for giver in givers) == pytest.approx(1)
     assert givers[0].amount >= givers[1].amount
 
 
-def test_what_a_link_gave_is_the_givers_history_by_the_links_part(store: Path) -> None:
+def test_a_link_gives_its_share_of_the_givers_history(store: Path) -> None:
     (giver,) = explained(store, DEEP).givers
     assert giver.url == A
     assert giver.amount == pytest.approx(6 * 0.85 / 3)
     assert giver.share == 1
 
 
-def test_a_page_that_nobody_gave_anything_has_no_givers(tmp_path: Path) -> None:
+def test_a_page_without_links_to_it_has_no_givers(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
     assert explained(crawl.path, A).givers == []
 
 
-def test_a_page_that_moved_says_where_to(store: Path) -> None:
+def test_a_redirect_names_its_target(store: Path) -> None:
     found = explained(store, MOVED)
     assert found.stands_for == A
     assert found.reasons == [f"it redirects to {A}, which gets its links"]
@@ -82,7 +82,9 @@ def test_a_page_that_moved_says_where_to(store: Path) -> None:
 @pytest.mark.parametrize(
     ("state", "words"), [(State.CANONICAL, "canonical URL"), (State.ALIAS, "same content as")]
 )
-def test_a_page_that_is_another_one_says_why(tmp_path: Path, state: State, words: str) -> None:
+def test_a_duplicate_names_its_original_and_the_reason(
+    tmp_path: Path, state: State, words: str
+) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
         crawl.moved(A, B, state)
@@ -91,7 +93,7 @@ def test_a_page_that_is_another_one_says_why(tmp_path: Path, state: State, words
     assert B in reason
 
 
-def test_a_page_that_waits_says_how_many_wait_before_it(tmp_path: Path) -> None:
+def test_a_waiting_page_has_its_position_in_the_queue(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B, C, DEEP])
     first, last = explained(crawl.path, A), explained(crawl.path, DEEP)
@@ -104,7 +106,7 @@ def test_a_page_that_waits_says_how_many_wait_before_it(tmp_path: Path) -> None:
     ]
 
 
-def test_a_page_that_waits_says_what_robots_txt_says_of_it(tmp_path: Path) -> None:
+def test_a_waiting_page_has_what_robots_txt_says_about_it(tmp_path: Path) -> None:
     assert reasons_under(tmp_path / "1", Rules(forbidden=("/",)))[1:] == [
         "the robots.txt of its host forbids it, so it will not be requested"
     ]
@@ -114,7 +116,7 @@ def test_a_page_that_waits_says_what_robots_txt_says_of_it(tmp_path: Path) -> No
     assert reasons_under(tmp_path / "3", Rules())[1:] == []
 
 
-def test_a_host_that_asked_for_a_pause_is_left_alone(tmp_path: Path) -> None:
+def test_a_waiting_page_names_the_pause_that_its_host_asked_for(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
         crawl.batch.hosts = [HostRow(0, "http://a.example", None, None, 1_800_000_000.0)]
@@ -124,7 +126,7 @@ def test_a_host_that_asked_for_a_pause_is_left_alone(tmp_path: Path) -> None:
     ]
 
 
-def test_what_robots_txt_forbids_it_forbids_for_a_while(tmp_path: Path) -> None:
+def test_a_forbidden_page_says_when_robots_txt_is_requested_again(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
         crawl.ended(A, State.ROBOTS, "")
@@ -135,7 +137,7 @@ def test_what_robots_txt_forbids_it_forbids_for_a_while(tmp_path: Path) -> None:
     ]
 
 
-def test_a_page_that_nobody_asked_for_says_what_was_wrong_with_its_host(tmp_path: Path) -> None:
+def test_a_page_that_was_never_requested_names_the_problem_of_its_host(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
         crawl.ended(A, State.TLS)
@@ -147,7 +149,7 @@ def test_a_page_that_nobody_asked_for_says_what_was_wrong_with_its_host(tmp_path
     ]
 
 
-def test_a_page_that_was_put_aside_says_by_which_limit(tmp_path: Path) -> None:
+def test_a_skipped_page_names_the_limit(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B])
         crawl.ended(A, State.TRAP)
@@ -165,22 +167,25 @@ def test_a_page_that_was_put_aside_says_by_which_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["js", "exe", "JS"])
-def test_a_script_or_program_says_whether_it_was_requested(tmp_path: Path, ending: str) -> None:
-    """A seed is, whatever its URL ends in."""
+def test_scripts_and_programs_are_only_requested_if_they_are_seeds(
+    tmp_path: Path, ending: str
+) -> None:
     linked, seed = f"http://a.example/run.{ending}", f"http://b.example/run.{ending}"
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, linked, seed])
         crawl.ended(linked, State.TYPE)
         crawl.ended(seed, State.TYPE)
         crawl.batch.fetches.append(FetchRow(2, crawl.now, "type", 200, 9, 0.1, "text/css"))
-    (told,) = explained(crawl.path, linked).reasons
-    assert f".{ending}," in told
-    assert "was not requested" in told
+    (reason,) = explained(crawl.path, linked).reasons
+    assert f".{ending}," in reason
+    assert "was not requested" in reason
     assert not any("not requested" in one for one in explained(crawl.path, seed).reasons)
 
 
 @pytest.mark.parametrize("reason", [*Refusal, *FailureKind])
-def test_every_way_to_end_has_words(tmp_path: Path, reason: Refusal | FailureKind) -> None:
+def test_every_refusal_and_failure_has_one_reason(
+    tmp_path: Path, reason: Refusal | FailureKind
+) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
         crawl.ended(A, State.of(reason), "what exactly")
@@ -191,24 +196,24 @@ def test_every_way_to_end_has_words(tmp_path: Path, reason: Refusal | FailureKin
 
 
 @pytest.mark.parametrize("text", ["b.example/gone", "HTTP://B.example/gone#part", f" {GONE} "])
-def test_a_url_is_taken_as_people_write_it(tmp_path: Path, text: str) -> None:
+def test_a_url_is_understood_as_people_write_it(tmp_path: Path, text: str) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([GONE, GONE.replace("http:", "https:")])
     assert explained(crawl.path, text).url in {GONE, GONE.replace("http:", "https:")}
 
 
-def test_what_is_no_url_is_refused(store: Path) -> None:
+def test_an_invalid_url_is_refused(store: Path) -> None:
     with pytest.raises(UsageError, match="'mailto:me' is not a URL such as"):
         explained(store, "mailto:me")
 
 
-def test_an_unknown_url_is_answered_with_the_nearest_of_its_host(store: Path) -> None:
+def test_an_unknown_url_is_refused_with_similar_ones(store: Path) -> None:
     with pytest.raises(UsageError, match="similar pages: ") as caught:
         explained(store, "http://a.example/older")
     assert caught.value.exit_code == 2
     assert str(caught.value).partition("similar pages: ")[2].split(", ")[0] == MOVED
 
 
-def test_an_unknown_host_is_said_to_be_one(store: Path) -> None:
+def test_an_unknown_host_is_named_as_unknown(store: Path) -> None:
     with pytest.raises(UsageError, match=r"not in the store; it has no page of d\.example"):
         explained(store, "http://d.example/")

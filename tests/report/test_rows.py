@@ -20,7 +20,7 @@ def is_safe_to_show(text: str) -> bool:
 
 
 def is_no_formula(cell: str) -> bool:
-    """Nor are the cells that it falls into where they are parted by semicolons."""
+    """Return whether neither a cell nor its parts between semicolons are formulas."""
     begin = (part.lstrip().lstrip(HIDDEN).lstrip() for part in cell.split(";"))
     return not any(part.startswith(tuple(SIGNS)) for part in begin)
 
@@ -53,16 +53,16 @@ def is_no_formula(cell: str) -> bool:
         ("👨\u200d👩\u200d👧", "👨\u200d👩\u200d👧"),
     ],
 )
-def test_a_cell_is_what_the_page_said_made_harmless(text: str, cell: str) -> None:
+def test_a_cell_is_escaped_text(text: str, cell: str) -> None:
     assert harmless(text) == cell
 
 
-def test_a_pile_of_marks_is_cut() -> None:
+def test_long_runs_of_combining_marks_are_truncated() -> None:
     assert visible("a" + "\u0300" * 1000 + "b") == "a" + "\u0300" * 4 + "b"
     assert visible("e\u0301\u0323") == "e\u0301\u0323"
 
 
-def test_hostile_strings_become_cells_that_do_nothing(shared_vector: SharedVector) -> None:
+def test_known_hostile_strings_become_harmless(shared_vector: SharedVector) -> None:
     strings = json.loads(shared_vector("blns.json").read_text(encoding="utf-8"))
     by_kind = json.loads(shared_vector("injection_strings.json").read_text(encoding="utf-8"))
     hostile = [*strings, *(text for kind in by_kind.values() for text in kind)]
@@ -77,7 +77,7 @@ PIECES = st.sampled_from([*SIGNS, *HIDDEN, *"; \t\r\n,'\"a1"])
 
 
 @given(st.text(st.characters(exclude_categories=[]), max_size=30) | st.text(PIECES, max_size=8))
-def test_whatever_a_page_says_is_one_line_that_commands_nothing(text: str) -> None:
+def test_any_text_becomes_a_harmless_line(text: str) -> None:
     cell = harmless(text)
     assert is_safe_to_show(cell)
     assert is_no_formula(cell)
@@ -85,16 +85,16 @@ def test_whatever_a_page_says_is_one_line_that_commands_nothing(text: str) -> No
 
 
 @given(st.text(st.characters(categories=["L", "N"]), max_size=30))
-def test_letters_of_any_script_are_left_as_they_are(text: str) -> None:
+def test_letters_of_any_script_are_unchanged(text: str) -> None:
     assert harmless(text) == text
     assert all(unicodedata.category(c)[0] in "LN" for c in harmless(text))
 
 
 @given(st.lists(st.text(max_size=5), max_size=5))
-def test_many_cells_are_what_each_is_by_itself(texts: list[str]) -> None:
+def test_a_batch_of_cells_equals_single_cells(texts: list[str]) -> None:
     assert all_harmless(texts) == list(map(harmless, texts))
 
 
-def test_plain_texts_are_not_even_copied() -> None:
+def test_plain_texts_are_not_copied() -> None:
     texts = ["https://a.example/", "", "A plain title"]
     assert all_harmless(texts) is texts

@@ -21,56 +21,47 @@ from tests.stores import MOVED, A, B, C, HandCrawl, filled_store
 NEWS, BLOG, SHOP = "http://www.news.org/", "http://blog.news.org/", "http://shop.com/"
 
 
-def parts(path: Path) -> dict[tuple[int, int], float]:
+def shares(path: Path) -> dict[tuple[int, int], float]:
     with snapshot(path) as seen:
         return {
-            (giver, end): part
-            for givers, ends, shares in flows(seen)
-            for giver, end, part in zip(
-                givers.tolist(), ends.tolist(), shares.tolist(), strict=True
-            )
+            (int(giver), int(end)): float(share)
+            for columns in flows(seen)
+            for giver, end, share in zip(*columns, strict=True)
         }
 
 
 class TestFlows:
-    def test_links_that_are_alike_share_all_but_the_small_edge(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("weights", "expected"), [((), (0.4, 0.4)), ((3, 1), (0.6, 0.2)), ((0, 0), (0, 0))]
+    )
+    def test_links_share_by_weight_what_the_small_edge_leaves(
+        self, tmp_path: Path, weights: tuple[int, ...], expected: tuple[float, float]
+    ) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.2))) as crawl:
             crawl.seeds([A])
-            crawl.read(A, [B, C])
-        assert parts(crawl.path) == pytest.approx({(0, 1): 0.4, (0, 2): 0.4})
+            crawl.read(A, [B, C], weights=weights)
+        assert shares(crawl.path) == pytest.approx({(0, 1): expected[0], (0, 2): expected[1]})
 
-    def test_weights_divide_what_the_small_edge_leaves(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.2))) as crawl:
-            crawl.seeds([A])
-            crawl.read(A, [B, C], weights=[3, 1])
-        assert parts(crawl.path) == pytest.approx({(0, 1): 0.6, (0, 2): 0.2})
-
-    def test_links_that_weigh_nothing_get_nothing(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([A])
-            crawl.read(A, [B, C], weights=[0, 0])
-        assert parts(crawl.path) == {(0, 1): 0, (0, 2): 0}
-
-    def test_a_link_to_a_page_that_moved_leads_to_where_it_stands(self, tmp_path: Path) -> None:
+    def test_a_link_to_a_redirect_counts_for_its_target(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
             crawl.read(A, [MOVED])
             crawl.moved(MOVED, C)
-        assert parts(crawl.path) == pytest.approx({(0, 2): 0.85, (1, 2): 1.0})
+        assert shares(crawl.path) == pytest.approx({(0, 2): 0.85, (1, 2): 1.0})
 
-    def test_a_link_that_leads_back_to_its_own_page_is_none(self, tmp_path: Path) -> None:
+    def test_a_link_that_redirects_to_its_own_page_is_ignored(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
             crawl.read(A, [MOVED])
             crawl.moved(MOVED, A)
-        assert parts(crawl.path) == {(1, 0): 1.0}
+        assert shares(crawl.path) == {(1, 0): 1.0}
 
     def test_only_the_last_spending_of_a_page_counts(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
             crawl.read(A, [B])
             crawl.read(A, [C])
-        assert parts(crawl.path) == pytest.approx({(0, 2): 0.85})
+        assert shares(crawl.path) == pytest.approx({(0, 2): 0.85})
 
     @pytest.mark.parametrize(
         ("focus", "expected"),
@@ -89,29 +80,29 @@ class TestFlows:
             crawl.read(A, [B, C], focus=focus)
             given = [key / UNIT - 1 for key in crawl.frontier.ledger.key[1:]]
         assert given == pytest.approx(expected, abs=1e-4)
-        assert parts(crawl.path) == pytest.approx({(0, 1): expected[0], (0, 2): expected[1]})
+        assert shares(crawl.path) == pytest.approx({(0, 1): expected[0], (0, 2): expected[1]})
 
-    def test_links_of_all_kinds_come_together(self, tmp_path: Path) -> None:
+    def test_weighted_and_unweighted_links_are_combined(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.2))) as crawl:
             crawl.seeds([A, B, C])
             crawl.read(A, [B, C])
             crawl.read(B, [A, C], weights=[1, 3])
-        assert parts(crawl.path) == pytest.approx(
+        assert shares(crawl.path) == pytest.approx(
             {(0, 1): 0.4, (0, 2): 0.4, (1, 0): 0.2, (1, 2): 0.6}
         )
 
-    def test_links_that_cannot_be_read_are_one_line(self, tmp_path: Path) -> None:
+    def test_a_damaged_link_blob_is_a_store_error(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
             crawl.read(A, [B])
             crawl.checkpoint()
             crawl.store.connection.execute("UPDATE steps SET spending = x'80'")
         with pytest.raises(StoreError, match=r"is damaged .a link blob is truncated"):
-            parts(crawl.path)
+            shares(crawl.path)
 
 
 class TestSites:
-    def test_converged_cash_is_what_flows_if_it_goes_round_for_ever(self, tmp_path: Path) -> None:
+    def test_converged_importance_is_the_stationary_flow(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.2))) as crawl:
             crawl.seeds([NEWS, SHOP])
             crawl.read(NEWS, [SHOP, BLOG])
@@ -125,7 +116,7 @@ class TestSites:
         total = sum(given.values())
         assert found == pytest.approx({name: cash / total for name, cash in given.items()})
 
-    def test_what_a_site_says_of_itself_does_not_count(self, tmp_path: Path) -> None:
+    def test_links_within_a_site_do_not_count(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(window="static"))) as crawl:
             crawl.seeds([NEWS], endowment=10)
             crawl.read(NEWS, [BLOG, SHOP])
@@ -142,7 +133,7 @@ class TestSites:
         assert first.pages_importance == pytest.approx(shares[0] + shares[1])
         assert second.pages_importance == pytest.approx(shares[2])
 
-    def test_where_nothing_flows_between_sites_their_pages_decide(self, tmp_path: Path) -> None:
+    def test_without_flow_between_sites_their_pages_decide_the_order(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([SHOP, NEWS, BLOG])
         with snapshot(crawl.path) as seen:
@@ -151,7 +142,7 @@ class TestSites:
                 ("shop.com", 0),
             ]
 
-    def test_as_many_sites_as_are_asked_for(self, tmp_path: Path) -> None:
+    def test_the_number_of_sites_can_be_limited(self, tmp_path: Path) -> None:
         with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
             assert top_sites(seen, 2) == top_sites(seen)[:2]
             assert len(top_sites(seen)) == 3
@@ -166,13 +157,13 @@ class TestSites:
 NEWER = "http://www.newer.net/"
 
 
-def found_at(path: Path) -> dict[str, float]:
+def importance_of(path: Path) -> dict[str, float]:
     with snapshot(path) as seen:
         return {one.site: one.importance for one in top_sites(seen)}
 
 
-class TestSitesThatAreKept:
-    """A refinement keeps the importance of sites with that of pages."""
+class TestSavedImportance:
+    """A refinement saves the importance of sites together with that of pages."""
 
     @pytest.fixture
     def crawl(self, tmp_path: Path) -> Iterator[HandCrawl]:
@@ -185,39 +176,39 @@ class TestSitesThatAreKept:
             crawl.commit()
             yield crawl
 
-    def test_they_are_those_of_a_pass_over_all_links(
+    def test_saved_importance_equals_a_pass_over_all_links(
         self, crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         refine(crawl.path)
         with monkeypatch.context() as patched:
             patched.setattr(sites, "_stored_cash", lambda _snapshot: None)
-            summed = found_at(crawl.path)
+            summed = importance_of(crawl.path)
         monkeypatch.delattr(sites, "flows")
-        assert found_at(crawl.path) == pytest.approx(summed)
+        assert importance_of(crawl.path) == pytest.approx(summed)
         assert len({round(share, 6) for share in summed.values()}) > 2
 
-    def test_in_a_short_log_they_are_those_of_all_links(self, crawl: HandCrawl) -> None:
+    def test_with_a_short_log_new_links_count_at_once(self, crawl: HandCrawl) -> None:
         refine(crawl.path)
-        before = found_at(crawl.path)
+        before = importance_of(crawl.path)
         crawl.read(B, [NEWER])
         crawl.commit()
-        later = found_at(crawl.path)
+        later = importance_of(crawl.path)
         assert later["newer.net"] > before.get("newer.net", 0)
 
-    def test_in_a_long_log_they_are_as_old_as_the_ranks(
+    def test_with_a_long_log_importance_is_as_old_as_the_ranks(
         self, crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         refine(crawl.path)
-        before = found_at(crawl.path)
+        before = importance_of(crawl.path)
         crawl.read(B, [NEWER])
         crawl.commit()
         monkeypatch.setattr(importance, "MOST_STEPS", 0)
         monkeypatch.delattr(sites, "flows")
-        assert found_at(crawl.path) == pytest.approx(before | {"newer.net": 0})
+        assert importance_of(crawl.path) == pytest.approx(before | {"newer.net": 0})
         refine(crawl.path)
-        assert found_at(crawl.path)["newer.net"] > 0
+        assert importance_of(crawl.path)["newer.net"] > 0
 
-    def test_they_are_no_rank_that_somebody_made(self, crawl: HandCrawl) -> None:
+    def test_saved_importance_is_not_listed_as_a_rank(self, crawl: HandCrawl) -> None:
         refine(crawl.path)
         with reading(crawl.path) as connection:
             assert saved_ranks(crawl.path, connection) == []

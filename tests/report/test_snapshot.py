@@ -1,4 +1,4 @@
-"""What a snapshot knows of a few pages is what it knows of all."""
+"""In-link counts of a snapshot are equal whether few or all pages are asked for."""
 
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.stores import DEEP, A, B, C, HandCrawl
 
 
 @pytest.mark.parametrize("few", [0, 1000])
-def test_in_links_are_those_of_the_rows_and_those_that_came_since(
+def test_in_links_of_checkpoint_and_log_add_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     monkeypatch.setattr(snapshot, "_FEW", few)

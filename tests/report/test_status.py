@@ -19,7 +19,7 @@ from minicrawl.store.writer import StoreWriter
 from tests.stores import A, B, C, HandCrawl, filled_store
 
 
-def test_pages_are_counted_by_what_became_of_them(tmp_path: Path) -> None:
+def test_pages_are_counted_by_state(tmp_path: Path) -> None:
     found = status(filled_store(tmp_path / "crawl.db"))
     assert (found.pages_known, found.pages_fetched, found.pages_unread) == (6, 2, 2)
     assert found.standing_for_others == {"moved": 1}
@@ -29,29 +29,24 @@ def test_pages_are_counted_by_what_became_of_them(tmp_path: Path) -> None:
     assert found.found_per_fetch == 3
 
 
-def test_what_the_crawl_counted_is_used(tmp_path: Path) -> None:
+def test_the_counters_of_the_crawl_are_used(tmp_path: Path) -> None:
     found = status(filled_store(tmp_path / "crawl.db"))
     assert (found.bytes, found.requests, found.running_s) == (4000, 4, 2.0)
     assert found.fetches_per_second == 2.0
 
 
-def test_what_a_store_did_not_count_is_unknown(tmp_path: Path) -> None:
+def test_figures_without_counters_are_unknown(tmp_path: Path) -> None:
     path = filled_store(tmp_path / "crawl.db")
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DELETE FROM meta WHERE name = 'counters'")
     found = status(path)
     assert (found.pages_known, found.hosts) == (6, 3)
-    unknown = set(Status.__dataclass_fields__) - {
-        "pages_known",
-        "hosts",
-        "store_bytes",
-        "beside_bytes",
-        "pruning_waits",
-    }
+    known = {"pages_known", "hosts", "store_bytes", "beside_bytes", "pruning_waits"}
+    unknown = set(Status.__dataclass_fields__) - known
     assert {name for name, value in found.as_json().items() if value is None} == unknown
 
 
-def test_the_command_works_from_where_the_user_is(
+def test_the_command_to_resume_works_from_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, other = tmp_path / "a b", tmp_path / "other"
@@ -74,7 +69,7 @@ def test_the_command_works_from_where_the_user_is(
     assert status(Path("new.db")).command == moved
 
 
-def test_counters_that_make_no_sense_are_damage(tmp_path: Path) -> None:
+def test_invalid_counters_are_damage(tmp_path: Path) -> None:
     path = filled_store(tmp_path / "crawl.db")
     with closing(sqlite3.connect(path)) as connection, connection:
         counters = '{"states": {"99": 1}}'
@@ -94,8 +89,8 @@ def test_g_counts_the_cash_that_flowed(tmp_path: Path) -> None:
     assert (after.g, after.error_factor) == (4, 1)
 
 
-def test_the_error_factor_is_all_cash_that_there_is_over_g(tmp_path: Path) -> None:
-    """Three pages and an endowment of 5 make 8 units; 3.5 of them have flowed."""
+def test_the_error_factor_is_all_cash_divided_by_g(tmp_path: Path) -> None:
+    """Three pages and an endowment of 5 have 8 units of cash; 3.5 of them have flowed."""
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B], endowment=5)
         crawl.read(A, [C])
@@ -104,10 +99,7 @@ def test_the_error_factor_is_all_cash_that_there_is_over_g(tmp_path: Path) -> No
     assert found.error_factor == pytest.approx(8 / 3.5)
 
 
-def test_importance_gathered_is_the_share_of_the_cash_that_flowed_through_pages_read(
-    tmp_path: Path,
-) -> None:
-    """Until the importance of all pages has converged."""
+def test_before_convergence_importance_gathered_is_the_crawls_own_estimate(tmp_path: Path) -> None:
     path = filled_store(tmp_path / "crawl.db")
     with closing(sqlite3.connect(path)) as connection:
         (counters,) = connection.execute(
@@ -116,7 +108,7 @@ def test_importance_gathered_is_the_share_of_the_cash_that_flowed_through_pages_
     assert status(path).importance_gathered == json.loads(counters)[tables.GATHERED]
 
 
-def test_a_short_log_has_converged_ranks_at_every_moment_as_in_all_reports(tmp_path: Path) -> None:
+def test_with_a_short_log_status_has_the_converged_ranks_of_other_reports(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B])
         crawl.read(A, [B, C])
@@ -125,19 +117,20 @@ def test_a_short_log_has_converged_ranks_at_every_moment_as_in_all_reports(tmp_p
         store.commit(Batch(counters={tables.CONVERGES: True}))
     found = status(crawl.path)
     with snapshot(crawl.path) as seen:
-        (read, *others), told = seen.importance.tolist(), convergence_of(seen)
+        (read, *others), reported = seen.importance.tolist(), convergence_of(seen)
     assert estimated is None
     assert found.convergence
-    assert told
-    assert replace(found.convergence, age_s=told.age_s) == told
+    assert reported
+    assert replace(found.convergence, age_s=reported.age_s) == reported
     assert found.importance_gathered == pytest.approx(read / (read + sum(others)))
 
 
-def test_what_is_guaranteed_is_told_while_the_seeds_stay_the_same(
+def test_with_a_long_log_guaranteed_importance_is_known_while_the_seeds_stay_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A links to B and C, B to A; C is unread. By hand as in `opic.rank_mass`, with e = 1/4. The
-    log is not short. When half of the jumps go to an unread page, half of the flow is left.
+    """A links to B and C, B to A; C is unread. Computed by hand as in `opic.rank_mass`, e = 1/4.
+
+    When half of the jumps go to an unread page, half of the flow is left.
     """
     monkeypatch.setattr(importance, "MOST_STEPS", 0)
     with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.25))) as crawl:
@@ -145,7 +138,7 @@ def test_what_is_guaranteed_is_told_while_the_seeds_stay_the_same(
         crawl.read(A, [B, C])
         crawl.read(B, [A])
         crawl.commit()
-        assert status(crawl.path).importance_guaranteed is None  # nothing has converged
+        assert status(crawl.path).importance_guaranteed is None  # no ranks have converged
         refine(crawl.path)
         before = status(crawl.path).importance_guaranteed
         crawl.ended(C, State.ROBOTS)
@@ -159,7 +152,7 @@ def test_what_is_guaranteed_is_told_while_the_seeds_stay_the_same(
     assert status(crawl.path).importance_guaranteed == pytest.approx(22 / (22 + 46), abs=1e-3)
 
 
-def test_in_a_short_log_what_is_guaranteed_is_as_new_as_the_importance(tmp_path: Path) -> None:
+def test_with_a_short_log_guaranteed_importance_is_as_new_as_the_ranks(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.25))) as crawl:
         crawl.seeds([A], endowment=5)
         crawl.batch.counters[tables.CONVERGES] = True
@@ -178,7 +171,7 @@ def test_without_seeds_or_links_nothing_is_guaranteed(terms: StoreTerms, tmp_pat
     assert status(crawl.path).importance_guaranteed is None
 
 
-def test_a_store_without_pages_has_a_status(tmp_path: Path) -> None:
+def test_an_empty_store_has_a_status(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         pass
     found = status(crawl.path)
@@ -192,6 +185,6 @@ def test_a_refusal_is_counted_under_its_reason(tmp_path: Path) -> None:
     assert status(crawl.path).refusals == {"host-budget": 1}
 
 
-def test_json_says_all_of_it(tmp_path: Path) -> None:
+def test_json_has_every_field(tmp_path: Path) -> None:
     found = status(filled_store(tmp_path / "crawl.db"))
     assert set(json.loads(json.dumps(found.as_json()))) == set(Status.__dataclass_fields__)

@@ -1,4 +1,4 @@
-"""What pages may be used for is a column of an export, and decides which pages it has."""
+"""Usage preferences of pages are a column of an export and can filter its rows."""
 
 import json
 import sqlite3
@@ -17,7 +17,7 @@ PAGE = b"<meta name=robots content=noarchive><p>x"
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """A host whose robots.txt allows search; its page forbids training and copies."""
+    """Return a store whose robots.txt allows search; its page forbids training and archiving."""
     path = store_of(tmp_path, PAGE, {"content-usage": "train-ai=n", "content-type": "text/html"})
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE hosts SET robots = 'User-agent: *\nContent-Usage: search=y'")
@@ -26,13 +26,11 @@ def store(tmp_path: Path) -> Path:
 
 def exported(store: Path, capsys: Captured, *arguments: str) -> tuple[list[dict[str, object]], str]:
     assert main(["export", "-", "--format", "jsonl", *arguments, "--store", str(store)]) == 0
-    told = capsys.readouterr()
-    return list(map(json.loads, told.out.splitlines())), told.err
+    output = capsys.readouterr()
+    return list(map(json.loads, output.out.splitlines())), output.err
 
 
-def test_the_column_says_what_is_allowed_and_where_that_was_said(
-    store: Path, capsys: Captured
-) -> None:
+def test_the_column_has_each_answer_and_its_source(store: Path, capsys: Captured) -> None:
     read, unread = exported(store, capsys, "--with", "usage,html")[0]
     search, unset = {"answer": "allow", "where": "robots.txt"}, {"answer": "unset", "where": ""}
     assert read["usage"] == {
@@ -49,24 +47,25 @@ def test_the_column_says_what_is_allowed_and_where_that_was_said(
     ("purpose", "urls"),
     [("search", URLS), ("ai-train", URLS[1:]), ("archive", URLS[1:]), ("ai-input", URLS)],
 )
-def test_pages_that_deny_a_use_are_left_out(
+def test_pages_that_deny_a_use_are_omitted(
     purpose: str, urls: tuple[str, ...], store: Path, capsys: Captured
 ) -> None:
     rows, _ = exported(store, capsys, "--for", purpose)
     assert [row["url"] for row in rows] == list(urls)
 
 
-def test_pages_that_are_left_out_are_counted(store: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_omitted_pages_are_counted(store: Path, tmp_path: Path, capsys: Captured) -> None:
     for name, rows in (("pages.csv", 1), ("pages.warc.gz", 0)):
         command = ["export", str(tmp_path / name), "--for", "ai-train", "--store", str(store)]
         assert main(command) == 0
-        assert f"{rows} row" in (told := capsys.readouterr().err)
-        assert "1 page denied" in told
+        summary = capsys.readouterr().err
+        assert f"{rows} row" in summary
+        assert "1 page denied" in summary
         assert main([*command, "--force", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["denied"] == 1
 
 
-def test_it_is_for_pages(store: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_links_cannot_be_filtered_by_use(store: Path, tmp_path: Path, capsys: Captured) -> None:
     for arguments in (["links.csv", "--edges"], ["graph.dot"]):
         command = ["export", str(tmp_path / arguments[0]), *arguments[1:], "--for", "search"]
         assert main([*command, "--store", str(store)]) == 2

@@ -1,4 +1,4 @@
-"""Each link target is alive, dead, blocked, forbidden or unchecked, and never two of these."""
+"""Each link target is exactly one of alive, dead, blocked, forbidden and unchecked."""
 
 import json
 from pathlib import Path
@@ -48,12 +48,7 @@ LINKS = (
         (State.SCOPE, None, "", LinkVerdict.UNCHECKED),
         (State.UNREAD, None, "", LinkVerdict.UNCHECKED),
         (State.BAD_REDIRECT, 302, "that is the page itself", LinkVerdict.DEAD),
-        (
-            State.BAD_REDIRECT,
-            302,
-            f"/; itself; {COOKIE_WALL}",
-            LinkVerdict.BLOCKED,
-        ),
+        (State.BAD_REDIRECT, 302, f"/; itself; {COOKIE_WALL}", LinkVerdict.BLOCKED),
         (State.LOST, None, "", LinkVerdict.UNCHECKED),
     ],
 )
@@ -62,6 +57,7 @@ def test_verdicts(state: State, status: int | None, detail: str, expected: LinkV
 
 
 NONE = dict.fromkeys(("alive", "dead", "blocked", "forbidden", "unchecked"), 0)
+COUNTS = {"alive": 3, "dead": 2, "blocked": 8, "forbidden": 1, "unchecked": 1}
 
 
 def web(request: httpx.Request) -> httpx.Response:
@@ -84,18 +80,13 @@ def web(request: httpx.Request) -> httpx.Response:
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("verdicts") / "crawl.db"
     settings = Settings.of(
-        delay=0,
-        address_delay=0,
-        scope="host",
-        check="external",
-        max_tries=1,
-        store=path,
+        delay=0, address_delay=0, scope="host", check="external", max_tries=1, store=path
     )
     Crawl([HOST], settings, transport=httpx.MockTransport(web)).run()
     return path
 
 
-def test_links_to_what_is_blocked_are_told_from_broken_ones(store: Path) -> None:
+def test_blocked_links_are_distinguished_from_dead_ones(store: Path) -> None:
     with snapshot(store) as seen:
         found = {link.target: link.verdict for link in broken_links(seen)}
         counts = linked_verdicts(seen)
@@ -105,29 +96,28 @@ def test_links_to_what_is_blocked_are_told_from_broken_ones(store: Path) -> None
         f"{HOST}/wall": "blocked",
         f"{OTHER}/wall": "blocked",
         f"{OTHER}/slow-down": "blocked",
-        **dict.fromkeys((f"{HOST}/cookies", f"{OTHER}/cookies"), "blocked"),
-        **dict.fromkeys((f"{HOST}/consent", f"{OTHER}/consent"), "blocked"),
+        **{
+            f"{host}/{wall}": "blocked" for host in (HOST, OTHER) for wall in ("cookies", "consent")
+        },
         f"{HOST}/journal": "blocked",
     }
-    assert counts == {"alive": 3, "dead": 2, "blocked": 8, "forbidden": 1, "unchecked": 1}
+    assert counts == COUNTS
 
 
-def test_the_status_and_the_report_count_all_five(
+def test_status_and_report_count_all_five(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    counts = {"alive": 3, "dead": 2, "blocked": 8, "forbidden": 1, "unchecked": 1}
     assert main(["status", "--json", "--store", str(store)]) == 0
-    assert json.loads(capsys.readouterr().out)["linked"] == counts
+    assert json.loads(capsys.readouterr().out)["linked"] == COUNTS
     assert main(["report", str(tmp_path / "site.html"), "--store", str(store)]) == 0
     page = (tmp_path / "site.html").read_text(encoding="utf-8")
-    assert all(f"{number:,} {name}" in page for name, number in counts.items())
+    assert all(f"{number:,} {name}" in page for name, number in COUNTS.items())
 
 
 @pytest.mark.parametrize(
-    ("verdict", "targets"),
-    [("forbidden", {f"{OTHER}/private"}), ("unchecked", {f"{OTHER}/login"})],
+    ("verdict", "targets"), [("forbidden", {f"{OTHER}/private"}), ("unchecked", {f"{OTHER}/login"})]
 )
-def test_a_verdict_that_is_asked_for_is_listed_and_counts(
+def test_a_requested_verdict_is_listed_and_sets_the_exit_code(
     store: Path, verdict: str, targets: set[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["broken", "--verdict", verdict, "--exit-code", "--json", "--store", str(store)]
@@ -144,7 +134,7 @@ def test_a_challenge_is_not_kept_as_the_page(store: Path) -> None:
 def test_challenges_are_neither_indexed_nor_near_duplicates(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One article, and three walls with status 200."""
+    """Crawl an article and three challenge pages with status 200."""
     walls = [f"/wall{number}" for number in range(3)]
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -165,16 +155,15 @@ def test_challenges_are_neither_indexed_nor_near_duplicates(
     assert "wall" not in capsys.readouterr().out
 
 
-def test_exit_codes_count_what_is_dead(
+def test_the_exit_code_depends_on_dead_links_alone(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["broken", "--exit-code", "--store", str(store)]) == 1
     capsys.readouterr()
 
     def blocked(request: httpx.Request) -> httpx.Response:
-        dead_or_not = {"/gone", "/cookies", "/consent", "/journal"}
-        is_there = request.url.path in dead_or_not
-        return httpx.Response(200, html="x") if is_there else web(request)
+        is_alive = request.url.path in {"/gone", "/cookies", "/consent", "/journal"}
+        return httpx.Response(200, html="x") if is_alive else web(request)
 
     settings = Settings.of(delay=0, address_delay=0, scope="host", store=tmp_path / "blocked.db")
     Crawl([HOST], settings, transport=httpx.MockTransport(blocked)).run()

@@ -10,7 +10,7 @@ from minicrawl.store import tables
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
 
-def test_the_page_that_links_gave_most_is_next(tmp_path: Path) -> None:
+def test_the_page_that_received_most_cash_is_next(tmp_path: Path) -> None:
     with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
         found = list(waiting(seen))
         keys = seen.frontier.ledger.key
@@ -24,28 +24,26 @@ def test_the_page_that_links_gave_most_is_next(tmp_path: Path) -> None:
     assert [page.rank for page in found] == [1, 2]
 
 
-def test_as_many_as_are_asked_for_and_of_equals_the_first(tmp_path: Path) -> None:
+def test_among_equals_the_oldest_comes_first_up_to_the_limit(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B, C, DEEP])
     with snapshot(crawl.path) as seen:
         assert [page.url for page in waiting(seen, 2)] == [A, B]
 
 
-def test_a_page_stands_among_all_that_wait_and_on_its_host(tmp_path: Path) -> None:
+def test_a_position_counts_all_waiting_pages_and_those_of_the_host(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B, C, DEEP])
         crawl.read(A, [B])
     with snapshot(crawl.path) as seen:
-        assert queue_position(seen, 1) == QueuePosition(
-            of_all=1, all_waiting=3, of_host=1, host_waiting=1
-        )
-        assert queue_position(seen, 3) == QueuePosition(
-            of_all=3, all_waiting=3, of_host=1, host_waiting=1
-        )
+        for page, place in ((1, 1), (3, 3)):
+            assert queue_position(seen, page) == QueuePosition(
+                of_all=place, all_waiting=3, of_host=1, host_waiting=1
+            )
 
 
 @pytest.mark.parametrize("strategy", ["greedy", "breadth-first", "random"])
-def test_pages_are_foretold_in_the_order_in_which_they_are_read(
+def test_pages_are_predicted_in_the_order_in_which_they_are_read(
     tmp_path: Path, strategy: str
 ) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
@@ -60,9 +58,9 @@ def test_pages_are_foretold_in_the_order_in_which_they_are_read(
             queue.resume(crawl.frontier.urls.host_of[page])
     with snapshot(crawl.path) as seen:
         read = [seen.url(page) for page in taken]
-        foretold = list(waiting(seen))
+        predicted = list(waiting(seen))
         place = queue_position(seen, page_of(seen, C)).of_all
-    assert [page.url for page in foretold] == read
+    assert [page.url for page in predicted] == read
     assert len(read) == 4
-    assert all((page.key is None) == (strategy != "greedy") for page in foretold)
+    assert all((page.key is None) == (strategy != "greedy") for page in predicted)
     assert place == read.index(C) + 1

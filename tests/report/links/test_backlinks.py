@@ -1,4 +1,4 @@
-"""Whoever asks is told all links of this moment, whatever the index knows of."""
+"""Backlinks are complete and current, however old their index is."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,7 +9,6 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.model import State
-from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.report import page_links as report
 from minicrawl.report.page_links import Linked, LinkedPage, backlinks, links
 from minicrawl.report.snapshot import snapshot
@@ -46,17 +45,17 @@ def indexed(path: Path) -> int | None:
 
 
 class TestBacklinks:
-    def test_those_that_link_to_the_page_or_to_what_stands_for_it(self, store: Path) -> None:
+    def test_backlinks_include_those_of_redirects(self, store: Path) -> None:
         assert urls(back(store, A)) == {B, MOVED}
         assert urls(back(store, B)) == {A}
         assert urls(back(store, C)) == {B}
 
-    def test_a_page_that_stands_for_another_answers_for_that(self, store: Path) -> None:
+    def test_a_redirect_has_the_backlinks_of_its_target(self, store: Path) -> None:
         found = back(store, MOVED)
         assert (found.url, found.stands_for) == (MOVED, A)
         assert urls(found) == {B, MOVED}
 
-    def test_the_best_come_first_and_all_are_counted(self, tmp_path: Path) -> None:
+    def test_the_most_important_page_comes_first_and_all_are_counted(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, B, C])
             crawl.seeds([DEEP], endowment=10)
@@ -69,7 +68,7 @@ class TestBacklinks:
             share = float(seen.importance[crawl.page(DEEP)])
         assert found.pages[0] == LinkedPage(DEEP, share, "fetched")
 
-    def test_the_index_is_made_once_and_told_of(self, store: Path) -> None:
+    def test_the_index_is_built_once_with_progress(self, store: Path) -> None:
         told: list[float] = []
         with snapshot(store) as seen:
             last = seen.frontier.last_seq
@@ -78,7 +77,7 @@ class TestBacklinks:
         with snapshot(store) as seen:
             assert urls(backlinks(seen, A, tell=_never)) == {B, MOVED}
 
-    def test_where_it_cannot_be_kept_the_answer_comes_without(
+    def test_backlinks_need_no_index_if_it_cannot_be_saved(
         self, store: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("minicrawl.store.derived._BACKLINKS", "CREATE TABLE no such thing")
@@ -93,7 +92,7 @@ class TestBacklinks:
 
 
 class TestLinks:
-    def test_those_that_the_page_links_to_led_on(self, store: Path) -> None:
+    def test_links_are_followed_through_redirects(self, store: Path) -> None:
         assert urls(forth(store, A)) == {B, DEEP}
         assert urls(forth(store, B)) == {A, C, GONE}
         assert urls(forth(store, MOVED)) == {A}
@@ -103,12 +102,12 @@ class TestLinks:
 
 @pytest.mark.parametrize("ask", [back, forth])
 class TestRefusals:
-    def test_a_page_that_is_not_known(self, store: Path, ask: type) -> None:
+    def test_an_unknown_page_is_refused(self, store: Path, ask: type) -> None:
         with pytest.raises(UsageError, match="similar pages"):
             ask(store, f"{A}none")
         assert not beside(store).exists()
 
-    def test_a_store_without_links(self, tmp_path: Path, ask: type) -> None:
+    def test_a_store_without_links_is_refused(self, tmp_path: Path, ask: type) -> None:
         path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
         with pytest.raises(UsageError, match="--no-links"):
             ask(path, A)
@@ -118,11 +117,11 @@ class TestRefusals:
 
 
 def _never(_share: float) -> None:
-    raise AssertionError("nothing should be made anew")
+    raise AssertionError("the index should not be rebuilt")
 
 
-def _as_the_flows_have_it(path: Path) -> dict[str, set[str]]:
-    """Of every page the pages that give to it."""
+def _givers_by_page(path: Path) -> dict[str, set[str]]:
+    """Return the givers of every page, from the flows of the whole store."""
     with snapshot(path) as seen:
         names = [seen.url(page) for page in range(len(seen))]
         found: dict[str, set[str]] = {name: set() for name in names}
@@ -133,20 +132,20 @@ def _as_the_flows_have_it(path: Path) -> dict[str, set[str]]:
         return {name: found[names[stands_for(page)]] for page, name in enumerate(names)}
 
 
-def _going_on(path: Path, rounds: int) -> Iterator[HandCrawl]:
-    """A crawl after each of these rounds: pages are read, move, fail, are read again."""
+def _rounds(path: Path, rounds: int) -> Iterator[HandCrawl]:
+    """Yield a crawl after each of several rounds of random events."""
     dice = Random(1)
     names = [f"http://h{number % 3}.example/{number}" for number in range(30)]
     with closing(HandCrawl(path)) as crawl:
         crawl.seeds(names[:12])
         for _ in range(rounds):
             for _ in range(4):
-                _anything(crawl, dice, names)
+                _random_event(crawl, dice, names)
             crawl.commit()
             yield crawl
 
 
-def _anything(crawl: HandCrawl, dice: Random, names: list[str]) -> None:
+def _random_event(crawl: HandCrawl, dice: Random, names: list[str]) -> None:
     known = [name for name in names if crawl.frontier.urls.find(name) is not None]
     page = dice.choice(known)
     match dice.randrange(6):
@@ -157,17 +156,15 @@ def _anything(crawl: HandCrawl, dice: Random, names: list[str]) -> None:
         case 1:
             crawl.ended(page, State.NOT_FOUND)
         case 2 if crawl.frontier.state[crawl.page(page)] in (State.FETCHED, State.MOVED):
-            crawl._do(Step(StepKind.REOPEN, spending=Spending([crawl.page(page)])))
+            crawl.reopen([crawl.page(page)])
         case _:
             crawl.read(page, dice.sample(names, dice.randrange(6)))
 
 
-def test_what_an_old_index_says_and_what_came_since_are_all_links_there_are(
-    tmp_path: Path,
-) -> None:
+def test_an_old_index_is_completed_from_the_log(tmp_path: Path) -> None:
     first = None
-    for crawl in _going_on(tmp_path / "crawl.db", 12):
-        wanted = _as_the_flows_have_it(crawl.path)
+    for crawl in _rounds(tmp_path / "crawl.db", 12):
+        wanted = _givers_by_page(crawl.path)
         with snapshot(crawl.path) as seen:
             for url, givers in wanted.items():
                 assert urls(backlinks(seen, url)) == givers, url
@@ -175,21 +172,17 @@ def test_what_an_old_index_says_and_what_came_since_are_all_links_there_are(
         assert indexed(crawl.path) == first
 
 
-def test_an_index_that_is_much_too_old_is_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_very_old_index_is_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "_FEW_STEPS", 0)
     steps = []
-    for crawl in _going_on(tmp_path / "crawl.db", 20):
-        assert (
-            urls(back(crawl.path, "http://h0.example/0"))
-            == (_as_the_flows_have_it(crawl.path)["http://h0.example/0"])
-        )
+    for crawl in _rounds(tmp_path / "crawl.db", 20):
+        url = "http://h0.example/0"
+        assert urls(back(crawl.path, url)) == _givers_by_page(crawl.path)[url]
         steps.append(indexed(crawl.path))
     assert 2 < len(set(steps)) < 20
 
 
-def test_an_index_of_a_later_moment_is_not_asked(store: Path) -> None:
+def test_a_snapshot_ignores_an_index_newer_than_itself(store: Path) -> None:
     with snapshot(store) as seen:
         with closing(HandCrawl(store)) as crawl:
             crawl.frontier = crawl.loaded()

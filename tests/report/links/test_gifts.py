@@ -1,4 +1,4 @@
-"""What a page got adds up over time to what its givers gave."""
+"""The cash that a page received, by giver and over time."""
 
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.stores import A, B, HandCrawl, filled_store
 GIVERS = [f"http://a.example/{number}" for number in range(9)]
 
 
-def test_gifts_add_up_in_the_order_in_which_they_came(tmp_path: Path) -> None:
+def test_the_history_adds_up_gifts_in_order_of_time(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([B, *GIVERS], endowment=90)
         for giver in reversed(GIVERS):
@@ -32,7 +32,7 @@ def test_gifts_add_up_in_the_order_in_which_they_came(tmp_path: Path) -> None:
     assert history[-1].units == pytest.approx(found.units.sum())
 
 
-def test_a_long_history_keeps_its_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thinned_history_keeps_its_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gifts, "MOST_MOMENTS", 3)
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([B, *GIVERS], endowment=90)
@@ -43,7 +43,7 @@ def test_a_long_history_keeps_its_ends(tmp_path: Path, monkeypatch: pytest.Monke
     assert [moment.pages for moment in history] == [1, 5, 9]
 
 
-def test_a_page_that_nobody_gave_anything_has_no_history(tmp_path: Path) -> None:
+def test_a_page_without_givers_has_no_history(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
     with snapshot(crawl.path) as seen:
@@ -58,7 +58,7 @@ def test_links_of_one_giver_to_one_page_are_one_gift(tmp_path: Path) -> None:
         assert (found.units > 0).all()
 
 
-def test_an_index_of_links_finds_the_same_gifts(tmp_path: Path) -> None:
+def test_an_index_of_links_finds_the_gifts_of_a_scan(tmp_path: Path) -> None:
     with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
         for page in range(len(seen)):
             linking = linking_pages(seen, standing_for(seen, page), unreported)

@@ -1,4 +1,4 @@
-"""The graph of a store: what was chosen of it, led on; hosts with the number of their links."""
+"""Exported graphs of pages and of hosts, with redirects followed."""
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -40,7 +40,7 @@ def named(
 
 
 class TestPages:
-    def test_links_are_those_that_pages_have(self, store: Path) -> None:
+    def test_every_link_of_a_page_is_an_edge(self, store: Path) -> None:
         assert named(PageGraph, store) == {
             (A, B, 1, ""),
             (A, MOVED, 1, A),
@@ -50,7 +50,7 @@ class TestPages:
             (B, GONE, 1, ""),
         }
 
-    def test_two_links_that_meet_behind_a_redirect_are_two(self, tmp_path: Path) -> None:
+    def test_a_link_and_a_link_by_a_redirect_are_two_edges(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, B, MOVED])
             crawl.moved(MOVED, A)
@@ -58,7 +58,9 @@ class TestPages:
         wanted = {(B, A, 3, ""), (B, MOVED, 5, A), (B, C, 1, "")}
         assert named(PageGraph, crawl.path) == wanted
 
-    def test_in_a_drawing_without_the_redirect_they_are_one(self, tmp_path: Path) -> None:
+    def test_in_a_drawing_without_the_redirect_both_links_are_one_edge(
+        self, tmp_path: Path
+    ) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, B, MOVED])
             crawl.read(A)
@@ -69,7 +71,7 @@ class TestPages:
             assert rows(drawing.links) == [(1, 0, 3)]
             assert len(rows(PageGraph(seen, ALL).drawing().links)) == 3
 
-    def test_a_link_without_cash_weighs_what_others_do(self, tmp_path: Path) -> None:
+    def test_links_without_cash_have_the_usual_weight(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, B, C])
             crawl.read(A, [A, B])
@@ -81,7 +83,7 @@ class TestPages:
             *((C, B, 1, ""), (C, C, 1, A)),
         }
 
-    def test_weights_are_those_of_the_spendings(self, tmp_path: Path) -> None:
+    def test_edges_have_the_weights_of_the_spendings(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, B, C])
             crawl.read(A, [B, C], weights=[3, 5])
@@ -95,34 +97,28 @@ class TestPages:
             (C, A, 1, ""),
         }
 
-    def test_only_links_between_pages_that_were_chosen(self, store: Path) -> None:
+    def test_edges_connect_selected_pages_only(self, store: Path) -> None:
         assert named(PageGraph, store, PageSelection(fetched=True)) == {
-            *((A, B, 1, ""), (A, MOVED, 1, A), (B, A, 1, "")),
+            *((A, B, 1, ""), (A, MOVED, 1, A), (B, A, 1, ""))
         }
-        assert named(PageGraph, store, PageSelection(host="a.example")) == {
-            (A, DEEP, 1, ""),
-            (A, MOVED, 1, A),
-        }
+        of_host = named(PageGraph, store, PageSelection(host="a.example"))
+        assert of_host == {(A, DEEP, 1, ""), (A, MOVED, 1, A)}
         assert len(named(PageGraph, store, PageSelection(count=1))) <= 1
 
-    def test_nodes_come_in_the_order_of_their_importance(self, store: Path) -> None:
+    def test_nodes_are_sorted_by_importance(self, store: Path) -> None:
         with snapshot(store) as seen:
             drawing = PageGraph(seen, ALL).drawing()
             found = rows(drawing.nodes)
             importance = seen.importance
-        assert drawing.attributes == {
-            "importance": float,
-            "host": str,
-            "state": str,
-            "stands_for": str,
-        }
+        texts = dict.fromkeys(("host", "state", "stands_for"), str)
+        assert drawing.attributes == {"importance": float} | texts
         assert [row[0] for row in found] == np.argsort(-importance, kind="stable").tolist()
         labels = {row[1]: row[2:] for row in found}
         assert labels[A] == (importance[0], "a.example", "fetched", "")
         assert labels[MOVED][3] == A
         assert labels[GONE][2] == "not-found"
 
-    def test_links_of_a_drawing_are_between_the_ids_of_its_nodes(self, store: Path) -> None:
+    def test_edges_of_a_drawing_connect_ids_of_its_nodes(self, store: Path) -> None:
         with snapshot(store) as seen:
             graph = PageGraph(seen, ALL)
             drawing = graph.drawing()
@@ -132,18 +128,9 @@ class TestPages:
             }
             assert links == {row[:3] for row in rows(graph.named_links())}
 
-    def test_ranks_that_are_kept_are_attributes(self, store: Path) -> None:
-        row = RankRow(
-            name="hubs",
-            options="{}",
-            made_at=NOON,
-            step=1,
-            nodes=5,
-            edges=6,
-            iterations=0,
-            error_bound=0.0,
-            converged=True,
-        )
+    def test_saved_ranks_are_attributes(self, store: Path) -> None:
+        row = RankRow("hubs", "{}", NOON, 1, nodes=5, edges=6, iterations=0, error_bound=0.0,
+                      converged=True)  # fmt: skip
         with snapshot(store) as seen:
             keep_ranks(store, seen.connection, [(row, np.array([0.5, 0.25, 0.25, 0, 0]))])
             drawing = PageGraph(seen, ALL, ["hubs"]).drawing()
@@ -153,7 +140,7 @@ class TestPages:
             hosts = HostGraph(seen, ALL, ["hubs"]).drawing()
             assert sum(node[-1] for node in rows(hosts.nodes)) == 1
 
-    def test_it_is_the_same_in_blocks_of_one(
+    def test_the_graph_does_not_depend_on_the_block_size(
         self, store: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         whole = named(PageGraph, store), named(HostGraph, store)
@@ -163,7 +150,7 @@ class TestPages:
 
 
 class TestHosts:
-    def test_a_link_weighs_as_many_as_there_are_between_their_pages(self, tmp_path: Path) -> None:
+    def test_the_weight_of_an_edge_is_the_number_of_links(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, DEEP])
             crawl.read(A, [B, C, DEEP])
@@ -174,20 +161,17 @@ class TestHosts:
             ("a.example", "c.example", 2),
         }
 
-    def test_nodes_are_hosts_with_what_their_pages_have_together(self, store: Path) -> None:
+    def test_hosts_have_the_sums_of_their_pages(self, store: Path) -> None:
         with snapshot(store) as seen:
             drawing = HostGraph(seen, ALL).drawing()
-            found = {label: told for _, label, *told in rows(drawing.nodes)}
+            found = {label: facts for _, label, *facts in rows(drawing.nodes)}
             importance = seen.importance
         assert drawing.attributes == {"importance": float, "pages": int}
-        assert {host: pages for host, (_, pages) in found.items()} == {
-            "a.example": 3,
-            "b.example": 2,
-            "c.example": 1,
-        }
-        assert sum(told[0] for told in found.values()) == pytest.approx(importance.sum())
+        pages = {host: count for host, (_, count) in found.items()}
+        assert pages == {"a.example": 3, "b.example": 2, "c.example": 1}
+        assert sum(facts[0] for facts in found.values()) == pytest.approx(importance.sum())
 
-    def test_hosts_of_which_no_page_was_chosen_are_left_out(self, store: Path) -> None:
+    def test_hosts_without_selected_pages_are_omitted(self, store: Path) -> None:
         with snapshot(store) as seen:
             nodes = rows(HostGraph(seen, PageSelection(fetched=True)).drawing().nodes)
         assert {label for _, label, *_ in nodes} == {"a.example", "b.example"}
@@ -195,20 +179,20 @@ class TestHosts:
 
 @pytest.mark.parametrize("kind", [PageGraph, HostGraph])
 class TestBoth:
-    def test_how_much_is_done_is_told(
+    def test_progress_rises_to_1(
         self, store: Path, kind: type[PageGraph] | type[HostGraph]
     ) -> None:
-        told: list[float] = []
+        facts: list[float] = []
         with snapshot(store) as seen:
-            drawing = kind(seen, ALL, tell=told.append).drawing()
+            drawing = kind(seen, ALL, tell=facts.append).drawing()
             assert rows(drawing.nodes)
             assert rows(drawing.links)
-            assert told == sorted(told)
-            assert told.pop() == 1
-            list(kind(seen, ALL, tell=told.append).named_links())
-            assert told[-1] == 1
+            assert facts == sorted(facts)
+            assert facts.pop() == 1
+            list(kind(seen, ALL, tell=facts.append).named_links())
+            assert facts[-1] == 1
 
-    def test_a_store_without_pages_is_a_graph_of_nothing(
+    def test_an_empty_store_has_an_empty_graph(
         self, tmp_path: Path, kind: type[PageGraph] | type[HostGraph]
     ) -> None:
         with closing(HandCrawl(tmp_path / "new.db")) as crawl:

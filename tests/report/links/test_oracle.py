@@ -1,4 +1,4 @@
-"""A small site whose links are known exactly: every surface has them, and no others."""
+"""Every command shows exactly the links of a small site with known links."""
 
 import csv
 import io
@@ -38,7 +38,7 @@ LINKS = {
     *(("/other", to) for to in ("/", "/other", "/only")),
     ("/only", "/gone"),
 }
-"""Of `/` to `/a` are two links, which are one row; links marked nofollow are not followed."""
+"""Both links from `/` to `/a` are one row; links marked nofollow are omitted."""
 
 Captured = pytest.CaptureFixture[str]
 
@@ -101,23 +101,23 @@ def test_hosts_have_the_links_of_their_pages(store: Path, tmp_path: Path) -> Non
     assert counts == {("a.example", "a.example"): len(WANTED) - 1, ("a.example", "b.example"): 1}
 
 
-def test_the_view_of_the_store_has_them(store: Path) -> None:
+def test_the_view_links_has_the_same_links(store: Path) -> None:
     with closing(sqlite3.connect(store)) as connection:
         found = connection.execute("SELECT source, target FROM links").fetchall()
     assert (len(found), set(found)) == (len(WANTED), WANTED)
 
 
 @pytest.mark.parametrize("graph_of", GRAPHS)
-def test_the_graph_counts_them(store: Path, graph_of: str, capsys: Captured) -> None:
+def test_the_graph_counts_the_same_links(store: Path, graph_of: str, capsys: Captured) -> None:
     args = ["graph", "--json", "--graph-of", graph_of, "--store", str(store)]
     assert main(args) == 0
-    told = json.loads(capsys.readouterr().out)
+    shown = json.loads(capsys.readouterr().out)
     wanted = WANTED
-    if graph_of == CRAWLED:  # a link to the redirect leads to what was crawled behind it
+    if graph_of == CRAWLED:  # a link to the redirect counts for its target
         led = {(one, f"{HOST}/a" if other.endswith("/old") else other) for one, other in WANTED}
         wanted = {pair for pair in led if pair[1] not in (f"{HOST}/gone", f"{OTHER}/")}
-    assert told["edges"] == len(wanted)
-    assert told["self_links"] == len([1 for one, other in wanted if one == other])
+    assert shown["edges"] == len(wanted)
+    assert shown["self_links"] == len([1 for one, other in wanted if one == other])
 
 
 def test_no_atom_is_missing(store: Path) -> None:

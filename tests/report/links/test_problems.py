@@ -1,4 +1,4 @@
-"""What the owner of a site mends, by the links as they were written."""
+"""Broken links, redirects, orphans and duplicates, with links as their pages have them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -50,7 +50,7 @@ def seen(tmp_path: Path) -> Iterator[Snapshot]:
 
 
 class TestBrokenLinks:
-    def test_a_link_is_broken_if_what_it_leads_to_failed(self, seen: Snapshot) -> None:
+    def test_a_link_is_broken_if_its_target_failed(self, seen: Snapshot) -> None:
         found = {(row.source, row.target, row.through) for row in broken_links(seen)}
         assert found == {
             (HOME, GONE, ""),
@@ -61,18 +61,20 @@ class TestBrokenLinks:
             (NEWS, LOST, OLD),
         }
 
-    def test_a_link_to_a_private_address_leads_nowhere_for_a_visitor(self, tmp_path: Path) -> None:
+    def test_a_link_to_a_private_address_is_broken(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "private.db")) as crawl:
             crawl.seeds([HOME], endowment=1)
             crawl.read(HOME, [INTERN, NEWS, ELSEWHERE])
             crawl.ended(INTERN, State.ADDRESS)
-            crawl.ended(NEWS, State.ROBOTS)  # which visitors may read
+            crawl.ended(NEWS, State.ROBOTS)  # visitors may read this page
             crawl.ended(ELSEWHERE, State.SCOPE)
         with snapshot(tmp_path / "private.db") as found:
             assert broken_links(found) == [BrokenLink(1, None, "address", INTERN, HOME, "")]
 
-    def test_a_page_that_was_read_is_there_whatever_it_stands_for(self, tmp_path: Path) -> None:
-        """A dead canonical URL is a fault of the page that names it, not of a link to that page."""
+    def test_a_page_that_was_read_exists_even_if_its_canonical_url_does_not(
+        self, tmp_path: Path
+    ) -> None:
+        """A dead canonical URL is a fault of the page that names it, not of links to that page."""
         with closing(HandCrawl(tmp_path / "copies.db")) as crawl:
             crawl.seeds([HOME], endowment=1)
             crawl.read(HOME, [COPY, OLD])
@@ -88,14 +90,14 @@ class TestBrokenLinks:
         assert [row.links for row in rows] == [3, 3, 3, 2, 2, 1]
         assert {row.state for row in rows[:3]} == {"not-found"}
 
-    def test_only_links_of_pages_of_a_host(self, seen: Snapshot) -> None:
+    def test_broken_links_can_be_limited_to_a_host(self, seen: Snapshot) -> None:
         assert broken_links(seen, "b.example") == [
             BrokenLink(1, None, "not-found", GONE, ELSEWHERE, "")
         ]
 
 
 class TestRedirects:
-    def test_each_says_where_it_ends_and_in_how_many_hops(self, seen: Snapshot) -> None:
+    def test_each_redirect_has_its_final_target_and_number_of_hops(self, seen: Snapshot) -> None:
         assert set(redirects(seen)) == {
             Redirect(1, 301, 2, "server-error", OLDER, LOST, OLD),
             Redirect(1, 301, 1, "server-error", OLD, LOST, ""),
@@ -104,7 +106,9 @@ class TestRedirects:
 
 
 class TestOrphans:
-    def test_no_page_links_to_them_and_nobody_named_them(self, seen: Snapshot) -> None:
+    def test_pages_without_links_to_them_are_orphans_unless_they_are_seeds(
+        self, seen: Snapshot
+    ) -> None:
         assert [row.url for row in orphans(seen)] == [ALONE]
 
     def test_a_host_without_orphans_has_none(self, seen: Snapshot) -> None:
@@ -112,13 +116,13 @@ class TestOrphans:
 
 
 class TestDuplicates:
-    def test_each_with_the_page_it_stands_for_and_why(self, seen: Snapshot) -> None:
+    def test_each_duplicate_has_its_original_and_the_reason(self, seen: Snapshot) -> None:
         assert duplicates(seen) == [Duplicate(1, "alias", COPY, NEWS)]
         assert duplicates(seen, "b.example") == []
 
 
 class TestSortedRows:
-    def test_pages_in_some_states_by_a_column(self, seen: Snapshot) -> None:
+    def test_pages_in_given_states_are_sorted_by_a_column(self, seen: Snapshot) -> None:
         wanted = PageSelection(states=frozenset({State.MOVED, State.NOT_FOUND}))
         rows = sorted_rows(seen, wanted, "url", falling=True)
         assert [(row["url"], row["stands_for"]) for row in rows] == [
@@ -128,7 +132,7 @@ class TestSortedRows:
         ]
 
     @pytest.mark.parametrize("falling", [False, True])
-    def test_what_has_no_value_comes_last(self, seen: Snapshot, falling: bool) -> None:
+    def test_missing_values_come_last(self, seen: Snapshot, falling: bool) -> None:
         rows = sorted_rows(seen, PageSelection(), "status", falling=falling)
         statuses = [row["status"] for row in rows]
         known = [status for status in statuses if status is not None]
@@ -137,7 +141,7 @@ class TestSortedRows:
 
 
 @pytest.mark.parametrize("find", [broken_links, redirects, orphans])
-def test_without_links_nothing_can_be_said(tmp_path: Path, find: Find) -> None:
+def test_a_store_without_links_is_refused(tmp_path: Path, find: Find) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(links=False))) as crawl:
         crawl.seeds([HOME])
     with snapshot(tmp_path / "crawl.db") as empty, pytest.raises(UsageError, match="--no-links"):

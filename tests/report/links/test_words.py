@@ -1,4 +1,4 @@
-"""The words in and around links, counted by hand, in what a crawl has kept."""
+"""Words in and around links, counted by hand in kept pages."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.search.stored.stores import keep, read_into
 
 HOME, MILL, NEWS, OLD = (f"http://a.example/{name}" for name in ("", "mill", "news", "old"))
 TEN = "nine-long "
-"""Ten characters: five of them and no more are around a link."""
+"""Word of ten characters with its space: exactly five fit on each side of a link."""
 
 
 def crawled(path: Path, pages: Mapping[str, Any], keep: str = "pages") -> None:
@@ -25,8 +25,8 @@ def crawled(path: Path, pages: Mapping[str, Any], keep: str = "pages") -> None:
         Crawl([HOME], web.settings(store=path, keep=keep)).run()
 
 
-def said(path: Path, *urls: str) -> dict[tuple[str, str], str]:
-    """The words of each link, by the page that has it and the page that it leads to."""
+def link_words(path: Path, *urls: str) -> dict[tuple[str, str], str]:
+    """Return the words of each link, keyed by source and target."""
     with snapshot(path) as seen:
         return {(urls[one.source], one.target): one.words for one in words_of_links(seen, urls)}
 
@@ -36,44 +36,44 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "crawl.db"
 
 
-def test_fifty_characters_on_either_side_of_a_link_are_around_it(path: Path) -> None:
+def test_the_context_of_a_link_is_fifty_characters_on_either_side(path: Path) -> None:
     near = TEN * 5
     assert len(near.strip()) == 49
     crawled(
         path,
         {
             HOME: f"<p>without {near}<a href=mill>The <b>old</b> mill</a> {near}without",
-            # 47 characters and a word of two: only what is whole is around it.
+            # 47 characters and a word of two, which does not fit as a whole.
             MILL: f"<p>no {'seven7 ' * 7}<a href=news>news</a> {'seven7 ' * 7}no",
-            # 46 and a word of three, so that there are fifty.
+            # 46 characters and a word of three, which makes fifty with a space.
             NEWS: f"<p>without yes {TEN * 4}sixth <a href=old>old</a>{TEN * 4} sixth yes without",
             OLD: "the end",
         },
     )
     five, seven, six = ("nine-long " * 5).strip(), ("seven7 " * 7).strip(), "nine-long " * 4
-    assert said(path, HOME, MILL, NEWS, OLD) == {
+    assert link_words(path, HOME, MILL, NEWS, OLD) == {
         (HOME, MILL): f"{five} The old mill {five}",
         (MILL, NEWS): f"{seven} news {seven}",
         (NEWS, OLD): f"yes {six}sixth old {six}sixth yes",
     }
 
 
-def test_words_are_those_that_people_see(path: Path) -> None:
+def test_only_visible_words_count(path: Path) -> None:
     latin = {"Content-Type": "text/html; charset=iso-8859-1"}
     body = (
         "<base href='/'><p>Salt &amp; caf\xe9 <script>x = 'hidden'</script><!-- nor this -->"
         "<a href='mill?utm_source=feed'>m&uuml;hle</a> <i>by</i>\n\tthe<br>quay"
     )
     crawled(path, {HOME: (200, latin, body.encode("latin-1")), MILL: "the end"})
-    assert said(path, HOME, MILL) == {(HOME, MILL): "Salt & café mühle by the quay"}
+    assert link_words(path, HOME, MILL) == {(HOME, MILL): "Salt & café mühle by the quay"}
 
 
 def test_the_last_version_of_a_page_counts(path: Path) -> None:
     read_into(path, {HOME: b"<p>red <a href=mill>mill</a>", MILL: b"the end"})
     keep(path, {HOME: b"<p>blue <a href=mill>mill</a>"})
-    assert said(path, HOME) == {(HOME, MILL): "blue mill"}
+    assert link_words(path, HOME) == {(HOME, MILL): "blue mill"}
 
 
-def test_pages_of_which_only_the_text_was_kept_say_nothing_of_their_links(path: Path) -> None:
+def test_pages_kept_as_text_have_no_link_words(path: Path) -> None:
     crawled(path, {HOME: "<p>red <a href=mill>mill</a>", MILL: "the end"}, keep="text")
-    assert said(path, HOME) == {}
+    assert link_words(path, HOME) == {}

@@ -1,4 +1,4 @@
-"""Links as they are written: with what they say where pages are kept, and redirects in sight."""
+"""Raw links: as written, with their texts if pages or links are kept, and with redirects."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -51,8 +51,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return crawled(tmp_path_factory.mktemp("said") / "crawl.db", keep="links")
+def with_links(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return crawled(tmp_path_factory.mktemp("with_links") / "crawl.db", keep="links")
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return crawled(tmp_path_factory.mktemp("bare") / "crawl.db", keep="none")
 
 
-def test_links_of_a_page_are_all_that_it_says(kept: Path) -> None:
+def test_every_link_of_a_page_has_its_text_and_target(kept: Path) -> None:
     with snapshot(kept) as seen:
         found = links_of(seen, HOME)
     assert {(link.written, link.text, link.target, link.end, link.state) for link in found} == {
@@ -71,14 +71,14 @@ def test_links_of_a_page_are_all_that_it_says(kept: Path) -> None:
     }
 
 
-def test_a_base_and_a_rel_are_minded(kept: Path) -> None:
+def test_base_and_rel_are_respected(kept: Path) -> None:
     with snapshot(kept) as seen:
         found = {link.written: link for link in links_of(seen, B)}
     assert (found["../"].target, found["../"].rel) == (HOME, "ugc")
     assert found["../old2"].end == GONE
 
 
-def test_links_to_a_page_are_told_from_those_to_its_redirects(kept: Path) -> None:
+def test_links_to_a_page_are_distinguished_from_links_to_its_redirects(kept: Path) -> None:
     with snapshot(kept) as seen:
         found = links_to(seen, B)
     assert {(link.target, link.end, link.text) for link in found} == {
@@ -88,7 +88,7 @@ def test_links_to_a_page_are_told_from_those_to_its_redirects(kept: Path) -> Non
     }
 
 
-def test_without_kept_pages_there_are_the_links_alone(bare: Path) -> None:
+def test_without_kept_pages_links_have_no_texts(bare: Path) -> None:
     with snapshot(bare) as seen:
         found = links_to(seen, B)
         assert with_texts(seen, page_links.broken_links(seen))[0].text == ""
@@ -96,8 +96,8 @@ def test_without_kept_pages_there_are_the_links_alone(bare: Path) -> None:
     assert {(link.text, link.rel, link.written) for link in found} == {("", "", "")}
 
 
-def test_links_may_be_kept_without_their_pages(said: Path, capsys: Captured) -> None:
-    with snapshot(said) as seen:
+def test_link_texts_can_be_kept_without_pages(with_links: Path, capsys: Captured) -> None:
+    with snapshot(with_links) as seen:
         home = {(link.written, link.text, link.target, link.end) for link in links_of(seen, HOME)}
         above, *_ = (link for link in links_of(seen, B) if link.target == HOME)
         broken = with_texts(seen, page_links.broken_links(seen))
@@ -110,14 +110,14 @@ def test_links_may_be_kept_without_their_pages(said: Path, capsys: Captured) -> 
     assert (above.written, above.rel, above.text) == ("../", "ugc", "up")
     assert {(link.source, link.text) for link in broken} == {(HOME, "Lost"), (B, "to what is gone")}
     assert sorted(block["text"]) == ["B", "Lost", "Moved page", "to what is gone", "up"]
-    assert not said.with_name("crawl.db-pages").exists()
-    assert main(["status", "--stored", "--store", str(said)]) == 0
+    assert not with_links.with_name("crawl.db-pages").exists()
+    assert main(["status", "--stored", "--store", str(with_links)]) == 0
     assert "link texts" in capsys.readouterr().out
-    assert audit(said).is_intact
+    assert audit(with_links).is_intact
 
 
-def test_links_that_were_not_kept_the_last_time_say_nothing_wrong(tmp_path: Path) -> None:
-    """The second time, the page has as many links, with other texts, to other pages."""
+def test_texts_of_an_earlier_visit_are_not_shown_for_changed_links(tmp_path: Path) -> None:
+    """On the second visit, the page has the same number of links, with other texts and targets."""
     path = tmp_path / "crawl.db"
     pages = {"/": '<a href="/x">X</a><a href="/y">Y</a>'}
 
@@ -138,20 +138,20 @@ def test_links_that_were_not_kept_the_last_time_say_nothing_wrong(tmp_path: Path
     assert {(link.target, link.text) for link in found} == {(f"{HOST}/z", ""), (f"{HOST}/y", "")}
 
 
-def test_links_that_are_not_stored_cannot_be_kept(tmp_path: Path) -> None:
+def test_keep_links_needs_stored_links(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--no-links"):
         crawled(tmp_path / "crawl.db", keep="links", links=False)
     assert not (tmp_path / "crawl.db").exists()
 
 
-def test_all_links_are_those_of_all_pages(kept: Path) -> None:
+def test_all_links_equal_the_links_of_each_page(kept: Path) -> None:
     with snapshot(kept) as seen:
         (block,) = all_links(seen, PageSelection())
         of_pages = [link for url in (HOME, B) for link in links_of(seen, url)]
     assert sorted(zip(*block.values(), strict=True)) == sorted(map(tuple, of_pages))
 
 
-def test_a_broken_link_says_what_it_said_also_behind_a_redirect(kept: Path) -> None:
+def test_a_broken_link_has_its_text_even_by_a_redirect(kept: Path) -> None:
     with snapshot(kept) as seen:
         found = with_texts(seen, page_links.broken_links(seen))
     assert {(link.source, link.text) for link in found} == {(HOME, "Lost"), (B, "to what is gone")}
@@ -160,29 +160,30 @@ def test_a_broken_link_says_what_it_said_also_behind_a_redirect(kept: Path) -> N
 class TestCommands:
     def run(self, capsys: pytest.CaptureFixture[str], store: Path, *arguments: str) -> str:
         assert main([*arguments, "--store", str(store)]) == 0
-        printed = capsys.readouterr()
-        return printed.out
+        return capsys.readouterr().out
 
-    def test_links_and_backlinks(self, kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_raw_links_and_backlinks_have_texts(
+        self, kept: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert "Moved page" in self.run(capsys, kept, "links", "--raw", HOME)
         assert "Moved page" in self.run(capsys, kept, "backlinks", "--raw", B)
         (row, *_) = json.loads(self.run(capsys, kept, "links", "--raw", "--json", B))
         assert set(row) == {"source", "target", "end", "state", "text", "rel", "written"}
 
-    def test_broken_has_the_text_only_where_there_is_one(
+    def test_broken_has_a_column_of_texts_only_if_they_are_kept(
         self, kept: Path, bare: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert "to what is gone" in self.run(capsys, kept, "broken")
         assert "text" not in self.run(capsys, bare, "broken").splitlines()[0]
 
     @pytest.mark.parametrize("name", ["links.csv", "links.jsonl", "links.parquet"])
-    def test_export(
+    def test_raw_links_can_be_exported(
         self, kept: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         self.run(capsys, kept, "export", "--edges", "--raw", str(tmp_path / name))
         assert (tmp_path / name).stat().st_size
 
-    def test_raw_links_are_rows_between_pages(
+    def test_raw_needs_edges_between_pages(
         self, kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         for wrong in (

@@ -1,4 +1,4 @@
-"""The graph that is read from the log, step by step, is that which the whole store has."""
+"""A graph that grows with the log equals the graph of the whole store."""
 
 import random
 import subprocess
@@ -30,7 +30,7 @@ def whole(store: Path, graph_of: str) -> Outline:
 
 
 class Growing:
-    """The graph of a store as its log grows."""
+    """Graph that follows the log of a store."""
 
     def __init__(self, graph_of: str) -> None:
         self.graph_of, self.log, self.rewritten = graph_of, LinkLog(graph_of), 0
@@ -45,47 +45,47 @@ class Growing:
         return self._graph.outline(extent(self._graph.graph, np.random.default_rng(1)))
 
 
-def happens(crawl: HandCrawl, dice: random.Random) -> None:
-    """Something that may happen to a page."""
-    url = dice.choice(URLS)
+def random_event(crawl: HandCrawl, rng: random.Random) -> None:
+    """Let a random event happen to a random page, if the page is known."""
+    url = rng.choice(URLS)
     page = crawl.frontier.urls.find(url)
     if page is None:
         return
-    other = dice.choice([found for found in URLS if found != url])
+    other = rng.choice([found for found in URLS if found != url])
     known = crawl.frontier.urls.find(other)
     is_circle = known is not None and crawl.frontier.books.leads_to(known, page)
-    match dice.randrange(8):
+    match rng.randrange(8):
         case 0 if not is_circle:
             crawl.moved(url, other)
         case 1 if not is_circle:
             crawl.read(url, [other])
-            crawl.moved(url, other, dice.choice([State.ALIAS, State.CANONICAL]))
+            crawl.moved(url, other, rng.choice([State.ALIAS, State.CANONICAL]))
         case 2:
-            crawl.ended(url, dice.choice([State.TIMEOUT, State.ROBOTS]))
+            crawl.ended(url, rng.choice([State.TIMEOUT, State.ROBOTS]))
         case 3 if crawl.frontier.state[page] != State.UNREAD:
             crawl.reopen([page])
         case _:
-            links = dice.sample(URLS, dice.randrange(5))
-            weighted = dice.random() < 0.2
+            links = rng.sample(URLS, rng.randrange(5))
+            weighted = rng.random() < 0.2
             ids = {link for link in links if link != url}
             crawl.read(url, links, weights=[2] * len(ids) if weighted else ())
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_it_is_that_of_the_whole_store_after_every_step(tmp_path: Path, seed: int) -> None:
-    dice, store = random.Random(seed), tmp_path / "crawl.db"
+def test_the_growing_graph_is_right_after_every_step(tmp_path: Path, seed: int) -> None:
+    rng, store = random.Random(seed), tmp_path / "crawl.db"
     crawl = HandCrawl(store)
     crawl.seeds(URLS[:2])
     growing = [Growing(graph_of) for graph_of in GRAPHS]
     for _ in range(25):
-        happens(crawl, dice)
+        random_event(crawl, rng)
         crawl.commit()
         for found in growing:
             assert found.follow(store) == whole(store, found.graph_of), seed
     crawl.close()
 
 
-def test_a_link_counts_when_both_ends_were_crawled_whichever_came_first(tmp_path: Path) -> None:
+def test_a_link_counts_once_both_ends_were_crawled(tmp_path: Path) -> None:
     crawl = HandCrawl(tmp_path / "crawl.db")
     crawl.seeds([A])
     growing = Growing(CRAWLED)
@@ -101,7 +101,7 @@ def test_a_link_counts_when_both_ends_were_crawled_whichever_came_first(tmp_path
     crawl.close()
 
 
-def test_a_page_that_is_read_anew_may_lose_links(tmp_path: Path) -> None:
+def test_a_page_that_is_read_again_may_lose_links(tmp_path: Path) -> None:
     crawl = HandCrawl(tmp_path / "crawl.db")
     crawl.seeds([A, B])
     growing = Growing(KNOWN)
@@ -115,44 +115,47 @@ def test_a_page_that_is_read_anew_may_lose_links(tmp_path: Path) -> None:
     crawl.close()
 
 
-def test_a_demo_crawl_after_every_step(tmp_path: Path) -> None:
-    """A real crawl of the demo web, told again step by step, against networkx."""
+class EdgeByEdge:
+    """Exact graph that grows edge by edge, and is compared with networkx."""
+
+    def __init__(self) -> None:
+        self.graph, self.log, self.edges = GrowingGraph(MOST), LinkLog(), list[Edge]()
+
+    def follow(self, connection: tables.Connection, step: int | None = None) -> None:
+        news = self.log.follow(connection, step)
+        assert not news.is_rewritten
+        self.graph.nodes = news.nodes
+        for edge in zip(news.sources.tolist(), news.targets.tolist(), strict=True):
+            self.graph.add(*edge)
+            self.edges.append(edge)
+        agrees_with_networkx(self.graph.outline(), news.nodes, self.edges)
+
+
+def test_a_graph_of_single_edges_is_right_after_every_step_of_a_demo_crawl(tmp_path: Path) -> None:
     store = tmp_path / "demo.db"
     options = ("--demo", "--demo-pages=200", f"--pages={MOST}", "--delay=0", "--quiet")
     command = (sys.executable, "-m", "minicrawl", "crawl", *options, "--store", str(store))
     subprocess.run(command, check=True, timeout=PATIENCE_S, capture_output=True)
-    growing, log, edges = GrowingGraph(MOST), LinkLog(), list[Edge]()
+    growing = EdgeByEdge()
     with reading(store) as connection:
         for step in range(1, tables.last_step(connection) + 1):
-            news = log.follow(connection, step)
-            assert not news.is_rewritten
-            growing.nodes = news.nodes
-            for edge in zip(news.sources.tolist(), news.targets.tolist(), strict=True):
-                growing.add(*edge)
-                edges.append(edge)
-            agrees_with_networkx(growing.outline(), news.nodes, edges)
-    assert len(edges) > MOST
-    assert growing.outline() == whole(store, CRAWLED)
+            growing.follow(connection, step)
+    assert len(growing.edges) > MOST
+    assert growing.graph.outline() == whole(store, CRAWLED)
 
 
-def test_pages_read_in_any_order_edge_by_edge(tmp_path: Path) -> None:
-    """What comes with each page of a crawl, link by link, against networkx."""
-    crawl, dice = HandCrawl(tmp_path / "crawl.db"), random.Random(4)
+def test_a_graph_of_single_edges_is_right_for_pages_read_in_any_order(tmp_path: Path) -> None:
+    crawl, rng = HandCrawl(tmp_path / "crawl.db"), random.Random(4)
     crawl.seeds(URLS[:1])
-    growing, log, edges = GrowingGraph(MOST), LinkLog(), list[Edge]()
+    growing = EdgeByEdge()
     for _ in range(40):
         waiting = [url for url in URLS if crawl.frontier.urls.find(url) is not None]
         unread = [url for url in waiting if crawl.frontier.state[crawl.page(url)] == State.UNREAD]
         if not unread:
             break
-        crawl.read(dice.choice(unread), dice.sample(URLS, 3))
+        crawl.read(rng.choice(unread), rng.sample(URLS, 3))
         crawl.commit()
         with reading(crawl.path) as connection:
-            news = log.follow(connection)
-        growing.nodes = news.nodes
-        for edge in zip(news.sources.tolist(), news.targets.tolist(), strict=True):
-            growing.add(*edge)
-            edges.append(edge)
-            agrees_with_networkx(growing.outline(), news.nodes, edges)
-    assert growing.outline() == whole(crawl.path, CRAWLED)
+            growing.follow(connection)
+    assert growing.graph.outline() == whole(crawl.path, CRAWLED)
     crawl.close()

@@ -1,4 +1,4 @@
-"""A crawl that nobody watched has the same history as one that was."""
+"""The history of a crawl without samples is computed from its log, with equal figures."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,7 +25,7 @@ def crawl(tmp_path: Path) -> Iterator[HandCrawl]:
 
 
 def read(crawl: HandCrawl, number: int) -> Sample:
-    """The page links to the next one and to the first; gives what a watcher sees then."""
+    """Read a page that links to the next page and the first; return a sample."""
     crawl.read(PAGES[number], [PAGES[number + 1], PAGES[0]])
     crawl.commit()
     found = sampled_now(crawl.path)
@@ -33,7 +33,7 @@ def read(crawl: HandCrawl, number: int) -> Sample:
     return found
 
 
-def test_it_is_made_again_of_the_log(crawl: HandCrawl) -> None:
+def test_history_from_the_log_equals_live_samples(crawl: HandCrawl) -> None:
     seen = [read(crawl, number) for number in range(8)]
     crawl.ended(PAGES[8], State.TIMEOUT)
     crawl.commit()
@@ -49,39 +49,39 @@ def test_it_is_made_again_of_the_log(crawl: HandCrawl) -> None:
     assert 0 < shares[0] < shares[-1] < 1
 
 
-def test_pages_that_cannot_be_read_do_not_count_in_what_is_gathered(crawl: HandCrawl) -> None:
+def test_missing_pages_do_not_lower_the_importance_gathered(crawl: HandCrawl) -> None:
     read(crawl, 0)
     crawl.ended(PAGES[1], State.NOT_FOUND)
     crawl.commit()
     assert remade(crawl.path)[-1].importance_gathered == 1
 
 
-def test_a_pause_between_two_runs_is_no_running_time(crawl: HandCrawl) -> None:
+def test_a_pause_between_two_runs_counts_as_at_most_a_minute(crawl: HandCrawl) -> None:
     read(crawl, 0)
     crawl.now += 86_400
     read(crawl, 1)
     assert remade(crawl.path)[-1].running_s == 60
 
 
-def test_the_graph_may_be_that_of_all_known_pages(crawl: HandCrawl) -> None:
+def test_history_can_cover_all_known_pages(crawl: HandCrawl) -> None:
     read(crawl, 0)
     assert history(crawl.path, KNOWN)[-1].outline.nodes == 2
 
 
-def test_samples_that_were_taken_are_as_they_were(crawl: HandCrawl) -> None:
+def test_enough_saved_samples_are_used_unchanged(crawl: HandCrawl) -> None:
     first = read(crawl, 0)
     kept = [replace(first, at=first.at + number) for number in range(FEWEST)]
     with reading(crawl.path) as connection:
         for sample in kept[1:]:
             keep_sample(crawl.path, connection, sample)
-        assert history(crawl.path) != kept[1:], "they are too few"
+        assert history(crawl.path) != kept[1:], "these samples are too few"
         keep_sample(crawl.path, connection, kept[0])
     assert history(crawl.path) == [*kept[1:], kept[0]]
     last = read(crawl, 1)
     assert history(crawl.path)[-1].outline == last.outline
 
 
-def test_where_nothing_was_fetched_there_is_no_history(crawl: HandCrawl) -> None:
+def test_a_crawl_that_fetched_nothing_has_no_history(crawl: HandCrawl) -> None:
     crawl.commit()
     with pytest.raises(UsageError, match="nothing was fetched"):
         history(crawl.path)

@@ -1,4 +1,4 @@
-"""Samples say what the graph is like, how that was found and when; the sampler is a mere reader."""
+"""Samples have figures of the graph with their method and time; the sampler only reads."""
 
 import os
 import subprocess
@@ -38,17 +38,18 @@ def crawl(tmp_path: Path) -> HandCrawl:
 
 
 def read(crawl: HandCrawl, number: int) -> None:
-    """The page links to the next one and to the first."""
+    """Read a page that links to the next page and the first."""
     crawl.read(PAGES[number], [PAGES[number + 1], PAGES[0]])
     crawl.commit()
 
 
 def ticking() -> Callable[[], float]:
-    """A clock that is always late enough for another sample."""
+    """Return a clock by which a sample is due at every reading."""
     return partial(next, count(0.0, 1.5 * EVERY_S))
 
 
-def circle(pages: int) -> Outline:
+def path_graph(pages: int) -> Outline:
+    """Return the figures of a path of pages, each of which also links to the first."""
     links = [(page, page + 1) for page in range(pages - 1)] + [(page, 0) for page in range(pages)]
     return outline(graph_of(pages, links), np.random.default_rng(1))
 
@@ -61,7 +62,7 @@ def test_a_sample_has_the_figures_of_the_crawl_and_of_its_graph(crawl: HandCrawl
     found = sampled_now(crawl.path)
     assert found is not None
     assert (found.crawled, found.errors, found.known, found.total) == (5, 1, 6, 6)
-    assert found.outline == circle(5)
+    assert found.outline == path_graph(5)
     assert (found.basis, found.distances_basis) == (Basis.BATCH, Basis.BATCH)
     known, estimated = sampled_now(crawl.path, KNOWN), sampled_now(crawl.path, most_work=0)
     assert known is not None
@@ -72,16 +73,14 @@ def test_a_sample_has_the_figures_of_the_crawl_and_of_its_graph(crawl: HandCrawl
     crawl.close()
 
 
-def test_small_graphs_are_kept_up_link_by_link_and_larger_ones_in_batches(
-    crawl: HandCrawl,
-) -> None:
+def test_small_graphs_are_updated_link_by_link_and_larger_ones_in_batches(crawl: HandCrawl) -> None:
     live = LiveGraph(most_exact=3)
     for number in range(1, 6):
         with reading(crawl.path) as connection:
             live.follow(connection)
         assert live.is_exact == (number <= 3)
         live.measure(5.0, sampling.MOST_WORK)
-        assert live.outline() == circle(number)
+        assert live.outline() == path_graph(number)
         assert live.distances_basis is (Basis.EXACT if live.is_exact else Basis.BATCH)
         read(crawl, number)
     crawl.close()
@@ -98,7 +97,7 @@ def test_many_links_at_once_are_a_batch(crawl: HandCrawl, monkeypatch: pytest.Mo
     crawl.close()
 
 
-def test_what_is_read_anew_is_told_from_the_beginning(crawl: HandCrawl) -> None:
+def test_a_page_that_is_read_again_rebuilds_the_graph(crawl: HandCrawl) -> None:
     live = LiveGraph()
     for number in range(1, 4):
         read(crawl, number)
@@ -109,11 +108,11 @@ def test_what_is_read_anew_is_told_from_the_beginning(crawl: HandCrawl) -> None:
     with reading(crawl.path) as connection:
         live.follow(connection)
     assert live.is_exact
-    assert live.outline().edges == circle(4).edges - 2
+    assert live.outline().edges == path_graph(4).edges - 2
     crawl.close()
 
 
-def test_distances_are_measured_once_for_what_is_known(crawl: HandCrawl) -> None:
+def test_distances_are_old_until_they_are_measured(crawl: HandCrawl) -> None:
     live = LiveGraph(most_exact=0)
     assert live.is_unmeasured
     with reading(crawl.path) as connection:
@@ -124,7 +123,7 @@ def test_distances_are_measured_once_for_what_is_known(crawl: HandCrawl) -> None
     crawl.close()
 
 
-def test_an_estimate_says_which_it_is(crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimate_names_its_method(crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
     live = LiveGraph(most_exact=0)
     read(crawl, 1)
     with reading(crawl.path) as connection:
@@ -140,10 +139,9 @@ def test_an_estimate_says_which_it_is(crawl: HandCrawl, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("took_s", "rest_s"), [(3, 3), (10, 8), (14, 0), (20, 0)])
-def test_distances_rest_as_long_as_they_took_unless_they_would_be_old(
+def test_measurements_pause_as_long_as_they_took_unless_distances_would_get_too_old(
     crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch, took_s: float, rest_s: float
 ) -> None:
-    """From the moment that is measured to the end of the next measurement."""
     now, measured = 0.0, list[float]()
     sampler = Sampler(crawl.path, clock=lambda: now)
 
@@ -163,7 +161,7 @@ def test_distances_rest_as_long_as_they_took_unless_they_would_be_old(
 
 
 @pytest.mark.parametrize("most_exact", [0, 3000])
-def test_the_sampler_keeps_what_is_new_when_it_is_time(
+def test_the_sampler_saves_a_sample_only_if_something_is_new(
     crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch, most_exact: int
 ) -> None:
     monkeypatch.setattr(sampling, "LiveGraph", lambda graph_of: LiveGraph(graph_of, most_exact))
@@ -176,20 +174,20 @@ def test_the_sampler_keeps_what_is_new_when_it_is_time(
         next(work)
     kept = samples(crawl.path)
     next(work)
-    assert samples(crawl.path) == kept, "nothing is new"
-    assert replace(kept[-1].outline, diameter=1) == replace(circle(2), diameter=1)
-    assert kept[0].outline == circle(1)
+    assert samples(crawl.path) == kept, "a sample without news was saved"
+    assert replace(kept[-1].outline, diameter=1) == replace(path_graph(2), diameter=1)
+    assert kept[0].outline == path_graph(1)
 
 
-def test_another_store_of_the_same_name_begins_anew(tmp_path: Path) -> None:
+def test_a_new_store_at_the_same_path_starts_over(tmp_path: Path) -> None:
     store = tmp_path / "crawl.db"
     sampler = Sampler(store, clock=ticking())
-    sampler.look()  # there is none yet
+    sampler.look()  # there is no store yet
     for first in (0, 3):
         crawl = HandCrawl(store)
         crawl.seeds(PAGES[first : first + 1])
         crawl.commit()
-        sampler.look()  # nothing was asked for yet
+        sampler.look()  # nothing was requested yet
         read(crawl, first)
         crawl.close()
         sampler.look()
@@ -215,10 +213,10 @@ def test_the_process_ends_with_its_standard_input(crawl: HandCrawl) -> None:
 
 
 @pytest.mark.parametrize("most_exact", [0, 3000])
-def test_the_last_sample_has_all_steps_however_soon_the_end_comes(
+def test_the_last_sample_has_all_steps_even_if_none_was_due(
     crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch, most_exact: int
 ) -> None:
-    """The clock stands still, so that no other sample is due."""
+    """The clock stands still, so that no sample is due before the end."""
     monkeypatch.setattr(sampling, "LiveGraph", lambda graph_of: LiveGraph(graph_of, most_exact))
     is_over = [False]
     sampler = Sampler(crawl.path, clock=lambda: 1.0, is_over=lambda: is_over[0])
@@ -232,13 +230,13 @@ def test_the_last_sample_has_all_steps_however_soon_the_end_comes(
     is_over[0] = True
     assert list(pauses) == []
     last = samples(crawl.path)[-1]
-    assert (last.crawled, last.outline) == (4, circle(4))
+    assert (last.crawled, last.outline) == (4, path_graph(4))
     assert last.distances_at >= samples(crawl.path)[0].at
     with reading(crawl.path) as connection:
         assert last.step == last_step(connection)
 
 
-def test_distances_that_are_being_measured_when_a_crawl_ends_are_left_for_the_last_ones(
+def test_the_end_of_a_crawl_cancels_a_measurement_of_distances(
     crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sampling, "LiveGraph", lambda graph_of: LiveGraph(graph_of, 0))
@@ -253,13 +251,13 @@ def test_distances_that_are_being_measured_when_a_crawl_ends_are_left_for_the_la
     def extent(_graph: Csr, _rng: object, tell: Callable[[float], None], _work: int) -> Extent:
         is_over[0] = True
         tell(0.5)
-        raise AssertionError("it went on")
+        raise AssertionError("the measurement went on")
 
     with monkeypatch.context() as patched:
         patched.setattr(sampling, "extent", extent)
         sampler.measure()
     assert list(sampler.pauses()) == []
-    assert samples(crawl.path)[-1].outline == circle(4)
+    assert samples(crawl.path)[-1].outline == path_graph(4)
 
 
 def test_the_log_can_be_read_up_to_a_step(crawl: HandCrawl) -> None:
@@ -279,7 +277,7 @@ def test_a_store_without_links_has_no_graph(tmp_path: Path) -> None:
     assert sampled_now(crawl.path) is None
 
 
-def test_who_is_watched_does_not_import_what_computes_the_figures() -> None:
+def test_the_module_with_samples_does_not_import_scipy() -> None:
     code = "import sys, minicrawl.report.crawl_status; print('scipy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
