@@ -1,6 +1,6 @@
-"""From every schema there ever was, killed in the middle: old or new and whole, and brought up.
+"""Stores of every earlier schema version are migrated, and survive a kill at any statement.
 
-A last version that there is not yet rewrites rows, so that there is always one that has to.
+The tests add a future version that rewrites rows, so that one migration always does.
 """
 
 import signal
@@ -33,7 +33,7 @@ from itertools import count
 from tests.store.test_migrations import use_all
 from minicrawl.store.schema import prepare
 
-def bring_up(path, statement):
+def migrate(path, statement):
     statements = count(1)
 
     def trace(_):
@@ -41,7 +41,7 @@ def bring_up(path, statement):
             os.kill(os.getpid(), signal.SIGKILL)
 
     connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA cache_size = 1")  # so that what is half done is in the file
+    connection.execute("PRAGMA cache_size = 1")  # so that unfinished changes are in the file
     connection.set_trace_callback(trace)
     prepare(connection, path)
     os._exit(0)
@@ -51,7 +51,7 @@ old = sys.argv[1]
 for statement in count(1):
     path = f"{old}.{statement}"
     shutil.copy(old, path)
-    child = os.fork() or bring_up(path, statement)
+    child = os.fork() or migrate(path, statement)
     if os.waitpid(child, 0)[1] != signal.SIGKILL:
         break
 """
@@ -76,7 +76,7 @@ def today(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def store_of(version: int, path: Path, today: Path) -> Path:
-    """A store as minicrawl left it when this was its version, with what fits in of today's."""
+    """Create a store with the schema of an earlier version, and the rows of today's that fit."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for number, script in enumerate(ALL[:version], start=1):
             connection.executescript(script)
@@ -102,7 +102,7 @@ def columns_of(connection: sqlite3.Connection, table: str) -> list[str]:
 
 
 def content(path: Path) -> Content:
-    """The schema and every row."""
+    """Return the schema and all rows of a store, by table."""
     with closing(sqlite3.connect(path)) as connection:
         found = {name: rows(connection, name) for name in ["sqlite_master", *tables_of(connection)]}
     return found | {"version": [version_of(path)]}
@@ -119,7 +119,7 @@ def version_of(path: Path) -> tuple[int]:
 
 
 def stages(version: int, folder: Path, today: Path) -> list[Content]:
-    """The store, and what becomes of it step by step."""
+    """Return the content of a store before and after each of its migrations."""
     path = store_of(version, folder / "stages.db", today)
     found = [content(path)]
     for number in range(version, len(ALL)):
@@ -131,7 +131,7 @@ def stages(version: int, folder: Path, today: Path) -> list[Content]:
 
 
 @pytest.mark.parametrize("version", range(len(ALL)))
-def test_a_store_of_any_version_is_brought_up_with_all_that_is_in_it(
+def test_a_store_of_any_version_is_migrated_with_all_rows(
     tmp_path: Path, today: Path, version: int
 ) -> None:
     path = store_of(version, tmp_path / "crawl.db", today)
@@ -144,7 +144,7 @@ def test_a_store_of_any_version_is_brought_up_with_all_that_is_in_it(
 
 @pytest.mark.proof
 @pytest.mark.parametrize("version", range(len(ALL)))
-def test_killed_at_any_statement_a_store_is_of_one_version_and_the_next_crawl_brings_it_up(
+def test_after_a_kill_at_any_statement_a_store_has_one_version_and_can_be_migrated(
     tmp_path: Path, today: Path, version: int
 ) -> None:
     whole = stages(version, tmp_path, today)
@@ -156,9 +156,9 @@ def test_killed_at_any_statement_a_store_is_of_one_version_and_the_next_crawl_br
     assert len(killed) > ALL[version].count(";")
     reached = set()
     for path in killed:
-        said = complaint(path)
+        error = complaint(path)
         found = content(path)
-        assert "`minicrawl crawl`" in said or found == whole[-1]
+        assert "`minicrawl crawl`" in error or found == whole[-1]
         assert found in whole
         reached.add(whole.index(found))
         StoreWriter.open(path).close()
@@ -167,7 +167,7 @@ def test_killed_at_any_statement_a_store_is_of_one_version_and_the_next_crawl_br
 
 
 def complaint(path: Path) -> str:
-    """Of those who only read, who may not mend it."""
+    """Return the error of a reader, which may not migrate the store, or an empty text."""
     try:
         with reading(path):
             return ""
@@ -175,7 +175,9 @@ def complaint(path: Path) -> str:
         return str(error)
 
 
-def test_a_change_that_was_broken_off_is_nothing_for_readers(tmp_path: Path, today: Path) -> None:
+def test_readers_refuse_a_store_with_an_interrupted_transaction(
+    tmp_path: Path, today: Path
+) -> None:
     path = store_of(1, tmp_path / "crawl.db", today)
     script = (
         "import os, sqlite3, sys\n"

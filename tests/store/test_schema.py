@@ -23,20 +23,20 @@ def execute(path: Path, statement: str) -> None:
         connection.execute(statement)
 
 
-def refused_by_all(path: Path, message: str) -> None:
+def assert_refused(path: Path, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         StoreWriter.open(path)
     with pytest.raises(UsageError, match=message), reading(path):
         pass
 
 
-def test_a_new_file_becomes_a_store_of_todays_version(tmp_path: Path) -> None:
+def test_a_new_file_gets_the_current_schema(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "new.db")) as connection:
         prepare(connection, "new.db")
         assert check_version(connection, "new.db") == VERSION == len(MIGRATIONS)
 
 
-def test_a_store_of_today_is_left_as_it_is(store: Path) -> None:
+def test_a_current_store_is_unchanged(store: Path) -> None:
     before = store.read_bytes()
     with closing(sqlite3.connect(store)) as connection:
         prepare(connection, str(store))
@@ -45,16 +45,14 @@ def test_a_store_of_today_is_left_as_it_is(store: Path) -> None:
 
 def test_a_newer_store_is_refused_with_both_versions(store: Path) -> None:
     execute(store, f"PRAGMA user_version = {VERSION + 1}")
-    refused_by_all(
-        store, f"has schema version {VERSION + 1}, but this minicrawl knows only {VERSION}"
-    )
+    assert_refused(store, f"version {VERSION + 1}, but this minicrawl knows only {VERSION}")
 
 
 def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     execute(path, "CREATE TABLE notes (text)")
     before = path.read_bytes()
-    refused_by_all(path, "is an SQLite database, but not a minicrawl store")
+    assert_refused(path, "is an SQLite database, but not a minicrawl store")
     assert path.read_bytes() == before
 
 
@@ -62,11 +60,11 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "seeds.txt"
     path.write_text("https://example.org/\n" * 100, encoding="utf-8")
     before = path.read_bytes()
-    refused_by_all(path, "is not a minicrawl store: file is not a database")
+    assert_refused(path, "is not a minicrawl store: file is not a database")
     assert path.read_bytes() == before
 
 
-def test_an_older_store_is_brought_up_step_by_step(
+def test_an_older_store_is_migrated_step_by_step(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later = (*MIGRATIONS, "CREATE TABLE one (a);", "CREATE TABLE two (b);")
@@ -79,7 +77,7 @@ def test_an_older_store_is_brought_up_step_by_step(
         assert connection.execute("SELECT count(*) FROM urls").fetchone() == (6,)
 
 
-def test_the_view_pages_says_cash_and_history_in_units(tmp_path: Path) -> None:
+def test_the_view_pages_has_cash_in_units(tmp_path: Path) -> None:
     path = filled_store(tmp_path / "crawl.db", checkpoint=True)
     with reading(path) as connection:
         rows = connection.execute("SELECT url, cash, state FROM pages ORDER BY id").fetchall()
@@ -89,8 +87,8 @@ def test_the_view_pages_says_cash_and_history_in_units(tmp_path: Path) -> None:
     assert total == pytest.approx(16)
 
 
-def settings_of_before(store: Path, settings: dict[str, str], version: int) -> None:
-    """Make it a store of that version with these settings."""
+def downgrade(store: Path, settings: dict[str, str], version: int) -> None:
+    """Turn a store into one of an earlier version with given settings."""
     execute(
         store,
         f"UPDATE meta SET value = json_set(value, '$.settings', json('{json.dumps(settings)}')) "
@@ -102,22 +100,13 @@ def settings_of_before(store: Path, settings: dict[str, str], version: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("kept", "expected"), [({}, "none"), ({"keep": "links"}, "links"), ({"keep": "pages"}, "pages")]
+    ("version", "setting", "default", "others"),
+    [(7, "keep", "none", ("links", "pages")), (8, "strategy", "greedy", ("siblings",))],
 )
-def test_a_store_of_before_pages_were_kept_goes_on_without(
-    store: Path, kept: dict[str, str], expected: str
+def test_an_older_store_keeps_its_settings_and_the_defaults_of_its_version(
+    store: Path, version: int, setting: str, default: str, others: tuple[str, ...]
 ) -> None:
-    settings_of_before(store, kept, 7)
-    with closing(StoreWriter.open(store)) as writer:
-        assert tables.settings(writer.connection)["keep"] == expected
-
-
-@pytest.mark.parametrize(
-    ("kept", "expected"), [({}, "greedy"), ({"strategy": "siblings"}, "siblings")]
-)
-def test_a_store_of_before_goes_on_by_cash(
-    store: Path, kept: dict[str, str], expected: str
-) -> None:
-    settings_of_before(store, kept, 8)
-    with closing(StoreWriter.open(store)) as writer:
-        assert tables.settings(writer.connection)["strategy"] == expected
+    for chosen in (None, *others):
+        downgrade(store, {setting: chosen} if chosen else {}, version)
+        with closing(StoreWriter.open(store)) as writer:
+            assert tables.settings(writer.connection)[setting] == (chosen or default)

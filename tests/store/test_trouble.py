@@ -1,4 +1,4 @@
-"""What SQLite complains of is one line; a full disk is told from all else."""
+"""Errors of SQLite become errors of the store; a full disk has a type of its own."""
 
 import sqlite3
 from errno import EACCES, EDQUOT, ENOSPC
@@ -23,12 +23,12 @@ def complaint(code: int) -> sqlite3.Error:
 def kind_of(error: sqlite3.Error, path: Path) -> type[BaseException]:
     with pytest.raises(StoreError) as raised, translating_sqlite_errors(path, "all is safe"):
         raise error
-    said = "the disk is full (disk I/O error)" if raised.type is NoRoom else "disk I/O error"
-    assert str(raised.value) == f"{path}: {said}; all is safe"
+    reason = "the disk is full (disk I/O error)" if raised.type is NoRoom else "disk I/O error"
+    assert str(raised.value) == f"{path}: {reason}; all is safe"
     return raised.type
 
 
-def test_a_full_disk_is_told_from_other_trouble(tmp_path: Path) -> None:
+def test_a_full_disk_is_distinguished_from_other_errors(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     assert kind_of(complaint(sqlite3.SQLITE_FULL), path) is NoRoom
     assert kind_of(complaint(sqlite3.SQLITE_CORRUPT), path) is DamagedStore
@@ -37,10 +37,9 @@ def test_a_full_disk_is_told_from_other_trouble(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_damage_of_what_is_derived_is_no_damage_of_the_store(tmp_path: Path) -> None:
+def test_damaged_derived_data_is_no_damage_of_the_store(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db-ranks"
-    again = pytest.raises(StoreError, match="rebuilt")
-    with again as raised, translating_derived_errors(path):
+    with pytest.raises(StoreError, match="rebuilt") as raised, translating_derived_errors(path):
         raise complaint(sqlite3.SQLITE_CORRUPT)
     assert raised.type is StoreError
 
@@ -48,7 +47,7 @@ def test_damage_of_what_is_derived_is_no_damage_of_the_store(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("code", "kind"), [(ENOSPC, NoRoom), (EDQUOT, NoRoom), (EACCES, StoreError)]
 )
-def test_where_sqlite_says_no_more_than_that_writing_failed_the_disk_is_tried(
+def test_an_unspecific_write_error_is_decided_by_a_trial_write(
     code: int, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(**_: Any) -> None:

@@ -1,4 +1,4 @@
-"""Users query the views in SQL: nothing is changed, and nothing that is not theirs is shown."""
+"""Queries of users in SQL only read the views, within limits."""
 
 from pathlib import Path
 
@@ -15,11 +15,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_each_view_can_be_read(store: Path, view: str) -> None:
+def test_each_view_can_be_queried(store: Path, view: str) -> None:
     assert query_views(store, f"SELECT * FROM {view}").rows
 
 
-def test_a_text_may_name_what_a_query_may_not(store: Path) -> None:
+def test_string_literals_may_have_forbidden_words(store: Path) -> None:
     query = "SELECT count(*) FROM pages WHERE url LIKE '%/meta/%' OR url = 'it''s meta'"
     assert query_views(store, query).rows == [(0,)]
 
@@ -45,14 +45,14 @@ def test_rows_are_limited(store: Path) -> None:
         "SELECT zeroblob(2000000)",
     ],
 )
-def test_all_else_is_refused(store: Path, query: str) -> None:
+def test_other_tables_and_statements_are_refused(store: Path, query: str) -> None:
     before = store.read_bytes()
     with pytest.raises(UsageError):
         query_views(store, query)
     assert store.read_bytes() == before
 
 
-def test_a_query_that_does_not_end_is_ended(store: Path) -> None:
+def test_an_endless_query_is_interrupted(store: Path) -> None:
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
     with pytest.raises(UsageError, match=r"0\.01 s"):
         query_views(store, endless, SqlLimits(seconds=0.01))

@@ -1,4 +1,4 @@
-"""A user who opens a store with sqlite3 finds names instead of numbers."""
+"""The SQL views of a store show names instead of numbers."""
 
 import random
 import sqlite3
@@ -23,12 +23,12 @@ def store(tmp_path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def test_all_states_have_their_names(store: sqlite3.Connection) -> None:
+def test_all_states_have_names(store: sqlite3.Connection) -> None:
     found = dict(store.execute("SELECT id, name FROM states"))
     assert found == {int(state): state.label for state in State}
 
 
-def test_pages(store: sqlite3.Connection) -> None:
+def test_the_view_pages_has_states_and_documents(store: sqlite3.Connection) -> None:
     found = dict(store.execute("SELECT url, state FROM pages"))
     assert found[A] == found[B] == "fetched"
     assert (found[C], found[MOVED], found[DEEP]) == ("unread", "moved", "unread")
@@ -37,31 +37,23 @@ def test_pages(store: sqlite3.Connection) -> None:
     assert page == ("The first", 200, "2027-01-15 08:00:01")
 
 
-def test_links_are_those_of_pages_that_were_read(store: sqlite3.Connection) -> None:
-    found = set(store.execute("SELECT source, target, target_state FROM links"))
-    assert {(source, target) for source, target, _ in found} == {
-        (A, B),
-        (A, MOVED),
-        (A, DEEP),
-        (B, A),
-        (B, C),
-        (B, GONE),
-    }
-    assert (B, C, "unread") in found
-    assert (A, MOVED, "moved") in found
+def test_the_view_links_has_the_links_of_read_pages(store: sqlite3.Connection) -> None:
+    found = store.execute("SELECT source, target, target_state FROM links").fetchall()
+    of_a = {(A, B, "fetched"), (A, MOVED, "moved"), (A, DEEP, "unread")}
+    assert set(found) == of_a | {(B, A, "fetched"), (B, C, "unread"), (B, GONE, "unread")}
 
 
-def test_redirects(store: sqlite3.Connection) -> None:
+def test_the_view_redirects_has_targets(store: sqlite3.Connection) -> None:
     found = store.execute("SELECT kind, url, target, target_state FROM redirects").fetchall()
     assert found == [("moved", MOVED, A, "fetched")]
 
 
-def test_requests(store: sqlite3.Connection) -> None:
+def test_the_view_requests_has_outcomes(store: sqlite3.Connection) -> None:
     found = store.execute("SELECT url, outcome, status FROM requests WHERE url = ?", (GONE,))
     assert found.fetchall() == [(GONE, "failed:not-found", None)]
 
 
-def test_links_of_every_size_with_weights_and_focus_are_found(tmp_path: Path) -> None:
+def test_blobs_of_every_size_with_weights_and_focus_are_decoded(tmp_path: Path) -> None:
     crawl = HandCrawl(tmp_path / "crawl.db")
     urls = [f"http://a.example/{number}" for number in range(600)]
     crawl.seeds(urls)
@@ -81,7 +73,7 @@ def test_links_of_every_size_with_weights_and_focus_are_found(tmp_path: Path) ->
     ]
 
 
-def test_links_of_duplicates_and_of_a_page_to_itself_are_there(tmp_path: Path) -> None:
+def test_links_of_duplicates_and_self_links_are_rows(tmp_path: Path) -> None:
     copy, other = "http://a.example/copy", "http://a.example/other"
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B, copy, other])
@@ -98,7 +90,7 @@ def test_links_of_duplicates_and_of_a_page_to_itself_are_there(tmp_path: Path) -
     assert set(redirects) == {(copy, A), (other, A)}
 
 
-def test_sql_reads_blobs_as_the_crawl_does(tmp_path: Path) -> None:
+def test_sql_decodes_blobs_like_python(tmp_path: Path) -> None:
     rng = random.Random(1)
     path = filled_store(tmp_path / "crawl.db", checkpoint=True)
     with closing(sqlite3.connect(path)) as connection:
@@ -117,7 +109,7 @@ def test_sql_reads_blobs_as_the_crawl_does(tmp_path: Path) -> None:
             assert [target for (target,) in found] == links
 
 
-def test_the_page_about_the_views_names_all_columns(store: sqlite3.Connection) -> None:
+def test_the_documentation_names_all_columns(store: sqlite3.Connection) -> None:
     text = (ROOT / "docs" / "how-to" / "read-a-store-with-sqlite.md").read_text(encoding="utf-8")
     for view in ("pages", "links", "redirects", "requests"):
         row = next(line for line in text.splitlines() if line.startswith(f"| `{view}` |"))

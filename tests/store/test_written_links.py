@@ -1,4 +1,4 @@
-"""What links say, in blocks: nothing is lost, and it takes little room."""
+"""Texts of links are stored in compressed blocks without loss."""
 
 import random
 import sqlite3
@@ -27,7 +27,7 @@ def written(store: StoreWriter, *rows: tuple[int, str]) -> None:
 
 
 def rows(store: StoreWriter) -> list[tuple[int, int]]:
-    """For each block whether it is closed, and how many pages it has."""
+    """Return for each block whether it is closed, and its number of pages."""
     found = store.connection.execute("SELECT closed, length(pages) / 8 FROM written ORDER BY id")
     return list(found)
 
@@ -37,7 +37,7 @@ def text(store: StoreWriter, page: int) -> str | None:
     return None if found is None else found.decode()
 
 
-def test_what_was_written_is_found_by_its_page(store: StoreWriter) -> None:
+def test_texts_are_found_by_page(store: StoreWriter) -> None:
     assert len(WrittenLinks(store.connection)) == 0
     assert WrittenLinks(store.connection).of(0, [0]) is None
     written(store, (7, "seven"), (3, ""))
@@ -47,20 +47,20 @@ def test_what_was_written_is_found_by_its_page(store: StoreWriter) -> None:
     assert [text(store, page) for page in (0, 4, 8)] == [None, None, None]
 
 
-def test_of_a_page_that_was_read_twice_the_last_version_counts(store: StoreWriter) -> None:
+def test_the_last_version_of_a_page_counts(store: StoreWriter) -> None:
     written(store, (1, "first"), (2, "other"), (1, "second"))
     assert text(store, 1) == "second"
     written(store, (1, "third"))
     assert (text(store, 1), len(WrittenLinks(store.connection))) == ("third", 2)
 
 
-def test_a_page_whose_links_are_others_now_says_nothing(store: StoreWriter) -> None:
+def test_texts_of_a_page_are_ignored_if_its_links_have_changed(store: StoreWriter) -> None:
     written(store, (1, "one"))
     found = WrittenLinks(store.connection)
     assert (found.of(1, [1]), found.of(1, [2]), found.of(1, [])) == (b"one", None, None)
 
 
-def test_pieces_are_joined_when_there_are_many_and_when_a_crawl_ends(store: StoreWriter) -> None:
+def test_small_blocks_are_joined_if_there_are_many_and_at_the_end(store: StoreWriter) -> None:
     for page in range(stored_links.MOST_PIECES):
         written(store, (page, f"p{page}"))
     assert rows(store) == [(0, 1)] * stored_links.MOST_PIECES
@@ -72,9 +72,7 @@ def test_pieces_are_joined_when_there_are_many_and_when_a_crawl_ends(store: Stor
     assert [text(store, page) for page in (0, 99, 100)] == ["p0", "p99", "p100"]
 
 
-def test_a_block_is_closed_when_it_is_large(
-    store: StoreWriter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_block_is_closed(store: StoreWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_links, "BLOCK_BYTES", 100)
     for page in range(6):
         written(store, (page, f"{page}" * 40))
@@ -85,7 +83,7 @@ def test_a_block_is_closed_when_it_is_large(
     assert [text(store, page) for page in (5, 9)] == ["5" * 40, "y"]
 
 
-def test_the_next_run_goes_on_with_the_pieces(tmp_path: Path) -> None:
+def test_the_next_run_joins_small_blocks_of_earlier_ones(tmp_path: Path) -> None:
     for page in range(3):
         with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
             written(store, (page, f"p{page}"))
@@ -95,7 +93,7 @@ def test_the_next_run_goes_on_with_the_pieces(tmp_path: Path) -> None:
         assert [text(store, page) for page in range(3)] == ["p0", "p1", "p2"]
 
 
-def test_a_commit_that_failed_is_done_again(
+def test_a_failed_commit_can_be_repeated(
     store: StoreWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored_links, "BLOCK_BYTES", 10)
@@ -111,27 +109,27 @@ def test_a_commit_that_failed_is_done_again(
     assert (text(store, 1), text(store, 2)) == ("one", "two, which fills it")
 
 
-def test_pages_with_the_same_menu_take_little_room(store: StoreWriter) -> None:
+def test_pages_with_the_same_menu_compress_well(store: StoreWriter) -> None:
     rng = random.Random(1)
     words = ["".join(rng.choices("abcdefgh", k=8)) for _ in range(400)]
     for _ in range(40):
         menu = "\x1e".join(words[:60])
         written(store, *((page, menu) for page in range(50)))
-    assert written_bytes(store.connection) < 40 * 50 * 60  # a byte for each link
+    assert written_bytes(store.connection) < 40 * 50 * 60  # one byte per link
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reason"),
     [
         ("data = x'00'", "cannot be decompressed"),
         ("pages = x'01000000000000000200000000000000'", "does not match"),
         ("pages = x'ff00000000000000'", "does not match"),
     ],
 )
-def test_a_damaged_block_is_told_of(store: StoreWriter, change: str, told: str) -> None:
+def test_a_damaged_block_is_reported(store: StoreWriter, change: str, reason: str) -> None:
     written(store, (1, "one"))
     assert list(wrong_blocks(store.connection, 2)) == []
     with closing(sqlite3.connect(store.path)) as connection, connection:
         connection.execute(f"UPDATE written SET {change}")
     (wrong,) = wrong_blocks(store.connection, 2)
-    assert told in wrong
+    assert reason in wrong

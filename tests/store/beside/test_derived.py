@@ -1,4 +1,4 @@
-"""What is derived from a store is beside it, whole or not at all, and of no other store."""
+"""The file of derived data beside a store is transactional and belongs to that store alone."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -41,26 +41,26 @@ def words(store: Path) -> list[str] | None:
         return [word for (word,) in derived.execute("SELECT word FROM words")]
 
 
-def test_nothing_is_there_before_something_is_written(store: Path) -> None:
+def test_there_is_no_file_before_the_first_write(store: Path) -> None:
     assert words(store) is None
     assert not beside(store).exists()
 
 
-def test_what_is_written_is_read(store: Path) -> None:
+def test_written_rows_are_read(store: Path) -> None:
     write(store, "one")
     write(store, "two")
     assert words(store) == ["one", "two"]
     assert beside(store) == store.with_name("crawl.db-ranks")
 
 
-def test_what_is_broken_off_was_never_there(store: Path) -> None:
+def test_an_interrupted_write_is_rolled_back(store: Path) -> None:
     write(store, "one")
     with pytest.raises(KeyboardInterrupt):
         write(store, "two", then=interrupt)
     assert words(store) == ["one"]
 
 
-def test_it_stays_while_the_crawl_goes_on(store: Path) -> None:
+def test_derived_data_stay_while_the_crawl_continues(store: Path) -> None:
     write(store, "one")
     with reading(store) as connection:
         before = connection.execute("SELECT count(*) FROM fetches").fetchone()
@@ -71,7 +71,7 @@ def test_it_stays_while_the_crawl_goes_on(store: Path) -> None:
     assert words(store) == ["one"]
 
 
-def test_what_came_from_another_store_of_the_name_is_not_there(store: Path) -> None:
+def test_derived_data_of_a_replaced_store_are_discarded(store: Path) -> None:
     write(store, "one")
     store.unlink()
     with closing(HandCrawl(store)) as crawl:
@@ -81,14 +81,14 @@ def test_what_came_from_another_store_of_the_name_is_not_there(store: Path) -> N
     assert words(store) == ["two"]
 
 
-def test_a_store_has_it_by_all_its_names(store: Path) -> None:
+def test_derived_data_are_found_by_a_symbolic_link_to_the_store(store: Path) -> None:
     link = store.with_name("link.db")
     link.symlink_to(store)
     write(link, "one")
     assert words(store) == ["one"]
 
 
-def test_it_is_read_while_something_is_written(store: Path) -> None:
+def test_readers_see_the_last_commit_during_a_write(store: Path) -> None:
     write(store, "one")
     with reading(store) as connection, writing_beside(store, connection, SCHEMA) as derived:
         derived.execute("INSERT INTO words VALUES ('two')")
@@ -96,7 +96,7 @@ def test_it_is_read_while_something_is_written(store: Path) -> None:
     assert words(store) == ["one", "two"]
 
 
-def test_a_file_that_is_something_else_is_named_with_what_helps(store: Path) -> None:
+def test_another_file_in_its_place_is_refused_with_advice(store: Path) -> None:
     beside(store).write_bytes(b"something else" * 100)
     for attempt in (words, partial(write, word="one")):
         with pytest.raises(StoreError, match=r"crawl\.db-ranks: .*delete it"):

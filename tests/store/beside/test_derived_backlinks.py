@@ -1,4 +1,4 @@
-"""The index of links says who links to a page, as it was kept last."""
+"""The saved index of backlinks."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from tests.graph.graphs import Link, graph_of
 from tests.stores import filled_store
 
 INLINKS = [(0, 3), (0, 4), (2, 0), (4, 1), (4, 2), (4, 3)]
-"""Page 0 is linked to by 3 and 4, and so on."""
+"""Pairs of a page and one that links to it."""
 
 
 @pytest.fixture
@@ -43,33 +43,35 @@ def step_of(store: Path) -> int | None:
         return backlinks_step(derived)
 
 
-def test_who_links_to_a_page_is_found(store: Path) -> None:
+def test_backlinks_of_pages_are_found(store: Path) -> None:
     keep(store, 7, INLINKS)
     assert [givers(store, page) for page in range(6)] == [[3, 4], [], [0], [], [1, 2, 3], []]
     assert givers(store, 4, 0) == [3, 4, 1, 2, 3]
     assert step_of(store) == 7
 
 
-def test_pages_that_it_does_not_know_have_no_links(store: Path) -> None:
+def test_unknown_pages_have_no_backlinks(store: Path) -> None:
     keep(store, 7, INLINKS)
     assert givers(store, 6, 4095, 4096, 1 << 20) == []
 
 
-def test_it_is_the_same_in_many_blocks(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backlinks_do_not_depend_on_the_block_size(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("minicrawl.store.derived._PAGES_A_BLOCK", 2)
     keep(store, 7, INLINKS)
     assert [givers(store, page) for page in range(6)] == [[3, 4], [], [0], [], [1, 2, 3], []]
     assert givers(store, 0, 2, 4, 6) == [3, 4, 0, 1, 2, 3]
 
 
-def test_it_takes_the_place_of_the_former_one(store: Path) -> None:
+def test_a_new_index_replaces_the_old_one(store: Path) -> None:
     keep(store, 7, INLINKS)
     keep(store, 9, [(1, 0)], nodes=2)
     assert step_of(store) == 9
     assert (givers(store, 1), givers(store, 4)) == ([0], [])
 
 
-def test_there_may_be_none(store: Path) -> None:
+def test_a_file_may_have_no_index(store: Path) -> None:
     assert step_of(store) is None
     row = RankRow("r", "{}", 1.8e9, 7, 2, 1, 0, 0.0, converged=True)
     with reading(store) as connection:
@@ -77,7 +79,7 @@ def test_there_may_be_none(store: Path) -> None:
     assert step_of(store) is None
 
 
-def test_ranks_and_index_leave_each_other_alone(store: Path) -> None:
+def test_saving_ranks_keeps_the_index_and_the_other_way_round(store: Path) -> None:
     keep(store, 7, INLINKS)
     row = RankRow("r", "{}", 1.8e9, 7, 2, 1, 0, 0.0, converged=True)
     with reading(store) as connection:

@@ -1,4 +1,4 @@
-"""Ranks are kept by name, and read back as they were."""
+"""Ranks saved by name beside a store."""
 
 from pathlib import Path
 
@@ -40,14 +40,14 @@ def scores(store: Path, name: str, pages: int) -> np.ndarray:
         return rank_scores(derived, name, pages)
 
 
-def test_a_rank_is_read_back_as_it_was(store: Path) -> None:
+def test_a_saved_rank_is_read_back(store: Path) -> None:
     values = np.array([0.5, 0.25, 0.25, 0, 0, 0])
     keep(store, ROW, values)
     assert kept(store) == [ROW]
     assert scores(store, "pagerank", 6).tolist() == values.tolist()
 
 
-def test_more_scores_than_a_block_holds_come_back_in_their_order(
+def test_scores_in_several_blocks_are_read_back_in_order(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("minicrawl.store.derived._SCORES_AT_ONCE", 4)
@@ -57,14 +57,14 @@ def test_more_scores_than_a_block_holds_come_back_in_their_order(
     assert scores(store, "pagerank", 7).tolist() == values[:7].tolist()
 
 
-def test_pages_that_became_known_later_have_no_score(store: Path) -> None:
+def test_pages_found_later_have_no_score(store: Path) -> None:
     keep(store, ROW, np.array([0.75, 0.25]))
     found = scores(store, "pagerank", 4)
     assert found[:2].tolist() == [0.75, 0.25]
     assert np.isnan(found[2:]).all()
 
 
-def test_a_rank_takes_the_place_of_its_former_self(store: Path) -> None:
+def test_a_rank_replaces_the_one_of_the_same_name(store: Path) -> None:
     keep(store, ROW, np.arange(6.0))
     keep(store, ROW._replace(name="other"), np.ones(6))
     keep(store, ROW._replace(iterations=3), np.arange(6.0) * 2)
@@ -73,10 +73,9 @@ def test_a_rank_takes_the_place_of_its_former_self(store: Path) -> None:
     assert scores(store, "other", 6).tolist() == [1] * 6
 
 
-def test_without_any_the_list_is_empty(store: Path) -> None:
+def test_a_store_may_have_no_ranks(store: Path) -> None:
     assert kept(store) == []
-    with reading(store) as connection:
-        writing = writing_beside(store, connection, "CREATE TABLE IF NOT EXISTS other (x)")
-        with writing:
-            pass
+    schema = "CREATE TABLE IF NOT EXISTS other (x)"
+    with reading(store) as connection, writing_beside(store, connection, schema):
+        pass
     assert kept(store) == []

@@ -1,4 +1,4 @@
-"""What lies beside a store: nothing after a clean end but what is wanted, and it moves along."""
+"""Files beside a store: temporary ones are removed, and the others move with it."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ PATIENCE_S = 60
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A store with an archive, an index and a log beside it."""
+    """Return a store with an archive, ranks and a log beside it."""
     store = filled_store(tmp_path / "crawl.db")
     (tmp_path / "crawl.db-pages").mkdir()
     (tmp_path / "crawl.db-pages" / "1").write_text("abc")
@@ -39,18 +39,18 @@ def names(folder: Path) -> set[str]:
 ALL = {"crawl.db", "crawl.db-pages", "crawl.db-ranks", "crawl.db.log.1"}
 
 
-def test_a_writer_leaves_neither_log_nor_lock(tmp_path: Path) -> None:
+def test_a_writer_removes_its_log_and_lock(tmp_path: Path) -> None:
     StoreWriter.open(tmp_path / "crawl.db").close()
     assert names(tmp_path) == {"crawl.db"}
 
 
-def test_a_reader_leaves_nothing(path: Path) -> None:
+def test_a_reader_leaves_no_files(path: Path) -> None:
     with reading(path) as connection:
         connection.execute("SELECT count(*) FROM urls").fetchone()
     assert names(path.parent) == ALL | {"other.db"}
 
 
-def test_of_two_readers_the_last_one_leaves_nothing(path: Path) -> None:
+def test_the_last_of_two_readers_leaves_no_files(path: Path) -> None:
     with reading(path) as one:
         with reading(path):
             pass
@@ -58,7 +58,7 @@ def test_of_two_readers_the_last_one_leaves_nothing(path: Path) -> None:
     assert names(path.parent) == ALL | {"other.db"}
 
 
-def test_what_a_reader_sees_stays_when_a_writer_ends_and_goes_with_the_reader(path: Path) -> None:
+def test_a_reader_outlives_a_writer_and_then_removes_the_files(path: Path) -> None:
     with reading(path) as seen:
         before = seen.execute("SELECT count(*) FROM meta").fetchone()
         with closing(StoreWriter.open(path)) as store:
@@ -69,7 +69,7 @@ def test_what_a_reader_sees_stays_when_a_writer_ends_and_goes_with_the_reader(pa
         assert later.execute("SELECT value FROM meta WHERE name = 'x'").fetchone() == ("y",)
 
 
-def test_the_log_of_a_writer_that_died_stays_until_the_next_one(path: Path) -> None:
+def test_the_log_of_a_killed_writer_stays_until_the_next_writer(path: Path) -> None:
     code = f"""
 from pathlib import Path; import os, signal
 from minicrawl.store.writer import StoreWriter
@@ -98,7 +98,7 @@ def test_the_log_of_a_copy_without_its_lock_stays_until_the_next_writer(path: Pa
         assert store.was_cut_off
 
 
-def test_a_lock_that_its_owner_removes_is_not_taken_for_a_free_one(
+def test_a_lock_file_that_its_owner_removes_meanwhile_is_not_used(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, opened = StoreWriter.open(path), os.open
@@ -110,21 +110,18 @@ def test_a_lock_that_its_owner_removes_is_not_taken_for_a_free_one(
         return handle
 
     monkeypatch.setattr(os, "open", late)
-    with (
-        closing(StoreWriter.open(path)),
-        pytest.raises(StoreError, match="in use by another crawl"),
-    ):
+    with closing(StoreWriter.open(path)), pytest.raises(StoreError, match="in use by another"):
         StoreWriter.open(path)
 
 
-def test_the_files_of_a_store_are_all_beside_it_and_their_sizes_add_up(path: Path) -> None:
+def test_files_of_a_store_are_listed_and_their_sizes_add_up(path: Path) -> None:
     found = files_of(path)
     assert {file.name for file in found} == ALL
     assert found[-1] == path
     assert sum(map(bytes_of, found)) == path.stat().st_size + len("abc" + "ranks" + "log")
 
 
-def test_a_store_moves_with_all_that_lies_beside_it(path: Path, tmp_path: Path) -> None:
+def test_a_store_moves_with_all_its_files(path: Path, tmp_path: Path) -> None:
     to = tmp_path / "deep" / "site.db"
     assert move(path, to)[-1] == to
     assert names(to.parent) == {name.replace("crawl", "site") for name in ALL}
@@ -133,7 +130,7 @@ def test_a_store_moves_with_all_that_lies_beside_it(path: Path, tmp_path: Path) 
         assert connection.execute("SELECT count(*) FROM urls").fetchone()
 
 
-def test_a_folder_takes_a_store_under_its_name(path: Path, tmp_path: Path) -> None:
+def test_a_store_moved_into_a_folder_keeps_its_name(path: Path, tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     assert move(path, tmp_path / "old")[-1] == tmp_path / "old" / "crawl.db"
     assert names(tmp_path / "old") == ALL
@@ -146,11 +143,8 @@ def test_a_move_replaces_nothing(path: Path, tmp_path: Path) -> None:
     assert names(tmp_path) >= ALL
 
 
-def test_a_store_that_is_written_or_read_stays(path: Path, tmp_path: Path) -> None:
-    with (
-        closing(StoreWriter.open(path)),
-        pytest.raises(StoreError, match="in use by another crawl"),
-    ):
+def test_a_store_in_use_cannot_be_moved(path: Path, tmp_path: Path) -> None:
+    with closing(StoreWriter.open(path)), pytest.raises(StoreError, match="in use by another"):
         move(path, tmp_path / "site.db")
     with reading(path), pytest.raises(StoreError, match="is being read"):
         move(path, tmp_path / "site.db")
@@ -158,7 +152,7 @@ def test_a_store_that_is_written_or_read_stays(path: Path, tmp_path: Path) -> No
 
 
 def refusing(after: int, error: BaseException) -> Callable[[Path, Path], Path]:
-    """A rename that fails after so many files."""
+    """Return a rename that fails after a number of files."""
     done: list[Path] = []
     rename = Path.rename
 
@@ -171,15 +165,13 @@ def refusing(after: int, error: BaseException) -> Callable[[Path, Path], Path]:
     return refuse
 
 
-def test_a_move_that_was_broken_off_is_completed_by_the_same_command(
+def test_an_interrupted_move_is_completed_by_repeating_it(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     to = tmp_path / "new" / "crawl.db"
     for after in (0, 1, 2):
         with monkeypatch.context() as patched:
-            patched.setattr(
-                Path, "rename", refusing(after, KeyboardInterrupt())
-            )  # stands for a kill
+            patched.setattr(Path, "rename", refusing(after, KeyboardInterrupt()))
             with pytest.raises(KeyboardInterrupt):
                 move(path, to)
         assert path.exists()
@@ -188,7 +180,7 @@ def test_a_move_that_was_broken_off_is_completed_by_the_same_command(
     assert names(tmp_path / "new") == ALL
 
 
-def test_another_file_system_gets_copies(
+def test_a_move_to_another_file_system_copies(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rename, to = Path.rename, tmp_path / "new" / "crawl.db"
@@ -204,7 +196,7 @@ def test_another_file_system_gets_copies(
     assert names(tmp_path) == {"new", "other.db"}
 
 
-def test_the_note_of_a_dashboard_stays_where_its_dashboard_is(path: Path, tmp_path: Path) -> None:
+def test_the_file_of_a_running_dashboard_is_not_set_aside(path: Path, tmp_path: Path) -> None:
     note = path.with_name(f"{path.name}-dashboard")
     note.write_text("token", encoding="ascii")
     assert set_aside(path)
@@ -212,7 +204,7 @@ def test_the_note_of_a_dashboard_stays_where_its_dashboard_is(path: Path, tmp_pa
     assert len([name for name in names(tmp_path) if "-dashboard" in name]) == 1
 
 
-def test_all_is_set_aside_together(path: Path, tmp_path: Path) -> None:
+def test_all_files_are_set_aside_together(path: Path, tmp_path: Path) -> None:
     aside = set_aside(path)
     assert aside is not None
     assert names(tmp_path) == {aside.name + name.removeprefix("crawl.db") for name in ALL} | {

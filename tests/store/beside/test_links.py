@@ -1,4 +1,4 @@
-"""Nothing is read or written elsewhere because a store from somebody else has links beside it."""
+"""Links beside a foreign store cannot make minicrawl read or write files elsewhere."""
 
 import os
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def replaced(store: Path, end: str, link: Callable[[Path], None]) -> Path:
 
 
 @pytest.mark.parametrize("end", BESIDE)
-def test_a_store_with_a_pipe_beside_it_is_refused_and_nobody_waits(store: Path, end: str) -> None:
+def test_a_store_with_a_pipe_beside_it_is_refused_without_blocking(store: Path, end: str) -> None:
     place = replaced(store, end, os.mkfifo)
     for attempt in (lambda: StoreWriter.open(store), lambda: reading(store).__enter__()):
         with pytest.raises(UsageError, match=f"{place.name} is a pipe or a device"):
@@ -68,8 +68,8 @@ def test_a_store_with_a_link_beside_it_is_refused(
     place = replaced(store, end, links[kind])
     with pytest.raises(UsageError, match=str(place)):
         StoreWriter.open(store)
-    with pytest.raises(UsageError, match=str(place)), reading(store):
-        pass
+    with pytest.raises(UsageError, match=str(place)):
+        reading(store).__enter__()
     for command in (["status"], ["search", "word"], ["index"], ["archive", "--verify"]):
         assert main([*command, "--store", str(store)]) == 2
     assert victim.read_bytes() == PRECIOUS
@@ -77,13 +77,13 @@ def test_a_store_with_a_link_beside_it_is_refused(
 
 
 @pytest.mark.parametrize("end", ["-pages", "-search", "-ranks", "-cookies"])
-def test_each_file_is_looked_at_where_it_is_named(store: Path, victim: Path, end: str) -> None:
+def test_each_path_beside_a_store_is_checked_for_links(store: Path, victim: Path, end: str) -> None:
     replaced(store, end, lambda place: place.symlink_to(victim))
     with pytest.raises(UsageError, match="link"):
         file_beside(store, end)
 
 
-def test_the_path_of_the_store_itself_may_be_a_link(store: Path) -> None:
+def test_the_store_itself_may_be_a_symbolic_link(store: Path) -> None:
     link = store.with_name("named.db")
     link.symlink_to(store.name)
     StoreWriter.open(link).close()
@@ -103,13 +103,13 @@ def test_a_segment_that_becomes_a_link_later_is_not_followed(tmp_path: Path, vic
     assert victim.read_bytes() == PRECIOUS
 
 
-def test_a_file_with_a_second_name_is_not_opened(tmp_path: Path, victim: Path) -> None:
+def test_a_file_with_two_hard_links_is_refused(tmp_path: Path, victim: Path) -> None:
     os.link(victim, tmp_path / "link")
     with pytest.raises(UsageError, match="2 names"):
         open_own(tmp_path / "link", os.O_RDWR)
 
 
-def test_a_folder_without_links_is_what_it_is(tmp_path: Path, victim: Path) -> None:
+def test_paths_without_links_are_accepted(tmp_path: Path, victim: Path) -> None:
     assert refuse_links(tmp_path) == tmp_path
     assert refuse_links(tmp_path / "absent") == tmp_path / "absent"
     assert refuse_links(victim) == victim

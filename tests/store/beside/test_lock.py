@@ -1,4 +1,4 @@
-"""A store has one writer, whatever becomes of its names and of its lock file."""
+"""A store has one writer, even if its file or its lock file is renamed, linked or removed."""
 
 import os
 import sqlite3
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def refuses_a_writer(path: Path) -> bool:
-    """Whether another process may not write."""
+    """Return whether another process fails to open the store for writing."""
     code = (
         "import sys; from pathlib import Path; from minicrawl.errors import MinicrawlError\n"
         "from minicrawl.store.writer import StoreWriter\n"
@@ -36,8 +36,8 @@ def refuses_a_writer(path: Path) -> bool:
     return subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 9
 
 
-def nothing(_path: Path) -> Path:
-    return _path
+def unchanged(path: Path) -> Path:
+    return path
 
 
 def lock_removed(path: Path) -> Path:
@@ -59,7 +59,7 @@ def renamed(path: Path) -> Path:
     return path.rename(path.with_name("other.db"))
 
 
-@pytest.mark.parametrize("change", [nothing, lock_removed, lock_moved, hard_link, renamed])
+@pytest.mark.parametrize("change", [unchanged, lock_removed, lock_moved, hard_link, renamed])
 def test_a_second_writer_is_refused(path: Path, change: Callable[[Path], Path]) -> None:
     with closing(StoreWriter.open(path)) as store:
         store.commit(Batch(counters={"a": 1}))
@@ -67,9 +67,7 @@ def test_a_second_writer_is_refused(path: Path, change: Callable[[Path], Path]) 
 
 
 @pytest.mark.parametrize("change", [lock_removed, lock_moved])
-def test_a_writer_whose_lock_file_went_makes_it_again(
-    path: Path, change: Callable[[Path], Path]
-) -> None:
+def test_a_writer_recreates_its_lost_lock_file(path: Path, change: Callable[[Path], Path]) -> None:
     with closing(StoreWriter.open(path)) as store:
         change(path)
         store.commit(Batch(counters={"a": 1}))
@@ -102,7 +100,7 @@ holders: list[subprocess.Popen[bytes]] = []
 
 
 @pytest.mark.parametrize("change", [renamed, replaced, taken_by_an_earlier_version])
-def test_a_writer_that_lost_its_lock_writes_nothing_more(
+def test_a_writer_that_lost_its_lock_stops_writing(
     path: Path, change: Callable[[Path], object]
 ) -> None:
     storing = Storing(keep="pages")
@@ -127,13 +125,13 @@ def test_a_writer_that_lost_its_lock_writes_nothing_more(
         holders.pop().communicate()
 
 
-def test_the_archive_of_a_writer_is_nobody_elses(path: Path) -> None:
+def test_the_archive_of_a_writer_is_locked_too(path: Path) -> None:
     storing = Storing(keep="pages")
     with (
         closing(StoreWriter.open(path)) as store,
         closing(open_keeping(store, storing, nobody_listens)),
     ):
-        renamed(path)  # and another database comes in its place
+        renamed(path)  # and a new database takes its place
         path.with_name("crawl.db-lock").unlink()
         with (
             closing(StoreWriter.open(path)) as other,
@@ -142,7 +140,7 @@ def test_the_archive_of_a_writer_is_nobody_elses(path: Path) -> None:
             open_keeping(other, storing, nobody_listens)
 
 
-def test_a_store_with_two_names_is_read_and_not_written(path: Path) -> None:
+def test_a_store_with_two_hard_links_is_read_only(path: Path) -> None:
     StoreWriter.open(path).close()
     hard_link(path)
     with reading(path):
@@ -151,7 +149,7 @@ def test_a_store_with_two_names_is_read_and_not_written(path: Path) -> None:
         StoreWriter.open(path)
 
 
-def test_a_reader_of_this_process_keeps_its_locks_when_a_writer_ends(path: Path) -> None:
+def test_a_reader_keeps_its_locks_when_a_writer_of_its_process_ends(path: Path) -> None:
     with closing(StoreWriter.open(path)) as store:
         store.commit(Batch(counters={"a": 1}))
     with reading(path) as connection:
@@ -161,9 +159,7 @@ def test_a_reader_of_this_process_keeps_its_locks_when_a_writer_ends(path: Path)
             "other.execute('PRAGMA journal_mode = DELETE')"
         )
         changed = subprocess.run(
-            [sys.executable, "-c", code, str(path)],
-            check=False,
-            capture_output=True,
+            [sys.executable, "-c", code, str(path)], check=False, capture_output=True
         )
-        assert b"locked" in changed.stderr, "SQLite would not see that somebody reads"
+        assert b"locked" in changed.stderr, "SQLite ignored the lock of the reader"
         assert connection.execute("SELECT count(*) FROM meta").fetchone() is not None

@@ -1,4 +1,4 @@
-"""Samples are added and come back equal; a long crawl keeps the whole of its curves."""
+"""Samples of a crawl's figures, saved beside its store and thinned over time."""
 
 import json
 from dataclasses import replace
@@ -58,7 +58,7 @@ def keep(store: Path, sample: Sample, most: int = MOST_SAMPLES) -> None:
         keep_sample(store, connection, sample, most)
 
 
-def test_what_is_kept_comes_back_equal(store: Path) -> None:
+def test_saved_samples_are_read_back(store: Path) -> None:
     assert latest_sample(store) is None
     later = replace(SAMPLE, at=1003.0, crawled=260)
     keep(store, SAMPLE)
@@ -68,7 +68,7 @@ def test_what_is_kept_comes_back_equal(store: Path) -> None:
     assert latest_sample(store) == later
 
 
-def test_a_sample_is_fresh_while_it_has_all_steps_or_is_young_in_a_crawl(store: Path) -> None:
+def test_a_sample_is_fresh_if_it_has_all_steps_or_is_recent_in_a_running_crawl(store: Path) -> None:
     fresh = partial(fresh_sample, store, "crawled")
     keep(store, SAMPLE)
     assert fresh(now=SAMPLE.at + 29, is_running=True) == SAMPLE
@@ -82,13 +82,13 @@ def test_a_sample_is_fresh_while_it_has_all_steps_or_is_young_in_a_crawl(store: 
         assert fresh(now=SAMPLE.at + 1000, is_running=is_running) == last
 
 
-def test_the_file_may_be_deleted(store: Path) -> None:
+def test_without_the_file_there_are_no_samples(store: Path) -> None:
     keep(store, SAMPLE)
     beside(store).unlink()
     assert samples(store) == []
 
 
-def test_rates_are_over_all_runs() -> None:
+def test_rates_are_computed_over_the_running_time() -> None:
     assert SAMPLE.total == 253
     assert SAMPLE.urls_per_s == 12.5
     assert SAMPLE.bytes_per_s == 300_500
@@ -97,7 +97,7 @@ def test_rates_are_over_all_runs() -> None:
     assert (found["total"], found["basis"], found["outline"]["nodes"]) == (253, "exact", 3)
 
 
-def test_a_long_crawl_keeps_the_whole_of_its_curves(store: Path) -> None:
+def test_thinned_samples_cover_the_whole_crawl(store: Path) -> None:
     for number in range(40):
         keep(store, replace(SAMPLE, at=float(number + 1)), most=8)
         assert len(samples(store)) <= 8
