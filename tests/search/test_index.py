@@ -1,4 +1,4 @@
-"""The index: what is in it is found, once, in every script."""
+"""The search index finds each page once, in every script."""
 
 import os
 import tempfile
@@ -66,7 +66,7 @@ def test_a_word_is_found_in_every_script(
     assert found(filled(index, page(1, "other"), page(2, **{name: text})), query) == [2]
 
 
-def test_a_page_is_in_the_index_once_however_often_it_is_added(index: SearchIndex) -> None:
+def test_adding_a_page_again_replaces_its_entry(index: SearchIndex) -> None:
     filled(index, page(2**40, "old"))
     filled(index, page(2**40, "new"), page(2**40, "newer"))
     assert (len(index), found(index, "old"), found(index, "newer")) == (1, [], [2**40])
@@ -80,7 +80,7 @@ def test_pages_with_all_words_come_before_pages_with_some(index: SearchIndex) ->
     assert found(index, "sea side") == [2, 1]
 
 
-def test_phrases_exclusions_and_filters_keep_to_what_they_say(index: SearchIndex) -> None:
+def test_phrases_exclusions_and_filters_limit_the_results(index: SearchIndex) -> None:
     filled(
         index,
         page(1, "free to copy", language="en-gb", title="Sea | The Town", own_title="Sea"),
@@ -102,7 +102,7 @@ def test_phrases_exclusions_and_filters_keep_to_what_they_say(index: SearchIndex
     assert set(found(index, 'free -url:"sea side"')) == {1, 2}
 
 
-def test_what_is_shown_of_a_page_is_what_was_added(index: SearchIndex) -> None:
+def test_a_stored_entry_is_read_back(index: SearchIndex) -> None:
     entry = page(7, "a\nb", headings=("h",), anchors=("x",), repeated="r \ud800")
     found = filled(index, entry).entry(7)
     assert found is not None
@@ -110,7 +110,7 @@ def test_what_is_shown_of_a_page_is_what_was_added(index: SearchIndex) -> None:
     assert index.entry(8) is None
 
 
-def test_what_was_not_committed_is_not_there(tmp_path: Path) -> None:
+def test_uncommitted_entries_are_not_found(tmp_path: Path) -> None:
     index = SearchIndex(tmp_path)
     index.write()
     filled(index, page(1, "sea"))
@@ -119,24 +119,22 @@ def test_what_was_not_committed_is_not_there(tmp_path: Path) -> None:
     assert found(SearchIndex(tmp_path), "sea") == [1]
 
 
-def test_two_cannot_write_at_once(index: SearchIndex, tmp_path: Path) -> None:
+def test_a_second_writer_is_refused(index: SearchIndex, tmp_path: Path) -> None:
     filled(index, page(1))
     with pytest.raises(StoreError, match="is being written by another process"):
         SearchIndex(tmp_path / "index").write()
 
 
-def test_damage_is_told_in_a_line(index: SearchIndex, tmp_path: Path) -> None:
+def test_a_damaged_index_is_refused_in_one_line(index: SearchIndex, tmp_path: Path) -> None:
     filled(index, page(1, "sea"))
     index.close()
     (tmp_path / "index" / "meta.json").write_text("{")
-    with pytest.raises(StoreError, match="is damaged") as told:
+    with pytest.raises(StoreError, match="is damaged") as refused:
         SearchIndex(tmp_path / "index")
-    assert len(str(told.value).splitlines()) == 1
+    assert len(str(refused.value).splitlines()) == 1
 
 
-def test_damage_of_what_is_shown_is_told_in_a_line_as_well(
-    index: SearchIndex, tmp_path: Path
-) -> None:
+def test_damaged_stored_entries_are_refused(index: SearchIndex, tmp_path: Path) -> None:
     (hit,) = filled(index, page(1, "sea")).matches(parse("sea"), 1)
     index.close()
     for store in (tmp_path / "index").glob("*.store"):
@@ -145,10 +143,10 @@ def test_damage_of_what_is_shown_is_told_in_a_line_as_well(
         SearchIndex(tmp_path / "index").stored(hit.address)
 
 
-def test_a_lock_that_comes_while_the_links_are_removed_is_removed_too(
+def test_a_lock_created_during_the_removal_of_the_copy_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tantivy looks for changes in a thread, and takes a lock in the folder for that."""
+    """Tantivy watches the folder in a thread, which may create a lock file at any moment."""
     SearchIndex(tmp_path / "index")
     temporary = tmp_path / "temporary"
     temporary.mkdir()

@@ -1,4 +1,4 @@
-"""Signatures, and the groups of pages that are alike."""
+"""Signatures of texts, and groups of near-duplicates."""
 
 from pathlib import Path
 from random import Random
@@ -65,7 +65,7 @@ def groups(texts: list[str]) -> list[tuple[int, int]]:
 # ---------------------------------------------------------------- signatures
 
 
-def test_a_shingle_is_three_words_whatever_stands_between_them() -> None:
+def test_a_shingle_is_three_words_without_punctuation() -> None:
     assert len(shingles("one two three four")) == 2
     assert len(shingles("one two")) == len(shingles("")) == len(shingles(" ,;")) == 0
     assert set(shingles("One, two\n(three)")) == set(shingles("one two three"))
@@ -79,18 +79,18 @@ def test_a_text_without_shingles_has_no_signature() -> None:
     assert len(found) == PLACES
 
 
-def test_words_are_compared_as_the_search_does() -> None:
+def test_signatures_compare_words_like_the_search() -> None:
     assert signature("Čeština má háčky") == signature("cestina ma hacky")
     assert signature("東京都の人口") == signature("東京都の人口")
     assert signature("a \ud800 b c") is not None
 
 
-def test_a_text_is_signed_up_to_its_limit() -> None:
+def test_signatures_ignore_text_beyond_the_limit() -> None:
     long = "some words here " * (LONGEST_SIGNED // 16 + 1)
-    assert signature(long) == signature(long + " and others that nobody looks at")
+    assert signature(long) == signature(long + " and others beyond the limit")
 
 
-def test_words_that_are_known_make_no_other_signature() -> None:
+def test_a_signature_from_known_words_is_equal() -> None:
     for text in ("Plain words, and then some more", "Größe, größer, am größten", "字符测试 一二三"):
         assert signature(text, indexed(text)) == signature(text)
     long = "é, " * LONGEST_SIGNED
@@ -117,20 +117,20 @@ def test_every_text_can_be_signed(strange: str) -> None:
 # ---------------------------------------------------------------- groups
 
 
-def test_pages_are_put_to_the_first_one_that_they_are_like() -> None:
+def test_pages_join_the_first_page_that_they_resemble() -> None:
     one, other = text(1), text(2)
     texts = [one, other, with_changes(one, 2), text(3), with_changes(other, 3), one]
     assert groups(texts) == [(0, 0), (10, 10), (20, 0), (40, 10), (50, 0)]
 
 
-def test_there_are_no_chains() -> None:
+def test_every_page_resembles_the_original_of_its_group() -> None:
     texts = [with_changes(text(1), changes) for changes in range(0, 120, 6)]
     own = {10 * place: shingles(one) for place, one in enumerate(texts)}
     for page, original in groups(texts):
         assert jaccard(own[page], own[original]) >= ALIKE
 
 
-def test_thousands_of_pages_that_are_alike_are_judged_once_each() -> None:
+def test_thousands_of_near_duplicates_are_compared_once_each() -> None:
     texts = [f"{text(1)} {number}" for number in range(2_000)]
     asked = []
 
@@ -143,12 +143,12 @@ def test_thousands_of_pages_that_are_alike_are_judged_once_each() -> None:
     assert len(asked) == len(texts) - 1
 
 
-def test_no_pages_have_no_groups() -> None:
+def test_a_single_page_has_no_group() -> None:
     assert groups([]) == []
     assert groups([text(1)]) == []
 
 
-def test_where_little_is_left_the_titles_decide() -> None:
+def test_titles_decide_if_little_own_text_is_left() -> None:
     own, few = shingles(text(1)), shingles("only four words here")
     assert are_alike(ReadText("a", own, few), ReadText("a", own, few))
     assert not are_alike(ReadText("a", own, few), ReadText("b", own, few))
@@ -156,7 +156,7 @@ def test_where_little_is_left_the_titles_decide() -> None:
     assert are_alike(ReadText("a", own, own), ReadText("b", own, own))
 
 
-def test_what_a_site_repeats_is_common_from_four_pages_on() -> None:
+def test_shingles_of_four_pages_are_common_to_the_site() -> None:
     repeated = "the menu of the site"
     pages = [shingles(f"{repeated} {text(seed, 20)}") for seed in range(4)]
     assert set(common_among(pages)) == set(shingles(repeated))
@@ -167,24 +167,18 @@ def test_what_a_site_repeats_is_common_from_four_pages_on() -> None:
 # ---------------------------------------------------------------- the table
 
 
-def test_the_table_tells_originals_groups_and_firsts() -> None:
+def test_the_table_has_originals_groups_and_first_pages() -> None:
     table = NearDuplicates(np.array([1, 4, 6, 7]), np.array([1, 1, 6, 6]))
     assert table.originals_of(np.array([0, 1, 4, 7, 9])).tolist() == [-1, 1, 1, 6, -1]
     assert table.like(4) == [1]
     assert table.like(0) == []
-    assert table.first_of_groups(np.array([9, 7, 6, 0, 4, 1])).tolist() == [
-        True,
-        True,
-        False,
-        True,
-        True,
-        False,
-    ]
+    firsts = table.first_of_groups(np.array([9, 7, 6, 0, 4, 1])).tolist()
+    assert firsts == [True, True, False, True, True, False]
     assert table.others().tolist() == [1, 1, 1, 1]
     assert NO_NEAR_DUPLICATES.originals_of(np.array([3])).tolist() == [-1]
 
 
-def test_the_table_is_read_as_it_was_written_and_only_for_its_store(tmp_path: Path) -> None:
+def test_the_table_is_read_back_for_its_own_store_only(tmp_path: Path) -> None:
     assert kept_near_duplicates(tmp_path) is None
     keep_near_duplicates(tmp_path, "this", NearDuplicates(np.array([1, 4]), np.array([1, 1])))
     found = kept_near_duplicates(tmp_path, "this")

@@ -1,4 +1,4 @@
-"""The text of a page as it is searched."""
+"""Text of a page for the search index."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ from minicrawl.search.page_text import AnchorText, page_text, simple_text
 URL = "http://a.example/docs/page.html"
 
 
-def test_what_is_not_shown_is_no_text() -> None:
+def test_invisible_content_is_omitted() -> None:
     markup = (
         "<title>T</title><style>s</style><p>one<script>two</script><template>three</template>"
         "<p hidden>four<p style='display:none'>five<p aria-hidden=true>six<noscript>7</noscript>"
@@ -20,22 +20,22 @@ def test_what_is_not_shown_is_no_text() -> None:
     assert (found.title, found.lines) == ("T", ("one",))
 
 
-def test_blocks_are_lines_and_marks_within_a_line_are_not() -> None:
+def test_blocks_are_lines_and_inline_elements_are_not() -> None:
     assert page_text("<p>a <b>b</b>c\nd</p>e<td>f<br>g", URL).lines == ("a bc d", "e", "f", "g")
 
 
-def test_headings_and_terms_that_are_defined_are_headings() -> None:
+def test_headings_and_defined_terms_are_headings() -> None:
     found = page_text("<h1>A <i>b</i></h1><dl><dt>c<dd>d</dl><h3></h3>", URL)
     assert found.headings == ("A b", "c")
 
 
-def test_navigation_is_told_from_the_text_even_where_it_is_nested() -> None:
+def test_nested_navigation_is_separated_from_the_text() -> None:
     found = page_text("<header>h<nav>n<nav>m</nav></nav></header><p>x<footer>f</footer>", URL)
     assert found.lines == ("x",)
     assert set(found.frame) == {"h", "n", "m", "f"}
 
 
-def test_links_are_resolved_as_a_crawl_does_and_have_their_words() -> None:
+def test_links_are_resolved_like_in_a_crawl_and_have_their_words() -> None:
     markup = (
         "<base href='/other/'><a href='x#y'> An <b>x</b> </a><a href='?q'>q</a><a href='#z'>z</a>"
         "<a href='mailto:a@b'>m</a><a href='http://b.example'>b</a><a href='x'></a>"
@@ -47,7 +47,7 @@ def test_links_are_resolved_as_a_crawl_does_and_have_their_words() -> None:
     )
 
 
-def test_the_language_is_what_the_page_says() -> None:
+def test_the_language_is_the_declared_one() -> None:
     assert page_text("<html lang='pt-BR'>x", URL).language == "pt-br"
 
 

@@ -1,4 +1,4 @@
-"""Queries: every text is one, or is refused in a line."""
+"""Every text is a valid query or is refused in one line."""
 
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from minicrawl.errors import UsageError
 from minicrawl.search.query import MOST_WORDS, parse
 
 
-def test_each_part_of_a_query_is_told_from_the_others() -> None:
+def test_words_phrases_and_filters_are_parsed() -> None:
     found = parse(
         'Harbour "free to copy" -museum -"old town" site:https://Example.org/x title:tide '
         "url:sea-side lang:en-GB after:2024-05"
@@ -26,7 +26,7 @@ def test_each_part_of_a_query_is_told_from_the_others() -> None:
     assert found.sought == ("harbour", "free", "to", "copy", "tide", "sea", "side")
 
 
-def test_a_minus_before_a_filter_leaves_out_what_the_filter_finds() -> None:
+def test_a_minus_negates_a_filter() -> None:
     found = parse('sea -site:Example.org -title:"old town" -lang:de-AT -url:print')
     assert (found.words, found.without) == (("sea",), ())
     assert found.not_sites == ("example.org",)
@@ -36,16 +36,16 @@ def test_a_minus_before_a_filter_leaves_out_what_the_filter_finds() -> None:
         parse("sea -after:2024")
 
 
-def test_words_written_as_one_are_remembered_as_one() -> None:
+def test_words_joined_by_punctuation_are_a_compound() -> None:
     assert parse("os.path.join x").compounds == (("os", "path", "join"),)
 
 
-def test_of_a_run_of_signs_the_pairs_are_sought() -> None:
+def test_cjk_text_is_searched_by_pairs() -> None:
     assert parse("検索エンジン").words == ("検索", "索エ", "エン", "ンジ", "ジン")
     assert parse("中").words == ("中",)
 
 
-def test_a_quote_that_is_not_closed_ends_with_the_query() -> None:
+def test_an_unclosed_quote_ends_with_the_query() -> None:
     assert parse('"free to').phrases == (("free", "to"),)
 
 
@@ -54,21 +54,21 @@ def test_words_beyond_the_limit_are_ignored_and_counted() -> None:
     assert (len(found.words), found.ignored) == (MOST_WORDS, 10_000 - MOST_WORDS)
 
 
-def test_an_option_is_a_word_and_no_refusal() -> None:
+def test_a_command_line_option_is_a_word() -> None:
     found = parse("git add --all -museum")
     assert (found.words, found.without) == (("git", "add", "all"), (("museum",),))
     assert found.written == "git add --all"
 
 
 @pytest.mark.parametrize("text", ["", "?!", "\0", "\ud800", "\u200f", '""', "-x", "\u202e"])
-def test_a_query_without_words_is_refused_in_a_line(text: str) -> None:
+def test_a_query_without_words_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(UsageError, match="has no word to search for") as refused:
         parse(text)
     assert str(refused.value).isprintable()
 
 
 @pytest.mark.parametrize("date", ["soon", "2024-13", "99999", "2024-02-30"])
-def test_what_is_no_date_is_refused(date: str) -> None:
+def test_an_invalid_date_is_refused(date: str) -> None:
     with pytest.raises(UsageError, match="is not a date"):
         parse(f"x after:{date}")
 

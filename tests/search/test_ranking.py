@@ -1,4 +1,4 @@
-"""Ranking, boilerplate and snippets: cases that can be computed by hand."""
+"""Ranking, boilerplate and snippets, in cases computed by hand."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def score(words: str, relative: float = 1.0, **fields: Any) -> Score:
     return judged(1.0, unpacked(packed(entry)), sought, relative, WEIGHTS)
 
 
-def test_words_that_stand_together_in_the_title_are_as_near_as_can_be() -> None:
+def test_adjacent_words_in_the_title_have_full_proximity() -> None:
     assert score("sea side", title="Sea side", own_title="Sea side").proximity == 1.0
 
 
@@ -35,24 +35,24 @@ def test_words_that_stand_together_in_the_title_are_as_near_as_can_be() -> None:
         ("seaside", 0.0),
     ],
 )
-def test_the_nearer_the_words_the_more_they_count(body: str, grade: float) -> None:
+def test_proximity_falls_with_distance(body: str, grade: float) -> None:
     assert score("sea side", body=body).proximity == pytest.approx(grade * 0.5)
 
 
-def test_share_title_and_exact_are_shares() -> None:
+def test_share_title_and_exact_are_shares_of_the_query() -> None:
     found = score("sea side town", own_title="Sea side", title="Sea side")
     assert found.share == pytest.approx(2 / 3)
     assert found.title == pytest.approx(2 / 3)
     assert found.exact == pytest.approx(2 / 3)
 
 
-def test_a_title_that_says_more_than_is_asked_for_is_no_answer_by_itself() -> None:
+def test_a_title_with_more_words_than_the_query_scores_half() -> None:
     found = score("sea side", own_title="Uses of sea side", title="Uses of sea side")
     assert found.title == 0.0
     assert found.exact == pytest.approx(1 / 2)
 
 
-def test_a_rare_word_is_more_of_what_is_asked_for() -> None:
+def test_rare_words_have_a_larger_share() -> None:
     stored = unpacked(packed(Entry(1, "http://a.example/", title="Sea", own_title="Sea")))
     sought = Sought(("the", "sea"), "the sea", {"the": 1.0, "sea": 9.0})
     assert judged(1.0, stored, sought, 1.0, WEIGHTS).title == pytest.approx(0.9)
@@ -75,13 +75,13 @@ def test_a_rare_word_is_more_of_what_is_asked_for() -> None:
         ("café", "das Café dort", 1.0),
     ],
 )
-def test_what_is_there_as_it_is_written_counts(query: str, text: str, part: float) -> None:
+def test_words_with_equal_punctuation_and_case_count(query: str, text: str, part: float) -> None:
     assert score(query, body=text).written == pytest.approx(part)
     assert score(query, headings=(text,)).heading == pytest.approx(part)
     assert score(query, body=text).phrase == float(part == 1)
 
 
-def test_an_entry_is_stored_as_it_is() -> None:
+def test_an_entry_is_unpacked_unchanged() -> None:
     entry = Entry(
         7,
         "http://a.example/\u00fc",
@@ -105,45 +105,45 @@ def test_importance_is_between_0_and_1_and_counts_less_for_more_words() -> None:
     assert score("a b", 300.0).importance == pytest.approx(score("a", 300.0).importance / 2)
 
 
-def look(lines: SiteLines, title: str, *texts: str) -> None:
+def add_page(lines: SiteLines, title: str, *texts: str) -> None:
     lines.add(title, codes_of(texts))
 
 
-def parted(lines: SiteLines, *texts: str) -> SplitText:
+def split_text(lines: SiteLines, *texts: str) -> SplitText:
     return lines.part(texts, codes_of(texts))
 
 
-def test_a_line_on_many_pages_of_a_site_is_boilerplate_and_one_of_its_own_is_not() -> None:
+def test_lines_on_many_pages_of_a_site_are_boilerplate() -> None:
     lines = SiteLines()
     for number in range(FEWEST):
-        look(lines, f"Page {number} - The Site", "Menu", f"Text {number}")
-    assert parted(lines, "Menu", "Text 1") == (["Text 1"], ["Menu"])
+        add_page(lines, f"Page {number} - The Site", "Menu", f"Text {number}")
+    assert split_text(lines, "Menu", "Text 1") == (["Text 1"], ["Menu"])
     assert lines.own_title("Page 1 - The Site") == "Page 1"
     assert lines.own_title("The Site") == "The Site"
 
 
-def test_what_is_remembered_of_a_site_gives_the_same_answers() -> None:
+def test_saved_lines_of_a_site_give_the_same_result() -> None:
     lines = SiteLines()
     for number in range(SAMPLE):
-        look(lines, "", "Menu", f"Text {number}")
+        add_page(lines, "", "Menu", f"Text {number}")
     again = SiteLines(lines.pages, lines.remembered())
     assert not again.takes_more
-    assert parted(again, "Menu", "Text 1") == parted(lines, "Menu", "Text 1")
+    assert split_text(again, "Menu", "Text 1") == split_text(lines, "Menu", "Text 1")
 
 
-def test_a_snippet_has_the_lines_with_the_most_words_and_their_places() -> None:
+def test_a_snippet_has_the_lines_with_most_words_and_marks_them() -> None:
     text = "\n".join(["nothing here " * 20, "a sea", "side of the sea", "other " * 50])
     found = snippet(text, ("sea", "side"))
     assert [found.text[begin:end] for begin, end in found.marks][:3] == ["sea", "side", "sea"]
 
 
-def test_a_long_line_is_cut_around_the_words() -> None:
+def test_a_long_line_is_truncated_around_the_words() -> None:
     found = snippet("word " * 500 + "the café there" + " more" * 500, ("cafe",))
     assert len(found.text) < ABOUT + 10
     ((begin, end),) = found.marks
     assert found.text[begin:end] == "café"
 
 
-def test_a_page_without_the_words_shows_its_beginning() -> None:
+def test_a_snippet_without_matches_is_the_beginning() -> None:
     assert snippet("Some text.", ("sea",)).text == "Some text."
     assert snippet("", ("sea",)).text == ""

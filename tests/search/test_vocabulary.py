@@ -1,4 +1,4 @@
-"""Words of an index: what is meant by a misspelt one."""
+"""Corrections of misspelt words by the vocabulary of an index."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from minicrawl.search.vocabulary import more_usual, nearest
 
 
 class Counts:
-    """Words with how many pages have each."""
+    """Vocabulary with the number of pages per word."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         self._counts = counts
@@ -46,22 +46,24 @@ KNOWN = Counts(
         ("procxxxxng", None),
     ],
 )
-def test_a_word_that_no_page_has_means_the_nearest_one(typed: str, meant: str | None) -> None:
+def test_an_unknown_word_is_replaced_by_the_nearest_known_one(
+    typed: str, meant: str | None
+) -> None:
     assert nearest(typed, KNOWN) == meant
 
 
-def test_a_rare_word_is_only_suggested_to_be_a_far_more_frequent_one() -> None:
+def test_only_a_far_more_frequent_word_is_suggested() -> None:
     assert more_usual("comand", KNOWN) == "command"
     assert more_usual("models", KNOWN) is None
 
 
-def test_words_in_quotes_and_names_of_sites_keep_their_spelling() -> None:
+def test_quoted_words_and_sites_are_not_corrected() -> None:
     text = 'Foo.bar "foo" -foo site:foo.example title:foo lang:foo "foo bar'
     changed = respelt(text, lambda word: "new" if word == "foo" else word)
     assert changed == 'new.bar "foo" -new site:foo.example title:new lang:foo "foo bar'
 
 
-def test_a_misspelt_query_is_answered(tmp_path: Path) -> None:
+def test_a_misspelt_query_has_results_for_the_correction(tmp_path: Path) -> None:
     pytest.importorskip("tantivy")
     from minicrawl.search.index import FOLDER, SearchIndex
     from minicrawl.search.notes import Entry

@@ -1,4 +1,4 @@
-"""Words: however a word is written, it is the same word; and nothing raises."""
+"""Words of texts, normalised so that spellings in any script compare equal."""
 
 import pytest
 from hypothesis import given
@@ -28,16 +28,16 @@ SAME = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
-def test_a_word_is_one_word_however_it_is_written(one: str, other: str) -> None:
+def test_spellings_of_a_word_are_equal(one: str, other: str) -> None:
     assert words_of(one) == words_of(other) != []
 
 
-def test_cyrillic_letters_that_differ_by_a_breve_are_two() -> None:
+def test_cyrillic_letters_with_and_without_a_breve_differ() -> None:
     assert words_of("мой") != words_of("мои")
 
 
 @pytest.mark.parametrize("run", ["検索エンジン", "中文搜索", "검색엔진", "ภาษาไทย"])
-def test_each_pair_of_signs_of_a_run_is_a_word_and_so_is_the_last_sign(run: str) -> None:
+def test_scripts_without_spaces_are_split_into_pairs(run: str) -> None:
     pairs = [run[at : at + 2] for at in range(len(run) - 1)]
     assert words_of(run) == [*pairs, run[-1]]
 
@@ -46,19 +46,19 @@ def test_an_emoji_is_a_word() -> None:
     assert words_of("go 🚀now") == ["go", "🚀", "now"]
 
 
-def test_punctuation_controls_and_lone_surrogates_part_words() -> None:
+def test_punctuation_controls_and_lone_surrogates_separate_words() -> None:
     assert words_of("a.b_c\0d\ud800e") == ["a", "b", "c", "d", "e"]
     assert words_of("?!\u200f…") == []
 
 
-def test_long_words_are_parted_alike_in_any_text() -> None:
+def test_long_words_are_split_at_the_same_places_in_any_text() -> None:
     long = "x" * (2 * LONGEST + 1)
     assert [len(word) for word in words_of(long)] == [LONGEST, LONGEST, 1]
     assert words_of(f"{long} é")[:-1] == words_of(long)
 
 
 @given(st.text(st.characters(codec=None)))
-def test_any_text_has_words_that_can_be_stored(text: str) -> None:
+def test_words_of_any_text_can_be_stored(text: str) -> None:
     for word in words_of(text):
         assert word.encode()
         assert not any(sign.isspace() for sign in word)
@@ -67,12 +67,12 @@ def test_any_text_has_words_that_can_be_stored(text: str) -> None:
 
 
 @given(st.lists(st.text(st.sampled_from("ab_ -\n\rAZé\u0301字ß…\ud800"))))
-def test_a_line_has_the_words_that_it_has_alone(lines: list[str]) -> None:
+def test_words_of_a_text_are_the_words_of_its_lines(lines: list[str]) -> None:
     assert words_of("\n".join(lines)) == [word for line in lines for word in words_of(line)]
 
 
 @given(st.text())
-def test_the_places_of_words_are_in_order_and_have_these_words(text: str) -> None:
+def test_spans_of_words_are_in_order_and_within_the_text(text: str) -> None:
     found = list(spans(text))
     assert [one.begin for one in found] == sorted(one.begin for one in found)
     assert all(0 <= one.begin < one.end <= len(text) for one in found)

@@ -1,4 +1,4 @@
-"""Stores whose pages were kept, for tests of the search."""
+"""Stores with kept pages, for tests of the search."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -32,7 +32,7 @@ PAGES = {
 
 @contextmanager
 def going_on(path: Path) -> Iterator[HandCrawl]:
-    """A crawl by hand that goes on with what is in the store."""
+    """Continue the crawl of a store by hand."""
     with closing(HandCrawl(path)) as crawl:
         crawl.frontier = crawl.loaded()
         crawl.batch.counters |= tables.counters(crawl.store.connection)
@@ -41,7 +41,7 @@ def going_on(path: Path) -> Iterator[HandCrawl]:
 
 
 def read_into(path: Path, pages: Pages, *, noindex: Iterable[str] = ()) -> None:
-    """These pages are read, in this order, and kept."""
+    """Add pages to a store in order, with their links, and keep them in its archive."""
     hidden = set(noindex)
     with going_on(path) as crawl:
         for url, body in pages.items():
@@ -53,7 +53,7 @@ def read_into(path: Path, pages: Pages, *, noindex: Iterable[str] = ()) -> None:
 
 
 def keep(path: Path, pages: Pages) -> None:
-    """These answers go into the archive."""
+    """Add pages to the archive of a store."""
     with closing(StoreWriter.open(path)) as opened:
         archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
         assert isinstance(archive, ArchiveWriter)

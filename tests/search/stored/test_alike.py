@@ -1,4 +1,4 @@
-"""Pages that are alike: found with the index, folded when shown, never dropped."""
+"""Near-duplicates are found with the index, folded in results, and never dropped."""
 
 import json
 import signal
@@ -57,11 +57,11 @@ def run(capsys: Captured, *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def test_pages_that_say_the_same_are_found_and_no_other(store: Path) -> None:
+def test_exactly_the_near_duplicates_are_found(store: Path) -> None:
     assert likes(store) == {FIRST: FIRST, PRINTED: FIRST, TWIN: FIRST}
 
 
-def test_search_folds_them_and_shows_all_on_demand(store: Path, capsys: Captured) -> None:
+def test_search_folds_near_duplicates_and_can_show_all(store: Path, capsys: Captured) -> None:
     command = ("search", "lighthouse", "--store", str(store))
     found = json.loads(run(capsys, *command, "--json"))
     assert len(found) == 2
@@ -73,7 +73,7 @@ def test_search_folds_them_and_shows_all_on_demand(store: Path, capsys: Captured
     assert len(by_rank) == 2
 
 
-def test_many_pages_that_are_alike_do_not_hide_others(tmp_path: Path, capsys: Captured) -> None:
+def test_many_near_duplicates_do_not_hide_other_results(tmp_path: Path, capsys: Captured) -> None:
     path = tmp_path / "many.db"
     pages = {
         f"http://c.example/{n}": f"<title>T</title><p>{ARTICLE} harbour harbour {n}".encode()
@@ -86,7 +86,7 @@ def test_many_pages_that_are_alike_do_not_hide_others(tmp_path: Path, capsys: Ca
     assert FIRST in {one["url"] for one in found}
 
 
-def test_top_folds_them(store: Path, capsys: Captured) -> None:
+def test_top_can_fold_near_duplicates(store: Path, capsys: Captured) -> None:
     top = ("top", "--store", str(store), "--json")
     assert len(json.loads(run(capsys, *top))) == len(PAGES)
     folded = json.loads(run(capsys, *top, "--fold"))
@@ -96,14 +96,16 @@ def test_top_folds_them(store: Path, capsys: Captured) -> None:
     assert "alike" in run(capsys, "top", "--store", str(store), "--fold").splitlines()[0]
 
 
-def test_without_an_index_top_says_how_to_make_one(tmp_path: Path, capsys: Captured) -> None:
+def test_top_without_an_index_names_the_command_to_build_it(
+    tmp_path: Path, capsys: Captured
+) -> None:
     path = tmp_path / "crawl.db"
     read_into(path, {FIRST: b"<title>One</title>"})
     assert main(["top", "--fold", "--store", str(path)]) == 2
     assert "minicrawl index" in capsys.readouterr().err
 
 
-def test_export_and_explain_name_the_page_that_they_are_like(store: Path, capsys: Captured) -> None:
+def test_export_and_explain_name_the_original(store: Path, capsys: Captured) -> None:
     lines = run(capsys, "export", "-", "--format", "jsonl", "--store", str(store)).splitlines()
     rows = {row["url"]: row["like"] for row in map(json.loads, lines)}
     assert rows == {FIRST: "", OTHER: "", PRINTED: FIRST, TWIN: FIRST}
@@ -112,17 +114,15 @@ def test_export_and_explain_name_the_page_that_they_are_like(store: Path, capsys
     assert explained["near_duplicates"] == [PRINTED, TWIN]
 
 
-def test_hosts_whose_pages_are_alike_are_mirrors(tmp_path: Path) -> None:
+def test_hosts_with_near_duplicate_pages_are_mirrors(tmp_path: Path) -> None:
     path = tmp_path / "mirror.db"
     articles = [" ".join(Random(n).choices(ARTICLE.split(), k=90)) for n in range(6)]
-    read_into(
-        path,
-        {
-            f"http://{host}/{n}": f"<p>On {host} since today. {text}".encode()
-            for host in ("one.example", "two.example")
-            for n, text in enumerate(articles)
-        },
-    )
+    pages = {
+        f"http://{host}/{n}": f"<p>On {host} since today. {text}".encode()
+        for host in ("one.example", "two.example")
+        for n, text in enumerate(articles)
+    }
+    read_into(path, pages)
     assert mirrors(path) == []
     bring_up_to_date(path)
     (found,) = mirrors(path)
@@ -136,7 +136,7 @@ def test_a_page_that_changes_leaves_its_group(store: Path) -> None:
     assert likes(store) == {FIRST: FIRST, TWIN: FIRST}
 
 
-def test_pairs_are_judged_again_only_when_they_have_changed(
+def test_only_changed_pairs_are_compared_again(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged = []
@@ -154,7 +154,7 @@ def test_pairs_are_judged_again_only_when_they_have_changed(
     assert len(likes(store)) == 4
 
 
-def test_without_its_table_it_is_made_again(store: Path) -> None:
+def test_a_missing_table_is_rebuilt(store: Path) -> None:
     before = likes(store)
     (search_folder(store) / NEAR_DUPLICATES_FILE).unlink()
     assert likes(store) == {}
@@ -178,7 +178,7 @@ indexing.bring_up_to_date(Path(sys.argv[1]))
 
 
 @pytest.mark.parametrize("moment", ["before the table", "before the notes"])
-def test_after_a_kill_they_are_found_again(store: Path, moment: str) -> None:
+def test_near_duplicates_are_found_after_a_kill(store: Path, moment: str) -> None:
     before = likes(store)
     read_into(store, {"http://a.example/new": PAGES[FIRST].encode() + b" anew"})
     done = subprocess.run(

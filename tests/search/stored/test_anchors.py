@@ -1,4 +1,4 @@
-"""Pages are found by what the links of others say, though they lack the words themselves."""
+"""Pages without the words of a query are found by the texts of links to them."""
 
 from collections.abc import Callable, Mapping
 from itertools import cycle
@@ -30,13 +30,13 @@ def blog(number: int, link: str) -> str:
 
 
 def web(texts: list[str], sites: int, links: int = 1) -> dict[str, str]:
-    """A page that lacks the words, and sites whose links to it have these texts in turn."""
+    """Return a page without the words, and sites whose links to it have given texts in turn."""
     pages = {HOUSE: f"<title>The House</title><p>{prose(7_777, 200)}"}
     text = cycle(texts)
     for number in range(sites):
-        said = " ".join(f'<a href="{HOUSE}">{next(text)}</a>' for _ in range(links))
-        pages[f"http://blog{number}.test/"] = blog(number, said)
-    for number in range(150):  # so that the words are rare
+        anchors = " ".join(f'<a href="{HOUSE}">{next(text)}</a>' for _ in range(links))
+        pages[f"http://blog{number}.test/"] = blog(number, anchors)
+    for number in range(150):  # makes the words rare
         pages[f"http://filler.example.com/{number}"] = (
             f"<title>Filler</title><p>{prose(number, 30)}"
         )
@@ -62,32 +62,24 @@ def found(tmp_path: Path, pages: Mapping[str, str], query: str) -> list[str]:
     ("texts", "queries"),
     [
         (["Bill Clinton"], ["bill clinton", "Bill Clinton", '"bill clinton"']),
-        (
-            ["the home page of bill clinton"],
-            ["bill clinton home page", '"home page of bill clinton"'],
-        ),
+        (["the home page of bill clinton"], ["bill clinton home page", '"page of bill clinton"']),
         ([f"bill clinton, number {number}" for number in range(25)], ["bill clinton"]),
         (["bill clinton", "president clinton", "clinton, bill"], ["bill clinton", "clinton"]),
         (
-            [
-                "Билл Клинтон; 比尔·克林顿; ビル・クリントン大統領; "
-                "بيل كلينتون; Μπιλ Κλίντον; C++ reference"
-            ],
-            [
-                *("билл клинтон", "克林顿", "クリントン大統領"),
-                *("بيل كلينتون", "ΜΠΙΛ ΚΛΙΝΤΟΝ", "c++ reference"),
-            ],
+            ["Билл Клинтон; 比尔·克林顿; クリントン大統領"],
+            ["билл клинтон", "克林顿", "クリントン大統領"],
         ),
+        (["بيل كلينتون; Μπιλ Κλίντον; C++ guide"], ["بيل كلينتون", "ΜΠΙΛ ΚΛΙΝΤΟΝ", "c++ guide"]),
     ],
 )
-def test_what_many_sites_say_in_links_to_a_page_brings_it_up_first(
+def test_link_texts_of_many_sites_put_a_page_first(
     tmp_path: Path, texts: list[str], queries: list[str]
 ) -> None:
     store = indexed(tmp_path / "crawl.db", web(texts, 25))
     assert [search(store, query)[0] for query in queries] == [HOUSE] * len(queries)
 
 
-def test_it_is_first_where_more_pages_have_the_words_than_are_judged(tmp_path: Path) -> None:
+def test_the_page_is_first_even_if_more_pages_match_than_are_scored(tmp_path: Path) -> None:
     assert found(tmp_path, web(["bill clinton"], 120), "bill clinton")[0] == HOUSE
 
 
@@ -98,7 +90,7 @@ def title_page(pages: dict[str, str]) -> str:
 
 
 def one_site(pages: dict[str, str], texts: Callable[[int], str]) -> None:
-    """Many pages and hosts of one site."""
+    """Add many pages on several hosts of one site."""
     for number in range(40):
         link = f'<a href="{HOUSE}">{texts(number)}</a>'
         pages[f"http://h{number % 8}.farm.example.com/{number}"] = blog(number, link)
@@ -107,7 +99,7 @@ def one_site(pages: dict[str, str], texts: Callable[[int], str]) -> None:
 @pytest.mark.parametrize(
     "texts", [lambda _: "bill clinton", lambda number: f"a{number} bill clinton"]
 )
-def test_one_site_that_says_so_again_and_again_decides_nothing(
+def test_repeated_link_texts_of_one_site_have_little_weight(
     tmp_path: Path, texts: Callable[[int], str]
 ) -> None:
     pages = web([], 0)
@@ -119,14 +111,14 @@ def test_one_site_that_says_so_again_and_again_decides_nothing(
     assert order.index("http://text.example.net/") < order.index(HOUSE)
 
 
-def test_one_site_does_not_push_the_words_of_others_out(tmp_path: Path) -> None:
+def test_one_site_cannot_displace_link_texts_of_others(tmp_path: Path) -> None:
     pages = web([f"bill clinton {number}" for number in range(20)], 20)
     one_site(pages, lambda number: f"aaa{number} cheap pills")
     assert found(tmp_path, pages, "bill clinton")[0] == HOUSE
     assert len(pages) > MOST_ANCHORS
 
 
-def test_no_phrase_is_the_end_of_one_link_and_the_beginning_of_the_next(tmp_path: Path) -> None:
+def test_phrases_do_not_span_two_links(tmp_path: Path) -> None:
     pages = web(["visit bill", "clinton today"], 2, links=2)
     assert HOUSE in found(tmp_path, pages, "visit bill clinton today")
     assert HOUSE not in found(tmp_path, pages, '"bill clinton"')

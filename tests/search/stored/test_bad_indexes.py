@@ -1,4 +1,4 @@
-"""Indexes that cannot be used as they are: one line, and nothing is lost."""
+"""Unusable indexes are rebuilt or reported in one line, and nothing is lost."""
 
 import shutil
 import sqlite3
@@ -44,7 +44,7 @@ def searched(store: Path, capsys: Captured) -> tuple[int, str, list[str]]:
     return code, out, err.splitlines()
 
 
-def test_one_of_an_older_version_is_made_again_and_that_is_said(
+def test_an_index_of_an_older_version_is_rebuilt_with_a_message(
     store: Path, capsys: Captured
 ) -> None:
     connection = sqlite3.connect(search_folder(store) / "notes.db")
@@ -58,7 +58,7 @@ def test_one_of_an_older_version_is_made_again_and_that_is_said(
     assert searched(store, capsys)[2] == []
 
 
-def test_while_it_is_written_searches_go_on_and_a_second_writer_is_refused(
+def test_during_a_write_searches_work_and_a_second_writer_is_refused(
     store: Path, capsys: Captured
 ) -> None:
     with locked_folder(search_folder(store)):
@@ -69,9 +69,7 @@ def test_while_it_is_written_searches_go_on_and_a_second_writer_is_refused(
         assert "another process" in capsys.readouterr().err
 
 
-def test_an_index_that_has_more_than_is_kept_is_not_thrown_away(
-    store: Path, capsys: Captured
-) -> None:
+def test_fresh_refuses_if_the_archive_lacks_pages(store: Path, capsys: Captured) -> None:
     (archive_folder(store) / "segment-000001.pages").unlink()
     assert main(["index", "--fresh", "--store", str(store)]) == 2
     assert "segment-000001.pages of" in capsys.readouterr().err
@@ -87,7 +85,7 @@ def test_an_index_that_has_more_than_is_kept_is_not_thrown_away(
         ("term", None),
     ],
 )
-def test_a_damaged_or_missing_file_is_one_line_and_mended_by_a_fresh_index(
+def test_damaged_and_missing_files_are_repaired_by_a_fresh_index(
     store: Path, capsys: Captured, suffix: str, content: bytes | None
 ) -> None:
     for file in (search_folder(store) / "index").glob(f"*.{suffix}"):
@@ -119,7 +117,7 @@ def no_room_for_sqlite(*_: object) -> None:
     raise NoRoom("the disk is full (disk I/O error)")
 
 
-def test_on_a_full_disk_the_index_answers_and_stays_as_it_is(
+def test_on_a_full_disk_searches_work_and_the_index_is_unchanged(
     store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = search_folder(store)
@@ -136,7 +134,7 @@ def test_on_a_full_disk_the_index_answers_and_stays_as_it_is(
     assert {file: file.read_bytes() for file in before} == before
 
 
-def test_an_index_that_has_no_room_to_be_made_is_not_called_damaged(store: Path) -> None:
+def test_a_full_disk_while_indexing_is_not_called_damage(store: Path) -> None:
     full = ValueError("An IO error occurred: 'No space left on device (os error 28)'")
     with pytest.raises(NoRoom, match="full"), index_errors(search_folder(store) / "index"):
         raise full

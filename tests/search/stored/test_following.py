@@ -1,4 +1,4 @@
-"""The index while a crawl runs: it follows, and no kill at any moment loses or doubles a page."""
+"""The index follows a running crawl, and a kill neither loses nor duplicates a page."""
 
 import signal
 import subprocess
@@ -25,16 +25,16 @@ from tests.search.stored.stores import PAGES, PIER, SEA, UNREAD, read_into
 from tests.search.stored.test_indexing import entries, urls
 
 
-def begun(tmp_path: Path) -> Path:
+def begun_store(tmp_path: Path) -> Path:
     path = tmp_path / "crawl.db"
     read_into(path, dict(islice(PAGES.items(), 2)))
     return path
 
 
-def test_it_follows_what_is_read(tmp_path: Path) -> None:
+def test_new_pages_are_indexed(tmp_path: Path) -> None:
     pauses = IndexFollower(tmp_path / "crawl.db").pauses()
-    assert next(pauses) >= EVERY_S  # there is no store yet
-    path = begun(tmp_path)
+    assert next(pauses) >= EVERY_S  # the store does not exist yet
+    path = begun_store(tmp_path)
     next(pauses)
     assert urls(path, "salt") == [SEA]
     read_into(path, {PIER: PAGES[PIER]})
@@ -42,8 +42,8 @@ def test_it_follows_what_is_read(tmp_path: Path) -> None:
     assert urls(path, "planks") == [PIER]
 
 
-def test_it_works_only_when_there_is_news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = begun(tmp_path)
+def test_nothing_is_done_without_new_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = begun_store(tmp_path)
     runs: list[Path] = []
     monkeypatch.setattr(following, "bring_up_to_date", lambda path, **_: runs.append(path))
     search_folder(path).mkdir()
@@ -52,29 +52,29 @@ def test_it_works_only_when_there_is_news(tmp_path: Path, monkeypatch: pytest.Mo
     assert runs == [path]
 
 
-def test_it_rests_longer_than_it_worked(tmp_path: Path) -> None:
+def test_pauses_are_longer_than_the_work(tmp_path: Path) -> None:
     times = iter((0.0, 0.0, 100.0))
     assert next(IndexFollower(tmp_path / "none.db", lambda: next(times)).pauses()) == 300.0
 
 
-def test_pages_known_by_links_alone_come_seldom(tmp_path: Path) -> None:
+def test_pages_known_by_links_alone_are_indexed_seldom(tmp_path: Path) -> None:
     moments = [0.0]
-    path = begun(tmp_path)
+    path = begun_store(tmp_path)
     pauses = IndexFollower(path, lambda: moments[0]).pauses()
     next(pauses)
     assert urls(path, "lighthouse") == []
     moments[0] = SELDOM_S
-    next(pauses)  # although nothing is new
+    next(pauses)  # without new pages
     assert urls(path, "lighthouse") == [UNREAD]
     read_into(path, {PIER: PAGES[PIER]})
     next(pauses)
     followed = entries(path)
     bring_up_to_date(path)
-    assert entries(path) == followed  # but for links of the page that came last
+    assert entries(path) == followed  # apart from links of the last page
 
 
-def test_while_another_process_writes_the_index_it_waits(tmp_path: Path) -> None:
-    path = begun(tmp_path)
+def test_the_follower_waits_for_another_writer(tmp_path: Path) -> None:
+    path = begun_store(tmp_path)
     pauses = IndexFollower(path).pauses()
     with locked_folder(search_folder(path)):
         next(pauses)
@@ -83,8 +83,8 @@ def test_while_another_process_writes_the_index_it_waits(tmp_path: Path) -> None
     assert urls(path, "salt") == [SEA]
 
 
-def test_the_process_ends_with_its_input(tmp_path: Path) -> None:
-    path = begun(tmp_path)
+def test_the_process_ends_with_its_standard_input(tmp_path: Path) -> None:
+    path = begun_store(tmp_path)
     command = [sys.executable, "-c", COMMAND, str(path)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=120, check=True)
     assert done.returncode == 0
@@ -118,9 +118,7 @@ next(IndexFollower(Path(sys.argv[1])).pauses())
 
 @pytest.mark.proof
 @pytest.mark.parametrize("step", [1, 2, 3, 5])
-def test_whenever_it_is_killed_while_pages_come_nothing_is_lost_or_doubled(
-    tmp_path: Path, step: int
-) -> None:
+def test_kills_while_pages_arrive_neither_lose_nor_duplicate_any(tmp_path: Path, step: int) -> None:
     path, killed = tmp_path / "crawl.db", 0
     for number, (url, page) in enumerate(PAGES.items()):
         read_into(path, {url: page})

@@ -1,4 +1,4 @@
-"""Other forms of words, synonyms and pins: what is found beside the exact words, and after them."""
+"""Word forms and synonyms are found after exact words; pinned pages come first."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from minicrawl.search.searching import Finder, SearchRequest
 from minicrawl.search.vocabulary import language_of
 
 TEXTS = {
-    "exact": ("en", "We tell how a partitioned table is read. " + "Much else is told. " * 20),
+    "exact": ("en", "We tell how a partitioned table is read. " + "Much else is said. " * 20),
     "other": ("en", "Table partitioning. The partitions of tables."),
     "german": ("de", "Die Häuser am Hafen"),
     "french": ("fr", "partitioning"),
@@ -48,7 +48,7 @@ def found(folder: Path, text: str) -> list[str]:
     return [one.entry.url.rpartition("/")[2] for one in results]
 
 
-def test_an_exact_form_comes_first_and_another_one_is_found(folder: Path) -> None:
+def test_an_exact_form_comes_before_other_forms(folder: Path) -> None:
     assert found(folder, "partitioned") == ["exact", "other"]
     assert found(folder, "partitioned table")[:2] == ["exact", "other"]
     assert found(folder, '"partitioned table"') == ["exact"]
@@ -59,13 +59,13 @@ def test_words_are_stemmed_by_the_language_of_their_page(folder: Path) -> None:
     assert "french" not in found(folder, "partitions")
 
 
-def test_a_shown_passage_marks_the_other_form(folder: Path) -> None:
+def test_a_snippet_marks_other_forms(folder: Path) -> None:
     (one,) = Finder(folder).find(parse("Haus"), SearchRequest())
     ((begin, end),) = one.snippet.marks
     assert one.snippet.text[begin:end] == "Häuser"
 
 
-def test_a_synonym_is_as_good_as_another_form(folder: Path) -> None:
+def test_synonyms_are_found(folder: Path) -> None:
     assert found(folder, "tv") == []
     folder.with_name(f"{folder.name}.toml").write_text(CURATED)
     assert found(folder, "tv") == ["screen"]
@@ -73,11 +73,11 @@ def test_a_synonym_is_as_good_as_another_form(folder: Path) -> None:
     assert found(folder, "tv set") == ["screen"]
 
 
-def test_two_words_are_found_where_they_are_written_as_one(folder: Path) -> None:
+def test_two_words_find_their_compound(folder: Path) -> None:
     assert found(folder, "hash map") == ["joined"]
 
 
-def test_a_pinned_page_comes_first_for_its_query_alone(folder: Path) -> None:
+def test_a_pinned_page_comes_first_for_its_query_only(folder: Path) -> None:
     finder = Finder(folder)
     folder.with_name(f"{folder.name}.toml").write_text(CURATED)
     assert finder.is_old(folder)
@@ -97,7 +97,7 @@ def test_a_pinned_page_comes_first_for_its_query_alone(folder: Path) -> None:
         ("= 3", "line 1"),
     ],
 )
-def test_a_file_with_a_mistake_is_refused(folder: Path, content: str, named: str) -> None:
+def test_an_invalid_configuration_file_is_refused(folder: Path, content: str, named: str) -> None:
     folder.with_name(f"{folder.name}.toml").write_text(content)
     with pytest.raises(UsageError, match=named):
         Finder(folder)
@@ -114,5 +114,5 @@ def test_a_file_with_a_mistake_is_refused(folder: Path, content: str, named: str
         ("the sea is near", ""),
     ],
 )
-def test_the_language_of_prose_is_told_by_its_stop_words(text: str, language: str) -> None:
+def test_the_language_of_prose_follows_from_its_stop_words(text: str, language: str) -> None:
     assert language_of(text) == language

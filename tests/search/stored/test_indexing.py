@@ -1,4 +1,4 @@
-"""The index of a store: all pages, each once, after any kill."""
+"""The index of a store has each page once, even after kills."""
 
 import shutil
 import signal
@@ -53,50 +53,48 @@ def urls(store: Path, text: str) -> list[str]:
     return [one.entry.url for one in finder.find(parse(text), SearchRequest())]
 
 
-def test_pages_are_found_by_their_text_and_by_the_links_to_them(store: Path) -> None:
+def test_pages_are_found_by_their_text_and_by_link_texts(store: Path) -> None:
     bring_up_to_date(store)
     assert urls(store, "salt") == [SEA]
     assert set(urls(store, "wooden")) == {SEA, PIER}
     assert urls(store, "title:pier") == [PIER]
 
 
-def test_an_index_that_was_begun_before_the_first_page_was_read_is_gone_on_with(
-    tmp_path: Path,
-) -> None:
-    """As by `crawl --index`, whose process may be there first."""
-    path, said = tmp_path / "crawl.db", list[str]()
+def test_an_index_may_be_created_before_the_first_page_is_read(tmp_path: Path) -> None:
+    """`crawl --index` may do so, because it indexes in a process of its own."""
+    path, messages = tmp_path / "crawl.db", list[str]()
     with going_on(path):
         pass
     keep(path, {})
-    bring_up_to_date(path, say=said.append)  # no page is known
+    bring_up_to_date(path, say=messages.append)  # the store has no pages
     with going_on(path) as crawl:
         crawl.seeds([HOME])
-    bring_up_to_date(path, say=said.append)  # nothing was asked for
+    bring_up_to_date(path, say=messages.append)  # nothing was requested
     read_into(path, PAGES)
-    assert bring_up_to_date(path, say=said.append).pages == len(PAGES)
-    assert bring_up_to_date(path, say=said.append).pages == 0
-    assert said == []
+    assert bring_up_to_date(path, say=messages.append).pages == len(PAGES)
+    assert bring_up_to_date(path, say=messages.append).pages == 0
+    assert messages == []
     assert urls(path, "salt") == [SEA]
 
 
-def test_a_page_that_was_never_read_is_found_by_the_words_of_links(store: Path) -> None:
+def test_an_unread_page_is_found_by_link_texts(store: Path) -> None:
     bring_up_to_date(store)
     assert UNREAD in urls(store, "secret lighthouse")
 
 
-def test_a_page_that_asks_not_to_be_indexed_is_not_found(store: Path) -> None:
+def test_a_noindex_page_is_not_found(store: Path) -> None:
     bring_up_to_date(store)
     assert urls(store, "quicksilver") == []
     assert HIDDEN not in urls(store, "hidden")
 
 
-def test_a_second_run_has_nothing_to_do_and_changes_nothing(store: Path) -> None:
+def test_a_second_run_has_nothing_to_do(store: Path) -> None:
     first = bring_up_to_date(store)
     again = bring_up_to_date(store)
     assert (again.pages, again.by_links, again.of_all) == (0, 0, first.of_all)
 
 
-def test_pages_that_are_read_later_are_added_and_those_that_changed_replaced(store: Path) -> None:
+def test_new_pages_are_added_and_changed_ones_replaced(store: Path) -> None:
     bring_up_to_date(store)
     read_into(store, {SEA: b"<title>The sea</title>Herring <a href=pier>The jetty</a>"})
     assert bring_up_to_date(store).pages == 1
@@ -105,22 +103,19 @@ def test_pages_that_are_read_later_are_added_and_those_that_changed_replaced(sto
     assert PIER in urls(store, "jetty")
 
 
-def test_a_page_that_stands_for_another_gives_it_the_words_of_links(store: Path) -> None:
+@pytest.mark.parametrize("is_indexed_before", [False, True])
+def test_texts_of_links_to_a_redirect_count_for_its_target(
+    store: Path, is_indexed_before: bool
+) -> None:
+    if is_indexed_before:
+        bring_up_to_date(store)
     with going_on(store) as crawl:
         crawl.moved(OLD, SEA)
     bring_up_to_date(store)
     assert set(urls(store, "old")) == {HOME, SEA}
 
 
-def test_words_of_links_go_to_the_page_that_stands_there_later(store: Path) -> None:
-    bring_up_to_date(store)
-    with going_on(store) as crawl:
-        crawl.moved(OLD, SEA)
-    bring_up_to_date(store)
-    assert set(urls(store, "old")) == {HOME, SEA}
-
-
-def test_a_page_that_may_not_be_read_is_found_by_links_before_and_after(store: Path) -> None:
+def test_a_page_that_robots_txt_forbids_is_found_by_link_texts_alone(store: Path) -> None:
     bring_up_to_date(store)
     with going_on(store) as crawl:
         crawl.ended(UNREAD, State.ROBOTS)
@@ -131,7 +126,7 @@ def test_a_page_that_may_not_be_read_is_found_by_links_before_and_after(store: P
     assert PIER not in urls(store, "planks")
 
 
-def test_a_page_that_is_gone_is_not_found(store: Path) -> None:
+def test_a_missing_page_is_removed(store: Path) -> None:
     bring_up_to_date(store)
     with going_on(store) as crawl:
         crawl.ended(PIER, State.NOT_FOUND)
@@ -139,28 +134,28 @@ def test_a_page_that_is_gone_is_not_found(store: Path) -> None:
     assert PIER not in urls(store, "planks")
 
 
-def test_an_index_that_cannot_be_used_is_made_again_and_says_why(store: Path) -> None:
+def test_a_damaged_index_is_rebuilt_with_a_message(store: Path) -> None:
     whole = bring_up_to_date(store).of_all
     folder = search_folder(store)
     for spoil in ("meta.json", "notes.db"):
         file = next(folder.rglob(spoil))
         file.write_bytes(b"\0" * 4096)
-        said: list[str] = []
-        assert bring_up_to_date(store, say=said.append).of_all == whole
-        assert len(said) == 1, said
-        assert "rebuilt" in said[0]
+        messages: list[str] = []
+        assert bring_up_to_date(store, say=messages.append).of_all == whole
+        assert len(messages) == 1, messages
+        assert "rebuilt" in messages[0]
 
 
-def test_when_answers_were_pruned_the_index_is_made_of_what_is_left(store: Path) -> None:
+def test_after_pruning_the_index_is_rebuilt_with_a_message(store: Path) -> None:
     bring_up_to_date(store)
-    heard: list[str] = []
+    messages: list[str] = []
     assert main(["forget", "--best", "1", "--store", str(store)]) == 0
-    bring_up_to_date(store, say=heard.append)
-    assert len(heard) == 1
-    assert "were removed" in heard[0]
+    bring_up_to_date(store, say=messages.append)
+    assert len(messages) == 1
+    assert "were removed" in messages[0]
 
 
-def test_pages_that_are_kept_after_all_others_were_deleted_are_found_with_them(store: Path) -> None:
+def test_indexed_pages_are_found_even_after_their_archive_was_replaced(store: Path) -> None:
     bring_up_to_date(store)
     shutil.rmtree(archive_folder(store))
     read_into(store, {"http://a.example/new": b"<title>A submarine</title>"})
@@ -170,16 +165,13 @@ def test_pages_that_are_kept_after_all_others_were_deleted_are_found_with_them(s
     assert bring_up_to_date(store).pages == 0
 
 
-def test_two_runs_at_once_are_refused_in_a_line(store: Path) -> None:
-    folder = search_folder(store)
-    with (
-        locked_folder(folder),
-        pytest.raises(StoreError, match="is being written by another process"),
-    ):
+def test_a_second_run_at_the_same_time_is_refused(store: Path) -> None:
+    refused = pytest.raises(StoreError, match="is being written by another process")
+    with locked_folder(search_folder(store)), refused:
         bring_up_to_date(store)
 
 
-def test_without_the_pages_nothing_is_indexed_and_the_index_still_answers(store: Path) -> None:
+def test_without_the_archive_nothing_is_indexed_but_searches_work(store: Path) -> None:
     bring_up_to_date(store)
     shutil.rmtree(archive_folder(store))
     with pytest.raises(UsageError, match="is gone"):
@@ -226,9 +218,7 @@ def whole(store: Path) -> list[object]:
 
 
 @pytest.mark.proof
-def test_whenever_it_is_killed_nothing_is_lost_and_nothing_doubled(
-    store: Path, whole: list[object]
-) -> None:
+def test_kills_neither_lose_nor_duplicate_pages(store: Path, whole: list[object]) -> None:
     shutil.rmtree(search_folder(store))
     killed = 0
     for moment in (1, 4, 5, 8, 10, 13):
@@ -242,10 +232,10 @@ def test_whenever_it_is_killed_nothing_is_lost_and_nothing_doubled(
     assert killed > 3
 
 
-# ---------------------------------------------------------------- the process that reads
+# ---------------------------------------------------------------- the parser process
 
 
-def test_a_page_that_takes_too_long_is_read_as_plain_text_and_costs_no_other(
+def test_a_slow_page_is_read_as_plain_text_and_harms_no_other(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = (
@@ -269,7 +259,7 @@ def test_a_page_that_takes_too_long_is_read_as_plain_text_and_costs_no_other(
 _DYING = (
     "import minicrawl.search.page_text as r, os; r.page_text = lambda *_: os._exit(1); {}; r.main()"
 )
-"""A process that dies of a page is handled as one that takes too long, but costs no time."""
+"""Parser process that exits on a page; handled like a slow page, but without the wait."""
 
 
 @pytest.mark.proof
@@ -278,11 +268,10 @@ _DYING = (
     [(50, "", [6.0, 6.0]), (5, "r._MOST_OF_A_SITE_S = 9e9", [6.0, 6.0, 5.0, 5.0, 5.0])],
     ids=["site", "all"],
 )
-def test_pages_that_take_too_long_do_not_take_hours_together(
+def test_many_slow_pages_take_limited_time(
     store: Path, monkeypatch: pytest.MonkeyPatch, pages: int, limit: str, waited: list[float]
 ) -> None:
-    """A site whose pages did so has the others read as plain text; after many, deadlines are
-    short."""
+    """After two slow pages of a site, its others are plain text; after many, deadlines shorten."""
     late: list[float] = []
 
     class Process(KillableProcess):
@@ -306,7 +295,7 @@ def test_pages_that_take_too_long_do_not_take_hours_together(
 
 @pytest.mark.proof
 @pytest.mark.parametrize("tags", ["ul><li", "div", "i><div"])
-def test_nested_lists_of_twenty_thousand_are_indexed_within_the_deadline(
+def test_twenty_thousand_nested_elements_are_indexed_within_the_deadline(
     tmp_path: Path, tags: str
 ) -> None:
     path, deep = tmp_path / "crawl.db", f"<{tags}>".encode() * 20_000
@@ -317,7 +306,7 @@ def test_nested_lists_of_twenty_thousand_are_indexed_within_the_deadline(
     assert (urls(path, "lantern"), urls(path, "salt")) == ([HOME], [SEA])
 
 
-def test_importance_is_joined_without_indexing_again(store: Path) -> None:
+def test_new_importance_does_not_rewrite_the_index(store: Path) -> None:
     bring_up_to_date(store)
     before = next(search_folder(store).rglob("meta.json")).stat().st_mtime_ns
     with snapshot(store) as seen:

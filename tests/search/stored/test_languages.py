@@ -1,4 +1,4 @@
-"""Pages in many scripts are found by what their readers would type."""
+"""Pages in many scripts are found by the words that their readers type."""
 
 # ruff: noqa: RUF001 - Greek and Turkish have letters that look like Latin ones
 
@@ -71,21 +71,14 @@ ASKED = [
 def finder(tmp_path_factory: pytest.TempPathFactory) -> Finder:
     store: Path = tmp_path_factory.mktemp("languages") / "crawl.db"
     page = '<meta charset="utf-8"><title>{}</title><p>{}'
-    read_into(
-        store,
-        {
-            f"http://{name}.example/": page.format(name, text).encode()
-            for name, text in TEXTS.items()
-        },
-    )
+    pages = {f"http://{name}.example/": page.format(name, text) for name, text in TEXTS.items()}
+    read_into(store, {url: markup.encode() for url, markup in pages.items()})
     bring_up_to_date(store)
     return Finder(search_folder(store))
 
 
 @pytest.mark.parametrize(("language", "words"), ASKED)
-def test_a_page_is_found_by_what_its_readers_type(
-    finder: Finder, language: str, words: str
-) -> None:
+def test_a_page_is_found_by_usual_spellings(finder: Finder, language: str, words: str) -> None:
     best, *_ = finder.find(parse(words), SearchRequest())
     assert best.entry.title == language
     assert best.snippet.marks
@@ -94,12 +87,12 @@ def test_a_page_is_found_by_what_its_readers_type(
 @pytest.mark.parametrize(
     ("language", "words"), [("chinese", '"华人民共"'), ("german", '"strasse ist"')]
 )
-def test_a_phrase_may_begin_and_end_anywhere_in_a_run(
+def test_a_phrase_may_be_any_part_of_a_text_without_spaces(
     finder: Finder, language: str, words: str
 ) -> None:
     assert [one.entry.title for one in finder.find(parse(words), SearchRequest())] == [language]
 
 
-def test_words_of_one_language_find_no_page_of_another(finder: Finder) -> None:
+def test_words_that_no_page_has_find_nothing(finder: Finder) -> None:
     assert finder.find(parse("北海"), SearchRequest()) == []
     assert finder.find(parse("מלכים"), SearchRequest()) == []

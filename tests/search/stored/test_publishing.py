@@ -1,4 +1,4 @@
-"""`search --serve --host --base-url`: a search page for everybody, by requests and in a browser."""
+"""The public search page of `search --serve`, by HTTP requests and in a browser."""
 
 import asyncio
 import subprocess
@@ -43,13 +43,17 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def asked(store: Path, *urls: str, base: str = BASE, **headers: str) -> list[httpx.Response]:
-    """The answers of one server."""
+def client_for(search: PublicSearch, limit: RateLimit | None = None) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(search.app(limit or RateLimit()))
+    return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+
+
+def asked(store: Path, *urls: str) -> list[httpx.Response]:
+    """Return the responses of one server whose clock stands still."""
 
     async def ask() -> list[httpx.Response]:
-        transport = httpx.ASGITransport(PublicSearch(store, base).app(RateLimit(lambda: 0.0)))
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            return [await client.get(url, headers=headers) for url in urls]
+        async with client_for(PublicSearch(store, BASE), RateLimit(lambda: 0.0)) as client:
+            return [await client.get(url) for url in urls]
 
     return asyncio.run(ask())
 
@@ -74,7 +78,7 @@ def test_json_has_totals_pages_and_facets(store: Path) -> None:
     assert found(store, "harbour -type:html")["total"] == 0
 
 
-def test_a_misspelt_query_is_answered_and_said(store: Path) -> None:
+def test_a_misspelt_query_is_corrected_with_a_message(store: Path) -> None:
     answer = found(store, "managment")
     assert answer["answered_instead"] == "management"
     assert answer["results"][0]["url"] == "http://a.example/evil"
@@ -83,18 +87,18 @@ def test_a_misspelt_query_is_answered_and_said(store: Path) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "?!", "\0", "-x", "after:never", "year:1", "a" * 20_000])
-def test_no_query_is_more_than_a_refusal(store: Path, query: str) -> None:
+def test_a_bad_query_has_an_error_and_no_results(store: Path, query: str) -> None:
     answer = found(store, query)
     assert ("error" in answer) != ("results" in answer)
     assert str(store) not in str(answer)
 
 
 @pytest.mark.parametrize(("page", "n"), [("-3", "x"), ("9" * 99, "9" * 99), ("²", "0")])
-def test_numbers_that_are_none_do_no_harm(store: Path, page: str, n: str) -> None:
+def test_invalid_page_numbers_are_replaced(store: Path, page: str, n: str) -> None:
     assert 1 <= found(store, "harbour", page=page, n=n)["per_page"] <= 50
 
 
-def test_text_of_pages_is_no_markup(store: Path) -> None:
+def test_text_of_pages_is_escaped(store: Path) -> None:
     (page,) = asked(store, f"/?q=harbour {EVIL} lang:en")
     assert "<script" not in page.text
     assert "\u202e" not in page.text
@@ -102,13 +106,13 @@ def test_text_of_pages_is_no_markup(store: Path) -> None:
     assert page.text.count("<mark>") > 0
 
 
-def test_below_the_path_of_the_proxy_or_not_the_page_is_the_same(store: Path) -> None:
+def test_the_page_is_the_same_with_and_without_the_path_of_a_proxy(store: Path) -> None:
     whole, short, moved = asked(store, "/find/?q=quay", "/?q=quay", "/find")
     assert whole.text == short.text
     assert (moved.status_code, moved.headers["location"]) == (308, "/find/")
 
 
-def test_a_browser_learns_how_to_search_and_suggest(store: Path) -> None:
+def test_opensearch_describes_search_and_suggestions(store: Path) -> None:
     description, suggestions, none = asked(
         store, "/opensearch.xml", "/suggest?q=a quay har", "/suggest?q=a "
     )
@@ -120,16 +124,15 @@ def test_a_browser_learns_how_to_search_and_suggest(store: Path) -> None:
     assert none.json() == ["a ", []]
 
 
-def test_only_reading_is_allowed(store: Path) -> None:
+def test_post_is_refused(store: Path) -> None:
     async def post() -> int:
-        transport = httpx.ASGITransport(PublicSearch(store).app(RateLimit()))
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        async with client_for(PublicSearch(store)) as client:
             return (await client.post("/search.json")).status_code
 
     assert asyncio.run(post()) == 405
 
 
-def test_a_client_that_asks_too_often_is_refused_and_no_other_one(store: Path) -> None:
+def test_the_rate_limit_is_per_client(store: Path) -> None:
     urls = [f"/suggest?q={n}" for n in range(BURST + 1)]
     *answers, last = asked(store, *urls)
     assert {one.status_code for one in answers} == {200}
@@ -154,20 +157,19 @@ def test_a_client_that_asks_too_often_is_refused_and_no_other_one(store: Path) -
         ("", "", False, ""),
     ],
 )
-def test_only_a_proxy_nearby_is_believed(
+def test_only_a_private_proxy_can_name_the_client(
     peer: str, forwarded: str, has_proxy: bool, client: str
 ) -> None:
     assert client_of(peer, forwarded, has_proxy=has_proxy) == client
 
 
-def test_the_index_may_be_rebuilt_and_the_synonyms_be_wrong(store: Path) -> None:
-    said = list[str]()
-    search = PublicSearch(store, say=said.append)
+def test_the_server_survives_a_rebuilt_index_and_invalid_synonyms(store: Path) -> None:
+    messages = list[str]()
+    search = PublicSearch(store, say=messages.append)
     file = store.with_name(f"{store.name}-search.toml")
 
     async def ask() -> list[httpx.Response]:
-        transport = httpx.ASGITransport(search.app(RateLimit()))
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        async with client_for(search) as client:
             answers = [await client.get("/search.json?q=quay")]
             file.write_text("pins = 3")
             answers += [await client.get("/search.json?q=quay") for _ in range(2)]
@@ -176,12 +178,12 @@ def test_the_index_may_be_rebuilt_and_the_synonyms_be_wrong(store: Path) -> None
             return [*answers, await client.get("/search.json?q=quay")]
 
     assert [one.json()["total"] for one in asyncio.run(ask())] == [15] * 4
-    assert len(said) == 1
-    assert str(file) in said[0]
+    assert len(messages) == 1
+    assert str(file) in messages[0]
 
 
 @pytest.mark.parametrize("options", [["--host", "127.0.0.1"], ["--base-url", BASE]])
-def test_options_of_the_page_need_it(store: Path, options: list[str]) -> None:
+def test_options_of_the_public_page_need_serve(store: Path, options: list[str]) -> None:
     assert main(["search", "words", *options, "--store", str(store)]) == 2
     assert main(["search", "--serve", "--base-url", "nonsense", "--store", str(store)]) == 2
 
@@ -205,7 +207,7 @@ def address(store: Path) -> Iterator[str]:
 @needs_chromium
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("colours", ["light", "dark"])
-def test_everybody_can_use_the_page(address: str, colours: Any) -> None:
+def test_the_page_is_accessible(address: str, colours: Any) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as driver:

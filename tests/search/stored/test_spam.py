@@ -1,4 +1,4 @@
-"""What is written for search engines and not for people counts little."""
+"""Pages written for search engines instead of people rank low."""
 
 from pathlib import Path
 from random import Random
@@ -33,7 +33,7 @@ def hosts(results: list[Result]) -> list[str]:
     return [one.entry.url.split("/")[2] for one in results]
 
 
-def test_words_repeated_beyond_measure_come_after_an_honest_page(tmp_path: Path) -> None:
+def test_keyword_stuffing_ranks_below_an_honest_page(tmp_path: Path) -> None:
     pages = {
         "stuffed.example": f"<title>Page</title><p>{'lighthouse ' * 300}{prose(1)}",
         "titled.example": f"<title>{'lighthouse ' * 9}</title><p>{prose(2)}",
@@ -56,7 +56,7 @@ def test_a_page_about_a_word_may_say_it_often(tmp_path: Path) -> None:
     assert only.score.natural > 0.5
 
 
-def test_copies_on_many_doorways_are_one_result(tmp_path: Path) -> None:
+def test_copies_on_many_doorway_pages_are_one_result(tmp_path: Path) -> None:
     doorway = f"lighthouse tours {prose(4)}"
     pages = {f"door{n}.example": f"<title>Town {n}</title><p>{doorway} {n}" for n in range(30)}
     pages["honest.example"] = f"<title>Tours</title><p>{prose(5)} a lighthouse may be visited"
@@ -82,7 +82,7 @@ def test_copies_on_many_doorways_are_one_result(tmp_path: Path) -> None:
         'style="text-indent:-9999px"',
     ],
 )
-def test_what_people_do_not_see_is_no_text(attributes: str) -> None:
+def test_hidden_text_is_omitted(attributes: str) -> None:
     read = page_text(
         f"<p>seen <span {attributes}>unseen <b>deep</b></span> too", "http://a.example/"
     )
@@ -92,6 +92,6 @@ def test_what_people_do_not_see_is_no_text(attributes: str) -> None:
 @pytest.mark.parametrize(
     "style", ["opacity:0.9", "font-size:0.8em", "margin-left:-999px", "font-size:12px", "left:-9px"]
 )
-def test_what_people_see_is_text(style: str) -> None:
+def test_visible_text_is_kept(style: str) -> None:
     read = page_text(f'<p>seen <span style="{style}">as well</span>', "http://a.example/")
     assert "as well" in " ".join(read.lines)

@@ -1,4 +1,4 @@
-"""`search --static`: a search page as files, asked in a browser."""
+"""The static search site of `search --static`, in a browser."""
 
 import json
 import threading
@@ -37,7 +37,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-def test_the_same_index_makes_the_same_bytes(site: Path) -> None:
+def test_the_files_are_reproducible(site: Path) -> None:
     before = {file: file.read_bytes() for file in site.rglob("*") if file.is_file()}
     write_static(site.parent / "crawl.db-search", site)
     assert before == {file: file.read_bytes() for file in site.rglob("*") if file.is_file()}
@@ -50,7 +50,7 @@ def test_a_folder_with_other_files_is_left_alone(site: Path, tmp_path: Path) -> 
     assert [file.name for file in tmp_path.iterdir()] == ["about.json"]
 
 
-def test_each_word_is_in_the_file_that_its_letters_name(site: Path) -> None:
+def test_words_are_sorted_into_files(site: Path) -> None:
     firsts = json.loads((site / "about.json").read_text())["first_words"]
     assert firsts == sorted(firsts)
     for nth, first in enumerate(firsts):
@@ -85,7 +85,7 @@ def test_pages_are_found_in_a_browser(address: str) -> None:
         for query, first, many in [
             ("common harbour", "The harbour", True),
             ("CAFE", "Page 300", False),
-            ("number x12", "Page 12", True),  # and those with x120 to x129
+            ("number x12", "Page 12", True),  # and pages with x120 to x129
             ("搜索", "中文搜索引擎", False),
             ("onerror", "<img src=x onerror=alert(1)>", False),
         ]:

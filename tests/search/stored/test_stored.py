@@ -1,4 +1,4 @@
-"""`status --stored`: how many of what is stored."""
+"""The counts of stored data in `status --stored`."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def numbers(store: Path) -> dict[str, int]:
     return {part.part: part.number for part in stored_parts(store)}
 
 
-def test_each_part_is_counted_and_what_is_not_there_has_no_row(store: Path) -> None:
+def test_each_existing_part_is_counted(store: Path) -> None:
     before = numbers(store)
     assert (before["repository"], before["documents"]) == (len(PAGES), len(PAGES))
     assert before["links"] == 5
@@ -39,7 +39,7 @@ def test_each_part_is_counted_and_what_is_not_there_has_no_row(store: Path) -> N
     assert after["anchors"] == 5
 
 
-def test_the_table_is_shown_and_is_json(store: Path, capsys: Captured) -> None:
+def test_the_counts_are_printed_as_a_table_and_as_json(store: Path, capsys: Captured) -> None:
     bring_up_to_date(store)
     assert main(["status", "--stored", "--store", str(store)]) == 0
     assert "repository" in capsys.readouterr().out
@@ -52,7 +52,7 @@ def test_the_table_is_shown_and_is_json(store: Path, capsys: Captured) -> None:
     assert "stored" not in json.loads(capsys.readouterr().out)
 
 
-def test_a_damaged_index_hinders_nobody(store: Path, capsys: Captured) -> None:
+def test_a_damaged_index_counts_as_empty(store: Path, capsys: Captured) -> None:
     bring_up_to_date(store)
     (search_folder(store) / "index" / "meta.json").write_bytes(b"?")
     assert numbers(store)["index"] == 0
