@@ -1,6 +1,7 @@
-"""Archives for tests."""
+"""Archives with known content, for tests."""
 
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 from minicrawl.archive.reader import ArchiveReader
@@ -21,7 +22,7 @@ def answered(body: bytes, status: int = 200) -> Response:
 def kept(
     url: str, body: bytes, at: float = NOON, *, folder: Path | None = None, number: int = 0
 ) -> KeptAnswer:
-    """As a worker packs it."""
+    """Return a page as a worker packs it for the archive."""
 
     def dictionary(wanted: int) -> bytes:
         assert folder is not None
@@ -32,7 +33,7 @@ def kept(
 
 
 def failed(url: str, body: bytes, at: float = NOON, status: int = 404) -> KeptAnswer:
-    """What came in place of a page."""
+    """Return a packed error response."""
     record = pack(RecordKind.FAILURE, url, answered(body, status), PLAIN, number=0)
     return KeptAnswer(record, at)
 
@@ -42,22 +43,27 @@ def url(number: int) -> str:
 
 
 def body(number: int) -> bytes:
-    """A page of its own, a little like the others."""
+    """Return a page that resembles those of other numbers, so that a dictionary helps."""
     words = " ".join(f"word{number * k % 97}" for k in range(60))
     return f"<html><title>Page {number}</title><p>{words}<p>number {number}</html>".encode()
 
 
+def written(folder: Path, *batches: Iterable[KeptAnswer], begin: int = FIRST) -> int:
+    """Append each batch to an archive in a commit of its own, and return the archive's end."""
+    with closing(ArchiveWriter(folder, begin)) as archive:
+        for batch in batches:
+            archive.append(batch)
+            archive.confirm()
+        return archive.end
+
+
 def filled(folder: Path, numbers: Iterable[int]) -> int:
-    """An archive of these pages, and its end."""
-    writer = ArchiveWriter(folder, FIRST)
-    end = writer.append(kept(url(number), body(number), NOON + number) for number in numbers)
-    writer.confirm()
-    writer.close()
-    return end
+    """Create an archive of numbered pages in one commit, and return its end."""
+    return written(folder, (kept(url(n), body(n), NOON + n) for n in numbers))
 
 
 def bodies(reader: ArchiveReader) -> dict[str, list[bytes]]:
-    """All that can be read, by URL."""
+    """Return all bodies that can be read, oldest first, by URL."""
     found: dict[str, list[bytes]] = {}
     for row in reader.index.rows(reader.end):
         if row.kind != RecordKind.DICTIONARY:

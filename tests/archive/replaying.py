@@ -1,7 +1,7 @@
-"""pywb, which replays web archives as browsers see them, in an environment of its own.
+"""pywb, which replays web archives as browsers see them.
 
-Its requirements would fight with ours, so it is looked for where PYWB_PROGRAMS points: a folder
-with `wayback` and `wb-manager`, such as the `bin` of a virtual environment; else on the PATH.
+Its requirements conflict with ours, so it needs an environment of its own. PYWB_PROGRAMS is the
+folder with `wayback` and `wb-manager`; without it, the PATH is searched.
 """
 
 import os
@@ -24,7 +24,7 @@ COLLECTION = "pages"
 def _program(name: str) -> str:
     found = shutil.which(name, path=os.environ.get("PYWB_PROGRAMS"))
     if found is None:
-        pytest.skip(f"no {name}: install pywb, and let PYWB_PROGRAMS point to where it is")
+        pytest.skip(f"no {name}: install pywb, and set PYWB_PROGRAMS to its folder of programs")
     return found
 
 
@@ -36,7 +36,7 @@ def _manage(folder: Path, *arguments: str) -> None:
 
 @contextmanager
 def replayed(folder: Path, archive: Path) -> Iterator[str]:
-    """The origin of a server that replays this file; `folder` is for what it needs."""
+    """Replay an archive by a server that works in `folder`; yield the URL of the collection."""
     server = _program("wayback")
     _manage(folder, "init", COLLECTION)
     unpack = ("--unpack-wacz",) if archive.suffix == ".wacz" else ()
@@ -57,7 +57,7 @@ def replayed(folder: Path, archive: Path) -> Iterator[str]:
 
 
 def body(origin: str, url: str) -> bytes:
-    """The last body of a page as it was recorded, without what pywb adds for browsers."""
+    """Return the last recorded body of a page, without additions by pywb."""
     with _OPENER.open(f"{origin}/id_/{url}") as answer:
         content: bytes = answer.read()
         return content

@@ -1,4 +1,4 @@
-"""Digests: a body is kept once, and two bodies are never taken for one."""
+"""Digests of bodies: equal bodies are kept once, and different ones never confused."""
 
 from contextlib import closing
 from hashlib import blake2b, sha256
@@ -18,25 +18,25 @@ from minicrawl.archive.record import (
     next_digest,
     with_digest_of,
 )
-from minicrawl.archive.segments import FIRST, Segments, offset_of
+from minicrawl.archive.segments import Segments, offset_of
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.model import KeptAnswer
 from minicrawl.web.html_page import content_hash
-from tests.archive.archives import NOON, bodies, kept, url
+from tests.archive.archives import NOON, bodies, kept, url, written
 
 BODIES = [f"page {number}".encode() for number in range(4)]
-"""All of one length."""
+"""Bodies of equal length."""
 
 
-class Same:
-    """A hash that all bodies share, and no URLs."""
+class CollidingHash:
+    """Hash that is equal for all bodies, but not for URLs."""
 
     def __init__(self, content: bytes = b"", digest_size: int = 0) -> None:
         is_url = content.startswith(b"http")
         self._digest = blake2b(content, digest_size=digest_size).digest() if is_url else bytes(8)
 
     def update(self, _piece: bytes) -> None:
-        """Nothing changes it."""
+        """Ignore more content, so that digests collide."""
 
     def digest(self) -> bytes:
         return self._digest
@@ -54,20 +54,12 @@ def kinds(reader: ArchiveReader) -> list[int]:
     return [row.kind for row in reader.index.rows(reader.end)]
 
 
-def written(folder: Path, *batches: list[KeptAnswer]) -> int:
-    with closing(ArchiveWriter(folder, FIRST)) as archive:
-        for batch in batches:
-            end = archive.append(batch)
-            archive.confirm()
-    return end
-
-
-def test_the_hash_of_a_body_is_the_one_by_which_crawls_tell_contents_apart() -> None:
+def test_a_digest_can_be_made_from_the_content_hash_of_the_crawl() -> None:
     for body in (*BODIES, b""):
         assert digest_of(body, content_hash(body)) == digest_of(body)
 
 
-def test_a_hasher_knows_the_digest_of_what_came_in_pieces() -> None:
+def test_a_hasher_recognises_the_digest_of_a_body_in_pieces() -> None:
     body = b"".join(BODIES)
     for kind, own in ((DigestKind.CONTENT, digest_of(body)), (0, sha256(body).digest()[:16])):
         hasher = BodyHasher(kind)
@@ -79,7 +71,7 @@ def test_a_hasher_knows_the_digest_of_what_came_in_pieces() -> None:
     assert not BodyHasher(DigestKind.SHA256).has_made(digest_of(b""))
 
 
-def test_numbers_do_not_change_of_which_bytes_a_digest_is() -> None:
+def test_a_numbered_digest_still_matches_its_body() -> None:
     hasher = BodyHasher(DigestKind.CONTENT)
     hasher.add(BODIES[0])
     following = next_digest(digest_of(BODIES[0]))
@@ -87,10 +79,10 @@ def test_numbers_do_not_change_of_which_bytes_a_digest_is() -> None:
     assert hasher.has_made(following)
 
 
-def test_bodies_that_share_a_hash_are_told_apart(
+def test_bodies_with_equal_hashes_are_kept_apart(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(digest, "blake2b", Same)
+    monkeypatch.setattr(digest, "blake2b", CollidingHash)
     first = [kept(url(number), body, NOON) for number, body in enumerate(BODIES)]
     again = [kept(url(number), body, NOON + 1) for number, body in enumerate(BODIES)]
     unchanged = [KeptAnswer(b"", NOON + 2, url(number)) for number in range(4)]
@@ -101,7 +93,7 @@ def test_bodies_that_share_a_hash_are_told_apart(
         assert list(verify(reader)) == []
 
 
-def test_a_body_whose_only_record_is_damaged_is_kept_anew(folder: Path) -> None:
+def test_a_body_is_kept_again_if_its_only_record_is_damaged(folder: Path) -> None:
     end = written(folder, [kept(url(1), BODIES[1])])
     content = bytearray(Segments(folder).path(1).read_bytes())
     content[offset_of(end) - 1] ^= 1
@@ -117,7 +109,7 @@ def test_a_body_whose_only_record_is_damaged_is_kept_anew(folder: Path) -> None:
         assert [archive.reader.answer(row.place).body for row in found] == [BODIES[1]] * 2
 
 
-def test_archives_with_digests_of_the_first_kind_are_read_verified_and_pruned(folder: Path) -> None:
+def test_archives_with_sha_256_digests_are_read_verified_and_pruned(folder: Path) -> None:
     first, own = kept(url(1), BODIES[1]), sha256(BODIES[1]).digest()[:16]
     old = header_of(first.record)._replace(digest_kind=DigestKind.SHA256, digest=own)
     answer = first._replace(record=with_digest_of(first.record, old))

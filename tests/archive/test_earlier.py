@@ -1,4 +1,4 @@
-"""Captures of an earlier archive are found by URL and digest, whoever wrote its index."""
+"""Captures of an earlier archive are found by URL and digest in any usual CDXJ index."""
 
 import gzip
 import json
@@ -29,9 +29,9 @@ def cdxj(tmp_path: Path) -> Path:
 
 
 def read(cdxj: Path) -> list[str]:
-    told: list[str] = []
-    read_earlier(cdxj, cdxj.with_name("crawl.db-earlier"), told.append)
-    return told
+    warnings: list[str] = []
+    read_earlier(cdxj, cdxj.with_name("crawl.db-earlier"), warnings.append)
+    return warnings
 
 
 def found(cdxj: Path, number: int, content: bytes | None = None, at: float = NOON) -> object:
@@ -49,7 +49,7 @@ def test_an_original_has_the_same_url_and_the_same_body(cdxj: Path) -> None:
     assert found(cdxj, 3, body(1)) is None
 
 
-def test_it_is_the_latest_one_before_the_capture(cdxj: Path) -> None:
+def test_the_original_is_the_latest_one_before_the_capture(cdxj: Path) -> None:
     cdxj.write_text(line(1, stamp=LATE) + line(1) + line(1, stamp="20250101000000"))
     assert found(cdxj, 1) == Original(url(1), LATE_DATE)
     assert found(cdxj, 1, at=1_577_836_801) == Original(url(1), EARLY_DATE)
@@ -57,13 +57,13 @@ def test_it_is_the_latest_one_before_the_capture(cdxj: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["{0}", "sha1:{0}", "SHA1:{0}", "sha1:{1}", "{1}", "sha-1:{1}"])
-def test_digests_are_read_in_any_usual_form(cdxj: Path, form: str) -> None:
+def test_any_usual_notation_of_digests_is_read(cdxj: Path, form: str) -> None:
     short = payload_digest(body(1)).removeprefix("sha1:")
     cdxj.write_text(line(1, digest=form.format(short, b32decode(short).hex())))
     assert found(cdxj, 1) == Original(url(1), EARLY_DATE)
 
 
-def test_a_revisit_stands_for_the_first_response_with_its_body(cdxj: Path) -> None:
+def test_a_revisit_counts_as_the_first_response_with_its_body(cdxj: Path) -> None:
     cdxj.write_text(
         line(1, stamp=LATE, mime="warc/revisit")
         + line(2, body(1), LATE)
@@ -75,12 +75,12 @@ def test_a_revisit_stands_for_the_first_response_with_its_body(cdxj: Path) -> No
     assert found(cdxj, 4) is None
 
 
-def test_urls_are_compared_in_their_canonical_form_and_quoted_as_they_are(cdxj: Path) -> None:
+def test_urls_are_compared_in_canonical_form_and_returned_as_written(cdxj: Path) -> None:
     cdxj.write_text(line(1, url="HTTP://A.example:80/1#top"))
     assert found(cdxj, 1) == Original("HTTP://A.example:80/1#top", EARLY_DATE)
 
 
-def test_packed_indexes_of_one_or_several_members_are_read(cdxj: Path) -> None:
+def test_compressed_indexes_of_several_members_are_read(cdxj: Path) -> None:
     cdxj.write_bytes(b"".join(gzip.compress(line(number).encode()) for number in (2, 1)))
     assert found(cdxj, 1) == Original(url(1), EARLY_DATE)
     assert found(cdxj, 2) == Original(url(2), EARLY_DATE)
@@ -102,14 +102,18 @@ BAD = (
 )
 
 
-def test_bad_lines_are_counted_and_told_in_one_line(cdxj: Path) -> None:
+def test_bad_lines_are_counted_in_one_warning(cdxj: Path) -> None:
     others = [line(1, digest="sha256:00"), line(1, url="urn:text:1"), line(1, method="POST")]
     lines = ["!meta 0 {}", *BAD, "", line(2), *others, "\udcff"]
     text = "\n".join(one.rstrip("\n") for one in lines)
     cdxj.write_bytes(text.encode("utf-8", "surrogateescape"))
-    (told,) = read(cdxj)
-    assert "\n" not in told
-    assert [int(word) for word in told.split() if word.isdigit()] == [1, len(BAD) + 1, len(others)]
+    (warnings,) = read(cdxj)
+    assert "\n" not in warnings
+    assert [int(word) for word in warnings.split() if word.isdigit()] == [
+        1,
+        len(BAD) + 1,
+        len(others),
+    ]
     assert found(cdxj, 2) == Original(url(2), EARLY_DATE)
     assert found(cdxj, 1) is None
 
@@ -122,14 +126,14 @@ def test_bad_lines_are_counted_and_told_in_one_line(cdxj: Path) -> None:
         pytest.param(gzip.compress(line(1).encode())[:-9], id="cut off"),
     ],
 )
-def test_another_file_is_refused_and_leaves_nothing(cdxj: Path, content: bytes) -> None:
+def test_a_file_of_another_type_is_refused_without_leftovers(cdxj: Path, content: bytes) -> None:
     cdxj.write_bytes(content)
     with pytest.raises(UsageError, match=cdxj.name):
         read(cdxj)
     assert list(cdxj.parent.iterdir()) == [cdxj]
 
 
-def test_what_is_no_file_is_refused(cdxj: Path) -> None:
+def test_a_path_that_is_no_file_is_refused(cdxj: Path) -> None:
     for path in (cdxj, cdxj.parent, Path("/dev/null")):
         with pytest.raises(UsageError, match=path.name):
             read_earlier(path, cdxj.with_name("crawl.db-earlier"), print)
@@ -145,7 +149,7 @@ def test_an_index_is_read_once_until_it_changes(cdxj: Path) -> None:
     assert found(cdxj, 3)
 
 
-def test_what_a_kill_left_is_replaced_and_so_is_a_damaged_file(cdxj: Path) -> None:
+def test_leftovers_of_a_kill_and_damaged_files_are_replaced(cdxj: Path) -> None:
     file = cdxj.with_name("crawl.db-earlier")
     file.with_name(f"{file.name}.draft").write_bytes(b"a part")
     cdxj.write_text(line(1))

@@ -1,4 +1,4 @@
-"""Records of responses over TLS, in HTTP/1.1 and HTTP/2, as replay programs read them."""
+"""WARC records of responses over TLS, by HTTP/1.1 and HTTP/2."""
 
 import asyncio
 import io
@@ -24,7 +24,7 @@ H2 = h2.config.H2Configuration(client_side=False)
 
 
 async def _turn(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer one request in the protocol that the client has chosen."""
+    """Answer one request in the negotiated protocol."""
     if writer.get_extra_info("ssl_object").selected_alpn_protocol() != "h2":
         await reader.readuntil(b"\r\n\r\n")
         lines = "".join(f"{name}: {value}\r\n" for name, value in FIELDS)
@@ -62,7 +62,7 @@ async def _fetched(http2: str) -> Response:
 
 
 @pytest.mark.parametrize(("http2", "protocol"), [("off", "http/1.1"), ("auto", "h2")])
-def test_a_record_names_protocols_and_cipher_and_its_head_is_http_1(
+def test_a_record_names_protocols_and_cipher_and_has_a_head_of_http_1(
     http2: str, protocol: str
 ) -> None:
     archiveiterator = pytest.importorskip("warcio.archiveiterator")

@@ -1,4 +1,4 @@
-"""Archives become one: each page once, in its order, whatever is damaged or killed."""
+"""Joined archives have every record in order, despite damage and kills."""
 
 from collections.abc import Iterable
 from contextlib import closing
@@ -12,14 +12,14 @@ from minicrawl.archive.record import PLAIN, RecordKind, pack
 from minicrawl.archive.segments import FIRST, Segments, segment_of
 from minicrawl.archive.writer import ArchiveWriter, JoinedArchive
 from minicrawl.model import KeptAnswer
-from tests.archive.archives import NOON, answered, bodies, body, filled, kept, url
+from tests.archive.archives import NOON, answered, bodies, body, filled, kept, url, written
 
 MANY = 450
-"""Enough for a dictionary."""
+"""Number of pages that suffices for training a dictionary."""
 
 
 def trained(folder: Path, numbers: Iterable[int]) -> int:
-    """An archive of these pages, in two commits: those of the second have a dictionary."""
+    """Create an archive in two commits, of which the second uses a dictionary."""
     both = list(numbers)
     archive = ArchiveWriter(folder, FIRST)
     for some in (both[:MANY], both[MANY:]):
@@ -49,7 +49,7 @@ def kinds(folder: Path, end: int) -> list[RecordKind]:
         return [RecordKind(row.kind) for row in reader.index.rows(end)]
 
 
-def test_what_archives_have_is_in_one_with_dictionaries_of_the_same_numbers(
+def test_archives_with_different_dictionaries_of_equal_numbers_are_joined(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "SEGMENT_BYTES", 130_000)
@@ -64,25 +64,19 @@ def test_what_archives_have_is_in_one_with_dictionaries_of_the_same_numbers(
     assert read(tmp_path / "all", end) == wanted
 
 
-def test_an_archive_that_grew_is_copied_from_where_it_ended(tmp_path: Path) -> None:
+def test_only_new_records_of_a_grown_archive_are_copied(tmp_path: Path) -> None:
     one, all_ = tmp_path / "one", tmp_path / "all"
     first = filled(one, range(3))
     assert joined(all_, {"one": (one, first)}) == joined(all_, {"one": (one, first)})
-    archive = ArchiveWriter(one, first)
-    later = archive.append([kept(url(7), body(7)), kept(url(1), body(8), NOON + 9)])
-    archive.confirm()
-    archive.close()
+    later = written(one, [kept(url(7), body(7)), kept(url(1), body(8), NOON + 9)], begin=first)
     end = joined(all_, {"one": (one, later)})
     assert read(all_, end) == read(one, later)
     assert read(all_, end)[url(1)] == [body(1), body(8)]
 
 
-def test_a_body_that_another_archive_has_is_there_once(tmp_path: Path) -> None:
+def test_a_body_in_two_archives_is_kept_once(tmp_path: Path) -> None:
     filled(tmp_path / "a", range(3))
-    archive = ArchiveWriter(tmp_path / "b", FIRST)
-    archive.append([kept("http://b.example/", body(1))])
-    archive.confirm()
-    archive.close()
+    written(tmp_path / "b", [kept("http://b.example/", body(1))])
     ends = {name: (tmp_path / name, Segments(tmp_path / name).end) for name in "ab"}
     end = joined(tmp_path / "all", ends)
     assert kinds(tmp_path / "all", end).count(RecordKind.REVISIT) == 1
@@ -90,17 +84,12 @@ def test_a_body_that_another_archive_has_is_there_once(tmp_path: Path) -> None:
 
 
 def collided(folder: Path, name: str, text: bytes) -> int:
-    """An archive of a page, and of the same again, whose body has the hash of all others."""
-    archive = ArchiveWriter(folder, FIRST)
+    """Create an archive of two visits to a page, with a content hash that other bodies share."""
     packed = pack(RecordKind.PAGE, name, answered(text), PLAIN, number=0, content=7)
-    for at in (NOON, NOON + 1):
-        archive.append([KeptAnswer(packed, at)])
-        archive.confirm()
-    archive.close()
-    return archive.end
+    return written(folder, [KeptAnswer(packed, NOON)], [KeptAnswer(packed, NOON + 1)])
 
 
-def test_bodies_that_share_a_digest_stay_apart_with_their_revisits(
+def test_bodies_with_equal_digests_keep_their_own_revisits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(record, "_check_digest", lambda _header, _hasher: None)
@@ -115,20 +104,20 @@ def test_bodies_that_share_a_digest_stay_apart_with_their_revisits(
     assert read(all_, end) == {f"http://{name}/": [text] * 2 for name, text in texts.items()}
 
 
-def test_what_a_kill_left_is_cut_off(tmp_path: Path) -> None:
+def test_records_of_a_killed_join_are_cut_off(tmp_path: Path) -> None:
     one, two, all_ = tmp_path / "one", tmp_path / "two", tmp_path / "all"
     before = joined(all_, {"one": (one, filled(one, range(3)))})
     state = (all_ / "joined.json").read_bytes()
     end = filled(two, range(5, 9))
     whole = joined(all_, {"two": (two, end)})
     wanted = read(all_, whole)
-    (all_ / "joined.json").write_bytes(state)  # it was killed before it had written this
+    (all_ / "joined.json").write_bytes(state)  # as if killed before writing the new state
     assert joined(all_, {}) == before
     assert joined(all_, {"two": (two, end)}) == whole
     assert read(all_, whole) == wanted
 
 
-def test_damage_costs_its_record_alone_and_is_found(tmp_path: Path) -> None:
+def test_damage_loses_one_record_and_is_reported(tmp_path: Path) -> None:
     one, all_ = tmp_path / "one", tmp_path / "all"
     end = filled(one, range(4))
     file = Segments(one).path(1)

@@ -1,25 +1,17 @@
-"""Packing: an answer becomes a record where it was fetched, with or without a dictionary."""
+"""Responses are packed into records where they are fetched, with or without a dictionary."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from minicrawl.archive import record as packing
-from minicrawl.archive.record import (
-    PLAIN,
-    AnswerPacker,
-    Codec,
-    RecordKind,
-    header_of,
-    read,
-    seal,
-)
+from minicrawl.archive.record import PLAIN, AnswerPacker, Codec, RecordKind, header_of, read, seal
 from minicrawl.model import Failed, FailureKind, Request
 from tests.archive.archives import NOON, answered, body, no_dictionary, url
 
 CODEC = Codec(no_dictionary)
 
 
-def test_a_packed_answer_is_read_as_it_came(tmp_path: Path) -> None:
+def test_a_packed_response_is_read_back(tmp_path: Path) -> None:
     request = Request(url(1), request_url=f"{url(1)}?sid=7")
     response = answered(body(1))._replace(cut=FailureKind.TIMEOUT)
     found = read(seal(AnswerPacker(tmp_path).pack(request, response), NOON), CODEC)
@@ -27,13 +19,13 @@ def test_a_packed_answer_is_read_as_it_came(tmp_path: Path) -> None:
     assert (found.body, found.headers, found.at) == (body(1), response.headers, NOON)
 
 
-def test_a_dictionary_that_is_gone_costs_room_and_no_answer(tmp_path: Path) -> None:
+def test_a_response_is_packed_without_a_missing_dictionary(tmp_path: Path) -> None:
     record = AnswerPacker(tmp_path).pack(Request(url(1), dictionary=3), answered(body(1)))
     assert header_of(record).dictionary == 0
     assert read(seal(record, NOON), CODEC).body == body(1)
 
 
-def test_only_the_text_is_kept_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_only_the_text_is_kept_on_request(tmp_path: Path) -> None:
     packer = AnswerPacker(tmp_path, only_text=True)
     found = read(seal(packer.pack(Request(url(1)), answered(body(1))), NOON), CODEC)
     assert found.kind is RecordKind.TEXT
@@ -41,7 +33,7 @@ def test_only_the_text_is_kept_where_that_is_asked_for(tmp_path: Path) -> None:
     assert not found.cut
 
 
-def test_of_a_page_without_end_the_text_of_the_beginning_is_kept(tmp_path: Path) -> None:
+def test_the_text_of_a_very_long_page_is_truncated(tmp_path: Path) -> None:
     packer = AnswerPacker(tmp_path, only_text=True)
     response = answered(b"<p>word" * packing._MOST_READ)
     found = read(seal(packer.pack(Request(url(1)), response), NOON), CODEC)
@@ -49,7 +41,7 @@ def test_of_a_page_without_end_the_text_of_the_beginning_is_kept(tmp_path: Path)
     assert found.cut == "text of the first 1,048,576 bytes"
 
 
-def test_a_failure_that_no_worker_packed_is_kept_as_one() -> None:
+def test_an_unpacked_failure_can_be_packed_later() -> None:
     gone = Failed(FailureKind.NOT_FOUND, answer=answered(body(1), 404))
     record = packing.pack_any(url(1), gone)
     assert record is not None
@@ -59,7 +51,7 @@ def test_a_failure_that_no_worker_packed_is_kept_as_one() -> None:
 
 
 def test_each_thread_has_a_compressor_of_its_own() -> None:
-    """Two threads in one compressor make damaged records, or end the process."""
+    """A compressor shared by two threads makes damaged records or crashes the process."""
     with ThreadPoolExecutor(1) as thread:
         other = thread.submit(lambda: PLAIN.compressor(0)).result()
     assert other is not PLAIN.compressor(0)

@@ -1,4 +1,4 @@
-"""Pruning: what stays is as it was, after a kill at any moment, and readers at work go on."""
+"""Pruning keeps the other records intact, survives kills, and lets readers finish."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ from minicrawl.archive.record import digest_of, key_of
 from minicrawl.archive.segments import FIRST, Segments, held, held_alone
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.errors import UsageError
-from tests.archive.archives import NOON, bodies, body, failed, kept, url
+from tests.archive.archives import NOON, bodies, body, failed, kept, url, written
 
 ALL = {url(number): [body(number), body(100), body(number + 200)] for number in range(8)}
 LAST = {name: found[-1:] for name, found in ALL.items()}
@@ -28,13 +28,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def end(folder: Path) -> int:
-    """Eight pages with three answers each; the second one is the same for all."""
-    with closing(ArchiveWriter(folder, FIRST)) as archive:
-        for version in range(3):
-            found = [kept(name, texts[version], NOON + version) for name, texts in ALL.items()]
-            archive.append(found)
-            archive.confirm()
-        return archive.end
+    """Create an archive of eight pages with three versions; the second is the same for all."""
+    return written(
+        folder,
+        *([kept(name, texts[n], NOON + n) for name, texts in ALL.items()] for n in range(3)),
+    )
 
 
 def pruned(archive: ArchiveWriter, **rules: object) -> int:
@@ -59,7 +57,7 @@ def seen(folder: Path, end: int) -> dict[str, list[bytes]]:
         ({"versions": 9}, ALL),
     ],
 )
-def test_what_stays_is_as_it_was(
+def test_records_that_are_not_pruned_are_unchanged(
     folder: Path, end: int, rules: dict[str, object], left: dict[str, list[bytes]]
 ) -> None:
     with closing(ArchiveWriter(folder, end)) as archive:
@@ -71,21 +69,18 @@ def test_what_stays_is_as_it_was(
     assert seen(folder, after) == left
 
 
-def test_failures_are_no_versions_of_a_page(tmp_path: Path) -> None:
-    """A site that is down for a night costs no page: as many failures stay as pages."""
-    with closing(ArchiveWriter(tmp_path, FIRST)) as archive:
-        archive.append([kept(url(1), body(1)), kept(url(1), body(2)), kept(url(2), b"gone")])
-        archive.confirm()
-        archive.append([*(failed(url(1), b"gone", NOON + day, 503) for day in range(3))])
-        archive.confirm()
-    with closing(ArchiveWriter(tmp_path, archive.end)) as archive:
+def test_failures_do_not_count_as_versions_of_a_page(tmp_path: Path) -> None:
+    """A site that is down for a night loses no page: failures are limited separately."""
+    pages = [kept(url(1), body(1)), kept(url(1), body(2)), kept(url(2), b"gone")]
+    end = written(tmp_path, pages, [failed(url(1), b"gone", NOON + n, 503) for n in range(3)])
+    with closing(ArchiveWriter(tmp_path, end)) as archive:
         assert [row.kind for row in archive.reader.index.rows(archive.end)][3:] == [5, 5, 5]
         end = pruned(archive, versions=1)
         archive.confirm()
     assert seen(tmp_path, end) == {url(1): [body(2), b"gone"], url(2): [b"gone"]}
 
 
-def test_the_files_of_what_went_are_gone(folder: Path, end: int) -> None:
+def test_pruning_frees_disk_space(folder: Path, end: int) -> None:
     before = sum(path.stat().st_size for path in folder.glob("segment-*"))
     with closing(ArchiveWriter(folder, end)) as archive:
         pruned(archive, versions=1)
@@ -94,7 +89,7 @@ def test_the_files_of_what_went_are_gone(folder: Path, end: int) -> None:
     assert sum(path.stat().st_size for path in folder.glob("segment-*")) < before / 2
 
 
-def test_an_archive_that_was_pruned_goes_on(folder: Path, end: int) -> None:
+def test_a_pruned_archive_can_grow_and_be_pruned_again(folder: Path, end: int) -> None:
     with closing(ArchiveWriter(folder, end)) as archive:
         end = pruned(archive, versions=1)
         archive.confirm()
@@ -110,13 +105,13 @@ def test_an_archive_that_was_pruned_goes_on(folder: Path, end: int) -> None:
 # ---------------------------------------------------------------- kills and readers
 
 
-def test_a_pruning_that_was_not_committed_never_was(folder: Path, end: int) -> None:
+def test_an_uncommitted_pruning_has_no_effect(folder: Path, end: int) -> None:
     killed = ArchiveWriter(folder, end)
     after = pruned(killed, versions=1)
     assert seen(folder, end) == ALL
     with closing(ArchiveWriter(folder, end)) as archive:
         assert Segments(folder).end == end
-        while archive.end <= after:  # as far as the pruned archive would have been
+        while archive.end <= after:  # beyond the end of the pruned archive
             archive.append([kept(f"http://b.example/{archive.end}", body(archive.end))])
             archive.confirm()
         end = archive.end
@@ -125,10 +120,9 @@ def test_a_pruning_that_was_not_committed_never_was(folder: Path, end: int) -> N
 
 
 @pytest.mark.parametrize("syncs", range(8))
-def test_an_earlier_pruning_counts_whenever_a_later_one_is_killed(
+def test_a_kill_during_a_second_pruning_keeps_the_first(
     folder: Path, end: int, syncs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also for a reader of the commit before."""
     for _ in range(2):
         with closing(ArchiveWriter(folder, end)) as archive:
             end = pruned(archive, versions=1)
@@ -158,7 +152,7 @@ def test_an_earlier_pruning_counts_whenever_a_later_one_is_killed(
     assert seen(folder, end) == LAST
 
 
-def test_a_pruning_that_is_given_up_needs_no_room(
+def test_a_pruning_can_be_abandoned_on_a_full_disk(
     folder: Path, end: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(ArchiveWriter(folder, end)) as archive:
@@ -177,7 +171,7 @@ def test_a_pruning_that_is_given_up_needs_no_room(
         monkeypatch.undo()
 
 
-def test_a_kill_before_the_old_files_are_gone_doubles_nothing(folder: Path, end: int) -> None:
+def test_a_kill_before_old_files_are_removed_duplicates_nothing(folder: Path, end: int) -> None:
     killed = ArchiveWriter(folder, end)
     after = pruned(killed, versions=1)
     assert seen(folder, after) == LAST
@@ -187,7 +181,7 @@ def test_a_kill_before_the_old_files_are_gone_doubles_nothing(folder: Path, end:
     assert seen(folder, after) == LAST
 
 
-def test_a_reader_at_work_goes_on_and_the_files_go_later(folder: Path, end: int) -> None:
+def test_a_reader_delays_the_removal_of_files(folder: Path, end: int) -> None:
     with closing(ArchiveReader(folder, end)) as reader, closing(ArchiveWriter(folder, end)) as one:
         after = pruned(one, versions=1)
         one.confirm()
@@ -201,7 +195,7 @@ def test_a_reader_at_work_goes_on_and_the_files_go_later(folder: Path, end: int)
     assert seen(folder, after) == LAST
 
 
-def test_a_damaged_answer_is_left_behind(folder: Path, end: int) -> None:
+def test_a_damaged_record_is_dropped(folder: Path, end: int) -> None:
     path = Segments(folder).path(1)
     content = bytearray(path.read_bytes())
     content[100] ^= 1
@@ -213,7 +207,7 @@ def test_a_damaged_answer_is_left_behind(folder: Path, end: int) -> None:
     assert sum(map(len, found.values())) == 23
 
 
-def test_bodies_that_others_need_are_not_freed(folder: Path, end: int) -> None:
+def test_bodies_that_remaining_records_need_are_not_freed(folder: Path, end: int) -> None:
     with closing(ArchiveWriter(folder, end)) as archive:
         archive.append([kept(url(number), body(100), NOON + 3) for number in range(8)])
         archive.confirm()
@@ -225,13 +219,13 @@ def test_bodies_that_others_need_are_not_freed(folder: Path, end: int) -> None:
         assert found.freed_bytes() == found.dropped_bytes - lengths[place]
 
 
-def test_what_nobody_needs_is_freed(folder: Path, end: int) -> None:
+def test_bodies_that_no_record_needs_are_freed(folder: Path, end: int) -> None:
     with closing(ArchiveReader(folder, end)) as reader:
         found = Pruning(reader, PruneRules(versions=1))
         assert found.freed_bytes() == found.dropped_bytes > 0
 
 
-def test_an_attempt_to_hold_the_segments_alone_keeps_the_shared_lock(tmp_path: Path) -> None:
+def test_a_failed_exclusive_lock_keeps_the_shared_lock(tmp_path: Path) -> None:
     first, second, third = (held(tmp_path) for _ in range(3))
     assert first is not None
     assert second is not None
@@ -240,7 +234,7 @@ def test_an_attempt_to_hold_the_segments_alone_keeps_the_shared_lock(tmp_path: P
         assert not is_alone
     os.close(second)
     with held_alone(third) as is_alone:
-        assert not is_alone, "the first one has lost its lock"
+        assert not is_alone, "the first handle has lost its lock"
     os.close(first)
     with held_alone(third) as is_alone:
         assert is_alone

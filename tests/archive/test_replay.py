@@ -1,9 +1,9 @@
-"""Web archives of a real crawl: other programs read every record, and a replay has all pages."""
+"""Other programs verify and replay the web archives of a real crawl."""
 
 import os
 import shutil
 import subprocess
-from contextlib import closing
+from contextlib import chdir, closing
 from http import HTTPStatus
 from pathlib import Path
 
@@ -20,17 +20,13 @@ PAGES = "80"
 
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a crawl of the demo, and its pages in all forms."""
+    """Return a folder with a crawl of the demo and its archives in all formats."""
     folder = tmp_path_factory.mktemp("crawled")
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
+    with chdir(folder):
         crawl = ["crawl", "--demo", "--pages", PAGES, "--keep", "pages", "--warc", "warcs"]
         assert main([*crawl, "--workers", "0", "--quiet"]) == 0
         for name in ("site.warc.gz", "site.wacz"):
             assert main(["export", name, "--store", STORE]) == 0
-    finally:
-        os.chdir(before)
     (file,) = (folder / "warcs").glob("*.warc.gz")
     file.rename(folder / "live.warc.gz")
     return folder
@@ -38,7 +34,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def kept(crawled: Path) -> dict[str, bytes]:
-    """The bodies of all pages, by URL."""
+    """Return the bodies of all pages, by URL."""
     found: dict[str, bytes] = {}
     with closing(ArchiveReader(crawled / f"{STORE}-pages")) as archive:
         for row in archive.index.rows(archive.end):
@@ -50,11 +46,11 @@ def kept(crawled: Path) -> dict[str, bytes]:
     return found
 
 
-def test_wacz_finds_nothing_wrong(crawled: Path) -> None:
-    """py-wacz, perhaps in an environment of its own: its requirements would fight with ours."""
+def test_py_wacz_validates_the_file(crawled: Path) -> None:
+    """py-wacz needs an environment of its own, because its requirements conflict with ours."""
     program = shutil.which("wacz", path=os.environ.get("WACZ_PROGRAMS"))
     if program is None:
-        pytest.skip("no wacz: install it, and let WACZ_PROGRAMS point to where it is")
+        pytest.skip("no wacz: install it, and set WACZ_PROGRAMS to its folder of programs")
     command = [program, "validate", "-f", str(crawled / "site.wacz")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
@@ -62,16 +58,16 @@ def test_wacz_finds_nothing_wrong(crawled: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["live.warc.gz", "site.warc.gz"])
-def test_warcio_finds_nothing_wrong(
+def test_warcio_verifies_every_record(
     crawled: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cli = pytest.importorskip("warcio.cli")
     with pytest.raises(SystemExit) as ended:
         cli.main(["check", "-v", str(crawled / name)])
-    told = capsys.readouterr().out
-    assert (ended.value.code or 0) == 0, told
-    assert "digest pass" in told
-    assert "fail" not in told
+    output = capsys.readouterr().out
+    assert (ended.value.code or 0) == 0, output
+    assert "digest pass" in output
+    assert "fail" not in output
 
 
 @pytest.mark.parametrize("name", ["live.warc.gz", "site.warc.gz"])

@@ -1,16 +1,14 @@
-"""Heads in the archive and in WARC files are the bytes that a server got and sent.
+"""Archives and WARC files have exactly the heads that a server received and sent.
 
-So are bodies, with `--raw-bodies`.
+With `--raw-bodies`, they have the bodies as sent, too.
 """
 
-import contextlib
 import gzip
-import os
 import re
 import socketserver
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import chdir, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -29,7 +27,7 @@ _INSERTED = re.compile(rb"Content-Length: \d+\r\n\r\n\Z")
 
 
 def _reply(number: int) -> bytes:
-    """One of eight kinds of responses, each with a head of its own."""
+    """Return one of eight kinds of responses, each with an unusual head."""
     body = f"<title>{number}</title><p>page {number}".encode()
     coded, chunks = gzip.compress(body), b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
     own = b"X-NumBer:  %d \r\nx-number: again\r\nX-Odd: \xe9\xff\rbare\r\n" % number
@@ -58,7 +56,7 @@ def _links() -> bytes:
 
 
 def _for_crawlers() -> dict[str, bytes]:
-    """The robots.txt, and sitemaps: one behind a redirect and one that is missing."""
+    """Return responses for robots.txt and for sitemaps, of which one is a redirect."""
     rules = b"User-agent: *\nDisallow:\nSitemap: /map.xml\nSitemap: /gone.xml\n"
     listed = b"<urlset></urlset>"
     head = b"HTTP/1.1 200 OK\r\nX-oDD: 1\r\nx-Odd: 2\r\nContent-Length: %d\r\n\r\n"
@@ -73,7 +71,7 @@ FOR_CRAWLERS = _for_crawlers()
 
 
 def _large() -> bytes:
-    """A file that is kept on disk while it is read, encoded and decoded."""
+    """Return a response so large that the crawler spools it to disk."""
     body = gzip.compress(Random(7).randbytes(2_000_000) + b"," * 1_000_000)
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Encoding: gzip\r\n"
     return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
@@ -84,10 +82,10 @@ LARGE = _large()
 
 @dataclass
 class Witness:
-    """What the server got and sent, by path."""
+    """Requests and responses of a server, by path."""
 
     port: int = 0
-    got: dict[str, bytes] = field(default_factory=dict)
+    received: dict[str, bytes] = field(default_factory=dict)
     sent: dict[str, bytes] = field(default_factory=dict)
     bodies: dict[str, bytes] = field(default_factory=dict)
 
@@ -98,7 +96,7 @@ def witnessing() -> Iterator[Witness]:
 
     class Turn(socketserver.StreamRequestHandler):
         def handle(self) -> None:
-            lines = iter(self.rfile.readline, b"")  # which a closed connection returns for ever
+            lines = iter(self.rfile.readline, b"")  # a closed connection returns b"" forever
             while request := b"".join(takewhile(b"\r\n".__ne__, lines)):
                 path = request.split()[1].decode()
                 reply = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
@@ -110,7 +108,7 @@ def witnessing() -> Iterator[Witness]:
                     reply = LARGE
                 elif path[1:].isdigit():
                     reply = _reply(int(path[1:]))
-                seen.got[path] = request + b"\r\n"
+                seen.received[path] = request + b"\r\n"
                 seen.sent[path], seen.bodies[path] = re.split(
                     rb"(?<=\n)(?=\r?\n)", reply, maxsplit=1
                 )
@@ -136,7 +134,7 @@ def witness() -> Iterator[Witness]:
 
 
 def with_secrets(witness: Witness) -> list[str]:
-    """The beginning of a command that crawls the server with a secret header and cookies."""
+    """Return a command that crawls the server with a secret header and cookies."""
     header = f"127.0.0.1:{witness.port}=X-Key: hunter2"
     site = f"http://127.0.0.1:{witness.port}/"
     return [
@@ -147,21 +145,16 @@ def with_secrets(witness: Witness) -> list[str]:
 
 @pytest.fixture(scope="module")
 def crawled(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a signed crawl of all pages that logs in, keeps cookies and a secret header."""
+    """Return a folder with a signed crawl with cookies and a secret header."""
     folder = tmp_path_factory.mktemp("true")
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        told = ["--warc", "warcs", "--sitemaps", "--contact", "https://a.example/bot"]
+    with chdir(folder):
         SigningKey.create(Path("bot.pem"))
-        told += ["--sign-requests", "bot.pem"]
-        assert main([*with_secrets(witness), *told]) == 0
+        options = ["--warc", "warcs", "--sitemaps", "--contact", "https://a.example/bot"]
+        assert main([*with_secrets(witness), *options, "--sign-requests", "bot.pem"]) == 0
         assert main(["export", "site.warc.gz", "--store", "crawl.db"]) == 0
-    finally:
-        os.chdir(before)
-    assert len(witness.got) > PAGES * 3 // 4
-    assert any(b"hunter2" in request for request in witness.got.values())
-    assert all(b"\nSignature: " in request for request in witness.got.values())
+    assert len(witness.received) > PAGES * 3 // 4
+    assert any(b"hunter2" in request for request in witness.received.values())
+    assert all(b"\nSignature: " in request for request in witness.received.values())
     assert any(b"s3cr3t" in head for head in witness.sent.values())
     return folder
 
@@ -172,14 +165,12 @@ def without(head: bytes, *names: bytes) -> bytes:
 
 
 def expected(witness: Witness, path: str) -> tuple[bytes, bytes]:
-    """The heads of an exchange without the crawler's secrets."""
-    request = without(witness.got[path], b"x-key", b"cookie")
+    """Return the heads of an exchange without secrets."""
+    request = without(witness.received[path], b"x-key", b"cookie")
     return request, without(witness.sent[path], b"set-cookie")
 
 
-def test_the_archive_has_each_head_as_it_went_over_the_wire(
-    crawled: Path, witness: Witness
-) -> None:
+def test_the_archive_has_each_head_as_sent(crawled: Path, witness: Witness) -> None:
     compared = set()
     with closing(ArchiveReader(crawled / "crawl.db-pages")) as archive:
         for row in archive.index.rows(archive.end):
@@ -195,7 +186,7 @@ def test_the_archive_has_each_head_as_it_went_over_the_wire(
     assert {*FOR_CRAWLERS, "/gone.xml"} <= compared
 
 
-def test_heads_are_archived_whole_if_credentials_are_kept(
+def test_keep_credentials_archives_complete_heads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -208,7 +199,7 @@ def test_heads_are_archived_whole_if_credentials_are_kept(
                 answer = archive.answer(row.place)
                 assert answer.wire is not None
                 path = "/" + answer.url.split("/", 3)[3]
-                assert answer.wire.request == witness.got[path]
+                assert answer.wire.request == witness.received[path]
                 assert answer.wire.response == witness.sent[path]
                 found += answer.wire.request + answer.wire.response
     assert b"hunter2" in found
@@ -252,9 +243,9 @@ def test_warc_files_have_the_same_heads(crawled: Path, witness: Witness, name: s
 
 @pytest.fixture(scope="module")
 def raw(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Witness]:
-    """A folder with a crawl that keeps bodies as they were sent, and what the server sent."""
+    """Return a folder with a crawl that keeps raw bodies, and the exchanges of its server."""
     folder = tmp_path_factory.mktemp("raw")
-    with witnessing() as seen, contextlib.chdir(folder):
+    with witnessing() as seen, chdir(folder):
         kept = ["--raw-bodies", "--warc", "warcs", "--types", "all,files", "--store", "crawl.db"]
         site = ["crawl", f"http://127.0.0.1:{seen.port}/", "--delay", "0", "--quiet"]
         assert main([*site, *kept, "--workers", "0"]) == 0
@@ -263,7 +254,7 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Witness]:
 
 
 @pytest.mark.parametrize("name", ["warcs/*.warc.gz", "site.warc.gz"])
-def test_warc_files_have_raw_bodies_as_they_were_sent(raw: tuple[Path, Witness], name: str) -> None:
+def test_warc_files_have_raw_bodies_as_sent(raw: tuple[Path, Witness], name: str) -> None:
     archiveiterator = pytest.importorskip("warcio.archiveiterator")
     folder, witness = raw
     (place,) = folder.glob(name)
@@ -280,7 +271,7 @@ def test_warc_files_have_raw_bodies_as_they_were_sent(raw: tuple[Path, Witness],
         assert body == witness.bodies[path].split(b"\n", 1)[1]
 
 
-def test_an_archive_with_raw_bodies_reads_them_decoded(raw: tuple[Path, Witness]) -> None:
+def test_an_archive_with_raw_bodies_also_returns_decoded_ones(raw: tuple[Path, Witness]) -> None:
     folder, witness = raw
     assert main(["archive", "--verify", "--store", str(folder / "crawl.db")]) == 0
     read = 0

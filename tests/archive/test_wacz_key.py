@@ -12,7 +12,7 @@ from minicrawl.cli import main
 from tests.stores import filled_store
 
 ec = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ec")
-from cryptography.exceptions import InvalidSignature  # noqa: E402  # which may be missing
+from cryptography.exceptions import InvalidSignature  # noqa: E402  # may be missing
 from cryptography.hazmat.primitives import hashes, serialization  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature  # noqa: E402
 
@@ -25,7 +25,7 @@ def crawled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def exported(name: str) -> dict[str, str]:
-    """What is signed of an export."""
+    """Export a WACZ file and return its signed data."""
     assert main(["export", name, "--sign", "key.pem", "--store", "data/demo.db"]) == 0
     with ZipFile(name) as package:
         digest = json.loads(package.read("datapackage-digest.json"))
@@ -42,7 +42,7 @@ def verify(signed: dict[str, str], text: str) -> None:
     public.verify(encode_dss_signature(*numbers), text.encode(), ec.ECDSA(hashes.SHA256()))
 
 
-def test_a_signature_holds_for_the_digest_of_its_package(crawled: Path) -> None:
+def test_the_signature_covers_the_digest_of_the_package(crawled: Path) -> None:
     first, second = exported("a.wacz"), exported("b.wacz")
     for signed in (first, second):
         verify(signed, signed["hash"])
@@ -60,7 +60,7 @@ def test_a_signature_holds_for_the_digest_of_its_package(crawled: Path) -> None:
         ("key.pem", None, "a.warc.gz"),
     ],
 )
-def test_what_cannot_sign_is_named(
+def test_a_bad_key_and_a_format_without_signatures_are_refused(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     file: str,
