@@ -1,10 +1,9 @@
-"""A site with several faults of each kind that no check was written for or tuned on.
+"""A site with several faults of each kind; no check was written for it or tuned on it.
 
-A brewery in Germany: other words, other structure and other ways to write HTML than the planted
-site. Three layouts take turns: HTML 5, XHTML with single quotes, and old HTML in capital letters
-without quotes. `truth` has each fault as issue and path, those included that follow from others: a
-page that links to a planted redirect has an issue of its own. Around them are clean pages that look
-like faults and are none.
+The site of a German brewery differs from the planted site in words, structure and HTML style. Three
+layouts take turns: HTML 5, XHTML with single quotes, and old HTML in capital letters without
+quotes. `truth` has each fault as issue and path, including those that follow from others: a page
+that links to a planted redirect has an issue of its own. Other pages are clean, but look faulty.
 """
 
 import gzip
@@ -26,12 +25,13 @@ _KEPT_HEADERS = {
     "strict-transport-security": "max-age=31536000",
     "content-security-policy": "default-src https:",
 }
+_HUBS = ("/verzeichnis-1/", "/verzeichnis-2/")
 _MISSING = "Leider ist diese Seite in unserem Keller nicht zu finden. Bitte suchen Sie weiter."
 
 
 @dataclass
 class Page:
-    """A page before it is written; None means as on a clean page."""
+    """Parts of a page; None stands for the part of a clean page."""
 
     path: str
     title: str | None = None
@@ -57,7 +57,7 @@ class Page:
 
 
 class HeldOutSite:
-    """The pages by URL path, and the truth about them; a transport for httpx."""
+    """Site of pages by path with its true faults, and a handler for `httpx.MockTransport`."""
 
     def __init__(self, seed: int = 1) -> None:
         self._random = random.Random(seed)
@@ -65,10 +65,10 @@ class HeldOutSite:
         self.plain: dict[str, Page] = {}
         self.truth: set[tuple[str, str]] = set()
         self.copies: tuple[str, ...] = ()
-        """Two pages of which the crawl takes the one that it reads first for the original."""
+        """Two equal pages; the crawl takes the first one that it reads for the original."""
         self.forbidden: list[str] = []
         self.extra_listed: list[str] = []
-        self._hubs = [self.add(f"/verzeichnis-{number}/") for number in (1, 2)]
+        self._hubs = [self.add(path) for path in _HUBS]
         self._number = 0
         home = self.add("/")
         sections = [f"/{name}/" for name in ("biere", "brauerei", "gasthaus", "termine", "wissen")]
@@ -227,7 +227,7 @@ class HeldOutSite:
 def _texts(site: HeldOutSite) -> None:
     for title in ("", "   ", "&nbsp;"):
         site.fault("title-missing", title=title)
-    for issue, said in (
+    for issue, parts in (
         ("title-long", {"title": "Bier &amp; Brot " * 8}),
         ("title-short", {"title": "Bier"}),
         ("title-short", {"title": "M&auml;rzen"}),
@@ -246,23 +246,15 @@ def _texts(site: HeldOutSite) -> None:
         ("heading-order", {"body": "<h3>drei</h3><h5>fünf</h5>"}),
         ("heading-order", {"body": "<H4>vier</H4>"}),
     ):
-        site.fault(issue, **said)
-    for issue, name, same in (
-        ("title-duplicate", "title", ("Unser Sortiment im Herbst", "Unser  sortiment im Herbst")),
-        (
-            "description-duplicate",
-            "description",
-            ("Was die Brauerei im Herbst anbietet, und wo.",) * 2,
-        ),
-        (
-            "h1-duplicate",
-            "h1",
-            ("<h1>Alle Sorten im Keller</h1>", "<h1>Alle <b>Sorten</b> im Keller</h1>"),
-        ),
+        site.fault(issue, **parts)
+    said = "Was die Brauerei im Herbst anbietet, und wo. Fragen Sie uns."
+    for name, same in (
+        ("title", ("Unser Sortiment im Herbst", "Unser  sortiment im Herbst")),
+        ("description", (said, said)),
+        ("h1", ("<h1>Alle Sorten im Keller</h1>", "<h1>Alle <b>Sorten</b> im Keller</h1>")),
     ):
         for one in same:
-            padded = one + " Fragen Sie uns." if name == "description" else one
-            site.fault(issue, **{name: padded})
+            site.fault(f"{name}-duplicate", **{name: one})
 
 
 def _markup(site: HeldOutSite) -> None:
@@ -274,13 +266,12 @@ def _markup(site: HeldOutSite) -> None:
         ("viewport-missing", {"viewport": False}),
         ("charset-missing", {"charset": False}),
         ("doctype-missing", {"doctype": ""}),
-        (
-            "structured-data-broken",
-            {"head": '<script type="application/ld+json">{"a": 1,}</script>'},
-        ),
-        (
-            "structured-data-broken",
-            {"body": "<script type='application/LD+JSON'>{'a': 1}</script>"},
+        *(
+            ("structured-data-broken", parts)
+            for parts in (
+                {"head": '<script type="application/ld+json">{"a": 1,}</script>'},
+                {"body": "<script type='application/LD+JSON'>{'a': 1}</script>"},
+            )
         ),
         ("meta-refresh", {"head": "<meta content='9;URL=/biere/' http-equiv=Refresh>"}),
         ("text-filler", {"text": "Lorem  ipsum dolor sit amet, consectetur. " * 5}),
@@ -309,9 +300,7 @@ def _markup(site: HeldOutSite) -> None:
     ):
         page = site.fault(issue, **said)
         if issue.startswith("noindex"):
-            site.truth |= {
-                ("link-to-noindex", hub) for hub in ("/verzeichnis-1/", "/verzeichnis-2/")
-            }
+            site.truth |= {("link-to-noindex", hub) for hub in _HUBS}
     for value in ("none", "nofollow"):
         page = site.fault("nofollow-page", head=f"<meta name=robots content={value}>", listed=False)
         if value == "none":
@@ -353,13 +342,8 @@ def _indexing(site: HeldOutSite) -> None:
     names("canonical-chain", middle.path)
     one, other = "/archiv/kreis-a.html", "/archiv/kreis-b.html"
     for path, target in ((one, other), (other, one)):
-        site.fault(
-            "canonical-loop",
-            path,
-            head=f"<link rel=canonical href={target}>",
-            canonical=False,
-            listed=False,
-        )
+        head = f"<link rel=canonical href={target}>"
+        site.fault("canonical-loop", path, head=head, canonical=False, listed=False)
     names("canonical-elsewhere", f"{PARTNER}/bier")
     site.fault("canonical-several", head="<link rel='canonical' href='/biere/'>")
     site.leads("link-to-blocked", "/gesperrt/liste.html")
@@ -369,30 +353,17 @@ def _versions(site: HeldOutSite) -> None:
     def head(*pairs: tuple[str, str]) -> str:
         return "".join(f"<link hreflang={code} rel=alternate href='{to}'>" for code, to in pairs)
 
-    site.fault("hreflang-unknown", "/sprache/a.html", head=head(("de-EN", "/sprache/a.html")))
-    site.fault("hreflang-unknown", "/sprache/b.html", head=head(("deutsch", "/sprache/b.html")))
-    site.fault(
-        "hreflang-twice",
-        "/sprache/c.html",
-        head=head(("de", "/sprache/c.html"), ("DE", "/sprache/c.html")),
-    )
+    def fault(issue: str, path: str, own: str, *others: tuple[str, str]) -> None:
+        site.fault(issue, path, head=head((own, path), *others))
+
+    fault("hreflang-unknown", "/sprache/a.html", "de-EN")
+    fault("hreflang-unknown", "/sprache/b.html", "deutsch")
+    fault("hreflang-twice", "/sprache/c.html", "de", ("DE", "/sprache/c.html"))
     site.fault("hreflang-without-self", "/sprache/d.html", head=head(("en", "/wissen/")))
     site.truth.add(("hreflang-without-return", "/sprache/d.html"))
-    site.fault(
-        "hreflang-without-return",
-        "/sprache/e.html",
-        head=head(("de", "/sprache/e.html"), ("fr", "/biere/")),
-    )
-    site.fault(
-        "hreflang-dead",
-        "/sprache/f.html",
-        head=head(("de", "/sprache/f.html"), ("it", "/sprache/weg.html")),
-    )
-    site.fault(
-        "hreflang-redirect",
-        "/sprache/g.html",
-        head=head(("de", "/sprache/g.html"), ("nl", site.moved("/biere/"))),
-    )
+    fault("hreflang-without-return", "/sprache/e.html", "de", ("fr", "/biere/"))
+    fault("hreflang-dead", "/sprache/f.html", "de", ("it", "/sprache/weg.html"))
+    fault("hreflang-redirect", "/sprache/g.html", "de", ("nl", site.moved("/biere/")))
     for issue, name, more in (
         ("hreflang-not-canonical", "h", "<link rel=canonical href=/biere/eintrag-3.html>"),
         ("hreflang-noindex", "i", "<meta name=robots content=noindex>"),
@@ -423,12 +394,8 @@ def _links(site: HeldOutSite) -> None:
     site.truth |= {("page-missing", f"/kaputt/{number}") for number in (1, 2)}
     site.leads("link-dead-outside", f"{PARTNER}/weg")
     site.leads("link-to-redirect", site.moved("/biere/eintrag-1.html", 308))
-    copy = site.add(
-        "/archiv/kopie.html",
-        head="<link rel=canonical href=/biere/eintrag-4.html>",
-        canonical=False,
-        listed=False,
-    )
+    head = "<link rel=canonical href=/biere/eintrag-4.html>"
+    copy = site.add("/archiv/kopie.html", head=head, canonical=False, listed=False)
     site.leads("link-to-copy", copy.path)
     lonely = site.add("/archiv/einsam.html")
     site.item().links.append(lonely.path)
@@ -450,7 +417,7 @@ def _links(site: HeldOutSite) -> None:
         site.item(f"/laden/ware-{number}.html")
     soft = "/laden/vergriffen.html"
     site.fault("soft-404", soft, text=_MISSING, h1="<h1>Hoppla</h1>", canonical=False)
-    site.truth |= {("link-dead", hub) for hub in ("/verzeichnis-1/", "/verzeichnis-2/")}
+    site.truth |= {("link-dead", hub) for hub in _HUBS}
     site.truth.add(("sitemap-dead", soft))
 
     loop = site.moved("/alt/schleife")
@@ -497,12 +464,8 @@ def _sitemaps_and_urls(site: HeldOutSite) -> None:
         ("sitemap-redirect", moved),
         ("sitemap-blocked", "/gesperrt/karte.html"),
     }
-    site.truth.add(
-        (
-            "noindex-meta",
-            site.fault("sitemap-noindex", head="<meta name=robots content=noindex>").path,
-        )
-    )
+    hidden = site.fault("sitemap-noindex", head="<meta name=robots content=noindex>")
+    site.truth.add(("noindex-meta", hidden.path))
     site.fault(
         "sitemap-copy", head="<link rel=canonical href=/biere/eintrag-5.html>", canonical=False
     )
@@ -571,7 +534,7 @@ _LINKED_BY_HEAD = {
     "hreflang-noindex": "link-to-noindex",
     "hreflang-not-canonical": "link-to-copy",
 }
-"""What follows: a crawl follows what the head of a page names as it follows links."""
+"""Issues that follow from others, because a crawl treats references in the head as links."""
 
 
 def planted_site() -> HeldOutSite:
@@ -584,5 +547,5 @@ def planted_site() -> HeldOutSite:
             site.truth.add(_FOLLOWING[issue])
         if issue in _LINKED_BY_HEAD:
             site.truth.add((_LINKED_BY_HEAD[issue], path))
-    site.truth |= {("link-to-copy", hub) for hub in ("/verzeichnis-1/", "/verzeichnis-2/")}
+    site.truth |= {("link-to-copy", hub) for hub in _HUBS}
     return site

@@ -1,7 +1,7 @@
-"""A site with one planted fault for each issue, and its clean twin.
+"""A site with one planted fault for each issue; without them, the site is clean.
 
-Every page has a text of its own and is linked from two others, so that only what is planted is
-wrong. `FAULTS` has a function for each issue: it plants the fault, and returns its page.
+Every page has its own text and is linked from two others, so that nothing but the planted faults is
+wrong. `FAULTS` has a function for each issue, which plants the fault and returns its page.
 """
 
 import gzip
@@ -12,19 +12,8 @@ import httpx
 
 HOST, ELSEWHERE = "https://shop.example", "https://other.example"
 _WORDS = [
-    "amber",
-    "birch",
-    "cedar",
-    "dune",
-    "ember",
-    "fjord",
-    "grove",
-    "heath",
-    "inlet",
-    "knoll",
-    "larch",
-    "marsh",
-    "nook",
+    *("amber", "birch", "cedar", "dune", "ember", "fjord", "grove"),
+    *("heath", "inlet", "knoll", "larch", "marsh", "nook"),
 ]
 GONE = "We looked everywhere but this page is gone."
 GOOD_HEADERS = {
@@ -37,7 +26,7 @@ GOOD_HEADERS = {
 
 @dataclass
 class Page:
-    """A page, with what its markup is made of."""
+    """Page with the parts of its markup and its response."""
 
     path: str
     title: str | None = None
@@ -56,18 +45,18 @@ class Page:
     lastmod: str = "2024-01-01"
 
     def markup(self) -> str:
-        """The page as it is sent."""
+        """Return the HTML of the page."""
         name = self.path.strip("/") or "home"
         title = f"All about {name} in our shop" if self.title is None else self.title
-        told = f"What our shop has to say about {name}, its price, its uses and its history."
-        told = told if self.description is None else self.description
+        description = f"What our shop has to say about {name}, its price, its uses and its history."
+        description = description if self.description is None else self.description
         h1 = f"About {name}" if self.h1 is None else self.h1
         text = " ".join(f"{word} of {name}" for word in _WORDS) if self.text is None else self.text
         links = "".join(f'<a href="{link}">to {link}</a> ' for link in self.links)
         head = "".join(
             (
                 f"<title>{title}</title>" if title else "",
-                f'<meta name="description" content="{told}">' if told else "",
+                f'<meta name="description" content="{description}">' if description else "",
                 self.viewport,
                 self.head,
             )
@@ -78,7 +67,7 @@ class Page:
 
 
 class PlantedSite:
-    """The pages by their paths; a transport for httpx."""
+    """Site of pages by path, and a handler for `httpx.MockTransport`."""
 
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}
@@ -117,7 +106,7 @@ class PlantedSite:
         if path == "/sitemap.xml":
             return httpx.Response(200, text=self._sitemap())
         pages = self.http if request.url.scheme == "http" else self.pages
-        if path.startswith("/soft/"):  # where nothing is missing, by the status
+        if path.startswith("/soft/"):  # soft 404s: every page here has status 200
             pages = {path: Page(path, text=GONE)} | pages
         if (page := pages.get(path)) is None:
             return httpx.Response(404, html="<title>gone</title>")
@@ -168,7 +157,7 @@ def _alternates(*pairs: tuple[str, str]) -> str:
 
 
 def _canonical_pair(first: str, second: str) -> Callable[[PlantedSite], str]:
-    """Two pages, each with the other as its canonical URL."""
+    """Plant two pages, each with the other as its canonical URL."""
 
     def plant(site: PlantedSite) -> str:
         for path, other in ((first, second), (second, first)):
@@ -179,7 +168,7 @@ def _canonical_pair(first: str, second: str) -> Callable[[PlantedSite], str]:
 
 
 def _version(name: str, **said: object) -> Callable[[PlantedSite], str]:
-    """A page with a French version that has a fault."""
+    """Plant a page with a French version that has a fault."""
 
     def plant(site: PlantedSite) -> str:
         one, other = f"/{name}", f"/{name}-fr"

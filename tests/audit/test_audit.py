@@ -1,4 +1,4 @@
-"""Every planted fault is found where it was planted, and none on a site without faults."""
+"""The audit finds every planted fault, and none on a site without faults."""
 
 from pathlib import Path
 from typing import Any
@@ -13,21 +13,14 @@ from minicrawl.audit.findings import audited
 from tests.audit.planted import FAULTS, HOST, PlantedSite
 
 MADE_ELSEWHERE = {"slow", "links-many"}
-"""Issues whose faults have tests of their own."""
+"""Issues that have a test of their own."""
 
 
 def crawled(path: Path, site: PlantedSite, **chosen: Any) -> Path:
     """Crawl the site, and check its links."""
-    usual: dict[str, Any] = {
-        "delay": 0,
-        "address_delay": 0,
-        "scope": "host",
-        "sitemaps": True,
-        "check": "all",
-        "store": path,
-        "workers": 0,
-    }
-    settings = Settings.of(**(usual | chosen))
+    usual: dict[str, Any] = {"scope": "host", "sitemaps": True, "check": "all"}
+    quick = {"delay": 0, "address_delay": 0, "workers": 0}
+    settings = Settings.of(**{**usual, **quick, **chosen, "store": path})
     Crawl([f"{HOST}/"], settings, transport=httpx.MockTransport(site)).run()
     return path
 
@@ -60,13 +53,13 @@ def test_a_planted_fault_is_found(
     assert len(found[issue]) < len(places) / 2
 
 
-def test_the_clean_twin_has_no_issue(tmp_path: Path) -> None:
+def test_a_clean_site_has_no_issue(tmp_path: Path) -> None:
     found = issues(crawled(tmp_path / "crawl.db", PlantedSite()))
     assert {name: urls for name, urls in found.items() if urls} == {}
     assert len(found) >= 60
 
 
-def test_many_links_and_slow_answers_are_found(
+def test_many_links_and_slow_responses_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checks, "_MANY_LINKS", 5)
@@ -82,7 +75,7 @@ def test_every_check_has_a_planted_fault() -> None:
     assert {*names} == FAULTS.keys() | MADE_ELSEWHERE
 
 
-def test_checks_that_cannot_be_made_are_named_and_not_passed(tmp_path: Path) -> None:
+def test_skipped_checks_are_named(tmp_path: Path) -> None:
     chosen: dict[str, Any] = {"keep": "none", "check": "none"}
     path = crawled(tmp_path / "crawl.db", PlantedSite(), **chosen)
     with audited(path) as found:

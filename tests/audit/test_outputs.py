@@ -1,4 +1,4 @@
-"""Files and baselines of an audit, through the command."""
+"""Output formats and baselines of the command `audit`."""
 
 import csv
 import json
@@ -46,14 +46,14 @@ def test_the_table_and_the_pages_of_an_issue(
 
 
 @pytest.mark.parametrize("wrong", ["title-misspelled", "--out=report.pdf"])
-def test_what_is_unknown_is_refused(
+def test_unknown_issues_and_formats_are_refused(
     store: Path, wrong: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(store, wrong) == 2
     assert wrong.rpartition("=")[2] in capsys.readouterr().err
 
 
-def test_a_baseline_leaves_only_what_is_new(
+def test_a_baseline_leaves_only_new_issues(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     known = tmp_path / "known.json"
@@ -70,7 +70,7 @@ def test_a_baseline_leaves_only_what_is_new(
     assert run(store, "--baseline", str(known)) == 2
 
 
-def test_csv_and_workbook_have_each_page_and_no_formula(store: Path, tmp_path: Path) -> None:
+def test_csv_and_workbook_have_every_page_and_no_formula(store: Path, tmp_path: Path) -> None:
     pages = document(store, tmp_path / "all.json")["pages"]
     assert run(store, "--out", str(tmp_path / "all.csv")) == 0
     with (tmp_path / "all.csv").open(newline="") as file:
@@ -88,7 +88,7 @@ def test_csv_and_workbook_have_each_page_and_no_formula(store: Path, tmp_path: P
     assert any("<everything> & more" in (one.text or "") for one in sheet.iterfind(".//{*}t"))
 
 
-def test_ci_formats_fail_what_was_found(store: Path, tmp_path: Path) -> None:
+def test_formats_for_ci_have_a_failure_per_issue(store: Path, tmp_path: Path) -> None:
     issues = {row["issue"] for row in document(store, tmp_path / "all.json")["issues"]}
     assert run(store, "--out", str(tmp_path / "all.xml")) == 0
     suite = ElementTree.parse(tmp_path / "all.xml").getroot()
@@ -100,17 +100,17 @@ def test_ci_formats_fail_what_was_found(store: Path, tmp_path: Path) -> None:
     assert issues <= {rule["id"] for rule in log["tool"]["driver"]["rules"]}
 
 
-def test_pages_are_noted_once(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_facts_of_pages_are_computed_once(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from minicrawl.audit import noting
 
     assert run(store) == 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(noting, "facts_of", None)  # nobody calls it
+        patch.setattr(noting, "facts_of", None)  # a call would fail
         assert run(store, "--json") == 0
     capsys.readouterr()
 
 
-def test_the_site_report_has_the_issues_and_their_pages(store: Path, tmp_path: Path) -> None:
+def test_the_site_report_lists_issues_and_their_pages(store: Path, tmp_path: Path) -> None:
     file = tmp_path / "site.html"
     assert main(["report", str(file), "--store", str(store)]) == 0
     text = file.read_text()

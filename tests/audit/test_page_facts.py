@@ -1,16 +1,9 @@
-"""Facts of single pages: what people write, and what nobody should."""
+"""Facts of single pages, from usual and from hostile markup."""
 
 import numpy as np
 import pytest
 
-from minicrawl.audit.page_facts import (
-    BIT,
-    FLAGS,
-    LAYOUT,
-    UrlReference,
-    facts_of,
-    is_known_language,
-)
+from minicrawl.audit.page_facts import BIT, FLAGS, LAYOUT, UrlReference, facts_of, is_known_language
 
 URL = "https://a.example/page"
 
@@ -50,7 +43,7 @@ def flags(markup: str, **headers: str) -> set[str]:
         ("<p>" * 100_000, "size", 300_000),
     ],
 )
-def test_numbers(markup: str, name: str, expected: int) -> None:
+def test_numbers_are_counted(markup: str, name: str, expected: int) -> None:
     assert number(markup, name) == expected
 
 
@@ -79,11 +72,11 @@ def test_numbers(markup: str, name: str, expected: int) -> None:
         ("<link rel=alternate hreflang=en_US href=/page>", "unknown_hreflang", True),
     ],
 )
-def test_flags(markup: str, flag: str, expected: bool) -> None:
+def test_flags_are_set(markup: str, flag: str, expected: bool) -> None:
     assert (flag in flags(markup)) is expected
 
 
-def test_headers_have_facts_too() -> None:
+def test_headers_set_flags() -> None:
     found = flags(
         "",
         x_robots_tag="noindex",
@@ -96,7 +89,7 @@ def test_headers_have_facts_too() -> None:
     assert found == {"noindex_header", "compressed", "cached", "hsts", "csp", "charset", "is_https"}
 
 
-def test_references_are_resolved_and_the_page_itself_is_none() -> None:
+def test_references_to_other_pages_are_resolved() -> None:
     markup = (
         "<link rel=canonical href=/page><link rel=next href=?p=2><link rel=prev href='http://['>"
         "<link rel=alternate hreflang=de href=/de>"
@@ -116,11 +109,11 @@ def test_references_are_resolved_and_the_page_itself_is_none() -> None:
         *((code, False) for code in ("en-UK", "jp", "", "en-GB-oed", "english", "de-at-x")),
     ],
 )
-def test_languages(code: str, expected: bool) -> None:
+def test_known_language_codes_are_recognised(code: str, expected: bool) -> None:
     assert is_known_language(code) is expected
 
 
-def test_parts_of_a_page_on_http_are_no_mixed_content() -> None:
+def test_a_page_on_http_has_no_mixed_content() -> None:
     markup = "<script src=http://b.example/s></script><iframe src=http://b.example/f></iframe>"
     found = facts_of(markup, "http://a.example/", {}, 0).numbers
     assert np.frombuffer(found, LAYOUT)[0]["mixed"] == 0
