@@ -1,1 +1,1 @@
-"""Main text of pages: by hand first, then known pages, then hostile ones."""
+"""Tests of the text room."""

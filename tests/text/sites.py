@@ -1,4 +1,4 @@
-"""A news site of known main text: consent, menus, teasers and comments around articles."""
+"""News site with known main text, amid consent notices, menus, teasers and comments."""
 
 from collections.abc import Iterator
 from random import Random
@@ -32,7 +32,7 @@ class SitePage(NamedTuple):
 
 
 def pages(count: int, *, is_veiled: bool) -> Iterator[SitePage]:
-    """Yield the pages of a site; a veiled one has no telling elements and names."""
+    """Yield the pages of a site; if veiled, it uses only `div` and meaningless class names."""
     rng = Random(count)
     articles = [
         Article(_sentence(rng), [_paragraph(rng) for _ in range(rng.randint(4, 12))])

@@ -1,4 +1,4 @@
-"""Stores with a page that was kept."""
+"""Stores with kept pages."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -20,40 +20,42 @@ URLS = ("http://a.example/", "http://a.example/unread")
 def store_of(
     folder: Path, body: bytes, headers: Mapping[str, str] | None = None, keep: str = "pages"
 ) -> Path:
-    """Return the path of a store with one page that was kept, and one that was not read."""
+    """Create a store with one page that was kept, and one that was not read."""
+    response = Response(status=200, headers=HEADERS | dict(headers or {}), body=body)
+    return _store(folder, URLS, URLS[:1], {URLS[0]: response}, keep)
+
+
+def store_of_many(folder: Path, bodies: Sequence[bytes]) -> Path:
+    """Create a store of pages /0, /1 and so on; every third was not kept."""
+    urls = [f"http://a.example/{n}" for n in range(len(bodies))]
+    responses = {
+        url: Response(status=200, headers=HEADERS, body=body)
+        for number, (url, body) in enumerate(zip(urls, bodies, strict=True))
+        if number % 3
+    }
+    return _store(folder, urls, urls, responses, "pages")
+
+
+def _store(
+    folder: Path,
+    urls: Sequence[str],
+    read: Sequence[str],
+    kept: Mapping[str, Response],
+    keep: str,
+) -> Path:
     path = folder / "crawl.db"
-    crawl = HandCrawl(path)
-    crawl.seeds(URLS)
-    crawl.read(URLS[0])
-    crawl.commit()
-    crawl.store.close()
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds(urls)
+        for url in read:
+            crawl.read(url)
     kind = RecordKind.TEXT if keep == "text" else RecordKind.PAGE
     with closing(StoreWriter.open(path)) as opened:
         archive = open_archive(opened, Storing(keep=keep), nobody_listens)
         assert archive is not None
         with closing(archive):
-            answer = Response(status=200, headers=HEADERS | dict(headers or {}), body=body)
-            page = KeptAnswer(pack(kind, URLS[0], answer, PLAIN, number=0), 1.0)
-            StoreWithArchive(opened, ArchiveSinks(archive)).commit(Batch(answers=[page]))
-    return path
-
-
-def store_of_many(folder: Path, bodies: Sequence[bytes]) -> Path:
-    """Return the path of a store of pages /0, /1 and so on, of which every third was not kept."""
-    path, urls = folder / "crawl.db", [f"http://a.example/{n}" for n in range(len(bodies))]
-    crawl = HandCrawl(path)
-    crawl.seeds(urls)
-    for url in urls:
-        crawl.read(url)
-    crawl.commit()
-    crawl.store.close()
-    with closing(StoreWriter.open(path)) as opened:
-        archive = open_archive(opened, Storing(), nobody_listens)
-        assert archive is not None
-        with closing(archive):
-            for number, (url, body) in enumerate(zip(urls, bodies, strict=True)):
-                if number % 3:
-                    answer = Response(status=200, headers=HEADERS, body=body)
-                    page = KeptAnswer(pack(RecordKind.PAGE, url, answer, PLAIN, number=0), 1.0)
-                    StoreWithArchive(opened, ArchiveSinks(archive)).commit(Batch(answers=[page]))
+            pages = [
+                KeptAnswer(pack(kind, url, response, PLAIN, number=0), 1.0)
+                for url, response in kept.items()
+            ]
+            StoreWithArchive(opened, ArchiveSinks(archive)).commit(Batch(answers=pages))
     return path

@@ -1,4 +1,4 @@
-"""The main text as Markdown keeps headings, lists, tables, code and links."""
+"""Markdown of the main text, with headings, lists, tables, code and links."""
 
 import pytest
 
@@ -12,7 +12,7 @@ OTHER = "Another one goes on with it for a while, so that there is a paragraph o
 
 
 def written(inside: str) -> str:
-    """Return what is written after two paragraphs."""
+    """Return the Markdown of markup that follows two paragraphs."""
     begin = f"{SENTENCE}\n\n{OTHER}\n\n"
     found = MARKDOWN(f"<nav>x</nav><div><p>{SENTENCE}<p>{OTHER}{inside}</div>", URL)
     assert found.startswith(begin)
@@ -45,18 +45,18 @@ def written(inside: str) -> str:
         ("<ul><li><pre>a\nb</pre></ul>", "- ```\n  a\n  b\n  ```"),
     ],
 )
-def test_elements_have_their_marks(markup: str, expected: str) -> None:
+def test_elements_are_written_as_markdown(markup: str, expected: str) -> None:
     assert written(markup) == expected
 
 
-def test_links_are_the_urls_that_a_crawl_has() -> None:
+def test_links_are_resolved_like_in_a_crawl() -> None:
     found = written("<p>The <a href='x.html#y'>link <b>b</b></a>.")
     assert found == (
         "The [link](http://a.example/docs/x.html) [**b**](http://a.example/docs/x.html)."
     )
 
 
-def test_tables_of_data_have_a_row_each() -> None:
+def test_data_tables_are_markdown_tables() -> None:
     table = "<table><caption>C</caption><tr><th>a<th>b|c<tr><td>1<td><a href=/x>2</a><tr><td>3"
     expected = "C\n\n| a | b\\|c |\n| --- | --- |\n| 1 | [2](http://a.example/x) |\n| 3 |"
     assert written(table) == expected
@@ -72,16 +72,16 @@ def test_tables_of_data_have_a_row_each() -> None:
         f"<table>{('<tr>' + '<td>a' * 300) * 2}</table>",
     ],
 )
-def test_tables_that_are_layouts_are_written_cell_by_cell(table: str) -> None:
+def test_layout_tables_are_written_cell_by_cell(table: str) -> None:
     assert "| " not in written(table)
 
 
-def test_lists_in_lists_are_indented_up_to_a_limit() -> None:
+def test_nested_lists_are_indented_up_to_a_limit() -> None:
     *_, deepest = written("<ul><li>x" * 40).splitlines()
     assert deepest.strip("- ") == "x"
     assert len(deepest) < 40
 
 
-def test_what_is_no_main_text_is_not_written() -> None:
+def test_boilerplate_is_omitted() -> None:
     assert "menu" not in MARKDOWN(f"<nav>menu</nav><p>{SENTENCE} {OTHER}", URL)
     assert MARKDOWN("", URL) == ""

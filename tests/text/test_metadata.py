@@ -1,4 +1,4 @@
-"""What a page declares of itself becomes columns, whichever way it says it."""
+"""Metadata columns of a page, from any usual notation."""
 
 import json
 
@@ -62,11 +62,11 @@ ARTICLE = {"@type": "NewsArticle"}
         ("LICENCE", data(**ARTICLE, license="http://cc.example/by/"), "http://cc.example/by/"),
     ],
 )  # fmt: skip
-def test_each_way_to_declare_it_is_read(column: str, markup: str, expected: str) -> None:
+def test_each_notation_is_read(column: str, markup: str, expected: str) -> None:
     assert getattr(metadata, column)(f"<html>{markup}<p>Text.", URL) == expected
 
 
-def test_the_object_that_is_the_page_counts() -> None:
+def test_only_json_ld_objects_about_the_page_count() -> None:
     graph = [
         {"@type": "Organization", "author": "Nobody"},
         {"@type": "WebPage", "author": "Ann"},
@@ -77,16 +77,10 @@ def test_the_object_that_is_the_page_counts() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "{",
-        "[" * 100_000,
-        '"x"',
-        "[[1], null]",
-        '{"@type": 1}',
-        '{"@type": "WebPage", "author": [["x"]]}',
-    ],
-)
-def test_what_cannot_be_read_declares_nothing(text: str) -> None:
+    ["{", "[" * 100_000, '"x"', "[[1], null]", '{"@type": 1}',
+     '{"@type": "WebPage", "author": [["x"]]}'],
+)  # fmt: skip
+def test_invalid_json_ld_is_ignored(text: str) -> None:
     markup = f"<script type='application/ld+json'>{text}</script>" + meta("author", "Ann")
     assert metadata.AUTHOR(markup, URL) == "Ann"
 
@@ -101,7 +95,7 @@ def test_what_cannot_be_read_declares_nothing(text: str) -> None:
         ("", ""),
     ],
 )
-def test_the_language_is_that_of_the_text_not_of_the_attribute(text: str, expected: str) -> None:
+def test_the_language_is_detected_from_the_text(text: str, expected: str) -> None:
     pytest.importorskip("py3langid")
     menu = "<nav><a href=/>Startseite</a> <a href=/x>Nachrichten und Wetter</a></nav>"
     body = menu + 3 * f"<p>{text}" if text else ""

@@ -1,4 +1,4 @@
-"""Texts of kept pages, as the commands, an export and Python programs have them."""
+"""Texts of kept pages in commands, exports and the Python API."""
 
 import json
 from hashlib import sha256
@@ -36,7 +36,7 @@ def shown(capsys: Captured, store: Path, *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def test_a_page_is_shown_as_its_main_text(store: Path, capsys: Captured) -> None:
+def test_a_page_can_be_shown_as_main_text_or_markdown(store: Path, capsys: Captured) -> None:
     assert shown(capsys, store, "page", URLS[0], "--main") == f"{MAIN}\n"
     assert shown(capsys, store, "page", URLS[0], "--markdown") == f"{MARKDOWN}\n"
     assert main(["page", URLS[0], "--main", "--text", "--store", str(store)]) == 2
@@ -67,8 +67,8 @@ def test_an_export_has_facts_of_the_page_in_columns(
     store = store_of(tmp_path, body, headers)
 
     def exported(columns: str) -> list[list[object]]:
-        said = shown(capsys, store, "export", "-", "--format", "jsonl", "--with", columns)
-        rows = map(json.loads, said.splitlines())
+        exported_lines = shown(capsys, store, "export", "-", "--format", "jsonl", "--with", columns)
+        rows = map(json.loads, exported_lines.splitlines())
         return [[row[name] for name in FACTS.split(",")] for row in rows]
 
     digest = sha256(MAIN.encode()).hexdigest()
@@ -85,7 +85,7 @@ def test_an_export_has_facts_of_the_page_in_columns(
     assert exported(FACTS) == [[*read[:-1], sha256(whole.encode()).hexdigest()], unread]
 
 
-def test_a_file_of_texts_has_the_main_text_of_each_page(
+def test_a_wet_file_has_the_main_text_of_each_page(
     store: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     place = tmp_path / "pages.warc.wet.gz"
@@ -104,7 +104,7 @@ def test_a_file_of_texts_has_the_main_text_of_each_page(
     assert main(["export", str(place), "--edges", "--force", "--store", str(store)]) == 2
 
 
-def test_a_program_has_the_page(store: Path) -> None:
+def test_the_api_has_texts_and_headers_of_a_page(store: Path) -> None:
     with Store(store) as opened:
         page = opened.page(URLS[0])
         assert (page.url, page.status, page.html) == (URLS[0], 200, PAGE)
@@ -113,7 +113,7 @@ def test_a_program_has_the_page(store: Path) -> None:
         assert page.headers["server"] == "tests"
 
 
-def test_of_a_document_without_markup_all_is_main_text(tmp_path: Path) -> None:
+def test_a_document_without_markup_is_all_main_text(tmp_path: Path) -> None:
     path = store_of(tmp_path, b"# Title\n\nText.\n", {"content-type": "text/markdown"})
     with Store(path) as opened:
         page = opened.page(URLS[0])
@@ -124,7 +124,7 @@ def test_of_a_document_without_markup_all_is_main_text(tmp_path: Path) -> None:
         _ = page.main
 
 
-def test_of_text_that_was_kept_there_is_no_main_text(tmp_path: Path, capsys: Captured) -> None:
+def test_pages_kept_as_text_have_no_main_text(tmp_path: Path, capsys: Captured) -> None:
     path = store_of(tmp_path, b"Old news", keep="text")
     with Store(path) as opened:
         assert opened.page(URLS[0]).main is None
@@ -135,7 +135,7 @@ def test_of_text_that_was_kept_there_is_no_main_text(tmp_path: Path, capsys: Cap
     assert (found["main"], found["text"]) == (None, "Old news")
 
 
-def test_without_the_room_the_options_say_what_brings_it(
+def test_without_the_text_room_options_name_its_extra(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     monkeypatch.setattr(plugins, "entry_points", lambda _group: {})
@@ -148,7 +148,7 @@ def test_without_the_room_the_options_say_what_brings_it(
         assert "install minicrawl[text] again" in capsys.readouterr().err
 
 
-def test_other_names_are_refused(store: Path, capsys: Captured) -> None:
+def test_unknown_columns_are_refused(store: Path, capsys: Captured) -> None:
     arguments = ["export", "-", "--format", "jsonl", "--with", "made", "--store", str(store)]
     assert main(arguments) == 2
     assert "--with made: use text, html" in capsys.readouterr().err
@@ -168,7 +168,7 @@ def test_pages_share_a_process() -> None:
     assert process.child.returncode is not None
 
 
-def test_a_page_that_takes_too_long_harms_no_other() -> None:
+def test_a_slow_page_harms_no_other() -> None:
     hostile = "<div>" * 100_000
     with PageTexts(["main"], deadline_s=0.5) as texts:
         with pytest.raises(TooSlow, match="too long"):
@@ -177,7 +177,7 @@ def test_a_page_that_takes_too_long_harms_no_other() -> None:
         assert texts.of(PAGE, "http://b.example/") == [MAIN]
 
 
-def test_pages_of_a_site_help_to_find_the_main_text_of_each() -> None:
+def test_other_pages_of_a_site_help_to_find_the_main_text() -> None:
     site = list(pages(FEWEST_PAGES, is_veiled=True))
     asked: list[str] = []
 
@@ -197,19 +197,19 @@ def test_pages_of_a_site_help_to_find_the_main_text_of_each() -> None:
         assert texts.of(site[0].markup, "http://news.example/") == [site[0].main]
 
 
-def test_a_site_that_takes_too_long_to_learn_from_has_the_main_text_of_single_pages() -> None:
+def test_if_learning_from_a_site_is_too_slow_pages_are_read_singly() -> None:
     with PageTexts(["main"], lambda _: ["<div>" * 100_000] * 50, deadline_s=0.5) as texts:
         for _ in range(2):
             assert texts.of(PAGE, URLS[0]) == [MAIN]
 
 
-def test_pages_to_learn_from_are_those_that_were_kept_as_html(store: Path) -> None:
+def test_only_kept_html_pages_are_used_for_learning(store: Path) -> None:
     with snapshot(store) as seen, kept_pages(seen) as archive:
         assert pages_of_site(seen, archive, "a.example") == [PAGE]
         assert pages_of_site(seen, archive, "b.example") == []
 
 
-def test_a_process_that_ends_harms_no_other_page() -> None:
+def test_a_crashed_process_is_replaced() -> None:
     with PageTexts(["main"]) as texts:
         texts.of(PAGE, URLS[0])
         assert texts._process is not None
@@ -219,13 +219,13 @@ def test_a_process_that_ends_harms_no_other_page() -> None:
         assert texts.of(PAGE, URLS[0]) == [MAIN]
 
 
-def test_a_site_that_took_long_is_read_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_site_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_texts, "_MOST_OF_A_SITE_S", -1.0)
     with PageTexts(["main"]) as texts, pytest.raises(TooSlow, match=r"other pages of a\.example"):
         texts.of(PAGE, URLS[0])
 
 
-def test_after_many_slow_pages_deadlines_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_slow_pages_shorten_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_texts, "_MANY_SLOW", 1)
     monkeypatch.setattr(KillableProcess, "answer", lambda *_: None)
     with PageTexts(["main"]) as texts:
@@ -239,13 +239,13 @@ def test_after_many_slow_pages_deadlines_are_short(monkeypatch: pytest.MonkeyPat
         assert texts._deadline_s == page_texts.SHORT_DEADLINE_S
 
 
-def test_a_text_that_nobody_makes_is_named() -> None:
+def test_an_unknown_text_is_named() -> None:
     with PageTexts(["poem"]) as texts, pytest.raises(MinicrawlError, match="'poem'"):
         texts.of(PAGE, URLS[0])
 
 
 @pytest.mark.parametrize("step", ["begin", "finish"])
-def test_an_export_names_a_page_that_takes_too_long(
+def test_an_export_names_slow_pages(
     step: str, store: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     def late(*_: object) -> list[str]:
@@ -254,13 +254,14 @@ def test_an_export_names_a_page_that_takes_too_long(
     monkeypatch.setattr(PageTexts, step, late)
     arguments = ["export", "-", "--format", "jsonl", "--with", "main", "--store", str(store)]
     assert main(arguments) == 1
-    told = capsys.readouterr()
-    assert json.loads(told.out.splitlines()[0])["main"] is None
-    assert f"left out: {URLS[0]}: late" in told.err
+    output = capsys.readouterr()
+    assert json.loads(output.out.splitlines()[0])["main"] is None
+    assert f"left out: {URLS[0]}: late" in output.err
 
 
-def test_texts_stay_with_their_pages_whoever_makes_them(tmp_path: Path, capsys: Captured) -> None:
-    """Two processes make them in turn; every third page was not kept."""
+def test_texts_belong_to_their_pages_if_two_processes_make_them(
+    tmp_path: Path, capsys: Captured
+) -> None:
     bodies = [f"<p>{SENTENCE} {number}".encode() for number in range(9)]
     store = store_of_many(tmp_path, bodies)
     lines = shown(capsys, store, "export", "-", "--format", "jsonl", "--with", "main")
@@ -280,7 +281,9 @@ LINKS = [
 ]
 
 
-def test_headings_and_links_are_lists_for_every_reader(tmp_path: Path, capsys: Captured) -> None:
+def test_headings_and_links_are_lists_in_jsonl_and_parquet(
+    tmp_path: Path, capsys: Captured
+) -> None:
     store, place = store_of(tmp_path, LISTS.encode()), tmp_path / "pages.parquet"
     columns = ("--with", "headings,links,data")
     lines = shown(capsys, store, "export", "-", "--format", "jsonl", *columns)

@@ -1,4 +1,4 @@
-"""What the pages of a site have in common tells where their main text is."""
+"""Common structure of a site's pages reveals where their main text is."""
 
 from statistics import mean
 
@@ -14,8 +14,8 @@ URL = "http://news.example/"
 SENTENCE = "This sentence number {} is long enough to be one, and it tells about its own subject."
 
 
-def right(found: str, expected: str) -> float:
-    """Return F of lines."""
+def f_score(found: str, expected: str) -> float:
+    """Return the F score of lines found, compared with the expected lines."""
     lines, wanted = set(found.splitlines()), set(expected.splitlines())
     return 2 * len(lines & wanted) / (len(lines) + len(wanted))
 
@@ -25,18 +25,18 @@ def right(found: str, expected: str) -> float:
 def test_the_main_text_of_a_news_site_is_found(count: int, is_veiled: bool) -> None:
     site = list(pages(count, is_veiled=is_veiled))
     make = MAIN.for_site([page.markup for page in site])
-    assert mean(right(make(page.markup, URL), page.main) for page in site) >= 0.99
-    alone = mean(right(MAIN(page.markup, URL), page.main) for page in site)
-    assert (alone < 0.9) == is_veiled  # so that there was something to learn
+    assert mean(f_score(make(page.markup, URL), page.main) for page in site) >= 0.99
+    alone = mean(f_score(MAIN(page.markup, URL), page.main) for page in site)
+    assert (alone < 0.9) == is_veiled  # otherwise there would be nothing to learn
 
 
-def test_of_few_pages_nothing_is_learned() -> None:
+def test_nothing_is_learned_from_few_pages() -> None:
     few = [page.markup for page in pages(FEWEST_PAGES - 1, is_veiled=True)]
     assert learned(tuple(few)) == NO_PLACES
 
 
 def manual(number: int) -> str:
-    """A page of which parts that are main text repeat on others: headings, code, cells, terms."""
+    """Return a page whose headings, code, cells and terms repeat on other pages."""
     own = "".join(f"<p>{SENTENCE.format(number + part / 10)}" for part in range(4))
     return (
         f"<div class=top><p>{SENTENCE.format('x')}</div><div class=body id=page-{number}>{own}"
@@ -45,15 +45,15 @@ def manual(number: int) -> str:
     )
 
 
-def test_headings_code_cells_and_terms_stay_though_they_repeat() -> None:
+def test_repeated_headings_code_cells_and_terms_are_kept() -> None:
     make = MAIN.for_site([manual(number) for number in range(FEWEST_PAGES)])
     found = make(manual(3), URL).splitlines()
     assert SENTENCE.format("x") not in found
     assert {"Usage", "import it", "name", "type", "Returns"} <= set(found)
 
 
-def test_what_repeats_on_few_pages_stays() -> None:
-    """The same warning is in every eighth page of a manual: it says something of those."""
+def test_text_that_repeats_on_few_pages_is_kept() -> None:
+    """A warning on every eighth page of a manual is about those pages."""
 
     def page(number: int) -> str:
         warning = f"<div class=warning><p>{SENTENCE.format('x')}</div>" if number % 8 == 0 else ""
@@ -63,7 +63,7 @@ def test_what_repeats_on_few_pages_stays() -> None:
     assert SENTENCE.format("x") in make(page(8), URL)
 
 
-def test_of_several_boxes_at_one_place_none_is_the_main_text() -> None:
+def test_several_boxes_at_one_place_are_all_kept() -> None:
     def page(number: int) -> str:
         times = 1 if number % 2 else 3
         sections = "".join(
@@ -76,7 +76,7 @@ def test_of_several_boxes_at_one_place_none_is_the_main_text() -> None:
     assert len(make(page(2), URL).splitlines()) == 3
 
 
-def test_pages_whose_main_text_is_all_of_them_do_not_vote() -> None:
+def test_pages_without_boilerplate_do_not_vote() -> None:
     site = [
         f"<p>{SENTENCE.format(number)}<p>{SENTENCE.format(-number)}"
         for number in range(1, 1 + FEWEST_PAGES)

@@ -1,4 +1,4 @@
-"""What the scorers that come along make of a page."""
+"""Built-in scorers of pages."""
 
 from pathlib import Path
 
@@ -11,15 +11,8 @@ HARBOURS = "<p>The harbour of the town. " + "Boats lie in it, and nets dry. " * 
 
 
 def page(body: str = "", url: str = "http://a.example/", kind: str = "text/html") -> PageRead:
-    return PageRead(
-        url=url,
-        status=200,
-        headers={"content-type": kind},
-        body=body.encode(),
-        title="",
-        links=(),
-        encoding="utf-8",
-    )
+    return PageRead(url=url, status=200, headers={"content-type": kind}, body=body.encode(),
+                    title="", links=(), encoding="utf-8")  # fmt: skip
 
 
 def value(scorer: str, read: PageRead) -> float:
@@ -43,13 +36,13 @@ def value(scorer: str, read: PageRead) -> float:
         ("type:application/pdf", page(), 0, 0),
     ],
 )
-def test_a_page_is_worth_what_its_scorer_looks_for(
+def test_scorers_value_words_urls_and_types(
     scorer: str, read: PageRead, least: float, most: float
 ) -> None:
     assert least <= value(scorer, read) <= most
 
 
-def test_a_page_is_like_the_best_of_the_examples(tmp_path: Path) -> None:
+def test_likeness_is_that_of_the_most_similar_example(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("a.html", "b.html")]
     files[0].write_text(HARBOURS)
     files[1].write_text("<p>mountains and valleys")
@@ -59,7 +52,7 @@ def test_a_page_is_like_the_best_of_the_examples(tmp_path: Path) -> None:
     assert value(scorer, page("<p>nothing")) == 0
 
 
-def test_a_page_in_a_wanted_language_is_worth_1() -> None:
+def test_a_page_in_a_wanted_language_has_value_1() -> None:
     pytest.importorskip("py3langid")
     german = page("<p>Der Hafen der Stadt liegt am Meer, und die Boote fahren am Morgen hinaus.")
     assert value("language:de,fr", german) == 1
@@ -77,7 +70,7 @@ def test_a_page_in_a_wanted_language_is_worth_1() -> None:
         ("beauty:9", "beauty"),
     ],
 )
-def test_a_scorer_that_cannot_be_made_is_refused(scorer: str, named: str) -> None:
+def test_an_invalid_scorer_is_refused(scorer: str, named: str) -> None:
     with pytest.raises(UsageError) as refused:
         scorers_of([scorer])
     assert named in str(refused.value)

@@ -1,4 +1,4 @@
-"""Structured data of pages has the shapes of extruct, which was compared on these pages."""
+"""Structured data of pages in the form that extruct returns, compared on these pages."""
 
 import json
 
@@ -36,22 +36,24 @@ JSON_LD = [
 
 
 @pytest.mark.parametrize(("text", "expected"), JSON_LD)
-def test_json_ld_is_read_as_it_is_written(text: str, expected: object) -> None:
+def test_json_ld_is_read_with_common_mistakes(text: str, expected: object) -> None:
     assert structured(script(text), URL).get("json-ld") == expected
 
 
-def test_a_broken_script_spoils_no_other_one() -> None:
+def test_a_broken_script_does_not_affect_others() -> None:
     assert structured(script("{") + script('{"a": 1}'), URL) == {"json-ld": [{"a": 1}]}
 
 
-def test_open_graph_is_what_the_head_says_in_known_namespaces() -> None:
+def test_open_graph_properties_of_known_namespaces_are_read_from_the_head() -> None:
     markup = """<html prefix="my: http://my.example/"><head><meta property=og:title content=T>
     <meta property=og:image content=1><meta property=og:image content=2>
     <meta property=my:x content=""><meta property=fb:y content=3></head>
     <body><meta property=og:url content=u></body>"""
     names = {"my": "http://my.example/", "og": "http://ogp.me/ns#"}
-    said = [("og:title", "T"), ("og:image", "1"), ("og:image", "2"), ("my:x", "")]
-    assert structured(markup, URL) == {"opengraph": [{"namespace": names, "properties": said}]}
+    properties = [("og:title", "T"), ("og:image", "1"), ("og:image", "2"), ("my:x", "")]
+    assert structured(markup, URL) == {
+        "opengraph": [{"namespace": names, "properties": properties}]
+    }
 
 
 MICRODATA = [
@@ -93,7 +95,7 @@ MICRODATA = [
 
 
 @pytest.mark.parametrize(("markup", "expected"), MICRODATA)
-def test_microdata_has_its_items_once(markup: str, expected: object) -> None:
+def test_microdata_has_each_item_once(markup: str, expected: object) -> None:
     assert structured(markup, URL) == {"microdata": expected}
 
 
@@ -114,7 +116,7 @@ RDFA = [
 
 
 @pytest.mark.parametrize(("markup", "expected"), RDFA)
-def test_rdfa_lite_has_the_shape_of_microdata(markup: str, expected: object) -> None:
+def test_rdfa_lite_has_the_form_of_microdata(markup: str, expected: object) -> None:
     assert structured(markup, URL) == {"rdfa": expected}
 
 
