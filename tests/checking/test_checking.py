@@ -1,4 +1,4 @@
-"""Links that are not crawled are asked for once, politely, and shown where they are broken."""
+"""Link checks request each uncrawled link once, politely, and show broken ones."""
 
 import asyncio
 import time
@@ -39,7 +39,7 @@ HOME = (
 
 
 class Web:
-    """Two hosts; counts what was asked for."""
+    """Two hosts that count their requests."""
 
     def __init__(self) -> None:
         self.asked: Counter[tuple[str, str]] = Counter()
@@ -83,7 +83,7 @@ def broken(path: Path) -> set[tuple[str, str, str]]:
     }
 
 
-def test_nothing_is_asked_for_unless_it_is_wanted(tmp_path: Path) -> None:
+def test_without_checks_no_other_link_is_requested(tmp_path: Path) -> None:
     web = Web()
     path = crawled(tmp_path / "crawl.db", web)
     assert {url for _, url in web.asked} == {f"{HOST}/", f"{HOST}/robots.txt", f"{HOST}/page"}
@@ -92,7 +92,7 @@ def test_nothing_is_asked_for_unless_it_is_wanted(tmp_path: Path) -> None:
 
 
 class TestExternal:
-    def test_each_link_is_asked_for_once_and_its_host_first(self, tmp_path: Path) -> None:
+    def test_each_link_is_requested_once_after_robots_txt(self, tmp_path: Path) -> None:
         web = Web()
         found = checks(crawled(tmp_path / "crawl.db", web, check="external"))
         states = {url: State(row.state) for url, row in found.items()}
@@ -113,7 +113,7 @@ class TestExternal:
         assert web.asked["GET", f"{OTHER}/no-head"] == 1
         assert not any("secret" in url or "10.0.0.1" in url for _, url in web.asked)
 
-    def test_broken_shows_those_that_are_not_there(self, tmp_path: Path) -> None:
+    def test_broken_shows_missing_targets(self, tmp_path: Path) -> None:
         path = crawled(tmp_path / "crawl.db", Web(), check="external")
         assert broken(path) == {
             (f"{OTHER}/gone", "not-found", "gone"),
@@ -121,9 +121,7 @@ class TestExternal:
             ("http://10.0.0.1/", "address", "inside"),
         }
 
-    def test_they_are_not_crawled_and_not_asked_for_again_the_same_day(
-        self, tmp_path: Path
-    ) -> None:
+    def test_targets_are_not_crawled_nor_checked_twice_a_day(self, tmp_path: Path) -> None:
         path = crawled(tmp_path / "crawl.db", Web(), check="external")
         again = Web()
         crawled(path, again, check="external")
@@ -134,9 +132,8 @@ class TestExternal:
 
 
 class TestAssets:
-    def test_assets_and_anchors_that_are_not_there_are_broken(self, tmp_path: Path) -> None:
-        web = Web()
-        path = crawled(tmp_path / "crawl.db", web, check="assets")
+    def test_missing_assets_and_anchors_are_broken(self, tmp_path: Path) -> None:
+        path = crawled(tmp_path / "crawl.db", Web(), check="assets")
         files = {f"{HOST}/logo.png", f"{HOST}/lost.png", f"{OTHER}/s.css"}
         assert set(checks(path)) == {*files, *missing_siblings(f"{HOST}/")}
         assert broken(path) == {
@@ -144,7 +141,7 @@ class TestAssets:
             (f"{HOST}/page#gone", "no-anchor", "anchor"),
         }
 
-    def test_the_report_and_the_command_show_them(
+    def test_report_and_broken_show_assets_and_anchors(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         path = crawled(tmp_path / "crawl.db", Web(), check="external,assets")
@@ -172,7 +169,7 @@ STYLES = {
 
 
 class WebOfKinds(Web):
-    """A page with references of all kinds."""
+    """Pages with references of all kinds."""
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         url = str(request.url)
@@ -185,8 +182,8 @@ class WebOfKinds(Web):
         return httpx.Response(200 if "there" in url else 404)
 
 
-def test_references_of_all_kinds_are_shown_today_and_when_run_again(tmp_path: Path) -> None:
-    """Each has its kind; a dead canonical URL is no broken link."""
+def test_broken_references_have_their_kinds_after_one_run_and_after_two(tmp_path: Path) -> None:
+    """A dead canonical URL is not a broken link."""
     for _ in range(2):
         path = crawled(tmp_path / "crawl.db", WebOfKinds(), check="all")
         with snapshot(path) as seen:
@@ -207,11 +204,11 @@ def test_references_of_all_kinds_are_shown_today_and_when_run_again(tmp_path: Pa
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_styles_and_missing_pages_are_read_where_they_can_be_killed(
+def test_styles_are_parsed_in_a_process_that_can_be_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_lost: bool
 ) -> None:
-    """Other hosts are asked meanwhile, and 10 MB of `url(a)` take many seconds."""
-    bodies, told, run = list[bytes](), list[Event](), ParserProcess.run
+    """10 MB of `url(a)` take many seconds, in which checks of other hosts must go on."""
+    bodies, events, run = list[bytes](), list[Event](), ParserProcess.run
 
     async def running(
         self: ParserProcess, task: Callable[[bytes], Any], body: IO[bytes], host: str
@@ -227,13 +224,13 @@ def test_styles_and_missing_pages_are_read_where_they_can_be_killed(
         delay=0, address_delay=0, scope="host", keep="pages", check="assets", store=tmp_path / "c"
     )
     checked = Crawl([HOST], settings, transport=httpx.MockTransport(WebOfKinds()))
-    checked.subscribe(told.append)
+    checked.subscribe(events.append)
     checked.run()
     css = f"{HOST}/s.css"
     assert STYLES[css].encode() in bodies
     assert checks(tmp_path / "c")[css].state == State.FETCHED
     assert (f"{HOST}/4.png" in checks(tmp_path / "c")) is not is_lost
-    assert any(isinstance(one, Noted) and css in one.text for one in told) is is_lost
+    assert any(isinstance(one, Noted) and css in one.text for one in events) is is_lost
 
 
 # ---------------------------------------------------------------- soft 404s
@@ -243,7 +240,7 @@ GONE = ("/shop/mug", "/shop/old/vase")
 
 
 class SoftWeb(Web):
-    """A shop that has a page for everything, and says so with status 200."""
+    """Shop that answers every URL with status 200."""
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         path = request.url.path
@@ -262,33 +259,32 @@ class SoftWeb(Web):
         return httpx.Response(200, html=f"<ul><li>Shop<li>Contact</ul>{said}")
 
 
-def test_links_to_soft_404s_are_broken_today_and_when_run_again(tmp_path: Path) -> None:
-    """Also those in a folder of one page, and behind redirects."""
+def test_links_to_soft_404s_are_broken_after_one_run_and_after_two(tmp_path: Path) -> None:
+    """One of them is alone in its folder, and one is the target of a redirect."""
     for _ in range(2):
         web = SoftWeb()
         path = crawled(tmp_path / "crawl.db", web, check="assets")
         with snapshot(path) as seen:
             found = page_links.broken_links(seen)
             counts = linked_verdicts(seen)
-        assert {
-            (link.target.removeprefix(HOST), link.source.removeprefix(HOST)) for link in found
-        } == {(gone, source) for gone in GONE for source in ("/", "/shop/")}
-        assert {(link.state, link.kind, link.verdict) for link in found} == {
-            ("soft-404", "link", "dead")
-        }
+        sources = (f"{HOST}/", f"{HOST}/shop/")
+        pairs = {(link.target, link.source) for link in found}
+        assert pairs == {(HOST + gone, source) for gone in GONE for source in sources}
+        kinds = {(link.state, link.kind, link.verdict) for link in found}
+        assert kinds == {("soft-404", "link", "dead")}
         assert f"{HOST}/to-vase" in {link.through for link in found}
         assert counts["dead"] == len({*GONE, "/to-vase"})
     assert not web.asked
 
 
-# ---------------------------------------------------------------- the gate of the crawl
+# ---------------------------------------------------------------- politeness and budgets
 
 PAGE = f"{HOST}/"
 CHECKS: dict[str, Any] = {"check": "external", "scope": "host"}
 
 
 def web_with(*links: str, **answers: Answer) -> FakeWeb:
-    """A page with these links; each of them is there."""
+    """Return a web of a page with links, all of which exist."""
     return FakeWeb({PAGE: page(*links)} | {link: page() for link in links} | answers)
 
 
@@ -296,8 +292,8 @@ def found_in(path: Path) -> dict[str, State]:
     return {url: State(row.state) for url, row in checks(path).items()}
 
 
-class TestGate:
-    def test_a_robots_txt_that_moves_to_https_is_followed_and_obeyed(self, tmp_path: Path) -> None:
+class TestPoliteness:
+    def test_a_robots_txt_that_redirects_to_https_is_obeyed(self, tmp_path: Path) -> None:
         web = web_with(f"{OTHER}/page", f"{OTHER}/secret/page")
         web.answers[f"{OTHER}/robots.txt"] = moved("https://b.example/robots.txt")
         web.answers["https://b.example/robots.txt"] = text("User-agent: *\nDisallow: /secret")
@@ -308,17 +304,13 @@ class TestGate:
         }
         assert web.asked == [PAGE, f"{OTHER}/page"]
 
-    def test_a_robots_txt_is_asked_for_once_by_the_crawl_and_its_checks(
-        self, tmp_path: Path
-    ) -> None:
+    def test_crawl_and_checks_request_robots_txt_once(self, tmp_path: Path) -> None:
         web = web_with(f"{HOST}/file.pdf")
         crawl(web, tmp_path / "crawl.db", PAGE, **CHECKS)
         assert [visit.url for visit in web.visits].count(f"{HOST}/robots.txt") == 1
         assert f"{HOST}/file.pdf" in web.asked
 
-    def test_between_two_requests_of_any_kind_lies_the_delay_of_the_host(
-        self, tmp_path: Path
-    ) -> None:
+    def test_requests_of_all_kinds_keep_the_delay_of_the_host(self, tmp_path: Path) -> None:
         web = web_with(*(f"{HOST}/{number}.pdf" for number in range(4)))
         web.answers[f"{HOST}/1.pdf"] = moved("/2.pdf")
         web.answers[f"{HOST}/3.pdf"] = failed(FailureKind.NOT_FOUND)
@@ -327,7 +319,7 @@ class TestGate:
         assert len(web.visits) == 7
         assert gaps(web) == [7.0] * 6
 
-    def test_hosts_at_one_address_share_its_pace(self, tmp_path: Path) -> None:
+    def test_hosts_at_one_address_share_its_delay(self, tmp_path: Path) -> None:
         hosts = [f"http://{number}.example" for number in range(5)]
         web = web_with(*(f"{host}/page" for host in hosts))
         web.places = dict.fromkeys(hosts, "192.0.2.1")
@@ -336,13 +328,13 @@ class TestGate:
         assert len(at_address) == 10
         assert min(gaps(FakeWeb({}, visits=at_address))) >= 3
 
-    def test_the_rate_of_the_crawl_holds(self, tmp_path: Path) -> None:
+    def test_checks_keep_the_rate_limit(self, tmp_path: Path) -> None:
         web = web_with(*(f"http://{number}.example/page" for number in range(10)))
         crawl(web, tmp_path / "crawl.db", PAGE, max_rate="2/s", **CHECKS)
         assert len(web.visits) == 22
         assert min(gaps(web)) >= 0.5
 
-    def test_the_hours_of_the_crawl_hold(self, tmp_path: Path) -> None:
+    def test_checks_keep_the_hours(self, tmp_path: Path) -> None:
         closes, opens = (_local(NOON + START + 60 * minutes) for minutes in (2, 62))
         web = web_with(*(f"{OTHER}/{number}" for number in range(8)))
         chosen = {"delay": 50, "hours": f"{opens}-{closes}", **CHECKS}
@@ -352,28 +344,21 @@ class TestGate:
         assert not any(120 <= moment < 3719 for moment in moments)
         assert sum(moment >= 3719 for moment in moments) > 5
 
-    def test_what_is_denied_is_not_asked_for_nor_what_redirects_there(self, tmp_path: Path) -> None:
+    def test_denied_urls_and_redirects_to_them_are_not_requested(self, tmp_path: Path) -> None:
         web = web_with(f"{OTHER}/secret", f"{OTHER}/page", f"{OTHER}/moved")
         web.answers[f"{OTHER}/moved"] = moved("/secret/too")
         run = crawl(web, tmp_path / "crawl.db", PAGE, deny=("secret",), **CHECKS)
         assert not any("secret" in visit.url for visit in web.visits)
-        assert found_in(run.path) == {
-            f"{OTHER}/page": State.FETCHED,
-            f"{OTHER}/moved": State.SCOPE,
-        }
+        assert found_in(run.path) == {f"{OTHER}/page": State.FETCHED, f"{OTHER}/moved": State.SCOPE}
 
-    def test_when_the_time_of_the_crawl_is_over_nothing_more_is_asked_for(
-        self, tmp_path: Path
-    ) -> None:
+    def test_checks_end_with_the_time_limit_of_the_crawl(self, tmp_path: Path) -> None:
         web = web_with(*(f"{OTHER}/{number}" for number in range(20)))
         crawl(web, tmp_path / "crawl.db", PAGE, delay=1, for_=10, **CHECKS)
         began = [visit.began for visit in web.visits]
         assert 5 < len(began) < 20
         assert max(began) - min(began) < 10
 
-    def test_who_stops_the_crawl_waits_for_no_check_that_has_not_begun(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_stop_does_not_wait_for_further_checks(self, tmp_path: Path) -> None:
         web = web_with(*(f"{OTHER}/{number}" for number in range(20)))
         stopped = list[float]()
 
@@ -388,23 +373,19 @@ class TestGate:
                 stopped.append(scene.clock.now())
 
         run = crawl(web, tmp_path / "crawl.db", PAGE, during=stop, hear=hear, delay=60, **CHECKS)
-        assert len(web.visits_of(OTHER)) == 4  # one of them robots.txt
+        assert len(web.visits_of(OTHER)) == 4  # including robots.txt
         assert len(found_in(run.path)) == 3
-        began, told = stopped
-        assert told - began < 1
+        began, noted = stopped
+        assert noted - began < 1
 
-    def test_the_bytes_of_the_crawl_are_not_exceeded(self, tmp_path: Path) -> None:
+    def test_checks_keep_the_limit_of_bytes(self, tmp_path: Path) -> None:
         links = [f"{OTHER}/{number}" for number in range(20)]
         web = web_with(*links)
-        large = page(body="x" * 1000)
-        web.answers |= dict.fromkeys(links, large)
-        most = 5000
-        crawl(web, tmp_path / "crawl.db", PAGE, bytes=most, **CHECKS)
+        web.answers |= dict.fromkeys(links, page(body="x" * 1000))
+        crawl(web, tmp_path / "crawl.db", PAGE, bytes=5000, **CHECKS)
         assert 3 < len(web.asked) < 10
 
-    def test_a_host_that_fails_is_asked_again_after_its_pauses_and_then_no_more(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_failing_host_is_retried_with_pauses_and_then_given_up(self, tmp_path: Path) -> None:
         links = [f"{OTHER}/{number}" for number in range(20)]
         web = web_with(*links)
         web.answers |= dict.fromkeys([*links, f"{OTHER}/robots.txt"], failed(FailureKind.TIMEOUT))
@@ -415,7 +396,7 @@ class TestGate:
 
 
 START = 1000
-"""When the clock of the tests starts, by its own time."""
+"""Time of the fake clock at its start, in seconds."""
 
 
 def _local(today: float) -> str:
@@ -423,13 +404,13 @@ def _local(today: float) -> str:
 
 
 def gaps(web: FakeWeb) -> list[float]:
-    """Seconds between two requests."""
+    """Return the seconds between consecutive requests."""
     began = sorted(visit.began for visit in web.visits)
     return [later - before for before, later in pairwise(began)]
 
 
 class LoggedWeb:
-    """Two hosts on loopback; logs when each of them was asked for what."""
+    """Two hosts on loopback that log the time of each request."""
 
     def __init__(self) -> None:
         self.log: list[tuple[str, str, float]] = []
@@ -445,8 +426,8 @@ class LoggedWeb:
         return DemoResponse(200, {"Content-Type": kind}, body)
 
 
-def test_the_log_of_a_server_shows_one_pace_for_pages_checks_and_requisites(tmp_path: Path) -> None:
-    """Who asks waits for an answer first, so the server sees no less than the delay."""
+def test_pages_checks_and_requisites_share_the_delay_on_a_real_server(tmp_path: Path) -> None:
+    """The crawl delays after each response, so the server never sees a shorter interval."""
     web = LoggedWeb()
     checks = {"check": "all", "requisites": True, "keep": "pages"}
     pace = {"delay": 0.2, "address_delay": 0, "workers": 0}
@@ -464,8 +445,8 @@ def test_the_log_of_a_server_shows_one_pace_for_pages_checks_and_requisites(tmp_
         assert min(later - at for (_, at), (_, later) in pairwise(asked)) >= 0.2
 
 
-def test_checks_go_on_after_a_stop_and_none_is_repeated(tmp_path: Path) -> None:
-    """A host has as many connections as --per-host allows, also for checks."""
+def test_checks_continue_after_a_stop_without_repetition(tmp_path: Path) -> None:
+    """The checks use up to 4 connections at once, by --per-host."""
     path, web = tmp_path / "crawl.db", web_with(*(f"{HOST}/{number}.pdf" for number in range(200)))
 
     async def cut(scene: Scene) -> None:

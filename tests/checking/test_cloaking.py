@@ -1,4 +1,4 @@
-"""A page that is another one for a browser is found, and one that only changes is not."""
+"""Pages served differently to browsers are found; pages that merely change are not."""
 
 import asyncio
 import json
@@ -29,11 +29,11 @@ ROBOTS = "/robots.txt"
 
 Captured = pytest.CaptureFixture[str]
 Page = Callable[[bool], httpx.Response]
-"""What a browser, or the crawler, gets."""
+"""Function from whether a browser asks to the response."""
 
 
 class TwoFaced:
-    """A host; keeps the requests in order."""
+    """Host that can serve browsers another page, and records its requests."""
 
     def __init__(self, page: Page, robots: str = "") -> None:
         self._page, self._robots = page, robots
@@ -56,7 +56,7 @@ def checked(web: TwoFaced, **values: Any) -> Cloaking:
     return asyncio.run(check_cloaking(URL, settings, SystemClock(), transport))
 
 
-def whats(page: Page) -> set[str]:
+def differences(page: Page) -> set[str]:
     return {one.what for one in checked(TwoFaced(page)).differences}
 
 
@@ -68,7 +68,7 @@ def links_to(count: int, host: str) -> str:
     return "".join(f'<a href="http://{host}/{number}">x</a> ' for number in range(count))
 
 
-def test_the_same_page_for_both_names_is_no_cloaking_and_only_the_name_differs() -> None:
+def test_an_equal_page_is_not_cloaked_and_requests_differ_only_in_user_agent() -> None:
     web = TwoFaced(lambda _: html(STORY))
     found = checked(web, contact="me@example.org")
     assert not found.is_cloaked
@@ -80,14 +80,14 @@ def test_the_same_page_for_both_names_is_no_cloaking_and_only_the_name_differs()
     assert others[0] == others[1]
 
 
-def test_only_requests_under_its_own_name_are_signed(tmp_path: Path) -> None:
+def test_only_requests_with_the_crawlers_user_agent_are_signed(tmp_path: Path) -> None:
     SigningKey.create(tmp_path / "bot.pem")
     web = TwoFaced(lambda _: html(STORY))
     checked(web, contact="https://bot.example/", sign_requests=tmp_path / "bot.pem")
     assert ["signature" in one.headers for one in web.pages] == [True, False, True, False]
 
 
-def test_another_text_for_the_browser_is_found_and_shown() -> None:
+def test_a_different_text_for_browsers_is_found_and_shown() -> None:
     found = checked(TwoFaced(lambda browser: html(STORY if browser else OTHER)))
     assert {one.what for one in found.differences} == {"text"}
     assert found.likeness < 0.1
@@ -95,7 +95,7 @@ def test_another_text_for_the_browser_is_found_and_shown() -> None:
     assert found.only_for(crawler=False) == [STORY]
 
 
-def test_what_changes_with_every_answer_is_no_cloaking() -> None:
+def test_content_that_changes_with_every_response_is_not_cloaking() -> None:
     numbers = count()
 
     def page(_: bool) -> httpx.Response:
@@ -109,7 +109,7 @@ def test_what_changes_with_every_answer_is_no_cloaking() -> None:
     assert not found.is_unsteady
 
 
-def test_of_a_page_that_is_new_each_time_nothing_is_known() -> None:
+def test_a_completely_unsteady_page_is_undecided() -> None:
     numbers = count()
 
     def page(_: bool) -> httpx.Response:
@@ -121,11 +121,11 @@ def test_of_a_page_that_is_new_each_time_nothing_is_known() -> None:
     assert found.is_unsteady
 
 
-def test_a_word_for_browsers_is_no_cloaking() -> None:
+def test_a_few_different_words_are_not_cloaking() -> None:
     def page(browser: bool) -> httpx.Response:
         return html(f"{STORY}<p>Get our program for {'Firefox' if browser else 'your browser'}")
 
-    assert whats(page) == set()
+    assert differences(page) == set()
 
 
 @pytest.mark.parametrize(
@@ -142,18 +142,18 @@ def test_a_word_for_browsers_is_no_cloaking() -> None:
 def test_each_difference_is_named(
     what: str, crawler: httpx.Response, browser: httpx.Response
 ) -> None:
-    assert whats(lambda is_browser: browser if is_browser else crawler) == {what}
+    assert differences(lambda is_browser: browser if is_browser else crawler) == {what}
 
 
-def test_a_few_links_within_the_site_are_no_cloaking() -> None:
+def test_only_many_additional_internal_links_are_a_difference() -> None:
     more = links_to(40, "a.example")
-    assert whats(lambda is_browser: html(STORY + more if is_browser else STORY)) == {"links"}
+    assert differences(lambda is_browser: html(STORY + more if is_browser else STORY)) == {"links"}
     many = links_to(100, "a.example")
     few = links_to(90, "a.example")
-    assert whats(lambda is_browser: html(STORY + (many if is_browser else few))) == set()
+    assert differences(lambda is_browser: html(STORY + (many if is_browser else few))) == set()
 
 
-def test_redirects_are_followed_and_pass_the_same_gates() -> None:
+def test_redirects_to_private_addresses_are_not_followed() -> None:
     away = httpx.Response(302, headers={"location": "http://10.0.0.1/"})
     web = TwoFaced(lambda is_browser: html(STORY) if is_browser else away)
     found = checked(web)
@@ -162,14 +162,14 @@ def test_redirects_are_followed_and_pass_the_same_gates() -> None:
     assert not any(one.url.host == "10.0.0.1" for one in web.asked)
 
 
-def test_where_robots_forbids_nobody_is_asked_under_any_name() -> None:
+def test_a_page_that_robots_txt_forbids_is_never_requested() -> None:
     web = TwoFaced(lambda *_: html(STORY), robots="User-agent: minicrawl\nDisallow: /")
     with pytest.raises(MinicrawlError, match=r"robots\.txt forbids it"):
         checked(web)
     assert web.pages == []
 
 
-def test_requests_wait_for_the_delay_of_the_host() -> None:
+def test_requests_keep_the_delay_of_the_host() -> None:
     clock, moments = FakeClock(), list[float]()
     web = TwoFaced(lambda *_: html(STORY), robots="User-agent: *\nCrawl-delay: 7")
 
@@ -183,7 +183,7 @@ def test_requests_wait_for_the_delay_of_the_host() -> None:
 
 
 class TestCommand:
-    def test_it_says_what_differs_and_exits_with_1(
+    def test_the_command_shows_differences_and_exits_with_1(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         web = DictWeb({URL: f"<title>\x1b[1mStory</title>{STORY}"})
@@ -201,18 +201,15 @@ class TestCommand:
             assert main(["check", "--cloaking", URL]) == 0
             assert "the same for both" in capsys.readouterr().out
             monkeypatch.setattr(web, "answer", answer)
-            self.judge(capsys)
-
-    def judge(self, capsys: Captured) -> None:
-        assert main(["check", "--cloaking", URL]) == 1
-        out = capsys.readouterr().out
+            assert main(["check", "--cloaking", URL]) == 1
+            out = capsys.readouterr().out
+            assert main(["check", "--cloaking", URL, "--json"]) == 1
         assert "not-found" in out
         assert "served differently" in out
         assert "\x1b" not in out
-        assert main(["check", "--cloaking", URL, "--json"]) == 1
         assert json.loads(capsys.readouterr().out)["cloaked"] is True
 
     @pytest.mark.parametrize("url", ["", "ftp://a.example/", "?!", "\0"])
-    def test_what_is_no_url_is_refused(self, url: str, capsys: Captured) -> None:
+    def test_an_invalid_url_is_refused(self, url: str, capsys: Captured) -> None:
         assert main(["check", "--cloaking", url]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""Asking the demo web without a network."""
+"""Requests to the demo web without a network."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ def ask(
 
 
 def links(url: str, answer: DemoResponse) -> list[str]:
-    """The links one may follow, read from the page as it is written."""
+    """Return the links of a page without nofollow, read from its HTML."""
     return [
         urljoin(url, href) for href, nofollow in _LINK.findall(answer.body.decode()) if not nofollow
     ]
@@ -34,10 +34,10 @@ def nofollow_links(answer: DemoResponse) -> list[str]:
 
 
 def link_graph(web: DemoWeb) -> dict[str, list[str]]:
-    """The pages that a polite crawl can read at their own URLs, and the links among them.
+    """Return the pages that a polite crawl can read at their own URLs, with their links.
 
-    They are as their first visitor finds them, each link once, without nofollow ones. What is
-    an annex, a curiosity, a copy or a redirect is no part of it.
+    Links are those of a first visit, each once, without nofollow. Annexes, special hosts, copies
+    and redirects are left out.
     """
     sheets = dict(chain(_site_sheets(web), _hub_sheets(web)))
     return {url: list(_targets(url, sheet, sheets)) for url, sheet in sheets.items()}

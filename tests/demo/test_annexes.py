@@ -3,18 +3,11 @@ import pytest
 from minicrawl.demo.small_web import TOPICS, Quirk, Site
 from minicrawl.demo.web import annex, attic
 
+CLOSED = "Disallow: /members/"
+
 
 def site(number: int, quirk: Quirk = Quirk.NONE, host: str = "wiki.tidepool.example") -> Site:
-    return Site(
-        number=number,
-        host=host,
-        name="Tidepool",
-        topic=TOPICS[0],
-        first=0,
-        size=20,
-        sections=2,
-        quirk=quirk,
-    )
+    return Site(number, host, "Tidepool", TOPICS[0], first=0, size=20, sections=2, quirk=quirk)
 
 
 def body(site: Site, path: str) -> str:
@@ -24,16 +17,12 @@ def body(site: Site, path: str) -> str:
 @pytest.mark.parametrize(
     ("number", "quirk", "rules"),
     [
-        (
-            0,
-            Quirk.NONE,
-            ["Disallow: /members/", "Sitemap: http://wiki.tidepool.example/sitemap.xml"],
-        ),
-        (2, Quirk.NONE, ["Disallow: /members/"]),
+        (0, Quirk.NONE, [CLOSED, "Sitemap: http://wiki.tidepool.example/sitemap.xml"]),
+        (2, Quirk.NONE, [CLOSED]),
         (3, Quirk.PATIENT, ["Crawl-delay: 0.1"]),
     ],
 )
-def test_robots_txt_says_what_is_closed_and_how_fast_one_may_ask(
+def test_robots_txt_has_rules_delay_and_sitemap(
     number: int, quirk: Quirk, rules: list[str]
 ) -> None:
     assert body(site(number, quirk), "/robots.txt").splitlines() == ["User-agent: *", *rules]
@@ -43,11 +32,11 @@ def test_a_host_without_rules_has_no_robots_txt() -> None:
     assert annex(site(1), "/robots.txt").status == 404
 
 
-def test_the_shut_host_cannot_say_what_is_allowed() -> None:
+def test_the_robots_txt_of_the_shut_host_fails() -> None:
     assert annex(site(0, Quirk.SHUT), "/robots.txt").status == 503
 
 
-def test_the_sitemap_lists_the_attic_and_all_of_it_is_there() -> None:
+def test_the_sitemap_lists_exactly_the_existing_pages_of_the_attic() -> None:
     listed = body(site(4), "/sitemap.xml")
     assert len(attic(site(4))) == 5
     for url in attic(site(4)):
@@ -61,7 +50,7 @@ def test_a_host_without_a_sitemap_has_no_attic() -> None:
     assert annex(site(1), "/sitemap.xml").status == annex(site(1), "/attic/1").status == 404
 
 
-def test_a_wiki_has_a_search_page_that_is_not_to_be_indexed() -> None:
+def test_a_wiki_has_a_noindex_search_page() -> None:
     assert '<meta name="robots" content="noindex, follow">' in body(site(1), "/search")
     assert annex(site(1, host="www.tidepool.example"), "/search").status == 404
 
@@ -74,10 +63,10 @@ def test_a_wiki_has_a_search_page_that_is_not_to_be_indexed() -> None:
         ("/members/letter-7", "text/html; charset=utf-8"),
     ],
 )
-def test_the_type_of_a_file_is_in_its_header_only(path: str, content_type: str) -> None:
+def test_files_without_suffix_have_their_type_in_the_header(path: str, content_type: str) -> None:
     assert annex(site(1), path).headers["Content-Type"] == content_type
 
 
 @pytest.mark.parametrize("path", ["/lost/page-7", "/download/", "/download/x", "/picture/7/8", ""])
-def test_all_else_is_missing(path: str) -> None:
+def test_other_paths_are_missing(path: str) -> None:
     assert annex(site(1), path).status == 404

@@ -17,19 +17,19 @@ def hrefs(sheet: Sheet) -> list[str]:
     return [anchor.href for anchor in sheet.anchors()]
 
 
-def test_a_page_does_not_depend_on_the_pages_written_before_it() -> None:
+def test_a_page_does_not_depend_on_pages_made_earlier() -> None:
     again = Author(ATLAS, Random(2))
     site = ATLAS.sites[3]
     backwards = [again.sheet(site, place) for place in reversed(range(site.size))]
     assert [AUTHOR.sheet(site, place) for place in range(site.size)] == backwards[::-1]
 
 
-def test_another_seed_writes_another_web() -> None:
+def test_another_seed_makes_other_pages() -> None:
     other = Author(ATLAS, Random(3))
     assert other.sheet(ATLAS.sites[0], 9) != AUTHOR.sheet(ATLAS.sites[0], 9)
 
 
-def test_pages_change_after_so_many_visits_and_most_never() -> None:
+def test_some_pages_change_after_a_number_of_visits() -> None:
     versions = {
         (kind, sort): [AUTHOR.version(first_of(kind), place, visits) for visits in range(6)]
         for kind, (sort, place) in product(("www", "news", "blog"), (("front", 0), ("section", 1)))
@@ -45,7 +45,7 @@ def test_pages_change_after_so_many_visits_and_most_never() -> None:
     assert all(visits > 0 for visits in VISITS_PER_VERSION.values())
 
 
-def test_a_new_version_says_so_and_brings_other_articles_to_the_front() -> None:
+def test_a_new_version_is_marked_and_links_to_new_articles() -> None:
     site = first_of("news")
     before, after = AUTHOR.sheet(site, 0), AUTHOR.sheet(site, 0, version=1)
     assert after.prose == ("This is edition 2 of this page.", *before.prose)
@@ -53,14 +53,14 @@ def test_a_new_version_says_so_and_brings_other_articles_to_the_front() -> None:
     assert len(set(hrefs(after)) - set(hrefs(before))) == 3
 
 
-def test_some_articles_are_dead_ends_and_nothing_hangs_below_them() -> None:
+def test_some_articles_are_dead_ends() -> None:
     site = ATLAS.sites[0]
     dead_ends = [place for place in range(site.size) if not hrefs(AUTHOR.sheet(site, place))]
     assert len(dead_ends) > 5
     assert not any(site.below(place) for place in dead_ends)
 
 
-def test_the_largest_host_is_linked_to_far_more_than_a_small_one() -> None:
+def test_the_largest_host_has_far_more_links_than_a_small_one() -> None:
     sheets = [AUTHOR.sheet(site, place) for site in ATLAS.sites for place in range(site.size)]
     linked = [href for sheet in sheets for href in hrefs(sheet)]
     largest, smallest = ATLAS.sites[0], ATLAS.sites[len(ATLAS.sites) - 5]
@@ -78,5 +78,5 @@ def test_the_largest_host_is_linked_to_far_more_than_a_small_one() -> None:
         (46, "/picture/46"),
     ],
 )
-def test_now_and_then_an_article_links_to_something_odd(place: int, href: str) -> None:
+def test_some_articles_have_unusual_links(place: int, href: str) -> None:
     assert href in hrefs(AUTHOR.sheet(ATLAS.sites[0], place))

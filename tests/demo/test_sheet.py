@@ -37,20 +37,20 @@ WRITTEN = """\
 """
 
 
-def test_a_sheet_is_written_as_plain_html_and_an_empty_list_not_at_all() -> None:
+def test_a_sheet_is_written_as_html_without_empty_lists() -> None:
     assert html(SHEET) == WRITTEN
 
 
-def test_the_links_of_a_sheet_come_in_the_order_of_the_page() -> None:
+def test_the_anchors_of_a_sheet_are_in_page_order() -> None:
     assert [anchor.words for anchor in SHEET.anchors()] == ["Home", "A", "B", "Licence"]
 
 
-def test_a_page_has_the_same_etag_as_long_as_its_body_is_the_same() -> None:
+def test_the_etag_changes_with_the_body() -> None:
     other = Sheet(site="Tidepool", title="Whelks")
     assert page(SHEET).headers["ETag"] == page(SHEET).headers["ETag"]
     assert page(SHEET).headers["ETag"] != page(other).headers["ETag"]
 
 
-def test_errors_and_redirects_say_what_they_must() -> None:
+def test_errors_and_redirects_have_their_headers() -> None:
     assert refused(503, "Later.", Retry_After="1").headers["Retry-After"] == "1"
     assert moved(301, "http://b.example/").headers == {"Location": "http://b.example/"}

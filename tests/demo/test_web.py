@@ -22,12 +22,12 @@ print(zlib.crc32(repr((web.hosts, web.seeds, link_graph(web))).encode()))
 """
 
 
-def test_the_same_seed_makes_the_same_web_and_another_another() -> None:
+def test_the_seed_determines_the_web() -> None:
     assert link_graph(DemoWeb(500)) == GRAPH
     assert link_graph(DemoWeb(500, seed=1)) != GRAPH
 
 
-def test_the_web_does_not_depend_on_how_this_python_hashes() -> None:
+def test_the_web_does_not_depend_on_the_hash_seed() -> None:
     digests = {
         subprocess.run(
             [sys.executable, "-c", DIGEST],
@@ -40,12 +40,12 @@ def test_the_web_does_not_depend_on_how_this_python_hashes() -> None:
     assert len(digests) == 1
 
 
-def test_answers_do_not_depend_on_the_order_of_requests() -> None:
+def test_responses_do_not_depend_on_the_order_of_requests() -> None:
     fresh = DemoWeb(500)
     assert all(ask(url, web=fresh) == ask(url) for url in reversed(GRAPH))
 
 
-def test_the_link_graph_is_what_the_pages_say() -> None:
+def test_the_link_graph_has_the_links_of_the_pages() -> None:
     for url, targets in GRAPH.items():
         answer = ask(url, visits=int("crackle" in url))
         written = dict.fromkeys(links(url, answer))
@@ -53,20 +53,20 @@ def test_the_link_graph_is_what_the_pages_say() -> None:
         assert targets == [link for link in written if link in GRAPH and link != url]
 
 
-def test_every_page_of_the_link_graph_can_be_reached_from_the_seeds() -> None:
+def test_every_page_of_the_link_graph_is_reachable_from_the_seeds() -> None:
     graph = networkx.DiGraph(GRAPH)
     assert 5 <= len(WEB.seeds) <= 10
     reached = set(WEB.seeds).union(*(networkx.descendants(graph, seed) for seed in WEB.seeds))
     assert reached == set(GRAPH)
 
 
-def test_the_link_graph_has_all_pages_but_those_of_the_shut_host_and_the_hubs_besides() -> None:
+def test_the_link_graph_has_all_pages_except_the_shut_host_plus_the_hubs() -> None:
     hubs = 1 + 2 + 10
     assert len(GRAPH) == 500 - 6 + hubs
     assert not any("closed-for-winter" in url for url in GRAPH)
 
 
-def test_the_top_ten_are_front_pages_of_large_hosts_and_what_all_refer_to() -> None:
+def test_the_top_ten_are_front_pages_of_large_hosts_and_the_licence() -> None:
     graph = link_graph(DemoWeb(2000))
     ranks: dict[str, float] = networkx.pagerank(networkx.DiGraph(graph))
     top = sorted(ranks, key=lambda url: ranks[url], reverse=True)[:10]
@@ -75,16 +75,12 @@ def test_the_top_ten_are_front_pages_of_large_hosts_and_what_all_refer_to() -> N
     assert sum(url.count("/") == 3 and url.endswith("/") for url in top) >= 8
 
 
-def test_two_links_of_three_stay_inside_their_host() -> None:
-    ends = [(url.split("/")[2], to.split("/")[2]) for url, to in pairs()]
+def test_about_two_links_of_three_stay_within_their_host() -> None:
+    ends = [(url.split("/")[2], to.split("/")[2]) for url, links in GRAPH.items() for to in links]
     assert 0.4 < sum(source == target for source, target in ends) / len(ends) < 0.8
 
 
-def pairs() -> list[tuple[str, str]]:
-    return [(url, target) for url, targets in GRAPH.items() for target in targets]
-
-
-def test_every_link_has_an_answer_or_is_meant_to_be_broken() -> None:
+def test_every_link_has_a_response_or_is_broken_on_purpose() -> None:
     statuses: Counter[int] = Counter()
     for url in GRAPH:
         for link in links(url, ask(url, visits=1)):
@@ -95,12 +91,12 @@ def test_every_link_has_an_answer_or_is_meant_to_be_broken() -> None:
     assert any(nofollow_links(ask(url, visits=1)) for url in GRAPH)
 
 
-def test_a_host_that_is_not_served_is_misdirected() -> None:
+def test_an_unknown_host_is_misdirected() -> None:
     assert WEB.answer("www.else.example", "/", {}, 0).status == 421
     assert WEB.answer("", "*", {}, 0).status == 421
 
 
-def test_a_page_that_the_visitor_has_is_not_sent_again() -> None:
+def test_a_conditional_request_for_a_current_copy_is_304() -> None:
     url = WEB.seeds[1]
     answer = ask(url)
     etag, date = answer.headers["ETag"], answer.headers["Last-Modified"]
@@ -114,7 +110,7 @@ def test_a_page_that_the_visitor_has_is_not_sent_again() -> None:
         assert (again.status, again.body, again.headers) == (304, b"", answer.headers)
 
 
-def test_a_page_that_is_not_the_visitors_is_sent() -> None:
+def test_a_conditional_request_for_another_copy_is_200() -> None:
     answer = ask(WEB.seeds[1])
     date = answer.headers["Last-Modified"]
     assert ask(WEB.seeds[1], headers={"if-none-match": '"x"', "if-modified-since": date}) == answer
@@ -122,7 +118,7 @@ def test_a_page_that_is_not_the_visitors_is_sent() -> None:
     assert ask(WEB.seeds[0], headers={"if-modified-since": date}).status == 200
 
 
-def test_a_page_that_changed_is_sent_and_is_younger() -> None:
+def test_a_changed_page_is_sent_with_a_later_date() -> None:
     url = "http://news.branch-line.example/"
     first = ask(url)
     second = ask(url, visits=1, headers={"if-none-match": first.headers["ETag"]})
@@ -131,12 +127,12 @@ def test_a_page_that_changed_is_sent_and_is_younger() -> None:
     assert second.headers["Last-Modified"] == "Wed, 21 May 2003 00:00:00 GMT"
 
 
-def test_the_same_page_stands_at_several_urls() -> None:
+def test_a_page_is_at_several_urls() -> None:
     url = "http://www.harbour-museum.example/"
     assert ask(f"{url}index.html") == ask(f"{url}?from=elsewhere") == ask(url)
 
 
-def test_a_whole_host_is_there_twice_byte_by_byte() -> None:
+def test_one_host_is_an_exact_mirror() -> None:
     (mirror,) = (host for host in WEB.hosts if host.startswith("mirror."))
     (original,) = (host for host in WEB.hosts if host.endswith(f".{mirror[7:]}") and host != mirror)
     pages = [url for url in GRAPH if url.startswith(f"http://{original}/")]
@@ -144,14 +140,14 @@ def test_a_whole_host_is_there_twice_byte_by_byte() -> None:
     assert all(ask(url) == ask(url.replace(original, mirror)) for url in pages)
 
 
-def test_a_page_for_printing_names_the_one_that_counts() -> None:
+def test_a_page_for_printing_names_its_canonical_url() -> None:
     url = "http://www.harbour-museum.example/boats/"
     answer = ask(f"{url}?print")
     assert f'<link rel="canonical" href="{url}">'.encode() in answer.body
     assert b"canonical" not in ask(url).body
 
 
-def test_the_slow_host_takes_its_time_over_everything_and_others_do_not() -> None:
+def test_only_the_slow_host_delays_its_responses() -> None:
     slow = "http://www.sleepy-ferry.example/"
     assert ask(slow).delay_s == ask(f"{slow}robots.txt").delay_s == 0.5
     assert not any(ask(url).delay_s for url in GRAPH if "sleepy" not in url)
@@ -170,17 +166,17 @@ def test_the_flaky_host_fails_at_first_and_recovers() -> None:
     target=st.text() | st.from_regex(r"(/[a-z0-9.-]{0,9}){1,4}(\?[a-z]*)?", fullmatch=True),
     visits=st.integers(0, 10**9),
 )
-def test_whatever_is_asked_there_is_an_answer(host: str, target: str, visits: int) -> None:
+def test_any_request_has_a_reproducible_response(host: str, target: str, visits: int) -> None:
     answer = WEB.answer(host, target, {}, visits)
     assert answer == WEB.answer(host, target, {}, visits)
     assert answer.status in {200, 301, 302, 404, 500, 503}
 
 
-def test_too_small_a_web_is_refused() -> None:
+def test_a_web_that_is_too_small_is_refused() -> None:
     with pytest.raises(UsageError, match="not 7"):
         DemoWeb(7)
 
 
-def test_all_names_are_reserved_ones() -> None:
+def test_all_host_names_are_reserved_and_different() -> None:
     assert all(host.endswith(".example") for host in WEB.hosts)
     assert len(set(WEB.hosts)) == len(WEB.hosts)
