@@ -3,14 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
-from minicrawl import Crawl, Settings
 from minicrawl.audit import checks
 from minicrawl.audit.checks import CHECKED, CHECKS
 from minicrawl.audit.findings import audited
 from tests.audit.planted import FAULTS, HOST, PlantedSite
+from tests.webs import crawl_web
 
 MADE_ELSEWHERE = {"slow", "links-many"}
 """Issues that have a test of their own."""
@@ -19,10 +18,7 @@ MADE_ELSEWHERE = {"slow", "links-many"}
 def crawled(path: Path, site: PlantedSite, **chosen: Any) -> Path:
     """Crawl the site, and check its links."""
     usual: dict[str, Any] = {"scope": "host", "sitemaps": True, "check": "all"}
-    quick = {"delay": 0, "address_delay": 0, "workers": 0}
-    settings = Settings.of(**{**usual, **quick, **chosen, "store": path})
-    Crawl([f"{HOST}/"], settings, transport=httpx.MockTransport(site)).run()
-    return path
+    return crawl_web(path, site, [f"{HOST}/"], **{**usual, "workers": 0, **chosen})
 
 
 def issues(path: Path) -> dict[str, set[str]]:

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import httpx
 import pytest
 
-from minicrawl import Crawl, Settings
 from minicrawl.audit import checks
 from minicrawl.audit.findings import audited
 from tests.audit.held_out import HOST, planted_site
+from tests.webs import crawl_web
 
 FOUND, FALSE = 0.95, 0.01
 
@@ -17,12 +16,8 @@ def test_faults_of_a_held_out_site_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checks, "_SLOW_S", 1e9)
-    site, store = planted_site(), tmp_path / "crawl.db"
-    settings = Settings.of(
-        store=store, scope="host", sitemaps=True, check="all", delay=0, address_delay=0, workers=0
-    )
-    Crawl([f"{HOST}/"], settings, transport=httpx.MockTransport(site)).run()
-    with audited(store) as audit:
+    site, chosen = planted_site(), {"scope": "host", "sitemaps": True, "check": "all", "workers": 0}
+    with audited(crawl_web(tmp_path / "crawl.db", site, [f"{HOST}/"], **chosen)) as audit:
         reported = {(page.issue, page.url.removeprefix(HOST)) for page in audit.pages()}
         assert not audit.skipped
     reported = {

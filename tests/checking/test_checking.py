@@ -26,6 +26,7 @@ from minicrawl.store.derived import CheckRow, all_checks
 from minicrawl.web.soft_404 import missing_siblings
 from tests.crawl.fakes import NOON, Answer, FakeWeb, Scene, crawl, failed, moved, text
 from tests.crawl.fakes import html as page
+from tests.webs import crawl_web
 
 HOST, OTHER = "http://a.example", "http://b.example"
 HOME = (
@@ -62,11 +63,7 @@ class Web:
 
 
 def crawled(path: Path, web: Web, **chosen: Any) -> Path:
-    settings = Settings.of(
-        delay=0, address_delay=0, scope="host", keep="pages", store=path, **chosen
-    )
-    Crawl([HOST], settings, transport=httpx.MockTransport(web)).run()
-    return path
+    return crawl_web(path, web, [HOST], scope="host", keep="pages", **chosen)
 
 
 def checks(path: Path) -> dict[str, CheckRow]:

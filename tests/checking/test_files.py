@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.record import PAYLOAD, RecordKind
 from minicrawl.archive.writer import PruneRules
@@ -20,6 +19,7 @@ from minicrawl.errors import UsageError
 from minicrawl.store.reader import archive_folder
 from tests.checking.test_requisites import kept
 from tests.memory import limited_growth
+from tests.webs import crawl_web
 
 HOST = "http://a.example"
 LINKS = ("a.zip", "film.mp4", "same.mp4", "data.csv", "endless.mkv", "secret/b.zip", "gone.docx")
@@ -84,11 +84,8 @@ class Web:
 
 
 def crawled(path: Path, web: Web, **chosen: Any) -> Path:
-    usual: dict[str, Any] = {"types": "html,files", "scope": "host", "delay": 0}
-    quick = {"address_delay": 0, "max_file": MOST}
-    settings = Settings.of(**{**usual, **quick, **chosen, "store": path})
-    Crawl([HOST], settings, transport=httpx.MockTransport(web)).run()
-    return path
+    usual: dict[str, Any] = {"types": "html,files", "scope": "host", "max_file": MOST}
+    return crawl_web(path, web, [HOST], **(usual | chosen))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from zipfile import ZipFile
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer
 from minicrawl.cli import main
@@ -20,6 +19,7 @@ from minicrawl.report import page_links
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
+from tests.webs import crawl_web
 
 Captured = pytest.CaptureFixture[str]
 
@@ -65,10 +65,7 @@ class Web:
 
 def crawled(path: Path, web: Web, **chosen: Any) -> Path:
     usual: dict[str, Any] = {"keep": "pages", "requisites": True, "scope": "host"}
-    quick = {"delay": 0, "address_delay": 0}
-    settings = Settings.of(**{**usual, **quick, **chosen, "store": path})
-    Crawl([HOST], settings, transport=httpx.MockTransport(web)).run()
-    return path
+    return crawl_web(path, web, [HOST], **(usual | chosen))
 
 
 def kept(path: Path) -> dict[str, Answer]:
@@ -157,12 +154,9 @@ class TestKeeping:
 
 def test_a_resumed_crawl_keeps_requisites(tmp_path: Path) -> None:
     path = crawled(tmp_path / "crawl.db", Web(), pages=1)
-    web = Web()
-    settings = Settings.of(delay=0, address_delay=0, keep="pages", store=path)
     with snapshot(path) as seen:
         assert tables.settings(seen.connection)["requisites"] is True
-    Crawl([], settings, transport=httpx.MockTransport(web)).run()
-    assert f"{HOST}/logo.png" in kept(path)
+    assert f"{HOST}/logo.png" in kept(crawl_web(path, Web(), [], keep="pages"))
 
 
 def test_requisites_are_not_requested_by_default(tmp_path: Path) -> None:
@@ -237,10 +231,8 @@ def test_everything_that_a_browser_would_request_is_kept_once(tmp_path: Path) ->
         headers = {"content-type": _KIND.get(name.rpartition(".")[2], "image/png")}
         return httpx.Response(200, text=OF_FILES.get(name, name), headers=headers)
 
-    settings = Settings.of(
-        keep="pages", requisites=True, delay=0, robots=False, store=(path := tmp_path / "crawl.db")
-    )
-    Crawl([HOST], settings, transport=httpx.MockTransport(answer)).run()
+    path = tmp_path / "crawl.db"
+    crawl_web(path, answer, [HOST], keep="pages", requisites=True, robots=False)
     numbers = {int(name.partition(".")[0].partition(")")[0]) for name in asked if name}
     assert numbers == set(range(1, 70))
     assert set(asked.values()) == {1}

@@ -7,7 +7,8 @@ CLOSED = "Disallow: /members/"
 
 
 def site(number: int, quirk: Quirk = Quirk.NONE, host: str = "wiki.tidepool.example") -> Site:
-    return Site(number, host, "Tidepool", TOPICS[0], first=0, size=20, sections=2, quirk=quirk)
+    return Site(number=number, host=host, name="Tidepool", topic=TOPICS[0], first=0, size=20,
+                sections=2, quirk=quirk)  # fmt: skip
 
 
 def body(site: Site, path: str) -> str:

@@ -4,12 +4,10 @@ import sys
 from collections import Counter
 
 import networkx
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.demo.web import DemoWeb
-from minicrawl.errors import UsageError
 from tests.demo.asking import WEB, ask, link_graph, links, nofollow_links
 
 GRAPH = link_graph(WEB)
@@ -170,11 +168,6 @@ def test_any_request_has_a_reproducible_response(host: str, target: str, visits:
     answer = WEB.answer(host, target, {}, visits)
     assert answer == WEB.answer(host, target, {}, visits)
     assert answer.status in {200, 301, 302, 404, 500, 503}
-
-
-def test_a_web_that_is_too_small_is_refused() -> None:
-    with pytest.raises(UsageError, match="not 7"):
-        DemoWeb(7)
 
 
 def test_all_host_names_are_reserved_and_different() -> None:

@@ -12,13 +12,14 @@ from typing import Any
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings, plugins
+from minicrawl import plugins
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
 from minicrawl.model import State
 from minicrawl.report.page_states import changes
 from minicrawl.report.snapshot import snapshot
 from tests.stores import NOON, HandCrawl
+from tests.webs import crawl_web
 
 Captured = pytest.CaptureFixture[str]
 
@@ -174,10 +175,9 @@ class DailyWeb:
 
 def crawled_twice(path: Path, web: DailyWeb, **chosen: Any) -> float:
     """Crawl a web on two days, and return a time in between."""
-    settings = Settings.of(delay=0, address_delay=0, refresh=0.5, store=path, **chosen)
-    Crawl([SITE], settings, transport=httpx.MockTransport(web)).run()
+    crawl_web(path, web, [SITE], refresh=0.5, **chosen)
     web.day, since = 2, time.time()
-    Crawl([], settings, transport=httpx.MockTransport(web)).run()
+    crawl_web(path, web, [], refresh=0.5, **chosen)
     return since
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings
 from minicrawl.cli import main
+from tests.webs import crawl_web
 
 HOST = "http://a.example"
 _LINE = re.compile(
@@ -51,10 +51,7 @@ def lines(
 ) -> tuple[Web, list[dict[str, str]], bool]:
     folder, web, keeps = tmp_path_factory.mktemp("log"), Web(), request.param == "pages"
     store, log = folder / "crawl.db", folder / "crawl.log"
-    settings = Settings.of(
-        store=store, delay=0, address_delay=0, keep=request.param, requisites=keeps, max_tries=1
-    )
-    Crawl([HOST], settings, transport=httpx.MockTransport(web)).run()
+    crawl_web(store, web, [HOST], keep=request.param, requisites=keeps, max_tries=1)
     assert main(["export", str(log), "--store", str(store)]) == 0
     found = [_LINE.fullmatch(line) for line in log.read_text().splitlines()]
     assert all(found)

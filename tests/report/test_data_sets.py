@@ -10,10 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings, plugins
+from minicrawl import plugins
 from minicrawl.cli import main
 from minicrawl.report.data_sets import INDEX, read_until
 from minicrawl.web.urls import domains
+from tests.webs import crawl_web
 
 duckdb = pytest.importorskip("duckdb")
 Captured = pytest.CaptureFixture[str]
@@ -49,13 +50,11 @@ class Web:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path, web = tmp_path_factory.mktemp("sets") / "crawl.db", Web()
-    settings = Settings.of(delay=0, address_delay=0, refresh=0.5, store=path)
-    Crawl([HOME], settings, transport=httpx.MockTransport(web)).run()
+    crawl_web(path, web, [HOME], refresh=0.5)
     first = path.with_name("first")
     assert main(["export", str(first), "--shard", "1GB", "--store", str(path)]) == 0
     web.day = 2
-    Crawl([], settings, transport=httpx.MockTransport(web)).run()
-    return path
+    return crawl_web(path, web, [], refresh=0.5)
 
 
 def exported(store: Path, folder: Path, *arguments: str) -> dict[str, Any]:

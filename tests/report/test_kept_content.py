@@ -7,11 +7,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings
 from minicrawl.cli import main
 from minicrawl.report import kept_content
 from minicrawl.report.kept_content import ContentRow, content_rows, counts_of
 from minicrawl.report.snapshot import snapshot
+from tests.webs import crawl_web
 
 HOST, OTHER = "http://a.example", "http://b.example"
 LINKS = ("a", "b.pdf", "c.zip", "gone.docx", "secret/d.png", "moved", "video", f"{OTHER}/e.mp4")
@@ -36,11 +36,7 @@ def answer(request: httpx.Request) -> httpx.Response:
 
 
 def crawled(path: Path, types: str, *, requisites: bool = False) -> Path:
-    settings = Settings.of(
-        types=types, requisites=requisites, scope="host", delay=0, address_delay=0, store=path
-    )
-    Crawl([HOST], settings, transport=httpx.MockTransport(answer)).run()
-    return path
+    return crawl_web(path, answer, [HOST], types=types, requisites=requisites, scope="host")
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +88,7 @@ def test_content_is_not_counted_without_kept_pages_or_with_too_many(
 ) -> None:
     with snapshot(store) as seen:
         assert content_rows(seen, most=3) is None
-    settings = Settings.of(keep="none", delay=0, store=tmp_path / "none.db")
-    Crawl([HOST], settings, transport=httpx.MockTransport(answer)).run()
-    with snapshot(tmp_path / "none.db") as seen:
+    with snapshot(crawl_web(tmp_path / "none.db", answer, [HOST], keep="none")) as seen:
         assert content_rows(seen) is None
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings
 from minicrawl.cli import main
 from minicrawl.model import State
 from minicrawl.report.archived_pages import kept_pages, last_version
@@ -14,6 +13,7 @@ from minicrawl.report.page_links import broken_links, linked_verdicts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.verdicts import LinkVerdict, verdict_of
 from minicrawl.web.challenges import BLOCKS, COOKIE_WALL
+from tests.webs import crawl_web
 
 HOST, OTHER = "https://a.example", "https://b.example"
 WALLS = {
@@ -79,11 +79,7 @@ def web(request: httpx.Request) -> httpx.Response:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("verdicts") / "crawl.db"
-    settings = Settings.of(
-        delay=0, address_delay=0, scope="host", check="external", max_tries=1, store=path
-    )
-    Crawl([HOST], settings, transport=httpx.MockTransport(web)).run()
-    return path
+    return crawl_web(path, web, [HOST], scope="host", check="external", max_tries=1)
 
 
 def test_blocked_links_are_distinguished_from_dead_ones(store: Path) -> None:
@@ -142,9 +138,7 @@ def test_challenges_are_neither_indexed_nor_near_duplicates(
         links = "".join(f'<a href="{wall}">w</a>' for wall in walls)
         return httpx.Response(200, html=f"<title>{title}</title><p>{'a text ' * 40}{links}")
 
-    store = tmp_path / "walls.db"
-    settings = Settings.of(delay=0, address_delay=0, store=store)
-    Crawl([HOST], settings, transport=httpx.MockTransport(answer)).run()
+    store = crawl_web(tmp_path / "walls.db", answer, [HOST])
     assert main(["index", "--store", str(store)]) == 0
     with snapshot(store) as seen, kept_pages(seen) as archive:
         assert not len(seen.near_duplicates.pages)
@@ -165,8 +159,6 @@ def test_the_exit_code_depends_on_dead_links_alone(
         is_alive = request.url.path in {"/gone", "/cookies", "/consent", "/journal"}
         return httpx.Response(200, html="x") if is_alive else web(request)
 
-    settings = Settings.of(delay=0, address_delay=0, scope="host", store=tmp_path / "blocked.db")
-    Crawl([HOST], settings, transport=httpx.MockTransport(blocked)).run()
-    arguments = ["--exit-code", "--json", "--store", str(tmp_path / "blocked.db")]
-    assert main(["broken", *arguments]) == 0
+    other = crawl_web(tmp_path / "blocked.db", blocked, [HOST], scope="host")
+    assert main(["broken", "--exit-code", "--json", "--store", str(other)]) == 0
     assert [row["target"] for row in json.loads(capsys.readouterr().out)] == [f"{HOST}/wall"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.store import schema, tables
+from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.schema import MIGRATIONS, VERSION, check_version, prepare
 from minicrawl.store.writer import StoreWriter
@@ -62,19 +62,6 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     before = path.read_bytes()
     assert_refused(path, "is not a minicrawl store: file is not a database")
     assert path.read_bytes() == before
-
-
-def test_an_older_store_is_migrated_step_by_step(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    later = (*MIGRATIONS, "CREATE TABLE one (a);", "CREATE TABLE two (b);")
-    monkeypatch.setattr(schema, "MIGRATIONS", later)
-    monkeypatch.setattr(schema, "VERSION", len(later))
-    with closing(sqlite3.connect(store)) as connection:
-        prepare(connection, str(store))
-        assert check_version(connection, str(store)) == len(later)
-        assert connection.execute("SELECT count(*) FROM one, two").fetchone() == (0,)
-        assert connection.execute("SELECT count(*) FROM urls").fetchone() == (6,)
 
 
 def test_the_view_pages_has_cash_in_units(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import httpx
 import networkx
 import pytest
 
-from minicrawl import Crawl, Settings
 from minicrawl.cli import main
 from minicrawl.model import CRAWLED, GRAPHS
+from tests.webs import crawl_web
 
 HOST, OTHER = "http://a.example", "http://b.example"
 LONG = "a long text that two pages have in common, word by word, so that they are one and the same"
@@ -62,10 +62,7 @@ WANTED = {(full(source), full(target)) for source, target in LINKS}
 @pytest.fixture(scope="module", params=["greedy", "siblings"])
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("oracle") / "crawl.db"
-    chosen = Settings.of(delay=0, store=path, strategy=request.param)
-    seeds = [f"{HOST}/", f"{HOST}/closed"]
-    Crawl(seeds, chosen, transport=httpx.MockTransport(answer)).run()
-    return path
+    return crawl_web(path, answer, [f"{HOST}/", f"{HOST}/closed"], strategy=request.param)
 
 
 def exported(store: Path, file: Path, *options: str) -> list[dict[str, str]]:

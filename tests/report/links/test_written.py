@@ -1,21 +1,19 @@
 """Raw links: as written, with their texts if pages or links are kept, and with redirects."""
 
 import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings
 from minicrawl.cli import main
-from minicrawl.config import load
 from minicrawl.errors import UsageError
 from minicrawl.report import page_links
 from minicrawl.report.audit import audit
 from minicrawl.report.page_links import all_links, links_of, links_to, with_texts
 from minicrawl.report.selected_pages import PageSelection
 from minicrawl.report.snapshot import snapshot
+from tests.webs import crawl_web
 
 HOST = "http://a.example"
 HOME, B, OLD, GONE = (f"{HOST}{path}" for path in ("/", "/b", "/old", "/gone"))
@@ -27,7 +25,6 @@ PAGES = {
 }
 MOVED = {"/old": "/b", "/old2": "/gone"}
 
-Make = Callable[..., Path]
 Captured = pytest.CaptureFixture[str]
 
 
@@ -38,26 +35,19 @@ def answer(request: httpx.Request) -> httpx.Response:
     return httpx.Response(200, html=PAGES[path]) if path in PAGES else httpx.Response(404)
 
 
-def crawled(path: Path, **settings: object) -> Path:
-    chosen: Mapping[str, object] = {"delay": 0, "store": path, **settings}
-    found = Settings.of(**chosen)  # type: ignore[arg-type]  # names and values of one kind each
-    Crawl([HOST], found, transport=httpx.MockTransport(answer)).run()
-    return path
-
-
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return crawled(tmp_path_factory.mktemp("kept") / "crawl.db", keep="pages")
+    return crawl_web(tmp_path_factory.mktemp("kept") / "crawl.db", answer, [HOST], keep="pages")
 
 
 @pytest.fixture(scope="module")
 def with_links(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return crawled(tmp_path_factory.mktemp("with_links") / "crawl.db", keep="links")
+    return crawl_web(tmp_path_factory.mktemp("links") / "crawl.db", answer, [HOST], keep="links")
 
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return crawled(tmp_path_factory.mktemp("bare") / "crawl.db", keep="none")
+    return crawl_web(tmp_path_factory.mktemp("bare") / "crawl.db", answer, [HOST], keep="none")
 
 
 def test_every_link_of_a_page_has_its_text_and_target(kept: Path) -> None:
@@ -121,18 +111,14 @@ def test_texts_of_an_earlier_visit_are_not_shown_for_changed_links(tmp_path: Pat
     path = tmp_path / "crawl.db"
     pages = {"/": '<a href="/x">X</a><a href="/y">Y</a>'}
 
-    def crawl(keep: str) -> None:
-        transport = httpx.MockTransport(
-            lambda request: httpx.Response(200, html=pages.get(request.url.path, request.url.path))
-        )
-        given = {"delay": 0, "store": path, "refresh": 1, "new_pages": 3}
-        Crawl([HOST], load(given | {"keep": keep}, {}, None), transport=transport).run()
+    def web(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, html=pages.get(request.url.path, request.url.path))
 
-    crawl("links")
+    crawl_web(path, web, [HOST], refresh=1, new_pages=3, keep="links")
     with snapshot(path) as seen:
         assert {link.text for link in links_of(seen, HOME)} == {"X", "Y"}
     pages["/"] = '<a href="/z">Z</a><a href="/y">New</a>'
-    crawl("none")
+    crawl_web(path, web, [HOST], refresh=1, new_pages=3, keep="none")
     with snapshot(path) as seen:
         found = links_of(seen, HOME)
     assert {(link.target, link.text) for link in found} == {(f"{HOST}/z", ""), (f"{HOST}/y", "")}
@@ -140,7 +126,7 @@ def test_texts_of_an_earlier_visit_are_not_shown_for_changed_links(tmp_path: Pat
 
 def test_keep_links_needs_stored_links(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--no-links"):
-        crawled(tmp_path / "crawl.db", keep="links", links=False)
+        crawl_web(tmp_path / "crawl.db", answer, [HOST], keep="links", links=False)
     assert not (tmp_path / "crawl.db").exists()
 
 
@@ -177,11 +163,14 @@ class TestCommands:
         assert "text" not in self.run(capsys, bare, "broken").splitlines()[0]
 
     @pytest.mark.parametrize("name", ["links.csv", "links.jsonl", "links.parquet"])
-    def test_raw_links_can_be_exported(
+    def test_exported_raw_links_have_their_texts(
         self, kept: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
+        duckdb = pytest.importorskip("duckdb")
         self.run(capsys, kept, "export", "--edges", "--raw", str(tmp_path / name))
-        assert (tmp_path / name).stat().st_size
+        found = duckdb.sql(f"SELECT text FROM '{tmp_path / name}' ORDER BY text").fetchall()
+        texts = ["B", "B again", "Lost", "Moved page", "to what is gone", "up"]
+        assert found == [(text,) for text in texts]
 
     def test_raw_needs_edges_between_pages(
         self, kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
