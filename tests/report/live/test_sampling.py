@@ -3,7 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -30,11 +31,11 @@ WAIT_S = 60.0
 
 
 @pytest.fixture
-def crawl(tmp_path: Path) -> HandCrawl:
-    crawl = HandCrawl(tmp_path / "crawl.db")
-    crawl.seeds(PAGES[:1])
-    read(crawl, 0)
-    return crawl
+def crawl(tmp_path: Path) -> Iterator[HandCrawl]:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds(PAGES[:1])
+        read(crawl, 0)
+        yield crawl
 
 
 def read(crawl: HandCrawl, number: int) -> None:
@@ -70,7 +71,6 @@ def test_a_sample_has_the_figures_of_the_crawl_and_of_its_graph(crawl: HandCrawl
     assert known.outline.nodes == 6
     assert estimated.distances_basis == Basis.ESTIMATE
     assert samples(crawl.path) == []
-    crawl.close()
 
 
 def test_small_graphs_are_updated_link_by_link_and_larger_ones_in_batches(crawl: HandCrawl) -> None:
@@ -83,7 +83,6 @@ def test_small_graphs_are_updated_link_by_link_and_larger_ones_in_batches(crawl:
         assert live.outline() == path_graph(number)
         assert live.distances_basis is (Basis.EXACT if live.is_exact else Basis.BATCH)
         read(crawl, number)
-    crawl.close()
 
 
 def test_many_links_at_once_are_a_batch(crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +93,6 @@ def test_many_links_at_once_are_a_batch(crawl: HandCrawl, monkeypatch: pytest.Mo
     with reading(crawl.path) as connection:
         live.follow(connection)
     assert not live.is_exact
-    crawl.close()
 
 
 def test_a_page_that_is_read_again_rebuilds_the_graph(crawl: HandCrawl) -> None:
@@ -109,7 +107,6 @@ def test_a_page_that_is_read_again_rebuilds_the_graph(crawl: HandCrawl) -> None:
         live.follow(connection)
     assert live.is_exact
     assert live.outline().edges == path_graph(4).edges - 2
-    crawl.close()
 
 
 def test_distances_are_old_until_they_are_measured(crawl: HandCrawl) -> None:
@@ -120,7 +117,6 @@ def test_distances_are_old_until_they_are_measured(crawl: HandCrawl) -> None:
     assert live.are_distances_old
     live.measure(7.0, sampling.MOST_WORK)
     assert (live.are_distances_old, live.is_unmeasured, live.distances_at) == (False, False, 7.0)
-    crawl.close()
 
 
 def test_an_estimate_names_its_method(crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +131,6 @@ def test_an_estimate_names_its_method(crawl: HandCrawl, monkeypatch: pytest.Monk
     live.measure(8.0, most_work=0)
     assert str(live.distances_basis) == "HyperBall"
     assert live.outline().by_hyperball
-    crawl.close()
 
 
 @pytest.mark.parametrize(("took_s", "rest_s"), [(3, 3), (10, 8), (14, 0), (20, 0)])
@@ -157,7 +152,6 @@ def test_measurements_pause_as_long_as_they_took_unless_distances_would_get_too_
             break
         now += min(pause_s, 0.5)
     assert measured[1] - took_s == pytest.approx(rest_s, abs=0.5)
-    crawl.close()
 
 
 @pytest.mark.parametrize("most_exact", [0, 3000])
@@ -168,7 +162,6 @@ def test_the_sampler_saves_a_sample_only_if_something_is_new(
     work = Sampler(crawl.path, clock=ticking()).pauses()
     next(work)
     read(crawl, 1)
-    crawl.close()
     next(work)
     while samples(crawl.path)[-1].distances_at < samples(crawl.path)[0].at:
         next(work)
@@ -199,7 +192,6 @@ def test_a_new_store_at_the_same_path_starts_over(tmp_path: Path) -> None:
 
 
 def test_the_process_ends_with_its_standard_input(crawl: HandCrawl) -> None:
-    crawl.close()
     at_usual_priority = COMMAND.replace("os.nice(19)", "pass")
     arguments = [sys.executable, "-c", at_usual_priority, str(crawl.path), CRAWLED]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, env=os.environ) as process:
@@ -224,7 +216,6 @@ def test_the_last_sample_has_all_steps_even_if_none_was_due(
     next(pauses)
     for page in range(1, 4):
         read(crawl, page)
-    crawl.close()
     next(pauses)
     assert samples(crawl.path)[-1].crawled == 1
     is_over[0] = True
@@ -245,7 +236,6 @@ def test_the_end_of_a_crawl_cancels_a_measurement_of_distances(
     sampler.look()
     for page in range(1, 4):
         read(crawl, page)
-    crawl.close()
     sampler.look()
 
     def extent(_graph: Csr, _rng: object, tell: Callable[[float], None], _work: int) -> Extent:
@@ -266,7 +256,6 @@ def test_the_log_can_be_read_up_to_a_step(crawl: HandCrawl) -> None:
     with reading(crawl.path) as connection:
         assert log.follow(connection, 2).nodes == 1
         assert log.follow(connection).nodes == 2
-    crawl.close()
 
 
 def test_a_store_without_links_has_no_graph(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from random import Random
 
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
@@ -50,6 +51,20 @@ def read_into(path: Path, pages: Pages, *, noindex: Iterable[str] = ()) -> None:
             parsed = parse_page(body, url, HEADERS)
             crawl.read(url, parsed.links, title=parsed.title, noindex=url in hidden)
     keep(path, pages)
+
+
+def indexed(path: Path, pages: Mapping[str, str]) -> Path:
+    """Create a store with pages and its search index, and return its path."""
+    from minicrawl.search.indexing import bring_up_to_date  # the room may be absent
+
+    read_into(path, {url: page.encode() for url, page in pages.items()})
+    bring_up_to_date(path)
+    return path
+
+
+def prose(seed: int, length: int = 200) -> str:
+    """Return reproducible random text of 400 different words."""
+    return " ".join(Random(seed).choices([f"word{number}" for number in range(400)], k=length))
 
 
 def keep(path: Path, pages: Pages) -> None:

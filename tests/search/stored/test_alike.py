@@ -19,7 +19,7 @@ from minicrawl.search import searching as alike
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.near_duplicates import ReadText, are_alike
 from minicrawl.store.reader import search_folder
-from tests.search.stored.stores import read_into
+from tests.search.stored.stores import indexed, read_into
 
 Captured = pytest.CaptureFixture[str]
 
@@ -38,10 +38,7 @@ PAGES = {
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    path = tmp_path / "crawl.db"
-    read_into(path, {url: page.encode() for url, page in PAGES.items()})
-    bring_up_to_date(path)
-    return path
+    return indexed(tmp_path / "crawl.db", PAGES)
 
 
 def likes(store: Path) -> dict[str, str]:
@@ -74,14 +71,12 @@ def test_search_folds_near_duplicates_and_can_show_all(store: Path, capsys: Capt
 
 
 def test_many_near_duplicates_do_not_hide_other_results(tmp_path: Path, capsys: Captured) -> None:
-    path = tmp_path / "many.db"
     pages = {
-        f"http://c.example/{n}": f"<title>T</title><p>{ARTICLE} harbour harbour {n}".encode()
+        f"http://c.example/{n}": f"<title>T</title><p>{ARTICLE} harbour harbour {n}"
         for n in range(70)
     }
-    pages[FIRST] = f"<title>One</title><p>A harbour of its own. {'Else. ' * 90}".encode()
-    read_into(path, pages)
-    bring_up_to_date(path)
+    pages[FIRST] = f"<title>One</title><p>A harbour of its own. {'Else. ' * 90}"
+    path = indexed(tmp_path / "many.db", pages)
     found = json.loads(run(capsys, "search", "harbour", "--store", str(path), "--json"))
     assert FIRST in {one["url"] for one in found}
 

@@ -3,30 +3,24 @@
 from collections.abc import Callable, Mapping
 from itertools import cycle
 from pathlib import Path
-from random import Random
 
 import pytest
 
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
-from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.notes import MOST_ANCHORS
 from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, SearchRequest
 from minicrawl.store.reader import search_folder
-from tests.search.stored.stores import read_into
+from tests.search.stored.stores import indexed, prose
 
-OTHERS = [f"word{number}" for number in range(400)]
 HOUSE = "http://house.example.org/"
 
 
-def prose(seed: int, length: int = 120) -> str:
-    return " ".join(Random(seed).choices(OTHERS, k=length))
-
-
 def blog(number: int, link: str) -> str:
-    return f"<title>Diary {number}</title><p>{prose(number)} {link} {prose(number + 99)}"
+    before, after = prose(number, 120), prose(number + 99, 120)
+    return f"<title>Diary {number}</title><p>{before} {link} {after}"
 
 
 def web(texts: list[str], sites: int, links: int = 1) -> dict[str, str]:
@@ -41,12 +35,6 @@ def web(texts: list[str], sites: int, links: int = 1) -> dict[str, str]:
             f"<title>Filler</title><p>{prose(number, 30)}"
         )
     return pages
-
-
-def indexed(store: Path, pages: Mapping[str, str]) -> Path:
-    read_into(store, {url: page.encode() for url, page in pages.items()})
-    bring_up_to_date(store)
-    return store
 
 
 def search(store: Path, query: str) -> list[str]:
@@ -85,7 +73,8 @@ def test_the_page_is_first_even_if_more_pages_match_than_are_scored(tmp_path: Pa
 
 def title_page(pages: dict[str, str]) -> str:
     url = "http://honest.example.net/"
-    pages[url] = f"<title>Bill Clinton</title><p>{prose(5)} bill clinton was born here {prose(6)}"
+    text = f"{prose(5, 120)} bill clinton was born here {prose(6, 120)}"
+    pages[url] = f"<title>Bill Clinton</title><p>{text}"
     return url
 
 

@@ -9,11 +9,10 @@ import pytest
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
-from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, SearchRequest
 from minicrawl.store.reader import search_folder
-from tests.search.stored.stores import read_into
+from tests.search.stored.stores import indexed
 
 TEXTS = {
     "french": "La crème brûlée est un dessert à l'œuf",
@@ -69,12 +68,10 @@ ASKED = [
 
 @pytest.fixture(scope="module")
 def finder(tmp_path_factory: pytest.TempPathFactory) -> Finder:
-    store: Path = tmp_path_factory.mktemp("languages") / "crawl.db"
+    path: Path = tmp_path_factory.mktemp("languages") / "crawl.db"
     page = '<meta charset="utf-8"><title>{}</title><p>{}'
     pages = {f"http://{name}.example/": page.format(name, text) for name, text in TEXTS.items()}
-    read_into(store, {url: markup.encode() for url, markup in pages.items()})
-    bring_up_to_date(store)
-    return Finder(search_folder(store))
+    return Finder(search_folder(indexed(path, pages)))
 
 
 @pytest.mark.parametrize(("language", "words"), ASKED)

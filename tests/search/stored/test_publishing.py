@@ -21,7 +21,7 @@ from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.publishing import BURST, RATE_S, PublicSearch, RateLimit, client_of
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
 from tests.processes import killed_on_failure
-from tests.search.stored.stores import read_into
+from tests.search.stored.stores import indexed
 
 BASE = "http://search.example/find/"
 EVIL = "<script>alert(1)</script>"
@@ -37,10 +37,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("public") / "crawl.db"
-    read_into(path, {url: page.encode() for url, page in PAGES.items()})
-    bring_up_to_date(path)
-    return path
+    return indexed(tmp_path_factory.mktemp("public") / "crawl.db", PAGES)
 
 
 def client_for(search: PublicSearch, limit: RateLimit | None = None) -> httpx.AsyncClient:

@@ -1,31 +1,21 @@
 """Pages written for search engines instead of people rank low."""
 
 from pathlib import Path
-from random import Random
 
 import pytest
 
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
-from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.page_text import page_text
 from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, Result, SearchRequest
 from minicrawl.store.reader import search_folder
-from tests.search.stored.stores import read_into
-
-OTHERS = [f"word{number}" for number in range(400)]
-
-
-def prose(seed: int, length: int = 200) -> str:
-    return " ".join(Random(seed).choices(OTHERS, k=length))
+from tests.search.stored.stores import indexed, prose
 
 
 def found(tmp_path: Path, pages: dict[str, str], words: str) -> list[Result]:
-    store = tmp_path / "crawl.db"
-    read_into(store, {f"http://{host}/": page.encode() for host, page in pages.items()})
-    bring_up_to_date(store)
+    store = indexed(tmp_path / "crawl.db", {f"http://{host}/": pages[host] for host in pages})
     return Finder(search_folder(store)).find(parse(words), SearchRequest())
 
 
@@ -49,7 +39,9 @@ def test_keyword_stuffing_ranks_below_an_honest_page(tmp_path: Path) -> None:
 
 
 def test_a_page_about_a_word_may_say_it_often(tmp_path: Path) -> None:
-    text = " ".join(f"lighthouse {word} {word}s the and" for word in OTHERS[:60])
+    text = " ".join(
+        f"lighthouse {word} {word}s the and" for word in map("word{}".format, range(60))
+    )
     (only,) = found(
         tmp_path, {"about.example": f"<title>Lighthouse</title><p>{text}"}, "lighthouse"
     )
