@@ -139,14 +139,11 @@ def _whole_lines(file: BinaryIO, place: str, at_once: int) -> Iterator[LineBlock
         if len(rest) == _LONGEST_LINE and not rest.endswith(b"\n"):
             number = before + text.count(b"\n") + 1
             raise GraphFileError(f"{place}, line {number}: longer than {_LONGEST_LINE:,} bytes")
-        text = _plainly_ended(text + rest)
+        text = (text + rest).replace(b"\r\n", b"\n")
+        if not text.endswith(b"\n"):
+            text += b"\n"
         yield LineBlock(text if before else text.removeprefix(_BOM), before)
         before += text.count(b"\n")
-
-
-def _plainly_ended(text: bytes) -> bytes:
-    text = text.replace(b"\r\n", b"\n")
-    return text if text.endswith(b"\n") else text + b"\n"
 
 
 # ---------------------------------------------------------------- names

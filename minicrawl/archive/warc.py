@@ -562,7 +562,7 @@ def write_wacz(
         warc = folder / _WARC
         with warc.open("wb") as out:
             written = WarcWriter(out, _WARC).write(captures, made_at, about)
-            lines = [_light(line) for line in written]
+            lines = [one._replace(capture=one.capture._replace(body=b"")) for one in written]
         resources = [
             _add(package, f"archive/{_WARC}", warc, ZIP_STORED),
             _add(package, _INDEX, _text(folder, cdxj(lines, _WARC))),
@@ -574,11 +574,6 @@ def write_wacz(
         if key is not None:
             digest["signedData"] = key.signed(str(told["hash"]), iso(made_at))
         _add(package, "datapackage-digest.json", _text(folder, [json.dumps(digest)]))
-
-
-def _light(line: CdxLine) -> CdxLine:
-    """Return the line without the body."""
-    return line._replace(capture=line.capture._replace(body=b""))
 
 
 def _manifest(resources: list[dict[str, object]], created: str) -> str:

@@ -202,7 +202,9 @@ class WarcFiles:
             return
         answer = read_packed(kept.record, self._codec) if kept.record else _unchanged(kept.url)
         capture = capture_of(answer, at=kept.at, importance=kept.importance, hops=kept.hops)
-        digest, original = self._body_of(capture, key_of(capture.url))
+        last = self._captures.last_digest(key_of(capture.url)) if capture.is_confirmed else None
+        digest = last or payload_digest(capture.body)
+        original = self._original(capture, digest) if last or capture.body else None
         self._list(self._writer.add(capture, digest, original))
         if self._unwritten.tell() >= _WRITTEN_AT_ONCE:
             self._write()
@@ -233,12 +235,6 @@ class WarcFiles:
             if self._unwritten.tell() >= _WRITTEN_AT_ONCE:
                 self._write()
         self._list(CdxLine(capture, named, begin, length, is_revisit=False))
-
-    def _body_of(self, capture: Capture, key: int) -> tuple[str, Original | None]:
-        """Return the digest of the body, and the earlier response with this body, if any."""
-        last = self._captures.last_digest(key) if capture.is_confirmed else None
-        digest = last or payload_digest(capture.body)
-        return digest, self._original(capture, digest) if last or capture.body else None
 
     def _original(self, capture: Capture, digest: str) -> Original | None:
         """Return the response that has this body, here or in an earlier archive."""

@@ -245,7 +245,9 @@ class _Page:
         if level == 1:
             end = self._markup.lower().find("</h1", start, start + _LONGEST_HEADING)
             inside = self._markup[start : end if end >= 0 else start + _LONGEST_HEADING]
-            self._texts["h1"].append(_words(_with_alt(inside)))
+            # An image counts as its text.
+            read = _ALT.sub(lambda image: attributes(image[1]).get("alt", ""), inside)
+            self._texts["h1"].append(_words(read))
 
     def read_image(self, said: dict[str, str]) -> None:
         """Note an image."""
@@ -335,11 +337,6 @@ def _is_json(text: str) -> bool:
 
 
 _ALT = re.compile(rf"<img{STOP}({ATTRIBUTES})>", re.IGNORECASE | re.ASCII)
-
-
-def _with_alt(markup: str) -> str:
-    """Return markup with each image replaced by its text."""
-    return _ALT.sub(lambda image: attributes(image[1]).get("alt", ""), markup)
 
 
 def _words(markup: str) -> str:

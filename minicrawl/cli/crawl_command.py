@@ -500,7 +500,7 @@ def show_preview(found: Preview, scope: Scope) -> None:
     click.echo()
     show_list(HOST_HEADINGS, map(_host_line, found.hosts), texts=2)
     click.echo()
-    silent = {host.origin for host in found.hosts if not _has_answered(host)}
+    silent = {host.origin for host in found.hosts if host.rules is None and host.trouble is None}
     turns = (
         (f"{turn:,}", units(page.cash), _action(page, silent), page.url)
         for turn, page in enumerate(found.pages, 1)
@@ -519,10 +519,6 @@ def _action(page: FirstPage, silent: Collection[str]) -> str:
     from minicrawl.web.urls import origin
 
     return "wait" if origin(page.url) in silent else "fetch"
-
-
-def _has_answered(host: FirstHost) -> bool:
-    return host.rules is not None or host.trouble is not None
 
 
 def _robots(host: FirstHost) -> str:

@@ -106,7 +106,8 @@ def as_panel(state: DisplayState, progress: Progress) -> Text:
     for url, cash in state.counter.richest():
         panel.append(f"{cash:>{_CASH},.2f}", style="green")
         panel.append(f"  {visible(readable(url))}\n")
-    for url, seconds in _rendered_longest(progress):
+    rendering = progress.rendering.pages if progress.rendering else ()
+    for url, seconds in nlargest(RICHEST, rendering, key=lambda page: page[1]):
         panel.append(f"{seconds:>{_CASH - 2},.1f} s", style="magenta")
         panel.append(f"  {visible(readable(url))}\n")
     return panel
@@ -117,12 +118,6 @@ def _browsers(progress: Progress) -> Iterator[tuple[str, str, str]]:
     if found is not None:
         busy = f"{len(found.pages)} of {counted(found.browsers, 'browser')} busy"
         yield "rendering", busy, f"{found.rendered:,} rendered, {found.waiting:,} waiting"
-
-
-def _rendered_longest(progress: Progress) -> list[tuple[str, float]]:
-    """Return the pages that have been rendering longest, with the seconds."""
-    found = progress.rendering
-    return nlargest(RICHEST, found.pages, key=lambda page: page[1]) if found else []
 
 
 def _wait(progress: Progress) -> Iterator[tuple[str, str, str]]:

@@ -180,7 +180,7 @@ def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
     yield "importance", told(found.convergence)
     yield "found per fetch", _number(found.found_per_fetch, " pages")
     yield "G", f"{_number(found.g, ' units')}, error factor M/G {_number(found.error_factor)}"
-    yield "running time", _duration(found.running_s)
+    yield "running time", _UNKNOWN if found.running_s is None else as_duration(found.running_s)
     yield "fetches per second", _pace(found.fetches_per_second)
     yield "downloaded", _size(found.bytes) + _throughput(found)
     yield "store", f"{store}, {_size(found.store_bytes)}"
@@ -217,10 +217,6 @@ def _number(number: float | None, unit: str = "") -> str:
 
 def _pace(per_second: float | None) -> str:
     return _UNKNOWN if per_second is None else rate(per_second).removesuffix("/s")
-
-
-def _duration(seconds: float | None) -> str:
-    return _UNKNOWN if seconds is None else as_duration(seconds)
 
 
 def _size(count: float | None) -> str:

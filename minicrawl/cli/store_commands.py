@@ -110,16 +110,13 @@ def _facts(made: WarcImport, found: Status) -> Iterator[tuple[str, str]]:
         if counts:
             yield name, ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     for reason, count in sorted(made.skipped.items(), key=lambda item: -item[1]):
-        yield "left out", f"{count:,} {_one(reason) if count == 1 else reason}"
+        # In the singular: `1 record of robots.txt`.
+        shown = _FIRST_PLURAL.sub(r"\1", reason, count=1) if count == 1 else reason
+        yield "left out", f"{count:,} {shown}"
     if found.convergence is not None and found.convergence.is_complete:
         yield "next step", f"`minicrawl top{naming(made.store)}` shows the most important pages"
     else:
         yield "next step", f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
-
-
-def _one(reason: str) -> str:
-    """Return a reason in the singular: `1 record of robots.txt`."""
-    return _FIRST_PLURAL.sub(r"\1", reason, count=1)
 
 
 # ---------------------------------------------------------------- graph files

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from math import ceil
 from typing import Any, NamedTuple
@@ -50,7 +50,7 @@ def assignment(shards: int, rooms: Mapping[str, int], holders: Mapping[int, str]
     wanted = {
         shard: node
         for node, some in held.items()
-        for shard in _favourites(node, some)[: loads[node]]
+        for shard in sorted(some, key=lambda shard: -_liking(node, shard))[: loads[node]]
     }
     lacks = {node: max(0, load - len(held[node])) for node, load in loads.items()}
     for shard in range(shards):
@@ -78,11 +78,6 @@ def even_loads(shards: int, rooms: Mapping[str, int], held: Mapping[str, int]) -
             loads[node] = level
         left -= min(left, len(able))
     return loads
-
-
-def _favourites(node: str, shards: Collection[int]) -> list[int]:
-    """Sort `shards` by the node's liking, best first."""
-    return sorted(shards, key=lambda shard: -_liking(node, shard))
 
 
 def _liking(node: str, shard: int) -> int:

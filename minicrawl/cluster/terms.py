@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from enum import StrEnum
@@ -315,7 +315,8 @@ async def start_or_join(
 ) -> TermsRecord:
     """Begin the crawl, or join it. A crawl that was stopped or has ended continues."""
     wanted = settings_of_crawl(loaded)
-    named = list(dict.fromkeys(_canonical(seeds)))
+    urls = (canonical_seed(seed, strip_marks=False) or seed for seed in seeds)
+    named = list(dict.fromkeys(urls))
     found = await engine.get(TERMS_KEY)
     if found is None or found.value is None:
         if (terms := await _begin(engine, wanted, named, shards or DEFAULT_SHARDS)) is not None:
@@ -495,8 +496,3 @@ async def _put_seeds(engine: ClusterEngine, name: str, seeds: Iterable[str]) -> 
         text = "".join(f"{seed}\n" for seed in seeds)
         file.write_text(text, encoding="utf-8", errors="surrogateescape")
         await engine.put_object(name, file)
-
-
-def _canonical(seeds: Iterable[str]) -> Iterator[str]:
-    for seed in seeds:
-        yield canonical_seed(seed, strip_marks=False) or seed

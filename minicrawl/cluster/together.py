@@ -80,7 +80,8 @@ class StartBarrier:
 
     def hear(self, told: Mapping[int, ShardFacts], now: float) -> None:
         """Process the facts of all shards, this one included."""
-        if self._began_at is None and self._is_time(told, now):
+        is_there = len(told) >= self._place.of or now >= self._latest
+        if self._began_at is None and (is_there or any(one.pace for one in told.values())):
             self._began_at = now
         oldest_s = max((one.age_s for one in told.values()), default=0.0)
         if self._began_at is not None:
@@ -93,10 +94,6 @@ class StartBarrier:
     def exchange_interval_s(self, longest_s: float, now: float) -> float:
         """Return the wait before this shard tells facts or sends batches."""
         return exchange_interval_s(self.age_s(now), self._place.of, longest_s)
-
-    def _is_time(self, told: Mapping[int, ShardFacts], now: float) -> bool:
-        is_there = len(told) >= self._place.of or now >= self._latest
-        return is_there or any(one.pace for one in told.values())
 
 
 # ================================================================ ordering

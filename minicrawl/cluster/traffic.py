@@ -533,8 +533,11 @@ class ShardTraffic:
     # ------------------------------------------------------------ after commits
 
     async def _follow_commits(self) -> None:
-        for step, batch in self._unpublished():
-            await self._publish(step, batch)
+        # Batches of earlier runs may not have been published.
+        last = int(self._recorder.counters.number(PUBLISHED))
+        sendings = self._recorder.pages.sendings_after(last)
+        for seq, batch in [(seq, self._shard.core.batch(step)) for seq, step in sendings]:
+            await self._publish(seq, batch)
         while True:
             self._is_following = False
             pending = await self._pending.get()
@@ -546,12 +549,6 @@ class ShardTraffic:
         await self._pending.put(_Pending(self._frontier.last_seq, act))
 
     # ------------------------------------------------------------ to other shards
-
-    def _unpublished(self) -> list[tuple[int, TransferBatch]]:
-        """Return batches of earlier runs that may not have been published, with their steps."""
-        last = int(self._recorder.counters.number(PUBLISHED))
-        sendings = self._recorder.pages.sendings_after(last)
-        return [(seq, self._shard.core.batch(step)) for seq, step in sendings]
 
     async def _send(self) -> None:
         usual_s = self._shard.setup.posting.wait_s

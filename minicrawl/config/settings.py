@@ -179,7 +179,7 @@ def from_arguments(values: Mapping[str, object]) -> Source:
 def from_flags(values: Mapping[str, object]) -> Source:
     """Return values of flags, named by Python argument. None and () mean not given."""
     return {
-        setting.name: _as_flag(setting, value)
+        setting.name: Given(value, setting.off if value is False else setting.flag, " ")
         for setting, value in _named(_renewed(values, "_"))
         if value is not None and value != ()
     }
@@ -257,12 +257,6 @@ def _named(values: Mapping[str, object]) -> Iterator[tuple[Setting, object]]:
         if argument not in _BY_ARGUMENT:
             raise UsageError(f"{argument}: no such setting{_hint(argument, _BY_ARGUMENT)}")
         yield _BY_ARGUMENT[argument], value
-
-
-def _as_flag(setting: Setting, value: object) -> Given:
-    if value is False:
-        return Given(value, setting.off, " ")
-    return Given(value, setting.flag, " ")
 
 
 def _parsed(file: Path) -> dict[str, object]:

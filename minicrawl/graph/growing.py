@@ -79,8 +79,11 @@ class GrowingInBatches:
         self._weak = _with_singles(self._weak, nodes)
         self._count_mutual(new)
         self._keys = np.insert(self._keys, np.searchsorted(self._keys, new), new)
-        self._merge_weak(new)
-        self._merge_strong(new)
+        self._weak = _merged(self._weak, new, "weak")
+        between = np.concatenate((self._between, new))
+        self._strong = labels = _merged(self._strong, between, "strong")
+        # Edges within a component are dropped: components only merge, so they change nothing.
+        self._between = between[labels[between >> _BITS] != labels[between & _TARGET]]
 
     @property
     def graph(self) -> Csr:
@@ -105,15 +108,6 @@ class GrowingInBatches:
         back = np.sort((targets << _BITS | sources)[sources != targets])
         self._mutual += 2 * int(np.count_nonzero(_are_among(back, self._keys)))
         self._mutual += int(np.count_nonzero(_are_among(back, new)))
-
-    def _merge_weak(self, new: Ids) -> None:
-        self._weak = _merged(self._weak, new, "weak")
-
-    def _merge_strong(self, new: Ids) -> None:
-        keys = np.concatenate((self._between, new))
-        self._strong = labels = _merged(self._strong, keys, "strong")
-        # Edges within a component are dropped: components only merge, so they change nothing.
-        self._between = keys[labels[keys >> _BITS] != labels[keys & _TARGET]]
 
 
 def _are_among(keys: Ids, known: Ids) -> NDArray[np.bool_]:

@@ -204,7 +204,8 @@ def strong(graph: Csr) -> Components:
         return numbered(np.arange(graph.nodes, dtype=np.int32))
     # Two breadth-first searches by numpy find the large component of a web, which has most of the
     # links. Tarjan's walk in Python, which takes a step for each link, then sees only the rest.
-    core = _around(graph, _pivot(graph))
+    pivot = int((graph.out_degrees() * graph.in_degrees()).argmax())
+    core = _around(graph, pivot)
     # The core gets mark 0, other components get marks above.
     component = np.zeros(graph.nodes, dtype=np.int64)
     component[~core] = 1 + _Tarjan(with_pages(graph, ~core)).marks()
@@ -235,11 +236,6 @@ def _shorten(least: Ids) -> None:
     """Make every node point to the end of its chain."""
     while (ends := least[least]).tobytes() != least.tobytes():
         least[:] = ends
-
-
-def _pivot(graph: Csr) -> int:
-    """Return a node with many links in and out."""
-    return int((graph.out_degrees() * graph.in_degrees()).argmax())
 
 
 def _around(graph: Csr, page: int) -> NDArray[np.bool_]:

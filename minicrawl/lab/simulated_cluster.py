@@ -322,7 +322,8 @@ class ShardedCrawl:
         """Read up to `budget` pages; return them in the order in which they were read."""
         while len(self.fetched) < budget and self._tick(budget):
             self.traffic.ticks += 1
-        if wrong := list(audit.faults(self._statements(), self._sent_until)):
+        statements = [shard.shard.statement() for shard in self.shards]
+        if wrong := list(audit.faults(statements, self._sent_until)):
             raise AssertionError("; ".join(wrong))
         return self.fetched
 
@@ -398,9 +399,6 @@ class ShardedCrawl:
         away = sum(shard.ledger.abroad + shard.in_outbox() for shard in self.shards)
         self.traffic.under_way += away / minted
         self.traffic.looks += 1
-
-    def _statements(self) -> list[audit.Statement]:
-        return [shard.shard.statement() for shard in self.shards]
 
     def _sent_until(self, sender: int, receiver: int, number: int) -> int:
         sums = accumulate(self._sent.get((sender, receiver), []), initial=0)

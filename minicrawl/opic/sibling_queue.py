@@ -163,13 +163,9 @@ class FreeMembers:
             ranked = self._ranked[group]
             insort(ranked, (worth, -page))
             if len(ranked) > _MOST_RANKED:
-                self._keep_best(group, ranked)
-
-    def _keep_best(self, group: int, ranked: Ranked) -> None:
-        """Truncate the ranking, but never between equals: the floor must cover ties."""
-        first = bisect_left(ranked, (ranked[-_RANKED][0], -inf))
-        del ranked[:first]
-        self.floors[group] = ranked[0][0]
+                # Equals are kept or dropped together: the floor must cover ties.
+                del ranked[: bisect_left(ranked, (ranked[-_RANKED][0], -inf))]
+                self.floors[group] = ranked[0][0]
 
     def forget(self, group: int) -> None:
         """Drop the group's ranking because a member is worth less than before."""
@@ -724,15 +720,12 @@ class ByGroup(GroupQueue):
         given, self._given = self._given, array("I")
         if given:
             self.give(_once(np.frombuffer(given, dtype=np.uint32)))
-        if self._changes:
-            self._key_anew(self._changes)
+        if changes := self._changes:
+            groups = [self.key_all_of(host) for host in changes.hosts]
+            if changes.of_all:
+                groups.append(self._siblings.groups.judged())
+            self.key_many(_once(np.concatenate(groups)))
             self._changes = self._siblings.changes = OrderChanges()
-
-    def _key_anew(self, changes: OrderChanges) -> None:
-        groups = [self.key_all_of(host) for host in changes.hosts]
-        if changes.of_all:
-            groups.append(self._siblings.groups.judged())
-        self.key_many(_once(np.concatenate(groups)))
 
     def release(self, page: PageId) -> None:
         """End the page's lease and enqueue it again. The state of its host does not change."""

@@ -190,15 +190,12 @@ class ResidualMethod:
             if iterations >= stop.most_iterations or stop.is_enough(bound):
                 return iterations, bound
             while iterations < stop.most_iterations and (left := self._bound(x, r)) > goal:
-                self._iterate(x, r)
+                jumping, to_all, held = self._hand_on(x, r)
+                if self.turns is above_average:
+                    jumping, to_all = self._without_usual_jumps(jumping, to_all, held)
+                r += self.teleport * r.dtype.type(jumping) + r.dtype.type(to_all / len(r))
                 iterations += 1
                 tell(share_done(left, stop.tolerance))
-
-    def _iterate(self, x: AnyFloats, r: AnyFloats) -> None:
-        jumping, to_all, held = self._hand_on(x, r)
-        if self.turns is above_average:
-            jumping, to_all = self._without_usual_jumps(jumping, to_all, held)
-        r += self.teleport * r.dtype.type(jumping) + r.dtype.type(to_all / len(r))
 
     def _hand_on(self, x: AnyFloats, r: AnyFloats) -> tuple[float, float, float]:
         """Let nodes take a part of what waits for them and pass it on.
@@ -365,7 +362,9 @@ def _ranks(
 ) -> list[Scores]:
     """Return a rank for each row of `jumps`; row i begins with row i of `begin`."""
     if not graph.nodes:
-        return [_without_nodes() for _ in jumps]
+        return [
+            Scores(values=np.empty(0), iterations=0, error_bound=0.0, converged=True) for _ in jumps
+        ]
     walk = walk_of(graph, weights, options.damping, options.dangling, PRECISIONS[options.precision])
     xs = np.broadcast_to(begin, (len(jumps), graph.nodes)).copy()
     method = options.method or (Method.GAUSS_SEIDEL if len(jumps) == 1 else Method.POWER)
@@ -407,10 +406,6 @@ def _stop(walk: Walk, options: PageRankOptions) -> PowerMethod:
         most_iterations=options.most_iterations,
         floor=rounding_floor(walk.contraction, walk.shares.dtype),
     )
-
-
-def _without_nodes() -> Scores:
-    return Scores(values=np.empty(0), iterations=0, error_bound=0.0, converged=True)
 
 
 def _scores(x: AnyFloats, iterations: int, bound: float, tolerance: float) -> Scores:

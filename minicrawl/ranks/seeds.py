@@ -553,19 +553,16 @@ class _Similarity:
 
     def best(self, node: int, taken: Sequence[int]) -> tuple[int, int] | None:
         """Return the most similar node and the number of shared links, or None."""
-        shared = self._shared_links(node)
+        linked = self._new_nodes(self._links.targets_of(node))
+        linking = self._new_nodes(self._backlinks.targets_of(node))
+        likes = linked_from(self._new_backlinks, linked), linked_from(self._new_links, linking)
+        shared = np.bincount(np.concatenate(likes), minlength=self._new_links.nodes)
         shared[taken] = 0
         shared[~self._is_on_host(node)] = 0
         if not (most := shared.max(initial=0)):
             return None
         equals = np.flatnonzero(shared == most)
         return int(equals[self._degrees[equals].argmin()]), int(most)
-
-    def _shared_links(self, node: int) -> NDArray[np.int64]:
-        linked = self._new_nodes(self._links.targets_of(node))
-        linking = self._new_nodes(self._backlinks.targets_of(node))
-        likes = linked_from(self._new_backlinks, linked), linked_from(self._new_links, linking)
-        return np.bincount(np.concatenate(likes), minlength=self._new_links.nodes)
 
     def _new_nodes(self, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the nodes of the newer graph for those of these nodes that still exist."""

@@ -607,7 +607,8 @@ class _StoreColumns:
         """Return the columns of the page at a URL."""
         found: dict[str, Content | None] = {}
         if USAGE in self._names:
-            found[USAGE] = _told_usage(self._usage.of(url, page))
+            said = self._usage.of(url, page)
+            found[USAGE] = {purpose: _answer(said.get(purpose)) for purpose in PURPOSES}
         if self._names & {PAGE_ID, CRAWL_ORDER}:
             number = page_of(self._snapshot, url)
             found[PAGE_ID] = number
@@ -731,11 +732,6 @@ def _size(content: Content | None) -> int:
     if isinstance(content, list):
         return sum(_FRAME_OF_ITEM + len(str(value)) for one in content for value in one.values())
     return len(content) if isinstance(content, str) else _FRAME_OF_ITEM
-
-
-def _told_usage(said: Mapping[str, Preference]) -> dict[str, object]:
-    """Return for each purpose: allow, deny or unset, and where the site says so."""
-    return {purpose: _answer(said.get(purpose)) for purpose in PURPOSES}
 
 
 def _answer(one: Preference | None) -> dict[str, str]:

@@ -152,7 +152,8 @@ def _born(connection: tables.Connection, _path: Path) -> Iterator[str]:
     """
     known, _, _ = questions.extent(connection, "urls")
     saved, _, _ = questions.extent(connection, "frontier")
-    born = saved + questions.born_after(connection, _watermark(connection))
+    watermark = int(tables.meta(connection, "watermark") or 0)
+    born = saved + questions.born_after(connection, watermark)
     if born != known:
         yield f"the store has {counted(known, 'URL')}, but {counted(born, 'page')}"
     if _has_links(connection) and (born := questions.born_after(connection, 0)) != known:
@@ -298,10 +299,6 @@ def _urls_of_keys(connection: tables.Connection, keys: set[int]) -> dict[int, st
 
 def _has_links(connection: tables.Connection) -> bool:
     return (tables.terms(connection) or StoreTerms()).links
-
-
-def _watermark(connection: tables.Connection) -> int:
-    return int(tables.meta(connection, "watermark") or 0)
 
 
 # ================================================================ replay

@@ -141,7 +141,9 @@ class _Log:
             url, depth = self._url(row.page), int(self._depths[row.page])
             body = self._body(place) if place else None
             if body is None:
-                body = _Body(url, row.status or 0, _type_of(row), _size(row), annotations=_why(row))
+                # The type of a response that is not kept is known if it was refused.
+                kind = _plain(row.detail if row.outcome == State.TYPE.outcome else None)
+                body = _Body(url, row.status or 0, kind, _size(row), annotations=_why(row))
             line = _Line(
                 at=row.at,
                 status=_status(row),
@@ -266,11 +268,6 @@ def _status(row: FetchRow) -> int:
         return row.status
     label = row.outcome.rpartition(":")[2]
     return _BY_LABEL.get(label, _BLOCKED)
-
-
-def _type_of(row: FetchRow) -> str:
-    """Return the type of a response that is not kept, known if its type was refused."""
-    return _plain(row.detail if row.outcome == State.TYPE.outcome else None)
 
 
 def _plain(content_type: str | None) -> str:

@@ -178,15 +178,11 @@ def _command(counters: Mapping[str, object], path: Path) -> str | None:
     folder, store = counters.get(tables.BEGUN_IN), counters.get(tables.BEGUN_AS)
     if not command or (folder, store) in ((None, None), (str(here), str(real_path(path)))):
         return command or None
-    words = _without_store(shlex.split(command))
+    pairs = pairwise(("", *shlex.split(command)))
+    words = [word for before, word in pairs if not word.startswith(_STORE) and before != _STORE]
     is_elsewhere = folder != str(here) and Path(str(folder)).is_dir()
     named = shlex.join([*words, "--store", str(real_path(path) if is_elsewhere else path)])
     return f"cd {shlex.quote(str(folder))} && {named}" if is_elsewhere else named
-
-
-def _without_store(words: list[str]) -> list[str]:
-    pairs = pairwise(("", *words))
-    return [word for before, word in pairs if not word.startswith(_STORE) and before != _STORE]
 
 
 def _pages_by_state(counters: Mapping[str, object]) -> dict[State, int] | None:

@@ -220,13 +220,12 @@ def write_jsonl(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] 
     """Write one JSON object per line, in ASCII without control characters."""
     line = "{" + ", ".join(f'"{name}": %s' for name in columns) + "}\n"
     for block in blocks:
-        values = [_json_of(name, values) for name, values in block.items()]
+        values = [
+            list(map(json.dumps, column)) if name in _NESTED else _as_json(column)
+            for name, column in block.items()
+        ]
         lines = "".join(map(line.__mod__, zip(*values, strict=True)))
         file.write(lines.replace("\x7f", r"\u007f").encode("ascii"))
-
-
-def _json_of(name: str, values: Sequence[Any]) -> list[str]:
-    return list(map(json.dumps, values)) if name in _NESTED else _as_json(values)
 
 
 def _as_json(values: Sequence[Any]) -> list[str]:
@@ -268,11 +267,10 @@ def _quoted(cells: Sequence[str], delimiter: str) -> Sequence[str]:
     text = "".join(cells)
     if delimiter not in text and '"' not in text:
         return cells
-    return [_quote(cell) if delimiter in cell or '"' in cell else cell for cell in cells]
-
-
-def _quote(cell: str) -> str:
-    return '"' + cell.replace('"', '""') + '"'
+    return [
+        '"' + cell.replace('"', '""') + '"' if delimiter in cell or '"' in cell else cell
+        for cell in cells
+    ]
 
 
 Writer = Callable[[Iterable[Block], BinaryIO, Sequence[str]], None]
@@ -316,9 +314,12 @@ def write_graphml(drawing: Drawing, file: BinaryIO) -> None:
         '<graph edgedefault="directed">\n',
     )
     for block in drawing.nodes:
-        attributes = zip(*(_graphml_value(name, block[name]) for name in columns), strict=True)
-        nodes = zip(block["id"], attributes, strict=True)
-        _write(file, *(f'<node id="{node}">{"".join(texts)}</node>\n' for node, texts in nodes))
+        cells = [
+            _enclosed(block[name], f'<data key="{_xml(name)}">', _xml, "</data>")
+            for name in columns
+        ]
+        nodes = zip(block["id"], *cells, strict=True)
+        _write(file, *(f'<node id="{node}">{"".join(texts)}</node>\n' for node, *texts in nodes))
     for block in drawing.links:
         _write(file, *map(_graphml_link, *_ends(block)))
     _write(file, "</graph>\n</graphml>\n")
@@ -339,7 +340,19 @@ def write_gexf(drawing: Drawing, file: BinaryIO) -> None:
         "</attributes>\n<nodes>\n",
     )
     for block in drawing.nodes:
-        _write(file, *_gexf_nodes(block, list(drawing.attributes)))
+        columns = [
+            _enclosed(block[name], f'<attvalue for="{_xml(name)}" value="', _xml, '"/>')
+            for name in drawing.attributes
+        ]
+        nodes = zip(block["id"], block["label"], *columns, strict=True)
+        _write(
+            file,
+            *(
+                f'<node id="{node}" label="{_xml(label)}">'
+                f"<attvalues>{''.join(cells)}</attvalues></node>\n"
+                for node, label, *cells in nodes
+            ),
+        )
     _write(file, "</nodes>\n<edges>\n")
     numbers = count()
     for block in drawing.links:
@@ -351,7 +364,12 @@ def write_dot(drawing: Drawing, file: BinaryIO) -> None:
     """Write DOT, for Graphviz."""
     _write(file, "digraph web {\n")
     for block in drawing.nodes:
-        _write(file, *_dot_nodes(block, ["label", *drawing.attributes]))
+        columns = [
+            _enclosed(block[name], f"{_dot_text(name)}=", _dot_text)
+            for name in ("label", *drawing.attributes)
+        ]
+        nodes = zip(block["id"], *columns, strict=True)
+        _write(file, *(f"{node} [{', '.join(filter(None, texts))}];\n" for node, *texts in nodes))
     for block in drawing.links:
         _write(file, *map(_dot_link, *_ends(block)))
     _write(file, "}\n")
@@ -373,6 +391,13 @@ def _ends(block: Block) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
     return block["source"], block["target"], block["weight"]
 
 
+def _enclosed(
+    values: Sequence[Any], opening: str, shown: Callable[[object], str], closing: str = ""
+) -> Iterator[str]:
+    """Return each value of a column between `opening` and `closing`; "" for None."""
+    return ("" if value is None else f"{opening}{shown(value)}{closing}" for value in values)
+
+
 def _xml(value: object) -> str:
     return escape(visible(str(value)), {'"': "&quot;"})
 
@@ -385,11 +410,6 @@ def _graphml_key(of: str, name: str, kind: type) -> str:
     return f'<key id="{_xml(name)}" for="{of}" {attributes}/>\n'
 
 
-def _graphml_value(name: str, values: Sequence[Any]) -> Iterator[str]:
-    opening = f'<data key="{_xml(name)}">'
-    return ("" if value is None else f"{opening}{_xml(value)}</data>" for value in values)
-
-
 def _graphml_link(source: int, target: int, weight: int) -> str:
     attributes = "" if weight == 1 else f'<data key="weight">{weight}</data>'
     return f'<edge source="{source}" target="{target}">{attributes}</edge>\n'
@@ -398,35 +418,12 @@ def _graphml_link(source: int, target: int, weight: int) -> str:
 # ---------------------------------------------------------------- GEXF
 
 
-def _gexf_nodes(block: Block, attributes: Sequence[str]) -> Iterator[str]:
-    columns = [_gexf_value(name, block[name]) for name in attributes]
-    for node, label, *cells in zip(block["id"], block["label"], *columns, strict=True):
-        values = f"<attvalues>{''.join(cells)}</attvalues>"
-        yield f'<node id="{node}" label="{_xml(label)}">{values}</node>\n'
-
-
-def _gexf_value(name: str, values: Sequence[Any]) -> Iterator[str]:
-    opening = f'<attvalue for="{_xml(name)}" value="'
-    return ("" if value is None else f'{opening}{_xml(value)}"/>' for value in values)
-
-
 def _gexf_link(number: int, source: int, target: int, weight: int) -> str:
     attributes = "" if weight == 1 else f' weight="{weight}"'
     return f'<edge id="{number}" source="{source}" target="{target}"{attributes}/>\n'
 
 
 # ---------------------------------------------------------------- DOT
-
-
-def _dot_nodes(block: Block, attributes: Sequence[str]) -> Iterator[str]:
-    columns = [_dot_value(name, block[name]) for name in attributes]
-    for node, *cells in zip(block["id"], *columns, strict=True):
-        yield f"{node} [{', '.join(filter(None, cells))}];\n"
-
-
-def _dot_value(name: str, values: Sequence[Any]) -> Iterator[str]:
-    opening = f"{_dot_text(name)}="
-    return ("" if value is None else f"{opening}{_dot_text(value)}" for value in values)
 
 
 def _dot_text(value: object) -> str:

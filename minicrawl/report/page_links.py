@@ -176,7 +176,10 @@ def indexed_linking_pages(snapshot: Snapshot, pages: Sequence[int]) -> Numbers |
         if derived is None or step is None or not _is_near(snapshot, step):
             return None
         known = backlinks_of(derived, pages)
-        return np.concatenate((_still_valid(snapshot, known, step), _newer(snapshot, pages, step)))
+        last = snapshot.last_spent[known]
+        # Pages that were read since the index was built may have other links.
+        unchanged = known[(last > 0) & (last <= step)].astype(np.int64)
+        return np.concatenate((unchanged, _newer(snapshot, pages, step)))
 
 
 def _is_near(snapshot: Snapshot, step: int) -> bool:
@@ -184,12 +187,6 @@ def _is_near(snapshot: Snapshot, step: int) -> bool:
     # A snapshot may be older than the index, if that was rebuilt after the snapshot was opened:
     # then the index has links that the snapshot must not show.
     return 0 <= snapshot.frontier.last_seq - step <= max(_FEW_STEPS, step // _MANY_OF)
-
-
-def _still_valid(snapshot: Snapshot, givers: NDArray[np.int32], step: int) -> Numbers:
-    """Return the givers whose links have not changed since the index was built."""
-    last = snapshot.last_spent[givers]
-    return givers[(last > 0) & (last <= step)].astype(np.int64)
 
 
 def _newer(snapshot: Snapshot, pages: Iterable[int], step: int) -> Numbers:

@@ -228,14 +228,12 @@ def _one_by_one(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[Failed
         for page, url in zip(
             block, questions.locations(snapshot.connection, block).urls, strict=True
         ):
-            yield _failed_page(snapshot, page, url, rows.get(page))
-
-
-def _failed_page(snapshot: Snapshot, page: PageId, url: str, row: FetchRow | None) -> FailedPage:
-    kind = LABELS[int(snapshot.states[page])]
-    if row is None:
-        return FailedPage(url, kind, None, _trouble(snapshot, int(snapshot.host_of[page])), None)
-    return FailedPage(url, kind, row.status, row.detail, iso(row.at))
+            kind, row = LABELS[int(snapshot.states[page])], rows.get(page)
+            if row is None:
+                trouble = _trouble(snapshot, int(snapshot.host_of[page]))
+                yield FailedPage(url, kind, None, trouble, None)
+            else:
+                yield FailedPage(url, kind, row.status, row.detail, iso(row.at))
 
 
 def _last_requests(snapshot: Snapshot, pages: Pages) -> Iterator[FetchRow]:
@@ -375,9 +373,11 @@ def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None)
         first_fetched=iso(document.first_at) if document else None,
         last_fetched=iso(document.last_at) if document else None,
         stands_for=None if target == page else snapshot.url(target),
-        near_duplicates=_near_duplicates(snapshot, page),
+        near_duplicates=[
+            snapshot.url(other) for other in snapshot.near_duplicates.like(page)[:_ALIKE_SHOWN]
+        ],
         place=position,
-        ranks=_rank_scores(snapshot, page),
+        ranks=list(_rank_scores(snapshot, page)),
         reasons=_reasons(snapshot, page, state, position),
         fetches=[_fetch(row) for row in _last_fetches(snapshot, page)],
         givers=_cash_sources(snapshot, gifts),
@@ -385,21 +385,13 @@ def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None)
     )
 
 
-def _near_duplicates(snapshot: Snapshot, page: PageId) -> list[str]:
-    alike = snapshot.near_duplicates.like(page)[:_ALIKE_SHOWN]
-    return [snapshot.url(other) for other in alike]
-
-
-def _rank_scores(snapshot: Snapshot, page: PageId) -> list[RankScore]:
-    names = [one.row.name for one in saved_ranks(snapshot.path, snapshot.connection)]
-    return [_rank_score(snapshot, name, page) for name in names]
-
-
-def _rank_score(snapshot: Snapshot, name: str, page: PageId) -> RankScore:
-    values = scores(snapshot, name)
-    if isnan(values[page]):
-        return RankScore(name, None, None)
-    return RankScore(name, float(values[page]), rank_of(values, page))
+def _rank_scores(snapshot: Snapshot, page: PageId) -> Iterator[RankScore]:
+    for saved in saved_ranks(snapshot.path, snapshot.connection):
+        values = scores(snapshot, saved.row.name)
+        if isnan(values[page]):
+            yield RankScore(saved.row.name, None, None)
+        else:
+            yield RankScore(saved.row.name, float(values[page]), rank_of(values, page))
 
 
 def _fetch(row: FetchRow) -> Fetch:
@@ -420,7 +412,9 @@ def _reasons(
         return ["it has no links in the imported graph"]
     if position is not None:
         return _reasons_to_wait(snapshot, page, position)
-    reasons = [*_ended(snapshot, page, state), *_why_not_requested(snapshot, page)]
+    last = tables.last_fetches(snapshot.connection, page, 1)
+    reasons = _ended(snapshot, page, state)
+    reasons += [row.detail for row in last if row.outcome == NOT_ASKED]
     if (value := tables.values_of(snapshot.connection, [page]).get(page)) is not None:
         reasons.append(f"its value is {value / FULL_VALUE:.2f}")
     host = _host(snapshot, page)
@@ -449,12 +443,6 @@ def _was_requested(snapshot: Snapshot, page: PageId) -> bool:
     """Return True if the page's last request got a response: seeds may have any suffix."""
     last = tables.last_fetches(snapshot.connection, page, 1)
     return any(row.status is not None for row in last)
-
-
-def _why_not_requested(snapshot: Snapshot, page: PageId) -> list[str]:
-    """Return why the crawl skipped the page, if that was its last decision."""
-    last = tables.last_fetches(snapshot.connection, page, 1)
-    return [row.detail for row in last if row.outcome == NOT_ASKED]
 
 
 _ORDERED = {

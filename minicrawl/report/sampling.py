@@ -153,7 +153,8 @@ class LinkLog:
     def _apply(self, row: questions.LogRow) -> None:
         _, kind, page, state, born, blob = row
         if born:
-            self._add_pages(born)
+            self._state.extend(bytes(born))
+            self._links.add_pages(born)
         if kind in _TURNS:
             self._end_turn(page, state)
             if blob is not None:
@@ -161,10 +162,6 @@ class LinkLog:
         elif kind == StepKind.REOPEN and blob is not None:
             for again in unpack(blob).links:
                 self._end_turn(again, State.UNREAD, keeps_links=True)
-
-    def _add_pages(self, count: int) -> None:
-        self._state.extend(bytes(count))
-        self._links.add_pages(count)
 
     def _end_turn(self, page: int, state: int, *, keeps_links: bool = False) -> None:
         """Set the state of a page, discarding what its last turn did."""

@@ -395,8 +395,10 @@ def site_report(snapshot: Snapshot, made_at: float, tell: Progress) -> SiteRepor
     """Return the site report of a store."""
     in_links, out_links = page_links.link_counts(snapshot, tell)
     hosts, host_links = _hosts(snapshot)
+    hosts_of_seeds = snapshot.host_of[questions.seeds(snapshot.connection)].tolist()
+    names = dict.fromkeys(snapshot.hosts[host] for host in hosts_of_seeds)
     return SiteReport(
-        title=", ".join(islice(_seed_hosts(snapshot), 3)),
+        title=", ".join(islice(names, 3)),
         made_at=iso(made_at),
         facts=list(_facts(snapshot)),
         sections=[
@@ -412,11 +414,6 @@ def site_report(snapshot: Snapshot, made_at: float, tell: Progress) -> SiteRepor
         hosts=hosts,
         host_links=host_links,
     )
-
-
-def _seed_hosts(snapshot: Snapshot) -> Iterator[str]:
-    hosts = snapshot.host_of[questions.seeds(snapshot.connection)]
-    return iter(dict.fromkeys(snapshot.hosts[host] for host in hosts.tolist()))
 
 
 def _facts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
@@ -451,11 +448,12 @@ def _rows_section(
 
 
 def _problems(snapshot: Snapshot) -> Iterator[ReportSection]:
+    broken = page_links.broken_links(snapshot)
     yield _rows_section(
         "Broken links",
         "Links whose target failed, at once or behind redirects, or is at a private address.",
         page_links.BrokenLink,
-        _with_shown_texts(snapshot, page_links.broken_links(snapshot)),
+        [*with_texts(snapshot, broken[:_MOST_ROWS]), *broken[_MOST_ROWS:]],
     )
     yield _rows_section(
         "Redirects",
@@ -475,13 +473,6 @@ def _problems(snapshot: Snapshot) -> Iterator[ReportSection]:
         page_links.Duplicate,
         page_links.duplicates(snapshot),
     )
-
-
-def _with_shown_texts(
-    snapshot: Snapshot, found: Sequence[page_links.BrokenLink]
-) -> list[page_links.BrokenLink]:
-    """Return the broken links, with texts for those that are shown."""
-    return [*with_texts(snapshot, found[:_MOST_ROWS]), *found[_MOST_ROWS:]]
 
 
 def _answers(snapshot: Snapshot) -> Iterator[ReportSection]:

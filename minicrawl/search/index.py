@@ -347,7 +347,10 @@ class _QueryBuilder:
         parts = [(must if is_all else should, word) for word in words]
         if not is_all and words:
             parts = [(must, tantivy.Query.boolean_query(parts))]
-        parts += [(should, self._compound(one)) for one in query.compounds]
+        parts += [
+            (should, tantivy.Query.boost_query(self._phrase(one), self._weights.compound))
+            for one in query.compounds
+        ]
         parts += [(must, self._phrase(phrase)) for phrase in query.phrases]
         parts += [(must, self._in_field(_AS_SHOWN[name], phrase)) for name, phrase in query.within]
         parts += [(must, one) for one in self._filters(query)]
@@ -397,11 +400,6 @@ class _QueryBuilder:
         return self._anywhere(
             [(self._in_field(name, phrase), weight) for name, weight in self._weights]
         )
-
-    def _compound(self, phrase: Phrase) -> tantivy.Query:
-        import tantivy
-
-        return tantivy.Query.boost_query(self._phrase(phrase), self._weights.compound)
 
     def _in_field(self, name: str, phrase: Phrase) -> tantivy.Query:
         if len(phrase) == 1:

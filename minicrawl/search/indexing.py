@@ -361,7 +361,10 @@ class _Indexing:
                 if found is not None and (page := self._urls.find(found.url)) is not None:
                     self._meet(pages, page, found)
         self._add(pages)
-        self._keep_lines({self._host(page) for page in pages})
+        for host in {self._host(page) for page in pages}:
+            lines = self._lines.pop(host)
+            if lines.is_new:
+                self._notes.keep_lines(host, lines)
         self._index.commit()
         self._notes.commit(watermark)
 
@@ -480,12 +483,6 @@ class _Indexing:
         if host not in self._lines:
             self._lines[host] = self._notes.lines(host)
         return self._lines[host]
-
-    def _keep_lines(self, hosts: Iterable[int]) -> None:
-        for host in hosts:
-            lines = self._lines.pop(host)
-            if lines.is_new:
-                self._notes.keep_lines(host, lines)
 
 
 def _urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -212,10 +212,12 @@ class Finder:
     def _result(
         self, entry: Entry, score: Score, query: Query, folded: int, *, is_pinned: bool
     ) -> Result:
-        others = chain.from_iterable(self._other_forms(query, entry))
+        language = entry.language.partition("-")[0].lower()
+        others = chain.from_iterable(self._forms_in(query, language))
         words = set(query.sought).union(*map(str.split, others))
-        text = _snippet(entry, words)
-        return Result(entry, self._share(entry.page), score, text, folded, is_pinned)
+        text = "\n".join(filter(None, (entry.body, entry.repeated))) or "\n".join(entry.anchors)
+        shown = snippet(text, words)
+        return Result(entry, self._share(entry.page), score, shown, folded, is_pinned)
 
     # ------------------------------------------------------------ synonyms, pins, other forms
 
@@ -240,9 +242,6 @@ class Finder:
         forms = {one: self._forms_in(query, one) for one in ("", *self._index.languages)}
         rarity = self._index.rarity(query.sought)
         return Sought(query.sought, query.written, rarity, forms)
-
-    def _other_forms(self, query: Query, entry: Entry) -> Forms:
-        return self._forms_in(query, entry.language.partition("-")[0].lower())
 
     def _forms_in(self, query: Query, language: str) -> Forms:
         """Return other forms of the query's words in this language, and their synonyms."""
@@ -283,8 +282,10 @@ class Finder:
     def _ordered(self, query: Query, asked: SearchRequest, count: int) -> list[_Found]:
         sought = self._sought(query)
         if not query.sought or (self._scores is not None and asked.linear is None):
-            hits = self._by_rank(self._index.matches(query, MOST_ORDERED), query)[:count]
-            return [self._judged(hit, sought, asked) for hit in hits]
+            hits = self._index.matches(query, MOST_ORDERED)
+            scores = self._rank(query)
+            best = sorted(hits, key=lambda hit: (-_of(scores, hit.page), hit.page))[:count]
+            return [self._judged(hit, sought, asked) for hit in best]
         hits = self._index.best(query, asked.weights.fields, count)
         found = [self._judged(hit, sought, asked) for hit in hits]
         if asked.linear is not None:
@@ -295,10 +296,6 @@ class Finder:
         stored = self._index.stored(hit.address)
         relative = float(_of(self._importance, hit.page))
         return stored, judged(hit.score, stored, sought, relative, asked.weights)
-
-    def _by_rank(self, hits: Iterable[Hit], query: Query) -> list[Hit]:
-        scores = self._rank(query)
-        return sorted(hits, key=lambda hit: (-_of(scores, hit.page), hit.page))
 
     def _rank(self, query: Query) -> Floats:
         """Return the rank that orders pages besides, or instead of, relevance."""
@@ -334,11 +331,6 @@ def _of(values: Floats, page: int) -> float:
     """Return the value of a page; 0 for a later page."""
     value = float(values[page]) if page < len(values) else 0.0
     return value if value == value else 0.0  # noqa: PLR0124 - NaN differs from itself
-
-
-def _snippet(entry: Entry, words: Collection[str]) -> Snippet:
-    text = "\n".join(filter(None, (entry.body, entry.repeated)))
-    return snippet(text or "\n".join(entry.anchors), words)
 
 
 # ---------------------------------------------------------------- importance file

@@ -22,7 +22,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from itertools import count, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -197,7 +197,13 @@ def keep_ranks(
     """Write the ranks beside the store, all of them or none."""
     with writing_beside(store, connection, _RANKS) as derived:
         for row, values in found:
-            _replace_rank(derived, row, values)
+            _delete_rank(derived, row.name)
+            rank = derived.execute(
+                "INSERT INTO ranks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row
+            ).lastrowid
+            for number, first in enumerate(range(0, len(values), _SCORES_AT_ONCE)):
+                blob = values[first : first + _SCORES_AT_ONCE].astype(np.float64).tobytes()
+                derived.execute("INSERT INTO scores VALUES (?, ?, ?)", (rank, number, blob))
 
 
 def drop_rank(store: Path, connection: Connection, name: str) -> None:
@@ -270,23 +276,11 @@ def _checked_row(row: RankRow) -> RankRow:
     return row._replace(converged=bool(row.converged))
 
 
-def _replace_rank(derived: Connection, row: RankRow, values: Floats) -> None:
-    _delete_rank(derived, row.name)
-    cursor = derived.execute("INSERT INTO ranks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-    for number, blob in zip(count(), _score_blocks(values), strict=False):
-        derived.execute("INSERT INTO scores VALUES (?, ?, ?)", (cursor.lastrowid, number, blob))
-
-
 def _delete_rank(derived: Connection, name: str) -> None:
     derived.execute(
         "DELETE FROM scores WHERE rank = (SELECT id FROM ranks WHERE name = ?)", (name,)
     )
     derived.execute("DELETE FROM ranks WHERE name = ?", (name,))
-
-
-def _score_blocks(values: Floats) -> Iterator[bytes]:
-    for first in range(0, len(values), _SCORES_AT_ONCE):
-        yield values[first : first + _SCORES_AT_ONCE].astype(np.float64).tobytes()
 
 
 # ---------------------------------------------------------------- backlinks

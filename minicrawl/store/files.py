@@ -90,7 +90,9 @@ def move(
     if not path.is_file():
         raise missing_store(path)
     target = to / path.name if to.is_dir() or is_folder else to
-    _refuse_existing(path, target)
+    for _, new in _moves(path, target):
+        if os.path.lexists(new):
+            raise UsageError(f"{new} exists: move it away or choose another name")
     with locked(path):
         if file_beside(path, LOG).exists():
             raise StoreError(f"{path} is being read: wait and try again")
@@ -105,12 +107,6 @@ def move(
                 f"{path} cannot be moved to {target}: {error.strerror}; repeat the command"
             ) from error
     return [new for _, new in moves]
-
-
-def _refuse_existing(path: Path, target: Path) -> None:
-    for _, new in _moves(path, target):
-        if os.path.lexists(new):
-            raise UsageError(f"{new} exists: move it away or choose another name")
 
 
 def _moves(path: Path, target: Path) -> Iterator[tuple[Path, Path]]:

@@ -124,7 +124,11 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     connection = _connect(path)
     try:
         with translating_sqlite_errors(path):
-            _refuse_old_version(check_version(connection, str(path)), path)
+            version = check_version(connection, str(path))
+            if version < VERSION:
+                raise UsageError(
+                    f"{path} has the old schema version {version}: `minicrawl crawl` upgrades it"
+                )
             connection.execute("BEGIN")
             yield connection
     finally:
@@ -211,7 +215,8 @@ def _connect_read_only(path: Path, error: sqlite3.OperationalError) -> sqlite3.C
         raise UsageError(
             f"{path} has an unfinished change: `minicrawl crawl` repairs it"
         ) from error
-    if not _has_content(file_beside(path, LOG)):
+    log = file_beside(path, LOG)
+    if not log.exists() or log.stat().st_size == 0:
         return _connect_to(path, "ro&immutable=1")
     if _is_being_written(path):
         raise UsageError(f"{path} cannot be read: {error}") from error
@@ -223,10 +228,6 @@ def _connect_read_only(path: Path, error: sqlite3.OperationalError) -> sqlite3.C
         connection.close()
         raise UsageError(f"{path} cannot be read: {error}") from error
     return connection
-
-
-def _has_content(file: Path) -> bool:
-    return file.exists() and file.stat().st_size > 0
 
 
 def _is_being_written(path: Path) -> bool:
@@ -242,10 +243,3 @@ def _is_being_written(path: Path) -> bool:
     finally:
         os.close(lock)
     return False
-
-
-def _refuse_old_version(version: int, path: Path) -> None:
-    if version < VERSION:
-        raise UsageError(
-            f"{path} has the old schema version {version}: `minicrawl crawl` upgrades it"
-        )

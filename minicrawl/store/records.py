@@ -243,7 +243,8 @@ def translating_sqlite_errors(path: Path, advice: str = "") -> Iterator[None]:
         raise DamagedStore(_line(path, f"damaged ({error})", advice)) from error
     except sqlite3.Error as error:
         if _means_full_disk(error, path):
-            raise NoRoom(_line(path, _full_disk_message(error), advice)) from error
+            said = str(error) if "full" in str(error) else f"the disk is full ({error})"
+            raise NoRoom(_line(path, said, advice)) from error
         is_damaged = _primary_code(error) == sqlite3.SQLITE_CORRUPT
         kind = DamagedStore if is_damaged else StoreError
         raise kind(_line(path, str(error), advice)) from error
@@ -272,10 +273,6 @@ def reporting_damage(path: Path) -> Iterator[None]:
 
 def _line(path: Path, what: str, advice: str) -> str:
     return "; ".join(filter(None, (f"{path}: {what}", advice)))
-
-
-def _full_disk_message(error: sqlite3.Error) -> str:
-    return str(error) if "full" in str(error) else f"the disk is full ({error})"
 
 
 def _means_full_disk(error: sqlite3.Error, path: Path) -> bool:

@@ -215,7 +215,7 @@ class _Items:
             if name := (said.get(syntax.id) or "").strip():
                 item["id"] = name
         values: dict[str, list[Any]] = {}
-        found = [_first_child(node)]
+        found: list[tuple[LexborNode | None, bool]] = [(node.child, True)]
         if syntax.refers:
             ids = (said.get(syntax.refers) or "").split()
             found += [(self._by_id[one], False) for one in ids[:_MOST_ITEMS] if one in self._by_id]
@@ -264,10 +264,6 @@ class _Items:
         if tag in _VALUE_IN and (tag == "meta" or _VALUE_IN[tag] in said):
             return said.get(_VALUE_IN[tag]) or ""
         return said.get("content") or " ".join(node.text(separator=" ")[:_LONGEST].split())
-
-
-def _first_child(node: LexborNode) -> tuple[LexborNode | None, bool]:
-    return node.child, True
 
 
 def _joined(base: str, written: str) -> str:

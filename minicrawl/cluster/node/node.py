@@ -117,7 +117,11 @@ class CrawlState:
         """Process the current value of a key of the crawl."""
         key, content = entry.key, entry.value
         if key.startswith(WORKERS_PREFIX):
-            self._hear_workers(key.removeprefix(WORKERS_PREFIX), entry)
+            node = key.removeprefix(WORKERS_PREFIX)
+            if content is None:
+                self._workers.pop(node, None)
+            else:
+                self._workers[node] = DesiredValue.unpack(key, content).value
         elif content is None:
             return
         elif key == STATE_KEY:
@@ -151,12 +155,6 @@ class CrawlState:
         if state.run != self.state.run:
             self.told.clear()
         self.state, self._state_revision = state, revision
-
-    def _hear_workers(self, node: str, entry: KeyEntry) -> None:
-        if entry.value is None:
-            self._workers.pop(node, None)
-        else:
-            self._workers[node] = DesiredValue.unpack(entry.key, entry.value).value
 
     def hear_facts(self, key: str, content: bytes) -> None:
         """Process the facts of a shard."""

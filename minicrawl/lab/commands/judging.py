@@ -101,7 +101,8 @@ def keep(store: Path, judgements: Iterable[Judgement], at: float) -> None:
     with file_of(store).open("ab+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         # A line that a crash cut off is removed, or the next one would be appended to it.
-        file.truncate(_end_of_lines(file))
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
         file.write(lines)
         file.flush()
         os.fsync(file.fileno())
@@ -139,12 +140,6 @@ def _judgement(line: bytes, place: str) -> Judgement:
         return Judgement(query=plain(said["query"]), verdicts=verdicts, shown=shown)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{place} is not a judgement of a search: correct or remove it") from error
-
-
-def _end_of_lines(file: IO[bytes]) -> int:
-    """Return the offset after the last complete line."""
-    file.seek(0)
-    return file.read().rfind(b"\n") + 1
 
 
 # ================================================================ agreement

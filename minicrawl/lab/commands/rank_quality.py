@@ -527,7 +527,9 @@ def stability(
     )
     show_table("On the remaining pages", _STABILITY, _lines(found), caption)
     show_lines(found.remarks)
-    _show_places(found.best, times)
+    if found.best:
+        headings = ("place", *(f"run {number}" for number in range(1, times + 1)), "node")
+        show_list(headings, map(_place_line, found.best), texts=1)
 
 
 def _rank(name: str, restart: float | None, dimensions: int | None) -> Rank:
@@ -559,12 +561,6 @@ def _stability_document(found: Stability) -> dict[str, object]:
         ],
         "remarks": found.remarks,
     }
-
-
-def _show_places(best: Sequence[Placed], runs: int) -> None:
-    if best:
-        headings = ("place", *(f"run {number}" for number in range(1, runs + 1)), "node")
-        show_list(headings, map(_place_line, best), texts=1)
 
 
 def _place_line(placed: Placed) -> tuple[str, ...]:

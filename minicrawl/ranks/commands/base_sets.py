@@ -259,7 +259,9 @@ def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGrap
     """
     from minicrawl.report.archived_pages import words_of_links
 
-    seen, nodes = _snapshot_of(source), len(named.names)
+    if source.snapshot is None:
+        raise UsageError("--words needs a store: a graph file has no words")
+    seen, nodes = source.snapshot, len(named.names)
     urls, wanted = named.names.of(range(nodes)), set(words_of(query))
     node_of = {url: node for node, url in enumerate(urls)}
     counts: dict[int, int] = {}
@@ -275,12 +277,6 @@ def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGrap
         np.fromiter(counts.values(), np.float64, len(counts)),
         f"no link of these pages has a word of {query!r} in or around it, in the pages kept",
     )
-
-
-def _snapshot_of(source: Source) -> Snapshot:
-    if source.snapshot is None:
-        raise UsageError("--words needs a store: a graph file has no words")
-    return source.snapshot
 
 
 def _weighed(named: NamedGraph, links: Ids, amounts: Vector, why_none: str) -> NamedGraph:

@@ -194,7 +194,10 @@ def _show_trial(trial: Trial, seeds: int) -> None:
     show_table(
         f"breadth-first crawls from {counted(seeds, 'seed')} and from as many random pages",
         DEPTH_HEADINGS,
-        (_depth_line(number, depth) for number, depth in enumerate(trial.crawls.depths)),
+        (
+            (f"{number:,}", *_read_cells(depth.seeds), *_read_cells(depth.random))
+            for number, depth in enumerate(trial.crawls.depths)
+        ),
         _caption(trial),
         err=True,
     )
@@ -205,10 +208,6 @@ def _show_trial(trial: Trial, seeds: int) -> None:
         "a crawl that ends earlier keeps what it gathered",
         err=True,
     )
-
-
-def _depth_line(number: int, depth: Depth) -> tuple[str, ...]:
-    return f"{number:,}", *_read_cells(depth.seeds), *_read_cells(depth.random)
 
 
 def _after_line(one: EqualPages) -> tuple[str, ...]:
