@@ -215,10 +215,6 @@ def _babble(_: str, target: str) -> DemoResponse:
     return _page(_prose(rng, 4), _prose(rng), ways)
 
 
-def _missing(_host: str, _target: str) -> DemoResponse:
-    return MISSING
-
-
 _TRAPS: Final = {
     "calendar": _calendar,
     "session": _shop,
@@ -229,7 +225,7 @@ _TRAPS: Final = {
     "chain": _doors,
     "farm": _farm,
     "babble": _babble,
-    "mirror": _missing,
+    "mirror": lambda _host, _target: MISSING,
 }
 
 KINDS: Final = tuple(_TRAPS)

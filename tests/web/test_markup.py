@@ -50,8 +50,8 @@ def test_tags_that_lead_to_pages_are_links(tag: str) -> None:
     [
         *("<a>", "<a name=href>", "<abbr href=x>", "<a-b href=x>", "<frame>", "<iframe src=''>"),
         *("<img src=x>", "<link href=x>", "<link rel=next>", "<link rel=stylesheet href=x>"),
-        *("<link rel='alternate stylesheet' href=x>"),
-        *("<link rel=alternate type=application/rss+xml href=x>"),
+        "<link rel='alternate stylesheet' href=x>",
+        "<link rel=alternate type=application/rss+xml href=x>",
         *("<link rel='next nofollow' href=x>", "<a rel=nofollow href=x>"),
         *("<a href=x rel='UGC NoFollow'>", '<a rel="nofollow" href="x">'),
         *('<a href="x" rel="nofollow">', '<a href="x" class="k" rel="nofollow">'),
