@@ -71,8 +71,13 @@ class EarlierArchive:
         self._file = file
         with index_errors(file, _ADVICE):
             self._connection = sqlite3.connect(place, uri=True, check_same_thread=False)
-            found = self._connection.execute("SELECT coalesce(max(file), '') FROM made_from")
-            self.made_from = str(found.fetchone()[0])
+            made_from = "SELECT coalesce(max(file), '') FROM made_from"
+            try:
+                found = self._connection.execute(made_from).fetchone()
+            except BaseException:
+                self.close()
+                raise
+            self.made_from = str(found[0])
             """Path, size and time of the CDXJ that this file was made from."""
 
     def close(self) -> None:

@@ -645,8 +645,6 @@ def transferred(found: SeedSet, newer: NamedGraph, *, similar: bool) -> Transfer
     replacements = look_up(found.named, newer, found.seeds)
     nodes = [one.node for one in replacements if one.node is not None]
     if not nodes:
-        raise UsageError(
-            f"none of the {len(replacements)} seeds is in the newer graph: is it of the same web?"
-        )
+        raise UsageError("no seed is in the newer graph: is it of the same web?")
     seeds = list(dict.fromkeys(nodes))
     return TransferredSeeds(named=newer, seeds=seeds, replacements=replacements)

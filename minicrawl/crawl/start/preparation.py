@@ -377,6 +377,7 @@ class StartOptions(NamedTuple):
 
     def check(self, settings: Settings, today: float) -> None:
         """Refuse settings that cannot work."""
+        refuse_what_varies(settings)
         check_types(settings.scope)
         check_browser(settings.rendering)
         self.logins.check(settings.access, today)

@@ -65,7 +65,7 @@ from minicrawl.store import questions, tables
 from minicrawl.store.derived import keep_topics
 from minicrawl.store.records import DocumentRow, reporting_damage
 from minicrawl.web.responses import http_date
-from minicrawl.wording import visible
+from minicrawl.wording import counted, visible
 
 # ================================================================ within a memory limit
 #
@@ -235,7 +235,7 @@ def _memory_plan(limits: MemoryLimits, free: int, nodes: int) -> MemoryPlan:
         return memory_plan(free)
     wanted = -(-nodes // count)
     if limits.memory is not None and free_for(wanted) > free:
-        raise _too_little(limits.memory, free_for(wanted), f" in {count} blocks")
+        raise _too_little(limits.memory, free_for(wanted), f" in {counted(count, 'block')}")
     return memory_plan(free)._replace(block=wanted)
 
 

@@ -238,7 +238,9 @@ def _distances(found: CoreDistances | None) -> str:
 
 
 def _links(mean: float | None) -> str:
-    return "no path" if mean is None else f"{mean:.4g} links on average"
+    if mean is None:
+        return "no path"
+    return f"{mean:.4g} {'link' if mean == 1 else 'links'} on average"
 
 
 def _trial_document(trial: Trial) -> dict[str, object]:
