@@ -115,8 +115,7 @@ def _groups(path: tuple[str, ...]) -> dict[str, dict[str, EntryPoint]]:
     """
     groups: dict[str, dict[str, EntryPoint]] = {}
     packages: dict[str, list[tuple[str, EntryPoint]]] = {}
-    for folder in (folder for place in path for folder in _descriptions(place)):
-        name = _package_of(folder)
+    for folder, name in (found for place in path for found in _descriptions(place)):
         if name not in packages:
             packages[name] = list(_named_in(folder, name))
     for _, points in sorted(packages.items(), key=lambda item: item[0] != _OWN):
@@ -125,21 +124,15 @@ def _groups(path: tuple[str, ...]) -> dict[str, dict[str, EntryPoint]]:
     return groups
 
 
-def _descriptions(place: str) -> Iterator[str]:
-    """Yield the metadata folders of the packages installed in `place`."""
+def _descriptions(place: str) -> Iterator[tuple[str, str]]:
+    """Yield the metadata folder and the name of each package installed in `place`."""
     try:
         entries = list(os.scandir(place or "."))
     except OSError:
         return
     for entry in entries:
-        if _DESCRIPTION.fullmatch(entry.name):
-            yield entry.path
-
-
-def _package_of(folder: str) -> str:
-    found = _DESCRIPTION.fullmatch(Path(folder).name)
-    assert found is not None
-    return found[1].replace("_", "-").lower()
+        if found := _DESCRIPTION.fullmatch(entry.name):
+            yield entry.path, found[1].replace("_", "-").lower()
 
 
 def _named_in(folder: str, package: str) -> Iterator[tuple[str, EntryPoint]]:

@@ -345,7 +345,10 @@ def archive(folder: Path | None, store: Path, *, verifies: bool, as_json: bool) 
 def _describe(store: Path, folder: Path | None, *, as_json: bool) -> None:
     """Show the number and size of records."""
     with _opened(store, folder) as reader:
-        found = dict(_archive_facts(reader))
+        totals = reader.index.totals(reader.end)
+        found = {f"{one.kind.name.lower()} records": one.records for one in totals}
+        found["bytes"] = sum(one.record_bytes for one in totals)
+        found["segments"] = len(reader.segments.numbers())
     for line in _lost(store, folder):
         click.echo(visible(line), err=True)
     if as_json:
@@ -408,10 +411,3 @@ def _lost(store: Path, folder: Path | None) -> list[str]:
 
     with reading(store) as connection:
         return list(lost_pages(connection, archive_folder(store)))
-
-
-def _archive_facts(reader: ArchiveReader) -> Iterator[tuple[str, int]]:
-    totals = reader.index.totals(reader.end)
-    yield from ((f"{one.kind.name.lower()} records", one.records) for one in totals)
-    yield "bytes", sum(one.record_bytes for one in totals)
-    yield "segments", len(reader.segments.numbers())

@@ -52,7 +52,8 @@ def serve_views(views: Views, store: Path, place: Place, announce: Callable[[str
     """Serve these views, as the only dashboard of this store, until the process is told to end."""
     with _alone(store) as note, listening(place.host, place.port) as listener:
         port = int(listener.getsockname()[1])
-        token = _kept_token(note) or secrets.token_urlsafe(24)
+        kept = _read(note).get("token")
+        token = kept if isinstance(kept, str) and kept else secrets.token_urlsafe(24)
         name = f"[{place.host}]" if ":" in place.host else place.host
         address = f"http://{name}:{port}/"
         access = DashboardAccess(port=port, names=frozenset((place.host,)), token=token)
@@ -169,11 +170,6 @@ def _alone(store: Path) -> Iterator[int]:
         yield note
     finally:
         os.close(note)
-
-
-def _kept_token(note: int) -> str | None:
-    token = _read(note).get("token")
-    return token if isinstance(token, str) and token else None
 
 
 def _read(note: int) -> dict[str, object]:

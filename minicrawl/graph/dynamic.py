@@ -222,7 +222,6 @@ def _shorten(
 # part    pages of a tree, parents first: (page, index of its parent in the part or -1)
 
 Part = list[tuple[int, int]]
-Tree = list[set[int]]
 
 
 class AusielloTrees:

@@ -82,7 +82,10 @@ def write_static(index: Path, folder: Path, tell: Progress = unreported) -> Writ
         tell(0.8 * number / len(pages))
     boosts = [1 + _IMPORTANCE * importance_part(relative) for _, relative in pages]
     scored = _scores(postings, lengths, boosts)
-    firsts = [_write_words(folder, nth, some) for nth, some in enumerate(_files(scored))]
+    firsts = []
+    for nth, some in enumerate(_files(scored)):
+        _write(folder / "words" / f"{nth}.json", some)
+        firsts.append(next(iter(some)))
     for nth, start in enumerate(range(0, len(pages), _PAGES_A_FILE)):
         shown = [_shown(entry) for entry, _ in pages[start : start + _PAGES_A_FILE]]
         _write(folder / "pages" / f"{nth}.json", shown)
@@ -164,11 +167,6 @@ def _files(scored: Iterable[tuple[str, list[int]]]) -> Iterator[dict[str, list[i
             some, size = {}, 0
     if some:
         yield some
-
-
-def _write_words(folder: Path, nth: int, some: dict[str, list[int]]) -> str:
-    _write(folder / "words" / f"{nth}.json", some)
-    return next(iter(some))
 
 
 def _shown(entry: Entry) -> list[str]:

@@ -166,13 +166,8 @@ def compare_graphs(
         validate=validate,
         want_answer=print_matrices,
     )
-    _compare(graphs, _algorithms(chosen, kind), rules, out, as_json=as_json)
-
-
-def _algorithms(chosen: Sequence[DynamicAlgorithm], kind: str | None) -> list[DynamicAlgorithm]:
-    """Return the chosen algorithms without repeats, or all of this kind."""
     of_kind = [found for found in ALGORITHMS.values() if kind in (None, found.kind.value)]
-    return list(dict.fromkeys(chosen)) or of_kind
+    _compare(graphs, list(dict.fromkeys(chosen)) or of_kind, rules, out, as_json=as_json)
 
 
 def _compare(
