@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -18,32 +19,20 @@ from minicrawl.cluster.commands.crawling import (
 from minicrawl.cluster.gathering import KeptStore
 from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.cluster.terms import (
-    FORMAT,
     NODE_PREFIX,
     STATE_KEY,
     TERMS_KEY,
     CrawlActivity,
-    NodeRecord,
     StateRecord,
     TermsRecord,
 )
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
-from minicrawl.store import schema
 from tests.cluster.fake_engine import FakeEngine
+from tests.cluster.node.test_leases import record
+from tests.cluster.test_restoring import terms
 
 T = TypeVar("T")
-TERMS = TermsRecord(
-    id="c0ffee",
-    format=FORMAT,
-    schema=schema.VERSION,
-    version="0",
-    shards=3,
-    settings={"pages": 7},
-    seeds="seeds",
-)
-NODE = NodeRecord(
-    session="s", beat=0, version="1", machine="m", pid=1, room=3, workers=1, disk_free=9
-)
+TERMS = replace(terms(), settings={"pages": 7})
 
 
 class LiveFake:
@@ -87,7 +76,7 @@ def begun(live: LiveFake) -> LiveFake:
         await live.engine.create(TERMS_KEY, TERMS.pack())
         state = StateRecord(doing=CrawlActivity.RUNNING, run=1, reason="")
         await live.engine.create(STATE_KEY, state.pack())
-        await live.engine.create(f"{NODE_PREFIX}east", NODE.pack())
+        await live.engine.create(f"{NODE_PREFIX}east", record("east").pack())
 
     asyncio.run(begin())
     return live

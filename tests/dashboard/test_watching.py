@@ -18,7 +18,7 @@ from minicrawl.report.crawl_status import keep_sample
 from minicrawl.report.sampling import sampled_now
 from minicrawl.store.reader import reading
 from tests.dashboard.browsers import Watched, browser, playwright, watch, watch_crawl, watch_store
-from tests.dashboard.servers import needs_chromium
+from tests.dashboard.servers import PATIENCE_MS, needs_chromium
 from tests.stores import HandCrawl, filled_store
 
 __all__ = ["browser", "watch", "watch_crawl", "watch_store"]
@@ -47,7 +47,8 @@ def test_the_status_of_a_running_crawl_has_all_figures_and_their_source(
     )
     for name in CURVES:
         titled = page.locator(".plot", has=page.locator("h3", has_text=re.compile(f"^{name}$")))
-        playwright.expect(titled.locator("svg.chart")).to_be_visible()
+        # A curve of the graph needs two samples, which a process beside the crawl takes.
+        playwright.expect(titled.locator("svg.chart")).to_be_visible(timeout=4 * PATIENCE_MS)
     degrees = page.locator("section[aria-label='Degree distributions']")
     playwright.expect(degrees.locator("svg.chart")).to_be_visible()
     assert degrees.locator("tbody tr").count() >= 8

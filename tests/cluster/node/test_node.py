@@ -18,13 +18,13 @@ from minicrawl.cluster.terms import (
     STATE_KEY,
     CrawlActivity,
     LeaseRecord,
-    NodeRecord,
     RecordError,
     StateRecord,
     TermsRecord,
 )
 from minicrawl.errors import UsageError
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
+from tests.cluster.node.test_leases import record
 
 pytestmark = pytest.mark.anyio
 
@@ -69,18 +69,10 @@ class TriedNode:
         self.engine = FakeEngine(servers)
         self.said: list[str] = []
         self.crawls: dict[int, NotedCrawl] = {}
-        record = NodeRecord(
-            session=f"session of {name} {len(servers.values)}",
-            beat=0,
-            version="1",
-            machine="m",
-            pid=1,
-            room=SHARDS,
-            workers=WORKERS,
-            disk_free=1,
-        )
+        session = f"session of {name} {len(servers.values)}"
+        own = replace(record(name, beat=0), session=session, workers=WORKERS)
         now = lambda: clock[0]  # noqa: E731
-        self.presence = NodePresence(self.engine, self.engine.beats, name, record, now)
+        self.presence = NodePresence(self.engine, self.engine.beats, name, own, now)
         self.state = CrawlState(self.engine, TERMS, WORKERS)
         self.state.hear(KeyEntry(STATE_KEY, RUNNING.pack(), 1))
         view = ClusterView(SHARDS)
