@@ -642,10 +642,7 @@ class TrapDetector:
 
     def earned(self) -> list[int]:
         """Return pages whose hosts have earned more, and copies that overtook their originals."""
-        return [*self._with_room(), *self.copies.take_overtaking()]
-
-    def _with_room(self) -> list[int]:
-        frontier = self._frontier
-        if not frontier.counts[State.ALLOWANCE]:
-            return []
-        return self._quotas.with_room(np.flatnonzero(frontier.states() == State.ALLOWANCE))
+        frontier, with_room = self._frontier, list[int]()
+        if frontier.counts[State.ALLOWANCE]:
+            with_room = self._quotas.with_room(np.flatnonzero(frontier.states() == State.ALLOWANCE))
+        return [*with_room, *self.copies.take_overtaking()]

@@ -44,16 +44,12 @@ def pace_of(politeness: Politeness) -> Pace:
     """Return the pool limits. A connection is kept while the host's next request may soon come."""
     delay_s = politeness.delay_after(None)
     keep_s = min(max(_KEPT_DELAYS * delay_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
-    kept = max(politeness.concurrency, min(_MOST_KEPT, _most_files() // 2))
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = _MOST_KEPT * 2 if soft == resource.RLIM_INFINITY else soft
+    kept = max(politeness.concurrency, min(_MOST_KEPT, files // 2))
     # Only requests on kept connections are repeated, and their hosts have delays below `keep_s`: a
     # pause of `keep_s` respects them.
     return Pace(politeness.concurrency, kept, keep_s, keep_s if delay_s else 0.0)
-
-
-def _most_files() -> int:
-    """Return the limit on open files and connections of this process."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST_KEPT * 2 if soft == resource.RLIM_INFINITY else soft
 
 
 class OpenedTransport(NamedTuple):

@@ -101,7 +101,9 @@ def flows(
             blocks = questions.spendings_in(snapshot.connection, last)
         for block in blocks:
             for found in _flows_of(block, snapshot.frontier.small_edge):
-                yield _to_final_pages(found, ends)
+                led = found._replace(ends=ends[found.ends])
+                differs = led.givers != led.ends  # links from a page to itself are left out
+                yield CashFlows(*(column[differs] for column in led))
 
 
 def links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[FlowLinks]:
@@ -268,13 +270,6 @@ def redirect_chain(snapshot: Snapshot, page: PageId) -> Iterator[int]:
     while snapshot.states[page] in _LED_ON and page in forwards:
         page = forwards[page]
         yield page
-
-
-def _to_final_pages(found: CashFlows, ends: NDArray[np.int64]) -> CashFlows:
-    """Return the links to their final pages, without links from a page to itself."""
-    led = found._replace(ends=ends[found.ends])
-    differs = led.givers != led.ends
-    return CashFlows(*(column[differs] for column in led))
 
 
 def _plain_flows(block: Spendings, edge: float) -> CashFlows:

@@ -176,8 +176,13 @@ class _CrawlWriter:
 
     def _visit(self, pages: list[int]) -> None:
         batch = Batch()
+        graph, weights = self._web.graph, self._web.weights
         for page in pages:
-            step = Step(StepKind.VISIT, page, spending=self._spending(page))
+            row = slice(graph.starts[page], graph.starts[page + 1])
+            shares = () if weights is None else weights[row].tolist()
+            step = Step(
+                StepKind.VISIT, page, spending=Spending(graph.targets[row].tolist(), shares)
+            )
             batch.steps.append(self._do(step, State.FETCHED))
             batch.fetches.append(FetchRow(page, self._now, NOT_ASKED, None, 0, 0.0, self._label))
             batch.documents.append(
@@ -187,12 +192,6 @@ class _CrawlWriter:
         self._commit(batch)
         if self._frontier.changes > _CHANGES_A_CHECKPOINT:
             self._store.checkpoint(cut_checkpoint(self._frontier))
-
-    def _spending(self, page: int) -> Spending:
-        graph, weights = self._web.graph, self._web.weights
-        row = slice(graph.starts[page], graph.starts[page + 1])
-        links = graph.targets[row].tolist()
-        return Spending(links) if weights is None else Spending(links, weights[row].tolist())
 
     def _do(self, step: Step, state: State) -> StepRow:
         row = StepRow(self._frontier.last_seq + 1, state, step)

@@ -25,7 +25,7 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.shards import WHOLE, ShardSetup
 from minicrawl.errors import UsageError
 from minicrawl.frontier.checkpoint import contradictions, load_frontier, verify
-from minicrawl.model import PASSING, READ_STATES, PageId, State
+from minicrawl.model import PASSING, READ_STATES, State
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import connect, reading, real_path
@@ -395,7 +395,8 @@ def _passed(recorder: Recorder, today: float) -> Iterator[int]:
     if abs(today - recorder.counters.number(LAST_AT)) > PASSES_AFTER_S:
         yield from _pages(recorder, *PASSING)
     for page in _pages(recorder, State.ROBOTS):
-        if _has_expired(recorder, page, today):
+        known = recorder.hosts.robots(recorder.frontier.urls.host_of[page])
+        if known is None or not remaining_s(known[1], today, ANSWER_VALID_S):
             yield page
 
 
@@ -432,8 +433,3 @@ def _in_scope_now(
             refusal = gate.refusal(url, depth, pages, is_seed=not depth)
             if refusal is None and not any(one.is_too_far(page) for one in trackers):
                 yield page
-
-
-def _has_expired(recorder: Recorder, page: PageId, today: float) -> bool:
-    known = recorder.hosts.robots(recorder.frontier.urls.host_of[page])
-    return known is None or not remaining_s(known[1], today, ANSWER_VALID_S)
