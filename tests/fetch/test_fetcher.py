@@ -71,7 +71,7 @@ def fetch(*answers: Answer, **fields: object) -> tuple[FetchResult, Wire]:
 # ---------------------------------------------------------------- requests
 
 
-def test_a_page_comes_over_the_wire() -> None:
+def test_a_page_is_fetched() -> None:
     page, server = fetch(answer(PAGE))
     assert isinstance(page, Response)
     assert (page.status, page.body, page.wire_bytes, page.cut) == (200, PAGE, len(PAGE), None)

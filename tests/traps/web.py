@@ -215,6 +215,10 @@ def _babble(_: str, target: str) -> DemoResponse:
     return _page(_prose(rng, 4), _prose(rng), ways)
 
 
+def _missing(_host: str, _target: str) -> DemoResponse:
+    return MISSING
+
+
 _TRAPS: Final = {
     "calendar": _calendar,
     "session": _shop,
@@ -225,7 +229,7 @@ _TRAPS: Final = {
     "chain": _doors,
     "farm": _farm,
     "babble": _babble,
-    "mirror": lambda _host, _target: MISSING,
+    "mirror": _missing,
 }
 
 KINDS: Final = tuple(_TRAPS)

@@ -24,7 +24,7 @@ def test_cookies_are_sent_back_to_their_site_only() -> None:
     assert made.header("https://b.example/", NOW) == ""
 
 
-def test_longer_paths_come_first_and_others_in_the_order_in_which_they_were_set() -> None:
+def test_cookies_are_sorted_by_length_of_path_and_then_by_age() -> None:
     made = jar(
         ("https://a.example/", "a=1; Path=/"),
         ("https://a.example/", "b=2; Path=/b"),

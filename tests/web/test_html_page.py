@@ -107,7 +107,7 @@ def test_nofollow_removes_all_links() -> None:
     assert links("<a href=x>", x_robots_tag="otherbot: nofollow") == ["https://e.org/dir/x"]
 
 
-def test_noindex_may_stand_in_the_page_or_in_its_headers() -> None:
+def test_noindex_counts_in_the_page_and_in_its_headers() -> None:
     assert parse_page(b"<meta name=robots content=noindex>", URL, {}).noindex
     assert parse_page(b"", URL, {"x-robots-tag": "noindex"}).noindex
     assert not parse_page(b"", URL, {}).noindex

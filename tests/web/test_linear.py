@@ -59,8 +59,8 @@ def read_headers(text: str) -> object:
 
 
 def parse_robots(text: str) -> object:
-    asked = rules.parse(as_bytes(text), "minicrawl")
-    return Rules.from_text(asked.text()), asked.allows(URL)
+    parsed = rules.parse(as_bytes(text), "minicrawl")
+    return Rules.from_text(parsed.text()), parsed.allows(URL)
 
 
 def parse_sitemap(text: str) -> object:

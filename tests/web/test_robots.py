@@ -35,8 +35,8 @@ def group(text: str, agent: str = AGENT) -> Rules:
     return parse(text.encode(), agent)
 
 
-def allows(asked: Rules, path: str) -> bool:
-    return asked.allows(HOST + path)
+def allows(parsed: Rules, path: str) -> bool:
+    return parsed.allows(HOST + path)
 
 
 # ---------------------------------------------------------------- rules
@@ -49,18 +49,18 @@ def test_a_file_without_rules_allows_all(text: str) -> None:
 
 
 def test_a_rule_matches_paths_that_begin_with_it() -> None:
-    asked = rules("Disallow: /fish")
-    assert not allows(asked, "/fish")
-    assert not allows(asked, "/fishheads/yummy.html?id=1")
-    assert allows(asked, "/Fish")
-    assert allows(asked, "/catfish")
-    assert allows(asked, "/?id=/fish")
+    parsed = rules("Disallow: /fish")
+    assert not allows(parsed, "/fish")
+    assert not allows(parsed, "/fishheads/yummy.html?id=1")
+    assert allows(parsed, "/Fish")
+    assert allows(parsed, "/catfish")
+    assert allows(parsed, "/?id=/fish")
 
 
 def test_the_longest_match_wins() -> None:
-    asked = rules("Disallow: /a", "Allow: /a/b", "Disallow: /a/b/c")
+    parsed = rules("Disallow: /a", "Allow: /a/b", "Disallow: /a/b/c")
     paths = ("/", "/a", "/a/b", "/a/b/c", "/a/b/d")
-    assert [allows(asked, path) for path in paths] == [True, False, True, False, True]
+    assert [allows(parsed, path) for path in paths] == [True, False, True, False, True]
 
 
 def test_allow_wins_a_tie() -> None:
@@ -80,11 +80,11 @@ def test_a_pattern_that_matches_no_path_is_ignored() -> None:
 
 
 def test_a_star_matches_any_characters() -> None:
-    asked = rules("Disallow: /*/private/*.php")
-    assert not allows(asked, "/a/b/private/c/d.php?e")
-    assert not allows(asked, "//private/.php")
-    assert allows(asked, "/private/a.php")
-    assert allows(asked, "/a/private.php")
+    parsed = rules("Disallow: /*/private/*.php")
+    assert not allows(parsed, "/a/b/private/c/d.php?e")
+    assert not allows(parsed, "//private/.php")
+    assert allows(parsed, "/private/a.php")
+    assert allows(parsed, "/a/private.php")
     assert not allows(rules("Disallow: *.gif"), "/a.gif")
 
 
@@ -114,17 +114,17 @@ def test_a_dollar_counts_towards_the_length() -> None:
 
 def test_allowing_an_index_page_allows_its_folder() -> None:
     for page in ("index.html", "index.htm", "index.html?a"):
-        asked = rules("Disallow: /", f"Allow: /a/{page}")
-        assert allows(asked, "/a/")
-        assert not allows(asked, "/a/b")
+        parsed = rules("Disallow: /", f"Allow: /a/{page}")
+        assert allows(parsed, "/a/")
+        assert not allows(parsed, "/a/b")
     assert allows(rules("Disallow: /a/index.html"), "/a/")
 
 
 def test_escapes_are_compared_without_case_and_match_raw_bytes() -> None:
     for pattern in ("/ü", "/%c3%bc", "/%C3%BC"):
-        asked = rules(f"Disallow: {pattern}")
-        assert not allows(asked, "/%C3%BC")
-        assert not allows(asked, "/%c3%bc/a")
+        parsed = rules(f"Disallow: {pattern}")
+        assert not allows(parsed, "/%C3%BC")
+        assert not allows(parsed, "/%c3%bc/a")
 
 
 # RFC 9309, 2.2.2: path, encoded path, path to match; and 2.2.3.
@@ -174,9 +174,9 @@ OTHERS = [
 def test_equivalent_escapes_match(pattern: str, path: str) -> None:
     url = canonical(HOST + path) or ""
     for written in (f"Disallow: {pattern}", f"Disallow: {pattern}*"):
-        asked = rules(written)
-        assert not asked.allows(url)
-        assert Rules.from_text(asked.text()) == asked
+        parsed = rules(written)
+        assert not parsed.allows(url)
+        assert Rules.from_text(parsed.text()) == parsed
     assert rules("Disallow: /", f"Allow: {pattern}").allows(url)
 
 
@@ -214,9 +214,9 @@ def test_a_url_without_a_path_is_the_root() -> None:
 
 
 def test_a_group_for_the_crawler_overrides_the_general_group() -> None:
-    asked = group("User-agent: *\nDisallow: /a\n\nUser-agent: MiniCrawl\nDisallow: /b\n")
-    assert allows(asked, "/a")
-    assert not allows(asked, "/b")
+    parsed = group("User-agent: *\nDisallow: /a\n\nUser-agent: MiniCrawl\nDisallow: /b\n")
+    assert allows(parsed, "/a")
+    assert not allows(parsed, "/b")
 
 
 def test_an_empty_group_for_the_crawler_allows_all() -> None:
@@ -224,11 +224,11 @@ def test_an_empty_group_for_the_crawler_allows_all() -> None:
 
 
 def test_groups_for_the_crawler_are_merged() -> None:
-    asked = group(
+    parsed = group(
         "User-agent: minicrawl\nDisallow: /a\nUser-agent: other\nDisallow: /b\n"
         "User-agent: minicrawl\nUser-agent: *\nDisallow: /c\n"
     )
-    assert asked.forbidden == ("/a", "/c")
+    assert parsed.forbidden == ("/a", "/c")
 
 
 def test_the_name_of_an_agent_is_a_whole_token() -> None:
@@ -247,11 +247,11 @@ def test_rules_before_the_first_agent_are_ignored() -> None:
 
 
 def test_only_rules_end_a_list_of_agents() -> None:
-    asked = group(
+    parsed = group(
         "User-agent: minicrawl\n\nSitemap: /s.xml\nCrawl-delay: 4\nunknown: line\n"
         "User-agent: other\nDisallow: /\n"
     )
-    assert asked == Rules(forbidden=("/",), crawl_delay_s=4.0, sitemaps=("/s.xml",))
+    assert parsed == Rules(forbidden=("/",), crawl_delay_s=4.0, sitemaps=("/s.xml",))
 
 
 # ---------------------------------------------------------------- lines
@@ -263,8 +263,8 @@ def test_lines_may_end_in_any_way(end: str) -> None:
 
 
 def test_comments_and_blanks_are_ignored() -> None:
-    asked = group("# hello\n \tUser-agent :\t* # all\n  disallow :/a # b\x0b\n")
-    assert asked == Rules(forbidden=("/a",))
+    parsed = group("# hello\n \tUser-agent :\t* # all\n  disallow :/a # b\x0b\n")
+    assert parsed == Rules(forbidden=("/a",))
 
 
 @pytest.mark.parametrize(
@@ -338,22 +338,22 @@ def test_a_malformed_delay_is_ignored(value: str) -> None:
 
 
 def test_sitemaps_in_any_group_are_for_all_agents() -> None:
-    asked = group(
+    parsed = group(
         "Sitemap: https://example.com/ü.xml\nUser-agent: other\nDisallow: /\nsite-map: b.xml\n"
         "Sitemap: b.xml\nSitemap:\n"
     )
-    assert asked == Rules(sitemaps=("https://example.com/ü.xml", "b.xml"))
+    assert parsed == Rules(sitemaps=("https://example.com/ü.xml", "b.xml"))
 
 
 # ---------------------------------------------------------------- the normal form
 
 
 def test_the_normal_form_is_a_robots_txt_of_its_own() -> None:
-    asked = rules("Disallow: /b", "Disallow: /a", "Allow: /a", "Crawl-delay: 1", "Sitemap: s.xml")
-    assert asked.text() == (
+    parsed = rules("Disallow: /b", "Disallow: /a", "Allow: /a", "Crawl-delay: 1", "Sitemap: s.xml")
+    assert parsed.text() == (
         "User-agent: *\nAllow: /a\nDisallow: /b\nCrawl-delay: 1.0\nSitemap: s.xml"
     )
-    assert Rules.from_text(asked.text()) == asked
+    assert Rules.from_text(parsed.text()) == parsed
 
 
 def test_allow_all_and_forbid_all_are_restored_from_their_normal_form() -> None:
@@ -362,9 +362,9 @@ def test_allow_all_and_forbid_all_are_restored_from_their_normal_form() -> None:
 
 
 def test_a_pattern_that_escapes_make_longer_is_restored() -> None:
-    asked = parse(b"User-agent: *\nDisallow: /" + b"\xe3" * 16_000, AGENT)
-    assert len(asked.forbidden[0]) == 48_001
-    assert Rules.from_text(asked.text()) == asked
+    parsed = parse(b"User-agent: *\nDisallow: /" + b"\xe3" * 16_000, AGENT)
+    assert len(parsed.forbidden[0]) == 48_001
+    assert Rules.from_text(parsed.text()) == parsed
 
 
 LINE = st.one_of(
@@ -382,8 +382,8 @@ LINE = st.one_of(
 
 @given(st.lists(LINE))
 def test_rules_are_restored_from_their_normal_form(lines: list[str]) -> None:
-    asked = group("\n".join(lines))
-    assert Rules.from_text(asked.text()) == asked
+    parsed = group("\n".join(lines))
+    assert Rules.from_text(parsed.text()) == parsed
 
 
 # ---------------------------------------------------------------- an oracle
@@ -404,9 +404,9 @@ def naive_match(pattern: str, path: str) -> bool:
     return True
 
 
-def naive_allows(asked: Rules, path: str) -> bool:
-    ranks = [(len(it), True) for it in asked.allowed if naive_match(it, path)]
-    ranks += [(len(it), False) for it in asked.forbidden if naive_match(it, path)]
+def naive_allows(parsed: Rules, path: str) -> bool:
+    ranks = [(len(it), True) for it in parsed.allowed if naive_match(it, path)]
+    ranks += [(len(it), False) for it in parsed.forbidden if naive_match(it, path)]
     return max(ranks, default=(0, True))[1]
 
 
@@ -420,9 +420,9 @@ PATTERNS = st.lists(
 def test_a_check_agrees_with_a_naive_matcher(
     allowed: tuple[str, ...], forbidden: tuple[str, ...], paths: list[str]
 ) -> None:
-    asked = Rules(allowed=allowed, forbidden=forbidden)
+    parsed = Rules(allowed=allowed, forbidden=forbidden)
     for path in paths:
-        assert allows(asked, f"/{path}") == naive_allows(asked, f"/{path}")
+        assert allows(parsed, f"/{path}") == naive_allows(parsed, f"/{path}")
 
 
 # ---------------------------------------------------------------- bombs
@@ -432,18 +432,18 @@ def test_too_many_stars_forbid_more_and_never_less(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(match, "_MAX_STARRED_CHARS", 12)
-    asked = rules("Disallow: /a*bcdef", "Disallow: /b*c", "Disallow: /b*c*", "Allow: /b*d")
-    assert allows(asked, "/a"), "the longest patterns are kept whole while there is room"
-    assert not allows(asked, "/abcdef")
-    assert not allows(asked, "/b"), "Disallow patterns are cut at their first star"
-    assert not allows(asked, "/bd"), "Allow patterns are dropped"
-    assert allows(asked, "/")
+    parsed = rules("Disallow: /a*bcdef", "Disallow: /b*c", "Disallow: /b*c*", "Allow: /b*d")
+    assert allows(parsed, "/a"), "the longest patterns are kept whole while there is room"
+    assert not allows(parsed, "/abcdef")
+    assert not allows(parsed, "/b"), "Disallow patterns are cut at their first star"
+    assert not allows(parsed, "/bd"), "Allow patterns are dropped"
+    assert allows(parsed, "/")
 
 
 def test_an_expensive_check_forbids_more_and_never_less(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = rules(
+    parsed = rules(
         *("Disallow: /a", "Allow: /a*longest-of-all", "Disallow: /a/b*another", "Allow: /a*x*y"),
         *("Disallow: /c*y", "Allow: /c*u*v*w"),
     )
@@ -458,27 +458,27 @@ def test_an_expensive_check_forbids_more_and_never_less(
         "/d-longest-of-all": (True, True),
         "/dy": (True, True),
     }
-    assert [allows(asked, path) for path in cases] == [exact for exact, _ in cases.values()]
+    assert [allows(parsed, path) for path in cases] == [exact for exact, _ in cases.values()]
     monkeypatch.setattr(match, "_CHEAP", -1)
-    assert [allows(asked, path) for path in cases] == [exact for exact, _ in cases.values()]
+    assert [allows(parsed, path) for path in cases] == [exact for exact, _ in cases.values()]
     for budget in (0, 1000, 1100, 1200, 1500):
         monkeypatch.setattr(match, "_BUDGET", budget)
         for path, (exact, dear) in cases.items():
-            assert allows(asked, path) in (exact, dear)
+            assert allows(parsed, path) in (exact, dear)
     monkeypatch.setattr(match, "_BUDGET", 0)
-    assert [allows(asked, path) for path in cases] == [dear for _, dear in cases.values()]
+    assert [allows(parsed, path) for path in cases] == [dear for _, dear in cases.values()]
 
 
 @given(PATTERNS, PATTERNS, st.text(st.sampled_from("ab/$"), max_size=8), st.integers(0, 2000))
 def test_a_smaller_budget_never_allows_more(
     allowed: tuple[str, ...], forbidden: tuple[str, ...], path: str, budget: int
 ) -> None:
-    asked = Rules(allowed=allowed, forbidden=forbidden)
+    parsed = Rules(allowed=allowed, forbidden=forbidden)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(match, "_CHEAP", -1)
-        assert allows(asked, f"/{path}") == naive_allows(asked, f"/{path}")
+        assert allows(parsed, f"/{path}") == naive_allows(parsed, f"/{path}")
         patch.setattr(match, "_BUDGET", budget)
-        assert allows(asked, f"/{path}") <= naive_allows(asked, f"/{path}")
+        assert allows(parsed, f"/{path}") <= naive_allows(parsed, f"/{path}")
 
 
 @pytest.mark.parametrize(
@@ -494,24 +494,24 @@ def test_a_smaller_budget_never_allows_more(
     ],
 )
 def test_a_bomb_is_parsed_and_checked(body: bytes) -> None:
-    asked = parse(body, AGENT)
-    assert allows(asked, "/") in (True, False)
-    assert allows(asked, "/" + "a" * 2_000) in (True, False)
+    parsed = parse(body, AGENT)
+    assert allows(parsed, "/") in (True, False)
+    assert allows(parsed, "/" + "a" * 2_000) in (True, False)
 
 
 @given(st.binary())
 def test_no_bytes_are_an_error(body: bytes) -> None:
     for bytes_read in (body, b"User-agent: *\nDisallow: /" + body):
-        asked = parse(bytes_read, AGENT)
-        assert Rules.from_text(asked.text()) == asked
+        parsed = parse(bytes_read, AGENT)
+        assert Rules.from_text(parsed.text()) == parsed
 
 
 # ---------------------------------------------------------------- decisions after a fetch
 
 
 def test_a_robots_txt_is_valid_for_a_day() -> None:
-    asked = rules("Disallow: /x")
-    assert decision_for(asked) == RobotsDecision(asked, ANSWER_VALID_S)
+    parsed = rules("Disallow: /x")
+    assert decision_for(parsed) == RobotsDecision(parsed, ANSWER_VALID_S)
 
 
 KINDS_OF_NO_FILE = {FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT}
@@ -616,12 +616,12 @@ USUAL_PATH = (
 USUAL_PATHS = [USUAL_PATH[:length] for length in (20, 40, 60, 80, 100, 120, 140)]
 
 
-def assert_is_exact(asked: Rules) -> None:
+def assert_is_exact(parsed: Rules) -> None:
     """Check that the budget does not change a decision."""
-    within = [allows(asked, path) for path in USUAL_PATHS]
+    within = [allows(parsed, path) for path in USUAL_PATHS]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(match, "_CHEAP", 1 << 60)
-        assert within == [allows(asked, path) for path in USUAL_PATHS]
+        assert within == [allows(parsed, path) for path in USUAL_PATHS]
 
 
 def test_real_files_are_parsed_restored_and_checked_exactly(
@@ -631,10 +631,10 @@ def test_real_files_are_parsed_restored_and_checked_exactly(
     with tarfile.open(shared_vector("protego_robots.tar.gz")) as archive:
         for member in archive:
             if stream := archive.extractfile(member):
-                asked = parse(stream.read(), AGENT)
-                assert Rules.from_text(asked.text()) == asked
-                assert allows(asked, "/") in (True, False)
+                parsed = parse(stream.read(), AGENT)
+                assert Rules.from_text(parsed.text()) == parsed
+                assert allows(parsed, "/") in (True, False)
                 read += 1
-                if sum("*" in pattern for pattern in asked.allowed + asked.forbidden) > 50:
-                    assert_is_exact(asked)
+                if sum("*" in pattern for pattern in parsed.allowed + parsed.forbidden) > 50:
+                    assert_is_exact(parsed)
     assert read > 3_000

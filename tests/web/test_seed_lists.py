@@ -7,10 +7,10 @@ from minicrawl.web.urls import read_seeds
 
 def test_comments_and_blank_lines_are_skipped() -> None:
     lines = ["# a comment\n", "\n", "  https://a.example/  # the first\n", "b.example\r\n"]
-    told: list[tuple[int, str]] = []
-    found = list(read_seeds(lines, lambda *line: told.append(line)))
+    reported: list[tuple[int, str]] = []
+    found = list(read_seeds(lines, lambda *line: reported.append(line)))
     assert found == ["https://a.example/", "https://b.example/"]
-    assert not told
+    assert not reported
 
 
 def test_tracking_parameters_of_seeds_are_left_to_the_crawl() -> None:
@@ -20,9 +20,9 @@ def test_tracking_parameters_of_seeds_are_left_to_the_crawl() -> None:
 
 def test_a_malformed_line_is_reported_with_its_number_and_skipped() -> None:
     lines = ["a b\n", "https://a.example/\n", "mailto:c@d.example\n"]
-    told: list[tuple[int, str]] = []
-    assert list(read_seeds(lines, lambda *line: told.append(line))) == ["https://a.example/"]
-    assert told == [(1, "a b"), (3, "mailto:c@d.example")]
+    reported: list[tuple[int, str]] = []
+    assert list(read_seeds(lines, lambda *line: reported.append(line))) == ["https://a.example/"]
+    assert reported == [(1, "a b"), (3, "mailto:c@d.example")]
 
 
 def test_a_list_without_end_is_read_as_a_stream() -> None:
@@ -33,7 +33,7 @@ def test_a_list_without_end_is_read_as_a_stream() -> None:
 
 def test_the_url_column_of_a_table_is_read() -> None:
     lines = ["rank,URL,title\n", '1,a.example,"one, two"\n', "2,a b,\n", "3\n", "4,c.example,x"]
-    told: list[tuple[int, str]] = []
-    found = list(read_seeds(lines, lambda *line: told.append(line)))
+    reported: list[tuple[int, str]] = []
+    found = list(read_seeds(lines, lambda *line: reported.append(line)))
     assert found == ["https://a.example/", "https://c.example/"]
-    assert told == [(3, "a b")]
+    assert reported == [(3, "a b")]

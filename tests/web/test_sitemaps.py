@@ -115,20 +115,20 @@ def test_the_declaration_tells_the_encoding() -> None:
     assert pages(body.encode("latin-1")) == ["/%C3%BC"]
 
 
-# ---------------------------------------------------------------- what is broken
+# ---------------------------------------------------------------- malformed sitemaps
 
 
-def test_what_comes_before_the_break_counts() -> None:
+def test_a_truncated_sitemap_is_read_up_to_its_end() -> None:
     body = urlset("/a", "/b")
     assert pages(body[: body.index("/b") + 1]) == ["/a"], "a URL cut short is another URL"
     assert pages(body.replace("</url>", "")) == ["/a", "/b"]
 
 
-def test_a_location_that_is_empty_or_has_tags_in_it_is_none() -> None:
+def test_an_empty_location_or_one_with_tags_is_ignored() -> None:
     assert pages(urlset("", " ", "/a<b>c</b>d", "/e")) == ["/e"]
 
 
-def test_an_ampersand_means_itself_wherever_it_is_none_of_xmls_own() -> None:
+def test_ampersands_outside_of_references_are_kept() -> None:
     assert pages(urlset("/a?b=1&amp;c=2&#38;d=3&#x26;e=4&f=5&g;")) == ["/a?b=1&c=2&d=3&e=4&f=5&g;"]
     assert pages(urlset("<![CDATA[/a?b=1&c=2&amp;d=3]]>", "/a?b&c")) == [
         "/a?b=1&c=2&amp;d=3",

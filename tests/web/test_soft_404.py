@@ -106,8 +106,8 @@ def test_comparing_pages_takes_linear_time(
     count: int, name: str, text: Callable[[int], str]
 ) -> None:
     def work(size: int) -> None:
-        said = text(size)
-        MissingPage({ONE: said, OTHER: said}, said, [{FOLDER: said}]).is_like(FOLDER + name, said)
+        page = text(size)
+        MissingPage({ONE: page, OTHER: page}, page, [{FOLDER: page}]).is_like(FOLDER + name, page)
 
     expect_linear(lambda: work(count), lambda: work(TIMES * count))
 

@@ -205,8 +205,10 @@ DENY_TRAINING = prohibits("ai-train")
 def test_preferences_in_files(kind: str, text: str, expected: dict[str, bool]) -> None:
     found = tdmrep_rules(text) if kind == TDMREP else rsl_rules(text, URL)
     rules = parse(b"User-agent: *\nContent-Usage: archive=n", "minicrawl").with_usage(found)
-    said = {one.purpose: one.allowed for one in rules.preferences(URL) if one.where == kind}
-    assert said == expected
+    found_by_kind = {
+        one.purpose: one.allowed for one in rules.preferences(URL) if one.where == kind
+    }
+    assert found_by_kind == expected
     assert rules.denial(URL, "archive") == "robots.txt"
     assert rules.denial(URL, "ai-train") == (kind if expected.get("ai-train") is False else "")
     again = Rules.from_text(rules.text())
@@ -259,8 +261,8 @@ def test_preferences_in_markup(markup: str, expected: dict[str, bool]) -> None:
 
 def test_a_link_header_may_name_a_licence() -> None:
     link = '<http://b.example/>; rel=next, <https://creativecommons.org/licenses/by/4.0/>; rel="{}"'
-    for rel, said in (("license", PURPOSES), ("next", ())):
-        assert tuple(one.purpose for one in of_headers({"link": link.format(rel)})) == said
+    for rel, purposes in (("license", PURPOSES), ("next", ())):
+        assert tuple(one.purpose for one in of_headers({"link": link.format(rel)})) == purposes
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_digests_are_those_of_httpx(algorithm: str, qop: str) -> None:
     assert response in ours
 
 
-def test_several_challenges_in_one_header_are_told_apart() -> None:
+def test_several_challenges_in_one_header_are_separated() -> None:
     header = 'Basic realm="a, \\"b\\"", Bearer, Digest realm=c, nonce="x=1,y", Negotiate abc=='
     assert challenges(header) == [
         Challenge("basic", {"realm": 'a, "b"'}),

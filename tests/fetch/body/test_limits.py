@@ -76,20 +76,20 @@ async def test_all_bodies_share_the_time_of_a_turn() -> None:
 
 
 async def test_one_waiting_body_goes_on_per_turn_if_it_uses_up_the_time() -> None:
-    decode_budget, told = DecodeBudget(10_000_000), list[int]()
+    decode_budget, taken = DecodeBudget(10_000_000), list[int]()
 
     async def take(number: int) -> None:
         await decode_budget.wait()
         decode_budget.spend(1)
-        told.append(number)
+        taken.append(number)
 
     decode_budget.spend(1)
     taking = [asyncio.create_task(take(number)) for number in range(3)]
     before = 0
-    while len(told) < len(taking):
+    while len(taken) < len(taking):
         await asyncio.sleep(0)
-        assert len(told) <= before + 1
-        before = len(told)
+        assert len(taken) <= before + 1
+        before = len(taken)
 
 
 async def test_beyond_the_limit_of_memory_the_largest_body_is_cut() -> None:

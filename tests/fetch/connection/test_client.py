@@ -33,11 +33,11 @@ async def test_a_silent_address_is_given_up_for_the_next() -> None:
         http_client(timeout_s=0.02) as client,
     ):
         request = request_to(server, NOBODY, "127.0.0.1", url=f"https://127.0.0.1:{server.port}/")
-        asking = asyncio.create_task(client.send(request))
+        sending = asyncio.create_task(client.send(request))
         await other.until_left(1)
         while not server.connections:
             await asyncio.sleep(0)
-        await cancel(asking)
+        await cancel(sending)
         await server.until_left(1)
 
 
@@ -55,9 +55,9 @@ async def test_an_address_that_was_silent_is_tried_after_the_others() -> None:
 async def test_an_address_that_was_silent_until_the_deadline_is_tried_last_next_time() -> None:
     async with wire(answer(b"a")) as server, http_client() as client:
         with deaf(NOBODY, server.port):
-            asking = asyncio.create_task(client.send(request_to(server, NOBODY)))
+            sending = asyncio.create_task(client.send(request_to(server, NOBODY)))
             await asyncio.sleep(0)
-            await cancel(asking)
+            await cancel(sending)
         async with wire(answer(b"b"), address=NOBODY, port=server.port):
             assert await get(client, request_to(server, NOBODY, "127.0.0.1")) == b"a"
 
@@ -135,12 +135,12 @@ async def test_more_connections_may_be_kept_than_requests_may_run_at_once() -> N
 async def test_closing_ends_idle_connections_and_requests_under_way() -> None:
     async with wire(answer(b"a"), FAULTS["silence"]) as server, http_client() as client:
         await get(client, request_to(server, url=server.url(host="a.example")))
-        asking = asyncio.create_task(client.send(request_to(server)))
+        sending = asyncio.create_task(client.send(request_to(server)))
         await server.until_asked(2)
         await client.aclose()
         await server.until_left(2)
         with pytest.raises(Fault, match="ended"):
-            await asking
+            await sending
 
 
 async def test_a_kept_connection_that_its_server_closed_is_forgotten() -> None:
@@ -155,9 +155,9 @@ async def test_a_request_is_repeated_only_after_a_pause() -> None:
     answers = answer(b"a"), FAULTS["closed at once"], answer(b"a")
     async with wire(*answers) as server, http_client(pause_s=1000) as client:
         await get(client, request_to(server))
-        asking = asyncio.create_task(client.send(request_to(server)))
+        sending = asyncio.create_task(client.send(request_to(server)))
         await server.until_left(1)
         for _ in range(100):
             await asyncio.sleep(0)
         assert len(server.asked) == 2
-        await cancel(asking)
+        await cancel(sending)

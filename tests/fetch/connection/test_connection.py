@@ -39,11 +39,11 @@ class Call:
     """Open connection, its transport, and its callbacks in order."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.callbacks: list[str] = []
         self.line = Line()
         self.connection = Connection(
-            lambda _: self.told.append("made"),
-            lambda _: self.told.append("lost"),
+            lambda _: self.callbacks.append("made"),
+            lambda _: self.callbacks.append("lost"),
             10_000,
             memoryview(bytearray(READ_BUFFER_BYTES)),
         )
@@ -89,15 +89,15 @@ async def test_a_body_is_taken_whole_only_if_all_of_it_has_come(call: Call) -> N
     assert call.connection.is_reusable
 
 
-async def test_a_head_may_come_in_pieces(call: Call) -> None:
-    asking = asyncio.create_task(call.connection.send(b"GET"))
+async def test_a_head_may_arrive_in_pieces(call: Call) -> None:
+    sending = asyncio.create_task(call.connection.send(b"GET"))
     await asyncio.sleep(0)
     assert call.connection.is_unanswered
     hear(call.connection, OK[:5])
     await asyncio.sleep(0)
     assert not call.connection.is_unanswered
     hear(call.connection, OK[5:] + b"\r\n")
-    assert (await asking).status == 200
+    assert (await sending).status == 200
 
 
 async def test_reading_pauses_while_the_body_is_not_taken(call: Call) -> None:
@@ -126,9 +126,9 @@ async def test_a_server_that_sends_bytes_without_a_request_is_disconnected(call:
 
 
 async def test_callbacks_report_that_a_connection_is_made_and_lost(call: Call) -> None:
-    assert call.told == ["made"]
+    assert call.callbacks == ["made"]
     call.connection.connection_lost(None)
-    assert call.told == ["made", "lost"]
+    assert call.callbacks == ["made", "lost"]
     assert not call.connection.is_reusable
 
 
@@ -140,7 +140,7 @@ async def test_a_connection_that_was_lost_before_its_request_fails_it(call: Call
 
 
 @pytest.mark.parametrize("error", [None, ConnectionResetError("reset")])
-async def test_what_came_before_the_end_is_read_before_the_end_is_reported(
+async def test_a_body_is_read_before_the_end_of_the_connection_is_reported(
     call: Call, error: OSError | None
 ) -> None:
     await call.begin(OK + b"Content-Length: 6\r\n\r\nabc")

@@ -86,7 +86,7 @@ def test_only_ascii_blanks_are_stripped() -> None:
     ("value", "has_close"),
     [("close", True), ("Keep-Alive , CLOSE", True), ("closed", False), ("", False), (None, False)],
 )
-def test_a_word_of_a_header_stands_between_commas(value: str | None, has_close: bool) -> None:
+def test_words_of_a_header_are_separated_by_commas(value: str | None, has_close: bool) -> None:
     headers = {} if value is None else {"connection": value}
     assert has_word(headers, "connection", "close") is has_close
 

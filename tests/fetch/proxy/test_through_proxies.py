@@ -145,7 +145,7 @@ async def test_a_failure_of_the_proxy_is_not_one_of_the_host(scheme: str) -> Non
         ("socks5h", 99, FailureKind.PROXY),
     ],
 )
-async def test_replies_about_the_host_are_told_from_those_about_the_proxy(
+async def test_replies_about_the_host_are_distinguished_from_those_about_the_proxy(
     scheme: str, reply: int, kind: FailureKind
 ) -> None:
     async with servers(scheme, ProxyServer(reply=reply)) as (server, at):

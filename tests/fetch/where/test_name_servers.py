@@ -97,9 +97,9 @@ class NameServer(asyncio.DatagramProtocol):
         known = self.records.get(name)
         code = NO_SUCH_NAME if known is None else NO_ERROR
         code = code if self.fault is None else self.fault
-        said = [one for one in known or () if one[0] in (kind, CNAME)] if not code else []
-        head = _HEADER.pack(number, 0x8180 | code, 1, len(said), 0, 0)
-        return b"".join([head, question, *map(_record, said)])
+        answers = [one for one in known or () if one[0] in (kind, CNAME)] if not code else []
+        head = _HEADER.pack(number, 0x8180 | code, 1, len(answers), 0, 0)
+        return b"".join([head, question, *map(_record, answers)])
 
 
 def _record(record: tuple[int, int, bytes]) -> bytes:
@@ -163,7 +163,7 @@ async def test_the_ttl_of_an_alias_limits_that_of_its_answer() -> None:
         assert await lookup("a.example") == LookupAnswer(["93.184.216.34"], 5)
 
 
-async def test_no_such_name_no_address_and_a_server_that_fails_are_told_apart() -> None:
+async def test_missing_names_missing_addresses_and_failing_servers_are_distinguished() -> None:
     async with lookup_at({"a.example": []}) as (_, lookup):
         with pytest.raises(NoSuchName, match="no such name"):
             await lookup("b.example")
