@@ -15,6 +15,8 @@ _WORDS = [
     *("amber", "birch", "cedar", "dune", "ember", "fjord", "grove"),
     *("heath", "inlet", "knoll", "larch", "marsh", "nook"),
 ]
+_NOINDEX = '<meta name="robots" content="noindex">'
+_CANONICAL = '<link rel="canonical" href="{}">'
 GONE = "We looked everywhere but this page is gone."
 GOOD_HEADERS = {
     "content-type": "text/html; charset=utf-8",
@@ -131,16 +133,19 @@ class PlantedSite:
         return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
 
 
-def _page(name: str, **said: object) -> Callable[[PlantedSite], str]:
+Plant = Callable[[PlantedSite], str]
+
+
+def _page(name: str, **said: object) -> Plant:
     return lambda site: site.add(f"/{name}", **said).path  # type: ignore[arg-type]
 
 
-def _without_header(name: str, **others: str) -> Callable[[PlantedSite], str]:
+def _without_header(name: str, **others: str) -> Plant:
     headers = {key: value for key, value in GOOD_HEADERS.items() if key != name} | others
     return _page(f"without-{name}", headers=headers)
 
 
-def _twins(field_name: str, text: str) -> Callable[[PlantedSite], str]:
+def _twins(field_name: str, text: str) -> Plant:
     def plant(site: PlantedSite) -> str:
         site.add(f"/twin-{field_name}", **{field_name: text})  # type: ignore[arg-type]
         return site.add(f"/{field_name}-twin", **{field_name: text}).path  # type: ignore[arg-type]
@@ -148,26 +153,20 @@ def _twins(field_name: str, text: str) -> Callable[[PlantedSite], str]:
     return plant
 
 
-def _canonical(name: str, target: str) -> Callable[[PlantedSite], str]:
-    return _page(name, head=f'<link rel="canonical" href="{target}">', is_listed=False)
+def _canonical(name: str, target: str) -> Plant:
+    return _page(name, head=_CANONICAL.format(target), is_listed=False)
 
 
 def _alternates(*pairs: tuple[str, str]) -> str:
     return "".join(f'<link rel="alternate" hreflang="{code}" href="{to}">' for code, to in pairs)
 
 
-def _canonical_pair(first: str, second: str) -> Callable[[PlantedSite], str]:
-    """Plant two pages, each with the other as its canonical URL."""
-
-    def plant(site: PlantedSite) -> str:
-        for path, other in ((first, second), (second, first)):
-            site.add(path, head=f'<link rel="canonical" href="{other}">', is_listed=False)
-        return second
-
-    return plant
+def _canonical_loop(site: PlantedSite) -> str:
+    _canonical("loop-1", "/loop-2")(site)
+    return _canonical("loop-2", "/loop-1")(site)
 
 
-def _version(name: str, **said: object) -> Callable[[PlantedSite], str]:
+def _version(name: str, **said: object) -> Plant:
     """Plant a page with a French version that has a fault."""
 
     def plant(site: PlantedSite) -> str:
@@ -183,30 +182,35 @@ def _version(name: str, **said: object) -> Callable[[PlantedSite], str]:
     return plant
 
 
-def _image(written: str) -> Callable[[PlantedSite], str]:
-    return lambda site: site.add(f"/has-{len(site.pages)}", body=written).path
+def _body(markup: str) -> Plant:
+    return lambda site: site.add(f"/has-{len(site.pages)}", body=markup).path
+
+
+def _linked(site: PlantedSite, path: str) -> str:
+    """Add a page that links to a path, and return the path."""
+    site.add(f"/leads-{len(site.pages)}", links=("/", "/all", path))
+    return path
+
+
+def _moved(path: str, target: str, status: int = 301) -> Plant:
+    return lambda site: site.moved(_linked(site, path), target, status, is_linked=False)
 
 
 def _redirect_chain(site: PlantedSite) -> str:
     site.moved("/hop-2", "/good-1", is_linked=False)
-    return site.moved("/hop-1", "/hop-2", is_linked=False) if _lead(site, "/hop-1") else ""
+    return _moved("/hop-1", "/hop-2")(site)
 
 
-def _lead(site: PlantedSite, path: str) -> bool:
-    site.add(f"/leads-{len(site.pages)}", links=("/", "/all", path))
-    return True
-
-
-def _moved(path: str, target: str, status: int = 301) -> Callable[[PlantedSite], str]:
-    def plant(site: PlantedSite) -> str:
-        _lead(site, path)
-        return site.moved(path, target, status, is_linked=False)
-
-    return plant
-
-
-def _links(name: str, *targets: str) -> Callable[[PlantedSite], str]:
+def _links(name: str, *targets: str) -> Plant:
     return _page(name, links=("/", "/all", *targets))
+
+
+def _canonical_redirect(site: PlantedSite) -> str:
+    return _canonical("names-moved", site.moved("/old", "/good-4", is_linked=False))(site)
+
+
+def _link_to_redirect(site: PlantedSite) -> str:
+    return _links("leads-to-was", site.moved("/was", "/good-1", is_linked=False))(site)
 
 
 def _orphan(site: PlantedSite) -> str:
@@ -218,71 +222,57 @@ def _deep(site: PlantedSite) -> str:
         site.add(
             f"/deep-{number}", is_linked=False, is_listed=False, links=(f"/deep-{number + 1}", "/")
         )
-    _lead(site, "/deep-0")
+    _linked(site, "/deep-0")
     return site.add("/deep-6", is_linked=False, is_listed=False).path
 
 
 def _blocked(site: PlantedSite) -> str:
     site.forbidden.append("/secret")
-    return site.add("/leads-to-secret", links=("/", "/all", "/secret")).path
+    return _links("leads-to-secret", "/secret")(site)
+
+
+def _listed(site: PlantedSite, path: str) -> str:
+    """Add a path to the sitemap, and return the path."""
+    site.sitemap[path] = "2024-01-01"
+    return path
 
 
 def _blocked_in_sitemap(site: PlantedSite) -> str:
     site.forbidden.append("/hidden")
-    site.sitemap["/hidden"] = "2024-01-01"
-    return "/hidden"
+    return _listed(site, "/hidden")
 
 
-def _listed(path: str) -> Callable[[PlantedSite], str]:
-    def plant(site: PlantedSite) -> str:
-        site.sitemap[path] = "2024-01-01"
-        return path
-
-    return plant
-
-
-def _listed_page(name: str, **said: object) -> Callable[[PlantedSite], str]:
-    def plant(site: PlantedSite) -> str:
-        site.sitemap[f"/{name}"] = "2024-01-01"
-        return site.add(f"/{name}", **said).path  # type: ignore[arg-type]
-
-    return plant
+def _listed_page(name: str, head: str) -> Plant:
+    return lambda site: site.add(_listed(site, f"/{name}"), head=head).path
 
 
 def _listed_redirect(site: PlantedSite) -> str:
-    site.sitemap["/listed-moved"] = "2024-01-01"
-    return site.moved("/listed-moved", "/good-2", is_linked=False)
+    return site.moved(_listed(site, "/listed-moved"), "/good-2", is_linked=False)
 
 
 def _on_http(site: PlantedSite) -> str:
     site.http["/plain"] = Page("/plain")
-    site.add("/leads-to-http", links=("/", "/all", "http://shop.example/plain"))
+    _links("leads-to-http", "http://shop.example/plain")(site)
     return "http://shop.example/plain"
 
 
 def _noindex_target(site: PlantedSite) -> str:
-    site.add("/hide-me", is_linked=False, head='<meta name="robots" content="noindex">')
-    return site.add(
-        "/names-noindex", head='<link rel="canonical" href="/hide-me">', is_listed=False
-    ).path
+    site.add("/hide-me", is_linked=False, head=_NOINDEX)
+    return _canonical("names-noindex", "/hide-me")(site)
 
 
 def _link_to_noindex(site: PlantedSite) -> str:
-    site.add("/unseen", is_linked=False, head='<meta name="robots" content="noindex">')
-    return site.add("/leads-to-unseen", links=("/", "/all", "/unseen")).path
+    site.add("/unseen", is_linked=False, head=_NOINDEX)
+    return _links("leads-to-unseen", "/unseen")(site)
 
 
 def _one_link(site: PlantedSite) -> str:
-    page = site.add("/lonely", is_linked=False)
-    _lead(site, page.path)
-    return page.path
+    return _linked(site, site.add("/lonely", is_linked=False).path)
 
 
 def _copy_link(site: PlantedSite) -> str:
-    site.add(
-        "/copy", is_linked=False, is_listed=False, head='<link rel="canonical" href="/good-3">'
-    )
-    return site.add("/leads-to-copy", links=("/", "/all", "/copy")).path
+    site.add("/copy", is_linked=False, is_listed=False, head=_CANONICAL.format("/good-3"))
+    return _links("leads-to-copy", "/copy")(site)
 
 
 def _same(site: PlantedSite) -> str:
@@ -294,7 +284,7 @@ def _same(site: PlantedSite) -> str:
 
 
 def _chain_of_canonicals(site: PlantedSite) -> str:
-    site.add("/second", is_listed=False, head='<link rel="canonical" href="/good-2">')
+    site.add("/second", is_listed=False, head=_CANONICAL.format("/good-2"))
     return _canonical("first", "/second")(site)
 
 
@@ -322,7 +312,7 @@ def _soft(site: PlantedSite) -> str:
     return "/soft/lost"
 
 
-FAULTS: dict[str, Callable[[PlantedSite], str]] = {
+FAULTS: dict[str, Plant] = {
     "title-missing": _page("no-title", title=""),
     "title-duplicate": _twins("title", "The title of two pages"),
     "title-long": _page("long-title", title="A very long title " * 6),
@@ -343,7 +333,7 @@ FAULTS: dict[str, Callable[[PlantedSite], str]] = {
     "h1-short": _page("short-h1", h1="X"),
     "h1-several": _page("h1s", body="<h1>Another one</h1>"),
     "heading-order": _page("headings", body="<h2>two</h2><h4>four</h4>"),
-    "image-without-alt": _image('<img src="/img.png">'),
+    "image-without-alt": _body('<img src="/img.png">'),
     "language-missing": _page("no-lang", start="<!doctype html><html>"),
     "viewport-missing": _page("no-viewport", viewport=""),
     "charset-missing": _without_header("content-type", **{"content-type": "text/html"}),
@@ -356,7 +346,7 @@ FAULTS: dict[str, Callable[[PlantedSite], str]] = {
     "text-filler": _page("filler", text="Lorem ipsum dolor sit amet " * 9),
     "duplicate": _same,
     "duplicate-near": _twins("text", "the same words of two pages " * 20),
-    "noindex-meta": _page("noindex", head='<meta name="robots" content="noindex">'),
+    "noindex-meta": _page("noindex", head=_NOINDEX),
     "noindex-header": _page(
         "noindex-sent", is_listed=False, headers=GOOD_HEADERS | {"x-robots-tag": "noindex"}
     ),
@@ -366,35 +356,28 @@ FAULTS: dict[str, Callable[[PlantedSite], str]] = {
     "link-to-blocked": _blocked,
     "canonical-several": _page("canonicals", head='<link rel="canonical" href="/canonicals">' * 2),
     "canonical-dead": _canonical("names-dead", "/never-was"),
-    "canonical-redirect": lambda site: (
-        site.moved("/old", "/good-4", is_linked=False),
-        _canonical("names-moved", "/old")(site),
-    )[1],
+    "canonical-redirect": _canonical_redirect,
     "canonical-noindex": _noindex_target,
     "canonical-blocked": _names_blocked,
     "canonical-chain": _chain_of_canonicals,
-    "canonical-loop": _canonical_pair("/loop-1", "/loop-2"),
+    "canonical-loop": _canonical_loop,
     "canonical-elsewhere": _canonical("names-other", f"{ELSEWHERE}/page"),
     "hreflang-unknown": _page("lang-unknown", head=_alternates(("en-UK", "/lang-unknown"))),
     "hreflang-twice": _page(
         "lang-twice", head=_alternates(("en", "/lang-twice"), ("en", "/lang-twice"))
     ),
-    "hreflang-without-self": lambda site: (
-        site.add("/no-self", head=_alternates(("fr", "/good-5"))).path
-    ),
-    "hreflang-without-return": lambda site: (
-        site.add("/no-return", head=_alternates(("en", "/no-return"), ("fr", "/good-6"))).path
+    "hreflang-without-self": _page("no-self", head=_alternates(("fr", "/good-5"))),
+    "hreflang-without-return": _page(
+        "no-return", head=_alternates(("en", "/no-return"), ("fr", "/good-6"))
     ),
     "hreflang-dead": _version("version-dead", status=404),
     "hreflang-redirect": _version("version-moved", status=301),
-    "hreflang-not-canonical": _version(
-        "version-copy", head='<link rel="canonical" href="/good-7">'
-    ),
-    "hreflang-noindex": _version("version-noindex", head='<meta name="robots" content="noindex">'),
+    "hreflang-not-canonical": _version("version-copy", head=_CANONICAL.format("/good-7")),
+    "hreflang-noindex": _version("version-noindex", head=_NOINDEX),
     "pagination-dead-next": _page("next-dead", head='<link rel="next" href="/next-gone">'),
     "pagination-dead-prev": _page("prev-dead", head='<link rel="prev" href="/prev-gone">'),
     "pagination-without-return": _pages,
-    "mixed-content": _image('<img alt="x" src="http://shop.example/img.png">'),
+    "mixed-content": _body('<img alt="x" src="http://shop.example/img.png">'),
     "form-insecure": _page("form", body='<form action="http://shop.example/send"></form>'),
     "link-to-http": lambda site: (_on_http(site), "/leads-to-http")[1],
     "page-on-http": _on_http,
@@ -407,19 +390,16 @@ FAULTS: dict[str, Callable[[PlantedSite], str]] = {
     "uncached": _without_header("cache-control"),
     "link-dead": _links("leads-nowhere", "/nowhere"),
     "link-dead-outside": _links("leads-out", f"{ELSEWHERE}/gone"),
-    "link-to-redirect": lambda site: (
-        site.moved("/was", "/good-1", is_linked=False),
-        _links("leads-to-was", "/was")(site),
-    )[1],
+    "link-to-redirect": _link_to_redirect,
     "link-to-copy": _copy_link,
     "link-single": _one_link,
     "links-none": _page("end", links=()),
     "anchor-missing": _links("leads-to-anchor", "/good-1#nowhere"),
-    "image-missing": _image('<img alt="x" src="/lost.png">'),
-    "style-missing": _image('<link rel="stylesheet" href="/lost.css">'),
-    "script-missing": _image('<script src="/lost.js"></script>'),
-    "media-missing": _image('<video src="/lost.mp4"></video>'),
-    "page-missing": lambda site: (_lead(site, "/lost"), "/lost")[1],
+    "image-missing": _body('<img alt="x" src="/lost.png">'),
+    "style-missing": _body('<link rel="stylesheet" href="/lost.css">'),
+    "script-missing": _body('<script src="/lost.js"></script>'),
+    "media-missing": _body('<video src="/lost.mp4"></video>'),
+    "page-missing": lambda site: _linked(site, "/lost"),
     "server-error": lambda site: site.add("/fails", status=500).path,
     "soft-404": _soft,
     "redirect-loop": _moved("/round", "/round"),
@@ -428,13 +408,11 @@ FAULTS: dict[str, Callable[[PlantedSite], str]] = {
     "redirect-to-dead": _moved("/to-dead", "/no-more"),
     "orphan": _orphan,
     "deep": _deep,
-    "sitemap-dead": _listed("/listed-dead"),
+    "sitemap-dead": lambda site: _listed(site, "/listed-dead"),
     "sitemap-redirect": _listed_redirect,
-    "sitemap-noindex": _listed_page(
-        "listed-noindex", head='<meta name="robots" content="noindex">'
-    ),
+    "sitemap-noindex": _listed_page("listed-noindex", _NOINDEX),
     "sitemap-blocked": _blocked_in_sitemap,
-    "sitemap-copy": _listed_page("listed-copy", head='<link rel="canonical" href="/good-2">'),
+    "sitemap-copy": _listed_page("listed-copy", _CANONICAL.format("/good-2")),
     "sitemap-without": _page("unlisted", is_listed=False),
     "sitemap-future": _page("future", lastmod="2099-01-01"),
     "url-upper-case": _page("Upper"),
