@@ -6,6 +6,7 @@ import subprocess
 import sys
 from errno import EACCES, ENOSPC
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -156,11 +157,11 @@ class TestLeftovers:
     ) -> None:
         opened, vanished = os.open, list[Path]()
 
-        def open_or_not(made: Path, flags: int) -> int:
+        def open_or_not(made: Path, flags: int, **options: Any) -> int:
             if not vanished:
                 vanished.append(made)
                 made.rmdir()
-            return opened(made, flags)
+            return opened(made, flags, **options)
 
         monkeypatch.setattr("minicrawl.own_files.os.open", open_or_not)
         with scratch("test", tmp_path) as folder:

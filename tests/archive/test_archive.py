@@ -90,6 +90,7 @@ def test_records_after_the_last_commit_are_cut_off_at_the_next_start(folder: Pat
     with closing(ArchiveWriter(folder, end)):
         assert Segments(folder).end == end
     assert is_whole(folder, range(10))
+    killed.reader.close()
 
 
 @pytest.mark.usefixtures("small_segments")

@@ -117,6 +117,7 @@ def test_an_uncommitted_pruning_has_no_effect(folder: Path, end: int) -> None:
         end = archive.end
     found = seen(folder, end)
     assert {name: texts for name, texts in found.items() if name in ALL} == ALL
+    killed.reader.close()
 
 
 @pytest.mark.parametrize("syncs", range(8))

@@ -102,6 +102,10 @@ class Loop(asyncio.SelectorEventLoop):
         working.add_done_callback(self._came_back)
         return working
 
+    async def shutdown_default_executor(self, *_: object) -> None:
+        """Wait for threads without a limit: the clock would jump to it while they end."""
+        await super().shutdown_default_executor()
+
     def _came_back(self, _: "asyncio.Future[Any]") -> None:
         self._jumping.in_threads -= 1
 
