@@ -57,9 +57,7 @@ def test_turning_the_clock_costs_one_more_request_for_robots_txt_and_no_time(
 
 
 @either_way
-def test_a_host_that_asked_for_a_pause_does_not_wait_for_a_year(
-    path: Path, turned_s: float
-) -> None:
+def test_a_host_that_wants_a_pause_does_not_wait_for_a_year(path: Path, turned_s: float) -> None:
     web = FakeWeb(web_of({f"{A}/0": []}))
     web.answers[f"{A}/0"] = in_turn(failed(FailureKind.THROTTLED, retry_after="3600"), html())
     crawl(web, path, f"{A}/0", for_="5s")

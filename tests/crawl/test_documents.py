@@ -223,9 +223,7 @@ def test_without_the_package_a_crawl_that_wants_pdf_does_not_begin(
 
 
 @pytest.mark.parametrize("keep", ["pages", "text"])
-def test_the_text_of_documents_is_kept_shown_and_found(
-    server: DemoServer, store: Path, keep: str
-) -> None:
+def test_texts_of_documents_are_kept_and_found(server: DemoServer, store: Path, keep: str) -> None:
     crawled(server, store, f"{A}/", types=ALL, keep=keep)
     with snapshot(store) as seen:
         assert version(seen, f"{A}/paper.pdf").text == "A paper about zymurgy\nand its yeasts"

@@ -74,9 +74,7 @@ def test_for_a_crawl_of_low_priority_only_idle_time_is_spare(
         assert Load.measured(7.0).spare_s == spare * len(lines)
 
 
-def test_a_loop_that_waits_for_a_core_is_busy(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_waiting_for_a_core_counts_as_busy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert waited("") == 0
     assert waited("5000000 2500000000 17\n") == 2.5
     (tmp_path / "schedstat").write_text("1 3000000000 2\n")
@@ -205,9 +203,7 @@ def test_guaranteed_importance_is_proven_even_without_time_to_spare(
 
 
 @pytest.mark.usefixtures("with_time")
-def test_the_process_is_killed_when_the_crawl_ends(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_end_of_a_crawl_kills_the_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refinement, "_CODE", _SLEEPER)
     told = path.with_name("crawl.db-pid")
     fresh(path, lambda: told.exists() and bool(told.read_text()))
@@ -222,9 +218,7 @@ def test_a_process_is_killed_after_too_long(path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("with_time")
-def test_a_failed_process_is_not_restarted_at_once(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_failed_process_restarts_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[Path] = []
 
     async def fails(store: Path, _most_s: float | None) -> bool:

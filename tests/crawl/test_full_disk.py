@@ -166,9 +166,7 @@ def test_batches_that_had_no_room_are_written_with_the_next_commit(path: Path, d
     assert frontier_of(path).ledger.missing() == 0
 
 
-def test_a_checkpoint_without_room_is_written_later_without_its_batch(
-    path: Path, disk: Disk
-) -> None:
+def test_a_checkpoint_that_had_no_room_is_written_without_its_batch(path: Path, disk: Disk) -> None:
     with keeping(path) as recorder:
         bear(recorder, f"{HOSTS[0]}/", f"{HOSTS[0]}/1")
         disk.takes_checkpoints = False

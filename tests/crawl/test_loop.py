@@ -761,9 +761,7 @@ def test_the_virtual_page_shares_its_gifts_as_the_fetches_are_shared(
         ("site", "siblings", "aaaaccccb"),
     ],
 )
-def test_the_site_with_most_gifts_comes_first(
-    order_by: str, strategy: str, sites: str, path: Path
-) -> None:
+def test_the_site_given_most_is_first(order_by: str, strategy: str, sites: str, path: Path) -> None:
     """Site b has the richest page, c got more as a whole, and a got cash from the user alone."""
     pages_of_c = [f"{C}/{name}" for name in ("", "1", "2", "3")]
     links = {f"{A}/": ["/1", "/2", "/3"], f"{A}/1": pages_of_c, f"{A}/2": pages_of_c}
@@ -781,9 +779,7 @@ def test_links_do_not_get_the_small_edge_and_the_store_keeps_its_size(path: Path
 
 
 @pytest.mark.parametrize(("concurrency", "is_said"), [(2, True), (1, False)])
-def test_an_order_of_sites_without_effect_is_noted(
-    concurrency: int, is_said: bool, path: Path
-) -> None:
+def test_an_order_without_effect_is_noted(concurrency: int, is_said: bool, path: Path) -> None:
     """With two slots, each of the two known hosts has one of its own."""
     web = star(A, 3) | star(B, 3)
     seeds = f"{A}/", f"{B}/"
@@ -1200,9 +1196,7 @@ def loadable(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("bad_commit", [3, 5])
-def test_a_store_that_fails_ends_the_crawl_with_its_error(
-    bad_commit: int, path: Path, disk: Disk
-) -> None:
+def test_an_error_of_the_store_ends_the_crawl(bad_commit: int, path: Path, disk: Disk) -> None:
     commits: list[Batch] = []
 
     def fail(batch: Batch) -> None:

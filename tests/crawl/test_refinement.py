@@ -290,7 +290,7 @@ def test_in_a_long_log_a_page_that_is_read_again_hands_on_nothing_new(
     assert shown(path) == pytest.approx(before)
 
 
-def test_after_too_many_steps_pages_are_estimated(
+def test_after_many_steps_pages_are_estimated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = a_store(tmp_path / "crawl.db")

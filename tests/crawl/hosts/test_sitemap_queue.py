@@ -70,9 +70,7 @@ def test_no_sitemap_is_requested_from_a_host_whose_robots_txt_fails(path: Path) 
 
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("kind", [FailureKind.SERVER_ERROR, FailureKind.RESET])
-def test_a_sitemap_waits_for_robots_txt_of_its_host(
-    kind: FailureKind, times: int, path: Path
-) -> None:
+def test_a_sitemap_waits_for_its_robots_txt(kind: FailureKind, times: int, path: Path) -> None:
     left = iter([failed(kind)] * times)
     answers: dict[str, Answer] = {
         f"{A}/robots.txt": naming(f"{B}/s.xml"),
@@ -173,9 +171,7 @@ def test_a_listed_page_is_one_link_deeper_than_the_shallowest_of_its_host(path: 
     assert depth_of(run, f"{B}/1") == 2
 
 
-def test_a_host_found_by_sitemap_alone_is_one_link_deeper_than_the_host_naming_it(
-    path: Path,
-) -> None:
+def test_a_host_found_by_sitemap_is_one_link_deeper_than_the_host_naming_it(path: Path) -> None:
     answers = {
         f"{A}/robots.txt": naming(f"{C}/1.xml", f"{C}/2.xml"),
         f"{C}/1.xml": listing(f"{C}/a"),

@@ -60,7 +60,7 @@ def slow() -> dict[str, DemoResponse]:
         *((victim, signal.SIGKILL) for victim in ("crawl", "worker", "driver", "browser")),
     ],
 )
-def test_no_process_is_left_whichever_is_killed(
+def test_no_process_outlives_a_killed_one(
     tmp_path: Path, victim: str, sent: signal.Signals
 ) -> None:
     with served(slow()) as (web, base):
@@ -169,9 +169,7 @@ def test_without_a_browser_the_error_says_so(
     assert renderer.NO_BROWSER in refused("--render", "always")
 
 
-def test_without_playwright_the_error_says_so(
-    monkeypatch: pytest.MonkeyPatch, refused: Refused
-) -> None:
+def test_missing_playwright_is_an_error(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
     monkeypatch.setattr(renderer, "find_spec", lambda _: None)
     assert renderer.NO_PLAYWRIGHT in refused("--render", "auto")
 

@@ -107,9 +107,7 @@ def test_without_links_a_checkpoint_forgets_where_cash_went(path: Path) -> None:
     assert frontier_of(path).ledger.missing() == 0
 
 
-def test_no_checkpoint_is_ahead_of_a_failed_commit(
-    recorder: Recorder, path: Path, disk: Disk
-) -> None:
+def test_a_failed_commit_has_no_checkpoint(recorder: Recorder, path: Path, disk: Disk) -> None:
     bear(recorder, f"{A}/")
     in_time(recorder.committer.commit())
     bear(recorder, f"{A}/1")
@@ -120,9 +118,7 @@ def test_no_checkpoint_is_ahead_of_a_failed_commit(
 
 
 @in_jumping_time
-async def test_steps_during_a_commit_wait_for_the_next(
-    recorder: Recorder, path: Path, disk: Disk
-) -> None:
+async def test_steps_during_a_commit_are_kept(recorder: Recorder, path: Path, disk: Disk) -> None:
     written = Event()
 
     def wait(_: Batch) -> None:

@@ -281,7 +281,7 @@ def test_a_page_whose_canonical_form_is_its_copy_stands_for_the_copy(desk: Desk)
     assert desk.frontier.state[desk.page("/evil")] == State.FETCHED
 
 
-def test_the_poorest_of_too_many_copies_are_unwatched(
+def test_the_number_of_watched_copies_is_limited(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_COPIES", 4)

@@ -163,9 +163,7 @@ def test_later_runs_refer_to_the_earlier_archive_as_well(earlier: Path, tmp_path
     assert found["/same"][0] == found["/old.zip"][0] == "revisit"
 
 
-def test_a_page_not_modified_refers_to_the_earlier_archive_as_well(
-    path: Path, tmp_path: Path
-) -> None:
+def test_an_unmodified_page_refers_to_the_earlier_archive(path: Path, tmp_path: Path) -> None:
     index = tmp_path / "a.cdxj"
     told = {"url": url(1), "digest": payload_digest(body(1)), "mime": "text/html"}
     index.write_text(f"a {EARLY} {json.dumps(told)}\n")

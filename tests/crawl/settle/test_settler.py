@@ -318,9 +318,7 @@ def test_pages_may_be_reopened_in_any_order(desk: Desk) -> None:
     assert desk.frontier.states()[pages].tolist() == [State.UNREAD] * 2
 
 
-def test_pages_of_a_mirror_are_counted_once_each(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copies_on_a_mirror_are_counted_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     mirrored: list[tuple[int, int]] = []
     monkeypatch.setattr(desk.recorder, "record_mirror", lambda *hosts: mirrored.append(hosts))
     desk.read("/1", words="same")

@@ -113,9 +113,7 @@ def test_a_cancelled_caller_leaves_the_answer_to_others(lookup: UrlLookup, slow:
     assert in_time(work()) == {page: (0, f"/{page}") for page in (1, 2)}
 
 
-def test_all_callers_get_an_error_and_later_ones_ask_again(
-    lookup: UrlLookup, slow: SlowStore
-) -> None:
+def test_an_error_reaches_all_callers_but_no_later_ones(lookup: UrlLookup, slow: SlowStore) -> None:
     slow.fails = True
     failed = in_time(asked_while_busy(lookup, slow, 1, 2))
     assert [type(error) for error in failed] == 3 * [sqlite3.OperationalError]

@@ -80,9 +80,7 @@ def test_uncommitted_records_are_cut_off_at_the_next_start(path: Path, folder: P
     assert pages(folder) == [url(1), url(3)]
 
 
-def test_files_in_a_folder_named_only_by_the_store_are_not_touched(
-    path: Path, folder: Path
-) -> None:
+def test_files_in_a_folder_that_only_the_store_names_are_kept(path: Path, folder: Path) -> None:
     with closing(StoreWriter.open(path)) as store:
         keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
         assert keeping.warcs is not None
@@ -179,7 +177,7 @@ def test_an_index_whose_writing_was_interrupted_is_written_anew(
     assert not list(folder.glob("*.draft"))
 
 
-def test_an_open_file_that_lost_its_index_is_completed_without_one(
+def test_an_open_file_that_lost_its_index_is_completed_all_the_same(
     path: Path, folder: Path
 ) -> None:
     kill(path, folder, committed=[1], pending=[])

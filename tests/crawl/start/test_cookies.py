@@ -137,15 +137,13 @@ def test_without_a_jar_a_login_is_a_circle(tmp_path: Path) -> None:
     assert web.asked.count("/") == 1
 
 
-def test_without_a_jar_no_cookie_is_sent(
-    web: SessionWeb, server: DemoServer, tmp_path: Path
-) -> None:
+def test_without_jar_no_cookie_is_sent(web: SessionWeb, server: DemoServer, tmp_path: Path) -> None:
     assert crawled(server, tmp_path / "crawl.db") == 0
     assert set(web.cookies) == {""}
     assert not (tmp_path / "crawl.db-cookies").exists()
 
 
-def test_the_next_run_goes_on_with_the_session(
+def test_the_next_run_keeps_the_session(
     web: SessionWeb, server: DemoServer, tmp_path: Path
 ) -> None:
     store = tmp_path / "crawl.db"
@@ -154,9 +152,7 @@ def test_the_next_run_goes_on_with_the_session(
     assert web.sessions == 2
 
 
-def test_a_file_fills_a_jar_that_is_older(
-    web: SessionWeb, server: DemoServer, tmp_path: Path
-) -> None:
+def test_a_file_fills_an_older_jar(web: SessionWeb, server: DemoServer, tmp_path: Path) -> None:
     file, store = tmp_path / "cookies.txt", tmp_path / "crawl.db"
     line = ".{}.example\tTRUE\t/\tFALSE\t0\tsession\t{}\n"
     file.write_text(HEADER + line.format("a", "mine") + line.format("b", "mine"))
@@ -178,9 +174,7 @@ def test_a_file_fills_a_jar_that_is_older(
         (None, "No such file"),
     ],
 )
-def test_a_bad_file_is_refused_at_the_start(
-    tmp_path: Path, content: bytes | None, why: str
-) -> None:
+def test_a_bad_file_is_refused_at_once(tmp_path: Path, content: bytes | None, why: str) -> None:
     file, store = tmp_path / "cookies.txt", tmp_path / "crawl.db"
     if content is not None:
         file.write_bytes(content)

@@ -91,9 +91,7 @@ def test_forbidden_pages_are_reopened_without_robots(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("later_s", "asked"), [(HOUR_S / 2, []), (2 * HOUR_S, [f"{A}/0"])])
-def test_timeouts_are_tried_again_after_an_hour(
-    path: Path, later_s: float, asked: list[str]
-) -> None:
+def test_timeouts_are_retried_after_an_hour(path: Path, later_s: float, asked: list[str]) -> None:
     web = FakeWeb({f"{A}/0": failed(FailureKind.TIMEOUT)})
     crawl(web, path, f"{A}/0")
     web.answers[f"{A}/0"] = html()

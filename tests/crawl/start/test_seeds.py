@@ -96,9 +96,7 @@ def test_seeds_in_several_blocks_get_equal_shares(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_small_blocks")
-def test_an_interrupted_endowment_is_completed_later(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_run_completes_an_endowment(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     class Cut(Exception):
         pass

@@ -79,9 +79,7 @@ def test_a_host_overtakes_another_only_by_a_margin() -> None:
     assert quotas.inbound_cash.overtakes(GOOD, BLOG)
 
 
-def test_cash_from_addresses_counts_without_lookup_of_sites(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_cash_from_addresses_needs_no_lookup_of_sites(monkeypatch: pytest.MonkeyPatch) -> None:
     origins = ["http://198.41.0.4", "http://a.good.example", "http://b.good.example"]
     quotas = Quotas(None, 2 * (A_HOST + 1) + 1, SiteTable(origins), array("I", [0, 1, 2]))
     with monkeypatch.context() as patch:

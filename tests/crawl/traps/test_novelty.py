@@ -208,9 +208,7 @@ def test_of_too_many_groups_the_first_ones_are_forgotten_but_not_the_suspects(
     assert site.refuses("/month/x", page=1020)
 
 
-def test_suspects_not_found_lately_are_forgotten(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_suspects_of_long_ago_are_forgotten(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     chain(site, range(1000, 1020))
     monkeypatch.setattr(module, "MOST_SUSPECTS", 2)
     site.barren.found([], [5, 6, 7], is_barren=True)

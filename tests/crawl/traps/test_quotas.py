@@ -110,9 +110,7 @@ def test_hosts_at_one_address_share_the_quota_of_a_site() -> None:
         ("proxy", "proxy", False),
     ],
 )
-def test_hosts_share_public_addresses_and_ipv6_networks(
-    one: str, other: str, is_shared: bool
-) -> None:
+def test_hosts_share_public_addresses_or_networks(one: str, other: str, is_shared: bool) -> None:
     quotas = quotas_of(host_pages=None, site_pages=30)
     quotas.locate(FARM_1, one)
     quotas.locate(BLOG, other)

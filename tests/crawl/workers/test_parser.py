@@ -143,9 +143,7 @@ def test_large_bodies_cost_the_loop_less_than_a_blink(
     reading(work)
 
 
-def test_a_waiting_body_is_on_disk_or_in_memory_if_that_is_full(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_waiting_body_is_in_memory_if_the_disk_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     with to_disk(b"abc") as body:
         assert body.read() == b"abc"
 

@@ -230,9 +230,7 @@ async def test_without_workers_no_process_is_started() -> None:
         assert outside.processes() == []
 
 
-def test_the_number_of_workers_is_set_or_follows_from_cores(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_workers_are_as_many_as_set_or_as_cores_allow(monkeypatch: pytest.MonkeyPatch) -> None:
     assert worker_count(Settings.of(workers=7).network) == 7
     auto = Settings().network
     for cores, wanted in ((1, 0), (2, 1), (3, 2), (64, MOST_BY_CORES)):
