@@ -86,7 +86,7 @@ async def test_a_busy_machine_does_not_delay_the_limit_of_importance(
 
         def stand_still(level: Level | None, start: int, stop: int) -> NDArray[np.float64]:
             sums.append(stop)
-            sleep(0.2)
+            sleep(0.2)  # takes time, but no processor time
             return add_up(level, start, stop)
 
         monkeypatch.setattr(recorder.frontier, "importance_of", stand_still)
