@@ -134,7 +134,7 @@ def document(page: int) -> DocumentRow:
 
 
 class Update:
-    """An update of one host, whose pages were all read the night before, `hours_late`."""
+    """An update of one host, begun `hours_late`. All its pages were read the night before."""
 
     def __init__(self, pages: int, *, endless: bool = False, hours_late: int = 0) -> None:
         self.cash = np.ones(pages)
