@@ -1,4 +1,4 @@
-"""What all tests share: the same examples on every run, and real files where there are any."""
+"""Settings of all tests: Hypothesis profiles, markers, processes, and fixtures of shared files."""
 
 import gc
 import os
@@ -14,42 +14,42 @@ from hypothesis import settings
 
 from tests.shared import Absent, find
 
-# Derandomised: a test that passed yesterday and fails today has met a change, not a new die.
-for name, most in {"usual": 25, "whole": 100}.items():
+# Derandomised: a test that fails has met a change of the code, not other random examples.
+for name, examples in {"usual": 25, "whole": 100}.items():
     settings.register_profile(
-        name, derandomize=True, database=None, deadline=None, max_examples=most
+        name, derandomize=True, database=None, deadline=None, max_examples=examples
     )
 
-# Whoever starts the tests in the background has Ctrl-C ignored, and so would have what they start.
+# A shell starts background jobs with SIGINT ignored, and child processes would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Child processes by the hundred would each compile the package, where nobody may write that down.
+# Without .pyc files each of hundreds of child processes would compile the package.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
 USUAL = "not proof and not documents"
-"""The tests that `python -m pytest` runs, as pyproject.toml has it."""
+"""Marker expression of a plain `python -m pytest`, as in pyproject.toml."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Run all tests of files that are named one by one; try fewer examples where all are run."""
+    """Ignore the default markers if only files are named; with them, try fewer examples."""
     if _names_files(config) and config.option.markexpr.strip() == USUAL:
         config.option.markexpr = ""
     settings.load_profile("usual" if config.option.markexpr.strip() == USUAL else "whole")
 
 
 def pytest_collection_finish() -> None:
-    """Exempt all tests from garbage collection, which looks at each of them again and again."""
+    """Freeze all tests, or the garbage collector would visit each of them again and again."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Number of processes: all cores, and two more since some tests wait.
+    """Return two processes more than there are cores, since some tests wait.
 
-    Files that are named one by one are tested in this process, which begins sooner.
+    Named files are tested in this process, without the start of a worker.
     """
     return 0 if _names_files(config) else len(os.sched_getaffinity(0)) + 2
 
@@ -68,13 +68,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def shared_graph() -> Callable[[str], Path]:
-    """Answer with the path of a real graph by its file name; skip the test where it is absent."""
+    """Return a function that finds a real graph by its file name, or skips the test."""
     return partial(_find_or_skip, "graphs")
 
 
 @pytest.fixture(scope="session")
 def shared_vector() -> Callable[[str], Path]:
-    """Answer with the path of conformance vectors; skip the test where they are absent."""
+    """Return a function that finds conformance vectors by file name, or skips the test."""
     return partial(_find_or_skip, "vectors")
 
 

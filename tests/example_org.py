@@ -1,8 +1,8 @@
-"""The web that the examples of `docs/explanation/five-users.md` crawl: example.org and a neighbour.
+"""Demo web for the examples of `docs/explanation/five-users.md`: example.org and a neighbour.
 
-It has what a site of some years has: links that are broken, redirects, a page that nobody links to,
-a page twice, a link into somebody's own network, images and styles. Of two pages, the second
-visitor gets another one than the first: the news change, and the sale is over.
+It has the faults of an old site: broken links, redirects, an orphan page, a duplicate, a link into
+a private network, images and styles. Two pages change after the first visit: /news has another
+text, and /sale is gone.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,6 +40,7 @@ def _page(title: str, words: str, *links: tuple[str, str]) -> str:
 
 
 _HOME, _DOCS = ("/", "Home"), ("/docs/", "The guide")
+_ABOUT = _page("About us", "We are three friends with a pond, a dog and nine ducks.", _HOME)
 _PAGES: dict[str, str] = {
     "/": _page(
         "The Duck Site",
@@ -58,10 +59,8 @@ _PAGES: dict[str, str] = {
     ),
     "/docs/rubber": _page("The rubber duck", _DUCKS, _DOCS, ("/docs/drakes#heads", "Heads")),
     "/docs/drakes": _page("Drakes", _DRAKES, _DOCS, ("/docs/feathers", "Feathers")),
-    "/about": _page("About us", "We are three friends with a pond, a dog and nine ducks.", _HOME),
-    "/about.html": _page(
-        "About us", "We are three friends with a pond, a dog and nine ducks.", _HOME
-    ),
+    "/about": _ABOUT,
+    "/about.html": _ABOUT,
     "/thanks": _page("Thanks", "Thank you for your order. The duck is on its way to you.", _HOME),
 }
 _OTHERS = {
@@ -76,12 +75,10 @@ _MOVED = {"/old-guide": "/guide", "/guide": "/docs/", "/fotos": "/photos"}
 
 
 class ExampleOrg:
-    """Both hosts."""
-
     def answer(
         self, host: str, target: str, _headers: Mapping[str, str], visits: int, /
     ) -> DemoResponse:
-        """What is at a URL, for a visitor after so many others."""
+        """Return the response to a request that follows `visits` others for the same URL."""
         if host != _HOSTS[0]:
             return _answer(200, "Ducks for sale") if target == "/ducks" else _answer(404)
         if target in _MOVED:
@@ -89,13 +86,8 @@ class ExampleOrg:
         if target == "/news":
             words = f"Bulletin {visits + 1}: the pond has {'thawed' if visits else 'frozen'} again."
             return _answer(200, _page("News of the pond", words, _HOME))
-        if target == "/sale":
-            is_over = visits > 0
-            return (
-                _answer(404)
-                if is_over
-                else _answer(200, _page("Sale", "Today only: ducks.", _HOME))
-            )
+        if target == "/sale" and not visits:
+            return _answer(200, _page("Sale", "Today only: ducks.", _HOME))
         if target in _OTHERS:
             kind, content = _OTHERS[target]
             return _answer(200, content, kind)
@@ -108,7 +100,7 @@ def _answer(status: int, content: str = "", kind: str = _HTML) -> DemoResponse:
 
 @contextmanager
 def serving_example_org() -> Iterator[dict[str, str]]:
-    """Serve it; gives the variables with which minicrawl goes there, and nowhere else."""
+    """Serve the web. Yields environment variables that lead minicrawl there and nowhere else."""
     with DemoServer(ExampleOrg()) as server:
         yield {
             "MINICRAWL_RESOLVE": "\n".join(f"{host}={server.address}" for host in _HOSTS),

@@ -1,4 +1,4 @@
-"""Settings with other limits of the code: fields of the parts that have no row in the table."""
+"""Settings for tests: those of users, and limits that have no row in the table of settings."""
 
 from collections import defaultdict
 from dataclasses import fields, replace
@@ -14,11 +14,11 @@ PART_OF = {
     for field in fields(section.make)
     if (section, field.name) not in _ROWS
 }
-"""The part that each limit is in, by its name."""
+"""Part of `Settings` that has each limit, by the limit's name."""
 
 
 def settings_of(**values: Any) -> Settings:
-    """As `Settings.of`, which knows no limits."""
+    """Return `Settings.of(**values)`, where `values` may also name limits."""
     parts: defaultdict[str, dict[str, Any]] = defaultdict(dict)
     for name in PART_OF.keys() & values.keys():
         parts[PART_OF[name]][name] = values.pop(name)

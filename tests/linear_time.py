@@ -1,6 +1,6 @@
-"""Whether work is linear: four times the input takes four times the time, and not sixteen times.
+"""Assertion of linear time: four times the input takes four times the time, not sixteen times.
 
-Of all measurements the least counts: other programs on the machine make some slow, and none quick.
+The shortest measurement counts: other programs on the machine prolong some and shorten none.
 """
 
 import time
@@ -9,21 +9,21 @@ from collections.abc import Callable
 import pytest
 
 TIMES = 4
-"""So many times the input has the second work."""
+"""Size of the second input, relative to the first."""
 MOST = 2.5 * TIMES
-"""Four is expected, sixteen is feared: a noisy machine takes neither for the other."""
+"""Largest ratio of times: linear work takes 4 times as long, quadratic work 16 times."""
 _TRIES = 30
-_NOTHING_S = 1e-3  # what takes less is quick, whatever it is
+_NOISE_S = 1e-3  # shorter times say nothing
 
 Work = Callable[[], object]
 
 
 def expect_linear(little: Work, much: Work, what: str = "") -> None:
-    """The second work has `TIMES` the input of the first."""
+    """Fail unless `much`, with `TIMES` the input of `little`, takes about `TIMES` as long."""
     little_s = much_s = float("inf")
     for _ in range(_TRIES):
         little_s, much_s = min(little_s, _seconds(little)), min(much_s, _seconds(much))
-        if much_s < MOST * max(little_s, _NOTHING_S):
+        if much_s < MOST * max(little_s, _NOISE_S):
             return
     pytest.fail(
         f"{much_s / little_s:.1f} times the time for {TIMES} times the input {what}".rstrip()

@@ -1,10 +1,10 @@
-"""What the loop does, done by hand."""
+"""Actions of an event loop, done by hand."""
 
 import asyncio
 
 
 def hear(protocol: asyncio.BufferedProtocol, data: bytes) -> None:
-    """These bytes come, as many at a time as there is room for."""
+    """Deliver `data` to the protocol, as much at a time as its buffer holds."""
     while data:
         room = memoryview(protocol.get_buffer(-1))
         piece, data = data[: len(room)], data[len(room) :]

@@ -58,17 +58,13 @@ _SVG = """\
 
 
 def recording(words: list[str], folder: Path) -> str:
-    """Everything that a command writes to a terminal."""
+    """Run a command at a pseudo-terminal and return everything that it writes."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    command = [sys.executable, "-m", *words]
     process = subprocess.Popen(
-        [sys.executable, "-m", *words],
-        cwd=folder,
-        env=environment,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
+        command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
     written = b"".join(_chunks(ours))
@@ -90,13 +86,13 @@ def _chunks(terminal: int) -> Iterator[bytes]:
 
 
 def frames(recorded: str) -> list[str]:
-    """The drawings of the panel, and at last what stays on the terminal."""
+    """Return each drawing of the panel, and last what stays on the terminal."""
     pieces = _ERASED.split(_CURSOR.sub("", recorded))
     return [piece.strip("\n") for piece in pieces if piece.strip()]
 
 
 def drawing(recorded: str) -> str:
-    """The picture as SVG, without anything that a viewer would have to fetch."""
+    """Return the picture as an SVG that refers to no other file."""
     *panels, end = frames(recorded)
     console = Console(record=True, width=COLUMNS, file=StringIO(), force_terminal=True)
     console.print(Text(f"$ {COMMAND}", style="bold"))

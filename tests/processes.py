@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import AnyStr
 
 PATIENCE_S = 60.0
-"""For what takes a moment: so long on a machine that is busy."""
+"""Timeout, on a busy machine, of something that takes a moment on an idle one."""
 
 
 @contextmanager

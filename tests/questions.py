@@ -1,42 +1,20 @@
-"""Finds questions that change something: a question must be safe to ask at any time."""
+"""Search for questions with side effects: functions named `is_`, `has_` and so on only answer."""
 
 import ast
 from collections.abc import Iterator
 
 _PREFIXES = ("is_", "has_", "may_", "are_", "can_")
-_METHODS = frozenset(
-    [
-        "add",
-        "append",
-        "appendleft",
-        "clear",
-        "difference_update",
-        "discard",
-        "extend",
-        "extendleft",
-        "insert",
-        "intersection_update",
-        "move_to_end",
-        "pop",
-        "popitem",
-        "popleft",
-        "push",
-        "put",
-        "put_nowait",
-        "remove",
-        "set",
-        "set_result",
-        "setdefault",
-        "sort",
-        "symmetric_difference_update",
-        "update",
-    ]
-)
-"""Those that change what they are called on."""
-_FUNCTIONS = frozenset(
-    ["delattr", "heapify", "heappop", "heappush", "heappushpop", "heapreplace", "setattr"]
-)
-"""Those that change their first argument."""
+_METHODS = {
+    *("add", "append", "appendleft", "clear", "difference_update", "discard", "extend"),
+    *("extendleft", "insert", "intersection_update", "move_to_end", "pop", "popitem", "popleft"),
+    *("push", "put", "put_nowait", "remove", "set", "set_result", "setdefault", "sort"),
+    *("symmetric_difference_update", "update"),
+}
+"""Methods that change their object."""
+_FUNCTIONS = {
+    *("delattr", "heapify", "heappop", "heappush", "heappushpop", "heapreplace", "setattr"),
+}
+"""Functions that change their first argument."""
 
 
 def is_question(name: str) -> bool:
@@ -44,7 +22,7 @@ def is_question(name: str) -> bool:
 
 
 def changes_in_questions(source: str) -> Iterator[tuple[str, int]]:
-    """The name of each question that changes state, and the line where it does."""
+    """Yield the name of each question that changes state, and the line where it does."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and is_question(node.name):
             for inner in ast.walk(node):
@@ -68,7 +46,7 @@ def _is_change(node: ast.AST) -> bool:
 
 
 def _is_state(node: ast.expr) -> bool:
-    """Whether it is an attribute, an item of one, or a tuple or a call chain that holds one."""
+    """Return True for an attribute, an item of one, and a tuple or call chain that holds one."""
     match node:
         case ast.Attribute():
             return True

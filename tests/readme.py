@@ -1,4 +1,4 @@
-"""The documents for users as the tests read them: the commands they name and the output they show.
+"""Parser of the documents for users: the commands that they name and the output that they show.
 
 Glossary: a *block* is fenced by three backticks and has a language; a *span* is code within a
 sentence; a *mention* is a line of either that calls minicrawl; an *example* is a console block
@@ -37,10 +37,10 @@ MANUAL = tuple(
     for kind in ("tutorial", "how-to", "explanation")
     for path in sorted((ROOT / "docs" / kind).glob("*.md"))
 )
-"""The pages of the manual that people wrote; the reference is generated."""
+"""Pages of the manual that people wrote; the reference is generated."""
 
 DEMO_STORE = "data/demo.db"
-_MAKE_DEMO = ("crawl --demo --demo-pages 100 --pages 5000",)
+_MAKE_DEMO = "crawl --demo --demo-pages 100 --pages 5000"
 
 _BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
@@ -75,7 +75,7 @@ class Example:
     numbers_vary: bool = False
 
     def printed(self, folder: Path, variables: Mapping[str, str] | None = None) -> str:
-        """What the command prints when run in `folder`, with a plain environment and these."""
+        """Run the command in `folder`, with `variables` and none of ours; return its output."""
         code = _EXIT_CODE.search(self.command)
         words = shlex.split(_EXIT_CODE.sub("", self.command))[1:]
         printed = _run(
@@ -112,12 +112,12 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def spans(text: str) -> list[str]:
-    """The code within sentences; a table writes the bar of a pipe as `\\|`."""
+    """Return the code within sentences; a table writes the bar of a pipe as `\\|`."""
     return [span.replace(r"\|", "|") for span in _SPAN.findall(_BLOCK.sub("", text))]
 
 
 def shell_lines(text: str) -> list[str]:
-    """Every line of code that a reader may type: spans, and blocks without their output."""
+    """Return each line of code that a reader may type: spans, and blocks without their output."""
     typed = [
         line.removeprefix(_PROMPT)
         for block in blocks(text)
@@ -145,9 +145,7 @@ def examples(text: str) -> list[Example]:
 
 
 def web_of(text: str, folder: Path) -> AbstractContextManager[Mapping[str, str]]:
-    """The web that a document needs, while its examples run in this folder; with the variables
-    that lead there.
-    """
+    """Serve the web of a document for examples in a folder. Yields the variables for minicrawl."""
     if _ON_EXAMPLE_ORG not in text:
         return nullcontext({})
     (folder / "seeds.txt").write_text(SEEDS, encoding="utf-8")
@@ -155,11 +153,11 @@ def web_of(text: str, folder: Path) -> AbstractContextManager[Mapping[str, str]]
 
 
 def with_fresh_output(text: str, folder: Path) -> str:
-    """The text with each example showing what its command prints now."""
+    """Return the text with the present output of each example."""
     found = examples(text)
     with web_of(text, folder) as variables:
         outputs = [example.printed(folder, variables) for example in found]
-    # From the last to the first, so that the places of those before stay true.
+    # From the last to the first, so that the offsets of earlier examples stay valid.
     for example, printed in zip(reversed(found), reversed(outputs), strict=True):
         if not example.is_shown_by(printed):
             text = text[: example.start] + printed + text[example.end :]
@@ -167,21 +165,20 @@ def with_fresh_output(text: str, folder: Path) -> str:
 
 
 def linked_files(text: str) -> list[str]:
-    """The files that a document links to, as it writes them."""
+    """Return the files that a document links to, as written there."""
     links = _LINK.findall(_SPAN.sub("", _BLOCK.sub("", text)))
     return [link.partition("#")[0] for link in links if not link.startswith(("#", "https://"))]
 
 
 def needs_the_demo(text: str) -> bool:
-    """Whether the examples read the store of a demo crawl that the page does not make itself."""
+    """Return whether examples read the store of a demo crawl that the page does not make."""
     commands = [example.command for example in examples(text)]
     return bool(commands) and DEMO_STORE in " ".join(commands) and " --demo" not in commands[0]
 
 
 def make_demo(folder: Path) -> None:
-    """Leave in the folder what the demo crawl of the manual leaves, with converged ranks."""
-    for command in _MAKE_DEMO:
-        _run(command.split(), folder, with_stderr=True)
+    """Run the demo crawl of the manual in a folder."""
+    _run(_MAKE_DEMO.split(), folder, with_stderr=True)
 
 
 def copy_demo(made: Path, folder: Path) -> None:
@@ -189,7 +186,7 @@ def copy_demo(made: Path, folder: Path) -> None:
 
 
 def mentions(line: str) -> list[list[str]]:
-    """The words after `minicrawl` of every call of it in a line of shell."""
+    """Return the words after `minicrawl` for each call in a line of shell."""
     return [
         words[1:]
         for call in _calls(line)
@@ -199,7 +196,7 @@ def mentions(line: str) -> list[list[str]]:
 
 
 def mistakes(words: list[str], tree: click.Command = root) -> list[str]:
-    """What the words after `minicrawl` name that does not exist."""
+    """Return a complaint for each command or option in `words` that does not exist."""
     command, path, rest, wrong = tree, PROGRAM, iter(words), []
     for word in rest:
         if word.startswith("-") and word != "-":
@@ -224,7 +221,7 @@ def subcommands(group: click.Group) -> dict[str, click.Command]:
 
 
 def command_tree(command: click.Command = root, path: str = PROGRAM) -> dict[str, click.Command]:
-    """Every command by its full path, `minicrawl lab order` say, deferred ones imported."""
+    """Return all commands by full path (`minicrawl lab order`), deferred ones imported."""
     tree = {path: command}
     if isinstance(command, click.Group):
         for name, child in subcommands(command).items():
@@ -237,12 +234,12 @@ def long_options(command: click.Command) -> set[str]:
 
 
 def is_named(name: str, text: str) -> bool:
-    """Whether a command's path or an option stands in the text as a whole, not as a part."""
+    """Return whether the text has a command's path or an option as a whole word."""
     return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
 
 
 def context_of(command: click.Command, path: str | None = None) -> click.Context:
-    """As if the command was called: click remembers the names of --help that it sees first."""
+    """Return the context of a call: click remembers the --help names that it sees first."""
     settings = {"help_option_names": ["-h", "--help"], **command.context_settings}
     return click.Context(command, info_name=path, **settings)
 
@@ -282,15 +279,14 @@ def _without_launcher(call: list[str]) -> list[str]:
 
 
 def _tidy(output: str) -> str:
-    """Without the blanks at the ends of lines, which editors strip and nobody sees."""
+    """Strip the blanks at the ends of lines, as editors do."""
     return "".join(f"{line.rstrip()}\n" for line in output.rstrip().splitlines())
 
 
 def _without_numbers(output: str) -> str:
-    """Return the words of an output, however long it took and whatever it counted.
+    """Replace numbers, ages, URLs and the titles behind them by placeholders.
 
-    On a busy machine something may be a minute old that was seconds old before, and another page
-    may be the best one: URLs and the titles behind them vary with the numbers.
+    On a busy machine an age may be minutes instead of seconds, and another page may be the best.
     """
     counted = re.sub(r"\d[\d,.:]*", "#", re.sub(r"https?://.*", "URL", output))
     return re.sub(r"[ \t]+", " ", re.sub(r"# (s|min|h) old", "# s old", counted))

@@ -10,7 +10,7 @@ from tests.readme import MANUAL, README, examples, make_demo, needs_the_demo, wi
 
 
 def refresh(document: Path) -> None:
-    """Give every example in the file the output that its command has now."""
+    """Write the present output of each example into the file."""
     text = document.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

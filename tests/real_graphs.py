@@ -1,4 +1,4 @@
-"""The real graphs by the names of their files, read as plainly as can be: an oracle for readers."""
+"""Plain readers of the real graphs, by file name: an oracle for the readers of minicrawl."""
 
 import gzip
 import tarfile
@@ -38,7 +38,7 @@ def _plain(path: Path) -> Iterator[Pair]:
 
 
 def _wikispeedia(path: Path) -> Iterator[Pair]:
-    """Some articles have no link; a file of its own lists them all."""
+    """Read links, and a second file that lists all articles, since some have no link."""
     yield from _plain(path)
     for line in _lines(path.with_name("wikispeedia-articles.tsv.gz")):
         yield line.strip(), line.strip()
@@ -72,7 +72,7 @@ _READERS: dict[str, Callable[[Path], Iterator[Pair]]] = {
 
 
 def graph_in(path: Path) -> Csr:
-    """Its graph, where a page may link to itself for no reason but to be there."""
+    """Read a graph. A pair of the same page twice adds a page that may have no other link."""
     pages: dict[Hashable, int] = {}
     ends = [pages.setdefault(end, len(pages)) for pair in _READERS[path.name](path) for end in pair]
     both = np.array(ends, dtype=np.int64).reshape(-1, 2)

@@ -1,11 +1,11 @@
-"""The reference, written from the code: commands, settings, exit codes, files, columns, Python API.
+"""Generator of the reference: commands, settings, exit codes, files, columns, Python API.
 
     python -m tests.reference           say which pages are out of date
     python -m tests.reference --write   write them
 
-Each page is a function that gives Markdown; `PAGES` lists them. Nothing here is written by hand but
-headings and the sentences that lead into a list. One of the pages is for type checkers: the types
-of the arguments of `Settings.of`.
+Each page is a function that returns Markdown; `PAGES` lists them. Only headings, descriptions of
+files and columns, and sentences before a list are written here. One page is for type checkers: the
+types of the arguments of `Settings.of`.
 """
 
 import dataclasses
@@ -48,7 +48,7 @@ _MEMBER = re.compile(r"^    (\w+) = [^#\n]+?(?:  # (.+))?$", re.MULTILINE)
 
 
 def prose(text: str) -> str:
-    """Text of a help or a docstring in Markdown: what is not in backticks means itself."""
+    """Return text of a help or docstring as Markdown, with all outside of backticks escaped."""
     pieces = _CODE_SPAN.split(" ".join(text.split()))
     return "".join(
         piece if piece.startswith("`") else _SPECIAL.sub(r"\\\1", piece) for piece in pieces
@@ -56,7 +56,7 @@ def prose(text: str) -> str:
 
 
 def paragraphs(text: str) -> str:
-    """A docstring in Markdown. Examples, and what click must not wrap (\\b), become code."""
+    """Return a docstring as Markdown; examples, and what click must not wrap (\\b), become code."""
     found = [part for part in re.split(r"\n\s*\n", inspect.cleandoc(text)) if part.strip()]
     return "\n\n".join(_paragraph(part) for part in found)
 
@@ -80,7 +80,7 @@ def _anchor(heading: str) -> str:
 
 
 def commands_page() -> str:
-    """Every command with its arguments and options."""
+    """Describe every command with its arguments and options."""
     tree = command_tree()
     return _page(
         "Commands",
@@ -129,7 +129,7 @@ def _option_lists(command: click.Command, context: click.Context) -> Iterator[st
 
 
 def settings_page() -> str:
-    """The table of settings, section by section."""
+    """Describe the settings, section by section."""
     return _page(
         "Settings",
         "A flag wins over a variable, a variable over minicrawl.toml, that over what the store "
@@ -190,7 +190,7 @@ class SettingArguments(TypedDict, total=False):
 
 
 def arguments_stub() -> str:
-    """Types of the arguments of `Settings.of`, for type checkers and completion."""
+    """Return a stub with the types of the arguments of `Settings.of`."""
     return STUB + "".join(f"    {row.argument}: {row.kind.accepts}\n" for row in TABLE)
 
 
@@ -216,20 +216,19 @@ def _default(row: Setting) -> str:
 
 
 def exit_codes() -> dict[int, str]:
-    """The list in the docstring of the command line."""
+    """Return the exit codes that the docstring of `minicrawl.cli` lists, with their meanings."""
     return {int(code): text for code, text in _EXIT_CODE.findall(cli.__doc__ or "")}
 
 
 def exit_codes_page() -> str:
-    """What a command's exit code says."""
+    """Describe the exit codes."""
     return _page(
-        "Exit codes",
-        "\n".join(f"- `{code}`: {prose(text)}" for code, text in exit_codes().items()),
+        "Exit codes", "\n".join(f"- `{code}`: {prose(text)}" for code, text in exit_codes().items())
     )
 
 
 def files_page() -> str:
-    """The files of a store."""
+    """Describe the files of a store."""
     store = "crawl.db"
     files = {
         store: "the store, an SQLite database",
@@ -284,7 +283,7 @@ _TEXTS = {
 
 
 def export_page() -> str:
-    """The formats of `minicrawl export`, and the columns of pages and links."""
+    """Describe the formats of `minicrawl export`, and the columns of pages and links."""
     columns = _FIELD.findall(inspect.getsource(ExportRow))
     pages = [suffix for suffix in WRITERS if lines_of(suffix) is None]
     return _page(
@@ -328,7 +327,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def python_page() -> str:
-    """Every public name, with its signature and its docstring."""
+    """Describe every public name with its signature and docstring."""
     names = [name for name in minicrawl.__all__ if not name.startswith("_")]
     return _page(
         "Python API",
@@ -342,7 +341,7 @@ def python_page() -> str:
 
 
 def _for_packages(name: str, known: Iterable[str]) -> Iterator[str]:
-    """The same for a name of `minicrawl.ext`; a type of functions has its docstring below it."""
+    """Describe a name of `minicrawl.ext`; the docstring of a function type stands below it."""
     value = getattr(ext, name)
     if name in known:
         return
@@ -389,7 +388,7 @@ def _is_a_record(one: type) -> bool:
 
 
 def _record(one: type) -> str:
-    """Its fields or members, with the comments behind them."""
+    """List the fields or members of a class with the comments behind them."""
     source = inspect.getsource(one)
     if issubclass(one, enum.Enum):
         comments = dict(_MEMBER.findall(source))
@@ -438,7 +437,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def stale(root: Path = ROOT) -> list[str]:
-    """The pages that are not what the code gives."""
+    """Return the names of pages that differ from what the code gives."""
     return [
         name
         for name, page in PAGES.items()
@@ -447,7 +446,7 @@ def stale(root: Path = ROOT) -> list[str]:
 
 
 def write(root: Path = ROOT) -> None:
-    """All pages anew."""
+    """Write all pages."""
     for name, page in PAGES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(page(), encoding="utf-8")

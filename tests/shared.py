@@ -1,4 +1,4 @@
-"""Real graphs, conformance vectors, known pages; not the project's to hand on: may be absent."""
+"""Finder of real graphs, conformance vectors and known pages, which the project cannot include."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,15 +12,15 @@ VARIABLES = {
 
 
 class Absent(Exception):
-    """No such file here; the message says where it was looked for and what to set."""
+    """A shared file is missing; the message names the folder and the variable to set."""
 
 
 def find(kind: str, name: str, environment: Mapping[str, str]) -> Path:
-    """The file called `name`, where the kind's variable points or else beside the project."""
+    """Return the path of `name` in the folder of the kind's variable, or beside the project."""
     variable = VARIABLES[kind]
     folder = Path(environment.get(variable) or BESIDE_THE_PROJECT / kind)
     if not (folder / name).exists():
-        # One reason for all files where there is no folder.
+        # Without the folder all files have the same reason, so pytest reports one line.
         absent = f"{name} in {folder}" if folder.is_dir() else str(folder)
         raise Absent(f"no {absent}; set {variable} to a folder of {kind}")
     return folder / name

@@ -1,4 +1,4 @@
-"""A crawl by hand: a test says what happened, step by step, and has a store of it."""
+"""Stores without a crawl: a test calls a method for each event, and has a store of them."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -23,11 +23,11 @@ from minicrawl.store.records import (
 from minicrawl.store.writer import StoreWriter
 
 NOON = 1_800_000_000.0
-"""2027-01-15 08:00:00 UTC, when the first page of a crawl by hand is read; a second a page."""
+"""2027-01-15 08:00:00 UTC: start of a crawl by hand, in which each request takes a second."""
 
 
 class HandCrawl:
-    """What happens is in memory at once, and in the store after `commit`."""
+    """Crawl by hand. An event is in memory at once, and in the store after `commit`."""
 
     def __init__(self, path: Path, terms: StoreTerms | None = None) -> None:
         self.path = path
@@ -50,7 +50,7 @@ class HandCrawl:
         return urls_of(self.store.connection, kept) | new
 
     def seeds(self, urls: Iterable[str], endowment: int = 0) -> list[int]:
-        """These become known by nobody's link."""
+        """Add pages that no page links to, and share an endowment among them."""
         pages, born = self._meet(urls, depth=0)
         self._do(Step(StepKind.BORN, born=born))
         if endowment:
@@ -60,7 +60,7 @@ class HandCrawl:
         return pages
 
     def presume(self, urls: Iterable[str], atoms: int) -> None:
-        """These, which were just born, count as having a history."""
+        """Credit newborn pages with a history."""
         spending = Spending([self.page(url) for url in urls])
         self._do(Step(StepKind.PRESUME, spending=spending, amount=atoms), State.UNREAD)
 
@@ -74,7 +74,7 @@ class HandCrawl:
         title: str = "",
         noindex: bool = False,
     ) -> int:
-        """The page was read; Weights and focus go with the links in the order of their ids."""
+        """Read a page. Weights and focus belong to the links in the order of their ids."""
         page = self.page(url)
         targets, born = self._meet(links, self.frontier.urls.depth[page] + 1)
         ends = sorted(set(targets) - {page})
@@ -87,7 +87,7 @@ class HandCrawl:
         return page
 
     def read_again(self, url: str, *, has_changed: bool) -> int:
-        """The page was asked for once more, and came."""
+        """Read a page once more."""
         page = self.page(url)
         self.replay([page])
         self._fetched(page, "page", 200, CHANGED if has_changed else "")
@@ -101,7 +101,7 @@ class HandCrawl:
         amount: int = 0,
         links: Sequence[str] = (),
     ) -> int:
-        """The page stands for another one; a duplicate has links."""
+        """Let a page stand for another one; a duplicate has links."""
         page = self.page(url)
         found, born = self._meet([target, *links], self.frontier.urls.depth[page])
         unpaid, own = sorted({*found[1:]} - {page}), page in found[1:]
@@ -111,28 +111,28 @@ class HandCrawl:
         return page
 
     def ended(self, url: str, state: State, detail: str = "") -> int:
-        """The page was refused, or asked for in vain."""
+        """Close a page that was refused or that failed."""
         page = self.page(url)
         self._do(Step(StepKind.DEAD_END, page), state)
         self._fetched(page, state.outcome, None, detail)
         return page
 
     def replay(self, pages: Sequence[int]) -> None:
-        """These pages spend once more."""
+        """Spend the cash of pages once more."""
         self._do(Step(StepKind.REPLAY, spending=Spending(sorted(pages))))
 
     def reopen(self, pages: Sequence[int]) -> None:
-        """These pages wait again."""
+        """Make read pages wait for another turn."""
         self._do(Step(StepKind.REOPEN, spending=Spending(sorted(pages))))
 
     def page(self, url: str) -> int:
-        """The id of a page that is known."""
+        """Return the id of a known page."""
         page = self.frontier.urls.find(url)
         assert page is not None, url
         return page
 
     def commit(self) -> None:
-        """All that happened goes into the store."""
+        """Write all events to the store."""
         gathering = {tables.GATHERED: gathered(self.frontier)}
         self.batch.counters |= self.frontier.tally() | gathering
         self.store.commit(self.batch)
@@ -141,18 +141,18 @@ class HandCrawl:
         self._spendings.clear()
 
     def checkpoint(self) -> None:
-        """The same, and the rows that changed."""
+        """Commit, and write the changed rows of the frontier."""
         self.commit()
         forget_links = not self.terms.links
         self.store.checkpoint(cut_checkpoint(self.frontier), forget_links=forget_links)
 
     def close(self) -> None:
-        """Commit, and let go of the store."""
+        """Commit and close the store."""
         self.commit()
         self.store.close()
 
     def loaded(self, *, index: bool = True) -> Frontier:
-        """What a crawl would go on with."""
+        """Load the frontier from the store, as a resumed crawl does."""
         connection = self.store.connection
         return load_frontier(
             connection,
@@ -186,12 +186,12 @@ MOVED, GONE, DEEP = "http://a.example/old", "http://b.example/gone", "http://a.e
 
 
 def urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, str]:
-    """The URLs of pages in the store."""
+    """Return the URLs of pages in the store."""
     return {page: tables.url_of(connection, page) for page in pages}
 
 
 def filled_store(path: Path, terms: StoreTerms | None = None, *, checkpoint: bool = True) -> Path:
-    """Two pages read that link to each other and on, a redirect, a failure, two that wait."""
+    """Make a store of two read pages that link to each other, a redirect, a failure, two unread."""
     with closing(HandCrawl(path, terms)) as crawl:
         crawl.seeds([A, B], endowment=10)
         crawl.read(A, [B, MOVED, DEEP], title="The first")

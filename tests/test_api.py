@@ -1,4 +1,4 @@
-"""The Python API: what docs/how-to/use-from-python.md shows is what happens."""
+"""Python API: guides print what they show, names exist, a crawl leaves its process as it was."""
 
 import doctest
 import gc
@@ -22,7 +22,7 @@ HOW_TO = Path(__file__).parents[1] / "docs" / "how-to"
 
 
 class Quotes:
-    """A site of quotations, as tutorials have it: three pages of them, and one for each author."""
+    """Site of quotations, as in tutorials: three pages of quotes, and a page for each author."""
 
     AUTHORS = ("Ann Otter", "Bo Heron")
     SAYINGS = ("A duck floats.", "Ponds are deep.", "Reeds bend.")
@@ -59,7 +59,7 @@ def _html(title: str, body: str) -> DemoResponse:
         ("coming-from-crawlee", Quotes()),
     ],
 )
-def test_the_manual_is_right(
+def test_the_examples_of_a_guide_print_what_it_shows(
     name: str, web: ServedWeb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -75,7 +75,7 @@ def test_the_manual_is_right(
 
 
 @pytest.mark.parametrize("module", [minicrawl, ext], ids=lambda module: module.__name__)
-def test_every_name_of_the_api_is_there(module: ModuleType) -> None:
+def test_every_name_of_the_api_exists(module: ModuleType) -> None:
     assert [name for name in module.__all__ if getattr(module, name, None) is None] == []
     assert set(module.__all__) <= set(dir(module))
     with pytest.raises(AttributeError, match="no attribute 'Spider'"):
@@ -87,23 +87,20 @@ def test_guides_and_examples_import_public_names_only() -> None:
     written = [*(root / "docs").rglob("*.md"), *(root / "examples").rglob("*.py")]
     imports = r"^\W*(?:from|import) (minicrawl\.(?!ext\b)\w+)"
     found = {
-        file.name: re.findall(imports, file.read_text(encoding="utf-8"), re.MULTILINE)
+        file: re.findall(imports, file.read_text(encoding="utf-8"), re.MULTILINE)
         for file in (root / "README.md", *written)
         if "decisions" not in file.parts
     }
-    assert {name: hidden for name, hidden in found.items() if hidden} == {}
+    assert {file: hidden for file, hidden in found.items() if hidden} == {}
 
 
-def test_objects_say_what_they_are(tmp_path: Path) -> None:
+def test_a_repr_names_sizes_and_settings_and_no_secret(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     filled_store(path)
     with minicrawl.Store.open(path) as store:
-        told = [repr(store), repr(store.graph), repr(store.pages())]
-        csr = Csr.from_edges(2, np.array([0]), np.array([1]))
-        told.append(repr(csr))
-    assert [str(len(store)) in text for text in told[:3]] == [True] * 3
+        assert all("6 pages" in repr(one) for one in (store, store.graph, store.pages()))
     assert "closed" in repr(store)
-    assert "1 link" in told[-1]
+    assert "1 link" in repr(Csr.from_edges(2, np.array([0]), np.array([1])))
     settings = minicrawl.Settings.of(pages=3, auth=["a.example=me:secret"], store=path)
     assert "secret" not in repr(settings)
     assert "pages=3" in repr(settings)
@@ -113,7 +110,7 @@ def test_objects_say_what_they_are(tmp_path: Path) -> None:
 def test_a_crawl_leaves_the_process_of_its_caller_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "ctypes", None)  # to set malloc is for commands
+    monkeypatch.setattr(memory, "ctypes", None)  # only commands may configure malloc
     web = DemoWeb(100)
     before, during = gc.get_threshold(), set()
     with DemoServer(web) as server:

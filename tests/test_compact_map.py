@@ -1,5 +1,6 @@
-"""A map of numbers answers as a dictionary of lists does, however many there are."""
+"""CompactHashMap finds what a dictionary of lists finds; DenseRows numbers pages in order."""
 
+import pickle
 from random import Random
 
 import numpy as np
@@ -15,6 +16,11 @@ NUMBERS = st.integers(0, (1 << 32) - 2)
 
 def numbers(*values: int) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
     return np.array(values, dtype=np.uint32)
+
+
+def looks_like(one: int, other: int) -> bool:
+    """Return whether the map cannot tell two codes apart: it ignores their middle bits."""
+    return one >> 56 == other >> 56 and one & 0xFFFFFFFF == other & 0xFFFFFFFF
 
 
 @given(st.lists(st.tuples(CODES, NUMBERS), max_size=300), st.lists(CODES), st.booleans())
@@ -37,7 +43,7 @@ def test_it_answers_as_a_dictionary_of_lists_does(
 
 
 @given(st.lists(st.tuples(CODES, NUMBERS), max_size=300), st.randoms(use_true_random=False))
-def test_what_is_dropped_is_gone_and_all_else_is_found(
+def test_dropped_entries_are_gone_and_all_others_are_found(
     entries: list[tuple[int, int]], chance: Random
 ) -> None:
     slots = CompactHashMap()
@@ -58,9 +64,7 @@ CLUSTERS = st.builds(lambda home, near: (home << 27) + near, st.integers(0, 30),
 
 
 @given(st.lists(st.tuples(st.booleans(), CLUSTERS, st.integers(0, 3)), max_size=400))
-def test_who_comes_between_others_moves_them_and_who_goes_lets_them_back(
-    turns: list[tuple[bool, int, int]],
-) -> None:
+def test_neighbours_that_come_and_go_lose_no_entry(turns: list[tuple[bool, int, int]]) -> None:
     slots, truth = CompactHashMap(), set[tuple[int, int]]()
     for comes, code, number in turns:
         if (code, number) not in truth and comes:
@@ -74,7 +78,7 @@ def test_who_comes_between_others_moves_them_and_who_goes_lets_them_back(
         assert slots.matches(code) == sorted(n for other, n in truth if other == code)
 
 
-def test_who_is_at_home_stays_when_others_move_up() -> None:
+def test_an_entry_in_its_home_slot_stays_when_others_move_up() -> None:
     slots = CompactHashMap()
     neighbours = [(5 << 27, 1), ((5 << 27) + 1, 2), (7 << 27, 3)]  # at home in slots 5, 5 and 7
     for code, number in neighbours:
@@ -85,15 +89,13 @@ def test_who_is_at_home_stays_when_others_move_up() -> None:
 
 def test_numbers_that_come_and_go_take_no_more_room() -> None:
     slots = CompactHashMap()
+    before = len(pickle.dumps(slots))
     for number in range(10_000):
         slots.put(number, number)
         slots.drop(number, number)
+    assert len(pickle.dumps(slots)) == before
     slots.put(7, 7)
     assert (slots.matches(7), len(slots)) == ([7], 1)
-
-
-def looks_like(one: int, other: int) -> bool:
-    return one >> 56 == other >> 56 and one & 0xFFFFFFFF == other & 0xFFFFFFFF
 
 
 def test_it_grows_and_forgets_nothing() -> None:
@@ -117,7 +119,7 @@ def test_many_under_one_code_are_all_found() -> None:
     assert slots.matches(LAST - 1) == []
 
 
-def test_rows_are_given_in_the_order_of_the_asking() -> None:
+def test_rows_are_numbered_in_the_order_of_insertion() -> None:
     rows = DenseRows()
     assert [rows.add(page) for page in (7, 3, 90_000)] == [0, 1, 2]
     rows.add_all(numbers(4, 5))

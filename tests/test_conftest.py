@@ -1,4 +1,4 @@
-"""Which tests a command runs, in how many processes, and why others were skipped."""
+"""The configuration of pytest: tests that a command runs, processes, and reasons of skips."""
 
 import tomllib
 from pathlib import Path
@@ -20,7 +20,7 @@ def configured(args: list[str], markexpr: str = f" {USUAL}") -> pytest.Config:
     return cast(pytest.Config, SimpleNamespace(args=args, option=option))
 
 
-def test_the_usual_tests_are_those_of_the_project_file() -> None:
+def test_the_default_markers_are_those_of_the_project_file() -> None:
     found = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert f"-m {USUAL}" in found["tool"]["pytest"]["ini_options"]["addopts"]
 
@@ -53,7 +53,7 @@ def test_only_folders_are_tested_in_several_processes() -> None:
     assert conftest.pytest_xdist_auto_num_workers(configured([str(ROOT / "tests")])) >= 2
 
 
-def test_skipped_tests_are_told_in_one_line_a_reason() -> None:
+def test_each_reason_of_skipped_tests_is_one_line() -> None:
     reasons = ["no nginx", "no graphs", "no nginx"]
     reports = [SimpleNamespace(longrepr=(FILE, 1, f"Skipped: {reason}")) for reason in reasons]
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""What operators install: man pages and completions for all commands, and units that are right."""
+"""Files for operators: man pages and completions of all commands, systemd units, a container."""
 
 import re
 import shutil
@@ -34,14 +34,10 @@ def test_each_command_has_a_page_with_its_options(made: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="no groff")
-def test_groff_has_nothing_to_say_about_the_pages(made: Path) -> None:
-    pages = sorted((made / "man1").iterdir())
-    ran = subprocess.run(
-        ["groff", "-man", "-Tutf8", "-ww", "-K", "utf8", *pages],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_groff_has_no_warning_about_the_pages(made: Path) -> None:
+    pages = map(str, sorted((made / "man1").iterdir()))
+    command = ["groff", "-man", "-Tutf8", "-ww", "-K", "utf8", *pages]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "\\f" not in ran.stdout
 
@@ -54,7 +50,7 @@ def test_bash_can_read_its_completions(made: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["Containerfile", "minicrawl.service"])
-def test_the_commands_of_a_file_are_there(file: str) -> None:
+def test_the_commands_in_a_file_exist(file: str) -> None:
     text = (DEPLOY / file).read_text(encoding="utf-8")
     lines = re.findall(r"^ExecStart=(.+)", text, re.MULTILINE)
     lists = re.findall(r"^(?:.* )?CMD \[(.+)\]", text, re.MULTILINE)
@@ -66,19 +62,13 @@ def test_the_commands_of_a_file_are_there(file: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd")
-def test_systemd_has_nothing_to_say_about_the_units(tmp_path: Path) -> None:
+def test_systemd_has_no_warning_about_the_units(tmp_path: Path) -> None:
     for name in ("minicrawl.service", "minicrawl.timer"):
         text = (DEPLOY / name).read_text(encoding="utf-8")
         (tmp_path / name).write_text(text.replace("/usr/local/bin/minicrawl", "/bin/true"))
-    units = sorted(tmp_path.iterdir())
-    ran = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", *units],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    told = [line for line in ran.stderr.splitlines() if "minicrawl" in line]
-    assert not told
+    command = ["systemd-analyze", "verify", "--man=no", *map(str, sorted(tmp_path.iterdir()))]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert [line for line in ran.stderr.splitlines() if "minicrawl" in line] == []
 
 
 def test_systemd_is_told_when_a_crawl_begins_and_ends(
@@ -93,6 +83,6 @@ def test_systemd_is_told_when_a_crawl_begins_and_ends(
         assert [manager.recv(100) for _ in range(2)] == [b"READY=1", b"STOPPING=1"]
 
 
-def test_a_crawl_goes_on_where_the_manager_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_service_manager_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NOTIFY_SOCKET, "@nobody-listens-here")
     tell_systemd("READY=1")

@@ -1,4 +1,4 @@
-"""A file is there whole or not at all, and stays what it was but for its content."""
+"""Files are replaced as a whole or not at all, and keep their mode, owner and links."""
 
 import fcntl
 import os
@@ -37,21 +37,21 @@ def write(path: Path, body: bytes = b"new") -> None:
         file.write(body)
 
 
-class TestWhatStays:
+class TestReplacing:
     @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
-    def test_the_mode(self, path: Path, mode: int) -> None:
+    def test_the_mode_is_kept(self, path: Path, mode: int) -> None:
         path.chmod(mode)
         write(path)
         assert path.stat().st_mode & 0o7777 == mode
         assert path.read_bytes() == b"new"
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-    def test_the_owner(self, path: Path) -> None:
+    def test_the_owner_is_kept(self, path: Path) -> None:
         os.chown(path, 12345, 54321)
         write(path)
         assert (path.stat().st_uid, path.stat().st_gid) == (12345, 54321)
 
-    def test_the_mode_where_the_owner_cannot_be_kept(
+    def test_the_mode_is_kept_where_the_owner_cannot_be(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def refuse(*_: int) -> None:
@@ -62,7 +62,7 @@ class TestWhatStays:
         write(path)
         assert path.stat().st_mode & 0o7777 == 0o640
 
-    def test_a_link_leads_to_the_new_content_and_the_draft_is_beside_that(
+    def test_a_link_leads_to_the_new_content_and_the_draft_is_beside_its_target(
         self, path: Path, tmp_path: Path
     ) -> None:
         folder = tmp_path / "here"
@@ -77,17 +77,17 @@ class TestWhatStays:
         assert (link.is_symlink(), second.is_symlink()) == (True, True)
         assert path.read_bytes() == b"new"
 
-    def test_a_link_to_nothing_leads_to_a_file_then(self, tmp_path: Path) -> None:
+    def test_a_dangling_link_leads_to_the_new_file(self, tmp_path: Path) -> None:
         link = tmp_path / "link.csv"
         link.symlink_to("ranks.csv")
         write(link)
         assert link.is_symlink()
         assert (tmp_path / "ranks.csv").read_bytes() == b"new"
 
-    def test_a_link_that_leads_in_a_circle_is_refused_and_stays(self, tmp_path: Path) -> None:
+    def test_a_circular_link_is_refused_and_stays(self, tmp_path: Path) -> None:
         link = tmp_path / "ranks.csv"
         link.symlink_to(link.name)
-        with pytest.raises(UsageError, match=r"ranks\.csv is a symbolic link that leads in a"):
+        with pytest.raises(UsageError, match=r"ranks\.csv.*link"):
             write(link)
         assert link.is_symlink()
 
@@ -105,7 +105,7 @@ class TestLeftovers:
             pass
         assert list(tmp_path.iterdir()) == [path]
 
-    def test_what_somebody_is_writing_stays(self, path: Path, tmp_path: Path) -> None:
+    def test_a_draft_that_another_writer_has_open_stays(self, path: Path, tmp_path: Path) -> None:
         with replacing(path) as file, scratch("test", tmp_path) as folder:
             (folder / "numbers").touch()
             write(path, b"in between")
@@ -119,19 +119,19 @@ class TestLeftovers:
     @pytest.mark.parametrize(
         "name", [".ranks.csv-abcd1234", ".other.csv-abcd1234.part", ".ranks.csv-ABCD1234.part"]
     )
-    def test_what_is_no_draft_of_this_file_stays(self, path: Path, name: str) -> None:
+    def test_a_file_that_is_no_draft_of_this_one_stays(self, path: Path, name: str) -> None:
         path.with_name(name).touch()
         write(path)
         assert path.with_name(name).exists()
 
-    def test_a_draft_that_cannot_be_taken_away_hinders_nobody(self, path: Path) -> None:
+    def test_a_draft_that_cannot_be_removed_does_no_harm(self, path: Path) -> None:
         path.with_name(DRAFT).symlink_to("elsewhere")
         write(path)
         assert path.read_bytes() == b"new"
         assert path.with_name(DRAFT).is_symlink()
 
     @pytest.mark.parametrize("kind", ["file", "folder"])
-    def test_a_draft_that_was_taken_for_a_leftover_is_made_anew(
+    def test_a_draft_that_another_writer_removed_is_made_again(
         self, kind: str, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lock, taken = fcntl.flock, list[Path]()
@@ -152,7 +152,7 @@ class TestLeftovers:
                 assert folder.is_dir()
         assert len(taken) == 1
 
-    def test_a_folder_that_vanishes_before_it_is_opened_is_made_anew(
+    def test_a_folder_that_vanishes_before_it_is_opened_is_made_again(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         opened, vanished = os.open, list[Path]()
@@ -178,11 +178,8 @@ class TestFolders:
             (folder / "made").rename(path)
         assert list(path.parent.iterdir()) == [path]
 
-    def test_a_file_in_the_place_of_a_folder_is_one_line(self, path: Path) -> None:
-        with (
-            pytest.raises(UsageError, match=r"crawl\.db cannot be written: File exists"),
-            drafting(path / "crawl.db"),
-        ):
+    def test_a_file_in_the_place_of_a_folder_is_a_usage_error(self, path: Path) -> None:
+        with pytest.raises(UsageError, match=r"crawl\.db"), drafting(path / "crawl.db"):
             pass
 
 
@@ -190,11 +187,11 @@ class TestTrouble:
     @pytest.mark.parametrize(
         ("code", "kind", "said"),
         [
-            (ENOSPC, MinicrawlError, r"ranks\.csv cannot be written: No space"),
+            (ENOSPC, MinicrawlError, r"ranks\.csv.*No space"),
             (EACCES, PermissionError, "Permission"),
         ],
     )
-    def test_a_full_disk_is_told_with_the_name_of_the_file_and_no_other_trouble_is(
+    def test_only_a_full_disk_is_reported_with_the_name_of_the_file(
         self, path: Path, code: int, kind: type[Exception], said: str
     ) -> None:
         with pytest.raises(kind, match=said), replacing(path):

@@ -1,4 +1,4 @@
-"""One tree of expected errors, drawn as it is, and each with the exit code it is shown with."""
+"""Expected errors: the tree that the docstring of `minicrawl.errors` draws, and exit codes."""
 
 import re
 from collections.abc import Iterator

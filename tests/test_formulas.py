@@ -1,4 +1,4 @@
-"""docs/formulas.md names places that exist, and all of the modules whose purpose is a formula."""
+"""docs/formulas.md names existing places, and each module whose purpose is a formula."""
 
 import re
 from importlib import import_module
@@ -13,7 +13,7 @@ TEXT = (ROOT / "docs" / "formulas.md").read_text(encoding="utf-8")
 ROWS = [line for line in TEXT.splitlines() if line.startswith("|") and "`" in line]
 PLACES = sorted({place for row in ROWS for place in re.findall(r"`([\w.]+)`", row)})
 
-# Modules of formulas that people would look for here; helpers of these are found from there.
+# Readers look for the formulas of these modules here, and find helpers from there.
 MATHEMATICS = (
     "opic.estimate",
     "opic.cash_flow",
@@ -32,7 +32,7 @@ MATHEMATICS = (
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_place_is_there(place: str) -> None:
+def test_a_place_exists(place: str) -> None:
     module, _, name = place.rpartition(".")
     assert hasattr(import_module(f"minicrawl.{module}"), name)
 
@@ -49,5 +49,5 @@ def test_every_row_has_a_place() -> None:
     assert len(rows) - len(headings) == len(ROWS)
 
 
-def test_the_citation_has_the_version_that_is_being_made() -> None:
+def test_the_citation_has_the_current_version() -> None:
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

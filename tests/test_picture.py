@@ -1,4 +1,4 @@
-"""The picture of the README is what a terminal showed."""
+"""The picture of the README: frames of a recorded terminal, drawn as one SVG."""
 
 from xml.etree import ElementTree
 
@@ -12,7 +12,7 @@ RECORDED = (
 )
 
 
-def test_a_recording_is_the_panel_as_it_was_drawn_and_what_stays() -> None:
+def test_a_recording_is_split_into_drawings_of_the_panel_and_the_final_output() -> None:
     assert frames(RECORDED) == [
         "\x1b[1;36mpages\x1b[0m  1 of 3",
         "\x1b[1;36mpages\x1b[0m  2 of 3",

@@ -1,4 +1,4 @@
-"""What other packages add by entry points: the example packages, built and installed."""
+"""Additions of other packages by entry points: the example packages, built and installed."""
 
 import json
 import os
@@ -37,7 +37,7 @@ MOST_LINES = 80
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the example packages are installed into, from their wheels."""
+    """Folder with the example packages, installed from their wheels."""
     made, folder = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("site")
     build = "import sys, os; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
     for example in EXAMPLES:
@@ -50,7 +50,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def added(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The package is installed for this process."""
+    """Make this process import the example packages."""
     monkeypatch.syspath_prepend(str(installed))
     yield
     for name in [name for name in sys.modules if name.startswith("minicrawl_")]:
@@ -59,7 +59,7 @@ def added(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def postgresql() -> Iterator[str]:
-    """The address of a PostgreSQL server that runs while the tests do."""
+    """Address of a PostgreSQL server that runs while the tests do."""
     folders = [str(path) for path in Path("/usr/lib/postgresql").glob("*/bin")]
     start = shutil.which("initdb", path=os.pathsep.join([os.environ["PATH"], *folders]))
     if start is None:
@@ -88,7 +88,7 @@ SHOP = ("http://shop.example/", "-q", "--delay", "0", "--store", "crawl.db")
 
 
 class Shop:
-    """A shop with a list of products, one in JSON-LD and one in microdata."""
+    """Shop with two products, one in JSON-LD and one in microdata."""
 
     PAGES: ClassVar = {
         "/": "<title>Shop</title><a href=/a>A</a> <a href=/b>B</a> <a href=/c>C</a> "
@@ -122,43 +122,47 @@ def minicrawl(site: Path, *arguments: str, cwd: Path) -> subprocess.CompletedPro
     )
 
 
+def output_of(site: Path, *arguments: str, cwd: Path) -> str:
+    """Run a command that succeeds, and return its stdout."""
+    ran = minicrawl(site, *arguments, cwd=cwd)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
 class TestOnTheCommandLine:
     def test_a_command_is_listed_and_runs(self, installed: Path, tmp_path: Path) -> None:
         filled_store(tmp_path / "crawl.db")
-        listed = minicrawl(installed, "--help", cwd=tmp_path).stdout
+        listed = output_of(installed, "--help", cwd=tmp_path)
         assert "Count the pages of each host." in listed
-        ran = minicrawl(installed, "hosts", "--store", "crawl.db", cwd=tmp_path)
-        assert (ran.stderr, ran.returncode) == ("", 0)
-        assert "\tb.example\n" in ran.stdout
+        shown = output_of(installed, "hosts", "--store", "crawl.db", cwd=tmp_path)
+        assert "\tb.example\n" in shown
 
     def test_a_rank_is_computed_kept_and_compared(self, installed: Path, tmp_path: Path) -> None:
         filled_store(tmp_path / "crawl.db")
-        assert "reciprocal" in minicrawl(installed, "rank", "--help", cwd=tmp_path).stdout
-        ran = minicrawl(installed, "rank", "reciprocal", "--store", "crawl.db", cwd=tmp_path)
-        assert (ran.stderr, ran.returncode) == ("", 0)
-        assert "reciprocal of 6 nodes" in ran.stdout
-        assert "50" in ran.stdout  # a and b link to each other, so each has half of it
-        top = minicrawl(installed, "top", "--by", "reciprocal", "--store", "crawl.db", cwd=tmp_path)
-        assert top.returncode == 0, top.stderr
+        assert "reciprocal" in output_of(installed, "rank", "--help", cwd=tmp_path)
+        command = ("rank", "reciprocal", "--json", "--store", "crawl.db")
+        found = json.loads(output_of(installed, *command, cwd=tmp_path))
+        assert (found["rank"], found["nodes"]) == ("reciprocal", 6)
+        # The pages A and B link to each other.
+        assert [one["score"] for one in found["scores"]] == [0.5, 0.5, 0, 0, 0, 0]
+        output_of(installed, "top", "--by", "reciprocal", "--store", "crawl.db", cwd=tmp_path)
 
     def test_a_format_is_written(self, installed: Path, tmp_path: Path) -> None:
         filled_store(tmp_path / "crawl.db")
-        ran = minicrawl(installed, "export", "pages.md", "--store", "crawl.db", cwd=tmp_path)
-        assert ran.returncode == 0, ran.stderr
+        output_of(installed, "export", "pages.md", "--store", "crawl.db", cwd=tmp_path)
         lines = (tmp_path / "pages.md").read_text(encoding="utf-8").splitlines()
         assert lines[0].startswith("| rank | url |")
         assert len(lines) > 2
 
-    def test_a_store_keeps_a_window_and_says_if_its_package_is_gone(
+    def test_a_store_keeps_a_window_and_names_it_when_its_package_is_missing(
         self, installed: Path, tmp_path: Path
     ) -> None:
         crawl = ("crawl", "--demo", "--demo-pages", "100", "--window", "half-life", "-q")
-        ran = minicrawl(installed, *crawl, "--store", "crawl.db", cwd=tmp_path)
-        assert ran.returncode == 0, ran.stderr
+        output_of(installed, *crawl, "--store", "crawl.db", cwd=tmp_path)
         without = minicrawl(ROOT, "top", "--store", "crawl.db", cwd=tmp_path)
         assert without.returncode == 2
-        assert "'half-life' of the store is unknown: install" in without.stderr
-        assert minicrawl(installed, "top", "--store", "crawl.db", cwd=tmp_path).returncode == 0
+        assert "'half-life'" in without.stderr
+        output_of(installed, "top", "--store", "crawl.db", cwd=tmp_path)
 
     @pytest.mark.parametrize("by", ["page", "site"])
     def test_an_order_is_followed_explained_and_resumed(
@@ -166,43 +170,31 @@ class TestOnTheCommandLine:
     ) -> None:
         crawl = ("crawl", "--demo", "--demo-pages", "100", "--strategy", "nearest", "-q")
         more = ("--pages", "20", "--order-by", by, "--concurrency", "1", "--store", "crawl.db")
-        ran = minicrawl(installed, *crawl, *more, cwd=tmp_path)
-        assert ran.returncode == 0, ran.stderr
-        waiting = minicrawl(installed, "frontier", "--json", "--store", "crawl.db", cwd=tmp_path)
-        assert waiting.returncode == 0, waiting.stderr
-        pages = json.loads(waiting.stdout)
+        output_of(installed, *crawl, *more, cwd=tmp_path)
+        frontier = ("frontier", "--json", "--store", "crawl.db")
+        pages = json.loads(output_of(installed, *frontier, cwd=tmp_path))
         depths = [page["depth"] for page in pages]
         assert len(depths) > 1
         assert depths == sorted(depths)
-        told = ("explain", pages[0]["url"], "--store", "crawl.db")
-        assert minicrawl(installed, *told, cwd=tmp_path).returncode == 0
-        resumed = minicrawl(installed, *crawl[:4], "-q", *more[:2], *more[-2:], cwd=tmp_path)
-        assert resumed.returncode == 0, resumed.stderr
+        output_of(installed, "explain", pages[0]["url"], "--store", "crawl.db", cwd=tmp_path)
+        output_of(installed, *crawl[:4], "-q", *more[:2], *more[-2:], cwd=tmp_path)
         without = minicrawl(ROOT, "frontier", "--store", "crawl.db", cwd=tmp_path)
         assert without.returncode == 2
         assert "'nearest' is unknown" in without.stderr
 
-    def test_help_completion_and_messages_name_what_is_added(
-        self, installed: Path, tmp_path: Path
-    ) -> None:
-        told = "".join(minicrawl(installed, "crawl", "--help", cwd=tmp_path).stdout.split())
+    def test_help_and_messages_name_what_is_added(self, installed: Path, tmp_path: Path) -> None:
+        told = "".join(output_of(installed, "crawl", "--help", cwd=tmp_path).split())
         refused = minicrawl(installed, "crawl", "--strategy", "wrong", cwd=tmp_path)
         for name in ("no-queries", "half-life", "nearest"):
             assert f"|{name}" in told
         assert "--sinkURL" in told
         assert (refused.returncode, "nearest" in refused.stderr) == (2, True)
 
-    def test_a_filter_is_a_scope_that_a_resumed_crawl_keeps(
-        self, installed: Path, tmp_path: Path
-    ) -> None:
+    def test_a_filter_is_a_scope_that_a_store_keeps(self, installed: Path, tmp_path: Path) -> None:
         with DemoServer(Shop()) as server:
             crawl = ("crawl", *SHOP, "--resolve", f"shop.example={server.address}")
-            first = minicrawl(
-                installed, *crawl, "--scope", "no-queries", "--pages", "1", cwd=tmp_path
-            )
-            assert first.returncode == 0, first.stderr
-            again = minicrawl(installed, *crawl, cwd=tmp_path)
-            assert again.returncode == 0, again.stderr
+            output_of(installed, *crawl, "--scope", "no-queries", "--pages", "1", cwd=tmp_path)
+            output_of(installed, *crawl, cwd=tmp_path)
             assert server.requests["http://shop.example/a?by=price"] == 0
             without = minicrawl(ROOT, *crawl, cwd=tmp_path)
         assert without.returncode == 2
@@ -210,9 +202,8 @@ class TestOnTheCommandLine:
         with Store.open(tmp_path / "crawl.db") as store:
             states = {page.url: page.state for page in store.pages()}
             (why,) = store.explain("http://shop.example/a?by=price").reasons
-        assert [url[-2:] for url in sorted(states) if states[url] == "fetched"] == [
-            *("e/", "/a", "/b", "/c")
-        ]
+        fetched = [url[-2:] for url in sorted(states) if states[url] == "fetched"]
+        assert fetched == ["e/", "/a", "/b", "/c"]
         assert "scope" in why
 
     def test_a_filter_that_raises_ends_the_crawl_with_its_name(
@@ -231,18 +222,16 @@ class TestOnTheCommandLine:
 
     def test_a_check_is_listed_by_the_audit(self, installed: Path, tmp_path: Path) -> None:
         crawl = ("crawl", "--demo", "--demo-pages", "100", "--pages", "40", "-q")
-        assert minicrawl(installed, *crawl, "--store", "crawl.db", cwd=tmp_path).returncode == 0
+        output_of(installed, *crawl, "--store", "crawl.db", cwd=tmp_path)
         found = minicrawl(installed, "audit", "--store", "crawl.db", cwd=tmp_path)
         assert "far-from-home" in found.stdout, found.stderr
 
     def test_a_parser_makes_a_column(self, installed: Path, tmp_path: Path) -> None:
         with DemoServer(Shop()) as server:
             resolve = ("--resolve", f"shop.example={server.address}")
-            ran = minicrawl(installed, "crawl", *SHOP, *resolve, cwd=tmp_path)
-            assert ran.returncode == 0, ran.stderr
+            output_of(installed, "crawl", *SHOP, *resolve, cwd=tmp_path)
         export = ("export", "shop.jsonl", "--with", "product", "--store", "crawl.db")
-        ran = minicrawl(installed, *export, cwd=tmp_path)
-        assert ran.returncode == 0, ran.stderr
+        output_of(installed, *export, cwd=tmp_path)
         lines = (tmp_path / "shop.jsonl").read_text(encoding="utf-8").splitlines()
         found = {row["url"]: row["product"] for row in map(json.loads, lines)}
         products = {url[-2:]: json.loads(text) for url, text in found.items() if text}
@@ -252,7 +241,7 @@ class TestOnTheCommandLine:
         assert unknown.returncode == 2, unknown.stderr
 
     @pytest.mark.parametrize("sink", ["postgresql", "ftp://example.org/"])
-    def test_a_sink_that_nobody_adds_is_named(
+    def test_an_unknown_sink_is_refused_with_the_known_ones(
         self, installed: Path, tmp_path: Path, sink: str
     ) -> None:
         ran = minicrawl(installed, "crawl", "--demo", "--sink", sink, cwd=tmp_path)
@@ -263,7 +252,7 @@ class TestOnTheCommandLine:
 
 class TestSinkToPostgresql:
     @pytest.mark.proof
-    def test_each_page_has_one_row_after_a_kill(
+    def test_each_page_has_one_row_after_a_crawl_was_killed_and_resumed(
         self, installed: Path, tmp_path: Path, postgresql: str
     ) -> None:
         crawl = [sys.executable, "-m", "minicrawl", "crawl", "--demo", "--demo-pages", "200", "-q"]
@@ -278,7 +267,7 @@ class TestSinkToPostgresql:
                     running.kill()
                     break
             assert running.wait() == -signal.SIGKILL
-            # All pages: a budget might leave out some that were handed over and not committed.
+            # Read all pages: a smaller budget might omit some that were sent and not committed.
             ended = [*crawl, "--pages", "10000"]
             ran = subprocess.run(ended, cwd=tmp_path, env=os.environ | path, check=False)
             assert ran.returncode == 0
@@ -311,7 +300,7 @@ class TestSinkToPostgresql:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_an_example_is_short_and_imports_nothing_that_is_not_public(example: Path) -> None:
+def test_an_example_is_short_and_imports_public_names_only(example: Path) -> None:
     lines = [line for file in example.rglob("*.py") for line in file.read_text().splitlines()]
     assert len(lines) < MOST_LINES or example.name == "minicrawl-example"
     imported = {line.split()[1] for line in lines if re.match(r"(from|import) minicrawl[. ]", line)}
@@ -335,13 +324,13 @@ def test_help_reads_entry_points_without_the_parsers_of_importlib(tmp_path: Path
 
 
 class TestRooms:
-    """Search and the like plug in as other packages do, so they can be taken away."""
+    """Rooms plug in as other packages do, so they can be taken away."""
 
     @pytest.mark.parametrize(
         ("command", "room"),
         [(name, room) for room, names in ROOMS.items() for name in names.split()],
     )
-    def test_a_command_that_is_gone_names_what_brings_it(
+    def test_a_missing_command_names_the_room_that_brings_it(
         self,
         command: str,
         room: str,
@@ -379,7 +368,7 @@ class TestRooms:
 
 class TestRegistry:
     @pytest.mark.usefixtures("added")
-    def test_it_has_what_is_built_in_and_then_what_is_added(self) -> None:
+    def test_built_in_names_come_before_added_ones(self) -> None:
         registry = Registry[object](plugins.WINDOWS, {"static": 1})
         assert list(registry) == ["static", "half-life"]
         assert len(registry) == 2
@@ -391,7 +380,7 @@ class TestRegistry:
             registry["nothing"]
 
     @pytest.mark.usefixtures("added")
-    def test_what_is_built_in_cannot_be_replaced(self) -> None:
+    def test_a_built_in_name_cannot_be_replaced(self) -> None:
         assert Registry[object](plugins.WINDOWS, {"half-life": 1})["half-life"] == 1
 
     def test_a_package_that_is_broken_is_named(self) -> None:

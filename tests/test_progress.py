@@ -1,7 +1,7 @@
 from minicrawl.progress import part, unreported
 
 
-def test_a_part_of_the_work_takes_the_whole_from_its_start_to_its_end() -> None:
+def test_a_part_of_the_work_moves_the_whole_from_its_start_to_its_end() -> None:
     told: list[float] = []
     tell = part(told.append, 0.5, 0.75)
     for share in (0, 0.5, 1):

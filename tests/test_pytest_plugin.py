@@ -1,4 +1,4 @@
-"""The fixture that serves a dict of pages, as a program that uses minicrawl would have it."""
+"""The fixture `serve_pages`, in tests of a program that uses minicrawl."""
 
 import subprocess
 import sys
@@ -63,7 +63,7 @@ def test_the_fixture_serves_pages_until_the_test_is_over(tmp_path: Path) -> None
     assert "2 passed" in ran.stdout, ran.stdout + ran.stderr
 
 
-def test_pytest_finds_it_by_itself_where_minicrawl_is_installed() -> None:
+def test_an_installed_minicrawl_registers_the_plugin() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     module = project["entry-points"]["pytest11"]["minicrawl"]
     assert hasattr(import_module(module), "serve_pages")

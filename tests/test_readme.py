@@ -16,7 +16,7 @@ TEXT = README.read_text(encoding="utf-8")
 CI_RUN = ROOT / ".ci" / "run"
 MOST_LINES = 150
 
-# Documents that say what a user may type, and those that speak of other programs' options too.
+# FOR_USERS name only options of minicrawl; the other documents also those of other programs.
 FOR_USERS = (README, *MANUAL)
 DOCUMENTS = (
     *FOR_USERS,
@@ -69,9 +69,8 @@ def name_of(document: Path) -> str:
     return str(document.relative_to(ROOT))
 
 
-class TestReadme:
-    def test_it_is_read_in_a_few_minutes(self) -> None:
-        assert len(TEXT.splitlines()) <= MOST_LINES
+def test_the_readme_is_read_in_a_few_minutes() -> None:
+    assert len(TEXT.splitlines()) <= MOST_LINES
 
 
 class TestCommandsAndOptions:
@@ -99,9 +98,9 @@ class TestCommandsAndOptions:
 
 class TestLinks:
     @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-    def test_every_link_leads_to_a_file_that_is_there(self, document: Path) -> None:
+    def test_every_link_leads_to_a_file(self, document: Path) -> None:
         linked = readme.linked_files(document.read_text(encoding="utf-8"))
-        # The reference is made from the commands; a test of its own holds it to them.
+        # The reference is generated, and `test_reference` compares it with the code.
         places = [document.parent / name for name in linked if "reference/" not in name]
         assert [place for place in places if not place.exists()] == []
 
@@ -121,7 +120,7 @@ class TestShownOutput:
         return made
 
     @pytest.mark.parametrize("document", WITH_EXAMPLES, ids=name_of)
-    def test_what_is_shown_is_what_the_command_prints(
+    def test_an_example_shows_what_its_command_prints(
         self, document: Path, demo: Path, tmp_path: Path
     ) -> None:
         text = document.read_text(encoding="utf-8")
@@ -134,7 +133,7 @@ class TestShownOutput:
                     assert printed == example.shown, "python -m tests.readme_output renews it"
 
 
-class TestReadingOfReadme:
+class TestParser:
     def test_mentions_are_found_wherever_a_command_may_stand(self) -> None:
         lines = readme.shell_lines(
             "Say `minicrawl top`, never `pip install minicrawl` or `minicrawl/opic/`.\n"
@@ -162,7 +161,7 @@ class TestReadingOfReadme:
             "lab <experiment>",
         ],
     )
-    def test_what_exists_is_no_mistake(self, line: str) -> None:
+    def test_existing_commands_and_options_are_no_mistake(self, line: str) -> None:
         assert readme.mistakes(line.split(), SMALL_TREE) == []
 
     @pytest.mark.parametrize(
@@ -175,7 +174,7 @@ class TestReadingOfReadme:
             ("top -x", "minicrawl top has no option -x"),
         ],
     )
-    def test_what_does_not_exist_is_named(self, line: str, mistake: str) -> None:
+    def test_a_missing_command_or_option_is_named(self, line: str, mistake: str) -> None:
         assert mistake in readme.mistakes(line.split(), SMALL_TREE)
 
     def test_the_tree_of_commands_is_walked_to_its_leaves(self) -> None:
@@ -235,9 +234,7 @@ class TestReadingOfReadme:
 
 
 class TestRenewal:
-    def test_stale_output_is_renewed_in_place_and_all_else_is_left_alone(
-        self, tmp_path: Path
-    ) -> None:
+    def test_stale_output_is_renewed_and_all_else_stays(self, tmp_path: Path) -> None:
         page = "Before.\n```console\n$ minicrawl --version\n{}```\nBetween `code`.\n"
         file = tmp_path / "README.md"
         file.write_text(page.format("stale\nlines\n") + page.format(""), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The reference in docs/reference is what the code gives."""
+"""The reference in docs/reference agrees with the code."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ def page(name: str) -> str:
 
 class TestCommittedPages:
     @pytest.mark.parametrize("name", reference.PAGES)
-    def test_a_page_is_what_the_code_gives(self, name: str) -> None:
+    def test_a_page_is_up_to_date(self, name: str) -> None:
         assert (reference.ROOT / name).read_text("utf-8") == reference.PAGES[name](), (
             "python -m tests.reference --write renews it"
         )
@@ -34,23 +34,23 @@ class TestCommittedPages:
         }
         assert generated == {name for name in reference.PAGES if name.endswith(".md")}
 
-    def test_every_command_and_every_option_is_there(self) -> None:
+    def test_every_command_and_every_option_is_described(self) -> None:
         text = page("commands.md")
         for path, command in command_tree().items():
             _, _, section = text.partition(f"## `{path}`\n")
             section, _, _ = section.partition("\n## ")
             assert [name for name in long_options(command) if name not in section] == [], path
 
-    def test_every_setting_is_there(self) -> None:
+    def test_every_setting_is_described(self) -> None:
         text = page("settings.md")
         assert [row.name for row in TABLE if f"`{row.variable}`" not in text] == []
 
-    def test_every_public_name_is_there(self) -> None:
+    def test_every_public_name_is_described(self) -> None:
         headings = page("python-api.md").splitlines()
         names = [name for name in minicrawl.__all__ if not name.startswith("_")]
         assert [name for name in names if f"## {name}" not in headings] == []
 
-    def test_every_exit_code_of_an_error_is_there(self) -> None:
+    def test_every_exit_code_of_an_error_is_described(self) -> None:
         codes = {NotFetched.exit_code, click.UsageError.exit_code, INTERRUPTED}
         assert codes | set(_exit_codes(MinicrawlError)) <= set(reference.exit_codes())
 
@@ -70,7 +70,7 @@ class TestMarkdown:
             ("one\n  line [default: 3]", r"one line \[default: 3\]"),
         ],
     )
-    def test_what_is_not_code_means_itself(self, text: str, markdown: str) -> None:
+    def test_text_outside_of_code_is_escaped(self, text: str, markdown: str) -> None:
         assert reference.prose(text) == markdown
 
     def test_what_click_must_not_wrap_is_not_wrapped(self) -> None:

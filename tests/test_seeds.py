@@ -1,4 +1,4 @@
-"""A seed list is one URL a line, with comments that say where they come from."""
+"""Seed lists: one URL a line, and a comment that says where they come from."""
 
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -24,7 +24,7 @@ class TestASeedList:
     def test_opens_with_a_comment_that_says_where_it_comes_from(self, seed_list: Path) -> None:
         assert seed_list.read_text(encoding="utf-8").startswith("# Where from: ")
 
-    def test_holds_nothing_but_absolute_web_addresses(self, seed_list: Path) -> None:
+    def test_holds_only_absolute_web_addresses(self, seed_list: Path) -> None:
         assert urls_of(seed_list)
         for url in urls_of(seed_list):
             parts = urlsplit(url)

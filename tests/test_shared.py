@@ -1,4 +1,4 @@
-"""A test that wants a real graph or a vector finds it or says what to set."""
+"""Shared files are found, or an error names the variable to set."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The site: every page is in it, no link leads nowhere, and it asks no other site for anything."""
+"""The site has a page for each document, no broken link, and loads nothing from other sites."""
 
 import re
 import subprocess
@@ -29,7 +29,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def page_of(document: Path) -> Path:
-    """Where the site has the page of a document."""
+    """Return the path of a document's page within the site."""
     place = document.relative_to(ROOT / "docs").with_suffix("")
     return (place.parent if place.name == "index" else place) / "index.html"
 

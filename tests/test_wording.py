@@ -17,7 +17,7 @@ STILTED = re.compile(
 
 
 def _help_texts() -> Iterator[tuple[str, str]]:
-    """Every text of a help with its place: commands, their options, the table of settings."""
+    """Yield each text of a help with its place: commands, their options, settings."""
     for path, command in command_tree().items():
         yield path, command.help or ""
         for option in command.params:
@@ -60,5 +60,5 @@ def test_an_irregular_plural_is_given() -> None:
         *((1.5, "1.5/s"), (9.4, "9.4/s"), (9.6, "10/s"), (12.4, "12/s"), (1234.4, "1,234/s")),
     ],
 )
-def test_a_rate_below_one_is_a_rate(per_second: float, said: str) -> None:
+def test_a_rate_is_rounded_and_never_to_zero(per_second: float, said: str) -> None:
     assert rate(per_second) == said

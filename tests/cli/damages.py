@@ -1,13 +1,13 @@
-"""What can be wrong with a store: each damage is a function that does it to a whole one.
+"""Damages of a store, each a function that damages an intact one.
 
-`whole_store` makes a small store in which every table has rows and the larger ones several pages.
+`whole_store` makes a small intact store: every table has rows, and large tables several pages.
 """
 
 import os
 import random
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 from minicrawl.model import State
 from tests.stores import HandCrawl
 
-Damage = Callable[[Path], None]
+Damage = Callable[[Path], object]
 
 PAGE_BYTES = 512
 HOSTS, PAGES_A_HOST = 3, 24
@@ -24,7 +24,7 @@ _READ = 40
 
 
 def whole_store(path: Path) -> Path:
-    """Small pages, so that tables have inner pages and leaves."""
+    """Make an intact store of small pages, so that tables have inner pages and leaves."""
     urls = [f"http://h{host}.example/{n}" for host in range(HOSTS) for n in range(PAGES_A_HOST)]
     rng = random.Random(1)
     with closing(HandCrawl(path)) as crawl:
@@ -60,13 +60,13 @@ def _written(place: Callable[[Path, bytearray], int], old: bytes | None, path: P
 
 def _root(name: str, path: Path, _body: bytearray) -> int:
     with closing(sqlite3.connect(path)) as connection:
-        question = "SELECT rootpage FROM sqlite_master WHERE name = ?"
-        (page,) = connection.execute(question, (name,)).fetchone()
+        query = "SELECT rootpage FROM sqlite_master WHERE name = ?"
+        (page,) = connection.execute(query, (name,)).fetchone()
     return (int(page) - 1) * PAGE_BYTES
 
 
 def _leaf(name: str, path: Path, body: bytearray) -> int:
-    """The last child of the root."""
+    """Return the offset of the root's last child."""
     root = _root(name, path, body)
     assert body[root] in (2, 5), f"the root of {name} is a leaf: fill the store with more"
     return (int.from_bytes(body[root + 8 : root + 12]) - 1) * PAGE_BYTES
@@ -89,7 +89,7 @@ def written_at(place: int, new: bytes) -> Damage:
 
 
 def flipped_in(name: str, offset: int) -> Damage:
-    """A bit of the head of the root page."""
+    """Flip a bit in the header of the root page."""
 
     def flip(path: Path) -> None:
         body = bytearray(path.read_bytes())
@@ -104,7 +104,7 @@ def cut_to(share: float) -> Damage:
 
 
 def replaced_in(old: bytes, new: bytes) -> Damage:
-    """Everywhere in the file."""
+    """Replace all occurrences in the file."""
 
     def replace(path: Path) -> None:
         body = path.read_bytes()
@@ -115,43 +115,26 @@ def replaced_in(old: bytes, new: bytes) -> Damage:
 
 
 def replaced_by(body: bytes) -> Damage:
+    return lambda path: path.write_bytes(body)
+
+
+def accompanied_by(suffix: str, body: bytes) -> Damage:
+    return lambda path: path.with_name(path.name + suffix).write_bytes(body)
+
+
+def _in_its_place(make: Callable[[Path], object]) -> Damage:
+    """Remove the file, and make something else in its place."""
+
     def replace(path: Path) -> None:
-        path.write_bytes(body)
+        path.unlink()
+        make(path)
 
     return replace
 
 
-def accompanied_by(suffix: str, body: bytes) -> Damage:
-    def accompany(path: Path) -> None:
-        path.with_name(path.name + suffix).write_bytes(body)
-
-    return accompany
-
-
-def _a_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def _a_loop(path: Path) -> None:
-    path.unlink()
-    path.symlink_to(path.name)
-
-
 def _a_longer_loop(path: Path) -> None:
-    path.unlink()
     path.symlink_to("other.db")
     path.with_name("other.db").symlink_to(path.name)
-
-
-def _a_link_to_nothing(path: Path) -> None:
-    path.unlink()
-    path.symlink_to("gone/away.db")
-
-
-def _a_pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
 
 
 def _behind_a_file(path: Path) -> None:
@@ -295,8 +278,6 @@ _RANKS = {
     "ranks of another shape": "DROP TABLE scores",
     "ranks of nobody knows what": "DELETE FROM derived_from",
 }
-OF_VALUES = {*_VALUES, *_META}
-"""The file is a sound database; a value is not what it must be."""
 
 DAMAGES: dict[str, Damage] = {
     **{f"zeros for the root of {name}": zeroed_root(name) for name in TABLES},
@@ -323,11 +304,11 @@ DAMAGES: dict[str, Damage] = {
     "an empty file": replaced_by(b""),
     "a file of words": replaced_by(b"this is no store\n" * 99),
     "a file of noise": replaced_by(_NOISE),
-    "a folder": _a_folder,
-    "a link to itself": _a_loop,
-    "two links to each other": _a_longer_loop,
-    "a link to nothing": _a_link_to_nothing,
-    "a pipe": _a_pipe,
+    "a folder": _in_its_place(Path.mkdir),
+    "a link to itself": _in_its_place(lambda path: path.symlink_to(path.name)),
+    "two links to each other": _in_its_place(_a_longer_loop),
+    "a link to nothing": _in_its_place(lambda path: path.symlink_to("gone/away.db")),
+    "a pipe": _in_its_place(os.mkfifo),
     "a file for a folder": _behind_a_file,
     "noise for a write-ahead log": accompanied_by("-wal", _NOISE),
     "a folder for a write-ahead log": _a_folder_beside("-wal"),
@@ -353,12 +334,8 @@ DAMAGES: dict[str, Damage] = {
 
 
 def copied(whole: Path, folder: Path) -> Path:
-    """The store with what is beside it, where nobody minds what happens to it."""
+    """Copy the store and the files beside it."""
     folder.mkdir()
-    for file in _files(whole):
+    for file in whole.parent.glob(f"{whole.name}*"):
         shutil.copyfile(file, folder / file.name)
     return folder / whole.name
-
-
-def _files(whole: Path) -> Iterator[Path]:
-    return whole.parent.glob(f"{whole.name}*")

@@ -1,4 +1,4 @@
-"""What a command imports."""
+"""Imports of a command, found in a process of its own."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ def last_line_of(script: str, folder: Path) -> str:
 
 
 def packages_imported_by(statement: str, folder: Path) -> set[str]:
-    # What is there before counts for nothing: it belongs to the measuring of coverage.
+    # Modules that are loaded before the statement belong to the measuring of coverage.
     script = (
         f"import sys\nbefore = set(sys.modules)\n{statement}\n"
         f"print('imported', *set(sys.modules) - before)"

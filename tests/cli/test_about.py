@@ -1,26 +1,19 @@
-"""`minicrawl about`: what the owner of a server is told, and the key that it shows."""
+"""`minicrawl about`: what it tells the owner of a server, and its keys."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from minicrawl.cli import main
 from minicrawl.version import __version__
+from tests.cli.calls import Captured, printed, refusal
 
-Captured = pytest.CaptureFixture[str]
 CONTACT = ("--contact", "https://bot.example/about")
 DIRECTORY = "https://bot.example/.well-known/http-message-signatures-directory"
 
 
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def about(capsys: Captured, *arguments: str) -> str:
-    assert main(["about", *arguments]) == 0
-    return capsys.readouterr().out
+    return printed(capsys, "about", *arguments)
 
 
 def test_the_owner_of_a_server_learns_who_asks_and_how_to_block_it(capsys: Captured) -> None:
@@ -58,9 +51,8 @@ def test_a_key_is_made_and_shown_with_its_directory(capsys: Captured) -> None:
         (("--directory", "--json"), "leave out --json"),
     ],
 )
-def test_what_cannot_be_is_refused_and_makes_no_key(
+def test_wrong_options_are_refused_and_make_no_key(
     arguments: tuple[str, ...], why: str, capsys: Captured
 ) -> None:
-    assert main(["about", *arguments]) == 2
-    assert why in capsys.readouterr().err
+    assert why in refusal(capsys, "about", *arguments)
     assert not list(Path().iterdir())

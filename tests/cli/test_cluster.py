@@ -1,4 +1,4 @@
-"""The commands of a cluster: what they refuse, what they show, and what they do not import."""
+"""Commands of a cluster: what they refuse, show, and leave in the servers."""
 
 import asyncio
 import json
@@ -18,6 +18,7 @@ from minicrawl.cluster.commands.crawling import as_line
 from minicrawl.cluster.commands.nodes import as_ranges, cells_of, facts_of
 from minicrawl.cluster.overview import ClusterStatus, NodeRow
 from minicrawl.cluster.together import RequestRate
+from tests.cli.calls import Captured, refusal
 from tests.cluster.engines import needs_server
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 
@@ -70,30 +71,21 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("line", REFUSED)
-def test_a_bad_value_is_refused_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(line.split()) == 2
-    said = capsys.readouterr().err
-    assert REFUSED[line] in said
-    assert said.count("\n") == 1
+def test_a_bad_value_is_refused_in_one_line(line: str, capsys: Captured) -> None:
+    assert REFUSED[line] in refusal(capsys, *line.split())
 
 
 @needs_server
 @pytest.mark.parametrize("command", ["cluster status", "node", "top", "dashboard --port 0"])
-def test_servers_that_are_not_there_are_refused_in_one_line(
-    command: str,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+def test_unreachable_servers_are_named_in_one_line(
+    command: str, capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert main([*command.split(), "--cluster", NOBODY]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"minicrawl: {NOBODY} cannot be reached")
-    assert said.count("\n") == 1
+    line = refusal(capsys, *command.split(), "--cluster", NOBODY)
+    assert line.startswith(f"minicrawl: {NOBODY} cannot be reached")
 
 
-def test_nothing_of_a_cluster_is_imported_without_it() -> None:
+def test_a_crawl_without_a_cluster_imports_one_module_of_it() -> None:
     code = (
         "import sys, minicrawl.app, minicrawl.cli.crawl_session, minicrawl.cli.crawl_command;"
         "print([name for name in sys.modules if name.startswith(('minicrawl.cluster.', 'nats'))])"
@@ -102,12 +94,12 @@ def test_nothing_of_a_cluster_is_imported_without_it() -> None:
     assert done.stdout == "['minicrawl.cluster.beside_crawl']\n"
 
 
-# ---------------------------------------------------------------- what nodes are told
+# ---------------------------------------------------------------- cluster set
 
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str | None]:
-    """The cluster of a node `east`: what servers keep under a name."""
+    """Function that returns what servers keep under a name, in a cluster with the node `east`."""
     engine = FakeEngine(FakeServers())
     asyncio.run(engine.put("node.east", b"{}"))
 
@@ -133,53 +125,50 @@ def test_a_node_is_drained_and_takes_shards_again(told: Callable[[str], str | No
     assert "3" in (told("workers.east") or "")
 
 
-def test_all_nodes_share_the_shards_out(told: Callable[[str], str | None]) -> None:
+def test_each_rebalance_is_a_new_request(told: Callable[[str], str | None]) -> None:
     assert main(["cluster", "set", "--rebalance"]) == 0
     once = told("crawl.rebalance")
     assert main(["cluster", "set", "--rebalance"]) == 0
     assert told("crawl.rebalance") != once
 
 
-def test_a_node_that_is_not_there_is_told_nothing(
-    told: Callable[[str], str | None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["cluster", "set", "west", "--drain"]) == 2
-    assert "there are: east" in capsys.readouterr().err
+def test_an_unknown_node_is_refused(told: Callable[[str], str | None], capsys: Captured) -> None:
+    assert "there are: east" in refusal(capsys, "cluster", "set", "west", "--drain")
     assert told("drain.west") is None
 
 
-# ---------------------------------------------------------------- what is shown
+# ---------------------------------------------------------------- output
 
 
 @pytest.mark.parametrize(
     ("numbers", "text"), [((), ""), ((3,), "3"), ((0, 1, 2, 7), "0-2, 7"), ((4, 2, 3), "2-4")]
 )
-def test_numbers_that_follow_each_other_are_a_range(numbers: tuple[int, ...], text: str) -> None:
+def test_consecutive_numbers_are_shown_as_a_range(numbers: tuple[int, ...], text: str) -> None:
     assert as_ranges(numbers) == text
 
 
-def test_the_whole_cluster_is_one_line() -> None:
+def test_a_progress_line_describes_the_whole_cluster() -> None:
     assert as_line(STATUS) == (
         "40 of 1,000 pages, 7/s, 1,200 waiting, 1 node, 1 shard of 4 held by nobody, "
         "2 batches under way"
     )
 
 
-def test_the_status_names_shards_that_nobody_holds() -> None:
+def test_the_status_names_shards_without_a_node() -> None:
     facts = dict(facts_of(STATUS))
     assert facts["shards"] == "4; nobody holds 3"
     assert facts["fetched"] == "40 of 1,000 pages, 7/s"
     assert facts["cash threshold"] == "1.50 units"
 
 
-def test_the_status_is_json_for_programs() -> None:
+def test_the_status_can_be_written_as_json() -> None:
     found = json.loads(json.dumps(STATUS.as_json()))
     assert (found["fetched"], found["nodes"][0]["shards"]) == (40, [0, 1, 2])
 
 
 @pytest.mark.proof
 @needs_server
-def test_a_demo_cluster_crawls_its_web_and_keeps_what_it_found(tmp_path: Path) -> None:
+def test_a_demo_cluster_crawls_and_leaves_an_intact_store(tmp_path: Path) -> None:
     command = ["crawl", "--cluster", "demo", "--demo-pages", "100", "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "minicrawl", *command],
@@ -196,8 +185,8 @@ def test_a_demo_cluster_crawls_its_web_and_keeps_what_it_found(tmp_path: Path) -
     subprocess.run([sys.executable, "-m", "minicrawl", *checked], cwd=tmp_path, check=True)
 
 
-def test_less_than_a_page_a_second_is_a_pace() -> None:
-    """In all that shows one: in whole numbers it would be none."""
+def test_a_pace_below_one_page_a_second_is_not_shown_as_zero() -> None:
+    """Rounded to whole numbers the pace would be zero in each output."""
     slow = replace(ROW, pace=0.2)
     found = replace(STATUS, pace=0.2, nodes=(slow,))
     assert "0.2/s" in as_line(found)
@@ -205,7 +194,7 @@ def test_less_than_a_page_a_second_is_a_pace() -> None:
     assert cells_of(slow)[1] == "0.2"
 
 
-def test_a_shard_tells_less_than_a_page_a_second() -> None:
+def test_a_shard_reports_a_pace_below_one_page_a_second() -> None:
     pace = RequestRate(5.0)
     assert pace.now(0, 10.0) == 0
     told = ShardFacts(1, pace=pace.now(1, 15.0))

@@ -1,4 +1,4 @@
-"""`minicrawl config`: each value, where it came from, and a file to start from."""
+"""`minicrawl config`: each value with its origin, a file to start from, ignored values."""
 
 import json
 from contextlib import closing
@@ -9,24 +9,10 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.cli.setting_options import CONFIG_VARIABLE
 from minicrawl.config import load
-from minicrawl.config.parts import TABLE
 from minicrawl.store import tables
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-
-Captured = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def plain_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for variable in [CONFIG_VARIABLE, *(setting.variable for setting in TABLE)]:
-        monkeypatch.delenv(variable, raising=False)
-
-
-def shown(capsys: Captured, *arguments: str) -> str:
-    assert main(["config", *arguments]) == 0
-    return capsys.readouterr().out
+from tests.cli.calls import Captured, as_json, printed, refusal
 
 
 def test_each_value_is_shown_with_where_it_came_from(
@@ -34,38 +20,29 @@ def test_each_value_is_shown_with_where_it_came_from(
 ) -> None:
     Path("minicrawl.toml").write_text("[scope]\nmax-depth = 3\n", encoding="utf-8")
     monkeypatch.setenv("MINICRAWL_DELAY", "2")
-    found = json.loads(shown(capsys, "--json", "--pages", "5"))
+    found = as_json(capsys, "config", "--pages", "5")
     assert found["budget.pages"] == {"value": 5, "from": "--pages"}
     assert found["politeness.delay"] == {"value": 2, "from": "MINICRAWL_DELAY"}
     assert found["scope.max-depth"] == {"value": 3, "from": "minicrawl.toml:scope.max-depth"}
     assert found["limits.max-tries"] == {"value": 5, "from": "default"}
 
 
-def test_what_is_shown_is_a_file_that_gives_the_same_settings(capsys: Captured) -> None:
+def test_the_output_is_a_file_that_gives_the_same_settings(capsys: Captured) -> None:
     chosen = ["--pages", "5", "--score", "url:/news/", "--no-links", "--contact", "me@example.org"]
     written = Path("minicrawl.toml")
-    written.write_text(shown(capsys, *chosen), encoding="utf-8")
-    assert (
-        load({}, {}, written).settings
-        == load(
-            {"pages": 5, "score": ["url:/news/"], "links": False, "contact": "me@example.org"},
-            {},
-            None,
-        ).settings
-    )
+    written.write_text(printed(capsys, "config", *chosen), encoding="utf-8")
+    given = {"pages": 5, "score": ["url:/news/"], "links": False, "contact": "me@example.org"}
+    assert load({}, {}, written).settings == load(given, {}, None).settings
 
 
-def test_trouble_in_the_file_is_one_line_and_exit_2(capsys: Captured) -> None:
+def test_a_syntax_error_in_the_file_is_named_with_its_place(capsys: Captured) -> None:
     Path("minicrawl.toml").write_text("[budget]\npages = \n", encoding="utf-8")
-    assert main(["config"]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err == "minicrawl: minicrawl.toml: Invalid value (at line 2, column 9)\n"
+    line = refusal(capsys, "config")
+    assert line.startswith("minicrawl: minicrawl.toml: ")
+    assert "(at line 2, column 9)" in line
 
 
-def test_what_does_harm_counts_from_a_file_that_is_named_and_else_is_told_in_one_line(
-    capsys: Captured,
-) -> None:
+def test_a_harmful_value_counts_only_from_a_file_that_is_named(capsys: Captured) -> None:
     Path("minicrawl.toml").write_text(
         "[render]\nbrowser = '/evil.sh'\n[store]\nstore = 'a.db'\n[budget]\npages = 3\n", "utf-8"
     )
@@ -77,9 +54,8 @@ def test_what_does_harm_counts_from_a_file_that_is_named_and_else_is_told_in_one
     assert found["store.store"]["from"] == "default"
     (line,) = err.splitlines()
     assert all(word in line for word in ("minicrawl.toml", "render.browser", "store.store"))
-    named = json.loads(shown(capsys, "--json", "--config", "minicrawl.toml"))
+    named = as_json(capsys, "config", "--config", "minicrawl.toml")
     assert (named["render.browser"]["value"], named["store.store"]["value"]) == ("/evil.sh", "a.db")
-    assert capsys.readouterr().err == ""
 
 
 def test_a_command_that_reads_a_store_takes_none_from_a_file_of_a_stranger(
@@ -92,11 +68,10 @@ def test_a_command_that_reads_a_store_takes_none_from_a_file_of_a_stranger(
     assert ("store.store" in line, "browser" in line) == (True, False)
     assert "no store at data/crawl.db" in error
     monkeypatch.setenv(CONFIG_VARIABLE, str(file))
-    assert main(["status"]) == 2
-    assert "no store at a.db" in capsys.readouterr().err
+    assert "no store at a.db" in refusal(capsys, "status")
 
 
-def test_what_does_harm_in_a_store_is_told_in_one_line(capsys: Captured) -> None:
+def test_harmful_values_of_a_store_are_ignored_and_named(capsys: Captured) -> None:
     with closing(StoreWriter.open(Path("a.db"))) as store:
         kept = {"robots": False, "warc": "/etc/w", "scope": "host"}
         store.commit(Batch(counters={tables.SETTINGS: kept}))

@@ -1,4 +1,4 @@
-"""What is seen of a running crawl: the numbers, the richest pages, and nothing that does harm."""
+"""Displays of a running crawl: its numbers, the richest pages, and no control characters."""
 
 import io
 import time
@@ -23,9 +23,8 @@ from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Checking, Delayed, Ended, Reason, Settled
 from minicrawl.crawl.progress import Progress, RenderingProgress
 from minicrawl.model import State
+from tests.cli.calls import Captured
 from tests.store.beside.test_samples import SAMPLE
-
-Captured = pytest.CaptureFixture[str]
 
 PROGRESS = Progress(
     known=3181,
@@ -42,7 +41,7 @@ PROGRESS = Progress(
 
 
 class Clock:
-    """Turned by the test."""
+    """Clock that a test advances."""
 
     def __init__(self) -> None:
         self.moment = 100.0
@@ -75,8 +74,8 @@ def shown_on(console: Console) -> str:
     return console.file.getvalue()
 
 
-class TestWatch:
-    def test_a_request_is_under_way_until_its_page_is_settled_or_delayed(self) -> None:
+class TestRunCounter:
+    def test_a_request_is_in_flight_until_its_page_is_settled_or_delayed(self) -> None:
         counter = RunCounter()
         asked(counter, 1.0, 2.0, 3.0)
         counter.hear(Settled(url="https://a.example/0", state=State.FETCHED))
@@ -84,7 +83,7 @@ class TestWatch:
         counter.hear(Ended(reason=Reason.EMPTY))
         assert counter.in_flight == {"https://a.example/1": 2.0}
 
-    def test_read_and_failed_count_what_was_asked_for_and_nothing_else(self) -> None:
+    def test_read_and_failed_count_only_requested_pages(self) -> None:
         counter = RunCounter()
         asked(counter, 1.0, 1.0, 1.0, 1.0)
         for number, state in enumerate((State.FETCHED, State.ALIAS, State.MOVED, State.DNS)):
@@ -93,7 +92,7 @@ class TestWatch:
         counter.hear(Settled(url="https://down.example/", state=State.DNS))
         assert (counter.read, counter.answered, counter.failed) == (2, 4, 1)
 
-    def test_the_richest_come_first_and_are_few(self) -> None:
+    def test_the_five_richest_requests_come_first(self) -> None:
         counter = RunCounter()
         asked(counter, *map(float, range(20)))
         assert [cash for _, cash in counter.richest()] == [19.0, 18.0, 17.0, 16.0, 15.0]
@@ -101,12 +100,12 @@ class TestWatch:
 
 
 class TestSpeed:
-    def test_there_is_none_before_time_has_passed(self, clock: Clock) -> None:
+    def test_speed_is_zero_before_time_has_passed(self, clock: Clock) -> None:
         speed = Speed(clock)
         speed.record(5)
         assert (speed.recent, speed.mean) == (0, 0)
 
-    def test_of_late_means_ten_seconds_and_the_mean_is_over_all(self, clock: Clock) -> None:
+    def test_recent_speed_covers_ten_seconds_and_the_mean_covers_all(self, clock: Clock) -> None:
         speed = Speed(clock)
         for second in range(1, 31):
             clock.moment += 1
@@ -115,7 +114,7 @@ class TestSpeed:
         assert speed.mean == 70
         assert speed.elapsed_s == 30
 
-    def test_what_is_seen_seldom_counts_from_the_time_before(self, clock: Clock) -> None:
+    def test_recent_speed_covers_a_longer_time_between_rare_updates(self, clock: Clock) -> None:
         speed = Speed(clock)
         for pages in (300, 900):
             clock.moment += 30
@@ -132,10 +131,10 @@ class TestWords:
             (60, ""),
         ],
     )
-    def test_without_a_budget_what_is_left_is_estimated_once_little_is_found(
+    def test_without_a_budget_the_rest_is_estimated_once_few_new_pages_are_found(
         self, clock: Clock, found: int, left: str
     ) -> None:
-        """In 20 seconds 100 pages are read, and so many are found; the others were in a sitemap."""
+        """In 20 seconds 100 pages are read and `found` are found; the others are of a sitemap."""
         state = DisplayState(RunCounter(), Speed(clock), Budget())
         state.record(replace(PROGRESS, fetched=0, unread=400))
         clock.moment += 20
@@ -144,7 +143,7 @@ class TestWords:
         state.record(after)
         assert state.elapsed(after) == f"0:00:20{left}"
 
-    def test_links_that_are_checked_are_counted(self, state: DisplayState) -> None:
+    def test_checked_links_are_counted(self, state: DisplayState) -> None:
         state.hear(Checking(done=120, all=1384))
         assert "; 120 of 1,384 links checked" in as_line(state, PROGRESS)
         assert "checks      120 of 1,384 links checked" in as_panel(state, PROGRESS).plain
@@ -159,7 +158,7 @@ class TestWords:
             (Budget(seconds=100, pages=1844), ", about 0:00:39 left"),
         ],
     )
-    def test_what_is_left_is_told_where_a_budget_is_sure_to_end_it(
+    def test_the_time_left_is_shown_if_a_budget_will_end_the_crawl(
         self, clock: Clock, budget: Budget, left: str
     ) -> None:
         state = DisplayState(RunCounter(), Speed(clock), budget)
@@ -176,7 +175,7 @@ class TestWords:
             "about 0:01:17 left"
         )
 
-    def test_without_a_budget_pages_are_just_counted(self, clock: Clock) -> None:
+    def test_without_a_budget_pages_are_shown_without_a_total(self, clock: Clock) -> None:
         line = as_line(DisplayState(RunCounter(), Speed(clock), Budget()), PROGRESS)
         assert line.startswith("1,234 pages, ")
 
@@ -192,14 +191,14 @@ class TestWords:
             "        7.00  https://a.example/0",
         ]
 
-    def test_the_graph_is_shown_if_it_is_watched(self, state: DisplayState) -> None:
+    def test_the_latest_sample_of_the_graph_is_shown(self, state: DisplayState) -> None:
         state.latest_sample = lambda: replace(SAMPLE, at=time.time())
         shown = as_panel(state, PROGRESS).plain
         assert "components  3 strong, 1 weak                  the largest has 1 page" in shown
         assert "figures     exact, 0 s old; distances estimate, " in shown
         assert "; graph 3 crawled pages, 2 links; components 3 strong" in as_line(state, PROGRESS)
 
-    def test_nothing_under_way_is_said_so(self, state: DisplayState) -> None:
+    def test_no_request_in_flight_is_shown_as_zero(self, state: DisplayState) -> None:
         assert as_panel(state, PROGRESS).plain.splitlines()[-1].split() == ["in", "flight", "0"]
 
     @pytest.mark.parametrize("width", [40, 80, 120])
@@ -212,7 +211,7 @@ class TestWords:
         assert richest.endswith("…")
         assert last == ""
 
-    def test_a_url_steers_no_terminal(self, state: DisplayState) -> None:
+    def test_control_characters_of_a_url_are_escaped(self, state: DisplayState) -> None:
         state.counter.hear(Asked(url="https://a.example/\x1b]0;x\x07\u202e[red]", cash=1.0))
         console = terminal()
         console.print(as_panel(state, PROGRESS))
@@ -220,7 +219,7 @@ class TestWords:
 
 
 class TestDisplays:
-    def test_lines_go_to_stderr_as_they_come(self, state: DisplayState, capsys: Captured) -> None:
+    def test_lines_go_to_stderr_at_once(self, state: DisplayState, capsys: Captured) -> None:
         lines = Lines(state, terminal)
         lines.show(PROGRESS)
         lines.say("some \x1b news")
@@ -229,7 +228,7 @@ class TestDisplays:
         assert err.splitlines() == [as_line(state, PROGRESS), "some \\x1b news"]
         assert out == ""
 
-    def test_whoever_leaves_ends_no_crawl(
+    def test_a_closed_stderr_ends_no_crawl(
         self, state: DisplayState, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def gone(*_: object, **__: object) -> None:
@@ -240,21 +239,19 @@ class TestDisplays:
         lines.say("anybody?")
         lines.warn("anybody?")
 
-    def test_silence_says_nothing(self, capsys: Captured) -> None:
+    def test_silence_prints_nothing(self, capsys: Captured) -> None:
         silence = Silence(terminal)
         silence.show(PROGRESS)
         silence.say("news")
         silence.close()
         assert capsys.readouterr() == ("", "")
 
-    def test_a_warning_breaks_the_silence(self, state: DisplayState, capsys: Captured) -> None:
+    def test_quiet_does_not_hide_a_warning(self, state: DisplayState, capsys: Captured) -> None:
         for shown in (Silence(terminal), Lines(state, terminal)):
             shown.warn("no \x1b room")
             assert capsys.readouterr() == ("", "no \\x1b room\n")
 
-    def test_a_warning_is_red_where_there_are_colours(
-        self, state: DisplayState, capsys: Captured
-    ) -> None:
+    def test_a_warning_is_red_with_colours(self, state: DisplayState, capsys: Captured) -> None:
         def console() -> Console:
             return Console(file=io.StringIO(), force_terminal=True, color_system="standard")
 
@@ -269,9 +266,7 @@ class TestDisplays:
         panel.close()
         assert shown_on(console) == "no room\n"
 
-    def test_the_panel_is_drawn_below_the_lines_and_goes_at_the_end(
-        self, state: DisplayState
-    ) -> None:
+    def test_the_panel_is_below_the_lines_and_erased_at_the_end(self, state: DisplayState) -> None:
         console = terminal()
         panel = Panel(state, console)
         panel.say("first")
@@ -287,7 +282,7 @@ class TestDisplays:
         assert "last\n" in shown_on(console)
         assert shown_on(console).endswith("\x1b[2K")  # the line is erased
 
-    def test_a_panel_that_was_never_shown_leaves_the_lines_alone(self, state: DisplayState) -> None:
+    def test_a_panel_that_was_never_shown_erases_nothing(self, state: DisplayState) -> None:
         console = terminal()
         panel = Panel(state, console)
         panel.say("only this")
@@ -303,7 +298,7 @@ class TestDisplays:
             (True, "xterm", True, Silence),
         ],
     )
-    def test_the_display_fits_to_where_stderr_goes(
+    def test_stderr_and_quiet_choose_the_display(
         self,
         state: DisplayState,
         monkeypatch: pytest.MonkeyPatch,
@@ -319,7 +314,7 @@ class TestDisplays:
         assert found.every_s <= LINE_EVERY_S
 
 
-def test_a_window_that_shrinks_keeps_no_line_of_what_was_drawn(state: DisplayState) -> None:
+def test_after_a_window_shrinks_all_wrapped_lines_are_erased(state: DisplayState) -> None:
     console = terminal(100)
     panel = Panel(state, console)
     asked(state.counter, 1.0)
@@ -336,7 +331,7 @@ def test_a_window_that_shrinks_keeps_no_line_of_what_was_drawn(state: DisplaySta
     panel.close()
 
 
-def test_what_each_browser_does_is_shown(state: DisplayState) -> None:
+def test_the_panel_shows_pages_that_browsers_render(state: DisplayState) -> None:
     asked(state.counter, 7.0)
     pages = (("https://a.example/new", 0.24), ("https://a.example/\x1b[m", 12.0))
     found = RenderingProgress(browsers=3, rendered=1214, waiting=5, pages=pages)
@@ -352,7 +347,7 @@ def test_what_each_browser_does_is_shown(state: DisplayState) -> None:
     assert "browser" not in as_line(state, PROGRESS)
 
 
-def test_the_host_that_all_waits_for_is_shown(state: DisplayState) -> None:
+def test_the_host_that_the_crawl_waits_for_is_shown(state: DisplayState) -> None:
     waiting = replace(PROGRESS, waits_for="https://a.example", wait_s=0.84)
     assert "waits for   https://a.example, 0.8 s" in as_panel(state, waiting).plain
     assert "waits for" not in as_panel(state, PROGRESS).plain

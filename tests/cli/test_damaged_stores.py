@@ -1,6 +1,5 @@
-"""Whatever is wrong with a store, no command ends in a traceback: one line names the store."""
+"""On a damaged store no command ends in a traceback: one line names the store."""
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,10 +9,12 @@ import trustme
 from minicrawl.cli import main
 from minicrawl.demo.web import DemoServer, DemoWeb
 from minicrawl.report.snapshot import Snapshot
+from tests.cli.calls import Captured, as_json
 from tests.cli.damages import DAMAGES, SEED, copied, whole_store
 from tests.cli.inert.walk import ALONE, leaves
 
-Captured = pytest.CaptureFixture[str]
+Run = Callable[[str, Path], int]
+Expect = Callable[[str, set[str]], None]
 
 STORE = "crawl.db"
 CODES = (0, 1, 2, 3)
@@ -72,12 +73,12 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "errors": (),
     "frontier": (),
 }
-"""Of every command that has to do with a store."""
+"""Arguments of every command that uses a store."""
 WITHOUT_A_STORE = {
     "about",
     "config",
-    "dashboard",  # it does not end; tests/dashboard
-    "mcp",  # nor does this; tests/mcp
+    "dashboard",  # runs until a signal; see tests/dashboard
+    "mcp",  # the same; see tests/mcp
     "node",
     *(f"cluster {name}" for name in ("status", "set", "gather")),
     *(
@@ -90,32 +91,37 @@ REFUSED = {
     *("page", "search", "index", "archive", "forget"),
     *("lab judge", "lab searches"),
 }
-"""By a store like this one: nobody crawls, no page was kept, and no server has the same pages."""
+"""Commands that this store refuses: no crawl runs, and no page is kept or served."""
 DERIVED = ("rank pagerank", "backlinks")
-"""They write what is beside a store."""
+"""Commands that write files beside a store."""
 ALIKE = {
     *(f"rank {name}" for name in ("degree", "pagerank --inverse", "trust", "harmonic", "hits")),
     *("lab eigenvector", "lab judge", "lab searches"),
     *("rank communities", "lab stability", "lab compare", "graph", "plot"),
     *("broken", "redirects", "audit", "duplicates", "report", "pages", "import", GRAPH),
 }
-"""They read the same rows as others, by the same code: a proof tries them."""
+"""Commands that read the same rows as others by the same code; only a proof runs them."""
 OFTEN = {"crawl", "top", "check", "errors"}
-"""The writer, what reads pages, what looks for damage, what reads requests: on every damage."""
+"""Commands that meet every damage: a writer, and readers of pages, of all values, of requests."""
 TURNS = 6
-"""The others meet every sixth damage, and some of the rest in the proof."""
+"""Each other command meets every sixth damage, and some of the rest in a proof."""
 TURNS_OF_PROOF = 3
 ASKS = ("crawl", "update")
 USUAL = 3
-"""All but every third damage is left to the proof."""
+"""Every third damage is tried in each run of the tests, the others in a proof."""
+
+
+@pytest.fixture(autouse=True)
+def place() -> None:
+    """Stay in the folder of `run`."""
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Path], int]]:
-    """Runs a command on a store, in a folder with all that the commands read."""
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Function that runs a command on a store, in a folder with all files that commands read."""
     with pytest.MonkeyPatch.context() as patch, DemoServer(DemoWeb(100)) as server:
         patch.chdir(tmp_path_factory.mktemp("place"))
-        # One authority instead of all, and figures that are not drawn: most of the time went there.
+        # Most of the time went into loading all authorities and drawing figures.
         trustme.CA().cert_pem.write_to_path("ca.pem")
         patch.setenv("SSL_CERT_FILE", str(Path("ca.pem").absolute()))
         patch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
@@ -138,29 +144,27 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Pat
 
 
 @pytest.fixture(scope="module")
-def whole(run: Callable[[str, Path], int], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = whole_store(tmp_path_factory.mktemp("whole") / STORE)
     for command in DERIVED:
         assert run(command, store) == 0
     return store
 
 
-def test_each_command_is_tried() -> None:
+def test_each_command_has_arguments_or_reads_no_store() -> None:
     assert {*leaves(), *ALONE} == ARGUMENTS.keys() | WITHOUT_A_STORE
 
 
 @pytest.mark.parametrize("command", [name for name in (*ARGUMENTS, REMOVE) if name not in REFUSED])
-def test_on_a_whole_store_it_succeeds(
-    command: str, whole: Path, run: Callable[[str, Path], int], tmp_path: Path
+def test_a_command_succeeds_on_an_undamaged_store(
+    command: str, whole: Path, run: Run, tmp_path: Path
 ) -> None:
     assert run(command, copied(whole, tmp_path / "copy")) == 0
 
 
 @pytest.fixture
-def expect_no_traceback(
-    whole: Path, run: Callable[[str, Path], int], tmp_path: Path, capsys: Captured
-) -> Callable[[str, set[str]], None]:
-    """Run commands, each on a copy of the store that has this damage."""
+def expect_no_traceback(whole: Path, run: Run, tmp_path: Path, capsys: Captured) -> Expect:
+    """Function that runs commands, each on a copy of the store with a damage."""
 
     def expect(damage: str, commands: set[str]) -> None:
         for number, command in enumerate(sorted(commands)):
@@ -169,7 +173,7 @@ def expect_no_traceback(
     def expect_of(damage: str, command: str, store: Path) -> None:
         DAMAGES[damage](store)
         capsys.readouterr()
-        code = run(command, store)  # what it raises fails the test
+        code = run(command, store)  # an exception fails the test
         out, err = capsys.readouterr()
         told = [line for line in err.splitlines() if line.startswith("minicrawl: ")]
         assert code in CODES, command
@@ -185,9 +189,10 @@ def expect_no_traceback(
     return expect
 
 
-def often_and_in_turn(damage: str) -> set[str]:
-    """The commands whose code is like no other's, and some of the rest: each meets each kind of
-    damage, as damages of a kind are next to each other.
+def commands_for(damage: str) -> set[str]:
+    """Return the commands that meet every damage, and some others in turn.
+
+    Damages of a kind are next to each other, so each command meets each kind.
     """
     rest = sorted({*ARGUMENTS, f"crawl{FRESH}", REMOVE} - ALIKE - OFTEN)
     return OFTEN | set(rest[[*DAMAGES].index(damage) % TURNS :: TURNS])
@@ -200,24 +205,20 @@ def often_and_in_turn(damage: str) -> set[str]:
         for number, damage in enumerate(DAMAGES)
     ],
 )
-def test_no_command_ends_in_a_traceback(
-    damage: str, expect_no_traceback: Callable[[str, set[str]], None]
-) -> None:
-    expect_no_traceback(damage, often_and_in_turn(damage))
+def test_no_command_ends_in_a_traceback(damage: str, expect_no_traceback: Expect) -> None:
+    expect_no_traceback(damage, commands_for(damage))
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_no_other_command_ends_in_a_traceback(
-    damage: str, expect_no_traceback: Callable[[str, set[str]], None]
-) -> None:
-    others = sorted({*ARGUMENTS, f"crawl{FRESH}", REMOVE} - often_and_in_turn(damage))
+def test_no_other_command_ends_in_a_traceback(damage: str, expect_no_traceback: Expect) -> None:
+    others = sorted({*ARGUMENTS, f"crawl{FRESH}", REMOVE} - commands_for(damage))
     expect_no_traceback(
         damage, set(others[[*DAMAGES].index(damage) % TURNS_OF_PROOF :: TURNS_OF_PROOF])
     )
 
 
-def test_a_mistake_of_our_own_is_not_blamed_on_a_whole_store(
+def test_a_bug_is_not_reported_as_damage_of_an_undamaged_store(
     whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def err(*_: object, **__: object) -> None:
@@ -228,7 +229,7 @@ def test_a_mistake_of_our_own_is_not_blamed_on_a_whole_store(
         main(["top", "--store", str(whole)])
 
 
-def test_it_is_blamed_on_a_damaged_one_with_what_is_wrong(
+def test_an_error_on_a_damaged_store_is_reported_as_its_damage(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     def err(*_: object, **__: object) -> None:
@@ -238,12 +239,10 @@ def test_it_is_blamed_on_a_damaged_one_with_what_is_wrong(
     DAMAGES["words for bytes"](store)
     monkeypatch.setattr(Snapshot, "__init__", err)
     assert main(["top", "--store", str(store)]) == 1
-    assert capsys.readouterr().err == (
-        f"minicrawl: {store} is damaged (values: status of fetches is invalid in "
-        "42 rows): run `minicrawl check` for details\n"
-    )
-    assert main(["check", "--store", str(store), "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
+    line = capsys.readouterr().err
+    assert line.startswith(f"minicrawl: {store} ")
+    assert "status of fetches" in line
+    found = as_json(capsys, "check", "--store", store, code=1)
     assert [line.partition(" is invalid")[0] for line in found["wrong"]] == [
         "values: status of fetches",
         "values: wire_bytes of fetches",

@@ -1,4 +1,4 @@
-"""Every command on a crawl of the demo: what it prints fits a terminal, and stderr has nothing."""
+"""Every command on a crawl of the demo: output fits a terminal, stderr has expected lines."""
 
 import re
 import shlex
@@ -12,9 +12,8 @@ import pytest
 from rich.cells import cell_len
 
 from minicrawl.cli import main, root
+from tests.cli.calls import Captured
 from tests.stores import HandCrawl
-
-Captured = pytest.CaptureFixture[str]
 
 HOME = "http://wiki.kitchen-garden.example/"
 LICENCE = "http://www.open-commons.example/licence"
@@ -81,14 +80,14 @@ ON_PURPOSE = {
     "export": r"wrote .*\nimportance: .* old\n",
     "seed-set": r"core .*\nminicrawl: .* lead from one host to another .*\n",
 }
-"""What a command says on stderr when all is well."""
+"""Expected output on stderr, by command."""
 ELSEWHERE = {"cluster", "control", "crawl", "dashboard", "lab", "mcp", "node", "update"}
-"""Commands that run on, or that read no store; other tests look at what they say."""
+"""Commands that do not end or read no store; other tests check their output."""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a crawl of the demo and its index."""
+    """Folder with a crawl of the demo and its index."""
     found = tmp_path_factory.mktemp("demo")
     store = found / "crawl.db"
     crawl = "crawl --demo --demo-pages 150 --keep pages --index -q"
@@ -100,7 +99,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def long_store(tmp_path: Path) -> Path:
-    """Pages with long URLs, some of which are read, moved and not there."""
+    """Store of pages with long URLs: read, moved and unread."""
     with closing(HandCrawl(tmp_path / "long.db")) as crawl:
         crawl.seeds([f"{GARDEN}/"])
         crawl.read(f"{GARDEN}/", [LONG, f"{LONG}1", f"{LONG}2"], title="日本語 " * 30)
@@ -109,12 +108,12 @@ def long_store(tmp_path: Path) -> Path:
     return tmp_path / "long.db"
 
 
-def test_every_command_is_tried() -> None:
+def test_every_command_is_listed_here() -> None:
     tried = {line.split()[0] for line in REPORTS + WRITERS}
     assert tried | ELSEWHERE == set(root.list_commands(click.Context(root)))
 
 
-def fits(capsys: Captured, monkeypatch: pytest.MonkeyPatch, line: str, told: str = "") -> None:
+def check_fit(capsys: Captured, monkeypatch: pytest.MonkeyPatch, line: str, told: str = "") -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("PAGER", "cat")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -128,22 +127,21 @@ def fits(capsys: Captured, monkeypatch: pytest.MonkeyPatch, line: str, told: str
 
 
 @pytest.mark.parametrize("line", [*REPORTS, *WRITERS])
-def test_no_line_is_wider_than_the_terminal_and_stderr_has_only_what_is_said_on_purpose(
+def test_lines_fit_the_terminal_and_stderr_has_only_expected_lines(
     line: str, folder: Path, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = folder
     if line in WRITERS:
-        place = shutil.copytree(folder, tmp_path / "copy")
-    monkeypatch.chdir(place)
+        folder = shutil.copytree(folder, tmp_path / "copy")
+    monkeypatch.chdir(folder)
     monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
-    fits(capsys, monkeypatch, line, ON_PURPOSE.get(line.split(maxsplit=1)[0], ""))
+    check_fit(capsys, monkeypatch, line, ON_PURPOSE.get(line.split(maxsplit=1)[0], ""))
 
 
 @pytest.mark.parametrize(
     "line", ["top", "top --all", "frontier", "pages", f"explain '{LONG}'", f"links {GARDEN}/ --raw"]
 )
-def test_long_urls_and_titles_fit_as_well(
+def test_long_urls_and_titles_fit_the_terminal(
     line: str, long_store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MINICRAWL_STORE", str(long_store))
-    fits(capsys, monkeypatch, line)
+    check_fit(capsys, monkeypatch, line)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cli import USAGE, main
+from minicrawl.cli import main
 from minicrawl.cluster.terms import TERMS_KEY
+from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 from tests.cluster.hand_shards import HandCluster
 from tests.cluster.test_restoring import URLS, crawled, keep, terms
@@ -24,7 +25,7 @@ def hand(tmp_path: Path) -> Iterator[HandCluster]:
 
 @pytest.fixture
 def served(hand: HandCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeServers:
-    """Whoever opens an engine gets one with all shards."""
+    """Servers of a cluster with all shards, which every engine uses."""
     servers = FakeServers()
 
     @asynccontextmanager
@@ -41,40 +42,31 @@ def served(hand: HandCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return servers
 
 
-def test_stores_in_files_are_gathered(
-    hand: HandCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stores_in_files_are_gathered(hand: HandCluster, tmp_path: Path, capsys: Captured) -> None:
     hand.commit()
-    store = str(tmp_path / "all.db")
-    assert main(["cluster", "gather", store, *map(str, hand.paths)]) == 0
-    out = capsys.readouterr().out
+    store = tmp_path / "all.db"
+    out = printed(capsys, "cluster", "gather", store, *hand.paths)
     assert "none missing" in out
     assert "waited in outboxes" in out
-    assert main(["check", "--store", store]) == 0
-    assert "ok: file" in capsys.readouterr().out
+    assert printed(capsys, "check", "--store", store).startswith("ok: file")
 
 
-def test_what_came_of_it_is_told_as_json(
-    hand: HandCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_result_is_printed_as_json(hand: HandCluster, tmp_path: Path, capsys: Captured) -> None:
     hand.commit()
-    files = [str(tmp_path / "all.db"), *map(str, hand.paths)]
-    assert main(["cluster", "gather", *files, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["store"] == files[0]
-    assert (told["pages"], told["shards"], told["ahead"]) == (6, 3, [])
+    store = tmp_path / "all.db"
+    found = as_json(capsys, "cluster", "gather", store, *hand.paths)
+    assert found["store"] == str(store)
+    assert (found["pages"], found["shards"], found["ahead"]) == (6, 3, [])
 
 
 @pytest.mark.usefixtures("served")
-def test_a_cluster_is_gathered_into_a_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["cluster", "gather", str(tmp_path / "all.db"), "--cluster", CLUSTER]) == 0
-    assert "6" in capsys.readouterr().out
+def test_a_cluster_is_gathered_into_a_file(tmp_path: Path, capsys: Captured) -> None:
+    command = ("cluster", "gather", tmp_path / "all.db", "--cluster", CLUSTER)
+    assert as_json(capsys, *command)["pages"] == 6
 
 
 @pytest.mark.usefixtures("served")
-def test_reports_answer_for_the_whole_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reports_answer_for_the_whole_cluster(capsys: Captured) -> None:
     assert main(["pages", "--cluster", CLUSTER, "--json"]) == 0
     first = capsys.readouterr()
     assert {row["url"] for row in json.loads(first.out)} == set(URLS[:6])
@@ -85,13 +77,12 @@ def test_reports_answer_for_the_whole_cluster(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.usefixtures("served")
 def test_a_cluster_in_the_environment_is_read_unless_a_store_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Captured
 ) -> None:
     monkeypatch.setenv("MINICRAWL_CLUSTER", CLUSTER)
     assert main(["status"]) == 0
     assert "pages known" in capsys.readouterr().out
-    assert main(["status", "--store", str(tmp_path / "none.db")]) == USAGE
-    assert "no store at" in capsys.readouterr().err
+    assert "no store at" in refusal(capsys, "status", "--store", tmp_path / "none.db")
 
 
 @pytest.mark.parametrize(
@@ -101,8 +92,7 @@ def test_a_cluster_in_the_environment_is_read_unless_a_store_is_named(
         (("cluster", "gather", "all.db"), "no cluster"),
     ],
 )
-def test_what_is_contradictory_is_refused(
-    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+def test_contradictory_arguments_are_refused(
+    arguments: tuple[str, ...], message: str, capsys: Captured
 ) -> None:
-    assert main([*arguments]) == USAGE
-    assert message in capsys.readouterr().err
+    assert message in refusal(capsys, *arguments)

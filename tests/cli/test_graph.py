@@ -1,59 +1,30 @@
-"""`minicrawl graph`: what its commands print, make and refuse."""
+"""`minicrawl graph`, and `import` and `export` of graphs."""
 
 import gzip
 import json
-import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import networkx
 import pytest
 
-from minicrawl.cli import main
 from minicrawl.graph import outline
 from minicrawl.store.records import StoreTerms
+from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.processes import killed_on_failure
 from tests.stores import DEEP, GONE, MOVED, A, B, C, filled_store
 
-Captured = pytest.CaptureFixture[str]
-
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MINICRAWL_CONFIG", raising=False)
+def folder(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
-    (tmp_path / "web.txt").write_text("# a web\n10 20\n10 30\n20 30\n20 20\n40 10\n")
-    return tmp_path
-
-
-ESTIMATED = "importance: estimated; with stored links `minicrawl refine` makes it converge\n"
-"""What `export` says beside its file."""
-
-
-def printed(capsys: Captured, *arguments: str, code: int = 0) -> str:
-    assert main(arguments) == code
-    out, err = capsys.readouterr()
-    assert re.sub(r"(?m)^wrote .*\n", "", err.replace(ESTIMATED, "")) == ""
-    return out
-
-
-def document(capsys: Captured, *arguments: str) -> Any:
-    return json.loads(printed(capsys, *arguments, "--json"))
-
-
-def refusal(capsys: Captured, *arguments: str) -> str:
-    assert main(arguments) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err
+    (place / "web.txt").write_text("# a web\n10 20\n10 30\n20 30\n20 20\n40 10\n")
+    return place
 
 
 STOPPED_HALFWAY = """
@@ -90,7 +61,7 @@ class TestImport:
         assert (process.returncode, err) == (130, b"minicrawl: interrupted\n")
         assert sorted(folder.iterdir()) == before
 
-    def test_people_are_told_what_there_is_and_what_was_left_out(self, capsys: Captured) -> None:
+    def test_the_output_counts_pages_links_and_omitted_links(self, capsys: Captured) -> None:
         assert printed(capsys, "import", "web.txt") == (
             "store      crawl.db\n"
             "pages      4, 3 with links\n"
@@ -99,8 +70,8 @@ class TestImport:
             "next step  `minicrawl refine --store crawl.db` makes the ranks converge\n"
         )
 
-    def test_programs_get_the_same(self, capsys: Captured) -> None:
-        assert document(capsys, "import", "web.txt", "--store", "new.db") == {
+    def test_json_has_the_same_numbers(self, capsys: Captured) -> None:
+        assert as_json(capsys, "import", "web.txt", "--store", "new.db") == {
             "pages": 4,
             "links": 4,
             "read": 3,
@@ -109,50 +80,46 @@ class TestImport:
             "store": "new.db",
         }
 
-    def test_every_command_that_reads_a_store_reads_it(self, capsys: Captured) -> None:
+    def test_commands_that_read_a_store_read_an_imported_graph(self, capsys: Captured) -> None:
         printed(capsys, "import", "web.txt")
         assert printed(capsys, "check").startswith("ok: ")
         printed(capsys, "refine")
-        assert {page["url"] for page in document(capsys, "top")} == {"10", "20", "30", "40"}
-        assert [page["url"] for page in document(capsys, "frontier")] == ["30"]
-        assert {site["site"] for site in document(capsys, "top", "--sites")} == {
-            "10",
-            "20",
-            "30",
-            "40",
-        }
-        assert document(capsys, "top", "--host", "20")[0]["status"] is None
+        assert {page["url"] for page in as_json(capsys, "top")} == {"10", "20", "30", "40"}
+        assert [page["url"] for page in as_json(capsys, "frontier")] == ["30"]
+        sites = {site["site"] for site in as_json(capsys, "top", "--sites")}
+        assert sites == {"10", "20", "30", "40"}
+        assert as_json(capsys, "top", "--host", "20")[0]["status"] is None
         assert "imported from web.txt" in printed(capsys, "explain", "40")
         assert printed(capsys, "errors") == "no failures\n"
-        assert document(capsys, "status", "--mirrors")["pages_fetched"] == 3
+        assert as_json(capsys, "status", "--mirrors")["pages_fetched"] == 3
         assert "10,10," in printed(capsys, "export", "-")
-        assert document(capsys, "rank", "degree")["edges"] == 4
+        assert as_json(capsys, "rank", "degree")["edges"] == 4
 
-    def test_nobody_crawls_from_there(self, capsys: Captured) -> None:
+    def test_no_crawl_goes_on_from_an_imported_graph(self, capsys: Captured) -> None:
         printed(capsys, "import", "web.txt")
         for arguments in (["crawl"], ["crawl", "--dry-run"]):
             assert "has an imported graph" in refusal(capsys, *arguments)
         assert printed(capsys, "check").startswith("ok: ")
 
-    def test_a_store_that_is_there_is_not_overwritten(self, capsys: Captured, folder: Path) -> None:
+    def test_an_existing_store_is_not_overwritten(self, capsys: Captured, folder: Path) -> None:
         before = filled_store(folder / "crawl.db").read_bytes()
         assert "crawl.db exists" in refusal(capsys, "import", "web.txt")
         assert (folder / "crawl.db").read_bytes() == before
 
-    def test_what_is_no_graph_makes_no_store(self, capsys: Captured, folder: Path) -> None:
+    def test_a_file_that_is_no_graph_makes_no_store(self, capsys: Captured, folder: Path) -> None:
         (folder / "none.txt").write_text("once upon a time\n")
         refusal(capsys, "import", "none.txt")
         refusal(capsys, "import", "absent.txt")
         assert not (folder / "crawl.db").exists()
 
-    def test_names_that_are_one_url_are_counted(self, capsys: Captured, folder: Path) -> None:
+    def test_names_of_the_same_url_are_merged(self, capsys: Captured, folder: Path) -> None:
         (folder / "urls.tsv").write_text("http://a.example\tb\nHTTP://a.example/\tc\n")
         assert "merged     1 name" in printed(capsys, "import", "urls.tsv")
 
-    def test_a_graph_may_come_by_a_pipe_or_packed(self, capsys: Captured, folder: Path) -> None:
+    def test_a_graph_may_be_compressed_or_piped(self, capsys: Captured, folder: Path) -> None:
         packed = gzip.compress((folder / "web.txt").read_bytes())
         (folder / "web.gz").write_bytes(packed)
-        assert document(capsys, "import", "web.gz", "--store", "packed.db")["links"] == 4
+        assert as_json(capsys, "import", "web.gz", "--store", "packed.db")["links"] == 4
         done = subprocess.run(
             [sys.executable, "-m", "minicrawl", "import", "-", "--json"],
             input=packed,
@@ -162,7 +129,7 @@ class TestImport:
         assert json.loads(done.stdout)["links"] == 4
 
     @pytest.mark.parametrize("option", [["--keep", "none"], ["--requisites"], ["--types", "pdf"]])
-    def test_options_of_recorded_pages_are_refused_with_the_reason(
+    def test_options_for_web_archives_are_refused(
         self, option: list[str], capsys: Captured, folder: Path
     ) -> None:
         found = refusal(capsys, "import", "web.txt", *option)
@@ -170,7 +137,7 @@ class TestImport:
         assert "WARC" in found
         assert not (folder / "crawl.db").exists()
 
-    def test_of_several_files_none_may_be_a_graph(self, capsys: Captured, folder: Path) -> None:
+    def test_a_graph_is_not_imported_with_other_files(self, capsys: Captured, folder: Path) -> None:
         (folder / "site.warc").write_bytes(b"WARC/1.1\r\n")
         assert "web.txt" in refusal(capsys, "import", "site.warc", "web.txt")
         assert "web.txt" in refusal(capsys, "import", "web.txt", "web.txt")
@@ -181,7 +148,7 @@ class TestExport:
     def _store(self, folder: Path) -> None:
         filled_store(folder / "crawl.db")
 
-    def test_links_are_a_row_each(self, capsys: Captured) -> None:
+    def test_each_link_is_a_row(self, capsys: Captured) -> None:
         assert printed(capsys, "export", "--edges", "-").splitlines() == [
             "source,target,weight,end",
             f"{A},{B},1,",
@@ -193,11 +160,11 @@ class TestExport:
         ]
 
     @pytest.mark.parametrize("file", ["links.csv", "links.tsv"])
-    def test_a_table_of_links_is_a_graph_again(self, capsys: Captured, file: str) -> None:
+    def test_a_table_of_links_is_read_as_a_graph(self, capsys: Captured, file: str) -> None:
         printed(capsys, "export", file, "--edges")
-        assert document(capsys, "graph", "--graph", file)["edges"] == 6
+        assert as_json(capsys, "graph", "--graph", file)["edges"] == 6
 
-    def test_hosts_weigh_their_links(self, capsys: Captured) -> None:
+    def test_a_link_of_hosts_weighs_as_many_links_as_it_has(self, capsys: Captured) -> None:
         lines = printed(capsys, "export", "-", "--edges", "--level", "host").splitlines()
         assert lines[1:] == [
             "a.example,a.example,2",
@@ -208,7 +175,7 @@ class TestExport:
         ]
 
     def test_parquet_is_read_by_duckdb(self, capsys: Captured) -> None:
-        assert document(capsys, "export", "--edges", "l.parquet")["file"] == "l.parquet"
+        assert as_json(capsys, "export", "--edges", "l.parquet")["file"] == "l.parquet"
         with duckdb.connect() as database:
             found = database.execute("SELECT source, target, weight FROM 'l.parquet'").fetchall()
         assert len(found) == 6
@@ -221,7 +188,7 @@ class TestExport:
             ("web.gexf", partial(networkx.read_gexf, version="1.3")),
         ],
     )
-    def test_networkx_reads_what_is_drawn(
+    def test_networkx_reads_graphml_and_gexf(
         self, capsys: Captured, file: str, read: Callable[[str], networkx.DiGraph]
     ) -> None:
         printed(capsys, "export", file, "--host", "a.example")
@@ -237,14 +204,12 @@ class TestExport:
         }
         assert graph.number_of_edges() == 5
 
-    def test_dot_goes_to_stdout_as_well(self, capsys: Captured) -> None:
+    def test_dot_may_go_to_stdout(self, capsys: Captured) -> None:
         found = printed(capsys, "export", "-", "--format", "dot")
         assert found.startswith("digraph web {\n")
         assert "0 -> 3;" in found
 
-    def test_the_graph_of_what_was_crawled_is_that_of_the_pages_read(
-        self, capsys: Captured
-    ) -> None:
+    def test_the_crawled_graph_has_the_links_between_read_pages(self, capsys: Captured) -> None:
         rows = printed(capsys, "export", "-", "--edges", "--graph-of", "crawled").splitlines()
         assert rows[1:] == [f"{A},{B},1,", f"{A},{MOVED},1,{A}", f"{B},{A},1,"]
         printed(capsys, "export", "web.graphml", "--graph-of=crawled")
@@ -264,7 +229,7 @@ class TestExport:
         assert not Path("links.csv").exists()
 
     @pytest.mark.parametrize("arguments", [["web.gexf"], ["--edges", "links.csv"]])
-    def test_what_has_no_links_overwrites_nothing(
+    def test_a_store_without_links_overwrites_no_file(
         self, capsys: Captured, folder: Path, arguments: list[str]
     ) -> None:
         filled_store(folder / "bare.db", StoreTerms(links=False))
@@ -275,7 +240,7 @@ class TestExport:
         assert (folder / arguments[-1]).read_text() == "before"
 
     @pytest.mark.parametrize("weights", ["", "\t3"])
-    def test_links_that_are_imported_again_are_the_same(
+    def test_exported_links_are_imported_unchanged(
         self, capsys: Captured, folder: Path, weights: str
     ) -> None:
         lines = [
@@ -304,19 +269,17 @@ class TestExport:
 
 
 class TestInfo:
-    def test_it_may_be_that_of_the_crawled_pages_alone(
-        self, folder: Path, capsys: Captured
-    ) -> None:
+    def test_the_graph_may_be_of_the_crawled_pages(self, folder: Path, capsys: Captured) -> None:
         filled_store(folder / "crawl.db")
-        found = document(capsys, "graph", "--graph-of", "crawled")
+        found = as_json(capsys, "graph", "--graph-of", "crawled")
         assert (found["nodes"], found["edges"], found["dangling"]) == (2, 3, 0)
-        assert found["self_links"] == 1  # by the redirect, which was not read
-        known = document(capsys, "graph", "--graph-of", "known")
+        assert found["self_links"] == 1  # by a redirect
+        known = as_json(capsys, "graph", "--graph-of", "known")
         assert (known["nodes"], known["edges"]) == (6, 6)
         said = refusal(capsys, "graph", "--graph", "web.txt", "--graph-of", "crawled")
         assert "does not say which pages were crawled: use a store" in said
 
-    def test_a_file_in_a_few_numbers(self, capsys: Captured) -> None:
+    def test_a_graph_is_described_in_a_few_numbers(self, capsys: Captured) -> None:
         assert printed(capsys, "graph", "--graph", "web.txt") == (
             "nodes              4, 1 without links\n"
             "links              5, 1 from a node to itself\n"
@@ -330,7 +293,7 @@ class TestInfo:
             "links to a node    0-19: 4; at most 2\n"
         )
 
-    def test_what_was_not_measured_from_all_nodes_says_so(
+    def test_estimates_from_some_nodes_are_marked(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(outline.outline, "__defaults__", (lambda _share: None, 0))
@@ -340,29 +303,28 @@ class TestInfo:
             "diameter           at least 2",
         ]
 
-    def test_where_nothing_is_linked_there_is_no_distance(
-        self, capsys: Captured, folder: Path
-    ) -> None:
+    def test_a_graph_without_links_has_no_distance(self, capsys: Captured, folder: Path) -> None:
         (folder / "alone.txt").write_text("1 1\n2 2\n")
         found = printed(capsys, "graph", "--graph", "alone.txt")
         assert "mean distance      none\n" in found
 
     def test_a_redirect_is_no_link(self, capsys: Captured, folder: Path) -> None:
         filled_store(folder / "crawl.db")
-        found = document(capsys, "graph")
+        found = as_json(capsys, "graph")
         assert (found["nodes"], found["edges"], found["dangling"]) == (6, 6, 4)
         assert (found["diameter"], found["is_exact"]) == (2, True)
 
-    def test_what_the_laboratory_converted_is_read(self, capsys: Captured) -> None:
-        assert main(["lab", "graphs", "sc1", "--convert", "sc1.g"]) == 0
-        assert main(["lab", "graphs", "sc1", "--convert", "sc1.txt"]) == 0
-        capsys.readouterr()
-        found = document(capsys, "graph", "--graph", "sc1.g")
+    def test_a_graph_that_lab_converted_is_read(self, capsys: Captured) -> None:
+        for file in ("sc1.g", "sc1.txt"):
+            printed(capsys, "lab", "graphs", "sc1", "--convert", file)
+        found = as_json(capsys, "graph", "--graph", "sc1.g")
         assert (found["nodes"], found["edges"]) == (8, 11)
-        assert found == document(capsys, "graph", "--graph", "sc1.txt")
+        assert found == as_json(capsys, "graph", "--graph", "sc1.txt")
 
-    def test_a_real_graph(self, capsys: Captured, shared_graph: Callable[[str], Path]) -> None:
+    def test_a_real_graph_is_measured_exactly(
+        self, capsys: Captured, shared_graph: Callable[[str], Path]
+    ) -> None:
         path = shared_graph("wiki-Vote.txt.gz")
-        found = document(capsys, "graph", "--graph", str(path))
+        found = as_json(capsys, "graph", "--graph", str(path))
         assert (found["strong_components"], found["largest_strong"]) == (5816, 1300)
         assert (found["diameter"], found["is_exact"]) == (10, True)

@@ -1,6 +1,6 @@
-"""Text that bites, on every way from a server to a user: a crawl meets all strings of the vectors.
+"""Hostile text on each way from a server to a user: a crawl meets all strings of the vectors.
 
-They stand in titles, links, names of hosts, redirects, headers and reasons of failures.
+They are in titles, links, names of hosts, redirects, headers and reasons of failures.
 """
 
 import csv
@@ -19,9 +19,9 @@ from minicrawl.crawl.events import Noted
 from minicrawl.model import Failed, FailureKind, Refusal, Refused, State
 from minicrawl.report.selected_pages import ExportRow, PageSelection, rows
 from minicrawl.report.snapshot import snapshot
+from tests.cli.calls import Captured
 from tests.crawl.fakes import NOON, Answer, Run, crawl, html, moved
 
-Captured = pytest.CaptureFixture[str]
 SharedVector = Callable[[str], Path]
 
 A = "http://a.example"
@@ -40,7 +40,7 @@ def hostile(shared_vector: SharedVector) -> list[str]:
 
 @pytest.fixture(scope="module")
 def run(hostile: list[str], tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Every string in a title and a header, a link, a host, a redirect, a refusal, a failure."""
+    """Crawl with each string in a title, header, link, host, redirect, refusal and failure."""
     web: dict[str, Answer] = {}
     links: list[str] = []
     for number, said in enumerate(hostile):
@@ -54,7 +54,7 @@ def run(hostile: list[str], tmp_path_factory: pytest.TempPathFactory) -> Run:
         links += [escape(said), f"http://{escape(said)}.example/", f"/?q={escape(said)}"]
     web[f"{A}/"] = html(*links, title="all")
     path = tmp_path_factory.mktemp("hostile") / "crawl.db"
-    # By cash they come in the order of their links: failures in a row would be strikes.
+    # The order of cash is that of the links; failures in a row would be strikes against the host.
     return crawl(web, path, f"{A}/", allow=[f"^{A}/([tmrf][0-9]+)?$"], strategy="greedy")
 
 
@@ -71,18 +71,18 @@ def printed(capsys: Captured, *arguments: str, run: Run) -> str:
     return out
 
 
-def steers_nothing(shown: str, also: str = "\n") -> bool:
+def is_harmless(shown: str, also: str = "\n") -> bool:
     return all(c.isprintable() or c in "\u200c\u200d" or c in also for c in shown)
 
 
-def test_titles_are_kept_as_they_are_meant(hostile: list[str], pages: list[ExportRow]) -> None:
+def test_titles_are_stored_normalised_and_cut(hostile: list[str], pages: list[ExportRow]) -> None:
     titles = {page.url: page.title for page in pages}
     for number, said in enumerate(hostile):
         meant = " ".join(said.replace("\0", "\ufffd").split())
         assert titles[f"{A}/t{number}"] == meant[:300].rstrip()
 
 
-def test_reasons_are_kept_as_they_came(capsys: Captured, hostile: list[str], run: Run) -> None:
+def test_reasons_are_stored_unchanged(capsys: Captured, hostile: list[str], run: Run) -> None:
     found = json.loads(printed(capsys, "errors", "--n", "0", *KINDS, "--json", run=run))
     details = {page["url"]: page["detail"] for page in found["pages"]}
     for number, said in enumerate(hostile):
@@ -90,35 +90,33 @@ def test_reasons_are_kept_as_they_came(capsys: Captured, hostile: list[str], run
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_no_command_lets_it_reach_the_terminal(
-    capsys: Captured, run: Run, command: list[str]
-) -> None:
+def test_output_has_no_control_characters(capsys: Captured, run: Run, command: list[str]) -> None:
     people = printed(capsys, *command, run=run)
-    assert steers_nothing(people)
+    assert is_harmless(people)
     shown = printed(capsys, *command, "--json", run=run)
     assert shown.isascii()
-    assert steers_nothing(shown)
-    if command[0] in ("top", "frontier"):  # no text makes a line of its own
+    assert is_harmless(shown)
+    if command[0] in ("top", "frontier"):  # no text makes an additional line
         assert len(people.splitlines()) - len(json.loads(shown)) in (1, 2)
 
 
-def test_pages_are_explained_harmlessly(capsys: Captured, run: Run) -> None:
-    """A few of them, as each takes a look at the whole store."""
+def test_explain_prints_no_control_characters(capsys: Captured, run: Run) -> None:
+    """Explain only a few pages, since each call reads the whole store."""
     for url in (f"{A}/{kind}{number}" for kind in "tmrf" for number in range(420, 450, 10)):
-        assert steers_nothing(printed(capsys, "explain", url, run=run))
+        assert is_harmless(printed(capsys, "explain", url, run=run))
 
 
 @pytest.mark.parametrize("name", ["csv", "tsv", "jsonl"])
-def test_no_export_lets_it_reach_the_terminal(
+def test_no_export_prints_control_characters(
     capsys: Captured, run: Run, pages: list[ExportRow], name: str
 ) -> None:
     shown = printed(capsys, "export", "-", "--format", name, run=run)
-    assert steers_nothing(shown, also="\t\n" if name == "tsv" else "\n")
+    assert is_harmless(shown, also="\t\n" if name == "tsv" else "\n")
     assert len(shown.splitlines()) == len(pages) + (name != "jsonl")
 
 
 @pytest.mark.parametrize(("name", "delimiter"), [("csv", ","), ("tsv", "\t"), ("csv", ";")])
-def test_no_cell_is_a_formula_however_cells_are_parted(
+def test_no_cell_is_a_formula_with_any_delimiter(
     capsys: Captured, run: Run, name: str, delimiter: str
 ) -> None:
     shown = printed(capsys, "export", "-", "--format", name, run=run)
@@ -126,7 +124,7 @@ def test_no_cell_is_a_formula_however_cells_are_parted(
     assert not [cell for cell in cells if cell.lstrip().startswith(FORMULA)]
 
 
-def test_programs_get_exactly_what_is_there(
+def test_exact_formats_have_the_stored_text(
     capsys: Captured, run: Run, pages: list[ExportRow], tmp_path: Path
 ) -> None:
     lines = printed(capsys, "export", "-", "--format", "jsonl", run=run).splitlines()
@@ -143,15 +141,14 @@ def test_programs_get_exactly_what_is_there(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_no_line_of_a_log_holds_it(run: Run, hostile: list[str], form: str) -> None:
+def test_no_line_of_a_log_has_control_characters(run: Run, hostile: list[str], form: str) -> None:
     for event in [*run.events, *(Noted(text=said) for said in hostile)]:
         line = FORMS[form](event, NOON)
-        assert line is None or steers_nothing(line, also="")
+        assert line is None or is_harmless(line, also="")
 
 
-def test_no_message_holds_it(capsys: Captured, hostile: list[str]) -> None:
+def test_no_message_has_control_characters(capsys: Captured, hostile: list[str]) -> None:
     for said in hostile:
-        assert (
-            main(["explain", f"x {said}", "--store", f"no {said[:50]}.db".replace("\0", "")]) == 2
-        )
-        assert steers_nothing(capsys.readouterr().err)
+        store = f"no {said[:50]}.db".replace("\0", "")
+        assert main(["explain", f"x {said}", "--store", store]) == 2
+        assert is_harmless(capsys.readouterr().err)

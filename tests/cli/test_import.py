@@ -1,6 +1,5 @@
-"""`minicrawl import`: a store of anybody's WARC files is as if a crawl had got these answers."""
+"""`minicrawl import` of web archives: the store is as if a crawl had fetched the records."""
 
-import json
 import resource
 import signal
 import subprocess
@@ -17,11 +16,11 @@ from minicrawl.report.archived_pages import version
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store.reader import archive_folder
+from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.fetch.warc.files import HTML, PACKED, http, record, response
 from tests.processes import killed_on_failure
 from tests.web.pdfs import pdf, words
 
-Captured = pytest.CaptureFixture[str]
 SITE = "http://a.example/"
 
 
@@ -55,18 +54,19 @@ RECORDS = [
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def _store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
-    return tmp_path
 
 
-def imported(capsys: Captured, records: Sequence[bytes], how: str = "gzip by record") -> Any:
+def imported(
+    capsys: Captured, records: Sequence[bytes], *options: str, how: str = "gzip by record"
+) -> Any:
     Path("a.warc").write_bytes(PACKED[how](records))
-    assert main(["import", "a.warc", "--json"]) == 0, capsys.readouterr()
-    out, err = capsys.readouterr()
-    assert err == ""
-    return json.loads(out)
+    return as_json(capsys, "import", "a.warc", *options)
+
+
+def is_intact(store: str = "crawl.db") -> bool:
+    return list(audit(Path(store)).wrong) == []
 
 
 def states() -> dict[str, str]:
@@ -79,8 +79,8 @@ def _state(seen: Snapshot, page: int) -> str:
 
 
 @pytest.mark.parametrize("how", PACKED)
-def test_each_record_has_the_effect_of_its_answer(capsys: Captured, how: str) -> None:
-    found = imported(capsys, RECORDS, how)
+def test_each_record_has_the_effect_of_a_fetched_response(capsys: Captured, how: str) -> None:
+    found = imported(capsys, RECORDS, how=how)
     assert found["records"] == len(RECORDS)
     assert states() == {
         "": "fetched",
@@ -100,18 +100,17 @@ def test_each_record_has_the_effect_of_its_answer(capsys: Captured, how: str) ->
         "records of pictures, failures and the like that no earlier link leads to": 2,
         "revisits of unknown responses": 1,
     }
-    assert list(audit(Path("crawl.db")).wrong) == []
+    assert is_intact()
 
 
 @pytest.mark.parametrize("how", PACKED)
-def test_records_are_known_by_how_they_begin_whatever_the_name(capsys: Captured, how: str) -> None:
+def test_web_archives_are_recognised_by_content_and_not_by_name(capsys: Captured, how: str) -> None:
     Path("a.txt").write_bytes(PACKED[how](RECORDS))
-    assert main(["import", "a.txt", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["records"] == len(RECORDS)
+    assert as_json(capsys, "import", "a.txt")["records"] == len(RECORDS)
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_heads_of_requests_and_responses_are_kept(capsys: Captured, is_first: bool) -> None:
+def test_heads_are_kept_in_either_order_of_the_records(capsys: Captured, is_first: bool) -> None:
     alone = record("request", b"GET /alone HTTP/1.1\r\n\r\n", WARC_Target_URI=f"{SITE}alone")
     exchange = [record("request", REQUEST, WARC_Target_URI=SITE), response(SITE, page(text="home"))]
     found = imported(capsys, [alone, *(exchange if is_first else exchange[::-1]), alone])
@@ -123,7 +122,7 @@ def test_heads_of_requests_and_responses_are_kept(capsys: Captured, is_first: bo
     assert wire.response == http(b"").partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
 
 
-def test_what_was_recorded_is_kept_as_of_its_time(capsys: Captured) -> None:
+def test_records_are_kept_with_their_times(capsys: Captured) -> None:
     imported(capsys, RECORDS)
     with snapshot(Path("crawl.db")) as seen:
         copy = version(seen, f"{SITE}copy")
@@ -140,26 +139,25 @@ def version_text(name: str) -> str:
 
 def test_all_commands_work_on_the_store(capsys: Captured) -> None:
     imported(capsys, RECORDS)
-    assert main(["top", "--n", "1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["url"] == f"{SITE}one"
+    assert as_json(capsys, "top", "--n", "1")[0]["url"] == f"{SITE}one"
     for command in (["check"], ["refine"], ["export", "b.warc.gz"], ["export", "b.csv"]):
         assert main(command) == 0
     assert main(["archive", "--verify"]) == 0
 
 
-def test_what_was_exported_is_imported_as_it_was(capsys: Captured) -> None:
+def test_an_exported_archive_is_imported_unchanged(capsys: Captured) -> None:
     imported(capsys, RECORDS)
     before = states()
     assert main(["export", "b.warc.gz"]) == 0
     assert main(["import", "b.warc.gz", "--store", "again.db"]) == 0
-    assert list(audit(Path("again.db")).wrong) == []
+    assert is_intact("again.db")
     with snapshot(Path("again.db")) as seen:
         after = {seen.url(page)[len(SITE) :]: _state(seen, page) for page in range(len(seen))}
-    assert after == before | {"picture": "unread"}  # of which nothing is kept
+    assert after == before | {"picture": "unread"}  # no body of it is kept
 
 
-def test_what_pages_need_is_kept_where_that_is_asked_for(capsys: Captured) -> None:
-    """It comes through an export and another import as it was; nothing else becomes a page."""
+def test_requisites_are_kept_on_request(capsys: Captured) -> None:
+    """Requisites pass an export and another import unchanged, and are no pages."""
     pictures = [("Content-Type", "image/png")]
     records = [
         response(f"{SITE}seen.png", b"PNG 1", headers=pictures),
@@ -169,9 +167,7 @@ def test_what_pages_need_is_kept_where_that_is_asked_for(capsys: Captured) -> No
         response(f"{SITE}there.png", b"PNG 2", headers=pictures),
         response(f"{SITE}gone.png", b"no", "404 Not Found", pictures),
     ]
-    Path("a.warc").write_bytes(b"".join(records))
-    assert main(["import", "a.warc", "--requisites", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = imported(capsys, records, "--requisites")
     assert list(found["skipped"].values()) == [1]
     assert states() == {"": "fetched", "two": "fetched"}
     for store in ("crawl.db", "again.db"):
@@ -186,36 +182,33 @@ def test_what_pages_need_is_kept_where_that_is_asked_for(capsys: Captured) -> No
 
 def test_the_ranks_converge_as_at_the_end_of_a_crawl(capsys: Captured) -> None:
     Path("a.warc").write_bytes(b"".join(RECORDS))
-    assert main(["import", "a.warc"]) == 0
-    assert "`minicrawl top --store crawl.db`" in capsys.readouterr().out
-    assert main(["status", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["convergence"]["is_complete"]
-    assert main(["import", "a.warc", "--store", "plain.db", "--no-converge"]) == 0
-    assert "`minicrawl refine --store plain.db`" in capsys.readouterr().out
+    assert "`minicrawl top --store crawl.db`" in printed(capsys, "import", "a.warc")
+    assert as_json(capsys, "status")["convergence"]["is_complete"]
+    plain = ("--store", "plain.db", "--no-converge")
+    assert "`minicrawl refine --store plain.db`" in printed(capsys, "import", "a.warc", *plain)
 
 
 @pytest.mark.parametrize("option", ["--warc", "--check"])
-def test_options_of_what_is_asked_for_are_refused(option: str) -> None:
+def test_options_that_need_requests_are_refused(option: str, capsys: Captured) -> None:
     Path("a.warc").write_bytes(b"".join(RECORDS))
-    assert main(["import", "a.warc", option]) == 2
+    assert option in refusal(capsys, "import", "a.warc", option)
 
 
-def test_without_an_archive_links_and_ranks_are_there_all_the_same() -> None:
-    Path("a.warc").write_bytes(b"".join(RECORDS))
-    assert main(["import", "a.warc", "--keep", "none"]) == 0
+def test_keep_none_imports_states_without_an_archive(capsys: Captured) -> None:
+    imported(capsys, RECORDS, "--keep", "none")
     assert not archive_folder(Path("crawl.db")).exists()
     assert states()["one"] == "fetched"
-    assert list(audit(Path("crawl.db")).wrong) == []
+    assert is_intact()
 
 
 def test_a_page_with_thousands_of_links_is_read(capsys: Captured) -> None:
     many = page(*(f"/{number}" for number in range(5000)))
     imported(capsys, [response(SITE, many), *RECORDS])
     assert len(states()) > 5000
-    assert list(audit(Path("crawl.db")).wrong) == []
+    assert is_intact()
 
 
-def test_a_revisit_finds_the_body_that_was_read_just_now(capsys: Captured) -> None:
+def test_a_revisit_finds_the_body_of_the_record_before(capsys: Captured) -> None:
     bodies = [page("/", text=f"version {number}") for number in range(40)]
     records = []
     for number, body in enumerate(bodies):
@@ -227,40 +220,36 @@ def test_a_revisit_finds_the_body_that_was_read_just_now(capsys: Captured) -> No
     assert texts == bodies
 
 
-def test_other_documents_are_read_if_they_are_wanted(capsys: Captured) -> None:
+def test_types_selects_the_documents_that_are_read(capsys: Captured) -> None:
     paper = pdf(words("A paper"), title="The paper", links=["/cited"])
     files = [("paper.pdf", "application/pdf", paper), ("a.md", "text/markdown", b"[b](/b)")]
     records = [RECORDS[3]] + [
         response(f"{SITE}{name}", body, headers=[("Content-Type", kind)])
         for name, kind, body in files
     ]
-    Path("b.warc").write_bytes(b"".join(records))
-    assert main(["import", "b.warc", "--types", "html,pdf"]) == 0
-    capsys.readouterr()
+    imported(capsys, records, "--types", "html,pdf")
     found = states()
     assert (found["paper.pdf"], found["cited"]) == ("fetched", "unread")
     assert "b" not in found
-    assert list(audit(Path("crawl.db")).wrong) == []
+    assert is_intact()
 
 
 # ---------------------------------------------------------------- what is refused or told
 
 
-def test_no_store_is_overwritten(capsys: Captured) -> None:
+def test_an_existing_store_is_not_overwritten(capsys: Captured) -> None:
     imported(capsys, RECORDS)
-    assert main(["import", "a.warc"]) == 2
-    assert "exists" in capsys.readouterr().err
+    assert "crawl.db exists" in refusal(capsys, "import", "a.warc")
 
 
 def test_a_file_without_a_record_makes_no_store(capsys: Captured) -> None:
     Path("a.warc").write_bytes(b"<html>")
     assert main(["import", "a.warc"]) == 2
-    *_, line = capsys.readouterr().err.splitlines()
-    assert line == "minicrawl: a.warc: no WARC record in it"
+    assert "minicrawl: a.warc: " in capsys.readouterr().err
     assert [path.name for path in Path().iterdir()] == ["a.warc"]
 
 
-def test_what_is_damaged_is_told_in_a_line_and_costs_nothing_else(capsys: Captured) -> None:
+def test_a_damaged_record_is_reported_and_costs_no_other_page(capsys: Captured) -> None:
     members = [PACKED["gzip by record"]([one]) for one in RECORDS]
     members[6] = members[6][:-20] + bytes(20)
     Path("a.warc.gz").write_bytes(b"".join(members))
@@ -269,14 +258,14 @@ def test_what_is_damaged_is_told_in_a_line_and_costs_nothing_else(capsys: Captur
     assert "bytes are lost" in line
     assert states()["three"] == "fetched"
     assert states()["one"] == "unread"
-    assert list(audit(Path("crawl.db")).wrong) == []
+    assert is_intact()
 
 
 TEN_GB = 10 * 1024**3
 
 
 @pytest.mark.parametrize("is_there", [True, False], ids=["all there", "not there"])
-def test_a_record_of_ten_gigabytes_is_a_line_and_costs_no_other_page(
+def test_a_record_of_ten_gigabytes_is_reported_and_costs_no_other_page(
     capsys: Captured, is_there: bool
 ) -> None:
     large = record(
@@ -286,7 +275,7 @@ def test_a_record_of_ten_gigabytes_is_a_line_and_costs_no_other_page(
         file.write(b"".join(RECORDS[:6]) + large)
         if is_there:
             begin = large.index(b"\r\n\r\n") + 4
-            file.seek(TEN_GB - len(large) + begin, 1)  # a hole: nothing of it is on the disk
+            file.seek(TEN_GB - len(large) + begin, 1)  # a hole takes no space on the disk
         file.write(b"\r\n\r\n" + b"".join(RECORDS[6:]))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert main(["import", "a.warc"]) == 0
@@ -295,11 +284,11 @@ def test_a_record_of_ten_gigabytes_is_a_line_and_costs_no_other_page(
     how = "has 10,737,418,240 bytes, and is cut" if is_there else "has a wrong length"
     assert f"the response of {SITE}large {how}" in line
     assert states().items() >= {"large": "fetched", "one": "fetched", "three": "fetched"}.items()
-    assert list(audit(Path("crawl.db")).wrong) == []
+    assert is_intact()
     assert grown < 150_000  # KiB; a body is held up to 10 MB, and copied while it is read
 
 
-def test_kinds_of_records_that_a_stranger_made_up_are_counted_together(capsys: Captured) -> None:
+def test_unknown_kinds_of_records_are_counted_together(capsys: Captured) -> None:
     made_up = [record(f"kind-{number}", b"x") for number in range(50)]
     told = imported(capsys, [*RECORDS[:4], *made_up])
     assert told["skipped"]["other records"] == 50
@@ -328,12 +317,10 @@ main(["import", "a.warc"])
 """
 
 
-def test_an_import_that_is_killed_leaves_no_store_and_the_next_one_its_own(
-    capsys: Captured, folder: Path
-) -> None:
+def test_a_killed_import_leaves_no_store_and_hinders_none(capsys: Captured, place: Path) -> None:
     many = [response(f"{SITE}{n}", page(f"/{n + 1}", text=f"{n}" * 500)) for n in range(300)]
     Path("a.warc").write_bytes(b"".join(many))
-    with killed_on_failure(subprocess.Popen([sys.executable, "-c", STOPPED], cwd=folder)) as child:
+    with killed_on_failure(subprocess.Popen([sys.executable, "-c", STOPPED], cwd=place)) as child:
         assert child.wait(60) == -signal.SIGKILL
     assert not Path("crawl.db").exists()
     imported(capsys, RECORDS)

@@ -1,4 +1,4 @@
-"""The keys of a running crawl, at a real terminal."""
+"""Keys of a running crawl, at a real terminal."""
 
 import asyncio
 import fcntl
@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli.crawl_display import Keyboard, keys_heard, may_hear_keys
+from tests.processes import PATIENCE_S
 
-PATIENCE_S = 60.0
 DEMO = ("--demo", "--demo-pages", "500", "--delay", "1")
 
 
 class Terminal:
-    """A terminal with a crawl in its foreground."""
+    """Terminal with a crawl in its foreground."""
 
     def __init__(self, store: Path, *crawl: str) -> None:
         self._ours, theirs = pty.openpty()
@@ -39,7 +39,7 @@ class Terminal:
         self._shown = b""
 
     def wait_for(self, wanted: bytes) -> None:
-        """What was shown before does not count."""
+        """Read until the wanted text appears, and drop all text up to here."""
         end = time.monotonic() + PATIENCE_S
         while re.search(wanted, self._shown) is None:
             assert time.monotonic() < end, self._shown[-2000:]
@@ -58,7 +58,7 @@ class Terminal:
         return bool(termios.tcgetattr(self.theirs)[3] & termios.ECHO)
 
     def exit_code(self) -> int:
-        """Of the crawl, once it has ended; all that it prints is read."""
+        """Read until the crawl has ended, and return its exit code."""
         while not os.waitid(os.P_PID, self._child, os.WEXITED | os.WNOWAIT | os.WNOHANG):
             if select.select([self._ours], [], [], 0.1)[0]:
                 self._shown += os.read(self._ours, 65536)
@@ -66,7 +66,7 @@ class Terminal:
 
 
 @pytest.mark.skipif(not hasattr(os, "login_tty"), reason="needs os.login_tty")
-def test_a_key_shows_and_hides_the_graph_and_the_terminal_is_as_before(tmp_path: Path) -> None:
+def test_g_shows_and_hides_the_graph_and_the_terminal_is_restored(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path / "crawl.db", *DEMO)
     terminal.wait_for(b"g shows the graph")
     assert not terminal.has_echo
@@ -80,7 +80,7 @@ def test_a_key_shows_and_hides_the_graph_and_the_terminal_is_as_before(tmp_path:
 
 
 @pytest.mark.skipif(not hasattr(os, "login_tty"), reason="needs os.login_tty")
-def test_a_second_signal_leaves_the_terminal_as_before_too(tmp_path: Path) -> None:
+def test_a_second_signal_restores_the_terminal(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # so the crawl does not end by itself
         seed = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         terminal = Terminal(tmp_path / "crawl.db", seed, "--ignore-robots")
@@ -94,7 +94,7 @@ def test_a_second_signal_leaves_the_terminal_as_before_too(tmp_path: Path) -> No
     assert termios.tcgetattr(terminal.theirs) == terminal.before
 
 
-def test_without_a_terminal_there_are_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_no_keys_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     async def heard() -> None:
         with keys_heard(lambda _key: None) as restore:
             restore()
@@ -105,7 +105,7 @@ def test_without_a_terminal_there_are_no_keys(monkeypatch: pytest.MonkeyPatch) -
     assert not may_hear_keys()
 
 
-def test_a_crawl_in_the_background_leaves_the_terminal_alone() -> None:
+def test_a_crawl_in_the_background_does_not_change_the_terminal() -> None:
     async def opened(fd: int) -> None:
         keyboard = Keyboard(lambda _key: None, fd)
         keyboard.open()

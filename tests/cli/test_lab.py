@@ -1,35 +1,29 @@
-"""`minicrawl lab` as its user meets it: tables, JSON, figures, and one line for each mistake."""
+"""Experiments of `minicrawl lab`: tables, JSON, figures, and errors of one line."""
 
-import json
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from minicrawl.cli import main
 from minicrawl.lab.reading_orders import OF_AN_UNKNOWN_WEB
+from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.stores import HandCrawl
 
 SMALL = ["--nodes", "300", "--seed", "3"]
 TINY = ["--nodes", "40", "--seed", "3"]
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(["lab", *arguments]) == 0
-    return capsys.readouterr().out
+def run(capsys: Captured, *arguments: str) -> str:
+    return printed(capsys, "lab", *arguments)
 
 
-def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    found = json.loads(run(capsys, *arguments, "--json"))
-    assert isinstance(found, dict)
-    return found
+def document(capsys: Captured, *arguments: str) -> Any:
+    return as_json(capsys, "lab", *arguments)
 
 
 @pytest.mark.parametrize("matrix", ["links", "either"])
-def test_convergence_by_another_link_matrix(
-    matrix: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_link_matrix_changes_errors_and_converges(matrix: str, capsys: Captured) -> None:
     options = ("--laps", "3", "--strategy", "cycle")
     walk = document(capsys, "convergence", *SMALL, *options)
     found = document(capsys, "convergence", *SMALL, *options, "--matrix", matrix)
@@ -38,7 +32,7 @@ def test_convergence_by_another_link_matrix(
     assert found["series"][2]["error_all"][2] < found["series"][2]["error_all"][0]
 
 
-def test_convergence_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_convergence_prints_a_series_for_each_estimator_as_json(capsys: Captured) -> None:
     found = document(capsys, "convergence", *SMALL, "--laps", "2", "--strategy", "greedy")
     assert found["graph"]["nodes"] == 300
     assert found["graph"]["edges"] > 300
@@ -56,21 +50,16 @@ def test_convergence_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("experiment", ["convergence", "windows"])
-def test_the_small_edge_of_a_known_web_can_be_set(
-    experiment: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rest = (
-        "--laps",
-        "2",
-        *(("--rate", "0.1", "--warm-up", "1") if experiment == "windows" else ()),
-    )
-    usual = document(capsys, experiment, *SMALL, *rest)
-    found = document(capsys, experiment, *SMALL, *rest, "--small-edge", "0.4")
+def test_the_small_edge_of_a_known_web_can_be_set(experiment: str, capsys: Captured) -> None:
+    more = ("--rate", "0.1", "--warm-up", "1") if experiment == "windows" else ()
+    chosen = (experiment, *SMALL, "--laps", "2", *more)
+    usual = document(capsys, *chosen)
+    found = document(capsys, *chosen, "--small-edge", "0.4")
     assert found["graph"] == usual["graph"]
     assert found["series"] != usual["series"]
 
 
-def test_windows_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_windows_prints_a_series_for_each_policy_and_rate_as_json(capsys: Captured) -> None:
     chosen = ["--policy", "variable=3", "--policy", "interpolation", "--width", "5"]
     rates = ["--rate", "0.1", "--rate", "0"]
     found = document(capsys, "windows", *SMALL, "--laps", "2", *chosen, *rates)
@@ -88,17 +77,14 @@ def test_windows_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     ("policy", "told"),
     [("interpolation=8/5", "keeps no measures"), ("static=8", "a static window has no width")],
 )
-def test_a_policy_that_its_window_would_not_use_is_refused(
-    capsys: pytest.CaptureFixture[str], policy: str, told: str
-) -> None:
-    assert main(["lab", "windows", "--policy", policy]) == 2
-    assert told in capsys.readouterr().err
+def test_a_policy_that_no_window_uses_is_refused(capsys: Captured, policy: str, told: str) -> None:
+    assert told in refusal(capsys, "lab", "windows", "--policy", policy)
 
 
 CLUSTER = ["cluster", *SMALL, "--draws", "1", "--machines", "10,1000", "--wait", "60"]
 
 
-def test_cluster_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cluster_prints_a_series_for_each_number_of_machines_as_json(capsys: Captured) -> None:
     found = document(capsys, *CLUSTER)
     assert [one["crawl"]["nodes"] for one in found["series"]] == [10, 1000]
     for one in found["series"]:
@@ -107,7 +93,7 @@ def test_cluster_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         assert one["traffic"]["batches_s"] > 0
 
 
-def test_cluster_as_tables(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cluster_prints_tables(capsys: Captured) -> None:
     shown = run(capsys, *CLUSTER, "--crawl-pages", "100000000", "--headroom", "0")
     assert "one machine" in shown
     assert "100,000,000 pages; 100 pages/s on a node; at most 1,000 transfers" in shown
@@ -115,7 +101,7 @@ def test_cluster_as_tables(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[:2] for line in shown.splitlines()].count(["1,000", "60"]) == 3
 
 
-def test_order_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_order_prints_a_series_for_each_order_as_json(capsys: Captured) -> None:
     found = document(capsys, "order", *SMALL, "--draws", "1")
     assert [one["order"] for one in found["series"]] == list(OF_AN_UNKNOWN_WEB)
     for one in found["series"]:
@@ -124,13 +110,10 @@ def test_order_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         assert one["mass_error"] is one["spam"] is one["loss"] is None
 
 
-def test_order_by_value(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_order_is_measured_by_the_values_of_a_file(tmp_path: Path, capsys: Captured) -> None:
     links = [(a, b) for a in range(12) for b in range(12) if (a * 7 + b) % 3 == 0]
     (tmp_path / "web.tsv").write_text("".join(f"p{a}\tp{b}\n" for a, b in links))
     (tmp_path / "values").write_text("p3\np4\t0.5\n")
-    monkeypatch.chdir(tmp_path)
     chosen = ["order", "--graph", "web.tsv", "--draws", "2", "--value", "values"]
     found = document(capsys, *chosen)["series"]
     assert [one["order"] for one in found] == ["siblings", "value"]
@@ -149,21 +132,15 @@ def test_order_by_value(
     ],
 )
 def test_values_need_named_pages_without_farms(
-    arguments: list[str],
-    named: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str], named: str, tmp_path: Path, capsys: Captured
 ) -> None:
     (tmp_path / "web.tsv").write_text("a\tb\n")
     (tmp_path / "values").write_text("a\n")
-    monkeypatch.chdir(tmp_path)
-    assert main(["lab", "order", *arguments]) == 2
-    assert named in capsys.readouterr().err
+    assert named in refusal(capsys, "lab", "order", *arguments)
 
 
-def test_errors_gains_and_spam_as_json_and_in_tables_of_80_columns(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_standard_errors_gains_and_spam_are_printed(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = ["--strategy", "opic", "--strategy", "random", "--draws", "2", "--polite", "3"]
     spam = ["--spam", "random", "--spam-domains", "4"]
@@ -178,10 +155,8 @@ def test_errors_gains_and_spam_as_json_and_in_tables_of_80_columns(
     assert "…" not in shown
 
 
-def test_with_a_smaller_small_edge_a_page_hands_more_to_its_links(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """The truth that is gathered, and what PageRank computes, follow it as well as the order."""
+def test_a_larger_small_edge_gathers_less_importance_early(capsys: Captured) -> None:
+    """The small edge changes the true importance and PageRank as well as the order."""
     orders = ["order", *SMALL, "--draws", "2", "--strategy", "opic", "--strategy", "pagerank"]
     usual = document(capsys, *orders)
     assert document(capsys, *orders, "--small-edge", "0.15") == usual
@@ -199,10 +174,7 @@ def test_with_a_smaller_small_edge_a_page_hands_more_to_its_links(
     ],
 )
 def test_tables_fit_a_terminal_of_80_columns(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    expected: list[str],
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch, arguments: list[str], expected: list[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     shown = run(capsys, *arguments, *SMALL)
@@ -211,16 +183,14 @@ def test_tables_fit_a_terminal_of_80_columns(
     assert max(map(len, shown.splitlines())) <= 80
 
 
-def test_the_same_seed_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_seed_gives_the_same_output(capsys: Captured) -> None:
     once, again = (run(capsys, "order", *TINY, "--draws", "1") for _ in "12")
     assert once == again
     other = run(capsys, "order", *TINY[:2], "--seed", "4", "--draws", "1")
     assert other != once
 
 
-def test_a_real_graph_takes_the_place_of_the_synthetic_one(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_graph_file_takes_the_place_of_a_synthetic_one(capsys: Captured, tmp_path: Path) -> None:
     graph = tmp_path / "ring.txt"
     graph.write_text("# a ring\n" + "".join(f"{page} {(page + 1) % 7}\n" for page in range(7)))
     for experiment in ("convergence", "windows", "order"):
@@ -229,9 +199,7 @@ def test_a_real_graph_takes_the_place_of_the_synthetic_one(
 
 
 @pytest.mark.proof
-def test_figures_are_drawn_with_their_numbers_beside_them(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_each_figure_has_a_csv_file_with_its_numbers(capsys: Captured, tmp_path: Path) -> None:
     out = tmp_path / "new" / "figures"
     told = run(capsys, "figures", "--out", str(out), *TINY, "--laps", "2", "--quick")
     written = sorted(out.iterdir())
@@ -246,10 +214,10 @@ def test_figures_are_drawn_with_their_numbers_beside_them(
     assert len(lines) == 1 + 7 * 2
 
 
-def test_figures_of_a_real_graph(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_figures_may_be_of_a_graph_file(
+    capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their numbers: most of the time went into drawing."""
+    """Check the numbers alone, since most of the time went into drawing."""
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
     graph = tmp_path / "ring.txt"
     graph.write_text("".join(f"{page} {(page + 1) % 20}\n" for page in range(20)))
@@ -310,32 +278,21 @@ def test_figures_of_a_real_graph(
     ids=lambda given: " ".join(given) if isinstance(given, list) else None,
 )
 def test_a_mistake_is_one_line_that_names_it_and_nothing_is_written(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    arguments: list[str],
-    named: list[str],
+    capsys: Captured, tmp_path: Path, arguments: list[str], named: list[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("bad.txt").write_text("1 2\nhello\n")
-    assert main(["lab", *arguments]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert len(told.err.splitlines()) == 1
-    for word in named:
-        assert word in told.err
+    line = refusal(capsys, "lab", *arguments)
+    assert [word for word in named if word not in line] == []
     assert [path.name for path in tmp_path.iterdir()] == ["bad.txt"]
 
 
-class TestACrawledGraph:
-    """A store in place of a graph file."""
+class TestStoreAsGraph:
+    """A store takes the place of a graph file."""
 
-    def test_it_has_the_pages_that_were_read_and_their_hosts(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    def test_the_graph_of_a_store_has_the_read_pages_and_their_hosts(
+        self, tmp_path: Path, capsys: Captured
     ) -> None:
-        """20 pages that were read on two hosts, each of which links to the next and to an unread
-        page.
-        """
+        """Each of 20 read pages on two hosts links to the next one and to an unread page."""
         urls = [f"http://h{page % 2}.example/{page}" for page in range(20)]
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds(urls[:1])
@@ -346,10 +303,8 @@ class TestACrawledGraph:
         assert found["graph"] == {"nodes": 20, "edges": 20}
         assert found["series"][0]["mass"][-1] == pytest.approx(0.5)
 
-    def test_a_store_of_which_no_page_was_read_is_refused(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_store_without_a_read_page_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds(["http://a.example/"])
-        assert main(["lab", "order", "--graph", str(crawl.path)]) == 2
-        assert "crawl.db: only 0 pages in it" in capsys.readouterr().err
+        line = refusal(capsys, "lab", "order", "--graph", crawl.path)
+        assert "crawl.db: only 0 pages in it" in line

@@ -1,4 +1,4 @@
-"""`minicrawl lab graphs` as its user meets it."""
+"""`minicrawl lab graphs`: reports, conversion, validation, and errors of one line."""
 
 import json
 from dataclasses import replace
@@ -10,21 +10,22 @@ from minicrawl.cli import main
 from minicrawl.graph.dynamic import solved
 from minicrawl.graph.synthetic import SUITE
 from minicrawl.graphfiles import pack, unpack
+from tests.cli.calls import Captured, printed, refusal
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def run(capsys: Captured, *arguments: str) -> str:
     assert main(["lab", "graphs", *arguments]) == 0
     return capsys.readouterr().out
 
 
-def test_a_table_of_what_was_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_has_a_row_for_each_chosen_algorithm(capsys: Captured) -> None:
     shown = run(capsys, "sc3", "--algorithm", "a2", "--algorithm", "19", "--validate")
     assert "sc3: 4 pages, 6 edges" in shown
     assert [line.split()[0] for line in shown.splitlines()[2:4]] == ["a2", "levels"]
     assert shown.count("passed") == 2
 
 
-def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reports_are_printed_as_json(capsys: Captured) -> None:
     (found,) = json.loads(run(capsys, "sc1", "--algorithm", "s2", "--trials", "2", "--json"))
     assert found["graph"]["components"] == 1
     (report,) = found["algorithms"]
@@ -32,12 +33,12 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(report["seconds"]) == 2
 
 
-def test_matrices_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_matrices_are_shown(capsys: Captured) -> None:
     shown = run(capsys, "sc3", "--algorithm", "a1", "--print-matrices")
     assert shown.splitlines()[-4:] == ["0 1 2 2", "2 0 1 1", "1 2 0 3", "1 2 1 0"]
 
 
-def test_graphs_are_converted_both_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_graphs_are_converted_between_both_formats(tmp_path: Path, capsys: Captured) -> None:
     packed, text, again = tmp_path / "x.g", tmp_path / "x.txt", tmp_path / "again.g"
     run(capsys, "sc2", "--convert", str(packed))
     run(capsys, str(packed), "--convert", str(text))
@@ -47,9 +48,7 @@ def test_graphs_are_converted_both_ways(tmp_path: Path, capsys: pytest.CaptureFi
     assert unpack(packed.read_bytes()).graph == SUITE["sc2"]()
 
 
-def test_a_graph_that_is_converted_may_get_another_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_converted_graph_may_get_another_name(tmp_path: Path, capsys: Captured) -> None:
     packed, text = tmp_path / "x.g", tmp_path / "x.txt"
     run(capsys, "sc2", "--convert", str(packed), "--name", "merging twice")
     assert unpack(packed.read_bytes()).graph == replace(SUITE["sc2"](), name="merging twice")
@@ -57,15 +56,13 @@ def test_a_graph_that_is_converted_may_get_another_name(
     assert text.read_text().startswith("c merging twice\np sp 8 14\n")
 
 
-def test_an_algorithm_that_is_named_twice_runs_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_algorithm_that_is_named_twice_runs_once(capsys: Captured) -> None:
     shown = json.loads(run(capsys, "sc1", "--algorithm", "a1", "--algorithm", "4", "--json"))
     assert [one["algorithm"] for one in shown[0]["algorithms"]] == ["a1"]
 
 
 @pytest.mark.proof
-def test_figures_have_their_numbers_beside_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_figure_has_a_csv_file_with_its_numbers(tmp_path: Path, capsys: Captured) -> None:
     names = [part for name in ("a2", "s1-8", "johnson") for part in ("--algorithm", name)]
     run(capsys, "sc3", *names, "--out", str(tmp_path / "drawn"))
     drawn = sorted(path.name for path in (tmp_path / "drawn").iterdir())
@@ -90,13 +87,8 @@ def test_figures_have_their_numbers_beside_them(
         (["sc1", "--convert", "x.g", "--name", "a\nb"], "printable"),
     ],
 )
-def test_mistakes_are_one_line(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["lab", "graphs", *arguments]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert "Traceback" not in error
+def test_mistakes_are_one_line(arguments: list[str], message: str, capsys: Captured) -> None:
+    assert message in refusal(capsys, "lab", "graphs", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -111,51 +103,38 @@ def test_mistakes_are_one_line(
     "command", [["lab", "graphs"], ["graph", "--graph"], ["rank", "pagerank", "--graph"]]
 )
 def test_a_wrong_line_is_named(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    command: list[str],
-    name: str,
-    text: str,
-    says: str,
+    tmp_path: Path, capsys: Captured, command: list[str], name: str, text: str, says: str
 ) -> None:
     file = tmp_path / name
     file.write_text(text)
-    assert main([*command, str(file)]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    line = refusal(capsys, *command, file)
     assert line.startswith(f"minicrawl: {file}")
     assert says in line
 
 
 @pytest.mark.proof
-def test_trials_have_their_times(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lab", "graphs", "sc3", "--algorithm", "levels", "--trials", "2"]) == 0
-    out = capsys.readouterr().out
+def test_several_trials_are_listed_with_their_times(capsys: Captured) -> None:
+    out = run(capsys, "sc3", "--algorithm", "levels", "--trials", "2")
     assert "trial 1" in out
     assert "trial 2" in out
-    assert main(["lab", "graphs", "sc3", "--algorithm", "levels"]) == 0
-    assert "trial 1" not in capsys.readouterr().out
+    assert "trial 1" not in run(capsys, "sc3", "--algorithm", "levels")
 
 
 @pytest.mark.proof
-def test_answers_that_are_not_those_of_the_file_are_caught(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Validation is against what the file says; the file, here, is what is wrong."""
+def test_validation_finds_distances_unlike_the_file(tmp_path: Path, capsys: Captured) -> None:
+    """Here the distances of the file are wrong."""
     saved = solved(SUITE["sc1"]())
     saved.distances[0, 1] += 5
     file = tmp_path / "wrong.g"
     file.write_bytes(pack(saved))
-    chosen = ["--algorithm", "a1", "--algorithm", "levels"]
-    assert main(["lab", "graphs", str(file), *chosen]) == 0
-    capsys.readouterr()
-    assert main(["lab", "graphs", str(file), *chosen, "--validate"]) == 1
-    out = capsys.readouterr().out
+    chosen = (str(file), "--algorithm", "a1", "--algorithm", "levels")
+    run(capsys, *chosen)
+    out = printed(capsys, "lab", "graphs", *chosen, "--validate", code=1)
     assert "distance of 0 to 1 is 1, expected 6" in out
     assert "passed" in out
 
 
-def test_a_damaged_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_file_is_refused(tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "bad.g"
     file.write_bytes(b"minigraph\x01x\0\xff")
-    assert main(["lab", "graphs", str(file)]) == 2
-    assert "truncated" in capsys.readouterr().err
+    assert "truncated" in refusal(capsys, "lab", "graphs", file)

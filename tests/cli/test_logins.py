@@ -1,8 +1,6 @@
-"""Logins and headers from the command line, and every place where a secret must not be."""
+"""Logins and headers of the command line, and no secret in outputs, stores, archives and logs."""
 
 import base64
-import json
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,14 +9,14 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
+from tests.cli.calls import Captured, as_json, refusal
 
-Captured = pytest.CaptureFixture[str]
 SECRET = "s3cret"  # of a server on loopback
 BASIC = "Basic " + base64.b64encode(f"user:{SECRET}".encode()).decode()
 
 
 class LockedWeb:
-    """Pages for those who have logged in; it keeps the headers of each request."""
+    """Web that wants a login; it keeps the headers of each request."""
 
     def __init__(self) -> None:
         self.heard: list[Mapping[str, str]] = []
@@ -35,18 +33,12 @@ class LockedWeb:
         return DemoResponse(200, {"Content-Type": "text/html"}, links)
 
 
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for variable in os.environ:
-        if variable.startswith("MINICRAWL_"):
-            monkeypatch.delenv(variable)
-    return tmp_path
+Served = tuple[LockedWeb, tuple[str, ...]]
 
 
 @pytest.fixture
-def web() -> Iterator[tuple[LockedWeb, tuple[str, ...]]]:
-    """A web, and what has to be said to crawl it."""
+def web() -> Iterator[Served]:
+    """Web, and the options to crawl it."""
     locked = LockedWeb()
     with DemoServer(locked) as server:
         said = ("--delay", "0", "--allow-private", "--workers", "0", "--keep", "pages")
@@ -61,11 +53,7 @@ def secrets_in(place: Path) -> list[str]:
 
 @pytest.mark.parametrize("way", ["flag", "equals", "environment", "file", "seed", "list", "netrc"])
 def test_every_way_to_log_in_works_and_leaves_no_secret(
-    way: str,
-    place: Path,
-    web: tuple[LockedWeb, tuple[str, ...]],
-    capsys: Captured,
-    monkeypatch: pytest.MonkeyPatch,
+    way: str, place: Path, web: Served, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locked, network = web
     seed, more, given = "http://site.example/", list[str](), place / "given"
@@ -113,7 +101,7 @@ def test_every_way_to_log_in_works_and_leaves_no_secret(
         (["--proxy", "http://127.0.0.1:1", "http://a.example/@me"], ""),
     ],
 )
-def test_a_login_that_the_list_of_processes_shows_is_told(
+def test_a_login_on_the_command_line_is_warned_about(
     arguments: list[str], whose: str, place: Path, capsys: Captured
 ) -> None:
     (place / "given").write_text(f"me:{SECRET}\n")
@@ -124,7 +112,7 @@ def test_a_login_that_the_list_of_processes_shows_is_told(
     assert SECRET not in said
 
 
-def test_headers_go_where_they_belong(web: tuple[LockedWeb, tuple[str, ...]]) -> None:
+def test_headers_go_to_all_hosts_or_to_the_named_one(web: Served) -> None:
     locked, network = web
     own = ["--header", "X-All: a", "--header", "site.example=X-One: o", "--languages", "de,en"]
     own += ["--header", f"site.example=Authorization: {BASIC}", "--user-agent", "Whole/1 (x)"]
@@ -144,27 +132,22 @@ def test_headers_go_where_they_belong(web: tuple[LockedWeb, tuple[str, ...]]) ->
         (["--header", f"Cookie: {SECRET}"], "would go to every host"),
     ],
 )
-def test_what_is_wrong_is_said_before_the_first_request(
+def test_a_bad_login_or_header_is_refused_before_the_first_request(
     arguments: list[str], said: str, place: Path, capsys: Captured
 ) -> None:
-    assert main(["crawl", "http://site.example/", *arguments]) == 2
-    assert said in capsys.readouterr().err
+    assert said in refusal(capsys, "crawl", "http://site.example/", *arguments)
     assert not (place / "data").exists()
 
 
-def test_a_seed_that_is_no_url_is_refused_without_its_login(capsys: Captured) -> None:
+def test_an_invalid_seed_is_refused_without_its_login(capsys: Captured) -> None:
     assert main(["crawl", f"http://user:{SECRET}@"]) == 2
     assert SECRET not in capsys.readouterr().err
 
 
-def test_the_command_that_resumes_has_the_other_settings(
-    web: tuple[LockedWeb, tuple[str, ...]], capsys: Captured
-) -> None:
+def test_the_command_that_resumes_has_no_login_and_no_header(web: Served, capsys: Captured) -> None:
     _, network = web
     arguments = [f"http://user:{SECRET}@site.example/", "--header", "X-A: b", "--pages", "1"]
     assert main(["crawl", *arguments, *network]) == 0
-    capsys.readouterr()
-    assert main(["status", "--json"]) == 0
-    command = json.loads(capsys.readouterr().out)["command"]
+    command = as_json(capsys, "status")["command"]
     assert "http://site.example/ --pages 1" in command
     assert "X-A" not in command

@@ -1,4 +1,4 @@
-"""Events as lines: one line each, for people and for programs, and nothing else in it."""
+"""Log lines of events, as text and as JSON, and the files that they go to."""
 
 import json
 import os
@@ -34,15 +34,8 @@ NEWS: list[tuple[Event, str, dict[str, object]]] = [
     (
         SETTLED,
         f"not-found      0.250 s  worker 2     {URL}  gone",
-        {
-            "event": "settled",
-            "url": URL,
-            "state": "not-found",
-            "seconds": 0.25,
-            "detail": "gone",
-            "crawler": "worker 2",
-            "pid": 4711,
-        },
+        {"event": "settled", "url": URL, "state": "not-found", "seconds": 0.25, "detail": "gone"}
+        | {"crawler": "worker 2", "pid": 4711},
     ),
     (
         Settled(url=URL, state=State.TRAP, detail="a trap"),
@@ -52,13 +45,8 @@ NEWS: list[tuple[Event, str, dict[str, object]]] = [
     (
         Delayed(url=URL, detail="failed:reset"),
         f"delayed                 coordinator  {URL}  failed:reset",
-        {
-            "event": "delayed",
-            "url": URL,
-            "detail": "failed:reset",
-            "crawler": "coordinator",
-            "pid": OWN_PID,
-        },
+        {"event": "delayed", "url": URL, "detail": "failed:reset"}
+        | {"crawler": "coordinator", "pid": OWN_PID},
     ),
     (
         Noted(text="so it is"),
@@ -79,26 +67,26 @@ NEWS: list[tuple[Event, str, dict[str, object]]] = [
 
 
 @pytest.mark.parametrize(("event", "text", "_document"), NEWS)
-def test_text_says_when_what_how_long_and_where(
+def test_a_text_line_has_time_event_duration_crawler_and_url(
     event: Event, text: str, _document: dict[str, object]
 ) -> None:
     assert as_text(event, 0.5) == f"1970-01-01T00:00:00Z  {text}"
 
 
 @pytest.mark.parametrize(("event", "_text", "document"), NEWS)
-def test_json_says_the_same(event: Event, _text: str, document: dict[str, object]) -> None:
+def test_a_json_line_has_these_facts(event: Event, _text: str, document: dict[str, object]) -> None:
     line = as_json(event, 1.23456)
     assert line is not None
     assert json.loads(line) == {"at": 1.235} | document
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_request_that_starts_is_no_news(form: str) -> None:
+def test_the_start_of_a_request_is_not_logged(form: str) -> None:
     assert FORMS[form](Asked(url=URL, cash=1.0), 0.0) is None
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_a_server_wrote_stays_on_one_line_and_steers_nothing(form: str) -> None:
+def test_text_of_a_server_is_escaped_on_one_line(form: str) -> None:
     bad = "\x1b[2J\n\x7f\u202e\u2028"
     for event in (
         Settled(url=URL, state=State.MOVED, detail=bad),
@@ -120,9 +108,7 @@ def test_every_writer_gets_every_line_with_the_time_of_the_event() -> None:
 
 
 class TestFilesOfProcesses:
-    def test_each_process_has_a_file_and_the_rest_is_in_that_of_the_coordinator(
-        self, tmp_path: Path
-    ) -> None:
+    def test_each_process_has_a_file_and_the_coordinator_the_rest(self, tmp_path: Path) -> None:
         files = LogFiles(tmp_path / "crawl-{crawler}.log")
         log = Log("text", files=files, now=lambda: 60.0)
         for event in (SETTLED, Delayed(url=URL, detail="reset"), Noted(text="so it is")):
@@ -132,16 +118,14 @@ class TestFilesOfProcesses:
         own = (tmp_path / "crawl-coordinator.log").read_text().splitlines()
         assert [line.split()[1] for line in own] == ["delayed", "note"]
 
-    def test_one_file_has_the_lines_of_all_in_their_order(self, tmp_path: Path) -> None:
+    def test_a_single_file_has_the_lines_of_all_processes_in_order(self, tmp_path: Path) -> None:
         files = LogFiles(tmp_path / "crawl.log")
         for number in (2, 0, 1):
             files.write(f"by {number}", CrawlerId(number))
         files.close()
         assert (tmp_path / "crawl.log").read_text() == "by 2\nby 0\nby 1\n"
 
-    def test_however_many_workers_there_were_few_files_are_open_and_no_line_is_lost(
-        self, tmp_path: Path
-    ) -> None:
+    def test_with_many_workers_few_files_are_open_and_no_line_is_lost(self, tmp_path: Path) -> None:
         descriptors = Path("/proc/self/fd")
         before = len(list(descriptors.iterdir()))
         files = LogFiles(tmp_path / "{crawler}")
@@ -158,11 +142,11 @@ class TestFilesOfProcesses:
 
 
 class Full(FileIO):
-    """A file whose disk a test fills."""
+    """File whose disk a test fills."""
 
 
 class TestFile:
-    def test_lines_go_behind_what_is_there_and_are_there_at_once(self, tmp_path: Path) -> None:
+    def test_lines_are_appended_and_flushed_at_once(self, tmp_path: Path) -> None:
         file = tmp_path / "crawl.log"
         file.write_text("earlier\n", encoding="utf-8")
         with log_file(file) as write:
@@ -176,7 +160,7 @@ class TestFile:
     def test_lines_wait_for_room_on_a_full_disk(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        room = [3, None, None]  # bytes that are taken, or an error
+        room = [3, None, None]  # bytes that a write accepts, or None for an error
 
         def take(self: FileIO, line: bytearray) -> int:
             if not room:
@@ -199,7 +183,7 @@ class TestFile:
         assert file.read_bytes() == b"first\nsecond\nthird\n"
 
     @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
-    def test_lines_that_find_no_room_to_the_end_are_missed(self) -> None:
+    def test_lines_without_room_at_the_end_raise_an_error(self) -> None:
         with (
             pytest.raises(MinicrawlError, match="/dev/full: No space left"),
             log_file(FULL) as write,
@@ -207,13 +191,13 @@ class TestFile:
             write("one")
 
     @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
-    def test_only_so_many_lines_wait(self) -> None:
+    def test_the_number_of_waiting_bytes_is_limited(self) -> None:
         with suppress(MinicrawlError), log_file(FULL) as write:
             write("x" * (MOST_WAITING - 1))
             with pytest.raises(MinicrawlError, match="No space left"):
                 write("y")
 
-    def test_old_files_are_kept_in_their_order_and_no_more_than_wanted(
+    def test_rotation_keeps_the_wanted_number_of_files_in_order(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(logs, "ROTATED_AT", 4)
@@ -224,10 +208,10 @@ class TestFile:
         assert file.read_bytes() == b""
         assert (tmp_path / "crawl.log.1").read_bytes() == b"f\nour\n"
         assert (tmp_path / "crawl.log.2").read_bytes() == b"three\n"
-        assert len(list(tmp_path.iterdir())) == len((0, 1, 2))
+        assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_progress_is_a_line_of_its_log() -> None:
+def test_progress_is_logged_as_text_or_json() -> None:
     text = progress_line("text", PROGRESS, "9 of 10 pages", 60.0)
     assert text == f"1970-01-01T00:01:00Z  {'progress':<24}9 of 10 pages"
     line = json.loads(progress_line("json", PROGRESS, "", 60.0))

@@ -1,4 +1,4 @@
-"""The command line: quick to answer for itself, and trouble is one line and an exit code."""
+"""The command line: few imports, help and completion, errors of one line with an exit code."""
 
 import os
 import signal
@@ -12,11 +12,11 @@ import pytest
 from minicrawl import __version__
 from minicrawl.cli import DeferredCommand, LazyGroup, main, root
 from minicrawl.errors import MinicrawlError, UsageError
+from tests.cli.calls import Captured, printed, refusal
 from tests.cli.imports import HEAVY, last_line_of, packages_imported_by
 from tests.processes import killed_on_failure
 from tests.stores import A, filled_store
 
-Captured = pytest.CaptureFixture[str]
 COMMANDS = root.list_commands(click.Context(root))
 
 
@@ -32,7 +32,7 @@ def minicrawl(*arguments: str, **environment: str) -> subprocess.CompletedProces
 
 @pytest.fixture
 def command_that(monkeypatch: pytest.MonkeyPatch) -> click.Command:
-    """A command `act` of the root, whose body a test replaces."""
+    """Command `act`, whose body a test replaces."""
     command = click.Command("act", callback=lambda: None)
     monkeypatch.setitem(root.commands, "act", command)
     return command
@@ -47,9 +47,7 @@ def raising(command: click.Command, error: BaseException) -> None:
 
 class TestLaziness:
     @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], ["no-such"], []])
-    def test_the_root_answers_without_heavy_imports(
-        self, arguments: list[str], tmp_path: Path
-    ) -> None:
+    def test_the_root_imports_nothing_heavy(self, arguments: list[str], tmp_path: Path) -> None:
         loaded = packages_imported_by(
             f"from minicrawl.cli import main\nmain({arguments})", folder=tmp_path
         )
@@ -81,8 +79,8 @@ class TestLaziness:
         )
         assert threads == "1"
 
-    def test_nothing_is_searched_for_cycles_on_the_way_out(self, tmp_path: Path) -> None:
-        """What is registered first has its turn last."""
+    def test_objects_are_frozen_before_the_interpreter_exits(self, tmp_path: Path) -> None:
+        """The first registered function runs last at exit."""
         counts = last_line_of(
             "import atexit, gc\n"
             "atexit.register(lambda: print(gc.get_freeze_count(), len(gc.get_objects())))\n"
@@ -94,17 +92,11 @@ class TestLaziness:
 
     def test_a_command_that_used_duckdb_ends_in_silence(self, tmp_path: Path) -> None:
         filled_store(tmp_path / "crawl.db")
-        done = subprocess.run(
-            [sys.executable, "-m", "minicrawl", "export", "pages.parquet", "--store", "crawl.db"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        done = minicrawl("export", "pages.parquet", "--store", "crawl.db")
         assert (tmp_path / "pages.parquet").is_file()
         assert "leak" not in done.stderr
 
-    def test_the_package_itself_imports_nothing(self, tmp_path: Path) -> None:
+    def test_importing_the_package_imports_nothing_heavy(self, tmp_path: Path) -> None:
         loaded = packages_imported_by("import minicrawl", folder=tmp_path)
         assert loaded.isdisjoint(HEAVY | {"click"})
 
@@ -118,11 +110,9 @@ class TestLaziness:
         monkeypatch.syspath_prepend(tmp_path)
         deferred = DeferredCommand("dear", target="dear:command", summary="What it costs.")
         monkeypatch.setitem(root.commands, "dear", deferred)
-        assert main(["--help"]) == 0
-        assert "What it costs." in capsys.readouterr().out
+        assert "What it costs." in printed(capsys, "--help")
         assert "dear" not in sys.modules
-        assert main(["dear"]) == 0
-        assert capsys.readouterr().out == "here\n"
+        assert printed(capsys, "dear") == "here\n"
 
     def test_a_deferred_target_that_is_no_command_is_named(self) -> None:
         deferred = DeferredCommand("path", target="os:path", summary="")
@@ -138,17 +128,14 @@ class TestLaziness:
         assert rest == ["--help"]
 
 
-class TestAnswers:
+class TestOutput:
     def test_version_says_the_version(self) -> None:
         assert minicrawl("--version").stdout == f"minicrawl {__version__}\n"
 
-    def test_help_is_data_and_goes_to_stdout(self, capsys: Captured) -> None:
-        assert main(["-h"]) == 0
-        out, err = capsys.readouterr()
-        assert out.startswith("Usage: minicrawl")
-        assert err == ""
+    def test_help_goes_to_stdout(self, capsys: Captured) -> None:
+        assert printed(capsys, "-h").startswith("Usage: minicrawl")
 
-    def test_no_command_at_all_is_answered_with_the_help_on_stderr(self, capsys: Captured) -> None:
+    def test_without_a_command_help_goes_to_stderr(self, capsys: Captured) -> None:
         assert main([]) == 2
         out, err = capsys.readouterr()
         assert out == ""
@@ -167,14 +154,12 @@ class TestAnswers:
         )
         assert f"plain,{name}" in done.stdout.splitlines()
 
-    def test_the_exit_code_a_command_chose_is_the_exit_code(
-        self, command_that: click.Command
-    ) -> None:
+    def test_a_command_chooses_the_exit_code(self, command_that: click.Command) -> None:
         command_that.callback = lambda: click.get_current_context().exit(3)
         assert main(["act"]) == 3
 
 
-class TestTrouble:
+class TestErrors:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
@@ -187,16 +172,11 @@ class TestTrouble:
             (["act", "\x1b[2J\udcff"], r"(\x1b[2J\udcff)"),
         ],
     )
-    def test_bad_usage_is_one_line_that_names_the_value_and_exit_2(
+    def test_a_usage_error_is_one_line_that_names_the_value(
         self, command_that: click.Command, capsys: Captured, arguments: list[str], message: str
     ) -> None:
         command_that.params = [click.Option(["--nodes"], type=click.IntRange(min=2))]
-        assert main(arguments) == 2
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert err.startswith("minicrawl: ")
-        assert err.count("\n") == 1
-        assert message in err
+        assert message in refusal(capsys, *arguments)
 
     @pytest.mark.parametrize(
         ("error", "exit_code", "line"),
@@ -209,7 +189,7 @@ class TestTrouble:
             (KeyboardInterrupt(), 130, "minicrawl: interrupted\n"),
         ],
     )
-    def test_an_expected_error_is_one_line_and_its_exit_code(
+    def test_an_expected_error_is_one_line_with_its_exit_code(
         self,
         command_that: click.Command,
         capsys: Captured,
@@ -222,9 +202,7 @@ class TestTrouble:
         assert capsys.readouterr().err == line
 
     @pytest.mark.parametrize("error", [ZeroDivisionError("mine"), BrokenPipeError("some socket")])
-    def test_a_mistake_of_our_own_is_not_hidden(
-        self, command_that: click.Command, error: Exception
-    ) -> None:
+    def test_a_bug_is_raised(self, command_that: click.Command, error: Exception) -> None:
         raising(command_that, error)
         with pytest.raises(type(error), match=str(error)):
             main(["act"])
@@ -256,7 +234,7 @@ class TestProcesses:
     @pytest.mark.parametrize(
         "body", ["click.echo('more')", "print('more' * 9999)", "sys.stdout.write('more'); exit(0)"]
     )
-    def test_a_reader_that_leaves_ends_the_command_in_silence(self, body: str) -> None:
+    def test_a_closed_pipe_ends_the_command_without_a_message(self, body: str) -> None:
         with killed_on_failure(pouring(body)) as process:
             assert process.stdout is not None
             assert process.stderr is not None
@@ -266,7 +244,7 @@ class TestProcesses:
         assert process.returncode == 0
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
-    def test_a_full_disk_is_one_line_and_exit_1(self) -> None:
+    def test_a_full_disk_is_one_line_with_exit_code_1(self) -> None:
         with Path("/dev/full").open("wb") as full:
             done = subprocess.run(
                 [sys.executable, "-c", ENDLESS.format(body="print('more' * 9999)")],
@@ -278,7 +256,7 @@ class TestProcesses:
         assert done.returncode == 1
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-    def test_an_interrupt_is_one_line_and_exit_130(self, number: signal.Signals) -> None:
+    def test_a_signal_is_one_line_with_exit_code_130(self, number: signal.Signals) -> None:
         with killed_on_failure(pouring("pass")) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"

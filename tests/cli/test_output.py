@@ -1,23 +1,27 @@
+"""Tables, facts and JSON on a terminal and elsewhere."""
+
 import json
 import sys
+from collections.abc import Callable
 
 import click
 import pytest
 
-from minicrawl.cli.output import (
-    shortened_url,
-    show_facts,
-    show_json,
-    show_list,
-    wide_option,
-)
+from minicrawl.cli.output import shortened_url, show_facts, show_json, show_list, wide_option
+from tests.cli.calls import Captured
 
-Captured = pytest.CaptureFixture[str]
+Terminal = Callable[[int], None]
 
 
-def on_a_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Function that makes stdout a terminal of some width."""
+
+    def of(width: int) -> None:
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    return of
 
 
 def listed(capsys: Captured, *rows: tuple[str, ...], texts: int = 2) -> list[str]:
@@ -25,7 +29,7 @@ def listed(capsys: Captured, *rows: tuple[str, ...], texts: int = 2) -> list[str
     return capsys.readouterr().out.splitlines()
 
 
-def test_numbers_are_aligned_and_text_is_left_as_it_is(capsys: Captured) -> None:
+def test_off_a_terminal_numbers_are_aligned_and_text_is_not_cut(capsys: Captured) -> None:
     assert listed(capsys, ("1", "x" * 200, "one"), ("1,000", "y", "two")) == [
         " rank  url  title",
         f"    1  {'x' * 200}  one",
@@ -33,10 +37,8 @@ def test_numbers_are_aligned_and_text_is_left_as_it_is(capsys: Captured) -> None
     ]
 
 
-def test_on_a_terminal_text_is_cut_to_its_width(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_a_terminal(monkeypatch, 42)
+def test_on_a_terminal_text_is_wrapped_and_cut(capsys: Captured, terminal: Terminal) -> None:
+    terminal(42)
     url = f"http://a.example/{'x' * 30}/end"
     rows = (("1", url, "a title that is long"), ("2", "http://b.example/y", "日本語日本語"))
     assert listed(capsys, *rows) == [
@@ -47,10 +49,8 @@ def test_on_a_terminal_text_is_cut_to_its_width(
     ]
 
 
-def test_a_title_has_the_room_that_urls_leave(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_a_terminal(monkeypatch, 30)
+def test_a_title_has_the_rest_of_the_width(capsys: Captured, terminal: Terminal) -> None:
+    terminal(30)
     rows = (("1", "http://a.example/", "a title that is long"), ("2", "b", "日本語日本語"))
     assert listed(capsys, *rows) == [
         "rank  url         title",
@@ -59,10 +59,8 @@ def test_a_title_has_the_room_that_urls_leave(
     ]
 
 
-def test_a_very_long_url_is_cut_in_its_path(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_a_terminal(monkeypatch, 26)
+def test_a_long_url_is_cut_in_its_path(capsys: Captured, terminal: Terminal) -> None:
+    terminal(26)
     url = f"http://a.example/{'x' * 90}/end?page=7"
     assert listed(capsys, ("1", url, "a title"))[1:] == [
         f"   1  a.example/…{'x' * 9}",
@@ -71,10 +69,8 @@ def test_a_very_long_url_is_cut_in_its_path(
     ]
 
 
-def test_columns_share_what_is_too_little_for_all(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_a_terminal(monkeypatch, 60)
+def test_wide_columns_share_the_width(capsys: Captured, terminal: Terminal) -> None:
+    terminal(60)
     url = f"http://a.example/{'x' * 15}/{'y' * 15}"
     show_list(("state", "url", "text", "end"), [("fetched", url, "short", url[:33])], texts=3)
     assert capsys.readouterr().out.splitlines() == [
@@ -85,17 +81,15 @@ def test_columns_share_what_is_too_little_for_all(
     ]
 
 
-def test_a_list_may_have_numbers_only(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_may_have_only_numbers(capsys: Captured, terminal: Terminal) -> None:
     show_list(("depth", "status"), [("1", "200")], texts=0)
-    on_a_terminal(monkeypatch, 60)
+    terminal(60)
     show_list(("depth", "status"), [("1", "200")], texts=0)
     assert capsys.readouterr().out.splitlines() == ["depth  status", "    1     200"] * 2
 
 
-def test_a_long_command_can_be_copied_from_a_narrow_terminal(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_a_terminal(monkeypatch, 40)
+def test_a_wrapped_command_can_be_copied(capsys: Captured, terminal: Terminal) -> None:
+    terminal(40)
     show_facts(
         [("name", "one two three four five six seven eight"), ("go", "minicrawl crawl " * 3)]
     )
@@ -107,10 +101,8 @@ def test_a_long_command_can_be_copied_from_a_narrow_terminal(
     ]
 
 
-def test_other_text_goes_on_in_the_next_line_for_a_while(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_a_terminal(monkeypatch, 30)
+def test_other_text_is_wrapped_to_a_few_lines_and_cut(capsys: Captured, terminal: Terminal) -> None:
+    terminal(30)
     show_list(("rank", "detail"), [("1", "one two three four five six"), ("2", "x " * 99)], texts=1)
     assert capsys.readouterr().out.splitlines() == [
         "rank  detail",
@@ -123,20 +115,14 @@ def test_other_text_goes_on_in_the_next_line_for_a_while(
 
 @pytest.mark.parametrize("width", range(3, 50))
 def test_a_url_is_shortened_to_any_width(width: int) -> None:
-    for url in (
-        "http://a.example/",
-        "https://www.site.example/a/long/path?with=query",
-        f"x://{'h' * 99}",
-    ):
+    long = "https://www.site.example/a/long/path?with=query"
+    for url in ("http://a.example/", long, f"x://{'h' * 99}"):
         assert len(shortened_url(url, width)) <= width
-    whole = shortened_url("https://www.site.example/a/long/path?with=query", 47)
-    assert whole == "www.site.example/a/long/path?with=query"
+    assert shortened_url(long, 47) == "www.site.example/a/long/path?with=query"
 
 
-def test_columns_without_a_number_are_left_out_and_wide_shows_all(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_a_terminal(monkeypatch, 30)
+def test_empty_columns_are_omitted_and_wide_shows_all(capsys: Captured, terminal: Terminal) -> None:
+    terminal(30)
 
     @click.command()
     @wide_option
@@ -144,39 +130,30 @@ def test_columns_without_a_number_are_left_out_and_wide_shows_all(
         show_list(("rank", "status", "url"), [("1", "-", f"http://a.example/{'x' * 30}")], texts=1)
 
     show.main([], standalone_mode=False)
-    assert capsys.readouterr().out.split() == [
-        "rank",
-        "url",
-        "1",
-        "a.example/" + "x" * 14,
-        "x" * 16,
-    ]
+    shown = capsys.readouterr().out.split()
+    assert shown == ["rank", "url", "1", f"a.example/{'x' * 14}", "x" * 16]
     show.main(["--wide"], standalone_mode=False)
     shown = capsys.readouterr().out.split()
     assert shown == ["rank", "status", "url", "1", "-", f"http://a.example/{'x' * 30}"]
 
 
-def test_a_short_column_leaves_its_room_to_the_last(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_a_terminal(monkeypatch, 30)
+def test_a_short_column_leaves_its_width_to_the_last(capsys: Captured, terminal: Terminal) -> None:
+    terminal(30)
     assert listed(capsys, ("1", "y", "a title of some length")) == [
         "rank  url  title",
         "   1  y    a title of some le…",
     ]
 
 
-def test_a_terminal_without_room_for_two_columns_of_text_shows_one(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_a_terminal(monkeypatch, 30)
+def test_a_narrow_terminal_shows_one_column_of_text(capsys: Captured, terminal: Terminal) -> None:
+    terminal(30)
     url = f"http://a.example/{'x' * 50}"
     assert listed(capsys, ("1", url, "a title"))[1] == f"   1  a.example/{'x' * 14}"
-    on_a_terminal(monkeypatch, 3)
+    terminal(3)
     assert listed(capsys, ("1", url, "a title"))[1] == "   1  a.example/"
 
 
-def test_control_characters_are_shown_and_never_printed(capsys: Captured) -> None:
+def test_control_characters_are_escaped(capsys: Captured) -> None:
     assert listed(capsys, ("1", "\x1b[2J", "[bold]two\nlines"))[1] == (
         r"   1  \x1b[2J  [bold]two\nlines"
     )
@@ -184,7 +161,15 @@ def test_control_characters_are_shown_and_never_printed(capsys: Captured) -> Non
     assert capsys.readouterr().out == "title  \\u202ereversed\n"
 
 
-def test_json_is_one_line_of_plain_signs_and_says_the_same(capsys: Captured) -> None:
+def test_a_host_is_shown_readably_unless_it_imitates_another(capsys: Captured) -> None:
+    show_list(("n", "url"), [("1", "https://xn--mnchen-3ya.de/a")], texts=1)
+    show_facts([("url", "https://xn--80ak6aa92e.com/")])
+    shown = capsys.readouterr().out
+    assert "https://münchen.de/a" in shown
+    assert "https://xn--80ak6aa92e.com/" in shown
+
+
+def test_json_is_one_line_of_printable_ascii(capsys: Captured) -> None:
     document = {"title": "\x1b\x7f\u202e日本\n"}
     show_json(document)
     line = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""`minicrawl page` and `minicrawl archive`: what was fetched, as it was fetched."""
+"""Commands on kept pages: `page`, `archive`, `forget`, and exports with contents."""
 
 import json
 import shutil
@@ -23,10 +23,10 @@ from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import answered, failed, kept
+from tests.cli.calls import Captured
 from tests.stores import HandCrawl
 
-Captured = pytest.CaptureFixture[str]
-URL = "http://a.example/"
+URL, UNREAD = "http://a.example/", "http://a.example/unread"
 DAY = 86_400.0
 FIRST = b"<title>One</title><p>Old\tnews</p><p>\x1b[31mred</p>"
 SECOND = b"<title>Two</title><p>New news</p>"
@@ -34,20 +34,30 @@ SECOND = b"<title>Two</title><p>New news</p>"
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """A page that was read three times; the third time it was as before."""
+    """Store with three versions of a page, of which the last is unchanged, and an unread page."""
     path = tmp_path / "crawl.db"
-    crawl = HandCrawl(path)
-    crawl.seeds([URL, "http://a.example/unread"])
-    crawl.read(URL)
-    crawl.commit()
-    crawl.store.close()
-    answers = [kept(URL, FIRST, DAY), kept(URL, SECOND, 2 * DAY), KeptAnswer(b"", 3 * DAY, URL)]
-    with closing(StoreWriter.open(path)) as opened:
-        archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
-        assert isinstance(archive, ArchiveWriter)
-        with closing(archive):
-            StoreWithArchive(opened, ArchiveSinks(archive)).commit(Batch(answers=answers))
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds([URL, UNREAD])
+        crawl.read(URL)
+    archived(path, kept(URL, FIRST, DAY), kept(URL, SECOND, 2 * DAY), KeptAnswer(b"", 3 * DAY, URL))
     return path
+
+
+def archived(store: Path, *answers: KeptAnswer, keep: str = "pages") -> None:
+    """Commit answers to the archive of a store."""
+    with closing(StoreWriter.open(store)) as opened:
+        archive = open_archive(opened, Storing(keep=keep), nobody_listens)
+        assert isinstance(archive, ArchiveWriter)
+        batch = Batch(answers=[*answers], counters=tables.counters(opened.connection))
+        with closing(archive):
+            StoreWithArchive(opened, ArchiveSinks(archive)).commit(batch)
+
+
+def damage_first_record(store: Path) -> None:
+    segment = Segments(archive_folder(store)).path(1)
+    content = bytearray(segment.read_bytes())
+    content[60] ^= 1
+    segment.write_bytes(content)
 
 
 def shown(store: Path, capsys: Captured, *arguments: str) -> str:
@@ -71,36 +81,28 @@ def test_an_older_version_is_shown_by_its_number_or_its_time(store: Path, capsys
         assert shown(store, capsys, "page", URL, "--text", *chosen) == "Old news\n\\x1b[31mred\n"
 
 
-def test_a_page_that_failed_later_is_shown_as_it_was(store: Path, capsys: Captured) -> None:
-    """What came in its place has a number, and is shown where there is no page."""
-    gone = "http://a.example/unread"
-    answers = [failed(URL, b"away", 4 * DAY, 503), failed(gone, b"no such page", 4 * DAY)]
-    with closing(StoreWriter.open(store)) as opened:
-        archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
-        assert isinstance(archive, ArchiveWriter)
-        with closing(archive):
-            StoreWithArchive(opened, ArchiveSinks(archive)).commit(Batch(answers=answers))
+def test_a_failure_is_shown_if_chosen_or_if_alone(store: Path, capsys: Captured) -> None:
+    """A failure has a version number, and is shown of a page without a good version."""
+    archived(store, failed(URL, b"away", 4 * DAY, 503), failed(UNREAD, b"no such page", 4 * DAY))
     assert shown(store, capsys, "page", URL) == f"{SECOND.decode()}\n"
     assert shown(store, capsys, "page", URL, "--version", "4") == "away\n"
     assert shown(store, capsys, "page", URL, "--headers").splitlines()[1].endswith("3 of 4")
-    assert shown(store, capsys, "page", gone, "--headers").startswith(f"404 {gone}\n")
-    assert shown(store, capsys, "page", gone) == "no such page\n"
+    assert shown(store, capsys, "page", UNREAD, "--headers").startswith(f"404 {UNREAD}\n")
+    assert shown(store, capsys, "page", UNREAD) == "no such page\n"
 
 
-def test_raw_are_the_bytes_that_were_kept(
-    store: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_raw_prints_the_kept_bytes(store: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert main(["page", URL, "--raw", "--version", "1", "--store", str(store)]) == 0
     assert capfdbinary.readouterr().out == FIRST
 
 
-def test_headers_tell_the_version(store: Path, capsys: Captured) -> None:
+def test_headers_name_the_version(store: Path, capsys: Captured) -> None:
     lines = shown(store, capsys, "page", URL, "--headers", "--version", "2").splitlines()
     assert lines[:2] == [f"200 {URL}", "fetched 1970-01-03T00:00:00Z, version 2 of 3"]
     assert "server: tests" in lines
     found = json.loads(shown(store, capsys, "page", URL, "--json"))
     assert (found["status"], found["version"], found["body"]) == (304, 3, SECOND.decode())
-    assert found["headers"]["server"] == "tests"  # of the answer that it confirms
+    assert found["headers"]["server"] == "tests"  # from the version that the 304 confirms
 
 
 @pytest.mark.parametrize(
@@ -111,13 +113,13 @@ def test_headers_tell_the_version(store: Path, capsys: Captured) -> None:
         (("--at", "noon"), "is not a time such as"),
     ],
 )
-def test_a_version_that_is_not_there_is_refused(
+def test_a_missing_version_is_refused(
     store: Path, capsys: Captured, arguments: tuple[str, ...], said: str
 ) -> None:
     assert said in refused(store, capsys, "page", URL, *arguments)
 
 
-def test_a_page_that_was_not_read_says_so(store: Path, capsys: Captured) -> None:
+def test_a_page_that_was_not_kept_is_refused(store: Path, capsys: Captured) -> None:
     assert "/unread is kept" in refused(store, capsys, "page", "http://a.example/unread")
 
 
@@ -132,10 +134,7 @@ COMMANDS_ON_PAGES = {
 
 
 @pytest.mark.parametrize("name", COMMANDS_ON_PAGES)
-def test_an_archive_that_was_deleted_is_one_line_and_makes_no_file(
-    store: Path, capsys: Captured, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(store.parent)
+def test_a_deleted_archive_makes_no_file(store: Path, capsys: Captured, name: str) -> None:
     folder = archive_folder(store)
     shutil.rmtree(folder)
     line = refused(store, capsys, *COMMANDS_ON_PAGES[name])
@@ -144,7 +143,7 @@ def test_an_archive_that_was_deleted_is_one_line_and_makes_no_file(
     assert list(store.parent.glob("new.*")) == []
 
 
-def test_check_names_an_archive_that_was_deleted(store: Path, capsys: Captured) -> None:
+def test_check_names_a_deleted_archive(store: Path, capsys: Captured) -> None:
     shutil.rmtree(archive_folder(store))
     assert main(["check", "--store", str(store)]) == 1
     told = capsys.readouterr().out.splitlines()
@@ -153,21 +152,12 @@ def test_check_names_an_archive_that_was_deleted(store: Path, capsys: Captured) 
     ]
 
 
-def test_pages_that_were_lost_are_told_after_a_crawl_went_on_as_well(
-    store: Path, capsys: Captured
-) -> None:
-    """Each time, and by all that read the archive."""
+def test_lost_pages_are_reported_after_a_crawl_was_resumed(store: Path, capsys: Captured) -> None:
+    """Every command that reads the archive reports the loss, each time."""
     folder = archive_folder(store)
     shutil.rmtree(folder)
     assert "is gone" in refused(store, capsys, "archive")
-    with closing(StoreWriter.open(store)) as opened:
-        archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
-        assert isinstance(archive, ArchiveWriter)
-        with closing(archive):
-            other = failed("http://a.example/unread", b"away", 4 * DAY, 503)
-            counters = tables.counters(opened.connection)
-            batch = Batch(answers=[other], counters=counters)
-            StoreWithArchive(opened, ArchiveSinks(archive)).commit(batch)
+    archived(store, failed(UNREAD, b"away", 4 * DAY, 503))
     for command in (("check",), ("check",), ("archive", "--verify")):
         assert main([*command, "--store", str(store)]) == 1
         told = capsys.readouterr().out.splitlines()
@@ -177,31 +167,23 @@ def test_pages_that_were_lost_are_told_after_a_crawl_went_on_as_well(
     assert f"{folder}: " in refused(store, capsys, "page", URL)
 
 
-def test_a_store_without_pages_says_so(tmp_path: Path, capsys: Captured) -> None:
-    crawl = HandCrawl(tmp_path / "other.db")
-    crawl.seeds([URL])
-    crawl.commit()
-    crawl.store.close()
-    line = refused(crawl.path, capsys, "page", URL)
-    assert "--keep pages" in line
+def test_a_store_without_kept_pages_is_refused(tmp_path: Path, capsys: Captured) -> None:
+    with closing(HandCrawl(tmp_path / "other.db")) as crawl:
+        crawl.seeds([URL])
+    assert "--keep pages" in refused(crawl.path, capsys, "page", URL)
     assert "no pages are kept" in refused(crawl.path, capsys, "archive")
 
 
-def test_an_archive_tells_how_much_it_has(store: Path, capsys: Captured) -> None:
+def test_an_archive_has_numbers_of_records_and_segments(store: Path, capsys: Captured) -> None:
     found = json.loads(shown(store, capsys, "archive", "--json"))
     assert (found["page records"], found["revisit records"], found["segments"]) == (2, 1, 1)
     assert "page records" in shown(store, capsys, "archive")
 
 
-def test_a_damaged_record_is_named_with_and_without_the_store(
-    store: Path, capsys: Captured
-) -> None:
+def test_a_damaged_record_is_named_with_and_without_a_store(store: Path, capsys: Captured) -> None:
     folder = archive_folder(store)
     assert shown(store, capsys, "archive", "--verify") == "ok: 3 records\n"
-    segment = Segments(folder).path(1)
-    content = bytearray(segment.read_bytes())
-    content[60] ^= 1
-    segment.write_bytes(content)
+    damage_first_record(store)
     (wrong,) = audit(store).wrong
     assert wrong.startswith("pages: segment-000001.pages at byte 0: ")
     assert wrong.endswith(f" damaged: {URL}")
@@ -216,7 +198,7 @@ def test_a_damaged_record_is_named_with_and_without_the_store(
 
 
 @pytest.mark.parametrize("options", [[], ["--verify"]])
-def test_an_archive_that_is_pruned_while_it_is_opened_is_as_it_was(
+def test_an_archive_that_is_pruned_while_it_is_opened_is_read_as_before(
     store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
     end_of = commands._end
@@ -249,20 +231,17 @@ def test_a_web_archive_has_all_versions_of_the_selected_pages(
     assert json.loads(page)["url"] == URL
 
 
-def test_what_is_damaged_is_left_out_of_a_web_archive(
+def test_damaged_records_are_omitted_from_a_web_archive(
     store: Path, tmp_path: Path, capsys: Captured
 ) -> None:
-    segment = Segments(archive_folder(store)).path(1)
-    content = bytearray(segment.read_bytes())
-    content[60] ^= 1
-    segment.write_bytes(content)
+    damage_first_record(store)
     assert main(["export", str(tmp_path / "site.wacz"), "--store", str(store)]) == 1
     told = capsys.readouterr().err
     assert f"left out: {URL}: segment-000001.pages at byte 0: " in told
     assert "site.wacz, 2 rows" in told
 
 
-def test_links_and_scores_are_not_for_web_archives(store: Path, capsys: Captured) -> None:
+def test_options_for_links_or_scores_need_no_web_archive(store: Path, capsys: Captured) -> None:
     for flags in (("--edges",), ("--ranks", "pagerank"), ("--level", "host")):
         line = refused(store, capsys, "export", "site.wacz", *flags)
         assert "leave out --ranks, --edges and --level" in line
@@ -271,9 +250,7 @@ def test_links_and_scores_are_not_for_web_archives(store: Path, capsys: Captured
 CONTENTS = "text,html,headings,lang_declared,links"
 
 
-def test_a_data_set_has_what_was_fetched_last(
-    store: Path, tmp_path: Path, capsys: Captured
-) -> None:
+def test_a_data_set_has_the_last_versions(store: Path, tmp_path: Path, capsys: Captured) -> None:
     lines = shown(store, capsys, "export", "-", "--format", "jsonl", "--with", CONTENTS)
     read, unread = map(json.loads, lines.splitlines())
     assert (read["text"], read["html"]) == ("New news", SECOND.decode())
@@ -286,28 +263,19 @@ def test_a_data_set_has_what_was_fetched_last(
     assert found == [("New news", ""), (None, None)]
 
 
-def test_of_text_that_was_kept_no_markup_is_made_up(tmp_path: Path, capsys: Captured) -> None:
+def test_a_store_of_text_alone_has_no_markup(tmp_path: Path, capsys: Captured) -> None:
     path = tmp_path / "text.db"
-    crawl = HandCrawl(path)
-    crawl.seeds([URL])
-    crawl.read(URL)
-    crawl.commit()
-    crawl.store.close()
-    with closing(StoreWriter.open(path)) as opened:
-        archive = open_archive(opened, Storing(keep="text"), nobody_listens)
-        assert archive is not None
-        with closing(archive):
-            text = pack(RecordKind.TEXT, URL, answered(b"Old news"), PLAIN, number=0)
-            both = StoreWithArchive(opened, ArchiveSinks(archive))
-            both.commit(Batch(answers=[KeptAnswer(text, DAY)]))
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds([URL])
+        crawl.read(URL)
+    text = pack(RecordKind.TEXT, URL, answered(b"Old news"), PLAIN, number=0)
+    archived(path, KeptAnswer(text, DAY), keep="text")
     line = shown(path, capsys, "export", "-", "--format", "jsonl", "--with", CONTENTS)
     found = json.loads(line)
     assert [found[name] for name in CONTENTS.split(",")] == ["Old news", None, None, None, None]
 
 
-def test_a_data_set_may_be_of_some_pages_and_names_columns_that_are_there_anyway(
-    store: Path, capsys: Captured
-) -> None:
+def test_a_data_set_may_select_pages_and_name_a_usual_column(store: Path, capsys: Captured) -> None:
     chosen = ("--with", "title,text", "--fetched", "--host", "a.example", "--n", "1")
     lines = shown(store, capsys, "export", "-", "--format", "jsonl", *chosen)
     (read,) = map(json.loads, lines.splitlines())
@@ -319,7 +287,7 @@ def test_a_data_set_may_be_of_some_pages_and_names_columns_that_are_there_anyway
     "arguments",
     [("pages.csv", "--with", "text"), ("a.jsonl", "--with", "smell"), ("a.wacz", "--with", "text")],
 )
-def test_contents_are_for_exact_formats(
+def test_contents_need_jsonl_or_parquet_and_a_known_name(
     store: Path, capsys: Captured, arguments: tuple[str, ...]
 ) -> None:
     assert "--with" in refused(store, capsys, "export", *arguments)
@@ -329,12 +297,12 @@ def test_contents_are_for_exact_formats(
 
 
 def pruned(store: Path, capsys: Captured, *arguments: str) -> tuple[int, int]:
-    """How many answers there were, and how many went."""
+    """Prune, and return the numbers of answers before and of removed ones."""
     found = json.loads(shown(store, capsys, "forget", *arguments, "--json"))
     return found["answers"], found["removed answers"]
 
 
-def test_pruning_keeps_the_last_answers_of_each_page(store: Path, capsys: Captured) -> None:
+def test_pruning_keeps_the_last_versions_of_each_page(store: Path, capsys: Captured) -> None:
     assert pruned(store, capsys, "--keep-versions", "1", "--dry-run") == (3, 2)
     assert pruned(store, capsys, "--before", "1970-01-03", "--dry-run") == (3, 1)
     assert pruned(store, capsys, "--best", "2", "--dry-run") == (3, 0)
@@ -349,11 +317,8 @@ def test_pruning_needs_a_rule(store: Path, capsys: Captured) -> None:
     assert "must say what to remove" in refused(store, capsys, "forget")
 
 
-def test_pruning_names_what_is_damaged_and_cannot_be_copied(store: Path, capsys: Captured) -> None:
-    segment = Segments(archive_folder(store)).path(1)
-    content = bytearray(segment.read_bytes())
-    content[60] ^= 1
-    segment.write_bytes(content)
+def test_pruning_names_and_removes_damaged_records(store: Path, capsys: Captured) -> None:
+    damage_first_record(store)
     arguments = ("forget", "--keep-versions", "2", "--store", str(store))
     for more in (("--dry-run",), ()):
         assert main([*arguments, *more]) == 1
@@ -362,7 +327,7 @@ def test_pruning_names_what_is_damaged_and_cannot_be_copied(store: Path, capsys:
     assert main(list(arguments)) == 0
 
 
-def test_pruning_all_is_refused_before_anything_goes(store: Path, capsys: Captured) -> None:
+def test_pruning_every_answer_is_refused(store: Path, capsys: Captured) -> None:
     for more in (("--dry-run",), ()):
         line = refused(store, capsys, "forget", "--before", "2100-01-01", *more)
         assert f"would remove all 3 answers: delete {archive_folder(store)}" in line
@@ -370,7 +335,7 @@ def test_pruning_all_is_refused_before_anything_goes(store: Path, capsys: Captur
 
 
 @pytest.mark.parametrize("options", [[], ["--verify"]])
-def test_a_folder_that_is_no_archive_is_refused(
+def test_a_folder_without_records_is_refused(
     store: Path, capsys: Captured, options: list[str]
 ) -> None:
     assert main(["archive", *options, str(archive_folder(store))]) == 0
@@ -381,7 +346,7 @@ def test_a_folder_that_is_no_archive_is_refused(
         assert "is not an archive" in capsys.readouterr().err
 
 
-def test_the_versions_of_a_page_are_listed(store: Path, capsys: Captured) -> None:
+def test_the_versions_of_a_page_have_times_and_sizes(store: Path, capsys: Captured) -> None:
     rows = json.loads(shown(store, capsys, "page", URL, "--versions", "--json"))
     assert [(row["version"], row["same_as"]) for row in rows] == [(1, 0), (2, 0), (3, 2)]
     assert [row["bytes"] for row in rows] == [len(FIRST), len(SECOND), len(SECOND)]
@@ -391,16 +356,13 @@ def test_the_versions_of_a_page_are_listed(store: Path, capsys: Captured) -> Non
     assert lines[2].split()[-1] == "2"
 
 
-def test_a_damaged_version_is_listed_with_its_time(store: Path, capsys: Captured) -> None:
-    segment = Segments(archive_folder(store)).path(1)
-    content = bytearray(segment.read_bytes())
-    content[60] ^= 1
-    segment.write_bytes(content)
+def test_a_damaged_version_is_listed_without_status_and_size(store: Path, capsys: Captured) -> None:
+    damage_first_record(store)
     first, *_ = json.loads(shown(store, capsys, "page", URL, "--versions", "--json"))
     assert (first["status"], first["bytes"]) == (None, None)
 
 
-def test_a_list_of_versions_takes_no_other_option(store: Path, capsys: Captured) -> None:
+def test_options_that_choose_different_outputs_are_refused(store: Path, capsys: Captured) -> None:
     assert "leave out" in refused(store, capsys, "page", URL, "--versions", "--text")
     assert "choose one" in refused(store, capsys, "page", URL, "--raw", "--text")
     assert "unread is kept" in refused(store, capsys, "page", f"{URL}unread", "--versions")

@@ -1,4 +1,4 @@
-"""`minicrawl plot` as its user meets it."""
+"""`minicrawl plot`: pictures of a crawl, and errors of one line."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -12,9 +12,9 @@ from minicrawl.graph.outline import DegreeDistribution
 from minicrawl.report.formats import pyplot
 from minicrawl.report.sampling import remade
 from minicrawl.report.site_report import MOST_HOSTS, HostLinks, crawl_picture, curves, draw_crawl
+from tests.cli.calls import Captured, refusal
 from tests.stores import HandCrawl
 
-Captured = pytest.CaptureFixture[str]
 PAGES = [f"http://{'abc'[number % 3]}{'x' * 40}.example/{number}" for number in range(9)]
 
 
@@ -53,7 +53,7 @@ def test_each_curve_has_a_point_for_each_sample(store: Path) -> None:
     assert list(gathered.y) == []
 
 
-def test_a_tail_has_its_power_law_and_no_host_is_no_trouble(store: Path, tmp_path: Path) -> None:
+def test_a_plausible_power_law_is_drawn_and_no_host_is_needed(store: Path, tmp_path: Path) -> None:
     (last,) = remade(store, points=1)
     tail = DegreeDistribution(
         bins=((6, 90), (20, 9)),
@@ -73,8 +73,8 @@ def test_a_tail_has_its_power_law_and_no_host_is_no_trouble(store: Path, tmp_pat
 
 
 @pytest.mark.parametrize("count", [1, MOST_HOSTS])
-def test_the_name_of_each_host_can_be_read(store: Path, count: int) -> None:
-    """No name covers another one or the bars, or leaves the picture; names of a site differ."""
+def test_each_host_has_a_readable_name(store: Path, count: int) -> None:
+    """No name overlaps another one or the bars, or leaves the picture; all names differ."""
     names = [f"host-{number}.{'long-name-of-a-site.' * 4}example" for number in range(count)]
     pages = {name: 1000 // (number + 1) for number, name in enumerate(names)}
     links = {(one, other): 1 + len(one) for one in names[:9] for other in names if one != other}
@@ -98,6 +98,5 @@ def test_the_name_of_each_host_can_be_read(store: Path, count: int) -> None:
         (["crawl.png", "--store", "none.db"], "no store at none.db"),
     ],
 )
-def test_mistakes_are_one_line(arguments: list[str], message: str, capsys: Captured) -> None:
-    assert main(["plot", *arguments]) == 2
-    assert message in capsys.readouterr().err
+def test_bad_arguments_are_refused(arguments: list[str], message: str, capsys: Captured) -> None:
+    assert message in refusal(capsys, "plot", *arguments)

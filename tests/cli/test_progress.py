@@ -5,19 +5,20 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.cli.input_options import progress
+from tests.cli.calls import Captured
 from tests.stores import A, filled_store
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """A clock that the test turns."""
+    """Clock that the test advances."""
     now = [100.0]
     monkeypatch.setattr("minicrawl.cli.input_options.time.monotonic", lambda: now[0])
     return now
 
 
-def test_off_a_terminal_there_is_a_line_every_30_seconds(
-    clock: list[float], capsys: pytest.CaptureFixture[str]
+def test_off_a_terminal_a_line_appears_every_30_seconds(
+    clock: list[float], capsys: Captured
 ) -> None:
     with progress("digging") as tell:
         for second in range(70):
@@ -28,16 +29,16 @@ def test_off_a_terminal_there_is_a_line_every_30_seconds(
     assert told.out == ""
 
 
-def test_what_is_done_at_once_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_short_work_prints_no_progress(capsys: Captured) -> None:
     with progress("digging") as tell:
         tell(1)
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(("seconds", "is_shown"), [(1.0, False), (3.0, True)])
-def test_on_a_terminal_there_is_a_bar_after_two_seconds(
+def test_on_a_terminal_a_bar_appears_after_two_seconds(
     clock: list[float],
-    capsys: pytest.CaptureFixture[str],
+    capsys: Captured,
     monkeypatch: pytest.MonkeyPatch,
     seconds: float,
     is_shown: bool,
@@ -64,18 +65,17 @@ WORK = [
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def store(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
     Path("labels.csv").write_text(f"{A},4\n")
     Path("links.txt").write_text("1 2\n2 3\n")
-    return filled_store(tmp_path / "crawl.db")
+    return filled_store(place / "crawl.db")
 
 
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize("command", WORK, ids=" ".join)
-def test_whatever_may_take_long_has_a_bar(
-    command: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_commands_that_may_take_long_have_a_bar(
+    command: tuple[str, ...], capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
@@ -86,8 +86,8 @@ def test_whatever_may_take_long_has_a_bar(
 
 
 @pytest.mark.usefixtures("store")
-def test_where_rows_go_to_the_terminal_there_is_no_bar(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_rows_on_the_terminal_have_no_bar_between_them(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)

@@ -1,4 +1,4 @@
-"""`minicrawl rank`: what all ranks print, keep and refuse."""
+"""`minicrawl rank`: output, keeping and refusals of all ranks."""
 
 import json
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ from minicrawl.store import tables
 from minicrawl.store.derived import RankRow, beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
+from tests.cli import calls
+from tests.cli.calls import Captured, as_json
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
-
-Captured = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -39,19 +39,11 @@ def graph(tmp_path: Path) -> Path:
 
 
 def document(capsys: Captured, *arguments: str | Path) -> Any:
-    assert main(["rank", *map(str, arguments), "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    return json.loads(out)
+    return as_json(capsys, "rank", *arguments)
 
 
 def refusal(capsys: Captured, *arguments: str | Path) -> str:
-    assert main(["rank", *map(str, arguments)]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("minicrawl: ")
-    assert err.count("\n") == 1
-    return err
+    return calls.refusal(capsys, "rank", *arguments)
 
 
 def kept(store: Path) -> list[RankRow]:
@@ -75,9 +67,7 @@ class TestDegree:
             ],
         }
 
-    def test_links_from_a_page_count_when_they_are_asked_for(
-        self, graph: Path, capsys: Captured
-    ) -> None:
+    def test_direction_out_counts_links_from_a_page(self, graph: Path, capsys: Captured) -> None:
         found = document(capsys, "degree", "--direction", "out", "--n", "1", "--graph", graph)
         assert found["scores"] == [{"node": "10", "score": 0.5}]
 
@@ -87,7 +77,7 @@ class TestDegree:
         assert found["scores"][0] == {"node": A, "score": 2 / 6}
         assert {score["node"] for score in found["scores"]} == {A, B, C, DEEP, GONE, MOVED}
 
-    def test_people_get_a_table_and_a_line_about_it(self, graph: Path, capsys: Captured) -> None:
+    def test_a_table_of_scores_ends_with_a_summary(self, graph: Path, capsys: Captured) -> None:
         assert main(["rank", "degree", "--n", "1", "--graph", str(graph)]) == 0
         assert capsys.readouterr().out == (
             "rank      score  node\n   1  75.0000 %  30\ndegree of 4 nodes, 4 links\n"
@@ -95,9 +85,7 @@ class TestDegree:
 
 
 class TestKeeping:
-    def test_a_rank_is_kept_by_its_name_with_what_it_was_made_with(
-        self, store: Path, capsys: Captured
-    ) -> None:
+    def test_a_rank_is_kept_by_name_with_its_options(self, store: Path, capsys: Captured) -> None:
         document(capsys, "degree", "--store", store)
         document(capsys, "degree", "--direction", "out", "--as", "hubs", "--store", store)
         assert [(row.name, row.options, row.nodes, row.edges) for row in kept(store)] == [
@@ -105,7 +93,7 @@ class TestKeeping:
             ("hubs", '{"direction": "out"}', 6, 6),
         ]
 
-    def test_what_is_not_wanted_any_more_is_removed(self, store: Path, capsys: Captured) -> None:
+    def test_ranks_are_removed_by_name_all_or_none(self, store: Path, capsys: Captured) -> None:
         for name in ("one", "two", "three"):
             document(capsys, "degree", "--as", name, "--store", store)
         remove = ["rank", "--store", str(store), "--remove"]
@@ -119,7 +107,7 @@ class TestKeeping:
         document(capsys, "degree", "--graph", graph)
         assert [path.name for path in graph.parent.iterdir()] == ["web.txt"]
 
-    def test_it_works_while_a_crawl_is_writing(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_a_store_is_ranked_during_its_crawl(self, tmp_path: Path, capsys: Captured) -> None:
         with closing(HandCrawl(tmp_path / "busy.db")) as crawl:
             crawl.seeds([A])
             crawl.read(A, [B])
@@ -128,7 +116,7 @@ class TestKeeping:
             crawl.read(B, [C])
         assert document(capsys, "degree", "--store", crawl.path)["edges"] == 2
 
-    def test_what_cannot_be_kept_is_shown_all_the_same(self, store: Path, capsys: Captured) -> None:
+    def test_a_rank_that_cannot_be_kept_is_still_shown(self, store: Path, capsys: Captured) -> None:
         beside(store).write_bytes(b"something else" * 100)
         assert main(["rank", "degree", "--store", str(store), "--json"]) == 1
         out, err = capsys.readouterr()
@@ -137,48 +125,46 @@ class TestKeeping:
 
 
 class TestRefusals:
-    def test_a_store_without_links(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_a_store_without_links_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
         path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
         assert "--no-links" in refusal(capsys, "degree", "--store", path)
 
-    def test_a_store_without_pages(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_a_store_without_pages_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
         with closing(HandCrawl(tmp_path / "new.db")) as crawl:
             pass
         assert "nothing to rank" in refusal(capsys, "degree", "--store", crawl.path)
 
-    def test_an_empty_graph_file(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_an_empty_graph_file_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
         path = tmp_path / "web.txt"
         path.write_text("# nothing\n")
         assert "no links" in refusal(capsys, "degree", "--graph", path)
 
-    def test_an_absent_graph_file(self, capsys: Captured) -> None:
+    def test_an_absent_graph_file_is_refused(self, capsys: Captured) -> None:
         assert "absent.txt" in refusal(capsys, "degree", "--graph", "absent.txt")
 
-    def test_two_graphs(self, store: Path, graph: Path, capsys: Captured) -> None:
+    def test_two_graphs_are_refused(self, store: Path, graph: Path, capsys: Captured) -> None:
         found = refusal(capsys, "degree", "--graph", graph, "--store", store)
         assert "cannot be combined" in found
 
-    @pytest.mark.parametrize("name", ["opic", "a,b", "", "-x", "ä", "A", "a b", "x" * 65])
-    def test_a_name_that_no_rank_may_have(self, store: Path, capsys: Captured, name: str) -> None:
-        refusal(capsys, "degree", f"--as={name}", "--store", store)
-        assert not beside(store).exists()
-
     @pytest.mark.parametrize(
-        ("name", "told"), [("150", "letter"), ("1.5", "letter"), ("a" * 150, "at most 64")]
+        ("name", "told"),
+        [
+            *((name, "") for name in ("opic", "a,b", "", "-x", "ä", "A", "a b")),
+            *(("150", "letter"), ("1.5", "letter"), ("x" * 65, "at most 64")),
+        ],
     )
-    def test_a_name_that_is_a_number_or_too_long(
+    def test_an_invalid_name_is_refused(
         self, store: Path, capsys: Captured, name: str, told: str
     ) -> None:
-        found = refusal(capsys, "degree", f"--as={name}", "--store", store)
-        assert told in found
+        assert told in refusal(capsys, "degree", f"--as={name}", "--store", store)
         assert not beside(store).exists()
 
-    def test_a_rank_that_there_is_none_of(self, capsys: Captured) -> None:
+    def test_an_unknown_rank_is_refused(self, capsys: Captured) -> None:
         assert "No such command 'degre'" in refusal(capsys, "degre")
 
 
 class TestEveryRank:
-    """By a command that is there for the test alone."""
+    """Laws of all ranks, shown by a command that only these tests have."""
 
     @pytest.fixture(autouse=True)
     def _command(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +186,7 @@ class TestEveryRank:
 
         monkeypatch.setitem(group.rank.commands, "twin", twin)
 
-    def test_several_of_one_run_are_kept_and_shown(self, store: Path, capsys: Captured) -> None:
+    def test_all_ranks_of_one_run_are_kept_and_shown(self, store: Path, capsys: Captured) -> None:
         found = document(capsys, "twin", "--n", "1", "--as", "two", "--store", store)
         (other,) = found.pop("others")
         assert list(found) == ["rank", "nodes", "edges", "iterations", "error_bound", "scores"]
@@ -218,9 +204,7 @@ class TestEveryRank:
         )
         assert "7 iterations, error unknown; not converged" in lines[-1]
 
-    def test_what_is_broken_off_leaves_the_last_good_result(
-        self, store: Path, capsys: Captured
-    ) -> None:
+    def test_an_interrupted_run_keeps_the_earlier_rank(self, store: Path, capsys: Captured) -> None:
         document(capsys, "twin", "--store", store)
         before = kept(store)
         assert main(["rank", "twin", "--fail", "--store", str(store)]) == 130
@@ -229,7 +213,7 @@ class TestEveryRank:
 
 
 class TestWeightsOfTheCrawl:
-    def test_links_weigh_what_they_did_in_the_crawl(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_links_have_the_weights_of_the_crawl(self, tmp_path: Path, capsys: Captured) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
             crawl.read(A, [B, C], weights=[PARTS, 3 * PARTS])
@@ -239,10 +223,8 @@ class TestWeightsOfTheCrawl:
         assert shown == pytest.approx({A: 0, B: 1 / 5, C: 4 / 5})
         assert json.loads(kept(crawl.path)[0].options)["crawl_weights"] is True
 
-    def test_where_the_weights_of_the_crawl_made_no_difference_it_is_told(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
-        """A crawl with --weight-internal 3 that met no link within a site."""
+    def test_equal_weights_of_a_crawl_are_reported(self, tmp_path: Path, capsys: Captured) -> None:
+        """The crawl had --weight-internal 3 and met no link within a site."""
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.batch.counters[tables.SETTINGS] = {"weight-internal": 3}
             crawl.seeds([A])
@@ -252,7 +234,7 @@ class TestWeightsOfTheCrawl:
         assert "no link of these pages weighs more than another" in told
         assert "despite --weight-internal 3" in told
 
-    def test_where_they_were_alike_or_there_was_no_crawl_it_is_refused(
+    def test_weights_of_a_crawl_without_them_or_of_a_file_are_refused(
         self, store: Path, graph: Path, capsys: Captured
     ) -> None:
         options = ("degree", "--crawl-weights")
@@ -261,7 +243,7 @@ class TestWeightsOfTheCrawl:
 
 
 class TestWeightsThatDoNotCount:
-    """Harmonic centrality counts distances; trust is split by weight, or given whole."""
+    """Harmonic centrality counts distances; trust counts weights only where it is split."""
 
     RANKS = (
         (("harmonic", "--exact"), "distances do not count weights"),
@@ -279,20 +261,15 @@ class TestWeightsThatDoNotCount:
 
     @pytest.fixture
     def sites(self, tmp_path: Path) -> Path:
-        """Two sites, and links with weights of their own."""
+        """Graph file of two sites whose links have weights."""
         links = [("a.net/1", "a.net/2", 2), ("a.net/1", "b.net/", 3), ("b.net/", "a.net/1", 1)]
         path = tmp_path / "sites.tsv"
         path.write_text("".join(f"http://{a}\thttp://{b}\t{w}\n" for a, b, w in links))
         return path
 
     @pytest.mark.parametrize(("options", "reason"), RANKS)
-    def test_they_are_refused(
-        self,
-        weighed: Path,
-        sites: Path,
-        capsys: Captured,
-        options: tuple[str, ...],
-        reason: str,
+    def test_weights_without_effect_are_refused(
+        self, weighed: Path, sites: Path, capsys: Captured, options: tuple[str, ...], reason: str
     ) -> None:
         told = refusal(capsys, *options, "--crawl-weights", "--store", weighed)
         assert "--crawl-weights changes nothing" in told
@@ -302,7 +279,7 @@ class TestWeightsThatDoNotCount:
 
     @pytest.mark.parametrize(("options", "_reason"), RANKS)
     @pytest.mark.parametrize("guard", [("--weight", "internal=0"), ("--domain-cap", "1"), ()])
-    def test_guards_and_weights_of_a_file_are_no_such_option(
+    def test_guards_and_weights_of_a_file_are_accepted(
         self,
         sites: Path,
         capsys: Captured,
@@ -312,7 +289,7 @@ class TestWeightsThatDoNotCount:
     ) -> None:
         assert document(capsys, *options, *guard, "--graph", sites)["scores"]
 
-    def test_they_count_where_trust_is_split(self, weighed: Path, capsys: Captured) -> None:
+    def test_weights_count_where_trust_is_split(self, weighed: Path, capsys: Captured) -> None:
         found = document(capsys, "trust", "--crawl-weights", "--store", weighed)
         plain = document(capsys, "trust", "--store", weighed)
         assert found["scores"] != plain["scores"]

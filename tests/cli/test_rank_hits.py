@@ -1,4 +1,4 @@
-"""`minicrawl rank hits`, `communities`, `harmonic` and `sites`, and the guards of all ranks."""
+"""`minicrawl rank hits`, `communities`, `harmonic` and `sites`, and guards of all ranks."""
 
 import io
 import json
@@ -13,15 +13,15 @@ from minicrawl.cli import main
 from minicrawl.search.commands import bring_index_up_to_date
 from minicrawl.store.derived import beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
+from tests.cli import calls
+from tests.cli.calls import Captured, as_json, printed
 from tests.search.stored.stores import read_into
 from tests.stores import DEEP, A, B, filled_store
-
-Captured = pytest.CaptureFixture[str]
 
 # Kleinberg's worked example: q1, q2, q3 link to p1 and p2.
 EXAMPLE = "1 10\n1 20\n2 10\n3 10\n3 20\n10 1\n"
 FAR = "." * 60
-"""Nothing that is around a link is farther away."""
+"""Separator that is longer than the neighbourhood of a link."""
 URLS = (
     "source,target\n"
     "http://a.org/1,http://b.org/\n"
@@ -58,17 +58,18 @@ def ranked(capsys: Captured, *arguments: str | Path) -> Any:
 
 
 def imported(capsys: Captured, graph: Path, store: Path) -> Path:
-    assert main(["import", str(graph), "--store", str(store)]) == 0
-    capsys.readouterr()
+    printed(capsys, "import", graph, "--store", store)
     return store
 
 
 def refusal(capsys: Captured, *arguments: str | Path) -> str:
-    assert main(["rank", *map(str, arguments)]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err
+    return calls.refusal(capsys, "rank", *arguments)
+
+
+def kept(store: Path) -> dict[str, Any]:
+    """Return the options of each kept rank."""
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        return {row.name: json.loads(row.options) for row in kept_ranks(derived)}
 
 
 def scores(document: Any) -> dict[str, float]:
@@ -82,7 +83,7 @@ def lengths_one(document: Any) -> dict[str, float]:
 
 
 class TestHits:
-    def test_rounds_come_to_the_worked_numbers(self, example: Path, capsys: Captured) -> None:
+    def test_two_rounds_give_scores_computed_by_hand(self, example: Path, capsys: Captured) -> None:
         found = ranked(capsys, "hits", "--rounds", "2", "--graph", example)
         assert (found["rank"], found["iterations"]) == ("hits-authorities", 2)
         authorities, hubs = lengths_one(found), lengths_one(found["others"][0])
@@ -90,14 +91,14 @@ class TestHits:
         assert authorities["20"] == pytest.approx(0.608581, abs=5e-7)
         assert hubs["1"] == pytest.approx(0.656340, abs=5e-7)
 
-    def test_without_rounds_it_is_the_limit(self, example: Path, capsys: Captured) -> None:
+    def test_without_rounds_scores_converge(self, example: Path, capsys: Captured) -> None:
         found = ranked(capsys, "hits", "--graph", example)
         assert found["error_bound"] <= 1e-8
         assert sum(scores(found).values()) == pytest.approx(1)
         assert lengths_one(found)["10"] == pytest.approx(0.788205, abs=5e-7)
 
     @pytest.mark.parametrize("form", [("--random", "0.2"), ("--subspace", "2")])
-    def test_stable_forms_rank_all(
+    def test_stable_forms_rank_all_nodes(
         self, example: Path, capsys: Captured, form: tuple[str, str]
     ) -> None:
         found = ranked(capsys, "hits", *form, "--graph", example)
@@ -105,16 +106,16 @@ class TestHits:
         assert sum(scores(found).values()) == pytest.approx(1)
         assert found["error_bound"] <= 1e-8
 
-    def test_three_forms_are_not_one(self, example: Path, capsys: Captured) -> None:
+    def test_two_forms_cannot_be_combined(self, example: Path, capsys: Captured) -> None:
         found = refusal(capsys, "hits", "--rounds=3", "--random=0.1", "--graph", example)
         assert "cannot be combined" in found
 
     def test_a_subspace_has_at_most_100_dimensions(self, example: Path, capsys: Captured) -> None:
-        assert main(["rank", "hits", "--subspace=101", f"--graph={example}"]) == 2
-        assert "101 is not in the range 1<=x<=100" in capsys.readouterr().err
+        line = refusal(capsys, "hits", "--subspace=101", f"--graph={example}")
+        assert "101 is not in the range 1<=x<=100" in line
 
     @pytest.mark.parametrize(("dimensions", "is_clear"), [(1, False), (2, True)])
-    def test_it_says_that_a_subspace_is_cut_between_equals(
+    def test_a_subspace_that_splits_equal_eigenvalues_is_reported(
         self, tmp_path: Path, capsys: Captured, dimensions: int, is_clear: bool
     ) -> None:
         path = tmp_path / "twins.txt"
@@ -126,13 +127,11 @@ class TestHits:
 
     def test_both_ranks_of_a_store_are_kept(self, store: Path, capsys: Captured) -> None:
         ranked(capsys, "hits", "--store", store)
-        with reading(store) as connection, reading_beside(store, connection) as derived:
-            kept = [row.name for row in kept_ranks(derived)]
-        assert kept == ["hits-authorities", "hits-hubs"]
+        assert list(kept(store)) == ["hits-authorities", "hits-hubs"]
 
 
 class TestBaseSet:
-    def test_it_grows_from_a_list_and_tells_what_is_unknown(
+    def test_a_base_set_grows_from_a_list_and_unknown_names_are_shown(
         self, urls: Path, tmp_path: Path, capsys: Captured
     ) -> None:
         roots = tmp_path / "roots.txt"
@@ -148,7 +147,7 @@ class TestBaseSet:
         assert {*found.values()} == {0.0}
         assert len(found) == 5
 
-    def test_many_unknown_are_counted(
+    def test_many_unknown_names_are_counted(
         self, urls: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         unknown = "".join(f"http://nowhere{number}.org/\n" for number in range(13))
@@ -156,7 +155,7 @@ class TestBaseSet:
         assert main(["rank", "hits", "--root=-", f"--graph={urls}"]) == 0
         assert "not in the graph: 3 more names" in capsys.readouterr().err
 
-    def test_it_takes_only_so_many_that_link_to_a_root(
+    def test_linking_limits_the_nodes_that_link_to_a_root(
         self, urls: Path, tmp_path: Path, capsys: Captured
     ) -> None:
         roots = tmp_path / "roots.txt"
@@ -165,20 +164,18 @@ class TestBaseSet:
         assert main(["rank", "hits", *options]) == 0
         assert "base set: 3 nodes and 2 links" in capsys.readouterr().err
 
-    def test_it_grows_from_a_search_of_titles_and_urls(self, store: Path, capsys: Captured) -> None:
+    def test_a_base_set_grows_from_a_search_of_titles(self, store: Path, capsys: Captured) -> None:
         found = ranked(capsys, "hits", "--query", "deep", "--store", store)
         assert scores(found)[DEEP] > 0
         assert sum(scores(found).values()) == pytest.approx(1)
 
-    def test_of_many_answers_the_most_important_are_the_roots(
-        self, store: Path, capsys: Captured
-    ) -> None:
+    def test_roots_limits_the_results_of_a_search(self, store: Path, capsys: Captured) -> None:
         options = ("--query", "http", "--roots", "1", "--store", str(store))
         assert main(["rank", "hits", *options]) == 0
         assert "from 1 root" in capsys.readouterr().err
 
     @pytest.mark.parametrize("words", ["nowhere", "", "http nowhere"])
-    def test_a_search_that_finds_nothing_is_refused(
+    def test_a_search_without_result_is_refused(
         self, store: Path, capsys: Captured, words: str
     ) -> None:
         assert "fewer words" in refusal(capsys, "hits", "--query", words, "--store", store)
@@ -201,9 +198,7 @@ class TestBaseSet:
 
 
 class TestWords:
-    def test_with_a_query_the_words_are_those_of_the_pages_that_were_kept(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
+    def test_links_weigh_by_the_words_near_them(self, tmp_path: Path, capsys: Captured) -> None:
         path, (home, quay, pier) = tmp_path / "crawl.db", (f"{A}{name}" for name in "xyz")
         far = FAR
         body = f"<title>harbours</title>{far}Old harbour: <a href={quay}>the museum</a>{far}"
@@ -219,7 +214,7 @@ class TestWords:
         # By hand: the museum has two of the words in or near its link, the pier has none.
         assert found[quay] == pytest.approx(3 * found[pier])
 
-    def test_a_word_counts_as_often_as_it_is_said(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_a_word_counts_as_often_as_it_occurs(self, tmp_path: Path, capsys: Captured) -> None:
         path, (home, song, shop) = tmp_path / "crawl.db", (f"{A}{name}" for name in "xyz")
         link = f"music music music <a href={song}>music music</a>"
         body = f"{link}{FAR}<a href={shop}>shop</a>".encode()
@@ -227,9 +222,7 @@ class TestWords:
         found = scores(ranked(capsys, "hits", "--words", "--query", "music", "--store", path))
         assert found[song] == pytest.approx(6 * found[shop])
 
-    def test_a_list_gives_the_roots_and_a_query_the_words(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
+    def test_a_list_has_roots_and_a_query_words(self, tmp_path: Path, capsys: Captured) -> None:
         path, (home, quay, pier) = tmp_path / "crawl.db", (f"{A}{name}" for name in "xyz")
         body = f"<a href={quay}>harbour</a>{FAR}<a href={pier}>a pier</a>"
         read_into(path, {home: body.encode(), quay: b"", pier: b""})
@@ -253,16 +246,14 @@ class TestWords:
         asked = ("hits", "--query", "nowhere", "--store", store)
         assert "`minicrawl index`" in refusal(capsys, *asked)
 
-    def test_with_a_query_that_no_link_has_it_says_so(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
+    def test_a_query_that_no_link_has_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
         path = tmp_path / "crawl.db"
         read_into(path, {A: f"<title>harbours</title>{FAR}<a href={B}>x</a>".encode(), B: b""})
         asked = ("rank", "hits", "--words", "--query", "harbours", "--store", str(path))
         assert main([*asked]) == 2
         assert "in the pages kept" in capsys.readouterr().err
 
-    def test_links_without_such_words_are_refused(self, store: Path, capsys: Captured) -> None:
+    def test_words_need_a_query(self, store: Path, capsys: Captured) -> None:
         assert "--query" in refusal(capsys, "hits", "--words", "--store", store)
 
     def test_a_graph_file_has_no_words(self, urls: Path, capsys: Captured) -> None:
@@ -275,13 +266,11 @@ class TestGuards:
         assert found["edges"] == 5
         assert scores(found)["http://a.org/2"] == 0
 
-    def test_a_site_counts_only_so_often(self, urls: Path, capsys: Captured) -> None:
+    def test_domain_cap_limits_the_links_of_a_site(self, urls: Path, capsys: Captured) -> None:
         found = ranked(capsys, "degree", "--domain-cap", "1", "--graph", urls)
         assert scores(found)["http://b.org/"] == pytest.approx(1 / 4)
 
-    def test_a_page_counts_links_of_its_own_site_only_so_often(
-        self, urls: Path, capsys: Captured
-    ) -> None:
+    def test_intra_cap_limits_links_within_a_site(self, urls: Path, capsys: Captured) -> None:
         found = ranked(capsys, "degree", "--intra-cap", "0", "--graph", urls)
         assert found["edges"] == 5
         assert scores(found)["http://b.org/"] == pytest.approx(3 / 5)
@@ -292,25 +281,23 @@ class TestGuards:
         )
         assert scores(found)["http://a.org/2"] == pytest.approx(5 / 15)
 
-    def test_what_was_asked_for_is_kept_with_the_rank(self, store: Path, capsys: Captured) -> None:
+    def test_guards_are_kept_with_the_rank(self, store: Path, capsys: Captured) -> None:
         ranked(capsys, "degree", "--domain-cap", "7", "--store", store)
-        with reading(store) as connection, reading_beside(store, connection) as derived:
-            (row,) = kept_ranks(derived)
-        assert json.loads(row.options) == {"direction": "in", "most_of_site": 7}
+        assert kept(store) == {"degree": {"direction": "in", "most_of_site": 7}}
 
     @pytest.mark.parametrize("weight", ["internal", "internal=x", "other=1", "=1", ""])
-    def test_what_is_no_weight_is_refused(self, urls: Path, capsys: Captured, weight: str) -> None:
+    def test_an_invalid_weight_is_refused(self, urls: Path, capsys: Captured, weight: str) -> None:
         found = refusal(capsys, "degree", f"--weight={weight}", "--graph", urls)
         assert "use internal=W or transverse=W" in found
 
-    def test_a_weight_below_nothing_is_refused(self, urls: Path, capsys: Captured) -> None:
+    def test_a_negative_weight_is_refused(self, urls: Path, capsys: Captured) -> None:
         found = refusal(capsys, "degree", "--weight=internal=-1", "--graph", urls)
         assert "weight of internal links -1" in found
 
 
 class TestCommunities:
     @pytest.mark.parametrize("way", ["deflation", "destroying"])
-    def test_each_has_its_hubs_and_authorities(
+    def test_each_community_has_its_hubs_and_authorities(
         self, tmp_path: Path, capsys: Captured, way: str
     ) -> None:
         path = tmp_path / "stars.txt"
@@ -323,7 +310,7 @@ class TestCommunities:
         ] == [{"1"}, {"2"}]
         assert all(community["converged"] for community in found["communities"])
 
-    def test_those_of_a_store_are_kept_by_number_and_sign(
+    def test_communities_of_a_store_are_kept_by_number_and_sign(
         self, tmp_path: Path, example: Path, capsys: Captured
     ) -> None:
         store = imported(capsys, example, tmp_path / "crawl.db")
@@ -332,27 +319,25 @@ class TestCommunities:
         assert [f"{each['number']}{each['sign']}" for each in found["communities"]] == [
             *("1+", "2+", "3+", "3-"),
         ]
-        with reading(store) as connection, reading_beside(store, connection) as derived:
-            kept = {row.name: json.loads(row.options) for row in kept_ranks(derived)}
-        assert set(kept) == {
+        options = kept(store)
+        assert set(options) == {
             f"camps-{each}-{role}"
             for each in ("1", "2", "3", "3-minus")
             for role in ("authorities", "hubs")
         }
-        assert kept["camps-2-hubs"] == {"way": "deflation", "count": 3, "largest": 10}
-        assert main(["top", "--by=camps-3-minus-hubs", "--n=1", "--json", f"--store={store}"]) == 0
-        (best,) = json.loads(capsys.readouterr().out)
+        assert options["camps-2-hubs"] == {"way": "deflation", "count": 3, "largest": 10}
+        (best,) = as_json(capsys, "top", "--by=camps-3-minus-hubs", "--n=1", "--store", store)
         (hub,) = found["communities"][3]["hubs"]
         assert (best["url"], best["score"]) == (hub["node"], hub["score"])
 
-    def test_people_get_a_table(self, example: Path, capsys: Captured) -> None:
+    def test_a_table_lists_community_role_and_score(self, example: Path, capsys: Captured) -> None:
         assert main(["rank", "communities", "--count=1", "--n=1", f"--graph={example}"]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert lines[0].split() == ["community", "role", "score", "node"]
         assert lines[1].split()[:2] == ["1+", "authority"]
         assert lines[-1] == "1 community by deflation"
 
-    def test_what_has_not_converged_is_named(
+    def test_communities_that_have_not_converged_are_named(
         self, example: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("minicrawl.ranks.hits._MOST_STEPS", 1)
@@ -367,12 +352,12 @@ class TestHarmonic:
         found = scores(ranked(capsys, "harmonic", "--exact", "--graph", path))
         assert found == pytest.approx({"3": 0.6, "2": 0.4, "1": 0})
 
-    def test_counters_say_how_they_err(self, example: Path, capsys: Captured) -> None:
+    def test_counters_have_a_standard_error(self, example: Path, capsys: Captured) -> None:
         found = ranked(capsys, "harmonic", "--precision", "8", "--graph", example)
         assert found["standard_error"] == pytest.approx(0.065)
         assert sum(scores(found).values()) == pytest.approx(1)
 
-    def test_a_standard_error_is_not_told_as_a_bound(
+    def test_a_standard_error_is_not_shown_as_a_bound(
         self, example: Path, store: Path, capsys: Captured
     ) -> None:
         assert ranked(capsys, "harmonic", "--graph", example)["error_bound"] is None
@@ -402,21 +387,12 @@ class TestSites:
         assert found["scores"][0]["node"] == "c.org"
         assert sum(scores(found).values()) == pytest.approx(1)
 
-    def test_a_site_is_worth_what_weighted_pagerank_says(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
+    def test_sites_have_their_weighted_pagerank(self, tmp_path: Path, capsys: Captured) -> None:
         path = tmp_path / "more.csv"
         path.write_text(URLS + "http://b.org/,http://d.org/\nhttp://b.org/2,http://d.org/\n")
         oracle = networkx.DiGraph()
-        oracle.add_weighted_edges_from(
-            (f"{source}.org", f"{target}.org", links)
-            for source, target, links in [
-                ("a", "b", 3),
-                ("b", "c", 1),
-                ("b", "d", 2),
-                ("d", "c", 1),
-            ]
-        )
+        links = (("a", "b", 3), ("b", "c", 1), ("b", "d", 2), ("d", "c", 1))
+        oracle.add_weighted_edges_from((f"{a}.org", f"{b}.org", weight) for a, b, weight in links)
         wanted = networkx.pagerank(oracle, alpha=0.5, tol=1e-12)
         found = ranked(capsys, "sites", "--damping=0.5", "--graph", path)
         assert scores(found) == pytest.approx(wanted, abs=1e-8)
@@ -425,49 +401,40 @@ class TestSites:
     def test_pages_can_be_counted_instead_of_links(self, urls: Path, capsys: Captured) -> None:
         assert ranked(capsys, "sites", "--count", "pages", "--graph", urls)["edges"] == 3
 
-    def test_by_cash_a_site_is_worth_what_top_shows(
+    def test_counted_by_cash_sites_have_the_importance_of_top(
         self, tmp_path: Path, urls: Path, capsys: Captured
     ) -> None:
         store = imported(capsys, urls, tmp_path / "crawl.db")
         by_cash = scores(ranked(capsys, "sites", "--count", "cash", "--store", store))
-        assert main(["top", "--sites", "--json", f"--store={store}"]) == 0
-        found = json.loads(capsys.readouterr().out)
+        found = as_json(capsys, "top", "--sites", "--store", store)
         assert {site["site"]: site["importance"] for site in found} == pytest.approx(by_cash)
         assert sum(by_cash.values()) == pytest.approx(1)
 
-    def test_cash_is_that_of_a_crawl_and_of_no_other_options(
-        self, urls: Path, store: Path, capsys: Captured
-    ) -> None:
+    def test_cash_needs_a_crawl_alone(self, urls: Path, store: Path, capsys: Captured) -> None:
         cash = ("sites", "--count", "cash")
         assert "a graph file has none" in refusal(capsys, *cash, "--graph", urls)
         assert "other options" in refusal(capsys, *cash, "--damping=0.5", "--store", store)
 
-    def test_what_is_kept_of_a_site_its_pages_share_alike(
+    def test_pages_of_a_site_share_its_kept_score_equally(
         self, tmp_path: Path, urls: Path, capsys: Captured
     ) -> None:
         store = imported(capsys, urls, tmp_path / "crawl.db")
         sites = scores(ranked(capsys, "sites", "--store", store))
-        assert main(["top", "--by=sites", "--json", f"--store={store}"]) == 0
-        pages = {page["url"]: page["score"] for page in json.loads(capsys.readouterr().out)}
+        top = as_json(capsys, "top", "--by=sites", "--store", store)
+        pages = {page["url"]: page["score"] for page in top}
         assert pages["http://a.org/1"] == pages["http://a.org/2"]
         assert pages["http://a.org/1"] == pytest.approx(sites["a.org"] / 3)
-        assert main(["top", "--sites", "--by=sites", "--json", f"--store={store}"]) == 0
-        found = json.loads(capsys.readouterr().out)
+        found = as_json(capsys, "top", "--sites", "--by=sites", "--store", store)
         assert [site["site"] for site in found] == list(sites)
         assert {site["site"]: site["score"] for site in found} == pytest.approx(sites)
 
-    def test_what_was_asked_for_is_kept_too(self, store: Path, capsys: Captured) -> None:
+    def test_options_are_kept_with_the_rank(self, store: Path, capsys: Captured) -> None:
         options = ("--as=domains", "--count=pages", "--damping=0.5", "--domain-cap=2")
         ranked(capsys, "sites", *options, "--store", store)
-        with reading(store) as connection, reading_beside(store, connection) as derived:
-            (row,) = kept_ranks(derived)
-        asked = json.loads(row.options)
-        assert row.name == "domains"
+        asked = kept(store)["domains"]
         assert (asked["count"], asked["damping"], asked["most_of_site"]) == ("pages", 0.5, 2)
 
-    def test_one_site_alone_has_nothing_to_be_ranked_by(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
+    def test_a_single_site_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
         path = tmp_path / "one.csv"
         path.write_text("source,target\nhttp://a.org/1,http://a.org/2\n")
         assert "no site links to another" in refusal(capsys, "sites", "--graph", path)

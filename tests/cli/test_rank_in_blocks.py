@@ -1,6 +1,6 @@
-"""PageRank in blocks is PageRank, and says what it cannot do."""
+"""PageRank in blocks has the scores of PageRank, and refuses options that need memory."""
 
-import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,10 +9,8 @@ from minicrawl.cli import main
 from minicrawl.ranks.commands import pagerank_command as command
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import kept_ranks, reading_beside
-from tests.stores import HandCrawl
-
-Captured = pytest.CaptureFixture[str]
-A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
+from tests.cli.calls import Captured, as_json, refusal
+from tests.stores import A, B, C, HandCrawl
 
 
 @pytest.fixture
@@ -23,24 +21,21 @@ def graph(tmp_path: Path) -> str:
 
 
 def pageranks(capsys: Captured, *arguments: str) -> dict[str, float]:
-    assert main(["rank", "pagerank", *arguments, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = as_json(capsys, "rank", "pagerank", *arguments)
     return {each["node"]: each["score"] for each in document["scores"]}
 
 
 @pytest.mark.parametrize(
     "options", [["--blocks", "2"], ["--memory", "3GB"], ["--blocks", "3", "--memory", "3GB"]]
 )
-def test_blocks_come_to_what_memory_comes_to(
-    capsys: Captured, graph: str, options: list[str]
-) -> None:
+def test_blocks_give_the_scores_of_memory(capsys: Captured, graph: str, options: list[str]) -> None:
     whole = pageranks(capsys, "--graph", graph, "--damping", "0.5")
     blocks = pageranks(capsys, "--graph", graph, "--damping", "0.5", "--n", "0", *options)
     assert blocks == pytest.approx(whole, abs=1e-8)
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_what_is_shown_in_parts_reads_as_one_list(
+def test_a_list_printed_in_parts_is_the_same_list(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: list[str]
 ) -> None:
     path = tmp_path / "graph.txt"
@@ -58,10 +53,9 @@ def test_what_is_shown_in_parts_reads_as_one_list(
         assert len({line.index("%") for line in lines}) == 1
 
 
-def test_what_was_read_from_disk_and_written_is_told(capsys: Captured, graph: str) -> None:
+def test_disk_reads_and_writes_are_reported(capsys: Captured, graph: str) -> None:
     arguments = ["rank", "pagerank", "--graph", graph, "--blocks", "2"]
-    assert main([*arguments, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = as_json(capsys, *arguments)
     rounds = found["iterations"]
     assert found["disk"] == {
         "blocks": 2,
@@ -75,7 +69,7 @@ def test_what_was_read_from_disk_and_written_is_told(capsys: Captured, graph: st
     assert told in capsys.readouterr().out
 
 
-def test_files_of_blocks_go_where_they_are_wanted_and_away(
+def test_files_of_blocks_are_removed_from_the_temporary_folder(
     capsys: Captured, graph: str, tmp_path: Path
 ) -> None:
     (folder := tmp_path / "temp").mkdir()
@@ -85,11 +79,10 @@ def test_files_of_blocks_go_where_they_are_wanted_and_away(
 
 def test_a_store_is_ranked_in_blocks_and_the_rank_is_kept(capsys: Captured, tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
-    crawl = HandCrawl(path)
-    crawl.seeds([A])
-    crawl.read(A, [B, C])
-    crawl.read(B, [A])
-    crawl.commit()
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds([A])
+        crawl.read(A, [B, C])
+        crawl.read(B, [A])
     whole = pageranks(capsys, "--store", str(path), "--as", "whole")
     assert pageranks(capsys, "--store", str(path), "--blocks", "2") == pytest.approx(whole)
     with snapshot(path) as seen, reading_beside(path, seen.connection) as beside:
@@ -106,10 +99,7 @@ def test_a_store_is_ranked_in_blocks_and_the_rank_is_kept(capsys: Captured, tmp_
         (["--blocks", "2", "--method", "sweeping"], "--method does not work with --blocks"),
     ],
 )
-def test_what_is_not_possible_is_refused_in_one_line(
+def test_options_that_do_not_work_are_refused(
     capsys: Captured, graph: str, options: list[str], said: str
 ) -> None:
-    assert main(["rank", "pagerank", "--graph", graph, *options]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert said in err
+    assert said in refusal(capsys, "rank", "pagerank", "--graph", graph, *options)

@@ -1,4 +1,4 @@
-"""What a user is told of proxies and certificates, and where a login is never shown."""
+"""Messages about proxies, certificates, delays and scopes, and logins that are never shown."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +10,7 @@ from minicrawl.cli import main
 from minicrawl.cli.crawl_command import _resume_command
 from minicrawl.crawl.events import Event, Noted, Reason, Warned
 from minicrawl.errors import UsageError
+from tests.cli.calls import Captured, printed
 from tests.fetch.proxy.servers import ProxyServer, proxy_server
 from tests.fetch.wire import answer, wire
 from tests.hostile.thread import beside
@@ -18,12 +19,7 @@ SECRET = "s%3Acret"
 SEED = "http://127.0.0.1:1/"
 
 
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
+def refused(capsys: Captured, *arguments: str) -> str:
     assert main(["crawl", SEED, *arguments]) == 2
     assert not Path("data").exists()
     return capsys.readouterr().err
@@ -46,36 +42,30 @@ def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
         (("--insecure", "https://x"), "must be a host"),
     ],
 )
-def test_what_cannot_work_ends_the_crawl_before_it_begins(
-    arguments: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
+def test_a_wrong_option_of_the_network_is_refused_before_the_crawl(
+    arguments: tuple[str, ...], why: str, capsys: Captured
 ) -> None:
-    assert why in refused(*arguments, capsys=capsys)
+    assert why in refused(capsys, *arguments)
 
 
-def test_a_login_is_in_no_message(capsys: pytest.CaptureFixture[str]) -> None:
-    for proxy in (
-        f"http://me:{SECRET}@127.0.0.1:1",
-        f"ftp://me:{SECRET}@x",
-        f"http://me:{SECRET}@",
-    ):
-        said = refused("--proxy", proxy, capsys=capsys)
-        assert "cret" not in said
+def test_a_login_is_in_no_message(capsys: Captured) -> None:
+    for start, end in (("http", "127.0.0.1:1"), ("ftp", "x"), ("http", "")):
+        assert "cret" not in refused(capsys, "--proxy", f"{start}://me:{SECRET}@{end}")
     with pytest.raises(UsageError) as caught:
         Settings.of(proxy=[f"http://me:{SECRET}@x y"])
     assert "cret" not in str(caught.value)
 
 
-def test_a_login_is_not_shown_by_config_show(capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_shows_no_login(capsys: Captured) -> None:
     for more in ((), ("--json",)):
         proxy = f"http://me:{SECRET}@proxy.example:3128"
-        assert main(["config", "--proxy", proxy, *more]) == 0
-        shown = capsys.readouterr().out
+        shown = printed(capsys, "config", "--proxy", proxy, *more)
         assert "http://***@proxy.example:3128" in shown
         assert "cret" not in shown
 
 
-def test_what_is_shown_of_a_login_is_not_taken_for_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "has lost its login" in refused("--proxy", "http://***@x:1", capsys=capsys)
+def test_a_masked_login_is_not_accepted(capsys: Captured) -> None:
+    assert "login" in refused(capsys, "--proxy", "http://***@x:1")
 
 
 def test_a_login_is_not_part_of_the_command_that_resumes_the_crawl() -> None:
@@ -101,7 +91,7 @@ def origin_and_proxy() -> Iterator[tuple[str, str, ProxyServer]]:
         yield places[0], f"http://me:{SECRET}@127.0.0.1:{served.port}", served
 
 
-def test_a_crawl_says_its_proxies_and_keeps_their_logins_nowhere(
+def test_a_crawl_names_its_proxies_and_stores_no_login(
     origin_and_proxy: tuple[str, str, ProxyServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, proxy, served = origin_and_proxy
@@ -134,16 +124,14 @@ def test_a_crawl_says_its_proxies_and_keeps_their_logins_nowhere(
         ("1", "http://a.invalid/", False),
     ],
 )
-def test_a_delay_below_that_of_an_address_says_which_one_holds(
-    delay: str, seed: str, said: bool, capsys: pytest.CaptureFixture[str]
+def test_a_delay_below_the_address_delay_is_reported(
+    delay: str, seed: str, said: bool, capsys: Captured
 ) -> None:
     main(["crawl", seed, "--delay", delay, "--dry-run"])
     assert ("--address-delay 0.1 s" in capsys.readouterr().out) is said
 
 
-def test_the_folders_of_a_prefix_are_told_before_the_crawl_begins(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_folders_of_a_prefix_are_shown_before_the_crawl(capsys: Captured) -> None:
     seed = "http://127.0.0.1:1/docs/index.html"
     main(["crawl", seed, "--scope", "prefix", "--dry-run"])
     assert "127.0.0.1:1/docs/" in capsys.readouterr().out.partition("known")[0]

@@ -1,6 +1,5 @@
-"""`minicrawl refine`: what it prints, and how it ends."""
+"""`minicrawl refine`: its output, signals and errors."""
 
-import json
 import os
 import re
 import signal
@@ -13,10 +12,9 @@ from minicrawl.cli import main
 from minicrawl.errors import Interrupted
 from minicrawl.opic.cash_flow import Refinement
 from minicrawl.report.crawl_status import status
+from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.cli.damages import DAMAGES, whole_store
 from tests.crawl.refined_stores import a_store, frontier_of
-
-Captured = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -24,18 +22,15 @@ def store(tmp_path: Path) -> Path:
     return a_store(tmp_path / "crawl.db")
 
 
-def test_it_says_in_a_few_lines_what_came_of_it(store: Path, capsys: Captured) -> None:
-    assert main(["refine", "--store", str(store)]) == 0
-    out, err = capsys.readouterr()
+def test_the_result_is_shown_in_a_few_lines(store: Path, capsys: Captured) -> None:
+    out = printed(capsys, "refine", "--store", store)
     names = [line.split()[0] for line in out.splitlines()]
     assert names == ["store", "pages", "links", "rounds", "error", "moved", "unchanged"]
     assert str(store) in out
-    assert err == ""
 
 
-def test_programs_get_the_same_as_json(store: Path, capsys: Captured) -> None:
-    assert main(["refine", "--store", str(store), "--until", "1e-9", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_the_result_is_printed_as_json(store: Path, capsys: Captured) -> None:
+    found = as_json(capsys, "refine", "--store", store, "--until", "1e-9")
     assert set(found) == {
         *("pages", "links", "rounds", "error_bound", "converged", "moved", "top_kept", "store")
     }
@@ -50,21 +45,14 @@ def test_the_environment_may_name_the_store(
 ) -> None:
     monkeypatch.setenv("MINICRAWL_STORE", str(store))
     to = store.with_name("refined.db")
-    assert main(["refine", "--to", str(to), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["store"] == str(to)
+    assert as_json(capsys, "refine", "--to", to)["store"] == str(to)
     assert status(to).convergence is not None
     assert status(store).convergence is None
 
 
 @pytest.mark.parametrize("arguments", [["--until", "nan"], ["--until", "x"], ["--to", "."]])
-def test_what_cannot_be_is_refused_in_one_line(
-    arguments: list[str], store: Path, capsys: Captured
-) -> None:
-    assert main(["refine", "--store", str(store), *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("minicrawl: ")
-    assert err.count("\n") == 1
+def test_a_bad_value_is_refused(arguments: list[str], store: Path, capsys: Captured) -> None:
+    refusal(capsys, "refine", "--store", store, *arguments)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -75,7 +63,7 @@ def test_what_cannot_be_is_refused_in_one_line(
         (4, "interrupted; ranks with an error of at most .* are kept: run the same command to"),
     ],
 )
-def test_a_signal_ends_it_in_one_line_and_the_same_command_goes_on(
+def test_after_a_signal_the_same_command_resumes(
     number: signal.Signals,
     rounds: int,
     told: str,
@@ -100,15 +88,12 @@ def test_a_signal_ends_it_in_one_line_and_the_same_command_goes_on(
     assert main(["refine", "--store", str(store)]) == 0
 
 
-def test_the_exit_code_of_an_interruption_is_that_of_the_house() -> None:
+def test_an_interruption_exits_with_130() -> None:
     assert Interrupted("").exit_code == 130
 
 
 @pytest.mark.parametrize("options", [[], ["--to", "copy.db"]])
-def test_a_damaged_store_is_named_and_not_its_copy(
-    options: list[str], tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_damaged_store_is_named_and_not_its_copy(options: list[str], capsys: Captured) -> None:
     DAMAGES["zeros for a leaf of frontier"](whole_store(Path("crawl.db")))
-    assert main(["refine", "--store", "crawl.db", *options]) == 1
-    assert capsys.readouterr().err == ("minicrawl: crawl.db: database disk image is malformed\n")
+    line = refusal(capsys, "refine", "--store", "crawl.db", *options, code=1)
+    assert line.startswith("minicrawl: crawl.db: ")

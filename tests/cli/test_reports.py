@@ -1,4 +1,4 @@
-"""The commands that read a store: what they print, and what they never print."""
+"""Commands that read a store: what they print for people and for programs."""
 
 import csv
 import io
@@ -9,7 +9,6 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,63 +20,31 @@ from minicrawl.report.sampling import sampled_now
 from minicrawl.report.selected_pages import COLUMNS
 from minicrawl.report.snapshot import ESTIMATED
 from minicrawl.store.reader import reading
+from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.stores import DEEP, GONE, A, B, HandCrawl, filled_store
-
-Captured = pytest.CaptureFixture[str]
 
 LISTS = [["top"], ["top", "--sites"], ["frontier"]]
 READERS = [*LISTS, ["status"], ["check"], ["explain", A], ["errors"]]
 
 
 @pytest.fixture(autouse=True)
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MINICRAWL_CONFIG", raising=False)
+def store(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
-    return filled_store(tmp_path / "crawl.db")
-
-
-def printed(capsys: Captured, *arguments: str, code: int = 0) -> str:
-    assert main(arguments) == code
-    out, err = capsys.readouterr()
-    assert err == ""
-    return out
-
-
-def exported(capsys: Captured, *arguments: str) -> str:
-    """What `export` prints; to people it also says what it wrote, and how exact that is."""
-    assert main(["export", *arguments]) == 0
-    out, err = capsys.readouterr()
-    wrote, importance = err.splitlines()
-    assert wrote == f"wrote {arguments[0]}, 6 rows"
-    assert importance == f"importance: {ESTIMATED}"
-    return out
-
-
-def as_json(capsys: Captured, *arguments: str) -> list[dict[str, Any]]:
-    found = json.loads(printed(capsys, *arguments, "--json"))
-    return found if isinstance(found, list) else [found]
+    return filled_store(place / "crawl.db")
 
 
 class TestAll:
     @pytest.mark.parametrize("command", READERS)
-    def test_each_prints_for_people_and_for_programs(
-        self, capsys: Captured, command: list[str]
-    ) -> None:
+    def test_each_prints_text_and_json(self, capsys: Captured, command: list[str]) -> None:
         assert printed(capsys, *command)
         assert as_json(capsys, *command)
 
     @pytest.mark.parametrize("command", [*READERS, ["export", "-"]])
-    def test_an_absent_store_is_one_line_and_exit_2(
-        self, capsys: Captured, command: list[str]
-    ) -> None:
-        assert main([*command, "--store", "other.db"]) == 2
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert err.startswith("minicrawl: no store at other.db")
-        assert err.count("\n") == 1
+    def test_an_absent_store_is_named(self, capsys: Captured, command: list[str]) -> None:
+        line = refusal(capsys, *command, "--store", "other.db")
+        assert line.startswith("minicrawl: no store at other.db")
 
-    def test_the_store_is_the_one_of_the_flag_or_the_file_of_settings(
+    def test_a_flag_or_the_file_of_settings_names_the_store(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, store: Path
     ) -> None:
         store.rename("moved.db")
@@ -98,7 +65,7 @@ class TestAll:
 
 
 class TestTop:
-    def test_importance_is_shown_with_what_it_is_made_of(self, capsys: Captured) -> None:
+    def test_a_table_has_the_importance_in_percent(self, capsys: Captured) -> None:
         heading, first, *_ = printed(capsys, "top").splitlines()
         assert heading.split() == [
             *("rank", "importance", "in-links", "depth"),
@@ -121,13 +88,13 @@ class TestTop:
         for command in (["top"], ["explain", A], ["status"]):
             shown = printed(capsys, *command)
             assert re.search(r"converged, error at most \S+e-\d+, 0 s old$", shown, re.MULTILINE)
-        monkeypatch.setattr("minicrawl.frontier.importance.MOST_STEPS", 0)  # the log is long then
+        monkeypatch.setattr("minicrawl.frontier.importance.MOST_STEPS", 0)  # as for a long log
         assert "old, 1 step and 1 page ago" in printed(capsys, "status")
 
-    def test_programs_are_told_by_status_and_explain(self, capsys: Captured, store: Path) -> None:
+    def test_status_and_explain_have_the_convergence(self, capsys: Captured, store: Path) -> None:
         refine(store)
         for command in (["status"], ["explain", A]):
-            (found,) = as_json(capsys, *command)
+            found = as_json(capsys, *command)
             told = found["convergence"]
             assert set(told) == {
                 *("error_bound", "is_complete", "age_s", "steps_since", "pages_since"),
@@ -145,21 +112,18 @@ class TestTop:
             "near_duplicates",
         ]
 
-    def test_so_many_of_a_kind_are_shown(self, capsys: Captured) -> None:
+    def test_pages_are_selected_by_number_state_and_host(self, capsys: Captured) -> None:
         assert len(as_json(capsys, "top", "--n", "2")) == 2
         assert {page["url"] for page in as_json(capsys, "top", "--fetched")} == {A, B}
         assert all(not page["fetched"] for page in as_json(capsys, "top", "--unread"))
-        assert {page["host"] for page in as_json(capsys, "top", "--host", "a.example")} == {
-            "a.example"
-        }
+        hosts = {page["host"] for page in as_json(capsys, "top", "--host", "a.example")}
+        assert hosts == {"a.example"}
 
-    def test_read_and_unread_at_once_is_refused(self, capsys: Captured) -> None:
-        assert main(["top", "--unread", "--fetched"]) == 2
-        assert "cannot be combined" in capsys.readouterr().err
-
-    def test_sites_of_some_pages_only_are_refused(self, capsys: Captured) -> None:
-        assert main(["top", "--sites", "--unread"]) == 2
-        assert "--sites cannot be combined with --host" in capsys.readouterr().err
+    @pytest.mark.parametrize("other", ["--fetched", "--sites"])
+    def test_unread_goes_with_no_other_selection(self, capsys: Captured, other: str) -> None:
+        line = refusal(capsys, "top", "--unread", other)
+        assert other in line
+        assert "--unread" in line
 
     def test_sites_have_their_own_keys(self, capsys: Captured) -> None:
         found = as_json(capsys, "top", "--sites")
@@ -171,19 +135,21 @@ class TestTop:
 class TestExport:
     @pytest.mark.parametrize("name", ["ranks.csv", "ranks.tsv", "ranks.jsonl", "ranks.parquet"])
     def test_a_file_is_written_by_its_suffix(self, capsys: Captured, name: str) -> None:
-        assert exported(capsys, name) == ""
+        assert main(["export", name]) == 0
+        assert capsys.readouterr() == ("", f"wrote {name}, 6 rows\nimportance: {ESTIMATED}\n")
         assert Path(name).stat().st_size > 0
 
     def test_a_file_is_replaced_only_by_force(self, capsys: Captured) -> None:
         Path("ranks.csv").write_text("mine")
-        assert main(["export", "ranks.csv"]) == 2
-        assert capsys.readouterr().err == "minicrawl: ranks.csv exists: --force replaces it\n"
+        line = refusal(capsys, "export", "ranks.csv")
+        assert "ranks.csv" in line
+        assert "--force" in line
         assert Path("ranks.csv").read_text() == "mine"
         assert main(["export", "ranks.csv", "--force"]) == 0
         assert capsys.readouterr().err.startswith("wrote ranks.csv, 6 rows\n")
 
     @pytest.mark.parametrize(("answer", "exit_code"), [("y\n", 0), ("n\n", 130)])
-    def test_on_a_terminal_it_asks(
+    def test_on_a_terminal_it_asks_before_it_replaces_a_file(
         self, monkeypatch: pytest.MonkeyPatch, answer: str, exit_code: int
     ) -> None:
         Path("ranks.csv").write_text("mine")
@@ -193,33 +159,29 @@ class TestExport:
         assert main(["export", "ranks.csv"]) == exit_code
         assert (Path("ranks.csv").read_text() == "mine") == bool(exit_code)
 
-    def test_stdout_gets_csv_unless_another_is_named(self, capsys: Captured) -> None:
+    def test_stdout_gets_csv_unless_a_format_is_named(self, capsys: Captured) -> None:
         lines = list(csv.DictReader(io.StringIO(printed(capsys, "export", "-"))))
         assert list(lines[0]) == list(COLUMNS)
         rows = printed(capsys, "export", "-", "--format", "jsonl").splitlines()
         assert [json.loads(row)["url"] for row in rows] == [line["url"] for line in lines]
 
-    def test_pages_that_ask_not_to_be_indexed_are_exported_and_say_so(
-        self, capsys: Captured
-    ) -> None:
+    def test_pages_with_noindex_are_exported_and_marked(self, capsys: Captured) -> None:
         rows = csv.DictReader(io.StringIO(printed(capsys, "export", "-")))
         noindex = {row["url"]: row["noindex"] for row in rows}
         assert (noindex[A], noindex[B], noindex[DEEP]) == ("False", "True", "")
 
-    def test_the_option_that_included_them_says_where_it_went(self, capsys: Captured) -> None:
-        assert main(["export", "-", "--noindex"]) == 2
-        assert "column noindex" in capsys.readouterr().err
+    def test_the_removed_option_names_the_column_that_replaces_it(self, capsys: Captured) -> None:
+        assert "column noindex" in refusal(capsys, "export", "-", "--noindex")
 
-    def test_part_of_the_pages_may_be_asked_for(self, capsys: Captured) -> None:
+    def test_pages_are_selected(self, capsys: Captured) -> None:
         assert len(printed(capsys, "export", "-", "--n", "3").splitlines()) == 4
         assert DEEP in printed(capsys, "export", "-", "--unread", "--host", "a.example")
 
-    def test_an_unknown_suffix_is_one_line_and_exit_2(self, capsys: Captured) -> None:
-        assert main(["export", "ranks.xlsx"]) == 2
-        assert capsys.readouterr().err.startswith("minicrawl: ranks.xlsx: ")
+    def test_an_unknown_suffix_is_refused(self, capsys: Captured) -> None:
+        assert refusal(capsys, "export", "ranks.xlsx").startswith("minicrawl: ranks.xlsx: ")
 
-    def test_json_says_what_was_written(self, capsys: Captured) -> None:
-        (found,) = as_json(capsys, "export", "ranks.csv")
+    def test_json_describes_the_written_file(self, capsys: Captured) -> None:
+        found = as_json(capsys, "export", "ranks.csv")
         assert found == {
             "file": "ranks.csv",
             "bytes": Path("ranks.csv").stat().st_size,
@@ -231,34 +193,31 @@ class TestExport:
 
 class TestStatus:
     def test_json_has_the_keys_that_programs_rely_on(self, capsys: Captured) -> None:
-        (found,) = as_json(capsys, "status")
+        found = as_json(capsys, "status")
         assert set(found) == {*Status.__dataclass_fields__, "graph", "linked", "content"}
         assert found["failures"] == {"not-found": 1}
         graph = found["graph"]
-        assert (graph["graph_of"], graph["basis"], graph["outline"]["nodes"]) == (
-            "crawled",
-            "batch",
-            2,
-        )
-        (known,) = as_json(capsys, "status", "--graph-of", "known")
+        described = (graph["graph_of"], graph["basis"], graph["outline"]["nodes"])
+        assert described == ("crawled", "batch", 2)
+        known = as_json(capsys, "status", "--graph-of", "known")
         assert known["graph"]["outline"]["nodes"] == 6
 
-    def test_the_graph_of_many_pages_is_looked_at_for_who_asks(
+    def test_a_large_graph_is_measured_only_on_request(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, store: Path
     ) -> None:
         monkeypatch.setattr("minicrawl.report.crawl_status.MOST_AT_ONCE", 5)
-        assert as_json(capsys, "status")[0]["graph"] is None
+        assert as_json(capsys, "status")["graph"] is None
         assert "graph of" not in printed(capsys, "status")
-        (found,) = as_json(capsys, "status", "--graph")
+        found = as_json(capsys, "status", "--graph")
         assert found["graph"]["outline"]["nodes"] == 2
         with reading(store) as connection:
             kept = sampled_now(store)
             assert kept is not None
             keep_sample(store, connection, replace(kept, basis=Basis.EXACT))
-        assert as_json(capsys, "status")[0]["graph"]["basis"] == "exact"
+        assert as_json(capsys, "status")["graph"]["basis"] == "exact"
         assert "graph of crawled pages" in printed(capsys, "status")
 
-    def test_a_sample_of_less_is_not_shown_beside_all_pages_of_a_crawl_that_has_ended(
+    def test_an_older_sample_of_the_graph_is_shown_only_for_a_large_graph(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, store: Path
     ) -> None:
         now = sampled_now(store)
@@ -266,20 +225,20 @@ class TestStatus:
         stale = replace(now, step=now.step - 1, crawled=1, outline=replace(now.outline, nodes=1))
         with reading(store) as connection:
             keep_sample(store, connection, stale)
-        (found,) = as_json(capsys, "status")
+        found = as_json(capsys, "status")
         assert found["graph"]["outline"]["nodes"] == found["graph"]["crawled"] == 2
         monkeypatch.setattr("minicrawl.report.crawl_status.MOST_AT_ONCE", 5)
-        (found,) = as_json(capsys, "status")
+        found = as_json(capsys, "status")
         assert found["graph"]["crawled"] == 1, "of too many pages the last sample is shown"
         assert "1 crawled" in printed(capsys, "status")
 
-    def test_people_are_told_how_to_go_on(self, capsys: Captured) -> None:
+    def test_failures_and_running_time_are_shown(self, capsys: Captured) -> None:
         shown = printed(capsys, "status")
-        assert "resume with" not in shown  # nobody knows the command of a store made by hand
+        assert "resume with" not in shown  # a store made by hand knows no command
         assert "1 (not-found 1)" in shown
         assert "0:00:02" in shown
 
-    def test_what_nobody_counted_is_left_open(self, capsys: Captured, store: Path) -> None:
+    def test_missing_counters_are_shown_as_dashes(self, capsys: Captured, store: Path) -> None:
         with closing(sqlite3.connect(store)) as connection, connection:
             connection.execute("DELETE FROM meta WHERE name = 'counters'")
         above, _, _ = printed(capsys, "status").partition("\n\n")
@@ -291,9 +250,7 @@ class TestStatus:
         assert shown.pop("linked").strip().startswith("6 (alive 3,")
         assert {value.strip() for value in shown.values()} == {"-"}
 
-    def test_hosts_that_repeat_others_are_shown_to_whoever_asks(
-        self, capsys: Captured, tmp_path: Path
-    ) -> None:
+    def test_mirrors_are_shown_on_request(self, capsys: Captured, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "twins.db")) as crawl:
             pages = [f"http://{host}.example/{number}" for host in "ab" for number in range(5)]
             crawl.seeds(pages)
@@ -304,52 +261,48 @@ class TestStatus:
         line = "http://b.example mirrors http://a.example (5 pages)"
         assert line in printed(capsys, "status", "--mirrors", *twins)
         assert line not in printed(capsys, "status", *twins)
-        (found,) = as_json(capsys, "status", "--mirrors", *twins)
+        found = as_json(capsys, "status", "--mirrors", *twins)
         assert found["mirrors"] == [
             {"host": "http://b.example", "of_host": "http://a.example", "pages": 5}
         ]
 
 
 class TestCheck:
-    def test_a_whole_store_is_ok(self, capsys: Captured) -> None:
+    def test_an_undamaged_store_is_ok(self, capsys: Captured) -> None:
         assert printed(capsys, "check").startswith("ok: file, values, ids")
 
-    def test_damage_is_a_line_each_and_exit_1(self, capsys: Captured, store: Path) -> None:
+    def test_damage_is_reported_with_exit_code_1(self, capsys: Captured, store: Path) -> None:
         with closing(sqlite3.connect(store)) as connection, connection:
             connection.execute("UPDATE frontier SET key = key + 7 WHERE id = 0")
         assert printed(capsys, "check", code=1) == "books: -7 atoms of cash missing\n"
-        assert json.loads(printed(capsys, "check", "--json", code=1))["ok"] is False
+        assert as_json(capsys, "check", code=1)["ok"] is False
 
 
 class TestExplain:
-    def test_a_page_is_explained_in_words(self, capsys: Captured) -> None:
+    def test_a_failed_page_is_explained(self, capsys: Captured) -> None:
         shown = printed(capsys, "explain", GONE)
         assert "its requests failed: not-found" in shown
         assert "given" in shown
         assert "never" in shown
 
-    def test_a_page_is_shown_as_it_was_written(self, capsys: Captured, tmp_path: Path) -> None:
+    def test_a_page_is_shown_with_its_original_url(self, capsys: Captured, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "new.db")) as crawl:
             crawl.seeds([A])
             crawl.batch.originals = [(0, f"{A}?gclid=\x1b1")]
         shown = printed(capsys, "explain", A, "--store", "new.db")
         assert shown.splitlines()[1].split() == ["original", "url", f"{A}?gclid=\\x1b1"]
-        assert (
-            as_json(capsys, "explain", A, "--store", "new.db")[0]["original"] == f"{A}?gclid=\x1b1"
-        )
+        found = as_json(capsys, "explain", A, "--store", "new.db")
+        assert found["original"] == f"{A}?gclid=\x1b1"
 
-    def test_a_page_that_waits_has_a_place(self, capsys: Captured) -> None:
+    def test_an_unread_page_has_a_place_in_the_queue(self, capsys: Captured) -> None:
         assert "in the queue" in printed(capsys, "explain", DEEP)
 
-    def test_an_unknown_url_is_one_line_and_exit_2(self, capsys: Captured) -> None:
-        assert main(["explain", "http://a.example/none"]) == 2
-        assert capsys.readouterr().err.startswith(
-            "minicrawl: http://a.example/none is not in the store"
-        )
+    def test_an_unknown_url_is_refused(self, capsys: Captured) -> None:
+        assert "http://a.example/none" in refusal(capsys, "explain", "http://a.example/none")
 
 
 class TestErrors:
-    def test_people_see_kinds_then_hosts_then_pages(self, capsys: Captured) -> None:
+    def test_tables_of_kinds_hosts_and_pages_are_shown(self, capsys: Captured) -> None:
         kinds, hosts, pages = printed(capsys, "errors").split("\n\n")
         assert [line.split()[:4] for line in kinds.splitlines()] == [
             ["pages", "requests", "share", "kind"],
@@ -361,16 +314,16 @@ class TestErrors:
         ]
 
     def test_json_has_the_keys_that_programs_rely_on(self, capsys: Captured) -> None:
-        (found,) = as_json(capsys, "errors")
+        found = as_json(capsys, "errors")
         assert {name: list(rows[0]) for name, rows in found.items()} == {
             "kinds": ["kind", "pages", "requests", "share", "means", "helps"],
             "hosts": ["host", "pages", "kind", "detail"],
             "pages": ["url", "kind", "status", "detail", "at"],
         }
 
-    def test_what_did_not_happen_is_no_failure(self, capsys: Captured) -> None:
+    def test_kinds_that_did_not_occur_have_no_failure(self, capsys: Captured) -> None:
         assert printed(capsys, "errors", "--kind", "reset", "--kind", "robots") == "no failures\n"
-        (found,) = as_json(capsys, "errors", "--kind", "reset")
+        found = as_json(capsys, "errors", "--kind", "reset")
         assert found == {"kinds": [], "hosts": [], "pages": []}
 
     def test_refusals_alone_are_counted(self, capsys: Captured, tmp_path: Path) -> None:
@@ -379,85 +332,79 @@ class TestErrors:
             crawl.ended(A, State.SCOPE)
         assert len(printed(capsys, "errors", "--store", "new.db").splitlines()) == 2
 
-    def test_an_unknown_kind_is_refused_with_those_there_are(self, capsys: Captured) -> None:
-        assert main(["errors", "--kind", "bad-luck"]) == 2
-        assert "not-found" in capsys.readouterr().err
+    def test_an_unknown_kind_is_refused_with_the_known_ones(self, capsys: Captured) -> None:
+        assert "not-found" in refusal(capsys, "errors", "--kind", "bad-luck")
 
 
 class TestFrontier:
-    def test_the_next_pages_come_first(self, capsys: Captured) -> None:
-        found = as_json(capsys, "frontier", "--n", "1")
-        assert list(found[0]) == ["rank", "url", "key", "given", "cash", "depth", "inlinks", "host"]
-        assert len(found) == 1
+    def test_json_has_the_keys_that_programs_rely_on(self, capsys: Captured) -> None:
+        (first,) = as_json(capsys, "frontier", "--n", "1")
+        assert list(first) == ["rank", "url", "key", "given", "cash", "depth", "inlinks", "host"]
 
 
 class TestStores:
-    def test_a_store_in_the_place_of_an_argument_is_told_where_it_belongs(
-        self, capsys: Captured
+    @pytest.mark.parametrize(
+        ("command", "option"),
+        [
+            (("top", "crawl.db"), "--store crawl.db"),
+            (("top", "nothing.db"), ""),
+            (("graph", "links.txt"), "--graph links.txt"),
+            (("rank", "pagerank", "links.txt"), "--graph links.txt"),
+            (("top", "links.txt"), ""),
+        ],
+    )
+    def test_a_file_without_its_option_is_refused_with_the_option_if_the_command_has_it(
+        self, capsys: Captured, command: tuple[str, ...], option: str
     ) -> None:
-        assert main(["top", "crawl.db"]) == 2
-        assert capsys.readouterr().err.endswith("(crawl.db): --store crawl.db names a store\n")
-        assert main(["top", "nothing.db"]) == 2
-        assert capsys.readouterr().err.endswith("(nothing.db)\n")
-
-    def test_so_is_a_graph_file_where_graph_files_are_read(self, capsys: Captured) -> None:
         Path("links.txt").write_text("a b\n", encoding="utf-8")
-        for command in (["graph"], ["rank", "pagerank"]):
-            assert main([*command, "links.txt"]) == 2
-            said = capsys.readouterr().err
-            assert said.endswith("(links.txt): --graph links.txt names a graph file\n")
-        assert main(["top", "links.txt"]) == 2
-        assert capsys.readouterr().err.endswith("(links.txt)\n")
+        line = refusal(capsys, *command)
+        assert line.endswith(f"({command[-1]})\n") or option
+        assert option in line
 
     @pytest.mark.parametrize("name", ["new/deep", "new/deep/"])
-    def test_a_folder_that_is_made_is_told_of(self, capsys: Captured, name: str) -> None:
-        assert main(["move", name]) == 0
+    def test_a_new_folder_of_a_moved_store_is_reported(self, capsys: Captured, name: str) -> None:
         folder, file = ("new/deep", "crawl.db") if name.endswith("/") else ("new", "deep")
-        out, err = capsys.readouterr()
-        assert err == f"made the folder {folder}\n"
+        out = printed(capsys, "move", name, said=f"made the folder {folder}\n")
         assert out.splitlines()[-1] == f"{folder}/{file}"
 
-    def test_a_folder_that_is_there_is_not_told_of(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_an_existing_folder_is_not_reported(self, tmp_path: Path, capsys: Captured) -> None:
         (tmp_path / "new").mkdir()
-        assert main(["move", "new/site.db"]) == 0
-        assert capsys.readouterr().err == ""
+        printed(capsys, "move", "new/site.db")
 
 
 class TestLists:
-    def test_pages_with_the_columns_that_were_asked_for(self, capsys: Captured) -> None:
+    def test_pages_have_the_chosen_columns(self, capsys: Captured) -> None:
         columns = ("--columns", "url,status", "--state", "not-found")
         assert printed(capsys, "pages", *columns, "--csv") == f"url,status\n{GONE},\n"
         assert as_json(capsys, "pages", *columns) == [{"url": GONE, "status": None}]
         assert printed(capsys, "pages", *columns).splitlines() == ["status  url", f"     -  {GONE}"]
 
-    def test_links_that_lead_nowhere(self, capsys: Captured) -> None:
+    def test_broken_links_have_source_target_and_state(self, capsys: Captured) -> None:
         (row,) = as_json(capsys, "broken")
         assert (row["source"], row["target"], row["state"]) == (B, GONE, "not-found")
         assert B in printed(capsys, "broken")
-        assert (
-            printed(capsys, "broken", "--csv").splitlines()[1]
-            == f"1,,not-found,{GONE},{B},,,dead,link"
-        )
+        _, line = printed(capsys, "broken", "--csv").splitlines()
+        assert line == f"1,,not-found,{GONE},{B},,,dead,link"
 
-    def test_redirects_and_where_they_end(self, capsys: Captured) -> None:
+    def test_redirects_have_their_end_and_hops(self, capsys: Captured) -> None:
         (row,) = as_json(capsys, "redirects")
         assert (row["end"], row["hops"]) == (A, 1)
 
-    def test_where_there_are_none(self, capsys: Captured) -> None:
+    def test_an_empty_list_is_printed_as_none_or_as_no_rows(self, capsys: Captured) -> None:
         assert printed(capsys, "duplicates") == "none\n"
         assert as_json(capsys, "duplicates") == []
         assert len(printed(capsys, "duplicates", "--csv").splitlines()) == 1
 
-    def test_it_is_said_how_many_more_there_are(self, tmp_path: Path, capsys: Captured) -> None:
-        (tmp_path / "crawl.db").unlink()
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    def test_the_number_of_omitted_rows_is_shown(self, tmp_path: Path, capsys: Captured) -> None:
+        with closing(HandCrawl(tmp_path / "new.db")) as crawl:
             crawl.seeds([A], endowment=1)
             crawl.read(A, [DEEP, GONE])
             crawl.ended(DEEP, State.NOT_FOUND)
             crawl.ended(GONE, State.NOT_FOUND)
-        assert printed(capsys, "broken", "--n", "1").endswith("1 more row: --n 0 shows all\n")
+        shown = printed(capsys, "broken", "--n", "1", "--store", "new.db")
+        assert shown.endswith("1 more row: --n 0 shows all\n")
 
-    def test_a_job_may_fail_where_there_is_anything_to_mend(self, capsys: Captured) -> None:
+    def test_with_exit_code_a_list_that_is_not_empty_exits_with_1(self, capsys: Captured) -> None:
         assert GONE in printed(capsys, "broken", "--exit-code", code=1)
         assert printed(capsys, "broken", code=0)
         assert printed(capsys, "duplicates", "--exit-code", code=0) == "none\n"
@@ -471,6 +418,7 @@ class TestLists:
             ["broken", "--csv", "--json"],
         ],
     )
-    def test_nonsense_is_refused(self, capsys: Captured, arguments: list[str]) -> None:
-        assert main(arguments) == 2
-        assert len(capsys.readouterr().err.splitlines()) == 1
+    def test_unknown_columns_and_two_formats_are_refused(
+        self, capsys: Captured, arguments: list[str]
+    ) -> None:
+        refusal(capsys, *arguments)

@@ -1,7 +1,6 @@
-"""A crawl that is resumed keeps what its user said, until they say otherwise."""
+"""A resumed crawl keeps the settings of its store until a run changes them."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -26,19 +25,19 @@ from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from minicrawl.version import __version__
+from tests.cli.calls import Captured, printed, refusal
 from tests.processes import PATIENCE_S, killed_on_failure
-
-Captured = pytest.CaptureFixture[str]
 
 SITE, OTHER, PORT = "http://site.example", "http://other.example", "http://site.example:8080"
 SEED = f"{SITE}/docs/"
 INSIDE = {f"{SITE}/docs/{name}" for name in ("", "a", "b", "draft")}
 OUTSIDE = {f"{SITE}/blog", f"{OTHER}/", f"{PORT}/docs/"}
 STORE = Path("data/crawl.db")
+Options = tuple[str, ...]
 
 
 class Web:
-    """Every page links to the same few; robots.txt forbids one of them."""
+    """Web whose pages link to the same few pages; robots.txt forbids one of them."""
 
     def __init__(self) -> None:
         self.agents: dict[str, str] = {}
@@ -62,29 +61,20 @@ class Web:
         return set(self.agents)
 
 
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for variable in os.environ:
-        if variable.startswith("MINICRAWL_"):
-            monkeypatch.delenv(variable)
-    return tmp_path
-
-
 @pytest.fixture
 def web() -> Web:
     return Web()
 
 
 @pytest.fixture
-def network(web: Web) -> Iterator[tuple[str, ...]]:
-    """What has to be said for each run."""
+def network(web: Web) -> Iterator[Options]:
+    """Options that each run needs to reach the web."""
     with DemoServer(web) as server:
         yield ("--delay", "0", "--allow-private", "--resolve", f"*={server.address}")
 
 
 def said(capsys: Captured) -> list[str]:
-    """The lines before those of the end."""
+    """Return the lines on stderr before those of the end."""
     lines = capsys.readouterr().err.splitlines()
     ends = ("no page is left to fetch", "the budget is spent")
     return lines[: next(number for number, line in enumerate(lines) if line in ends)]
@@ -96,12 +86,12 @@ def shown(capsys: Captured, *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-class TestWhatIsKept:
+class TestKeptSettings:
     FIRST = (SEED, "--pages", "2", "--scope", "prefix", "--deny", "draft")
     NAMED = ("--agent", "librarian", "--contact", "https://site.example/bot")
 
-    def test_a_run_without_flags_stays_within_what_was_allowed(
-        self, web: Web, network: tuple[str, ...], capsys: Captured
+    def test_a_run_without_flags_has_the_settings_of_the_store(
+        self, web: Web, network: Options, capsys: Captured
     ) -> None:
         assert main(["crawl", *self.FIRST, *self.NAMED, *network]) == 0
         assert len(web.asked) == 2
@@ -112,8 +102,8 @@ class TestWhatIsKept:
         (prefix,) = said(capsys)
         assert "site.example/docs/" in prefix
 
-    def test_what_is_given_anew_is_said_and_holds_from_then_on(
-        self, web: Web, network: tuple[str, ...], capsys: Captured
+    def test_changed_settings_are_reported_and_kept(
+        self, web: Web, network: Options, capsys: Captured
     ) -> None:
         assert main(["crawl", *self.FIRST, *self.NAMED, *network, "--pages", "9"]) == 0
         capsys.readouterr()
@@ -130,8 +120,8 @@ class TestWhatIsKept:
         assert said(capsys) == ["scope any (was host), deny none (was draft): 3 pages wait again"]
         assert web.asked == INSIDE | OUTSIDE
 
-    def test_robots_are_obeyed_unless_each_run_says_otherwise(
-        self, web: Web, network: tuple[str, ...], capsys: Captured
+    def test_robots_txt_is_ignored_only_by_runs_that_say_so(
+        self, web: Web, network: Options, capsys: Captured
     ) -> None:
         assert main(["crawl", SEED, "--ignore-robots", "--pages", "1", *network]) == 0
         found = shown(capsys)
@@ -145,9 +135,7 @@ class TestWhatIsKept:
         assert not any("robots" in line for line in said(capsys))
         assert web.asked == (INSIDE | OUTSIDE) - {f"{SITE}/blog"}
 
-    def test_a_crawl_that_gave_a_contact_is_not_nameless_when_it_is_resumed(
-        self, network: tuple[str, ...], capsys: Captured
-    ) -> None:
+    def test_a_contact_is_kept_until_removed(self, network: Options, capsys: Captured) -> None:
         assert main(["crawl", SEED, "--contact", "me@a.example", "--pages", "1", *network]) == 0
         assert said(capsys) == []
         assert main(["crawl", "--pages", "1", *network]) == 0
@@ -157,8 +145,8 @@ class TestWhatIsKept:
         assert new == "contact none (was me@a.example)"
         assert nameless.startswith("server owners cannot reach you")
 
-    def test_variables_and_the_file_are_stronger_than_the_store(
-        self, network: tuple[str, ...], capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    def test_variables_and_the_file_override_the_store(
+        self, network: Options, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert main(["crawl", *self.FIRST, *self.NAMED, *network]) == 0
         Path("minicrawl.toml").write_text("[scope]\ndeny = []\n", encoding="utf-8")
@@ -168,9 +156,7 @@ class TestWhatIsKept:
         (line,) = said(capsys)
         assert line.startswith("scope any (was prefix), deny none (was draft)")
 
-    def test_a_store_that_was_begun_otherwise_goes_on_as_it_was_begun(
-        self, network: tuple[str, ...], capsys: Captured
-    ) -> None:
+    def test_a_store_keeps_the_terms_of_its_start(self, network: Options, capsys: Captured) -> None:
         begun = ("--window", "variable", "--no-links", "--keep-marks")
         seeds = (SEED, f"{SITE}/docs/?utm_source=a")
         assert main(["crawl", SEED, "--pages", "1", *begun, *network]) == 0
@@ -181,11 +167,11 @@ class TestWhatIsKept:
         assert seeds[1] in known
         capsys.readouterr()
         assert main(["crawl", "--links", "--pages", "1", *network]) == 2
-        assert "was started with --no-links, not --links" in capsys.readouterr().err
+        assert "--no-links" in capsys.readouterr().err
         assert shown(capsys)["store.links"] == {"value": False, "from": "store"}
 
-    def test_fresh_starts_from_defaults_and_flags_alone(
-        self, web: Web, network: tuple[str, ...], capsys: Captured
+    def test_fresh_ignores_kept_settings(
+        self, web: Web, network: Options, capsys: Captured
     ) -> None:
         assert main(["crawl", *self.FIRST, *self.NAMED, *network]) == 0
         again = (SEED, "--fresh", *network)
@@ -194,19 +180,18 @@ class TestWhatIsKept:
         assert f"{OTHER}/" in web.asked
         assert shown(capsys)["scope.scope"]["from"] == "default"
 
-    def test_a_dry_run_has_the_settings_of_the_store_and_keeps_nothing(
-        self, network: tuple[str, ...], capsys: Captured
+    def test_a_dry_run_has_the_settings_of_the_store_and_changes_none(
+        self, network: Options, capsys: Captured
     ) -> None:
         assert main(["crawl", *self.FIRST, *network]) == 0
         before = STORE.read_bytes()
-        capsys.readouterr()
-        assert main(["crawl", "--dry-run", "--max-depth", "4", *network]) == 0
-        assert capsys.readouterr().out.startswith("scope  prefix\ndeny   draft\n")
+        out = printed(capsys, "crawl", "--dry-run", "--max-depth", "4", *network)
+        assert out.startswith("scope  prefix\ndeny   draft\n")
         assert STORE.read_bytes() == before
-        assert main(["crawl", SEED, "--dry-run", "--fresh", *network]) == 0
-        assert capsys.readouterr().out.startswith("scope  any\nknown  1 page")
+        out = printed(capsys, "crawl", SEED, "--dry-run", "--fresh", *network)
+        assert out.startswith("scope  any\nknown  1 page")
 
-    def test_the_demo_keeps_flags_and_nothing_of_its_own(
+    def test_the_store_of_a_demo_keeps_only_flags(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("MINICRAWL_DENY", "x")
@@ -220,9 +205,9 @@ class TestWhatIsKept:
             assert tables.settings(connection) == {"scope": "any"}
 
 
-class TestWhatIsShown:
-    def test_each_value_of_a_store_has_the_store_as_its_origin(
-        self, network: tuple[str, ...], capsys: Captured
+class TestConfig:
+    def test_values_of_a_store_have_the_store_as_their_origin(
+        self, network: Options, capsys: Captured
     ) -> None:
         flags = ("--scope", "prefix", "--score", "url:/a", "--max-depth", "3", "--pages", "1")
         assert main(["crawl", SEED, "--store", "a.db", *flags, *network]) == 0
@@ -236,14 +221,14 @@ class TestWhatIsShown:
         lines = [line.split() for line in capsys.readouterr().out.splitlines()]
         assert ["scope", "=", '"prefix"', "#", "store"] in lines
 
-    def test_a_store_that_is_none_is_refused(self, capsys: Captured) -> None:
+    def test_a_file_that_is_no_store_is_refused(self, capsys: Captured) -> None:
         Path("letter.txt").write_text("dear reader, " * 99, encoding="utf-8")
-        assert main(["config", "--store", "letter.txt"]) == 2
-        assert "letter.txt is not a minicrawl store" in capsys.readouterr().err
+        line = refusal(capsys, "config", "--store", "letter.txt")
+        assert "letter.txt is not a minicrawl store" in line
 
 
 def keep(path: Path, settings: object) -> None:
-    """As another version would have left the store."""
+    """Write settings to a store as another version might have done."""
     with closing(StoreWriter.open(path)) as store:
         counters = tables.counters(store.connection) | {tables.SETTINGS: settings}
         store.commit(Batch(counters=counters))
@@ -258,42 +243,38 @@ class TestAnotherVersion:
             ({"planets": True}, "planets: no such setting; did you mean pages?"),
         ],
     )
-    def test_what_cannot_be_read_is_refused_in_one_line_with_store_and_setting(
-        self, web: Web, network: tuple[str, ...], capsys: Captured, kept: object, message: str
+    def test_an_unreadable_setting_is_refused_with_store_and_setting(
+        self, web: Web, network: Options, capsys: Captured, kept: object, message: str
     ) -> None:
         assert main(["crawl", SEED, "--pages", "1", *network]) == 0
         keep(STORE, kept)
         web.agents.clear()
         for arguments in (["crawl", *network], ["config"], ["crawl", "--dry-run"]):
-            capsys.readouterr()
-            assert main(arguments) == 2
-            assert capsys.readouterr().err == f"minicrawl: data/crawl.db:{message}\n"
+            assert refusal(capsys, *arguments) == f"minicrawl: data/crawl.db:{message}\n"
         assert not web.asked
 
-    def test_a_value_that_is_given_anew_takes_its_place(
-        self, network: tuple[str, ...], capsys: Captured
-    ) -> None:
+    def test_a_flag_replaces_a_bad_setting(self, network: Options, capsys: Captured) -> None:
         assert main(["crawl", SEED, "--pages", "1", *network]) == 0
         keep(STORE, {"scope": "planet"})
         assert main(["crawl", "--scope", "host", "--pages", "1", *network]) == 0
         assert shown(capsys)["scope.scope"] == {"value": "host", "from": "store"}
 
-    def test_a_store_of_an_earlier_minicrawl_keeps_what_its_last_run_wanted(
-        self, web: Web, network: tuple[str, ...], capsys: Captured
+    def test_a_store_of_an_earlier_version_keeps_the_settings_of_its_last_run(
+        self, web: Web, network: Options, capsys: Captured
     ) -> None:
         assert main(["crawl", SEED, "--pages", "1", "--scope", "prefix", *network]) == 0
-        wishes = {"scope": "prefix", "deny": ["draft"], "max_depth": None, "allow_private": True}
+        wanted = {"scope": "prefix", "deny": ["draft"], "max_depth": None, "allow_private": True}
         with closing(StoreWriter.open(STORE)) as store:
             counters = tables.counters(store.connection)
             del counters[tables.SETTINGS]
-            store.commit(Batch(counters=counters | {tables.LAST_RUN_SETTINGS: wishes}))
+            store.commit(Batch(counters=counters | {tables.LAST_RUN_SETTINGS: wanted}))
         capsys.readouterr()
         assert main(["crawl", *network]) == 0
         assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
-        assert len(said(capsys)) == 2  # the prefix, and that servers do not know who we are
+        assert len(said(capsys)) == 2  # notes about the prefix and the missing contact
         assert shown(capsys)["scope.deny"] == {"value": ["draft"], "from": "store"}
 
-    def test_settings_that_are_no_table_are_a_damaged_store(self, network: tuple[str, ...]) -> None:
+    def test_settings_that_are_no_table_are_damage(self, network: Options) -> None:
         assert main(["crawl", SEED, "--pages", "1", *network]) == 0
         keep(STORE, ["scope"])
         with pytest.raises(StoreError, match=r"data/crawl\.db is damaged \(settings are"):
@@ -301,7 +282,7 @@ class TestAnotherVersion:
 
 
 def killed_at_its_first_request(*arguments: str) -> None:
-    """By no request was an answer had, so that nothing was settled."""
+    """Kill a crawl whose only request has no response, so that nothing is settled."""
     with create_server(("127.0.0.1", 0)) as deaf:
         place = ("--resolve", f"*=127.0.0.1:{deaf.getsockname()[1]}", "--allow-private")
         deaf.settimeout(PATIENCE_S)
@@ -311,8 +292,8 @@ def killed_at_its_first_request(*arguments: str) -> None:
             process.kill()
 
 
-def test_what_was_given_survives_a_kill_before_anything_was_fetched(
-    network: tuple[str, ...], web: Web, capsys: Captured
+def test_settings_survive_a_kill_before_the_first_fetch(
+    network: Options, web: Web, capsys: Captured
 ) -> None:
     killed_at_its_first_request(SEED, "--scope", "host", "--contact", "me@a.example")
     found = shown(capsys)
@@ -328,6 +309,11 @@ def test_what_was_given_survives_a_kill_before_anything_was_fetched(
 
 
 class TestPython:
+    @pytest.fixture
+    def always(self, network: Options) -> dict[str, Any]:
+        """Settings that each run needs to reach the web."""
+        return {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
+
     @staticmethod
     def run(seeds: list[str], given: Loaded | Settings) -> list[Event]:
         events: list[Event] = []
@@ -337,9 +323,8 @@ class TestPython:
         return events
 
     def test_a_value_that_equals_its_default_does_not_override_the_store(
-        self, web: Web, network: tuple[str, ...]
+        self, web: Web, always: dict[str, Any]
     ) -> None:
-        always: dict[str, Any] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
         first = Settings.of(scope="prefix", site_pages=500, pages=1, **always)
         self.run([SEED], first)
         crawl = Crawl([], Settings.of(scope="any", site_pages=1000, deny=["draft"], **always))
@@ -348,22 +333,15 @@ class TestPython:
         assert crawl.settings.traps.site_pages == 500
         assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
 
-    def test_what_load_was_given_counts_whatever_it_is(
-        self, web: Web, network: tuple[str, ...]
-    ) -> None:
-        always: dict[str, Any] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
+    def test_a_value_given_to_load_overrides_the_store(self, always: dict[str, Any]) -> None:
         self.run([SEED], Settings.of(scope="prefix", **always))
         events = self.run([], load({"scope": "any", **always}, {}, None))
         notes = [event.text for event in events if isinstance(event, Noted)]
         assert notes == ["scope any (was prefix): 3 pages wait again"]
-        assert {event.url for event in events if isinstance(event, Asked)} == OUTSIDE - {
-            f"{SITE}/blog"
-        }
+        asked = {event.url for event in events if isinstance(event, Asked)}
+        assert asked == OUTSIDE - {f"{SITE}/blog"}
 
-    def test_a_crawl_may_be_run_again_and_goes_on_as_it_was_told(
-        self, network: tuple[str, ...]
-    ) -> None:
-        always: dict[str, Any] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
+    def test_a_crawl_object_may_run_again_with_its_settings(self, always: dict[str, Any]) -> None:
         crawl = Crawl([SEED], Settings.of(scope="prefix", pages=2, **always))
         crawl.run()
         crawl.run()

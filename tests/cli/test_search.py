@@ -1,4 +1,4 @@
-"""`minicrawl search` and `minicrawl index`."""
+"""`minicrawl search`, `minicrawl index`, and the index as a source of roots for `rank hits`."""
 
 import json
 import shutil
@@ -12,9 +12,8 @@ pytest.importorskip("selectolax")
 from minicrawl.cli import main
 from minicrawl.search.commands import bring_index_up_to_date
 from minicrawl.store.reader import archive_folder, search_folder
+from tests.cli.calls import Captured, refusal
 from tests.search.stored.stores import HIDDEN, PAGES, PIER, SEA, read_into
-
-Captured = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +27,7 @@ def asked(store: Path, *words: str) -> int:
     return main(["search", "--store", str(store), *words])
 
 
-def test_the_first_search_makes_the_index_and_words_are_marked(
-    store: Path, capsys: Captured
-) -> None:
+def test_the_first_search_makes_the_index_and_marks_words(store: Path, capsys: Captured) -> None:
     assert asked(store, "salt", "water") == 0
     out, err = capsys.readouterr()
     assert SEA in out
@@ -40,7 +37,7 @@ def test_the_first_search_makes_the_index_and_words_are_marked(
     assert capsys.readouterr().err == ""
 
 
-def test_words_that_begin_with_a_minus_are_no_options(store: Path, capsys: Captured) -> None:
+def test_a_word_with_a_minus_excludes_pages(store: Path, capsys: Captured) -> None:
     assert asked(store, "water", "-salt") == 0
     out = capsys.readouterr().out
     assert PIER in out
@@ -48,13 +45,13 @@ def test_words_that_begin_with_a_minus_are_no_options(store: Path, capsys: Captu
 
 
 @pytest.mark.parametrize("words", [["-h"], ["water", "-h"], ["--help"]])
-def test_h_is_help(store: Path, capsys: Captured, words: list[str]) -> None:
+def test_h_shows_help(store: Path, capsys: Captured, words: list[str]) -> None:
     assert asked(store, *words) == 0
     assert capsys.readouterr().out.startswith("Usage: ")
 
 
 @pytest.mark.parametrize("words", [["water", "--", "-h"], ["water -h"], ["water", "-hats"]])
-def test_a_word_that_begins_like_h_is_left_out(
+def test_a_word_that_begins_like_an_option_excludes_pages(
     store: Path, capsys: Captured, words: list[str]
 ) -> None:
     assert asked(store, *words) == 0
@@ -62,7 +59,7 @@ def test_a_word_that_begins_like_h_is_left_out(
 
 
 @pytest.mark.parametrize("option", ["--judge", "--verdict=1=good", "--weight"])
-def test_options_that_went_to_the_laboratory_are_no_words_until_dashes_end_options(
+def test_moved_options_are_refused_unless_dashes_make_them_words(
     store: Path, capsys: Captured, option: str
 ) -> None:
     assert asked(store, "water", option) == 2
@@ -71,26 +68,25 @@ def test_options_that_went_to_the_laboratory_are_no_words_until_dashes_end_optio
     assert "is now" not in capsys.readouterr().err
 
 
-def test_without_anything_it_says_what_is_needed(capsys: Captured) -> None:
-    assert main(["search"]) == 2
-    assert "say which WORDS to find" in capsys.readouterr().err
+def test_search_needs_words(capsys: Captured) -> None:
+    assert "WORDS" in refusal(capsys, "search")
 
 
-def test_nothing_of_a_page_reaches_the_terminal_unescaped(store: Path, capsys: Captured) -> None:
+def test_text_of_pages_is_escaped(store: Path, capsys: Captured) -> None:
     assert asked(store, "planks") == 0
     out = capsys.readouterr().out
     assert "\\x1b[31m" in out
     assert not {"\x1b", "\u202e"} & set(out)
 
 
-def test_json_has_all_that_is_shown(store: Path, capsys: Captured) -> None:
+def test_json_has_rank_url_snippet_and_marks(store: Path, capsys: Captured) -> None:
     assert asked(store, "planks", "--json", "--n", "1") == 0
     (first,) = json.loads(capsys.readouterr().out)
     assert (first["rank"], first["url"], first["fetched"]) == (1, PIER, True)
     assert [first["snippet"][begin:end] for begin, end in first["marks"]] == ["Planks"]
 
 
-def test_offset_goes_on_where_the_first_pages_end(store: Path, capsys: Captured) -> None:
+def test_offset_skips_the_first_results(store: Path, capsys: Captured) -> None:
     assert asked(store, "water", "--json", "--n", "2") == 0
     both = json.loads(capsys.readouterr().out)
     assert asked(store, "water", "--json", "--n", "2", "--offset", "1") == 0
@@ -99,7 +95,7 @@ def test_offset_goes_on_where_the_first_pages_end(store: Path, capsys: Captured)
     assert rest[0]["rank"] == 2
 
 
-def test_by_orders_by_a_rank_and_linear_mixes_it(store: Path, capsys: Captured) -> None:
+def test_by_and_score_choose_the_order(store: Path, capsys: Captured) -> None:
     assert asked(store, "water", "--json", "--by", "opic") == 0
     found = json.loads(capsys.readouterr().out)
     assert [one["importance"] for one in found] == sorted(
@@ -112,25 +108,23 @@ def test_by_orders_by_a_rank_and_linear_mixes_it(store: Path, capsys: Captured) 
 
 
 @pytest.mark.parametrize("words", ["?!", "\0", "\ud800", "\u200f", "-salt", "x after:soon"])
-def test_what_cannot_be_searched_is_refused_in_a_line(
-    store: Path, capsys: Captured, words: str
-) -> None:
+def test_a_query_without_words_is_refused(store: Path, capsys: Captured, words: str) -> None:
     assert asked(store, words) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_ten_thousand_words_are_cut_and_it_says_so(store: Path, capsys: Captured) -> None:
+def test_a_query_of_ten_thousand_words_is_cut_with_a_notice(store: Path, capsys: Captured) -> None:
     assert asked(store, " ".join(f"water{number}" for number in range(10_000))) == 0
     assert "only the first" in capsys.readouterr().err
 
 
-def test_words_that_nobody_has_find_nothing(store: Path, capsys: Captured) -> None:
+def test_unknown_words_find_nothing(store: Path, capsys: Captured) -> None:
     assert asked(store, "xylophone") == 0
     out, err = capsys.readouterr()
     assert (out, err) == ("", "no page has these words\n")
 
 
-def test_when_the_pages_are_gone_the_index_answers_and_says_so(
+def test_without_the_archive_the_index_answers_with_a_warning(
     store: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     copy = tmp_path / "crawl.db"
@@ -143,12 +137,12 @@ def test_when_the_pages_are_gone_the_index_answers_and_says_so(
     assert "is gone" in err
 
 
-def test_without_pages_that_were_kept_there_is_one_line(tmp_path: Path, capsys: Captured) -> None:
+def test_an_absent_store_is_refused(tmp_path: Path, capsys: Captured) -> None:
     assert asked(tmp_path / "none.db", "salt") == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_a_file_where_the_index_goes_is_one_line(
+def test_a_file_in_the_place_of_the_index_is_not_replaced(
     store: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     copy = tmp_path / "crawl.db"
@@ -161,14 +155,12 @@ def test_a_file_where_the_index_goes_is_one_line(
     assert search_folder(copy).read_text() == "mine"
 
 
-def test_index_says_how_many_pages_there_are(store: Path, capsys: Captured) -> None:
+def test_index_reports_the_number_of_pages_read(store: Path, capsys: Captured) -> None:
     assert main(["index", "--fresh", "--store", str(store)]) == 0
     assert "3 read anew" in capsys.readouterr().err
 
 
-def test_the_roots_of_a_base_set_are_what_the_index_finds(
-    store: Path, tmp_path: Path, capsys: Captured
-) -> None:
+def test_a_query_for_hits_uses_the_index(store: Path, tmp_path: Path, capsys: Captured) -> None:
     copy = tmp_path / "crawl.db"
     shutil.copy(store, copy)
     command = ["rank", "hits", "--query", "fish", "--store", str(copy)]

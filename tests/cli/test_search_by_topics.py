@@ -1,4 +1,4 @@
-"""`minicrawl search --by topics`: the ranks of topics, mixed for each query."""
+"""`minicrawl search --by topics`: ranks of topics, mixed for each query."""
 
 import json
 from pathlib import Path
@@ -14,9 +14,8 @@ from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.indexing import TopicMixture
 from minicrawl.search.query import parse
 from minicrawl.store.reader import search_folder
+from tests.cli.calls import Captured
 from tests.search.stored.stores import read_into
-
-Captured = pytest.CaptureFixture[str]
 
 SITE = "http://a.example"
 SONGS, ROSES = f"{SITE}/songs", f"{SITE}/roses"
@@ -48,9 +47,7 @@ def found(store: Path, capsys: Captured, *words: str) -> list[str]:
     return [one["url"] for one in json.loads(capsys.readouterr().out)]
 
 
-def test_the_query_chooses_the_topic_whose_pages_have_its_words(
-    store: Path, capsys: Captured
-) -> None:
+def test_the_query_chooses_the_topic_that_has_its_words(store: Path, capsys: Captured) -> None:
     linear = ("--by", "topics", "--score", "linear=0")
     of_music = found(store, capsys, "book melody chorus", *linear)
     assert of_music.index(MINOR) < of_music.index(THORN)
@@ -66,7 +63,7 @@ def test_with_the_rank_alone_pages_with_all_words_are_ordered_by_the_mixture(
     assert "topics: gardens " in capsys.readouterr().err
 
 
-def test_parts_sum_to_one_and_are_alike_if_no_topic_has_a_word(store: Path) -> None:
+def test_parts_sum_to_one_and_are_equal_if_no_topic_has_a_word(store: Path) -> None:
     with snapshot(store) as seen:
         mixture = TopicMixture(seen, SearchIndex(search_folder(store) / FOLDER))
     assert mixture.parts(parse("xylophone")) == {"gardens": 0.5, "music": 0.5}
@@ -75,9 +72,7 @@ def test_parts_sum_to_one_and_are_alike_if_no_topic_has_a_word(store: Path) -> N
     assert sum(parts.values()) == pytest.approx(1)
 
 
-def test_what_was_not_made_or_is_gone_is_said_in_a_line(
-    store: Path, tmp_path: Path, capsys: Captured
-) -> None:
+def test_missing_ranks_of_topics_are_named(store: Path, tmp_path: Path, capsys: Captured) -> None:
     other = tmp_path / "crawl.db"
     read_into(other, PAGES)
     command = ["search", "book", "--store"]

@@ -1,4 +1,4 @@
-"""Seeds: what counts as one, how bad lines are told, and that a list is a stream."""
+"""Seeds: URLs and files of URLs, and reports of lines that are no URLs."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -8,8 +8,7 @@ import pytest
 
 from minicrawl.cli.crawl_command import seeds_of
 from minicrawl.errors import UsageError
-
-Captured = pytest.CaptureFixture[str]
+from tests.cli.calls import Captured
 
 
 @pytest.fixture
@@ -31,16 +30,15 @@ class TestArguments:
     def test_a_url_needs_no_scheme(self, name: str, leaving: ExitStack) -> None:
         assert list(seeds_of((name,), leaving)) == [name]
 
-    def test_a_file_comes_before_a_url(
+    def test_an_existing_file_is_not_taken_for_a_url(
         self, tmp_path: Path, leaving: ExitStack, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.chdir(tmp_path)
         written(tmp_path, "a.example\n", "example.org")
         assert list(seeds_of(("example.org",), leaving)) == ["https://a.example/"]
         with pytest.raises(UsageError, match="No such file"):
             list(seeds_of(("seeds.txt",), leaving))
 
-    def test_urls_and_several_files_together(self, tmp_path: Path, leaving: ExitStack) -> None:
+    def test_urls_and_several_files_are_combined(self, tmp_path: Path, leaving: ExitStack) -> None:
         one = written(tmp_path, "a.example\n", "one.txt")
         two = written(tmp_path, "\ufeffb.example\n", "two.txt")
         found = list(seeds_of((one, "http://c.example/", two), leaving))
@@ -49,7 +47,7 @@ class TestArguments:
     def test_without_arguments_there_are_no_seeds(self, leaving: ExitStack) -> None:
         assert list(seeds_of((), leaving)) == []
 
-    def test_bytes_that_are_no_text_spoil_their_own_line_alone(
+    def test_invalid_bytes_spoil_only_their_own_line(
         self, tmp_path: Path, leaving: ExitStack, capsys: Captured
     ) -> None:
         file = written(tmp_path, b"a.example\n\xff\x00 \x1b[2J\nb.example\n")
@@ -82,9 +80,7 @@ class TestArguments:
             list(seeds_of(files, leaving))
         assert list(seeds_of((*files, "http://a.example/"), leaving)) == ["http://a.example/"]
 
-    def test_every_file_is_opened_before_the_first_is_read(
-        self, tmp_path: Path, leaving: ExitStack
-    ) -> None:
+    def test_all_files_are_opened_before_reading(self, tmp_path: Path, leaving: ExitStack) -> None:
         file = written(tmp_path, "a.example\n")
         with pytest.raises(UsageError, match=r"^b\.example: No such file .*begins with https://$"):
             seeds_of((file, "b.example"), leaving)

@@ -1,6 +1,5 @@
-"""`minicrawl update`: nights after a crawl, each with the same command."""
+"""`minicrawl update`: the same command night after night, after a crawl."""
 
-import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,22 +11,19 @@ from minicrawl.crawl.start import opening
 from minicrawl.dashboard.views import Views
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
+from tests.cli.calls import Captured, as_json
 
 HOST = "site.example"
-NOTHING = {
-    "new": 0,
-    "changed": 0,
-    "reappeared": 0,
-    "moved": 0,
-    "gone": 0,
-    "failed": 0,
-    "refused": 0,
+COUNTS = {
+    *("new", "changed", "reappeared", "moved", "gone", "failed", "refused"),
+    *("unchanged", "left_out"),
 }
+"""Keys of the output as JSON."""
 _TEXT = "This page tells at length what {} are good for, and whom to ask about them. "
 
 
 class ChangingSite:
-    """A site with a menu on all pages."""
+    """Site with a menu on all pages."""
 
     def __init__(self) -> None:
         self.texts = {f"/{name}": name for name in ("", "apples", "pears", "plums", "figs")}
@@ -66,11 +62,11 @@ class ChangingSite:
         return f"<urlset>{entries}</urlset>"
 
 
+Site = tuple[ChangingSite, DemoServer]
+
+
 @pytest.fixture
-def site(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[ChangingSite, DemoServer]]:
-    monkeypatch.chdir(tmp_path)
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setattr(opening, "PASSES_AFTER_S", -1.0)  # as if a night had passed
     web = ChangingSite()
     with DemoServer(web) as server:
@@ -85,23 +81,19 @@ def site(
         yield web, server
 
 
-def updated(capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
-    """What an update says that is not 0."""
-    capsys.readouterr()
-    assert main(["update", "-q", "--json"]) == 0
-    found: dict[str, int] = json.loads(capsys.readouterr().out)
-    assert found.keys() == {*NOTHING, "unchanged", "left_out"}
+def updated(capsys: Captured) -> dict[str, int]:
+    """Run an update, and return its counts that are not 0."""
+    found: dict[str, int] = as_json(capsys, "update", "-q")
+    assert found.keys() == COUNTS
     return {what: pages for what, pages in found.items() if pages}
 
 
-def test_each_night_says_what_changed_and_asks_each_page_once(
-    site: tuple[ChangingSite, DemoServer], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_update_reports_changes_and_requests_a_page_once(site: Site, capsys: Captured) -> None:
     web, server = site
     assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--pages", "50", "-q"]) == 0
     assert updated(capsys) == {"unchanged": 5}
 
-    web.slogan = "Fruit for everybody"  # on all pages, and no main text
+    web.slogan = "Fruit for everybody"  # on all pages, but not in their main text
     web.texts["/apples"] = "red apples"
     web.moved["/pears"] = "/apples"
     del web.texts["/plums"], web.texts["/pears"]
@@ -116,9 +108,7 @@ def test_each_night_says_what_changed_and_asks_each_page_once(
     assert updated(capsys) == {"reappeared": 1, "unchanged": 4}
 
 
-def test_an_update_reads_no_more_pages_than_the_last_run_could(
-    site: tuple[ChangingSite, DemoServer], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_update_has_the_budget_of_the_last_run(site: Site, capsys: Captured) -> None:
     _, server = site
     assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--pages", "3", "-q"]) == 0
     for _ in range(3):
@@ -127,9 +117,7 @@ def test_an_update_reads_no_more_pages_than_the_last_run_could(
         assert len([url for url in server.requests if "robots" not in url]) == 3
 
 
-def test_an_update_of_a_site_that_is_out_of_order_is_exit_code_3(
-    site: tuple[ChangingSite, DemoServer],
-) -> None:
+def test_an_update_of_a_site_that_is_down_exits_with_3(site: Site) -> None:
     web, _ = site
     assert main(["crawl", f"http://{HOST}/", "--scope", "host", "-q"]) == 0
     web.is_out_of_order = True
@@ -138,10 +126,7 @@ def test_an_update_of_a_site_that_is_out_of_order_is_exit_code_3(
     assert main(["update", "-q"]) == 0
 
 
-def test_without_a_store_there_is_nothing_to_update(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_an_update_needs_a_store() -> None:
     assert main(["update"]) == 2
 
 
@@ -157,9 +142,7 @@ def listed_site(web: ChangingSite, pages: int) -> None:
     web.changed = dict.fromkeys(web.texts, LONG_AGO)
 
 
-def test_pages_that_an_honest_sitemap_calls_unchanged_are_left_out(
-    site: tuple[ChangingSite, DemoServer], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pages_unchanged_by_a_reliable_sitemap_are_omitted(site: Site, capsys: Captured) -> None:
     web, server = site
     listed_site(web, 100)
     assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--sitemaps", "-q"]) == 0
@@ -174,15 +157,13 @@ def test_pages_that_an_honest_sitemap_calls_unchanged_are_left_out(
     assert sum(server.requests.values()) == 1 + found["changed"] + found["unchanged"]
 
     found = updated(capsys)
-    assert found["left_out"] > 80, "what the first night showed is known in the second"
+    assert found["left_out"] > 80, "the second night knows what the first one showed"
 
     web.texts["/new"] = "new"  # in the menu of all pages, so the sitemap is wrong about them
     assert updated(capsys)["unchanged"] > 80
 
 
-def test_pages_of_a_ping_are_read_first_whatever_the_sitemap_says(
-    site: tuple[ChangingSite, DemoServer], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pages_of_a_ping_are_read_first_despite_the_sitemap(site: Site, capsys: Captured) -> None:
     web, server = site
     listed_site(web, 100)
     assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--sitemaps", "-q"]) == 0
@@ -199,12 +180,10 @@ def test_pages_of_a_ping_are_read_first_whatever_the_sitemap_says(
     assert set(asked[:30]) == set(told)
 
     server.requests.clear()
-    assert updated(capsys)["left_out"] > 80, "what was read since then is as it was"
+    assert updated(capsys)["left_out"] > 80, "pages read since the ping are unchanged"
 
 
-def test_a_sitemap_that_is_wrong_about_changes_saves_no_request(
-    site: tuple[ChangingSite, DemoServer], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unreliable_sitemap_saves_no_request(site: Site, capsys: Captured) -> None:
     web, _ = site
     listed_site(web, 100)
     assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--sitemaps", "-q"]) == 0

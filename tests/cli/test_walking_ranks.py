@@ -1,4 +1,4 @@
-"""`minicrawl rank pagerank` and `trust`: what they print and refuse."""
+"""`minicrawl rank pagerank` and `rank trust`: scores, options and refusals."""
 
 import json
 from contextlib import closing
@@ -10,9 +10,9 @@ import networkx
 import pytest
 
 from minicrawl.cli import main
+from tests.cli import calls
+from tests.cli.calls import Captured
 from tests.stores import A, B, C, HandCrawl, filled_store
-
-Captured = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -32,11 +32,7 @@ def scores(found: Any) -> dict[str, float]:
 
 
 def refusal(capsys: Captured, *arguments: str | Path) -> str:
-    assert main(["rank", *map(str, arguments)]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err
+    return calls.refusal(capsys, "rank", *arguments)
 
 
 @pytest.mark.parametrize("method", ["power", "gauss-seidel", "sweeping"])
@@ -48,7 +44,7 @@ def test_pagerank_of_the_example_of_four_pages(graph: Path, capsys: Captured, me
     assert 0 < found["error_bound"] <= 1e-8
 
 
-def test_one_more_link_is_for_the_virtual_page(graph: Path, capsys: Captured) -> None:
+def test_one_more_link_needs_the_virtual_page(graph: Path, capsys: Captured) -> None:
     found = document(
         capsys, "pagerank", "--graph", graph, "--dangling", "virtual", "--one-more-link"
     )
@@ -58,7 +54,7 @@ def test_one_more_link_is_for_the_virtual_page(graph: Path, capsys: Captured) ->
     )
 
 
-def test_unknown_nodes_of_a_topic_are_listed_and_the_others_used(
+def test_unknown_nodes_of_a_topic_are_listed_and_skipped(
     graph: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     topic = tmp_path / "topic.txt"
@@ -70,9 +66,7 @@ def test_unknown_nodes_of_a_topic_are_listed_and_the_others_used(
     assert found["10"] > found["20"]
 
 
-def test_of_many_unknown_nodes_a_few_are_shown(
-    graph: Path, tmp_path: Path, capsys: Captured
-) -> None:
+def test_only_some_unknown_nodes_are_shown(graph: Path, tmp_path: Path, capsys: Captured) -> None:
     topic = tmp_path / "topic.txt"
     topic.write_text("10\n" + "".join(f"{number}\n" for number in range(50, 65)))
     assert main(["rank", "pagerank", "--graph", str(graph), "--topic", str(topic), "--json"]) == 0
@@ -90,15 +84,13 @@ def test_topics_are_ranked_at_once_and_mixed(graph: Path, tmp_path: Path, capsys
     assert scores(mixed) == pytest.approx(wanted)
 
 
-def test_inverse_pagerank_is_high_for_what_leads_to_much(graph: Path, capsys: Captured) -> None:
+def test_inverse_pagerank_is_high_for_nodes_leading_to_many(graph: Path, capsys: Captured) -> None:
     found = document(capsys, "pagerank", "--inverse", "--graph", graph)
     assert found["rank"] == "inverse-pagerank"
     assert next(iter(scores(found))) == "40"
 
 
-def test_a_walk_backwards_jumps_where_it_is_told(
-    graph: Path, tmp_path: Path, capsys: Captured
-) -> None:
+def test_inverse_pagerank_jumps_to_the_topic(graph: Path, tmp_path: Path, capsys: Captured) -> None:
     topic = tmp_path / "topic.txt"
     topic.write_text("20\n")
     options = ("--inverse", "--topic", topic, "--tolerance", "1e-12")
@@ -108,12 +100,11 @@ def test_a_walk_backwards_jumps_where_it_is_told(
     assert found == pytest.approx(wanted, abs=1e-9)
 
 
-def test_a_walk_backwards_is_kept_as_a_rank_of_its_own(tmp_path: Path, capsys: Captured) -> None:
+def test_inverse_pagerank_is_kept_as_a_rank_of_its_own(tmp_path: Path, capsys: Captured) -> None:
     store = filled_store(tmp_path / "crawl.db")
     document(capsys, "pagerank", "--inverse", "--store", store)
     document(capsys, "pagerank", "--store", store)
-    assert main(["rank", "--json", "--store", str(store)]) == 0
-    names = [one["name"] for one in json.loads(capsys.readouterr().out)]
+    names = [one["name"] for one in document(capsys, "--store", store)]
     assert names == ["inverse-pagerank", "pagerank"]
 
 
@@ -152,7 +143,7 @@ def test_seeds_of_trust_may_be_chosen(graph: Path, capsys: Captured, by: str) ->
         (["--topic", "binary"], "is not UTF-8"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_line(
+def test_wrong_topics_are_refused_in_one_line(
     graph: Path, tmp_path: Path, capsys: Captured, options: list[str], message: str
 ) -> None:
     files = {"bad": b"nobody\n", "empty": b"", "good": b"a\t10\n", "binary": b"\xff\xfe\n"}
@@ -171,7 +162,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(
     ],
     ids=" ".join,
 )
-def test_a_number_is_finite(
+def test_a_number_that_is_not_finite_is_refused(
     graph: Path, capsys: Captured, options: tuple[str, str], number: str
 ) -> None:
     rank, option = options
@@ -180,16 +171,14 @@ def test_a_number_is_finite(
     )
 
 
-def test_seeds_are_named_or_chosen(graph: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_seeds_are_either_named_or_chosen(graph: Path, tmp_path: Path, capsys: Captured) -> None:
     seeds = tmp_path / "seeds.txt"
     seeds.write_text("10\n")
     command = ("trust", "--graph", graph, "--seeds", seeds, "--count", "3")
     assert "--seeds cannot be combined with --seed-by and --count" in refusal(capsys, *command)
 
 
-def test_bad_pages_take_trust_from_what_links_to_them(
-    graph: Path, tmp_path: Path, capsys: Captured
-) -> None:
+def test_links_to_bad_pages_cost_trust(graph: Path, tmp_path: Path, capsys: Captured) -> None:
     seeds, bad = tmp_path / "seeds.txt", tmp_path / "bad.txt"
     seeds.write_text("10\n")
     bad.write_text("20\n")
@@ -202,9 +191,7 @@ def test_bad_pages_take_trust_from_what_links_to_them(
     assert document(capsys, "trust", "--graph", graph, "--count=4", "--bad", bad)["scores"]
 
 
-def test_the_words_of_a_query_mix_topics_by_the_titles_of_their_pages(
-    tmp_path: Path, capsys: Captured
-) -> None:
+def test_a_query_mixes_topics_by_the_words_of_their_pages(tmp_path: Path, capsys: Captured) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B])
         crawl.read(A, [B, C], title="A harbour")
@@ -233,7 +220,7 @@ def test_jumps_lead_to_pages_that_changed_recently(tmp_path: Path, capsys: Captu
         crawl.read(B, [C])
         last_of_a, last_of_b = crawl.batch.documents
         crawl.batch.documents = [
-            # B says that it changed thirty days before it was read.
+            # The header of B says that it changed thirty days before it was read.
             last_of_a,
             last_of_b._replace(last_modified=formatdate(crawl.now - 1 - 30 * day, usegmt=True)),
         ]
@@ -246,7 +233,7 @@ def test_jumps_lead_to_pages_that_changed_recently(tmp_path: Path, capsys: Captu
     assert scores(found) == pytest.approx(wanted, abs=1e-4)
 
 
-def test_without_a_page_that_was_read_nothing_is_recent(tmp_path: Path, capsys: Captured) -> None:
+def test_recent_needs_a_read_page(tmp_path: Path, capsys: Captured) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
     found = refusal(capsys, "pagerank", "--recent", "10", "--store", crawl.path)
@@ -257,9 +244,7 @@ def edges_of(graph: Path) -> networkx.DiGraph:
     return networkx.DiGraph([line.split() for line in graph.read_text().splitlines()])
 
 
-def test_jumps_lead_to_nodes_as_often_as_the_file_says(
-    graph: Path, tmp_path: Path, capsys: Captured
-) -> None:
+def test_a_file_weighs_the_targets_of_jumps(graph: Path, tmp_path: Path, capsys: Captured) -> None:
     jumps = tmp_path / "jumps.txt"
     jumps.write_text("# weights\n10\t3\n20\n40\t0.5\n")
     found = scores(document(capsys, "pagerank", "--graph", graph, "--topic", jumps))
@@ -271,9 +256,7 @@ def test_jumps_lead_to_nodes_as_often_as_the_file_says(
     assert "above 0" in refusal(capsys, "pagerank", "--graph", graph, "--topic", jumps)
 
 
-def test_jumps_lead_to_nodes_as_often_as_a_saved_rank_says(
-    tmp_path: Path, capsys: Captured
-) -> None:
+def test_a_kept_rank_weighs_the_targets_of_jumps(tmp_path: Path, capsys: Captured) -> None:
     store, trusted = tmp_path / "crawl.db", tmp_path / "trusted.txt"
     with closing(HandCrawl(store)) as crawl:
         crawl.seeds([A])
@@ -294,7 +277,7 @@ def test_jumps_lead_to_nodes_as_often_as_a_saved_rank_says(
     assert "--topic and --reset cannot be combined" in said
 
 
-def test_a_rank_that_was_not_made_is_computed_for_jumps(graph: Path, capsys: Captured) -> None:
+def test_a_missing_rank_is_computed_for_jumps(graph: Path, capsys: Captured) -> None:
     found = scores(document(capsys, "pagerank", "--reset", "degree", "--graph", graph))
     degrees = dict(edges_of(graph).in_degree())
     wanted = networkx.pagerank(edges_of(graph), personalization=degrees, tol=1e-12, max_iter=1000)
@@ -303,7 +286,7 @@ def test_a_rank_that_was_not_made_is_computed_for_jumps(graph: Path, capsys: Cap
 
 @pytest.mark.parametrize("inverse", [[], ["--inverse"]])
 @pytest.mark.parametrize("way", ["virtual", "teleport"])
-def test_a_way_for_pages_without_links_that_is_the_same_as_uniform_is_refused(
+def test_a_treatment_of_dangling_pages_that_equals_uniform_is_refused(
     graph: Path, capsys: Captured, inverse: list[str], way: str
 ) -> None:
     assert f"--dangling {way} is the same as uniform" in refusal(

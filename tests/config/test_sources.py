@@ -1,3 +1,6 @@
+"""Sources of settings: arguments, flags, variables, files and stores."""
+
+import re
 from pathlib import Path
 
 import pytest
@@ -65,7 +68,7 @@ def test_a_variable_for_several_values_has_one_on_a_line() -> None:
     assert str(found["delay"]) == "MINICRAWL_DELAY=2"
 
 
-def test_keys_stand_in_sections(written: Path) -> None:
+def test_keys_of_a_file_are_in_sections(written: Path) -> None:
     written.write_text("[budget]\npages = 5\n[order]\nweight-internal = 0.5\n", encoding="utf-8")
     assert from_file(written) == {
         "pages": Given(5, "minicrawl.toml:budget.pages", " = "),
@@ -76,8 +79,8 @@ def test_keys_stand_in_sections(written: Path) -> None:
 SCORES = ["url:/news/", "words:sea", "words:isle", "type:application/pdf", "words:quay"]
 
 
-def test_what_stood_for_a_focus_adds_to_the_scorers(written: Path) -> None:
-    """For one version, in all sources. The strengths are dropped."""
+def test_the_former_focus_settings_become_scorers(written: Path) -> None:
+    """Every source accepts them for one version, and drops their strengths."""
     written.write_text(
         '[focus]\n"/news/" = 2\n[focus-words]\nsea = 1\nisle = 0.5\n', encoding="utf-8"
     )
@@ -97,33 +100,21 @@ def test_what_stood_for_a_focus_adds_to_the_scorers(written: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "[politeness]\ndelay_s = 1",
-            "minicrawl.toml:politeness.delay_s: no such setting; did you mean politeness.delay?",
-        ),
-        (
-            "[budget]\ndelay = 1",
-            "minicrawl.toml:budget.delay: no such setting; did you mean poli",
-        ),
-        ("max_depth = 1", "minicrawl.toml:max_depth: no such setting; did you mean scope.max-de"),
-        ("[budgt]\npages = 1", "minicrawl.toml:budgt: no such setting; did you mean budget?"),
-        ("xyz = 1", "minicrawl.toml:xyz: no such setting"),
-        ("budget = 3", "minicrawl.toml:budget = 3: must be a section, [budget]"),
-        (
-            "[budget]\npages 3",
-            "minicrawl.toml: Expected '=' after a key in a key/value pair (at li",
-        ),
-        ("a = 1\na = 2", "minicrawl.toml: Cannot overwrite a value (at line 2, column 6)"),
-        (f"a = {'9' * 5000}", "minicrawl.toml: Exceeds the limit"),
+        ("[politeness]\ndelay_s = 1", ":politeness.delay_s: no such .*mean politeness.delay"),
+        ("[budget]\ndelay = 1", ":budget.delay: no such .*mean politeness.delay"),
+        ("max_depth = 1", ":max_depth: no such .*mean scope.max-depth"),
+        ("[budgt]\npages = 1", ":budgt: no such .*mean budget"),
+        ("xyz = 1", ":xyz: no such setting"),
+        ("budget = 3", r":budget = 3: must be a section, \[budget\]"),
+        ("[budget]\npages 3", r": .*\(at line 2, column 7\)"),
+        ("a = 1\na = 2", r": .*\(at line 2, column 6\)"),
+        (f"a = {'9' * 5000}", ": Exceeds the limit"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_refused_with_the_place(
-    written: Path, text: str, message: str
-) -> None:
+def test_an_invalid_file_is_refused_with_the_place(written: Path, text: str, message: str) -> None:
     written.write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError, match=rf"^minicrawl\.toml{message}"):
         from_file(written)
-    assert str(refused.value).startswith(message)
 
 
 def test_a_file_of_another_encoding_is_refused_with_the_line(written: Path) -> None:
@@ -135,9 +126,7 @@ def test_a_file_of_another_encoding_is_refused_with_the_line(written: Path) -> N
 @pytest.mark.parametrize(
     ("name", "why"), [("absent.toml", "No such file"), (".", "Is a directory")]
 )
-def test_a_file_that_cannot_be_read_is_refused_with_its_name(
-    written: Path, name: str, why: str
-) -> None:
+def test_an_unreadable_file_is_refused_with_its_name(written: Path, name: str, why: str) -> None:
     with pytest.raises(UsageError, match=f"^{name}: {why}"):
         from_file(written.with_name(name) if name != "." else Path(name))
 
@@ -158,36 +147,34 @@ def test_a_bad_value_is_quoted_with_its_place_and_not_at_length(value: object, s
     assert str(refused.value).startswith(shown)
 
 
-def test_what_a_store_keeps_is_named_with_the_store() -> None:
+def test_a_setting_of_a_store_is_named_with_the_store() -> None:
     given = from_store(Path("a.db"), {"scope": "planet", "max-depth": None})
     assert given["max-depth"] == Given(None, "a.db:max-depth", " = ")
     with pytest.raises(UsageError, match=r"^a\.db:scope = planet: must be one of any, domain, "):
         given["scope"].read_as(BY_NAME["scope"])
 
 
-def test_a_setting_that_only_another_version_knows_is_refused_with_the_store() -> None:
+def test_an_unknown_setting_of_a_store_is_refused_with_the_store() -> None:
     with pytest.raises(UsageError, match=r"^a\.db:scop: no such setting; did you mean scope\?$"):
         from_store(Path("a.db"), {"scop": "host"})
 
 
 @pytest.mark.parametrize("name", GONE)
-def test_a_name_that_is_gone_is_refused_in_all_sources(name: str, written: Path) -> None:
+def test_a_removed_setting_is_refused_in_each_source(name: str, written: Path) -> None:
     words = name.replace("-", "_")
     variable = f"MINICRAWL_{words.upper()}"
     written.write_text(f"[network]\n{name} = 1\n", encoding="utf-8")
-    with pytest.raises(UsageError) as in_environment:
+    why = re.escape(f" is gone: {GONE[name].why}")
+    with pytest.raises(UsageError, match=f"^{variable}{why}$"):
         from_environment({variable: "1"})
-    with pytest.raises(UsageError) as in_file:
+    with pytest.raises(UsageError, match=f"^{written}:network.{name}{why}$"):
         from_file(written)
-    with pytest.raises(UsageError) as in_python:
+    with pytest.raises(UsageError, match=f"^{words}{why}$"):
         from_arguments({words: 1})
-    places = [variable, f"{written}:network.{name}", words]
-    for place, refused in zip(places, (in_environment, in_file, in_python), strict=True):
-        assert str(refused.value) == f"{place} is gone: {GONE[name].why}"
     assert unknown_variables({variable: "1"}) == []
 
 
-def test_a_store_may_keep_settings_that_are_no_more() -> None:
+def test_a_store_may_have_removed_settings() -> None:
     kept = from_store(
         Path("a.db"),
         {"newborn-history": "mean", "newborn": "unit", "width": 4, "max-delay": 60, "delay": 2},

@@ -1,4 +1,4 @@
-"""A setting is declared once, and its names are regular: nothing is settable in one way only."""
+"""The table of settings: one declaration gives all names, an option, a default and a store key."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -23,12 +23,12 @@ LIMITS = {
     "limits": "max_sitemaps",
     "traps": "max_segments max_repeats",
 }
-"""Fields that no user needs to turn, and that tests give other values."""
+"""Fields without a setting, to which only tests give other values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sea:
-    """A part with a field of each form."""
+    """Part of settings with a field of each form."""
 
     tide_s: float = setting(0.5, WAIT, "Wait for the tide.", name="tide", weakens=differs)
     is_deep: bool = setting(True, SWITCH, "Dive.", name="deep", kept=True)
@@ -87,11 +87,11 @@ def test_no_two_settings_share_a_name_or_a_flag(names: Iterable[str]) -> None:
     assert sorted(set(names)) == sorted(names)
 
 
-def test_there_are_no_more_settings_than_one_can_choose_among() -> None:
+def test_there_are_at_most_75_settings() -> None:
     assert len(TABLE) <= 75
 
 
-def test_what_is_gone_is_no_setting_and_says_what_holds() -> None:
+def test_a_removed_setting_has_a_reason() -> None:
     assert not GONE.keys() & BY_NAME.keys()
     assert all(one.why for one in GONE.values())
 
@@ -101,24 +101,16 @@ def test_a_default_is_a_value_of_its_kind(row: Setting) -> None:
     assert row.kind.read(row.default) == row.default
 
 
-def test_a_switch_that_nobody_touched_is_neither_on_nor_off() -> None:
+def test_a_switch_may_be_unset() -> None:
     switch = BY_NAME["allow-private"]
     for given, read in ((None, None), ("none", None), ("on", True), (False, False), ("no", False)):
         assert switch.kind.read(given) is read
 
 
-def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> None:
+def test_settings_of_a_crawl_are_kept_and_those_of_a_run_are_not() -> None:
     kept = {row.name for row in KEPT}
     assert kept > {row.name for row in TABLE if row.section.name in ("scope", "traps")}
-    assert kept > {
-        "robots",
-        "obey-usage",
-        "agent",
-        "contact",
-        "delay",
-        "address-delay",
-        "site-pages",
-    }
+    assert kept > {"robots", "obey-usage", "agent", "contact", "delay", "address-delay"}
     assert kept > {"score", "score-weight", "weight-internal", "window", "strategy"}
     assert kept > {"small-edge", "endowment", "links", "keep", "keep-versions", "warc"}
     assert kept > {"requisites", "user-agent", "languages", "cookies", "render"}

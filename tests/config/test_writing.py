@@ -1,3 +1,5 @@
+"""Settings written as a file, as JSON, and into a store."""
+
 import json
 from pathlib import Path
 from typing import Any
@@ -34,7 +36,7 @@ def read_back(text: str, folder: Path) -> Settings:
     return load({}, {}, file).settings
 
 
-def test_a_line_has_the_value_and_where_it_came_from() -> None:
+def test_a_line_has_the_value_and_its_origin() -> None:
     lines = as_toml(load({"pages": "5", "score": ("words:a",)}, {"MINICRAWL_FOR": "2h"}, None))
     shown = [line.split() for line in lines.splitlines()]
     assert ["pages", "=", "5", "#", "--pages"] in shown
@@ -78,15 +80,13 @@ def test_an_origin_cannot_break_out_of_its_comment() -> None:
         },
     )
 )
-def test_what_is_shown_gives_the_same_settings_again(
-    tmp_path: Path, arguments: dict[str, Any]
-) -> None:
+def test_shown_settings_are_read_unchanged(tmp_path: Path, arguments: dict[str, Any]) -> None:
     made = Settings.of(**arguments)
     shown = as_toml(Loaded(settings=made, origins={setting.name: DEFAULT for setting in TABLE}))
     assert read_back(shown, tmp_path) == made
 
 
-def test_a_store_keeps_what_was_given_of_what_defines_the_crawl() -> None:
+def test_a_store_keeps_the_given_settings_that_define_the_crawl() -> None:
     given = load(
         {"pages": "5", "scope": "any", "deny": ("a", "b")}, {"MINICRAWL_DELAY": "2s"}, None
     )
@@ -116,7 +116,7 @@ def test_a_store_keeps_what_was_given_of_what_defines_the_crawl() -> None:
         },
     )
 )
-def test_what_a_store_keeps_gives_the_same_settings_again(arguments: dict[str, Any]) -> None:
+def test_kept_settings_are_read_unchanged(arguments: dict[str, Any]) -> None:
     made = Settings.of(**arguments)
     kept = json.loads(json.dumps(as_kept(Loaded.of(made)), allow_nan=False))
     assert load({}, {}, None).resumed(from_store(Path("a.db"), kept)).settings == made
@@ -135,5 +135,5 @@ def test_what_a_store_keeps_gives_the_same_settings_again(arguments: dict[str, A
         ("any", "any"),
     ],
 )
-def test_a_message_says_a_value_as_a_flag_would(value: object, words: str) -> None:
+def test_a_message_shows_a_value_as_a_flag_takes_it(value: object, words: str) -> None:
     assert as_text(value) == words

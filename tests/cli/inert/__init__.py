@@ -1,5 +1,5 @@
-"""Options that change nothing: every command with every option, alone and beside another one.
+"""Search for options without effect: each command with each option, alone and beside another one.
 
-walk    runs commands over small inputs, and finds what an option changes
-data    the commands, their inputs and the values of their options; what may stay as it is, and why
+walk    runs commands over small inputs, and finds the effect of an option
+data    commands, their inputs, values of their options, and exceptions with their reasons
 """

@@ -1,6 +1,6 @@
 """Walk the options of all commands in pairs: `python -m tests.cli.inert [COMMAND...]`.
 
-It prints the pairs in which one option takes the effect from another one, and exits with 1 if there
+It prints the pairs in which one option takes the effect of another one, and exits with 1 if there
 are any. All commands take a quarter of an hour.
 """
 
@@ -28,12 +28,12 @@ from tests.cli.inert.walk import Inert, Walk
 
 
 def graph_pairs(command: str, folder: Path) -> Iterator[Inert]:
-    """The pairs of a command that reads a graph, without the exceptions."""
+    """Yield the inert pairs of a command that reads a graph, without the exceptions."""
     return _pairs((walk_of(command, graph) for graph in GRAPHS), folder)
 
 
 def store_pairs(command: str, store: Made) -> Iterator[Inert]:
-    """The same of a command that reads the store."""
+    """Yield the inert pairs of a command that reads the store, without the exceptions."""
     with frozen(store):
         yield from _pairs(store_walks_of(command, store), store.folder)
 
@@ -47,7 +47,7 @@ def _pairs(walks: Iterable[Walk], folder: Path) -> Iterator[Inert]:
 
 
 def main() -> int:
-    """Walk the commands that are named, or all."""
+    """Walk the named commands, or all."""
     os.environ["MINICRAWL_STORE"] = "none.db"
     wrong, named = 0, sys.argv[1:]
     with TemporaryDirectory() as name:

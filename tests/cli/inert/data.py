@@ -1,4 +1,4 @@
-"""The commands, inputs and values of the walk, and what may stay as it is, with the reason."""
+"""Commands, inputs and values of the walk, and exceptions with their reasons."""
 
 import contextlib
 import io
@@ -18,18 +18,18 @@ from tests.cli.inert.web import LINKED, LINKING, ODD, SEEDS, crawl_twice
 
 URLS = [f"http://{host}.{site}.org/{page}" for page in "01" for site in "abcd" for host in "xy"]
 GRAPHS = {"ids.txt": range(16), "web.tsv": URLS}
-"""The inputs, and the names of their nodes."""
+"""Names of the nodes of each input."""
 
 
 def links(count: int, seed: int) -> list[tuple[int, int]]:
-    """Links among 16 nodes, of which the last three have none. Low numbers are linked to most."""
+    """Draw links among 16 nodes. The last three have none, and most lead to low numbers."""
     rng = Random(seed)
     drawn = {(rng.randrange(13), rng.randrange(rng.choice((4, len(URLS))))) for _ in range(count)}
     return sorted(link for link in drawn if link[0] != link[1])
 
 
 def make_files(folder: Path) -> None:
-    """Write the graphs, and the files that options name."""
+    """Write the graphs and the files that options name."""
     for graph, names in GRAPHS.items():
         for prefix, pairs in (("", links(60, 1)), ("new-", links(40, 2))):
             lines = (f"{names[one]}\t{names[other]}\n" for one, other in pairs)
@@ -72,10 +72,10 @@ VALUES = {
     "--drop": ["10", "50"],
     "--k": ["1,3", "5"],
 }
-"""The values of options that the walk cannot choose itself, by option or by command and option."""
+"""Values that the walk cannot choose itself, by option or by command and option."""
 
 INPUT_OPTIONS = frozenset(("--graph", "--store", "--cluster", "--help", "--config"))
-"""They name the input."""
+"""Options that name the input."""
 
 WALKED = {
     "rank pagerank": [],
@@ -91,27 +91,27 @@ WALKED = {
     "lab compare": ["pagerank", "hits-authorities"],
     "lab stability": ["pagerank"],
 }
-"""The commands that read a graph, and what each is given besides it."""
+"""Other arguments of each command that reads a graph."""
 
 STORE = "crawl.db"
 
 
 class Made(NamedTuple):
-    """The folder with the store, and a moment between its two crawls."""
+    """Folder with the store, and a time between its two crawls."""
 
     folder: Path
     between: str
 
 
 def make_store(folder: Path) -> Made:
-    """Two crawls into one store, with pages, index, ranks and a judged search; and the files that
-    commands are given beside it.
+    """Make a store by two crawls, with index, ranks and a judged search, and the files that
+    commands take.
     """
     between: list[str] = []
     crawl_twice(folder / STORE, lambda: between.append(datetime.now(UTC).isoformat()))
     said = " ".join(f"--verdict {place}={verdict}" for place, verdict in enumerate(VERDICTS, 1))
     for command in ("index", "rank pagerank", f"lab judge ink {said}", f"backlinks {LINKED}"):
-        _made(command, folder)  # the last one makes the index of links
+        _made(command, folder)  # `backlinks` makes the index of links
     _made("audit --out known.json", folder)
     (folder / "labels.csv").write_text("".join(f"{url},{grade}\n" for url, grade in GRADES))
     (folder / "verdicts.csv").write_text(f"sea,{LINKED},good\n")
@@ -161,8 +161,8 @@ STORES: dict[str, list[list[str]]] = {
     "status": [[""]],
     "top": [["", "-n 0"]],
 }
-"""The commands that read a store, and what each is given besides it. An option that does nothing
-with one of these is wrong; where some belong together, one that does nothing with any of them is.
+"""Other arguments of each command that reads a store. An option must have an effect with at least
+one of the arguments in each inner list.
 """
 STORE_VALUES = {
     "--host": ["sea.example", "wood.example"],
@@ -189,7 +189,7 @@ STORE_VALUES = {
     "--out": ["issues.json"],
     "--baseline": ["known.json"],
 }
-"""The values of their options."""
+"""Values for options of these commands."""
 SETTING_VALUES = {
     "N": "7",
     "X": "9",
@@ -219,11 +219,11 @@ SETTING_VALUES = {
     "TAGS": "de",
     "'NAME: VALUE'": "X-Sea: blue",
 }
-"""Values of settings, by how their kind is named in the help."""
+"""Values of settings, by the placeholder of their kind in the help."""
 
 
 def setting_values() -> dict[str, list[str]]:
-    """The values of all settings, as options of `config`."""
+    """Return values of all settings, as options of `config`."""
     found: dict[str, list[str]] = {}
     for row in TABLE:
         named = [name for name in row.kind.names if name != row.kind.show(row.default)]
@@ -233,39 +233,18 @@ def setting_values() -> dict[str, list[str]]:
 
 
 STORE_INPUT_OPTIONS = INPUT_OPTIONS | {"--cloaking", "--remove", "--serve"}
-"""They name the input, ask or start a server, or remove a rank."""
+"""Options that name the input, send requests, start a server, or remove a rank."""
 
 _WRITES = "it makes, moves or changes a store"
 _RUNS = "it starts a server, a cluster or a crawl"
+EXPERIMENTS = "cluster convergence figures freshness graphs order windows"
+_EXPERIMENTS = "its experiments take seconds each, and its own tests look at their options"
 NOT_WALKED = {
     "about": "it reads no store, and its own tests look at its options",
     **dict.fromkeys(("forget", "import", "index", "move", "refine"), _WRITES),
-    **dict.fromkeys(
-        (
-            "cluster gather",
-            "cluster set",
-            "cluster status",
-            "control",
-            "crawl",
-            "dashboard",
-            "mcp",
-            "node",
-            "update",
-        ),
-        _RUNS,
-    ),
-    **dict.fromkeys(
-        (
-            "lab cluster",
-            "lab convergence",
-            "lab figures",
-            "lab freshness",
-            "lab graphs",
-            "lab order",
-            "lab windows",
-        ),
-        "its experiments take seconds each, and its own tests look at their options",
-    ),
+    **dict.fromkeys((f"cluster {name}" for name in ("gather", "set", "status")), _RUNS),
+    **dict.fromkeys(("control", "crawl", "dashboard", "mcp", "node", "update"), _RUNS),
+    **dict.fromkeys((f"lab {name}" for name in EXPERIMENTS.split()), _EXPERIMENTS),
 }
 
 MAY_STAY = {
@@ -274,18 +253,18 @@ MAY_STAY = {
     "rank harmonic --memory": "the registers of a small graph take less",
     "status --graph": "a small graph is described without it",
 }
-"""Options that change nothing that can be seen here, and why."""
+"""Options without an effect that can be seen here, with the reason."""
 
 SHORT_WALKS = ("rank degree",)
-"""Commands whose options are walked in pairs in every run of the tests."""
+"""Commands on graphs whose options every run of the tests walks in pairs."""
 LONGER_WALKS = ("lab eigenvector", "rank harmonic")
-"""The same in the proof."""
+"""Commands on graphs that a proof walks."""
 SHORT_STORE_WALKS = ("lab agree", "errors", "links")
-"""The same of commands that read a store."""
+"""Commands on a store whose options every run of the tests walks in pairs."""
 LONGER_STORE_WALKS = ("backlinks", "broken", "duplicates", "frontier", "page", "status")
-"""Those of the proof; the lists have the options of `broken`."""
+"""Commands on a store that a proof walks; other lists have the options of `broken`."""
 
-_REOPENED = "of the pages here, none is to be read again before it is read"
+_REOPENED = "no unread page of this store was read before"
 MAY_STAY_BESIDE = {
     ("export", "--unread", "--fold"): _REOPENED,
     ("export", "--raw", "--level"): "links as they are written are those between pages, as usual",
@@ -302,13 +281,13 @@ MAY_STAY_BESIDE = {
 
 
 def walk_of(command: str, graph: str) -> Walk:
-    """The walk over a command's options on one of the graphs."""
+    """Return the walk over a command's options on a graph."""
     base = [*WALKED[command], "--graph", graph]
     return Walk(command, graph, [base], VALUES, INPUT_OPTIONS | _stays(command))
 
 
 def store_walks_of(command: str, store: Made) -> Iterator[Walk]:
-    """The walks over a command's options on the store."""
+    """Yield the walks over a command's options on the store."""
     values = STORE_VALUES | setting_values() | {"--at": [store.between]}
     left_out = STORE_INPUT_OPTIONS | _stays(command)
     for given in STORES[command]:
@@ -319,7 +298,7 @@ def store_walks_of(command: str, store: Made) -> Iterator[Walk]:
 
 @contextmanager
 def frozen(store: Made) -> Iterator[None]:
-    """The ages that commands show grow no more."""
+    """Stop the clock, so that the ages that commands show stay the same."""
     now = (store.folder / STORE).stat().st_mtime + 600
     with patch("time.time", lambda: now):
         yield

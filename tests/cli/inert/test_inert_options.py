@@ -1,7 +1,7 @@
-"""No option over a graph or a store is without effect: it changes something, or is refused.
+"""Every option of a command on a graph or a store changes its effect, or is refused.
 
-`MAY_STAY` in `data` lists those that change nothing that a test can see. `python -m
-tests.cli.inert` walks the options of all commands in pairs; here some of them are.
+`MAY_STAY` in `data` lists the exceptions. `python -m tests.cli.inert` walks the options of all
+commands in pairs; the tests walk some of them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,29 +45,24 @@ EVERY = [(command, graph) for command in WALKED for graph in GRAPHS]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("inert")
     make_files(found)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("MINICRAWL_CONFIG", raising=False)
-        patch.setenv("MINICRAWL_STORE", "none.db")
-        yield found
+    return found
 
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """A store with something for each command."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("MINICRAWL_CONFIG", raising=False)
-        return make_store(tmp_path_factory.mktemp("store"))
+    """Store with something for each command."""
+    return make_store(tmp_path_factory.mktemp("store"))
 
 
-def test_each_command_is_walked_or_it_is_told_why_not() -> None:
+def test_each_command_is_walked_or_has_a_reason_not_to_be() -> None:
     assert sorted([*WALKED, *STORES, *NOT_WALKED]) == sorted([*walk.leaves(), *walk.ALONE])
     assert all(NOT_WALKED.values())
 
 
-def test_each_exception_is_an_option_and_tells_why() -> None:
+def test_each_exception_is_an_option_with_a_reason() -> None:
     known = {
         f"{command} {name}" for command in (*WALKED, *STORES) for name in walk.options_of(command)
     }
@@ -82,7 +77,7 @@ def test_each_exception_is_an_option_and_tells_why() -> None:
 
 
 @pytest.mark.parametrize(("command", "graph"), EVERY)
-def test_each_option_alone_changes_something_or_is_refused(
+def test_an_option_alone_has_an_effect_or_is_refused(
     command: str, graph: str, folder: Path
 ) -> None:
     found = [one.option for one in walk_of(command, graph).alone(folder)]
@@ -90,11 +85,8 @@ def test_each_option_alone_changes_something_or_is_refused(
 
 
 @pytest.mark.proof
-@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("command", STORES)
-def test_each_option_of_a_stores_command_changes_something_or_is_refused(
-    command: str, store: Made
-) -> None:
+def test_each_option_on_a_store_has_an_effect_or_is_refused(command: str, store: Made) -> None:
     with frozen(store):
         for one, again in zip(*(store_walks_of(command, store) for _ in "12"), strict=True):
             assert one.plain(store.folder)[0].code == 0
@@ -125,8 +117,9 @@ def test_each_option_of_a_stores_command_changes_something_or_is_refused(
         ("export pages.wacz --unread", "a .wacz file has what was read"),
     ],
 )
-@pytest.mark.usefixtures("folder")
-def test_the_reason_is_told(command: str, reason: str, store: Made) -> None:
+def test_options_that_exclude_each_other_are_refused_with_the_reason(
+    command: str, reason: str, store: Made
+) -> None:
     found = walk.run([*command.split(), "--store", STORE], store.folder)
     assert (found.code, found.out, found.files) == (2, "", {})
     assert reason in found.err
@@ -135,22 +128,17 @@ def test_the_reason_is_told(command: str, reason: str, store: Made) -> None:
 
 @pytest.mark.parametrize("command", [*SHORT_WALKS, *LONGER_WALKS])
 @pytest.mark.proof
-def test_no_option_takes_the_effect_from_another_one(command: str, folder: Path) -> None:
+def test_no_option_takes_the_effect_of_another_one(command: str, folder: Path) -> None:
     assert list(graph_pairs(command, folder)) == []
 
 
-@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("command", [*SHORT_STORE_WALKS, *in_a_proof(LONGER_STORE_WALKS)])
-def test_no_option_of_a_stores_command_takes_the_effect_from_another_one(
-    command: str, store: Made
-) -> None:
+def test_no_option_on_a_store_takes_the_effect_of_another_one(command: str, store: Made) -> None:
     assert list(store_pairs(command, store)) == []
 
 
-def test_a_command_that_ignores_an_option_is_found(
-    monkeypatch: pytest.MonkeyPatch, folder: Path
-) -> None:
-    """The walk itself: `--idle` does nothing, and `--loud` takes the effect of `--name`."""
+def test_an_option_without_effect_is_found(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """`--idle` does nothing, and `--loud` takes the effect of `--name`."""
 
     @click.command()
     @click.option("--idle", is_flag=True)

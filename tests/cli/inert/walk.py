@@ -1,9 +1,8 @@
-"""Run commands in this process, and find the options that change nothing of what they do.
+"""Runner of commands in this process that finds their options without effect.
 
 A *trial* is a command with one or more sets of arguments, with or without another option before. An
-option is *inert* in a trial that works if none of its values changes anything with any of these
-arguments: what is printed, the exit code, or a file. A value that is refused is no inert one, as
-its reason is told.
+option is *inert* in a successful trial if none of its values changes the output, the exit code or a
+file with any of these arguments. A refused value is not inert, since the refusal has a reason.
 """
 
 import contextlib
@@ -23,13 +22,13 @@ from minicrawl.cli import main, root
 Values = Mapping[str, Sequence[str]]
 USAGE = 2
 STDIN = b"good\nbad\n" * 40
-"""For commands that ask: more verdicts than they ask for."""
+"""Answers for commands that ask for verdicts, more than they need."""
 TRACES = ("-shm", "-wal", ".lock")
-"""The ends of files that readers leave behind."""
+"""Suffixes of files that readers leave behind."""
 
 
 class Effect(NamedTuple):
-    """What a run did."""
+    """Effect of a run: exit code, output, and hashes of changed files."""
 
     code: int
     out: str
@@ -38,7 +37,7 @@ class Effect(NamedTuple):
 
 
 class Inert(NamedTuple):
-    """An option that changes nothing in a trial."""
+    """Option without effect in a trial."""
 
     command: str
     input: str
@@ -47,7 +46,7 @@ class Inert(NamedTuple):
 
 
 def command_of(path: str) -> click.Command:
-    """The command with this path, such as `rank hits`."""
+    """Return the command with a path such as `rank hits`."""
     found: click.Command = root
     for name in path.split():
         assert isinstance(found, click.Group)
@@ -59,11 +58,11 @@ def command_of(path: str) -> click.Command:
 
 
 ALONE = ("rank",)
-"""Groups that do something without a command."""
+"""Groups that also run without a subcommand."""
 
 
 def leaves(group: click.Group = root, path: str = "") -> Iterator[str]:
-    """The paths of all commands that are not groups."""
+    """Yield the paths of all commands that are not groups."""
     context = click.Context(group)
     for name in group.list_commands(context):
         _, loaded, _ = group.resolve_command(context, [name])
@@ -76,13 +75,13 @@ def leaves(group: click.Group = root, path: str = "") -> Iterator[str]:
 
 @cache
 def options_of(path: str) -> Mapping[str, click.Option]:
-    """The options of a command by their longest name."""
+    """Return the options of a command by their longest name."""
     options = (one for one in command_of(path).params if isinstance(one, click.Option))
     return {max(one.opts, key=len): one for one in options if not one.hidden}
 
 
 def values_of(option: click.Option, named: Sequence[str] | None) -> list[list[str]]:
-    """Arguments that give the option each of its values."""
+    """Return the arguments for each value of an option."""
     name = max(option.opts, key=len)
     if option.is_flag:
         return [[name], *([flag] for flag in option.secondary_opts)]
@@ -98,7 +97,7 @@ def values_of(option: click.Option, named: Sequence[str] | None) -> list[list[st
 
 
 def run(arguments: Sequence[str], folder: Path) -> Effect:
-    """Run a command in the folder; what it did to files is looked at and undone."""
+    """Run a command in the folder, note its changes of files, and undo them."""
     before = {path: (_mark(path), path.read_bytes()) for path in _files(folder)}
     stdin, out, err = (io.TextIOWrapper(io.BytesIO(text), "utf-8") for text in (STDIN, b"", b""))
     with (
@@ -129,22 +128,20 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _mark(path: Path) -> tuple[int, int]:
-    """A file that is replaced by another one is another one."""
+    """Return a mark that also changes if another file takes the place of this one."""
     status = path.stat()
     return status.st_mtime_ns, status.st_ino
 
 
 def _written(stream: io.TextIOWrapper) -> str:
-    """What was written; bytes of a file on stdout are not always text."""
+    """Return the written text; a file on stdout may have bytes that are no text."""
     stream.flush()
     assert isinstance(stream.buffer, io.BytesIO)
     return stream.buffer.getvalue().decode("utf-8", "backslashreplace")
 
 
 class Walk:
-    """Looks for inert options of one command. With several sets of arguments (`bases`), an option
-    may matter with any of them.
-    """
+    """Search for inert options of a command; an option may matter with any of its `bases`."""
 
     def __init__(
         self,
@@ -168,23 +165,24 @@ class Walk:
         return tuple(run([*self._path.split(), *base, *arguments], folder) for base in self._bases)
 
     def plain(self, folder: Path) -> tuple[Effect, ...]:
-        """What the command does without options, with each set of arguments."""
+        """Return the effects of the command without options, for each set of arguments."""
         return self._run((), folder)
 
     def alone(self, folder: Path) -> Iterator[Inert]:
-        """Options that are inert without any other."""
+        """Yield the options that are inert without any other."""
         yield from self._beside((), folder)
 
     def in_pairs(self, folder: Path) -> Iterator[Inert]:
-        """Options that are inert beside another one, whatever its value, and not alone.
+        """Yield the options that are inert only beside another one, with each of its values.
 
-        A choice is another option with each of its values.
+        Each value of a choice counts as an option of its own.
         """
         alone = {found.option for found in self.alone(folder)}
         for name, values in self._values.items():
             works = [given for given in values if _works(self._run(tuple(given), folder))]
             is_choice = isinstance(options_of(self._path)[name].type, click.Choice)
-            for group in [[given] for given in works] if is_choice else [works][: len(works)]:
+            together = [works] if works else []
+            for group in [[given] for given in works] if is_choice else together:
                 found = [
                     {one.option for one in self._beside(tuple(given), folder)} for given in group
                 ]

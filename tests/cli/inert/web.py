@@ -1,6 +1,6 @@
-"""A small web with something for each command: what is crawled of it is the same in every run.
+"""Small web with something for each command; each run crawls the same pages of it.
 
-On each host are pages, redirects, copies, links that lead nowhere and pages without a link to them.
+Each host has pages, redirects, copies, broken links and orphan pages.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,9 +15,7 @@ from minicrawl.config import Settings
 HOSTS = ("sea.example", "www.hill.example", "shop.hill.example", "wood.example")
 SEEDS = [f"http://{host}/" for host in HOSTS]
 LINKED, LINKING, ODD = (f"http://sea.example/{name}" for name in ("p1", "", "p2"))
-"""Many links lead to the first one, many from the second, and the third has bytes that are not
-shown as they are.
-"""
+"""Pages with many in-links, with many links, and with bytes that outputs must escape."""
 PAGES = 12
 _WORDS = "the wide ink of a sea and the old harbour by night where boats are wide and ink is blue"
 _MOVED = {"/old": "/p1", "/older": "/old", "/oldest": "/older", "/round": "/round"}
@@ -28,7 +26,7 @@ _LONELY = ("lonely", "lonelier")
 
 
 def crawl_twice(store: Path, meanwhile: Callable[[], None]) -> None:
-    """Crawl some of the web; then it changes, and is crawled again."""
+    """Crawl some of the web, change it, and crawl it again."""
     given = {"strategy": "breadth-first", "concurrency": 1, "delay": 0, "keep": "pages"}
     for is_changed, more in ((False, {"pages": 60}), (True, {"pages": 80, "refresh": 0.5})):
         settings = Settings.of(store=store, sitemaps=True, **given, **more)  # type: ignore[arg-type]
@@ -41,13 +39,8 @@ def crawl_twice(store: Path, meanwhile: Callable[[], None]) -> None:
 def _answer(request: httpx.Request, *, new: bool) -> httpx.Response:
     host, path = request.url.host, request.url.path
     if path == "/robots.txt":
-        lines = (
-            "User-agent: *",
-            "Disallow: /private/",
-            "Content-Usage: /p7 train-ai=n",
-            f"Sitemap: http://{host}/map.xml",
-        )
-        return httpx.Response(200, text="\n".join(lines))
+        rules = "User-agent: *\nDisallow: /private/\nContent-Usage: /p7 train-ai=n\n"
+        return httpx.Response(200, text=f"{rules}Sitemap: http://{host}/map.xml")
     if path == "/map.xml":
         urls = "".join(f"<url><loc>http://{host}/{name}</loc></url>" for name in _LONELY)
         return httpx.Response(
@@ -81,7 +74,7 @@ def _page(host: str, name: str, *, new: bool) -> str:
 
 
 def _links(host: str, name: str, rng: Random) -> Iterator[str]:
-    """A home page links to what is not linked to elsewhere; all pages link to some others."""
+    """Yield links to some other pages; a home page also links to all special pages."""
     if name == "":
         yield from (f"/{other}" for other in (*_LINKED_ONLY, *_SPECIAL))
     for _ in range(6):

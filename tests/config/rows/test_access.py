@@ -1,4 +1,4 @@
-"""Headers and logins: what is refused, and that no secret is quoted."""
+"""Headers and logins: bad ones are refused, and no secret is quoted."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("header", REFUSED)
-def test_a_header_that_breaks_something_is_refused_without_its_value(header: str) -> None:
+def test_a_reserved_or_invalid_header_is_refused_without_its_value(header: str) -> None:
     with pytest.raises(UsageError, match=r"^header=.*\*\*\*: ") as refused:
         Settings.of(header=header)
     assert "s3cret" not in str(refused.value)
@@ -40,7 +40,7 @@ def test_a_header_that_breaks_something_is_refused_without_its_value(header: str
 @pytest.mark.parametrize(
     "login", ["s3cret", "a.example=s3cret", "=u:s3cret", "a.example=u:s3\ncret"]
 )
-def test_a_login_that_is_none_is_refused_without_quoting_it(login: str) -> None:
+def test_an_invalid_login_is_refused_without_quoting_it(login: str) -> None:
     with pytest.raises(UsageError, match=r"^auth=\*\*\*: must be HOST=USER:PASS") as refused:
         Settings.of(auth=login)
     assert "cret" not in str(refused.value)
@@ -78,9 +78,9 @@ def test_no_output_has_a_secret_and_no_store_keeps_one(tmp_path: Path) -> None:
     assert as_kept(loaded) == {"languages": "de"}
 
 
-def test_a_value_that_was_made_by_hand_is_refused_without_quoting_it() -> None:
+def test_a_value_of_the_wrong_type_is_refused_without_quoting_it() -> None:
     settings = Settings()
-    wrong = replace(settings.access, auth=["a.example=u:s3cret"])  # type: ignore[arg-type]  # a mistake of a caller
+    wrong = replace(settings.access, auth=["a.example=u:s3cret"])  # type: ignore[arg-type]  # a list
     with pytest.raises(UsageError, match=r"\*\*\*") as refused:
         replace(settings, access=wrong)
     assert "s3cret" not in str(refused.value)

@@ -1,4 +1,4 @@
-"""Logins in URLs: taken out of a URL, and hidden in what may be none."""
+"""Logins in URLs: removed from a URL, and hidden in any other text."""
 
 import pytest
 
@@ -48,5 +48,5 @@ def test_a_url_without_a_login_stays_as_it_is(url: str) -> None:
         ("no url", "no url"),
     ],
 )
-def test_a_message_hides_a_login_whatever_is_in_it(text: str, expected: str) -> None:
+def test_a_message_hides_a_login_with_any_characters(text: str, expected: str) -> None:
     assert hidden_login(text) == expected

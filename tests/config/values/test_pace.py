@@ -18,12 +18,12 @@ from minicrawl.errors import UsageError
         ("1MiB,2", Rates(2.0, 1024.0**2)),
     ],
 )
-def test_a_rate_is_of_requests_or_of_bytes_or_of_both(text: str | None, rates: Rates) -> None:
+def test_a_rate_counts_requests_bytes_or_both(text: str | None, rates: Rates) -> None:
     assert rates_of(text) == rates
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "x", "1,2", "1kB,2kB", "nan", "1e99", True])
-def test_what_is_no_rate_is_refused(text: str) -> None:
+def test_an_invalid_rate_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="must be requests a second"):
         Settings.of(max_rate=text)
 
@@ -48,7 +48,7 @@ def test_hours_are_minutes_of_the_day(text: str | None, hours: tuple[int, int] |
 
 
 @pytest.mark.parametrize("text", ["", "22", "6-6", "0-24", "22-25", "22:60-1", "24:30-1", "a-b"])
-def test_what_is_no_hours_is_refused(text: str) -> None:
+def test_invalid_hours_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="must be hours of the day"):
         Settings.of(hours=text)
 

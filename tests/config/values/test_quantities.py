@@ -1,3 +1,5 @@
+"""Numbers, times, sizes and shares as text."""
+
 import math
 
 import pytest
@@ -19,17 +21,8 @@ from minicrawl.config.values import (
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("7", 7),
-        (" -7 ", -7),
-        (7, 7),
-        ("1_000", 1000),
-        ("7.0", None),
-        (7.0, None),
-        (True, None),
-        ("", None),
-        ("9" * 5000, None),
-        (None, None),
-        ([7], None),
+        *(("7", 7), (" -7 ", -7), (7, 7), ("1_000", 1000)),
+        *((value, None) for value in ("7.0", 7.0, True, "", "9" * 5000, None, [7])),
     ],
 )
 def test_a_whole_number_has_no_point(value: object, expected: int | None) -> None:
@@ -39,17 +32,9 @@ def test_a_whole_number_has_no_point(value: object, expected: int | None) -> Non
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("1.5", 1.5),
-        (2, 2.0),
-        ("1e3", 1000.0),
-        ("nan", None),
-        ("inf", None),
-        (math.inf, None),
-        (math.nan, None),
-        (10**400, None),
-        ("1,5", None),
-        (True, None),
-        (None, None),
+        *(("1.5", 1.5), (2, 2.0), ("1e3", 1000.0)),
+        *((value, None) for value in ("nan", "inf", math.inf, math.nan, 10**400)),
+        *((value, None) for value in ("1,5", True, None)),
     ],
 )
 def test_infinity_nan_and_true_are_no_numbers(value: object, expected: float | None) -> None:
@@ -59,55 +44,24 @@ def test_infinity_nan_and_true_are_no_numbers(value: object, expected: float | N
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (30, 30),
-        ("30", 30),
-        ("0.5", 0.5),
-        ("-5", -5),
-        ("30s", 30),
-        ("90m", 5400),
-        ("2h", 7200),
-        ("1h30m", 5400),
-        ("1H 30M", 5400),
-        ("1.5h", 5400),
-        ("2d", 172_800),
-        ("250ms", 0.25),
-        ("1d1h1m1s", 90_061),
-        ("", None),
-        ("s", None),
-        ("30x", None),
-        ("30m1h", None),
-        ("1h30", None),
-        ("-1h", None),
-        ("9" * 400 + "s", None),
-        ([], None),
+        *((30, 30), ("30", 30), ("0.5", 0.5), ("-5", -5), ("30s", 30), ("250ms", 0.25)),
+        *((text, 5400) for text in ("90m", "1h30m", "1H 30M", "1.5h")),
+        *(("2h", 7200), ("2d", 172_800), ("1d1h1m1s", 90_061)),
+        *((value, None) for value in ("", "s", "30x", "30m1h", "1h30", "-1h")),
+        *(("9" * 400 + "s", None), ([], None)),
     ],
 )
-def test_a_time_is_seconds_or_numbers_with_units_the_largest_first(
-    value: object, expected: float | None
-) -> None:
+def test_a_time_is_seconds_or_has_descending_units(value: object, expected: float | None) -> None:
     assert seconds(value) == expected
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (5000, 5000),
-        ("5000", 5000),
-        ("10B", 10),
-        ("10kB", 10_000),
-        ("10KiB", 10_240),
-        ("1.5 MB", 1_500_000),
-        ("10GB", 10_000_000_000),
-        ("1GiB", 1_073_741_824),
-        ("2t", 2_000_000_000_000),
-        ("1.5", 2),
-        ("-1", -1),
-        ("GB", None),
-        ("10XB", None),
-        ("-1GB", None),
-        ("9" * 400 + "GB", None),
-        (1.5, None),
-        (None, None),
+        *((5000, 5000), ("5000", 5000), ("10B", 10), ("10kB", 10_000), ("10KiB", 10_240)),
+        *(("1.5 MB", 1_500_000), ("10GB", 10_000_000_000), ("1GiB", 1_073_741_824)),
+        *(("2t", 2_000_000_000_000), ("1.5", 2), ("-1", -1)),
+        *((value, None) for value in ("GB", "10XB", "-1GB", "9" * 400 + "GB", 1.5, None)),
     ],
 )
 def test_a_size_is_bytes_or_a_number_with_a_unit(value: object, expected: int | None) -> None:

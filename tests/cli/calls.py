@@ -1,0 +1,37 @@
+"""Calls of `minicrawl` in the process of the tests, and what they print."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.cli import main
+
+Captured = pytest.CaptureFixture[str]
+_OF_AN_EXPORT = re.compile(r"^(?:wrote|importance:) .*\n", re.MULTILINE)
+
+
+def printed(capsys: Captured, *arguments: str | Path, code: int = 0, said: str = "") -> str:
+    """Run a command, and return its stdout; stderr has `said`, and the usual lines of an export."""
+    capsys.readouterr()
+    assert main([*map(str, arguments)]) == code
+    out, err = capsys.readouterr()
+    assert _OF_AN_EXPORT.sub("", err) == said
+    return out
+
+
+def as_json(capsys: Captured, *arguments: str | Path, code: int = 0, said: str = "") -> Any:
+    """Run a command with `--json`, and return the document that it prints."""
+    return json.loads(printed(capsys, *arguments, "--json", code=code, said=said))
+
+
+def refusal(capsys: Captured, *arguments: str | Path, code: int = 2) -> str:
+    """Run a command that fails, and return the only line that it prints, on stderr."""
+    capsys.readouterr()
+    assert main([*map(str, arguments)]) == code
+    out, err = capsys.readouterr()
+    err = _OF_AN_EXPORT.sub("", err)
+    assert (out, err.count("\n"), err[:11]) == ("", 1, "minicrawl: ")
+    return err

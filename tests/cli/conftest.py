@@ -1,0 +1,17 @@
+"""Fixtures of all tests of the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cli.setting_options import CONFIG_VARIABLE
+from minicrawl.config.parts import TABLE
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder of the test's own, without a variable that sets anything."""
+    monkeypatch.chdir(tmp_path)
+    for variable in (CONFIG_VARIABLE, *(row.variable for row in TABLE)):
+        monkeypatch.delenv(variable, raising=False)
+    return tmp_path
