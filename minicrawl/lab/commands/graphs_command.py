@@ -240,11 +240,12 @@ def _facts(saved: SavedGraph) -> dict[str, object]:
 
 def _show(saved: SavedGraph, reports: Sequence[lab.AlgorithmReport], rules: lab.TrialRules) -> None:
     graph, components = saved.graph, len(set(saved.components.tolist()))
+    trials = [f"trial {number}" for number in range(1, rules.trials + 1) if rules.trials > 1]
     numbers = {name: number for number, name in enumerate(ALGORITHMS, 1)}
     show_table(
         f"{graph.name}: {counted(graph.nodes, 'page')}, {counted(len(graph.edges), 'edge')}, "
         f"density {graph.density:.4f}, {counted(components, 'component')}",
-        ["algorithm", "number", "answers", "seconds", "MiB", "validation", *_trial_names(rules)],
+        ["algorithm", "number", "answers", "seconds", "MiB", "validation", *trials],
         (
             [
                 report.algorithm.name,
@@ -262,10 +263,6 @@ def _show(saved: SavedGraph, reports: Sequence[lab.AlgorithmReport], rules: lab.
     )
     for report in reports:
         _print_answer(report)
-
-
-def _trial_names(rules: lab.TrialRules) -> list[str]:
-    return [f"trial {number}" for number in range(1, rules.trials + 1) if rules.trials > 1]
 
 
 def _seconds(seconds: float | None) -> str:
