@@ -1,5 +1,6 @@
 """Dashboards and demo crawls as processes of their own."""
 
+import shutil
 import subprocess
 import sys
 import time
@@ -10,16 +11,17 @@ from pathlib import Path
 import pytest
 
 from minicrawl.control import ControlRequest, Reply, Verb, ask
+from minicrawl.crawl.rendering.renderer import NAMES
 from minicrawl.errors import MinicrawlError
 from tests.processes import PATIENCE_S, killed_on_failure
 
-CHROMIUM = Path("/usr/bin/chromium")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 ARGUMENTS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
 PATIENCE_MS = 1000 * PATIENCE_S
-needs_chromium = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no {CHROMIUM}")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason=f"no {NAMES[0]}")
 
 
 class RunningDashboard:
