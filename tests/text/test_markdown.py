@@ -25,6 +25,7 @@ def written(inside: str) -> str:
         ("<h2>A <em>b</em></h2><p>c", "## A *b*\n\nc"),
         ("<h2><img src=x></h2><p>c", "c"),
         ("<p><b>b</b>c <i>d </i>e", "**b**c *d* e"),
+        ("<p>b<b> </b>c", "b c"),
         ("<p><strong>a <em>b</em></strong>", "**a b**"),
         ("<p><code>a*b</code> and <code>`c`</code>", "`a*b` and `` `c` ``"),
         ("<p>See <a href=#x>below</a> or <a href=mailto:x@y>write</a>.", "See below or write."),
