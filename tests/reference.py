@@ -375,7 +375,7 @@ def _class(one: type) -> Iterator[str]:
     yield paragraphs(one.__doc__ or "")
     if _is_a_record(one):
         yield _record(one)
-    elif made := getattr(vars(one).get("__init__"), "__doc__", None):
+    elif "__init__" in vars(one) and (made := vars(one)["__init__"].__doc__):
         yield paragraphs(made)
     for name, member in vars(one).items():
         described = _member(name, member)
