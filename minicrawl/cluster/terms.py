@@ -229,6 +229,8 @@ _OF_ONE_MACHINE = {
     "score": "no shard knows the values that others gave to their pages",
     "check": "links are checked after the crawl, by one machine that has all of them",
     "requisites": "files are fetched after the crawl, by one machine that has all pages",
+    "links": "without links the log of a shard is cut, and batches are sent again from it",
+    "dedupe-with": "other nodes do not have its file",
 }
 """Settings that a cluster refuses, and why."""
 _USUAL: dict[str, object] = {"keep": "none", "strategy": "greedy"}
@@ -300,7 +302,8 @@ def _refuse_what_needs_one_machine(loaded: Loaded) -> None:
     for name, why in _OF_ONE_MACHINE.items():
         row = BY_NAME[name]
         if loaded.settings.value(row) != row.default:
-            raise UsageError(f"{row.flag} is for a crawl on one machine: {why}")
+            flag = row.off if row.default is True else row.flag
+            raise UsageError(f"{flag} is for a crawl on one machine: {why}")
     if isinstance(loaded.settings.storing.keep_versions, int):
         raise UsageError(
             "--keep-versions N is for a crawl on one machine: in a cluster say all or changed"
