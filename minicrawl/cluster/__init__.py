@@ -25,6 +25,6 @@ replica     a shard's store as snapshot and log in the engine
 kept_pages  a shard's archive of kept pages as a log in the engine
 gathering   merges the stores of all shards into one; `shard_stores` reads them
 overview    the status of the whole cluster, and requests of users to it
-commands    `minicrawl cluster`, `minicrawl node`, and what `--cluster` does
+commands    `minicrawl cluster`, `minicrawl node`, and `crawl`, `dashboard` and `control --cluster`
 beside_crawl  `--cluster` for `crawl` and other commands of the core
 """

@@ -9,13 +9,13 @@ levelling       transfers between the pots of virtual pages
 cash threshold  the cash below which pages wait
 facts           numbers that shards tell each other about once a second
 
-Laws of the assignment: a shard has at most one node, and none only if no node has room. Nodes with
-room hold evenly: no node has two shards more than another that has room. As few shards move as an
-even assignment allows.
+Laws of the assignment: a shard has at most one node, and none only if no node has room. Shards are
+spread evenly: no node has two more than another that has room. As few shards move as an even
+assignment allows.
 
 room    the most shards that a node may hold; 0 while it is drained
-liking  the rendezvous hash of a node and a shard. Of the nodes that may take a shard the one with
-        the largest gets it, so the shards of a lost node go to many others
+weight  the rendezvous hash of a node and a shard. A free shard goes to the node with the largest
+        weight, so the shards of a lost node go to many others
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _BYTES = 8
 def assignment(shards: int, rooms: Mapping[str, int], holders: Mapping[int, str]) -> dict[int, str]:
     """Return the node that should hold each shard.
 
-    `rooms` has the live nodes. `holders` has the current ones, some of which may be gone.
+    `rooms` has the room of each live node, `holders` the last holder of each shard, dead or alive.
     """
     held: dict[str, list[int]] = {node: [] for node in rooms}
     for shard, node in holders.items():
@@ -50,13 +50,13 @@ def assignment(shards: int, rooms: Mapping[str, int], holders: Mapping[int, str]
     wanted = {
         shard: node
         for node, some in held.items()
-        for shard in sorted(some, key=lambda shard: -_liking(node, shard))[: loads[node]]
+        for shard in sorted(some, key=lambda shard: -_weight(node, shard))[: loads[node]]
     }
     lacks = {node: max(0, load - len(held[node])) for node, load in loads.items()}
     for shard in range(shards):
         if shard in wanted or not (takers := [node for node, lack in lacks.items() if lack]):
             continue
-        wanted[shard] = taker = max(takers, key=lambda node: _liking(node, shard))
+        wanted[shard] = taker = max(takers, key=lambda node: _weight(node, shard))
         lacks[taker] -= 1
     return wanted
 
@@ -71,16 +71,16 @@ def even_loads(shards: int, rooms: Mapping[str, int], held: Mapping[str, int]) -
     while left:
         level += 1
         able = [node for node, room in rooms.items() if room >= level]
-        # Nodes are filled level by level. At the last level, which may not reach all, those with
-        # most shards come first: giving them the remainder moves none.
-        able.sort(key=lambda node: (-held[node], _liking(node, level), node))
+        # Nodes are filled level by level. The last level may not reach all nodes: those with most
+        # shards come first, so the remainder moves as few shards as possible.
+        able.sort(key=lambda node: (-held[node], _weight(node, level), node))
         for node in able[:left]:
             loads[node] = level
         left -= min(left, len(able))
     return loads
 
 
-def _liking(node: str, shard: int) -> int:
+def _weight(node: str, shard: int) -> int:
     """Return the rendezvous hash of node and shard."""
     digest = blake2b(f"{shard} {node}".encode(), digest_size=_BYTES).digest()
     return int.from_bytes(digest, "big")
@@ -96,7 +96,7 @@ def _liking(node: str, shard: int) -> int:
 # uses more than the record says: it takes a part only if that is free, and gives one up in the
 # record after it has stopped using it. If every shard looks when told to, the parts end up even.
 #
-# part        share of the rate, of `WHOLE`: a shard with half waits twice as long between requests
+# part        share of the rate in 1 / `WHOLE`: a shard with half waits twice as long
 # generation  how often the shard has changed hands; an earlier holder can change nothing
 
 WHOLE = 1 << 20
@@ -104,14 +104,14 @@ MOST_RECORD_BYTES = 1 << 18
 
 
 class AddressPart(NamedTuple):
-    """A shard's part of an address; 0 while it waits for others to give some up."""
+    """A shard's part of an address. `part` is 0 until other shards give some up."""
 
     part: int
     generation: int
 
 
 AddressParts = Mapping[int, AddressPart]
-"""Parts by shard."""
+"""Parts of one address, by shard."""
 
 
 class AddressRecordError(ValueError):
@@ -121,7 +121,7 @@ class AddressRecordError(ValueError):
 def with_own_part(
     parts: AddressParts, shard: int, generation: int, *, is_used: bool
 ) -> dict[int, AddressPart]:
-    """Return the record as this shard leaves it.
+    """Return the record with this shard's new part.
 
     The shard takes an even part if that is free, and else keeps the part that it has. A shard that
     does not use the address is removed.
@@ -129,10 +129,10 @@ def with_own_part(
     others = {other: part for other, part in parts.items() if other != shard}
     if not is_used:
         return others
-    return {**others, shard: AddressPart(_own(parts, shard), generation)}
+    return {**others, shard: AddressPart(_new_part(parts, shard), generation)}
 
 
-def _own(parts: AddressParts, shard: int) -> int:
+def _new_part(parts: AddressParts, shard: int) -> int:
     sharing = {*parts, shard}
     even = WHOLE // len(sharing)
     free = WHOLE - sum(part.part for other, part in parts.items() if other != shard)
@@ -145,7 +145,9 @@ def _own(parts: AddressParts, shard: int) -> int:
 def shards_to_notify(parts: AddressParts, shard: int) -> list[int]:
     """Return the other shards that would change their parts."""
     return sorted(
-        other for other, has in parts.items() if other != shard and _own(parts, other) != has.part
+        other
+        for other, has in parts.items()
+        if other != shard and _new_part(parts, other) != has.part
     )
 
 
@@ -157,20 +159,22 @@ def parts_as_bytes(parts: AddressParts) -> bytes:
 def parts_in(data: bytes, shards: int) -> dict[int, AddressPart]:
     """Decode a record. Raises AddressRecordError if no shard writes these bytes."""
     if len(data) > MOST_RECORD_BYTES:
-        raise AddressRecordError(f"{len(data):,} bytes exceed the limit of a record of an address")
+        raise AddressRecordError(f"{len(data):,} bytes exceed the limit of an address record")
     try:
         found = {int(key): AddressPart(*value) for key, value in json.loads(data).items()}
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise AddressRecordError(f"invalid record of an address: {error}") from error
+        raise AddressRecordError(f"invalid address record: {error}") from error
     numbers = [number for one in found.values() for number in one]
     if not all(type(number) is int and 0 <= number < 1 << 63 for number in numbers):
-        raise AddressRecordError("the parts of an address are not all whole numbers")
+        raise AddressRecordError("the parts of the address are not all whole numbers")
     if not all(0 <= shard < shards for shard in found):
-        raise AddressRecordError(f"a shard is not one of {shards}")
+        raise AddressRecordError(
+            f"the address record names a shard beyond the {shards} of the crawl"
+        )
     # Anyone who can write to the engine could write this, and the crawl would then exceed the
     # rate that it promises.
     if sum(one.part for one in found.values()) > WHOLE:
-        raise AddressRecordError("the parts of an address exceed the whole")
+        raise AddressRecordError("the parts of the address add up to more than the whole")
     return found
 
 
@@ -179,22 +183,24 @@ def parts_in(data: bytes, shards: int) -> dict[int, AddressPart]:
 # Division of the page budget among shards. No I/O.
 #
 # Law: the pages that all shards may fetch never exceed the budget, whichever node divides it and
-# however late it hears: the grants are one value of the engine, which changes only by
-# compare-and-set. A grant is never less than what its shard has fetched and has under way.
+# however late it hears: one log entry of the engine has the grants of all shards, and is replaced
+# only by a node that knows it. A grant is never less than what its shard has fetched and has under
+# way.
 #
 # granted   pages that a shard may fetch in total
 # spent     pages fetched, and pages under way
-# ahead     A shard is granted what it will read within this time, so that it need not wait for the
-#           next grant, even while servers elect a leader for the log of grants. Towards the end the
-#           time shrinks with the pages left: else the shards that ask first would get all of them,
+# ahead     time for which pages are granted in advance, so that a shard need not wait for its next
+#           grant, even while servers elect a leader for the log of grants. Towards the end the time
+#           shrinks with the pages left: else the shards that ask first would get all of them,
 #           whether or not they have the richest pages.
 
 AHEAD_S, SHORTEST_S = 12.0, 0.5
 SOON_S = 3.0
 """Time for which a shard keeps pages if others want some and none is left."""
-LEAST = 8
-PARTS = 4
-"""At most 1 / PARTS of the remaining pages is granted ahead, over all shards."""
+LEAST_AHEAD = 8
+"""Pages to grant ahead at least, if as many wait."""
+_AHEAD_PARTS = 4
+"""At most 1 / _AHEAD_PARTS of the remaining pages is granted ahead, over all shards."""
 
 
 class ShardNeed(NamedTuple):
@@ -207,9 +213,9 @@ class ShardNeed(NamedTuple):
 
 def ahead_s(left: float, pace: float) -> float:
     """Return the seconds of reading that a grant covers, for the pages left and the total rate."""
-    if pace <= 0 or left >= AHEAD_S * PARTS * pace:
+    if pace <= 0 or left >= AHEAD_S * _AHEAD_PARTS * pace:
         return AHEAD_S
-    return max(SHORTEST_S, left / (PARTS * pace))
+    return max(SHORTEST_S, left / (_AHEAD_PARTS * pace))
 
 
 def new_grants(
@@ -238,8 +244,8 @@ def new_grants(
         and need.waiting
         and (wanted := _wanted(need, soon_s) - granted.get(shard, 0)) > 0
     }
-    # At most an even part of the rest: the node that happens to ask first knows only its own
-    # shards.
+    # At most an even part of the rest: a node grants pages only to its own shards, so the first one
+    # to ask must leave some for the shards of others.
     most, more = max(1, left // max(1, shards)), {}
     for shard, wanted in sorted(hungry.items(), key=lambda one: -needs[one[0]].waiting):
         if (part := min(wanted, most, left)) > 0:
@@ -266,16 +272,16 @@ def is_short(granted: int, need: ShardNeed) -> bool:
 
 def _wanted(need: ShardNeed, soon_s: float) -> int:
     """Return the total grant that a shard should have."""
-    return need.spent + min(max(LEAST, int(need.pace * soon_s)), need.waiting)
+    return need.spent + min(max(LEAST_AHEAD, int(need.pace * soon_s)), need.waiting)
 
 
 # ================================================================ levelling
 #
 # Transfers between the pots of virtual pages, so that unread pages of all shards earn alike.
 #
-# On one machine all unread pages share one pot. Here each shard has a pot of its own: it grows
-# where pages are read, and the unread pages grow where pages become known. Levelling moves cash
-# until each pot is in proportion to the unread pages of its shard.
+# On one machine all unread pages share one pot. Here each shard has a pot of its own. A pot grows
+# where pages are read, but unread pages multiply where links are found. Levelling moves cash until
+# each pot is in proportion to the unread pages of its shard.
 #
 # Law: a shard sends only what its own pot holds. So cash is exact even if the shards' knowledge of
 # each other is old.
@@ -292,7 +298,7 @@ class PotFacts(NamedTuple):
 
 
 def levelling_transfers(shard: int, told: Mapping[int, PotFacts], least: int = 1) -> dict[int, int]:
-    """Return what this shard's pot sends to each other pot: its part of what they lack.
+    """Return the atoms that this shard's pot sends to each other pot, in proportion to their lacks.
 
     Sums below `least` are left out, since they are not worth a batch.
     """
@@ -314,8 +320,8 @@ def levelling_transfers(shard: int, told: Mapping[int, PotFacts], least: int = 1
 #
 # A common cash threshold: pages below it wait while richer pages wait in other shards.
 #
-# Laws: the threshold is never above the richest waiting page, so some shard always reads. Without
-# one, pages are read as on one machine. A stale threshold changes the order, and no cash.
+# Laws: the threshold is never above the richest waiting page, so some shard always reads. Without a
+# threshold pages are read as on one machine. A stale threshold changes the order, but no cash.
 #
 # sketch   histogram of the cash of waiting pages, in bins of an eighth of an octave
 
@@ -375,10 +381,10 @@ def _least_key(place: int) -> int:
 # idle   no page of the shard can be read, now or later, unless cash arrives; everything done is
 #        committed, and everything sent is published
 #
-# The crawl has ended when every shard told that it was idle, and on each channel as many batches
-# were posted as sent. Then nothing was under way between these facts, and nothing can happen any
-# more, even if the shards told them at different moments (Mattern's vector counters).
-
+# The crawl has ended when the last facts of every shard say that it is idle, and on each channel as
+# many batches were posted as sent. Then no batch was under way, and nothing can happen any more,
+# even if the facts are of different moments (Mattern's vector counters).
+#
 # headroom  number of pages above the threshold, in multiples of the pages that all shards can
 #           read before the next threshold
 # choice    A shard has a choice if more hosts may be asked than it asks at a time. Such a shard
@@ -396,7 +402,7 @@ _MOST = 1 << 100
 
 
 class ShardFacts(NamedTuple):
-    """A shard as of one moment. Numbers cover all runs, atoms are whole."""
+    """Facts of one shard as of one moment. Counts cover all runs."""
 
     shard: int
     fetched: int = 0
@@ -405,7 +411,7 @@ class ShardFacts(NamedTuple):
     waiting: int = 0
     """Unread pages, without those that wait for a shorter path."""
     outbox: int = 0
-    """Foreign pages that hold cash."""
+    """Foreign pages in the outbox."""
     pot: int = 0
     minted: int = 0
     recorded: int = 0
@@ -437,7 +443,7 @@ class ShardFacts(NamedTuple):
 
 
 def pages_to_admit(told: Iterable[ShardFacts], within_s: float) -> int:
-    """Return the number of pages above the threshold for the next `within_s` seconds."""
+    """Return the number of pages to admit in the next `within_s` seconds."""
     least = min(HEADROOM, 1 + within_s / TELL_S)
     return ceil(
         sum(
@@ -460,21 +466,21 @@ def as_bytes(facts: ShardFacts) -> bytes:
 def facts_in(data: bytes) -> ShardFacts:
     """Decode facts. Raises BatchError if no shard writes these bytes."""
     if len(data) > MOST_FACTS_BYTES:
-        raise BatchError(f"{len(data):,} bytes exceed the limit of facts of a shard")
+        raise BatchError(f"{len(data):,} bytes exceed the limit of a shard's facts")
     try:
         found: dict[str, Any] = json.loads(data)
         tables: dict[str, Any] = {name: _table(found.pop(name)) for name in _TABLES}
         facts = ShardFacts(**found, **tables)
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
-        raise BatchError(f"invalid facts of a shard: {error}") from error
+        raise BatchError(f"invalid facts: {error}") from error
     reals = [found.pop(name, 0) for name in ("pace", "age_s")]
     if not all(map(_is_real, reals)) or not all(map(_is_number, found.values())):
-        raise BatchError("facts of a shard are not numbers in range")
+        raise BatchError("a shard's facts are not numbers in range")
     least = min(facts.fetched, facts.waiting, facts.wire_bytes)
     if not 0 <= facts.shard < MOST_SHARDS or least < 0:
-        raise BatchError("facts of a shard are negative")
+        raise BatchError("a shard's facts have an unknown shard or negative counts")
     if any(place >= _MOST_BINS for place in facts.sketch):
-        raise BatchError("waiting pages of a shard claim more cash than can exist")
+        raise BatchError("a shard's facts claim more cash on waiting pages than can exist")
     return facts
 
 
@@ -489,12 +495,12 @@ def _is_number(value: Any) -> bool:
 
 
 def _table(found: dict[str, Any]) -> dict[int, int]:
-    """Decode a table by shard, or by bin of a sketch; there are fewer bins than shards."""
+    """Decode a table keyed by shard or by bin; there are fewer bins than possible shards."""
     table = {int(key): value for key, value in found.items()}
     if any(type(value) is not int or not 0 <= value < _MOST for value in table.values()):
-        raise ValueError("a table of a shard has values that are not whole numbers in range")
+        raise ValueError("a table has values that are not whole numbers in range")
     if any(not 0 <= key < MOST_SHARDS for key in table):
-        raise ValueError("a table of a shard has a key that is not a shard")
+        raise ValueError("a table has a key that is no shard")
     return table
 
 

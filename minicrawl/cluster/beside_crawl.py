@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from minicrawl.control import ControlRequest
 
 _DEMO = "demo"
-_FOR_ONE_MACHINE = {
+_SINGLE_MACHINE_OPTIONS = {
     "fresh": "--fresh",
     "must_resume": "--resume",
     "dry_run": "--dry-run",
@@ -47,7 +47,7 @@ class ClusterCrawl(Companion):
         """Refuse options that need a single machine."""
         cluster = asked.loaded.settings.cluster.url
         if cluster is not None:
-            _refuse_beside_a_cluster(asked.given, cluster)
+            _refuse_single_machine_options(asked.given, cluster)
         elif asked.given["shards"]:
             raise click.UsageError("--shards needs --cluster")
 
@@ -74,7 +74,7 @@ class ClusterCrawl(Companion):
 
 
 class Nats:
-    """`--cluster` in other commands: a `cli.setting_options.ClusterDoor`."""
+    """`--cluster` in other commands; implements `cli.setting_options.ClusterDoor`."""
 
     def gathered(self, settings: Settings, *, pages: bool) -> AbstractContextManager[Path]:
         """Return a store of all shards, with or without their kept pages."""
@@ -98,8 +98,8 @@ class Nats:
         serve_cluster(settings, Place(host=host, port=port, ends_alone=ends_alone))
 
 
-def _refuse_beside_a_cluster(given: Mapping[str, Any], cluster: str) -> None:
-    for name, flag in _FOR_ONE_MACHINE.items():
+def _refuse_single_machine_options(given: Mapping[str, Any], cluster: str) -> None:
+    for name, flag in _SINGLE_MACHINE_OPTIONS.items():
         if given.get(name):
             raise click.UsageError(f"{flag} is for a crawl on one machine: leave out --cluster")
     if given.get("has_index"):

@@ -2,8 +2,8 @@
 
 A link from a page of shard 0 to a page of shard 1 cannot pay that page at once: the page is in the
 ledger of another process. So shard 0 has a row for the URL as well, a *foreign* page, and the link
-pays that. The outbox collects the foreign pages that hold cash. From time to time all that they
-hold leaves the ledger in one SEND step, and travels as one batch.
+pays that. The outbox collects the foreign pages that hold cash. From time to time the cash of those
+that belong to one shard leaves the ledger in one SEND step, and travels as one batch.
 
 The batches from one shard to another form a *channel* and are numbered from 1. The receiver posts
 them strictly in that order, and posts batch and number in one step of its log:
@@ -23,8 +23,8 @@ So the engine may lose, repeat, delay and reorder messages, and no atom is lost 
 Deduplication by the engine was rejected: with it, NATS before 2.10.5 can lose messages.
 
 Nothing here has a table of its own. The log has the SEND and RECEIVE steps, a batch is made again
-from its step, the ends of the channels are in `opic.shard_channels`, and the outbox follows from
-the ledger: a foreign page waits in it if it holds cash or has never been sent.
+from its step, a checkpoint has the ends of the channels (`opic.shard_channels`), and the outbox
+follows from the ledger: a foreign page waits in it if it holds cash or has never been sent.
 
 rhythm    how long a shard waits before it tells facts or sends cash
 batches   the wire format, which refuses what no shard makes
@@ -57,10 +57,11 @@ from minicrawl.opic.shard_channels import MOST_SHARDS, ChannelEnd, Channels
 # Stale facts change the order of pages by as much as was read in the meantime, so they may be as
 # old as a small part of the crawl. Shards talk quickly at first, when the richest pages are found,
 # and ever more rarely later. Laws: the wait never shrinks as a crawl grows older. All pairs of
-# shards together send a limited number of messages per second, unless that would take `longest_s`.
+# shards together send a limited number of messages per second, unless the wait for that would
+# exceed `longest_s`.
 
-PART = 1 / 50
-"""Longest wait, as a part of the age of the crawl."""
+AGE_PART = 1 / 50
+"""Usual wait, as a part of the age of the crawl."""
 QUICKEST_S = 0.1
 QUICK_SHARDS = 16
 """Number of shards that may all use `QUICKEST_S`; with more shards each pair waits longer."""
@@ -69,7 +70,7 @@ QUICK_SHARDS = 16
 def exchange_interval_s(age_s: float, shards: int, longest_s: float) -> float:
     """Return the wait in a crawl of this age; `longest_s` is the wait in an old crawl."""
     quickest_s = QUICKEST_S * max(1.0, shards / QUICK_SHARDS) ** 2
-    return min(longest_s, max(quickest_s, PART * age_s))
+    return min(longest_s, max(quickest_s, AGE_PART * age_s))
 
 
 # ================================================================ batches
@@ -97,7 +98,7 @@ _MOST_DEPTH = 1 << 31
 
 
 class BatchError(ValueError):
-    """The bytes are not a batch."""
+    """The bytes are not a batch or facts that a shard sends."""
 
 
 class Transfer(NamedTuple):
@@ -145,10 +146,10 @@ def unpack(data: bytes) -> TransferBatch:
         transfers = [_transfer(*row) for row in rows]
     except (TypeError, ValueError, RecursionError) as error:
         raise BatchError(f"invalid batch: {error}") from error
-    _whole(sender, MOST_SHARDS - 1)
-    _whole(receiver, MOST_SHARDS - 1)
-    _whole(number, _MOST_ATOMS, least=1)
-    _whole(to_pot, _MOST_ATOMS)
+    _check_whole(sender, MOST_SHARDS - 1)
+    _check_whole(receiver, MOST_SHARDS - 1)
+    _check_whole(number, _MOST_ATOMS, least=1)
+    _check_whole(to_pot, _MOST_ATOMS)
     if len({transfer.url for transfer in transfers}) < len(transfers):
         raise BatchError("a batch has a URL twice")
     if len(transfers) > MOST_TRANSFERS:
@@ -159,13 +160,13 @@ def unpack(data: bytes) -> TransferBatch:
 def _transfer(url: Any, atoms: Any, depth: Any, hops: Any) -> Transfer:
     if not isinstance(url, str) or not url or not url.isascii():
         raise BatchError(f"{url!r} is not a URL")
-    _whole(atoms, _MOST_ATOMS)
-    _whole(depth, _MOST_DEPTH)
-    _whole(hops, MOST_HOPS)
+    _check_whole(atoms, _MOST_ATOMS)
+    _check_whole(depth, _MOST_DEPTH)
+    _check_whole(hops, MOST_HOPS)
     return Transfer(url, atoms, depth, hops)
 
 
-def _whole(value: Any, most: int, least: int = 0) -> None:
+def _check_whole(value: Any, most: int, least: int = 0) -> None:
     # By type, since True is an int in Python, and `true` a value of JSON.
     if type(value) is not int or not least <= value <= most:
         raise BatchError(f"{value!r} is not a whole number from {least} to {most}")
@@ -173,7 +174,7 @@ def _whole(value: Any, most: int, least: int = 0) -> None:
 
 # ================================================================ channels
 
-_MOST_TIMES = 40
+_MOST_INTERVALS = 40
 """Limit of the resend interval, in multiples of the first one. It doubles while nothing is posted.
 """
 
@@ -194,8 +195,8 @@ def judge(channels: Channels, batch: TransferBatch) -> Arrival:
     return Arrival.OLD if batch.number < expected else Arrival.EARLY
 
 
-class _Stop(NamedTuple):
-    """Last posted number of a stalled channel, when it changed, and the resend interval."""
+class _Stall(NamedTuple):
+    """Stalled channel: last posted number, time of its change or of the last resend, interval."""
 
     number: int
     since: float
@@ -203,7 +204,7 @@ class _Stop(NamedTuple):
 
 
 class UnpostedBatches:
-    """Batches that one shard has sent and their receivers have not posted.
+    """Resend timers for batches that one shard has sent and their receivers have not posted.
 
     A batch counts as delivered when its receiver has posted it, not when the engine has accepted
     it: the sender can make it again from its log. So losses of the engine cost time, never cash.
@@ -212,7 +213,7 @@ class UnpostedBatches:
     def __init__(self, again_s: float) -> None:
         """`again_s` is the first resend interval."""
         self._again_s = again_s
-        self._stops: dict[int, _Stop] = {}
+        self._stalls: dict[int, _Stall] = {}
 
     def overdue(
         self, sent: Mapping[int, int], posted: Mapping[int, int], now: float
@@ -223,16 +224,16 @@ class UnpostedBatches:
         """
         for receiver, number in sent.items():
             if posted.get(receiver, number) >= number:
-                self._stops.pop(receiver, None)
+                self._stalls.pop(receiver, None)
                 continue
             last = posted[receiver]
-            stop = self._stops.get(receiver)
+            stall = self._stalls.get(receiver)
             # A receiver that has posted anything since is slow, not deaf: its timer restarts.
-            if stop is None or stop.number != last:
-                self._stops[receiver] = _Stop(last, now, self._again_s)
-            elif now - stop.since >= stop.within_s:
-                longer_s = min(2 * stop.within_s, _MOST_TIMES * self._again_s)
-                self._stops[receiver] = _Stop(last, now, longer_s)
+            if stall is None or stall.number != last:
+                self._stalls[receiver] = _Stall(last, now, self._again_s)
+            elif now - stall.since >= stall.within_s:
+                longer_s = min(2 * stall.within_s, _MOST_INTERVALS * self._again_s)
+                self._stalls[receiver] = _Stall(last, now, longer_s)
                 yield receiver, last
 
 
@@ -305,7 +306,7 @@ class Outbox:
                 self._wait(page, now)
 
     def sent(self, receiver: int, pages: Iterable[int], now: float) -> None:
-        """Remove `pages`, whose cash has left; empty if only the pot sent something."""
+        """Remove `pages`, whose cash has left. There are none if only the pot sent something."""
         waiting = self._waiting.pop(receiver, _Waiting(now))
         for page in pages:
             waiting.pages.pop(page, None)

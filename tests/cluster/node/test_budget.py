@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from minicrawl.cluster.assignment import LEAST, ShardNeed
+from minicrawl.cluster.assignment import LEAST_AHEAD, ShardNeed
 from minicrawl.cluster.engine import Fenced
 from minicrawl.cluster.node.leases import SharedBudget
 from minicrawl.cluster.terms import GRANTS_KEY, GrantsRecord
@@ -70,8 +70,8 @@ async def test_a_grant_whose_answer_was_lost_is_used_as_soon_as_it_is_known(faul
     await node.share_out()
     assert node.granted() == {0: 0}
     await node.share_out()
-    assert node.granted() == {0: LEAST}
-    assert written(servers).granted == {"0": LEAST}
+    assert node.granted() == {0: LEAST_AHEAD}
+    assert written(servers).granted == {"0": LEAST_AHEAD}
 
 
 @pytest.mark.parametrize("fault", list(Fault))
@@ -90,7 +90,7 @@ async def test_pages_given_back_are_not_fetched_even_if_the_answer_was_lost(faul
     await node.share_out()
     assert node.granted() == {0: 2}
     await node.share_out()
-    assert node.granted() == {0: 2 + LEAST}
+    assert node.granted() == {0: 2 + LEAST_AHEAD}
 
 
 async def test_a_change_that_arrives_after_its_retry_is_refused() -> None:
@@ -120,7 +120,7 @@ async def test_a_new_holder_of_a_shard_has_no_pages_before_its_claim_is_written(
     assert later.granted() == {0: 0}
     await later.share_out()
     granted = later.granted()
-    assert granted == {0: LEAST}
+    assert granted == {0: LEAST_AHEAD}
     former.fetch(most=2)
     former.waiting[0] = 0
     await former.share_out()  # the former holder was paused, and does not know of the new one
@@ -141,17 +141,17 @@ async def test_a_crawl_that_does_not_answer_keeps_what_it_was_granted() -> None:
 
     needs = {0: ShardNeed(0, 0, 0)}
     await node.shared.share_out(20, node.leases, needs, silent, is_wanted=False)
-    assert node.granted() == {0: LEAST}
+    assert node.granted() == {0: LEAST_AHEAD}
 
 
 async def test_a_node_is_short_of_pages_when_a_shard_will_soon_have_fetched_all_its_grant() -> None:
     node = BudgetOfNode(FakeServers(), {0: 1})
     await node.share_out()
-    assert not node.shared.is_short(node.leases, {0: ShardNeed(LEAST - 1, 5, 0)})
-    assert node.shared.is_short(node.leases, {0: ShardNeed(LEAST - 1, 5, 9)})
-    assert node.shared.is_short(node.leases, {0: ShardNeed(LEAST, 5, 0)})
-    assert not node.shared.is_short(node.leases, {0: ShardNeed(LEAST, 0, 0)})
-    assert not node.shared.is_short(node.leases, {1: ShardNeed(LEAST, 5, 0)})
+    assert not node.shared.is_short(node.leases, {0: ShardNeed(LEAST_AHEAD - 1, 5, 0)})
+    assert node.shared.is_short(node.leases, {0: ShardNeed(LEAST_AHEAD - 1, 5, 9)})
+    assert node.shared.is_short(node.leases, {0: ShardNeed(LEAST_AHEAD, 5, 0)})
+    assert not node.shared.is_short(node.leases, {0: ShardNeed(LEAST_AHEAD, 0, 0)})
+    assert not node.shared.is_short(node.leases, {1: ShardNeed(LEAST_AHEAD, 5, 0)})
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.cluster.channels import PART, QUICK_SHARDS, QUICKEST_S, exchange_interval_s
+from minicrawl.cluster.channels import AGE_PART, QUICK_SHARDS, QUICKEST_S, exchange_interval_s
 
 AGES = st.floats(0, 1e6)
 SHARDS = st.integers(1, 10_000)
@@ -11,7 +11,7 @@ SHARDS = st.integers(1, 10_000)
 
 def test_the_interval_is_a_small_part_of_the_age_of_the_crawl() -> None:
     assert exchange_interval_s(0, 8, 1.0) == QUICKEST_S
-    assert exchange_interval_s(20, 8, 1.0) == 20 * PART
+    assert exchange_interval_s(20, 8, 1.0) == 20 * AGE_PART
     assert exchange_interval_s(1000, 8, 1.0) == 1.0
     assert exchange_interval_s(0, 8, 0.05) == 0.05
 
