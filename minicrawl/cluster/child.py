@@ -73,13 +73,13 @@ if TYPE_CHECKING:
 #
 # Records of addresses in the engine's keys, read and changed by the holders of shards.
 #
-# Laws: a record changes only by compare-and-set on its revision. An address whose record concerns a
-# shard is put on the shard's list, and leaves it after the shard has looked. The list belongs to
-# the shard, whichever node holds that.
+# Laws: a record changes only by compare-and-set on its revision. An address that a shard must
+# examine is put on the shard's list, and stays there until the shard has read the list. The list is
+# a key of its own, so it survives moves of the shard.
 
 ADDRESS_PREFIX, LOOK_PREFIX = "address.", "look."
 _MOST_LISTED = 4096
-"""Addresses on one list. Others are left out: a shard that waits looks again by itself."""
+"""Limit of addresses on a list. Others are left out: a shard that waits looks again by itself."""
 _AGAIN_S = 0.5
 
 T = TypeVar("T")
@@ -107,8 +107,8 @@ class EngineAddressRecords:
     async def notify(self, address: str, shards: Sequence[int]) -> None:
         """Put the address on the lists of these shards, for their current or next holders."""
         for shard in shards:
-            while not await _until_answered(lambda: self._list(shard, address)):  # noqa: B023
-                pass  # somebody else has changed the list
+            while not await _until_answered(lambda: self._add_to_list(shard, address)):  # noqa: B023
+                pass  # somebody else has changed the list: try again
 
     async def notifications(self) -> AsyncIterator[str]:
         """Yield addresses from this shard's list, without end."""
@@ -118,24 +118,27 @@ class EngineAddressRecords:
                     self._engine.watch(f"{LOOK_PREFIX}{self._place.number}.")
                 ) as seen:
                     async for entry in seen:
-                        if entry is None or entry.value is None or not (on := _listed(entry.value)):
+                        if entry is None or entry.value is None:
                             continue
-                        for address in on:
+                        if not (addresses := _unpack_list(entry.value)):
+                            continue
+                        for address in addresses:
                             yield address
                         with suppress(KeyTaken):  # the list has grown, and comes again
-                            await self._engine.update(entry.key, _as_list(()), entry.revision)
+                            await self._engine.update(entry.key, _pack_list(()), entry.revision)
             except (EngineUnavailable, EngineFull):
                 await asyncio.sleep(_AGAIN_S)
 
-    async def _list(self, shard: int, address: str) -> bool:
+    async def _add_to_list(self, shard: int, address: str) -> bool:
+        """Put the address on the shard's list. Return False if somebody else changed the list."""
         key = f"{LOOK_PREFIX}{shard}.at"
         found = await self._engine.get(key)
         listed, revision = [], 0
         if found is not None and found.value is not None:
-            listed, revision = _listed(found.value), found.revision
+            listed, revision = _unpack_list(found.value), found.revision
         if address in listed or len(listed) >= _MOST_LISTED:
             return True
-        return await self._set(key, _as_list((*listed, address)), revision)
+        return await self._set(key, _pack_list((*listed, address)), revision)
 
     async def _set(self, key: str, value: bytes, revision: int) -> bool:
         try:
@@ -160,11 +163,11 @@ def _key(address: str) -> str:
     return f"{ADDRESS_PREFIX}{quote(address, safe=':')}"
 
 
-def _as_list(addresses: Collection[str]) -> bytes:
+def _pack_list(addresses: Collection[str]) -> bytes:
     return json.dumps(list(addresses)).encode()
 
 
-def _listed(value: bytes) -> list[str]:
+def _unpack_list(value: bytes) -> list[str]:
     """Decode a list; bytes that no shard writes are an empty one."""
     try:
         found = json.loads(value)
@@ -182,13 +185,13 @@ def _listed(value: bytes) -> list[str]:
 # Laws: no request begins after the lease has run out, nor before the node has said what the shard
 # may do. Facts of other runs of the crawl, and old facts, do not count.
 #
-# Facts are broadcast and not stored, since the next ones follow soon. Once a second, and at the
-# end, they are stored as a key too, for shards and nodes that come later.
+# Facts are broadcast, since the next ones follow soon. Once a second, and at the end, they are also
+# stored as a key, for nodes that come later and for the next holder of the shard.
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 _KEEP_EVERY_S = 1.0
 _KEEP_S = 1.0
-"""Time limit for storing facts: newer ones follow."""
+"""Time limit for storing facts. It is short, since newer facts follow."""
 FRESH_S = 4.0
 """Age at which facts stop holding others back: their shard may be moving, or cut off."""
 
@@ -237,7 +240,7 @@ class EngineExchange:
     # ------------------------------------------------------------ facts
 
     async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
-        """Tell all shards the facts of this one. They are lost while the engine does not answer."""
+        """Tell all shards our facts. They are lost while the engine does not answer."""
         key, content = f"{self._prefix}{facts.shard}", as_bytes(facts)
         await self._engine.broadcast(key, content)
         if not are_last and self._now() - self._kept_at < _KEEP_EVERY_S:
@@ -251,7 +254,7 @@ class EngineExchange:
 
     @property
     def told(self) -> Mapping[int, ShardFacts]:
-        """Facts of each other shard in this run, as long as they are fresh."""
+        """Fresh facts of the other shards in this run."""
         since = self._now() - FRESH_S
         return {shard: facts for shard, (facts, at) in self._told.items() if at >= since}
 
@@ -271,7 +274,7 @@ class EngineExchange:
 
     @property
     def may_fetch(self) -> bool:
-        """Return whether the lease is certainly valid and the node has not paused the shard."""
+        """True if the lease is certainly valid and the node has not paused the shard."""
         return not self.is_halted and self._now() < self.until
 
     def is_over(self) -> bool:
@@ -291,7 +294,7 @@ _ASK_AGAIN_S = 0.1
 _NODE_IS_GONE = 1
 _LEAST_FREE = 1 << 20
 """Free disk space in bytes, below which SQLite cannot write a batch."""
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def main() -> None:
@@ -322,7 +325,7 @@ class ShardChild:
         self._has_news = asyncio.Event()
         self._warnings = asyncio.Queue[str]()
         self._yielding = 0
-        """Yields under way. Until their results are known, no request begins."""
+        """Number of yields under way. Until their results are known, no request begins."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------ messages of the node
@@ -394,7 +397,8 @@ class ShardChild:
     def _warn(self, event: Event) -> None:
         """Pass the warning to the node, or stop the crawl if the disk is full.
 
-        A crawl on one machine waits for room. Here other nodes may have room, and all commits.
+        A crawl on one machine waits for room. Here another node may have room, and can continue the
+        shard, since the engine has all commits.
         """
         crawl = self._crawl
         if crawl is not None and _is_full(crawl.settings.storing.store.parent):
@@ -414,6 +418,7 @@ class ShardChild:
             if orders is None:
                 continue
             exchange.is_halted |= orders.paused
+            # A budget of 0 pages cannot be set; orders with it pause the shard instead.
             wanted: dict[str, object] = {
                 name: value
                 for name, value, former in (
@@ -448,7 +453,7 @@ class ShardChild:
             self._has_news.set()
 
     async def _set(self, crawl: Crawl, values: dict[str, object]) -> None:
-        """Change settings of the crawl, retrying until it can be asked."""
+        """Change settings of the crawl, retrying until it replies."""
         while await self._ask(ControlRequest(verb=Verb.SET, values=values)) is None:
             await asyncio.sleep(_ASK_AGAIN_S)
 
@@ -468,7 +473,7 @@ def _is_full(folder: Path) -> bool:
 def _fresh_folder(job: ShardJob) -> Path:
     """Return an emptied folder for the shard.
 
-    Files of an earlier lease are stale: other nodes have written to the log since.
+    Files of an earlier lease may be stale: other nodes may have written to the log since.
     """
     folder = job.folder / f"shard-{job.shard:02}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -507,7 +512,7 @@ def settings_of_shard(job: ShardJob, store: Path) -> Loaded:
     named = {**job.own_settings, **job.settings}
     by_argument = {BY_NAME[name].argument: value for name, value in named.items()}
     fixed: dict[str, object] = {"store": str(store), "converge": False, "cluster": None}
-    if isinstance(warc := named.get("warc"), str):  # file names are unique in the whole cluster
+    if isinstance(warc := named.get("warc"), str):  # to make file names unique in the cluster
         folder, name = folder_and_name(warc)
         fixed["warc"] = f"{name or 'crawl'}-{job.shard:02}={folder}"
     return load({**by_argument, **fixed}, {}, None)
@@ -515,17 +520,17 @@ def settings_of_shard(job: ShardJob, store: Path) -> Loaded:
 
 def _end_of(error: Exception) -> ShardEnd:
     """Return the end to report. Of several errors Fenced comes first, then errors that we know."""
-    single = _leaves(error)
-    for one in single:
+    errors = _leaves(error)
+    for one in errors:
         if isinstance(one, Fenced):
             return ShardEnd(reason="fenced", error=str(one), is_fenced=True)
-    for one in single:
-        is_full = isinstance(one, OSError) and one.errno in _FULL
+    for one in errors:
+        is_full = isinstance(one, OSError) and one.errno in _DISK_FULL
         if isinstance(one, MinicrawlError) or is_full:
             has_no_room = is_full or isinstance(one, NoRoom)
             return ShardEnd(reason="error", error=str(one), has_no_room=has_no_room)
     traceback.print_exception(error)
-    return ShardEnd(reason="error", error=f"{type(single[0]).__name__}: {single[0]}")
+    return ShardEnd(reason="error", error=f"{type(errors[0]).__name__}: {errors[0]}")
 
 
 def _leaves(error: BaseException) -> list[BaseException]:

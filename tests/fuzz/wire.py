@@ -38,7 +38,7 @@ from minicrawl.cluster.channels import (
     pack,
     unpack,
 )
-from minicrawl.cluster.child import _listed
+from minicrawl.cluster.child import _unpack_list
 from minicrawl.cluster.engine import EngineError, KeyEntry
 from minicrawl.cluster.node.leases import ClusterView, plan
 from minicrawl.cluster.node.node import CrawlState, totals
@@ -154,7 +154,9 @@ def read_parts(body: bytes, random: Random) -> None:
 
 
 def read_list(body: bytes, random: Random) -> None:
-    assert all(isinstance(one, str) for one in _listed(_hostile([b'["192.0.2.1"]'], body, random)))
+    assert all(
+        isinstance(one, str) for one in _unpack_list(_hostile([b'["192.0.2.1"]'], body, random))
+    )
 
 
 # ---------------------------------------------------------------- keys
