@@ -3,9 +3,9 @@
 The engine has logs, batches, keys, broadcasts and objects. `nats` implements it.
 
 Laws of every engine: confirmed data stays until somebody removes it. Only a caller that knows the
-end of a log appends to it. Batches of one channel arrive in the order of their publication. A key
-changes only by compare-and-set on its revision. A failed call may be repeated: nothing is done
-twice.
+end of a log appends to it. Batches of one channel arrive in the order of their publication, except
+those that are delivered again. `update` changes a key only from the revision that the caller knows.
+A failed call may be repeated: only batches and broadcasts may then arrive twice.
 
 log        numbered entries of one shard; the first ones may have been removed
 pages      logs of the same kind, for the kept pages of shards
@@ -40,7 +40,6 @@ MOST_ENTRY_BYTES = 1 << 19
 """Limit of a log entry. NATS messages have at most 1 MiB unless the server says otherwise."""
 MOST_VALUE_BYTES = 1 << 18
 """Limit of the value of a key, and of a broadcast."""
-
 
 UNREADABLE_ENTRY_ADVICE = (
     "It may hold cash, so it is not skipped: restore an earlier copy of the servers' files, or "
@@ -129,7 +128,7 @@ class ShardLogs(Protocol):
 
         The number is `after + 1` or larger. Raises Fenced if there is a later entry; if that is
         this very entry, an earlier call appended it, and its number is returned. `is_shared` says
-        that many clients append to this log, and not one at a time.
+        that several clients append to this log.
         """
 
     def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
@@ -139,7 +138,7 @@ class ShardLogs(Protocol):
         """Remove all entries up to and including `up_to`. The others keep their numbers."""
 
     async def change_leader(self, shard: int) -> None:
-        """Make another server lead, if there is one, because this one lacks confirmed entries."""
+        """Make another server lead the log, if there is one: this one lacks confirmed entries."""
 
 
 class BatchChannels(Protocol):
@@ -181,7 +180,7 @@ class KeyValues(Protocol):
         """Return all keys with this prefix, sorted by name."""
 
     def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
-        """Yield keys with this prefix as they are, then None, then each change, for ever.
+        """Yield the keys with this prefix, then None, then each change, for ever.
 
         Of changes in quick succession only the last one may come. Close it with `aclose`.
         """
@@ -191,7 +190,7 @@ class BeatKeys(KeyValues, Protocol):
     """Keys with a leader of their own, for what nodes repeat every second."""
 
     async def separate_leaders(self) -> None:
-        """Make a server lead the beats that does not lead the keys, if there are several."""
+        """Move the lead of the beats to a server that does not lead the keys, if there is one."""
 
     async def switch_server(self) -> None:
         """Connect to another server, if there are several.
@@ -245,7 +244,7 @@ class ClusterEngine(ShardLogs, BatchChannels, KeyValues, Broadcasts, ObjectFiles
 
 _NAMED = re.compile("(.*[^/])/([A-Za-z0-9_-]*)")
 """Servers and the path after them; the slashes of `nats://` do not count."""
-USUAL_NAME = "crawl"
+DEFAULT_NAME = "crawl"
 _MISSING = "a cluster needs nats-py[nkeys]: install minicrawl[cluster]"
 _OTHER_SYSTEM = "a cluster needs Linux, and this is {}: use a Linux container or virtual machine"
 _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|::1")
@@ -256,7 +255,7 @@ class ClusterAccess(NamedTuple):
     """Address and credentials of the engine of one crawl."""
 
     url: str
-    name: str = USUAL_NAME
+    name: str = DEFAULT_NAME
     creds: Path | None = None
     ca: Path | None = None
     cert: Path | None = None
@@ -265,29 +264,31 @@ class ClusterAccess(NamedTuple):
     """True if the connection must be encrypted, whatever the URL says."""
 
 
-FILES = ("NATS_CREDS", "NATS_CA", "NATS_CERT", "NATS_KEY")
-"""Variables by which NATS's own command finds credentials, trusted certificates, a certificate and
-its key."""
+_FILE_VARIABLES = ("NATS_CREDS", "NATS_CA", "NATS_CERT", "NATS_KEY")
+"""Environment variables of NATS's own command: files with credentials, trusted certificates, our
+certificate, and its key."""
 
 
 def access_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> ClusterAccess:
     """Return the access that the settings and NATS's variables describe.
 
-    A URL such as nats://host:4222/news has the servers and the name of the crawl. Servers on other
-    machines must encrypt and ask who we are, except those that --insecure names.
+    A URL such as nats://host:4222/news has the servers and the name of the crawl. Connections to
+    other machines must be encrypted and need credentials, except to hosts that --insecure names.
     """
     if (url := settings.cluster.url) is None:
         raise UsageError("no cluster: name its servers with --cluster nats://host:4222")
     found = _NAMED.fullmatch(url)
     servers, name = found.groups() if found else (url, "")
-    creds, ca, cert, key = (Path(one) if (one := environ.get(file)) else None for file in FILES)
-    access = ClusterAccess(servers, name or USUAL_NAME, creds, ca, cert, key)
+    creds, ca, cert, key = (
+        Path(one) if (one := environ.get(name)) else None for name in _FILE_VARIABLES
+    )
+    access = ClusterAccess(servers, name or DEFAULT_NAME, creds, ca, cert, key)
     exposed = _exposed(servers, settings.network.insecure)
     if exposed and "@" not in servers and access.creds is None and access.cert is None:
         raise UsageError(
             f"{exposed[0]} is another machine, and no credentials are given: name them in "
             f"NATS_CREDS, tls://USER:PASSWORD@{exposed[0]} or NATS_CERT; or say "
-            f"--insecure {exposed[0]} (MINICRAWL_INSECURE), and its network can change the crawl"
+            f"--insecure {exposed[0]} (MINICRAWL_INSECURE) if you trust everybody on its network"
         )
     return access._replace(tls=bool(exposed))
 
@@ -309,8 +310,8 @@ def _is_named(host: str, insecure: Sequence[str]) -> bool:
 async def opened(access: ClusterAccess, *, makes: bool = True) -> AsyncIterator[ClusterEngine]:
     """Open the engine, and close it on exit.
 
-    Raises UsageError if the servers refuse us. With `makes` false a crawl that is absent is refused
-    as well, instead of being made.
+    Raises UsageError if the servers refuse us, or, with `makes` false, if they have no such crawl;
+    otherwise an absent crawl is made.
     """
     try:
         engine = await connect_engine(access, makes=makes)
@@ -344,7 +345,7 @@ def import_engine() -> None:
 
 
 async def connect_engine(access: ClusterAccess, *, makes: bool = True) -> ClusterEngine:
-    """Open another connection to the engine. The caller closes it."""
+    """Connect to the engine. The caller closes the connection."""
     import_engine()
     from minicrawl.cluster.nats.connecting import connect
     from minicrawl.cluster.nats.jetstream import NatsSettings
@@ -397,22 +398,22 @@ class EngineThread:
 
 # ================================================================ log entries
 #
-# Frame of log entries, and writing and taking over logs that fence.
+# Frame of log entries; taking logs over, which fences off earlier writers; writing to them.
 #
-# Law: nothing from the engine is trusted: bytes that no node writes are refused. When another node
+# Laws: nothing from the engine is trusted: bytes that no node writes are refused. When another node
 # has the log, `append` raises Fenced for ever.
 
 _VERSION = 1
 _FRAME = struct.Struct(">IBB")
 """Checksum of all that follows, version, kind."""
 _CHECKSUM = struct.Struct(">I")
-_TAKES = 100
+_TAKE_TRIES = 100
 
 
 def pack_frame(kind: int, head: bytes, content: bytes) -> bytes:
     """Encode an entry; `head` has its numbers."""
-    behind = _FRAME.pack(0, _VERSION, kind)[_CHECKSUM.size :] + head + content
-    return _CHECKSUM.pack(crc32(behind)) + behind
+    checked = _FRAME.pack(0, _VERSION, kind)[_CHECKSUM.size :] + head + content
+    return _CHECKSUM.pack(crc32(checked)) + checked
 
 
 def unpack_frame(packed: bytes, head: struct.Struct) -> tuple[int, tuple[int, ...], bytes]:
@@ -426,7 +427,7 @@ def unpack_frame(packed: bytes, head: struct.Struct) -> tuple[int, tuple[int, ..
         raise EngineError(f"it is damaged, or no minicrawl made it: {error}") from error
     if version != _VERSION:
         raise EngineError(
-            f"it is of version {version}, and this minicrawl knows {_VERSION}: upgrade it"
+            f"it has version {version}, but this minicrawl reads {_VERSION}: upgrade minicrawl"
         )
     return kind, numbers, packed[_FRAME.size + head.size :]
 
@@ -435,9 +436,9 @@ async def mark_taken(logs: ShardLogs, shard: int, mark: bytes) -> int:
     """Append a mark that fences off all earlier writers of the log, and return its number.
 
     The holder appends all the time, so the mark is refused until it happens to come between two of
-    its entries. From then on, the holder is the one that is refused.
+    the holder's entries. From then on the holder is refused.
     """
-    for _ in range(_TAKES):
+    for _ in range(_TAKE_TRIES):
         last = (await logs.log_span(shard)).last
         with suppress(Fenced):  # the holder has just appended
             return await logs.append(shard, last, mark)

@@ -1,11 +1,11 @@
 """Merges the stores of all shards into one ordinary store, on which every command works.
 
-The gathered store is the state of the cluster if everything under way had arrived. The steps of the
-shards cannot be replayed in one ledger: a visit spends all that its page holds, and each shard paid
-its pages out of a pot of its own, so one ledger would move other amounts. But a ledger can receive
-cash of other shards. So one ledger begins with the own pages and the pots of all shards, as if each
-shard had just sent everything in its outbox; then it receives the outboxes, and the batches that
-were sent and not posted. It counts what is still *abroad*, and that must be 0 in the end.
+The gathered store is the state that the cluster would have if everything under way had arrived. The
+steps of the shards cannot be replayed in one ledger: a visit spends all that its page holds, and
+each shard paid its pages out of a pot of its own, so one ledger would move other amounts. But a
+ledger can receive cash of other shards. So one ledger begins with the own pages and the pots of all
+shards, as if each shard had just sent everything in its outbox; then it receives the outboxes, and
+the batches that were sent and not posted. It counts the cash that is still *abroad*: 0 in the end.
 
 Example, in units. Shard 0 has read /a, which links to /b of shard 1. Shard 1 knows /b already.
 
@@ -20,16 +20,16 @@ Example, in units. Shard 0 has read /a, which links to /b of shard 1. Shard 1 kn
 
 A page that its owner has not heard of is minted with its unit, as its owner would have done.
 
-Laws: any violation of the law of all shards is reported, and nothing is written. The stores may be
-of different moments. The new store gets its name when it is complete, and none is overwritten.
-Memory is about 60 bytes for each row of a page in a shard. The log of the gathered store has the
-last turn of each page, ordered by time: the links of pages, and what stands for what. It is not
-replayed; the cash is proven from the logs of the shards.
+Laws: if the audit of all shards finds a fault, the fault is reported and nothing is written. The
+stores may be of different moments. The new store gets its name when it is complete, and no file is
+overwritten. Memory is about 60 bytes for each row of a page in a shard. The log of the gathered
+store has the last turn of each page, ordered by time: its links, or the page that it stands for. It
+is not replayed; the cash is proven from the logs of the shards.
 
 ledger     one ledger with the pages of all shards, and their histories by one clock
 steps      the gathered log
 gathering  the whole merge
-restoring  gathers a running cluster from its engine, and keeps the result until the crawl continues
+restoring  gathers a running cluster from its engine, and keeps the result until the crawl goes on
 in use     locks on gathered stores that are being read
 """
 
@@ -125,8 +125,9 @@ from minicrawl.wording import counted
 # In a shard a read page holds its key plus the dividend; here its key has both, and the dividend is
 # 0. One pot has what all pots hold.
 #
-# clock    A shard measures time by the cash that its own pages pass on, which all pages together
-#          exceed. So each time is converted: as many circulations ago as it was in the shard.
+# clock    The clock of a shard counts the cash that its own pages have passed on, and the common
+#          clock that of all pages. A circulation is the time in which all minted cash is passed on
+#          once. Converted times are as many circulations ago as they were in the shard.
 # circle   Pages of several shards may stand for each other in a circle, until cash has gone round
 #          often enough to break it. Here the page of the circle with the largest number becomes a
 #          dead end.
@@ -136,7 +137,7 @@ _MEASURED = frozenset(("fixed", "improved-fixed", "variable"))
 
 
 class GatheredLedger:
-    """The ledger, and the columns of pages that a store has beside it."""
+    """Ledger with the pages of all shards, and the other columns that a store has of pages."""
 
     def __init__(self, shards: Sequence[Holdings], terms: StoreTerms) -> None:
         """Join the own pages of all shards, one shard after another."""
@@ -174,21 +175,21 @@ class GatheredLedger:
 
     def _retimed(self, times: Numbers, shard: Totals) -> Numbers:
         """Convert times of a shard to the common clock."""
-        pace = self.ledger.minted / max(shard.minted, 1)
-        away = (shard.recorded >> TICK_BITS) - times
-        found: Numbers = np.maximum(self.ledger.now - np.rint(away * pace).astype(np.int64), 0)
+        scale = self.ledger.minted / max(shard.minted, 1)
+        ages = (shard.recorded >> TICK_BITS) - times
+        found: Numbers = np.maximum(self.ledger.now - np.rint(ages * scale).astype(np.int64), 0)
         return found
 
     def add_measures(self, pages: Small, shard: Holdings) -> None:
-        """Add the measures of a shard, by the common clock; `pages` maps its pages to all pages."""
+        """Add a shard's measures, by the common clock; `pages` maps its pages to common pages."""
         for page, packed in shard.own.measures.items():
             numbers = np.frombuffer(packed, dtype=np.int64).copy()
             if self._terms.window in _MEASURED:
                 size = 3 if self._terms.measures else 2
                 numbers[::size] = self._retimed(numbers[::size], shard.totals)
             elif self._terms.window == "adaptive":
-                pace = self.ledger.minted / max(shard.totals.minted, 1)
-                numbers[0] = max(1, round(int(numbers[0]) * pace))
+                scale = self.ledger.minted / max(shard.totals.minted, 1)
+                numbers[0] = max(1, round(int(numbers[0]) * scale))
             self.measures[int(pages[page])] = numbers.tobytes()
 
     # ------------------------------------------------------------ pages
@@ -218,7 +219,7 @@ class GatheredLedger:
         return total
 
     def take_from_pot(self, atoms: int) -> None:
-        """Remove duplicate cash: a batch that is ahead is in both copies."""
+        """Remove the cash of batches that are ahead from the pot: both shards' copies have it."""
         self.ledger.virtual_page.pot -= atoms
         self.ledger.abroad += atoms
 
@@ -364,7 +365,7 @@ def _turns(shard: NumberedStore, held: Holdings) -> Iterator[GatheredTurn]:
 _SHOWN = 10
 _PAGES_A_CHECKPOINT = 1_000_000
 _GATHERED = 0.7
-"""Rough part of the work; the rest is convergence of the ranks."""
+"""Rough progress when the ranks begin to converge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -380,7 +381,7 @@ class Gathered:
     in_outboxes: float
     under_way: float
     circles: int
-    """Circles of pages standing for each other that were broken."""
+    """Number of broken circles of pages that stood for each other."""
     ahead: Sequence[UnmatchedBatches]
 
     def as_json(self) -> dict[str, object]:
@@ -460,7 +461,7 @@ class _Gathering:
             tell((place + 1) / len(self._stores))
 
     def _join(self, gathered: GatheredLedger, numbering: NumberedShards) -> list[int]:
-        """Add in-links and forwards of all shards; return the pages that ended circles."""
+        """Add unknown pages, in-links, measures, forwards; return the ends of broken circles."""
         gathered.mint(numbering.unknown)
         for shard, held in zip(numbering.shards, self._held, strict=True):
             pages = shard.pages
@@ -512,10 +513,10 @@ class _Gathering:
 #
 # Laws: the shards are restored as of one moment, or nearly. The name of a kept store identifies the
 # crawl and the ends of all logs, so an existing file is as fresh as a new one, and is used again.
-# Older ones that nobody reads are removed, with their side files.
+# Older stores that nobody reads are removed, with their side files.
 
 _RESTORED, _MADE = 0.5, 0.7
-"""Rough parts of the work."""
+"""Rough progress when the shards are restored, and when the store is made."""
 _JOINED = ".pages"
 """Suffix of the folder in which the archives of all shards are joined."""
 _DIGEST_BYTES = 8
@@ -564,7 +565,7 @@ async def kept_store(
     """Return the gathered store in this folder; make a new one if the crawl has gone on.
 
     With `pages` the store includes the kept pages of shards, from one folder for all such stores.
-    Others remove the store after the crawl has gone on, unless it is locked until `reading` ends.
+    Other callers remove the store when the crawl has gone on, but not before `reading` is closed.
     """
     terms = await _terms(engine)
     ends = await _ends(engine, terms)
@@ -671,7 +672,7 @@ def mark_of(store: Path) -> Path:
 @contextmanager
 def in_use(store: Path) -> Iterator[None]:
     """Protect a store, which need not exist yet, from removal until exit."""
-    # A lock of a file beside the store: those of SQLite do not keep a file from being removed.
+    # The lock is on a file beside the store: SQLite's locks do not keep a file from being removed.
     held = _locked(mark_of(store))
     try:
         yield
@@ -699,12 +700,12 @@ def _locked(path: Path) -> int:
     while True:
         mark = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(mark, fcntl.LOCK_SH)
-        if _is_there(mark, path):
+        if _is_linked(mark, path):
             return mark
         os.close(mark)  # the store was removed while we waited
 
 
-def _is_there(mark: int, path: Path) -> bool:
+def _is_linked(mark: int, path: Path) -> bool:
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(mark), path.stat())
     return False

@@ -1,4 +1,4 @@
-"""Kept pages of shards in the engine, which has them before the commit that counts them.
+"""Kept pages of shards in the engine, stored before the commit that counts them.
 
 A shard that keeps pages has a second log beside that of its store. Its entries are the bytes that
 the shard appends to its archive; none is removed as long as the crawl exists.
@@ -54,7 +54,7 @@ from minicrawl.store.writer import StoreWriter
 PIECE_BYTES = 3 << 17
 
 _HEAD = struct.Struct(">Q")
-"""Place."""
+"""Place of the piece."""
 
 
 class PieceKind(IntEnum):
@@ -140,7 +140,7 @@ async def restore_pages(
 
     `until` is the place up to which the caller takes pages; `begins_in` depends on it.
     """
-    laying, number, begins_in = _PageRestorer(folder), first - 1, first
+    restorer, number, begins_in = _PageRestorer(folder), first - 1, first
     async with aclosing(engine.pages.entries(shard, first - 1)) as entries:
         async for number, content in entries:
             if not content:
@@ -155,14 +155,14 @@ async def restore_pages(
                 ) from error
             if piece.kind is PieceKind.TAKEN:
                 continue
-            await to_thread(laying.add, piece)
+            await to_thread(restorer.add, piece)
             if piece.place <= until:
                 begins_in = number
-    return RestoredPages(laying.end or FIRST, number, begins_in)
+    return RestoredPages(restorer.end or FIRST, number, begins_in)
 
 
 class _PageRestorer:
-    """Writer that puts each piece where it belongs."""
+    """Writer of pieces into the segments of an archive."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -170,7 +170,7 @@ class _PageRestorer:
         self.end = 0
 
     def add(self, piece: ArchivePiece) -> None:
-        """Write the next piece; the first one may begin anywhere."""
+        """Write the next piece. The first piece may begin anywhere."""
         if not self._is_due(piece.place):
             raise EngineError(
                 f"the log of kept pages is damaged: expected {shown(self.end)}, "
@@ -222,20 +222,20 @@ async def fetch_archives(
             if archive.source(str(shard)).place < end:
                 await _fetch(engine, archive, shard, end)
             tell(count / len(ends))
-        await to_thread(_tell_store, store, archive.end)
+        await to_thread(_note_archive_end, store, archive.end)
 
 
 async def _fetch(engine: ClusterEngine, archive: JoinedArchive, shard: int, end: int) -> None:
     source = archive.source(str(shard))
     with scratch("pages", archive.folder.parent) as folder:
-        laid = await restore_pages(engine, shard, folder, max(source.note, 1), end)
-        if laid.end < end:
+        restored = await restore_pages(engine, shard, folder, max(source.note, 1), end)
+        if restored.end < end:
             raise StoreError(
-                f"the pages of shard {shard} end at {shown(laid.end)} in the servers, and its "
+                f"the servers have the pages of shard {shard} up to {shown(restored.end)}, and its "
                 f"store counts those up to {shown(end)}"
             )
         with closing(Segments(folder)) as segments:
-            await to_thread(archive.add, str(shard), segments, end, laid.begins_in)
+            await to_thread(archive.add, str(shard), segments, end, restored.begins_in)
 
 
 def join_archives(paths: Sequence[Path], store: Path, tell: Progress = unreported) -> None:
@@ -251,7 +251,7 @@ def join_archives(paths: Sequence[Path], store: Path, tell: Progress = unreporte
                     )
                 archive.add(str(shard), segments, end)
             tell(count / len(ends))
-        _tell_store(store, archive.end)
+        _note_archive_end(store, archive.end)
 
 
 @contextmanager
@@ -273,7 +273,7 @@ def _shard_of(path: Path) -> int:
     return terms.shard
 
 
-def _tell_store(store: Path, end: int) -> None:
+def _note_archive_end(store: Path, end: int) -> None:
     with closing(StoreWriter.open(store)) as out:
         counters = tables.counters(out.connection) | {tables.ARCHIVE_END: end}
         out.commit(Batch(counters=counters))
@@ -283,9 +283,9 @@ def _tell_store(store: Path, end: int) -> None:
 #
 # Sends what a shard appends to its archive to the engine.
 #
-# Laws: `keep` returns when the engine has confirmed everything before the end that it is given.
-# After a failure the next call continues where this one broke off. When another node has the shard,
-# it raises Fenced, and sends nothing any more.
+# Laws: `keep` returns when the engine has confirmed everything before the given end. After a
+# failure the next call continues where the last one broke off. When another node has the shard,
+# `keep` raises Fenced, and sends nothing any more.
 
 
 class KeptPagesLog:
@@ -294,15 +294,15 @@ class KeptPagesLog:
     def __init__(self, shard: int, taken: TakenPages, thread: EngineThread) -> None:
         self._log = LogWriter(thread, thread.engine.pages, shard, taken.entry)
         self._segments = Segments(taken.folder)
-        self._place = 0  # up to which the engine has everything
+        self._confirmed = 0  # place before which the engine has everything
 
     def keep(self, begin: int, end: int) -> None:
         """Send what was appended to the archive between two places."""
-        self._place = max(self._place, begin)
-        for place, size in _pieces(self._segments, self._place, end):
+        self._confirmed = max(self._confirmed, begin)
+        for place, size in _pieces(self._segments, self._confirmed, end):
             content = self._segments.read_bytes(place, size)
             self._log.append(pack_piece(ArchivePiece(PieceKind.MORE, place, content)))
-            self._place = place + size
+            self._confirmed = place + size
 
     def close(self) -> None:
         self._segments.close()
