@@ -420,6 +420,11 @@ def _signature(name: str, callable_: Callable[..., object]) -> str:
     written = re.sub(r"<function (\w+) at 0x\w+>", r"\1", written)
     written = re.sub(r"\((?:self|cls)(?:, )?", "(", written, count=1)
     written = re.sub(r"(: |-> )'([^']+)'", r"\1\2", written)  # annotations that are text
+    # Later versions of Python write these three in other ways.
+    written = re.sub(r"(?:\*|Unpack\[)ForwardRef\('(\w+)'\)\]?", r"\1", written)
+    written = written.replace("pathlib._local.", "pathlib.")
+    array = r"numpy\.ndarray\[tuple\[typing\.Any, \.\.\.\], numpy\.dtype\[([\w.]+)\]\]"
+    written = re.sub(array, r"NDArray[\1]", written)
     return f"```python\n{name}{written}\n```"
 
 

@@ -177,12 +177,14 @@ class WarcFiles:
 
     def close(self, *, cuts_off: bool = True) -> None:
         """Cut off unconfirmed records and complete the last file, unless `cuts_off` is false."""
-        if cuts_off:
-            cut_off(self.series)
-            self._complete_before(segment_of(self._mark) + 1)
-        self._captures.close()
-        if self._earlier is not None:
-            self._earlier.close()
+        try:
+            if cuts_off:
+                cut_off(self.series)
+                self._complete_before(segment_of(self._mark) + 1)
+        finally:
+            self._captures.close()
+            if self._earlier is not None:
+                self._earlier.close()
 
     # ------------------------------------------------------------ one answer
 

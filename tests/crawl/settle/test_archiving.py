@@ -42,7 +42,8 @@ def test_committed_pages_are_in_the_archive_and_others_are_cut_off(path: Path) -
         archive = opened_archive(store)
         both = StoreWithArchive(store, ArchiveSinks(archive))
         keep(both, 1)
-        archive.append([kept(url(2), body(2))])  # then the crawl is killed
+        archive.append([kept(url(2), body(2))])
+        archive.close(cuts_off=False)  # as if the crawl were killed
     assert committed(path) == {url(1): [body(1)]}
     with closing(StoreWriter.open(path)) as store:
         archive = opened_archive(store)

@@ -43,6 +43,7 @@ def kill(path: Path, folder: Path, *, committed: Sequence[int], pending: Sequenc
         if committed:
             keep(StoreWithArchive(store, keeping), *committed)
         keeping.warcs.append(kept(url(number), body(number)) for number in pending)
+        keeping.warcs.close(cuts_off=False)
 
 
 def files(folder: Path) -> list[Path]:
@@ -85,6 +86,7 @@ def test_files_in_a_folder_that_only_the_store_names_are_kept(path: Path, folder
         keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
         assert keeping.warcs is not None
         keeping.warcs.append([kept(url(2), body(2))])
+        keeping.warcs.close(cuts_off=False)
     (file,) = files(folder)
     before = file.read_bytes()
     with closing(StoreWriter.open(path)) as store:
