@@ -1,6 +1,6 @@
-"""Status of the whole cluster, from what its nodes and shards tell.
+"""Status of the whole cluster, as told by its nodes and shards, and requests of users to it.
 
-Law: nobody is disturbed: keys are read and broadcasts are heard. Clocks of machines are not
+Laws: looking disturbs nobody: keys are read and broadcasts are heard. Clocks of machines are not
 compared: a node is live if its record changes while we look.
 """
 
@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from minicrawl.cluster import terms as records
 from minicrawl.cluster.assignment import (
     TELL_S,
     ShardFacts,
@@ -32,12 +31,15 @@ from minicrawl.cluster.node.leases import (
     listen,
 )
 from minicrawl.cluster.terms import (
+    CRAWL_PREFIX,
     DRAIN_PREFIX,
+    LEASE_PREFIX,
     NO_CRAWL,
     NODE_PREFIX,
     REBALANCE_KEY,
     STATE_KEY,
     TERMS_KEY,
+    TOLD_PREFIX,
     WORKERS_PREFIX,
     CrawlActivity,
     DesiredValue,
@@ -52,8 +54,10 @@ from minicrawl.errors import UsageError
 from minicrawl.opic.money import UNIT
 
 LOOK_S = 3 * BEAT_S
-"""Time of silence after which a node counts as silent, while we look."""
-_LOOKS_EVERY_S = 0.25
+"""Seconds without a beat after which a node counts as silent."""
+_POLL_S = 0.25
+_PREFIXES = (CRAWL_PREFIX, NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, WORKERS_PREFIX)
+"""Prefixes of the keys to read, except those of facts."""
 
 Json = dict[str, object]
 
@@ -75,7 +79,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """Status of a cluster, as its nodes and shards tell."""
+    """Status of a cluster, as told by its nodes and shards."""
 
     doing: str
     reason: str
@@ -91,7 +95,7 @@ class ClusterStatus:
 
     @property
     def is_over(self) -> bool:
-        """True if nothing is fetched unless somebody starts the crawl again."""
+        """True if nothing is fetched until somebody starts the crawl again."""
         return self.doing in (CrawlActivity.STOPPED, CrawlActivity.ENDED)
 
     def as_json(self) -> Json:
@@ -124,17 +128,17 @@ class ClusterOverview:
         if key.startswith(WORKERS_PREFIX):
             workers = DesiredValue.unpack(key, content).value
             self._workers[key.removeprefix(WORKERS_PREFIX)] = workers
-        elif key.startswith(records.TOLD_PREFIX):
+        elif key.startswith(TOLD_PREFIX):
             facts = facts_in(content)
             self.told[facts.shard] = facts
         elif key == TERMS_KEY:
             terms = TermsRecord.unpack(key, content)
             self.terms, self._limits = terms, terms.limits
         elif key == STATE_KEY:
-            self._begin(StateRecord.unpack(key, content))
+            self._hear_state(StateRecord.unpack(key, content))
 
-    def _begin(self, state: StateRecord) -> None:
-        """Forget the facts of an earlier run."""
+    def _hear_state(self, state: StateRecord) -> None:
+        """Process the state of the crawl. Facts of an earlier run are forgotten."""
         if state.run != self.run:
             self.told.clear()
         self.state = state
@@ -210,9 +214,9 @@ async def overview(engine: ClusterEngine) -> ClusterStatus:
     before, looked_s = found.beats(), 0.0
     live: frozenset[str] = frozenset()
     while looked_s < LOOK_S and live != before.keys():
-        await asyncio.sleep(_LOOKS_EVERY_S)
-        looked_s += _LOOKS_EVERY_S
-        for entry in await engine.keys(records.NODE_PREFIX):
+        await asyncio.sleep(_POLL_S)
+        looked_s += _POLL_S
+        for entry in await engine.keys(NODE_PREFIX):
             found.hear(entry)
         now = found.beats()
         live = frozenset(name for name, beat in now.items() if beat != before.get(name))
@@ -220,28 +224,21 @@ async def overview(engine: ClusterEngine) -> ClusterStatus:
 
 
 async def _read(engine: ClusterEngine, found: ClusterOverview) -> None:
-    for prefix in (
-        *(records.CRAWL_PREFIX, records.NODE_PREFIX, records.LEASE_PREFIX),
-        *(records.DRAIN_PREFIX, records.WORKERS_PREFIX),
-    ):
+    for prefix in _PREFIXES:
         for entry in await engine.keys(prefix):
             found.hear(entry)
     if found.state is not None:
-        for entry in await engine.keys(f"{records.TOLD_PREFIX}{found.state.run}."):
+        for entry in await engine.keys(f"{TOLD_PREFIX}{found.state.run}."):
             found.hear(entry)
 
 
 # ================================================================ watching
 #
-# Follows a cluster until its crawl is over.
+# Follows a cluster, for a dashboard or until its crawl is over.
 #
 # Law: a watcher takes no part: it only reads keys and listens.
 
-LOOKS_EVERY_S = 0.5
-_FOLLOWED = (
-    *(records.CRAWL_PREFIX, records.NODE_PREFIX, records.LEASE_PREFIX),
-    *(records.DRAIN_PREFIX, records.WORKERS_PREFIX, records.TOLD_PREFIX),
-)
+_SHOW_EVERY_S = 0.5
 
 Show = Callable[[ClusterStatus], None]
 
@@ -261,9 +258,10 @@ class ClusterWatch:
     def begin(self) -> None:
         """Start to follow the cluster, until `end`."""
         self._following = [
-            asyncio.create_task(follow(self._engine, one, self._hear)) for one in _FOLLOWED
+            asyncio.create_task(follow(self._engine, one, self._hear))
+            for one in (*_PREFIXES, TOLD_PREFIX)
         ]
-        listening = listen(self._engine, records.TOLD_PREFIX, self._hear_facts)
+        listening = listen(self._engine, TOLD_PREFIX, self._hear_facts)
         self._following.append(asyncio.create_task(listening))
 
     async def end(self) -> None:
@@ -276,7 +274,7 @@ class ClusterWatch:
         self.begin()
         try:
             while not self._is_over():
-                await asyncio.sleep(LOOKS_EVERY_S)
+                await asyncio.sleep(_SHOW_EVERY_S)
                 if self._seen.terms is not None and self._seen.state is not None:
                     show(self.status())
             return self.status()
@@ -300,7 +298,7 @@ class ClusterWatch:
         self._hear(KeyEntry(said.topic, said.content, 0))
 
     def _hear(self, entry: KeyEntry) -> None:
-        if entry.key.startswith(records.TOLD_PREFIX):
+        if entry.key.startswith(TOLD_PREFIX):
             run, told_in = self._run or self._seen.run, entry.key.split(".")[1]
             if not run:
                 self._early[entry.key] = entry
@@ -317,20 +315,20 @@ class ClusterWatch:
 #
 # Requests of users to a running cluster, as keys that its nodes follow.
 #
-# Law: a request to an absent node is refused with the names of the existing ones.
+# Law: a request to an absent node is refused with the names of the nodes that exist.
 
 MOST_WORKERS = 64
 
 
 async def drain(engine: ClusterEngine, node: str) -> None:
     """Make the node give up all its shards and take no others."""
-    await _check(engine, node)
+    await _refuse_unknown_node(engine, node)
     await engine.put(f"{DRAIN_PREFIX}{node}", DesiredValue(value=1).pack())
 
 
 async def undrain(engine: ClusterEngine, node: str) -> None:
     """Allow a drained node to take shards again."""
-    await _check(engine, node)
+    await _refuse_unknown_node(engine, node)
     await engine.delete(f"{DRAIN_PREFIX}{node}")
 
 
@@ -343,7 +341,7 @@ async def rebalance(engine: ClusterEngine) -> None:
 
 async def set_workers(engine: ClusterEngine, node: str, workers: int) -> None:
     """Set the number of fetching processes of each shard of the node."""
-    await _check(engine, node)
+    await _refuse_unknown_node(engine, node)
     if not 0 <= workers <= MOST_WORKERS:
         raise UsageError(f"{workers} workers: must be a number from 0 to {MOST_WORKERS}")
     await engine.put(f"{WORKERS_PREFIX}{node}", DesiredValue(value=workers).pack())
@@ -379,7 +377,9 @@ async def _change(
 ) -> StateRecord:
     state, revision = await state_of(engine)
     if state.is_over:
-        raise UsageError(f"the crawl of this cluster has {state.doing}: crawl --cluster begins it")
+        raise UsageError(
+            f"the crawl of this cluster has {state.doing}: crawl --cluster continues it"
+        )
     if before is not None and state.doing != before:
         return state
     changed = replace(state, doing=after, reason="by the user")
@@ -387,7 +387,7 @@ async def _change(
     return changed
 
 
-async def _check(engine: ClusterEngine, node: str) -> None:
+async def _refuse_unknown_node(engine: ClusterEngine, node: str) -> None:
     names = [one.key.removeprefix(NODE_PREFIX) for one in await engine.keys(NODE_PREFIX)]
     if node not in names:
         known = ", ".join(names) or "none"

@@ -13,13 +13,13 @@ and new tables need no code here.
     entry 2, and entries 1 and 2 are removed
     commit, WAL bytes 0-4096          3  FIRST  offset 0
     (A is cut off)                    4  TAKEN  appended by node B
-    A appends after entry 3            refused, since the last entry is 4: A raises Fenced and stops
+    A appends after entry 3           refused, since the last entry is 4: A raises Fenced and stops
 
     node B                            loads the snapshot, lays entry 3 beside it as a WAL, and folds
                                       it into the file: the store as of A's last confirmed commit
 
-So the log itself fences. An entry names the entry that its writer knows as the last one, and a node
-that has lost the shard, and does not know it, cannot write. Leases and clocks decide only when B
+So the log itself fences. Each append names the entry that its writer knows as the last one, so a
+node that has lost the shard without knowing it cannot write. Leases and clocks decide only when B
 tries.
 
 Laws: an entry is appended only after the last one. A restored store is what its writer had after
@@ -69,6 +69,7 @@ from minicrawl.errors import NoRoom
 from minicrawl.store import files as wal
 from minicrawl.store.files import WalPiece, WalTail
 from minicrawl.store.reader import LOG, file_beside
+from minicrawl.store.writer import SAFE
 
 # ================================================================ entries
 #
@@ -157,7 +158,7 @@ class WalDecompressor:
         except zstandard.ZstdError as error:
             raise EngineError(f"the log is damaged: {error}") from error
         if len(piece) != entry.size:
-            raise EngineError("the log is damaged: an entry has not the size that it states")
+            raise EngineError("the log is damaged: an entry does not have the size that it states")
         return bytes(piece)
 
 
@@ -190,7 +191,7 @@ def snapshot_key(shard: int) -> str:
 
 async def last_snapshot(engine: ClusterEngine, shard: int) -> StoreSnapshot | None:
     """Return the current snapshot of the shard, or None."""
-    return _read(await engine.get(snapshot_key(shard)))
+    return _unpack_snapshot(await engine.get(snapshot_key(shard)))
 
 
 async def store_snapshot(
@@ -208,14 +209,14 @@ async def store_snapshot(
         await engine.put_object(name, compressed)
     finally:
         compressed.unlink(missing_ok=True)
-    counts = await _name(engine, shard, snapshot)
-    await engine.remove_entries(shard, counts.entry)
-    await _remove_older(engine, shard, counts)
-    return counts
+    current = await _make_current(engine, shard, snapshot)
+    await engine.remove_entries(shard, current.entry)
+    await _remove_older(engine, shard, current)
+    return current
 
 
 async def load_snapshot(engine: ClusterEngine, snapshot: StoreSnapshot, file: Path) -> None:
-    """Write the file of the store."""
+    """Write the store in the snapshot to `file`."""
     compressed = file.with_name(f"{file.name}-snapshot")
     try:
         await engine.get_object(snapshot.object, compressed)
@@ -224,14 +225,16 @@ async def load_snapshot(engine: ClusterEngine, snapshot: StoreSnapshot, file: Pa
         compressed.unlink(missing_ok=True)
 
 
-async def _name(engine: ClusterEngine, shard: int, snapshot: StoreSnapshot) -> StoreSnapshot:
-    """Make the key name this snapshot, or return the later one that it names."""
+async def _make_current(
+    engine: ClusterEngine, shard: int, snapshot: StoreSnapshot
+) -> StoreSnapshot:
+    """Make the key name this snapshot, unless it names a later one. Return the named snapshot."""
     value = json.dumps(snapshot).encode()
     while True:
         found = await engine.get(snapshot_key(shard))
-        there = _read(found)
-        if there is not None and there.entry >= snapshot.entry:
-            return there
+        known = _unpack_snapshot(found)
+        if known is not None and known.entry >= snapshot.entry:
+            return known
         with suppress(KeyTaken):
             if found is None:
                 await engine.create(snapshot_key(shard), value)
@@ -240,7 +243,7 @@ async def _name(engine: ClusterEngine, shard: int, snapshot: StoreSnapshot) -> S
             return snapshot
 
 
-async def _remove_older(engine: ClusterEngine, shard: int, counts: StoreSnapshot) -> None:
+async def _remove_older(engine: ClusterEngine, shard: int, current: StoreSnapshot) -> None:
     """Delete snapshots of earlier entries.
 
     A snapshot of a later entry may not have been named yet, so it is left alone.
@@ -250,11 +253,11 @@ async def _remove_older(engine: ClusterEngine, shard: int, counts: StoreSnapshot
         number, _, rest = rest.partition("-")
         entry = rest.partition("-")[0]
         is_ours = kind == "shard" and number == str(shard) and entry.isdecimal()
-        if is_ours and int(entry) <= counts.entry and name != counts.object:
+        if is_ours and int(entry) <= current.entry and name != current.object:
             await engine.delete_object(name)
 
 
-def _read(found: KeyEntry | None) -> StoreSnapshot | None:
+def _unpack_snapshot(found: KeyEntry | None) -> StoreSnapshot | None:
     if found is None or found.value is None:
         return None
     try:
@@ -276,7 +279,7 @@ def _compress(file: Path, to: Path) -> None:
 
 
 def _decompress(file: Path, to: Path, size: int) -> None:
-    """Decompress at most `size` bytes: a few bytes may claim to be an endless file."""
+    """Decompress a file that must give `size` bytes: a few bytes may expand without end."""
     with file.open("rb") as source, to.open("wb") as target:
         reader = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW).stream_reader(source)
         written = 0
@@ -294,9 +297,8 @@ def _decompress(file: Path, to: Path, size: int) -> None:
 #
 # Builds a store from the last snapshot and the log after it, and takes a shard over.
 #
-# Laws: restoring changes nothing in the engine, and disturbs no writer. An empty entry has no
-# commit and is none of ours, so it is skipped. An entry that may have been a commit is never
-# skipped.
+# Laws: restoring changes no data in the engine, and disturbs no writer. No node writes an empty
+# entry, so it is skipped. An entry that may have been a commit is never skipped.
 
 _TRIES = 5
 _LEADERS = 10
@@ -320,8 +322,8 @@ async def restore(
 ) -> Restored:
     """Write the store of a shard to `path`, in place of any older file.
 
-    A shard without a log gives a file without tables. Entries after `until`, which the log must
-    have, are left out unless the snapshot includes them.
+    A shard without a log gives a file without tables. The log must have the entry `until`; later
+    entries are left out unless the snapshot includes them.
     """
     for _ in range(_TRIES):
         try:
@@ -344,8 +346,8 @@ async def take_over(
 ) -> Restored:
     """Fence off all earlier writers of the shard, and restore its store.
 
-    A later `take_over` fences this one in turn. The holder told that the log has `least` entries,
-    so a server that knows fewer has lost some and is not believed.
+    A later `take_over` fences this one in turn. Earlier holders told that the log has at least
+    `least` entries, so a server that knows fewer has lost some and is not believed.
     """
     mark = pack_entry(ReplicaEntry(EntryKind.TAKEN, 0, 0, token_bytes(16)))
     await find_end(engine, shard, least)
@@ -466,8 +468,6 @@ class _Folding:
 
 # ================================================================ shipping
 
-_SAFE = "everything committed before is safe"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaLimits:
@@ -483,7 +483,7 @@ class ReplicaLimits:
 
 
 class ShardReplica:
-    """Replica of one shard's store. Its `StoreWriter` calls all methods but `close`."""
+    """Replica of one shard's store. Close it after its `StoreWriter`."""
 
     def __init__(
         self,
@@ -508,6 +508,8 @@ class ShardReplica:
         except BaseException:
             self._thread.close()
             raise
+        # Multiple of `wal_bytes` at which the WAL is folded. It grows by 1 with each attempt that a
+        # reader prevents.
         self._patience = 1
 
     @property
@@ -516,33 +518,33 @@ class ShardReplica:
         return self._log.last
 
     def committed(self) -> None:
-        """Wait until the engine has everything committed."""
-        with self._waiting_for_room():
+        """Send everything committed, and wait until the engine has confirmed it."""
+        with self._raising_no_room():
             self._snapshots.check()
-            self._log.go_on()
+            self._log.append_queued()
             for piece in self._tail.pieces(PIECE_BYTES):
-                self._log.add(piece)
-                self._log.go_on()
+                self._log.queue(piece)
+                self._log.append_queued()
 
     def kept(self, begin: int, end: int) -> None:
-        """Wait until the engine has what was appended to the archive between two places."""
+        """Send what was appended to the archive between two places, and wait for confirmation."""
         if self._pages is None:
             raise ValueError("the pages of this shard were not taken over")
-        with self._waiting_for_room():
+        with self._raising_no_room():
             self._pages.keep(begin, end)
 
     @contextmanager
-    def _waiting_for_room(self) -> Iterator[None]:
+    def _raising_no_room(self) -> Iterator[None]:
         try:
             yield
         except EngineFull as error:
-            self._snapshots.begin()  # it will remove entries
-            raise NoRoom(f"{error}; {_SAFE}") from error
+            self._snapshots.begin()  # a snapshot removes log entries
+            raise NoRoom(f"{error}; {SAFE}") from error
         except EngineUnavailable as error:
-            raise NoRoom(f"{error}; {_SAFE}") from error
+            raise NoRoom(f"{error}; {SAFE}") from error
 
     def wants_checkpoint(self) -> bool:
-        """Return whether the WAL is long enough to be folded."""
+        """Return whether the WAL is long enough to be folded, and may be."""
         is_long = self._tail.log_bytes >= self._patience * self._limits.wal_bytes
         return is_long and self.may_checkpoint()
 
@@ -580,7 +582,7 @@ class _ReplicaLog:
     def __init__(self, shard: int, taken: Restored, thread: EngineThread) -> None:
         self._log = LogWriter(thread, thread.engine, shard, taken.entry)
         self.bytes_so_far = taken.log_bytes
-        self._waiting = deque[bytes]()
+        self._queued = deque[bytes]()
         self._compressor = WalCompressor()
 
     @property
@@ -591,9 +593,9 @@ class _ReplicaLog:
     @property
     def is_behind(self) -> bool:
         """True if a commit is not confirmed yet."""
-        return bool(self._waiting)
+        return bool(self._queued)
 
-    def add(self, piece: WalPiece) -> None:
+    def queue(self, piece: WalPiece) -> None:
         """Queue the next WAL bytes; a new WAL gets a new compressor."""
         is_first = not piece.offset
         if is_first:
@@ -601,13 +603,13 @@ class _ReplicaLog:
         compressed = self._compressor.compress(piece.content)
         kind = EntryKind.FIRST if is_first else EntryKind.MORE
         entry = ReplicaEntry(kind, piece.offset, len(piece.content), compressed)
-        self._waiting.append(pack_entry(entry))
+        self._queued.append(pack_entry(entry))
 
-    def go_on(self) -> None:
+    def append_queued(self) -> None:
         """Append the queued entries."""
-        while self._waiting:
-            self._log.append(self._waiting[0])
-            self.bytes_so_far += len(self._waiting.popleft())
+        while self._queued:
+            self._log.append(self._queued[0])
+            self.bytes_so_far += len(self._queued.popleft())
 
 
 class _Snapshots:
@@ -649,11 +651,11 @@ class _Snapshots:
         except (EngineUnavailable, CancelledError):
             return  # the next one is taken later
         except OSError as error:
-            raise NoRoom(f"{self._path}: no snapshot: {error.strerror}; {_SAFE}") from error
+            raise NoRoom(f"{self._path}: no snapshot: {error.strerror}; {SAFE}") from error
         self._bytes_before = self.folded.log_bytes
 
     def cancel(self) -> None:
-        """Stop reading the file."""
+        """Cancel a snapshot under way."""
         if self._under_way is not None:
             self._under_way.cancel()
             self._under_way = None

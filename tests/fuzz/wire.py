@@ -49,10 +49,10 @@ from minicrawl.cluster.replica import (
     ReplicaEntry,
     WalCompressor,
     WalDecompressor,
+    _unpack_snapshot,
     pack_entry,
     unpack_entry,
 )
-from minicrawl.cluster.replica import _read as read_snapshot
 from minicrawl.cluster.terms import Record, RecordError
 from minicrawl.errors import UsageError
 from tests.cluster.fake_engine import FakeEngine
@@ -228,7 +228,7 @@ def read_entry(body: bytes, random: Random) -> None:
 def read_snapshots(body: bytes, random: Random) -> None:
     value = _hostile([b'["shard-1-7-a", 7, 4096]'], body, random)
     try:
-        found = read_snapshot(KeyEntry("snapshot.1", value, 1))
+        found = _unpack_snapshot(KeyEntry("snapshot.1", value, 1))
     except EngineError:
         return
     assert found is not None

@@ -88,12 +88,12 @@ async def _crawled(run: ClusterRun, shown: ClusterDisplay) -> ClusterStatus:
         state, _ = await state_of(engine)
         watching = asyncio.ensure_future(ClusterWatch(engine).until_over(state.run, shown.show))
         waiting = asyncio.ensure_future(interrupted.wait())
-        node = asyncio.ensure_future(_be_a_node(where, leaving, shown))
+        node = asyncio.ensure_future(_run_node(where, leaving, shown))
         try:
             await asyncio.wait((watching, waiting, node), return_when=asyncio.FIRST_COMPLETED)
             if waiting.done():
                 shown.say("handing over the shards of this node; interrupt again to stop now")
-                _let_signals_kill()
+                _restore_default_signals()
         finally:
             leaving.set()
             await node
@@ -101,7 +101,7 @@ async def _crawled(run: ClusterRun, shown: ClusterDisplay) -> ClusterStatus:
             if not watching.done():
                 watching.cancel()
         if waiting.done() and not watching.done():
-            raise Interrupted(_how_to_go_on(run))
+            raise Interrupted(_how_to_continue(run))
         if where.is_demo:
             await save_demo_store(engine)
         return watching.result()
@@ -116,13 +116,13 @@ def _next_commands(loaded: Loaded) -> str:
     return "\n".join(("", "next steps", *commands))
 
 
-def _how_to_go_on(run: ClusterRun) -> str:
+def _how_to_continue(run: ClusterRun) -> str:
     if run.loaded.settings.cluster.url == DEMO:
         return "demo cluster removed; nothing was kept"
     return f"other nodes continue; rejoin them with: {run.resume}"
 
 
-def _let_signals_kill() -> None:
+def _restore_default_signals() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().remove_signal_handler(number)
         signal.signal(number, signal.SIG_DFL)
@@ -150,7 +150,7 @@ async def _cluster(run: ClusterRun, shown: ClusterDisplay) -> AsyncIterator[Craw
         yield CrawlPlace(access, loaded, seeds, run.shards or DEMO_SHARDS, is_demo=True)
 
 
-async def _be_a_node(where: CrawlPlace, leaving: asyncio.Event, shown: ClusterDisplay) -> None:
+async def _run_node(where: CrawlPlace, leaving: asyncio.Event, shown: ClusterDisplay) -> None:
     """Run a node on this machine, except for a demo, which has its own."""
     if where.is_demo:
         await leaving.wait()
@@ -165,9 +165,7 @@ async def _be_a_node(where: CrawlPlace, leaving: asyncio.Event, shown: ClusterDi
 
 
 class ClusterDisplay:
-    """Progress line of the whole cluster, on stderr: updated in place on a terminal, elsewhere a
-    new line from time to time.
-    """
+    """Progress line of the whole cluster, on stderr; on a terminal it is updated in place."""
 
     def __init__(self, *, is_quiet: bool) -> None:
         self._is_quiet = is_quiet
@@ -232,12 +230,12 @@ ClusterRequest = Callable[[ClusterEngine], Coroutine[Any, Any, T]]
 
 
 class LiveCluster:
-    """A cluster whose keys are followed in a thread, for questions at any time."""
+    """A cluster that a thread follows, so that it can be asked at any time."""
 
     def __init__(self, access: ClusterAccess) -> None:
         try:
             self._thread = EngineThread(partial(connect_engine, access))
-        except EngineError as error:  # a wrong value, as in all other commands
+        except EngineError as error:  # as `opened` does for other commands
             raise UsageError(str(error)) from error
         self._watch = ClusterWatch(self._thread.engine)
         self._thread.run(self._begin())
@@ -290,7 +288,7 @@ class ClusterViews(Views):
         """`name` is shown in place of the URL; `folder` is for gathered stores."""
         super().__init__(folder / "nothing-yet.db")
         self._name, self._live_cluster = name, live
-        self._gathered = GatheredStore(partial(live.begin, partial(_gather, folder=folder)))
+        self._gathered = GatheredStore(partial(live.begin, partial(kept_store, folder=folder)))
         self._told: tuple[Path, Json] | None = None
 
     def crawl(self) -> Json:
@@ -332,7 +330,7 @@ class ClusterViews(Views):
         raise MinicrawlError(_BEGIN)
 
     async def dry_run(self, form: Form) -> str:  # the form is ignored
-        """Refuse, as `start` does."""
+        """Refuse: a crawl in a cluster needs a node."""
         raise MinicrawlError(_BEGIN)
 
     def ping(self, urls: Sequence[str], host: str | None) -> Json:  # both are ignored
@@ -364,10 +362,6 @@ def _request_of(wanted: Json) -> ClusterRequest[object]:
     if verb == "drain":
         return partial(steering.undrain if wanted.get("undo") else steering.drain, node=node)
     raise UsageError(f"no such request: {verb}")
-
-
-async def _gather(engine: object, folder: Path) -> KeptStore:
-    return await kept_store(engine, folder)  # type: ignore[arg-type]
 
 
 class GatheredStore:

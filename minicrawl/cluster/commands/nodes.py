@@ -19,7 +19,7 @@ from minicrawl.cli.output import show_facts, show_json, show_list
 from minicrawl.cli.setting_options import CommandWithSettings, loaded_options, settings_options
 from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import ClusterEngine, access_of, opened
-from minicrawl.cluster.overview import ClusterStatus, overview
+from minicrawl.cluster.overview import ClusterStatus, NodeRow, overview
 from minicrawl.config import Cluster, Loaded, Settings
 from minicrawl.config.parts import BY_NAME
 from minicrawl.config.settings import Given
@@ -30,7 +30,6 @@ from minicrawl.wording import counted, rate, visible
 
 if TYPE_CHECKING:
     from minicrawl.cluster.gathering import Gathered
-    from minicrawl.cluster.overview import NodeRow
 
 
 T = TypeVar("T")
@@ -154,8 +153,6 @@ def set_(
     The command returns at once. Once a drained node holds no shard (`minicrawl cluster status`), it
     can be stopped without pausing the crawl.
     """
-    from minicrawl.cluster import overview as steering
-
     if rebalance:
         if node is not None or workers is not None or drain is not None:
             raise UsageError("--rebalance is for all nodes: leave out NODE, --workers and --drain")
@@ -191,8 +188,6 @@ def status(settings: Settings, as_json: bool) -> None:
 
     A node is `silent` after three seconds without a message: it is down or unreachable.
     """
-    from minicrawl.cluster.overview import overview
-
     found = with_engine(settings, overview)
     if as_json:
         show_json(found.as_json())
@@ -202,7 +197,7 @@ def status(settings: Settings, as_json: bool) -> None:
     show_list(_HEADINGS, [cells_of(row) for row in found.nodes], texts=4)
 
 
-def facts_of(found: "ClusterStatus") -> Iterator[tuple[str, str]]:
+def facts_of(found: ClusterStatus) -> Iterator[tuple[str, str]]:
     """Return facts about the whole cluster."""
     reason = f" ({found.reason})" if found.reason else ""
     budget = f" of {found.budget:,}" if found.budget is not None else ""
@@ -227,7 +222,7 @@ def as_ranges(numbers: Sequence[int]) -> str:
     return ", ".join("-".join(map(str, part)) for part in parts)
 
 
-def cells_of(row: "NodeRow") -> list[str]:
+def cells_of(row: NodeRow) -> list[str]:
     """Return a node as a row of the table."""
     pace = rate(row.pace).removesuffix("/s")
     return [
@@ -309,7 +304,7 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
             from minicrawl.cluster.gathering import gather_cluster
 
             made = with_engine(settings, lambda engine: gather_cluster(engine, file, tell))
-    _tell_of_age(made)
+    _warn_of_ages(made)
     if as_json:
         show_json(made.as_json())
     else:
@@ -320,7 +315,7 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
 def store_of_cluster(settings: Settings, *, pages: bool) -> Iterator[Path]:
     """Yield a store of the whole cluster, with or (faster) without kept pages.
 
-    It exists until the context is left, even if a newer one is gathered meanwhile.
+    The store exists until the context is left, even if a newer one is gathered meanwhile.
     """
     from minicrawl.cluster.gathering import kept_store
 
@@ -332,7 +327,7 @@ def store_of_cluster(settings: Settings, *, pages: bool) -> Iterator[Path]:
                 lambda engine: kept_store(engine, folder, tell, pages=pages, reading=reading),
             )
         if (made := found.made) is not None:
-            _tell_of_age(made)
+            _warn_of_ages(made)
             read, shards = counted(made.pages, "page"), counted(made.shards, "shard")
             _warn(f"gathered {read} of {shards} into {found.store}")
         yield found.store
@@ -347,8 +342,8 @@ def folder_of(cluster: Cluster) -> Path:
     return Path(usual) / PROGRAM / "clusters" / name
 
 
-def _tell_of_age(made: "Gathered") -> None:
-    """Warn that some stores are older than others."""
+def _warn_of_ages(made: "Gathered") -> None:
+    """Warn if some stores are older than others."""
     if made.ahead:
         batches = counted(sum(one.batches for one in made.ahead), "batch", "batches")
         units = sum(one.atoms for one in made.ahead) / UNIT
@@ -370,6 +365,6 @@ def _facts(made: "Gathered") -> Iterator[tuple[str, str]]:
     yield "waited in outboxes", f"{made.in_outboxes:,.2f} units"
     yield "was under way", f"{made.under_way:,.2f} units"
     if made.unheard:
-        yield "unheard", f"{counted(made.unheard, 'page')} that no shard had heard of yet"
+        yield "unheard", f"{counted(made.unheard, 'page')} that their own shards did not know yet"
     if made.circles:
         yield "broken", f"{counted(made.circles, 'circle')} of pages that stand for each other"
