@@ -574,7 +574,7 @@ async def kept_store(
         reading.enter_context(in_use(store))
     if not store.exists():
         made = await _gathered(engine, ends, store, part(tell, 0, _MADE) if pages else tell)
-        _remove_older(folder, store, f"{terms.id}{_JOINED}")
+        _remove_older(folder, store)
     if pages and not has_pages(store):
         joined = shared_archive(store)
         await fetch_archives(engine, store, joined, part(tell, _MADE, 1))
@@ -635,16 +635,17 @@ def _digest(ends: Sequence[int]) -> str:
     return blake2b(repr(list(ends)).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def _remove_older(folder: Path, store: Path, joined: str) -> None:
-    """Remove stores of other moments and of earlier crawls, with their side files."""
-    for other in folder.glob(f"*{_JOINED}"):
-        if other.name != joined:
-            shutil.rmtree(other, ignore_errors=True)
+def _remove_older(folder: Path, store: Path) -> None:
+    """Remove stores of other moments and of earlier crawls, with their side files and pages."""
     for other in folder.glob("*.db"):
         if other != store:
             with unread(other) as is_unread:
                 if is_unread:
                     _remove(other)
+    crawls = {other.name.partition("-")[0] for other in folder.glob("*.db")}
+    for pages in folder.glob(f"*{_JOINED}"):
+        if pages.name.removesuffix(_JOINED) not in crawls:
+            shutil.rmtree(pages, ignore_errors=True)
 
 
 def _remove(store: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,22 @@ async def test_an_old_kept_store_is_deleted_only_after_its_readers_have_left(
     third = (await kept_store(engine, tmp_path / "kept")).store
     there = {file.name for file in (tmp_path / "kept").iterdir()}
     assert there == {third.name, f"{third.name}-ranks"}
+
+
+async def test_the_pages_of_an_earlier_crawl_stay_until_its_readers_have_left(
+    engine: FakeEngine, hand: HandCluster, tmp_path: Path
+) -> None:
+    pages = tmp_path / "kept" / f"{terms().id}.pages"
+    with ExitStack() as reading:
+        await keep(engine, hand)
+        await kept_store(engine, tmp_path / "kept", reading=reading)
+        pages.mkdir()
+        await engine.put(TERMS_KEY, replace(terms(), id="decaf").pack())
+        await kept_store(engine, tmp_path / "kept")
+        assert pages.exists()
+    await keep(engine, hand)
+    await kept_store(engine, tmp_path / "kept")
+    assert not pages.exists()
 
 
 async def test_a_server_that_has_lost_entries_loses_the_lead_or_is_refused(
