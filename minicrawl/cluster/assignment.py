@@ -199,8 +199,8 @@ SOON_S = 3.0
 """Time for which a shard keeps pages if others want some and none is left."""
 LEAST_AHEAD = 8
 """Pages to grant ahead at least, if as many wait."""
-_AHEAD_PARTS = 4
-"""At most 1 / _AHEAD_PARTS of the remaining pages is granted ahead, over all shards."""
+AHEAD_PARTS = 4
+"""At most 1 / AHEAD_PARTS of the remaining pages is granted ahead, over all shards."""
 
 
 class ShardNeed(NamedTuple):
@@ -213,9 +213,9 @@ class ShardNeed(NamedTuple):
 
 def ahead_s(left: float, pace: float) -> float:
     """Return the seconds of reading that a grant covers, for the pages left and the total rate."""
-    if pace <= 0 or left >= AHEAD_S * _AHEAD_PARTS * pace:
+    if pace <= 0 or left >= AHEAD_S * AHEAD_PARTS * pace:
         return AHEAD_S
-    return max(SHORTEST_S, left / (_AHEAD_PARTS * pace))
+    return max(SHORTEST_S, left / (AHEAD_PARTS * pace))
 
 
 def new_grants(

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.cluster.assignment import (
+    AHEAD_PARTS,
     AHEAD_S,
-    LEAST,
-    PARTS,
+    LEAST_AHEAD,
     SHORTEST_S,
     ShardNeed,
     ahead_s,
@@ -21,7 +21,7 @@ GRANTED = st.dictionaries(st.integers(0, 7), st.integers(0, 60))
 
 
 def test_a_shard_with_waiting_pages_gets_a_grant() -> None:
-    assert new_grants(1000, {}, {0: ShardNeed(0, 500, 0)}, 4) == {0: LEAST}
+    assert new_grants(1000, {}, {0: ShardNeed(0, 500, 0)}, 4) == {0: LEAST_AHEAD}
 
 
 def test_a_fast_shard_gets_as_many_pages_as_it_reads_in_the_time_ahead() -> None:
@@ -49,7 +49,7 @@ def test_the_last_pages_are_given_out_one_by_one() -> None:
 
 def test_grants_are_for_less_time_ahead_towards_the_end_of_the_budget() -> None:
     assert ahead_s(10_000, 100) == AHEAD_S
-    assert ahead_s(400, 100) == 400 / 100 / PARTS
+    assert ahead_s(400, 100) == 400 / 100 / AHEAD_PARTS
     assert ahead_s(0, 100) == SHORTEST_S
     assert ahead_s(0, 0) == AHEAD_S
     need = {0: ShardNeed(40, 500, 40)}
