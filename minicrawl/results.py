@@ -101,7 +101,7 @@ class StoreGraph:
 
 
 class PageTable(Iterable[ExportRow]):
-    """Pages of a store, best first: rows if iterated, columns if converted. Read when it is used.
+    """Pages of a store, best first, read when used: as rows if iterated, as columns if converted.
 
     Each conversion takes the names of ranks for further columns.
     """

@@ -132,10 +132,10 @@ def settings_page() -> str:
     """Describe the settings, section by section."""
     return _page(
         "Settings",
-        "A flag wins over a variable, a variable over minicrawl.toml, that over what the store "
-        "keeps, and the store over the default. `minicrawl config` prints each value and "
+        "Flags override variables, which override minicrawl.toml, which overrides the settings in "
+        "the store, which override the defaults. `minicrawl config` prints each value and "
         "where it came from. In Python a setting is an argument of `Settings.of`.",
-        "The store keeps the settings that define a crawl, so a crawl that goes on has them again. "
+        "The store keeps the settings that define a crawl, and a resumed crawl uses them again. "
         "The others hold for one run.",
         "A minicrawl.toml that `--config` does not name, a store and the terms of a cluster may "
         "come from a stranger: [what counts of them](../explanation/settings-and-resuming.md"
@@ -208,6 +208,8 @@ def _default(row: Setting) -> str:
             return f"{number:,}"
         case float(number):
             return f"{number:g}"
+        case tuple(words):
+            return ",".join(words)
         case word:
             return str(word)
 
@@ -234,7 +236,7 @@ def files_page() -> str:
         store: "the store, an SQLite database",
         f"{store}-wal": "commits that are not in the database file yet; SQLite reads it, so it "
         "belongs to the store: never copy or delete one without the other",
-        f"{store}-shm": "an index of `-wal`, while somebody has the store open",
+        f"{store}-shm": "an index of `-wal`, while a program has the store open",
         f"{store}{LOCK}": "the lock of the process that writes the store; after a kill it "
         "stays, without harm",
         f"{store}{SUFFIX}": "ranks, the converged importance among them, the index of in-links and "
@@ -243,20 +245,20 @@ def files_page() -> str:
         f"{store}{SEARCH}": "the search index: a folder that is derived from the store and its "
         "archive; may be deleted at any time",
         f"{store}{SEARCH}.toml": "synonyms and pins of the search, which you write; keep it",
-        f"{store}{JUDGED}": "what users said of results of searches, a line of JSON for each time; "
-        "it is derived from nothing, so keep it",
+        f"{store}{JUDGED}": "verdicts of users on search results, one JSON object per line; it "
+        "cannot be derived again, so keep it",
         f"{store}{ARCHIVE}": "the archive: a folder with the pages that were kept. It can be read "
         "without the store; its file `index.db` is derived and may be deleted at any time",
         f"{store}{EARLIER}": "the captures of the earlier archive that `--dedupe-with` named, to "
         "which new web archives refer; without it they are whole",
-        f"{store}{COOKIES}": "the cookies of the crawl (`--cookies`), for its owner's eyes only; "
+        f"{store}{COOKIES}": "the cookies of the crawl (`--cookies`), readable by its owner only; "
         "without it sites begin new sessions",
-        f"{store}{CONTROL}": "the socket by which a running crawl is steered; a kill leaves "
-        "it, and the next crawl replaces it",
-        f"{store}{DASHBOARD}": "where the dashboard of the store is, its token, and its key for "
+        f"{store}{CONTROL}": "the socket that controls a running crawl; a kill leaves it, and the "
+        "next crawl replaces it",
+        f"{store}{DASHBOARD}": "the address of the store's dashboard, its token, and its key for "
         "IndexNow",
-        f"{store}.2026-11-21T09-30-00": "a store that `minicrawl crawl --fresh` set aside, with "
-        "the time at which it did",
+        f"{store}.2026-11-21T09-30-00": "the old store, renamed by `minicrawl crawl --fresh` at "
+        "this time",
         f"{store}.part": "a copy that `minicrawl refine --to` has not finished",
     }
     return _page(
@@ -295,7 +297,7 @@ def export_page() -> str:
             f"- `{name}` ({prose(kind)})" + (f": {prose(comment)}" if comment else "")
             for name, kind, comment in columns
         ),
-        "Each rank of `--ranks` adds a column of its scores behind these.",
+        "Each rank of `--ranks` adds a column with its scores at the end.",
         "## Contents",
         "Columns that `--with` adds, from the last kept version of each page; for .jsonl and "
         ".parquet. In Parquet, lists are lists of structs, and `usage` is a struct of structs.",
@@ -304,17 +306,17 @@ def export_page() -> str:
         "\n".join(f"- `{name}`: {what}" for name, what in sorted(_TEXTS.items())),
         "## Links",
         f"A row for each pair of pages of which one links to the other, with `--edges`: "
-        f"{_listed(PAGE_LINK_COLUMNS)}. A page may link to itself. A redirect is no link: `end` is "
-        "where the target redirects, or the page that it is a duplicate of, else empty. "
-        "Links that a page marks `nofollow` are not followed and not there. The weight is 1 unless "
-        "the crawl weighs links by `--weight-internal`.",
-        "With `--level host` the weight is the number of these links between the pages of two "
-        "hosts, or within one; there is no `end`.",
-        f"With `--raw` too, a row for each link that is kept as it is written, even if there are "
-        f"several between two pages: {_listed(RAW_COLUMNS)}.",
+        f"{_listed(PAGE_LINK_COLUMNS)}. A page may link to itself. A redirect is no link. `end` is "
+        "the final target if `target` redirects, or the original if it is a duplicate; else empty. "
+        "Links that a page marks `nofollow` are not followed and have no row. The weight is 1 "
+        "unless the crawl weighs links by `--weight-internal`.",
+        "With `--level host`, a row is a pair of hosts, and the weight is the number of links "
+        "between their pages, or within one host; there is no `end`.",
+        f"With `--edges --raw`, a row for each link as the page has it, even if there are several "
+        f"between two pages: {_listed(RAW_COLUMNS)}.",
         "A `.graphml`, `.gexf` or `.dot` file has the same links. Its nodes have `stands_for`: "
-        "where a redirect leads, or what a duplicate is one of. A link to a redirect that is not "
-        "among the nodes leads to the first node behind it.",
+        "the target of a redirect, or the original of a duplicate. A link to a redirect that is "
+        "not among the nodes leads to the first node in the chain of redirects.",
     )
 
 

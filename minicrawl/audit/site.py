@@ -95,7 +95,7 @@ class _Facts(NamedTuple):
 
 
 class AuditedSite:
-    """The columns of a store."""
+    """Facts of all pages of a store, as arrays and masks with one entry per page."""
 
     def __init__(self, seen: Snapshot, keys: UrlKeys, tell: Progress) -> None:
         self.seen, self._keys, self._tell = seen, keys, tell
@@ -109,11 +109,11 @@ class AuditedSite:
         return len(self.seen)
 
     def none(self) -> Mask:
-        """Return a mask of no page."""
+        """Return a mask that selects no page."""
         return np.zeros(len(self), np.bool_)
 
     def of(self, pages: Any) -> Mask:
-        """Return the mask of these pages."""
+        """Return a mask that selects these pages."""
         found = self.none()
         found[np.asarray(pages, np.int64)] = True
         return found
@@ -146,11 +146,11 @@ class AuditedSite:
         return _Facts(facts, has, heads, Alternate(*np.concatenate(versions, axis=1)))
 
     def number(self, name: str) -> Column:
-        """Return a number of the facts."""
+        """Return the number of this name of each page."""
         return self._facts.numbers[name]
 
     def flag(self, name: str) -> Mask:
-        """Return a flag of the facts."""
+        """Return the pages with this flag."""
         return (self.number("flags") & np.uint64(BIT[name])) != 0
 
     @cached_property

@@ -4,9 +4,9 @@ The law of `main`: an expected error is one line on stderr, `minicrawl: <what>`,
 Only a bug in minicrawl shows a traceback.
 
     0    success, or the reader of stdout has gone away (`minicrawl ... | head`)
-    1    an error
-    2    a bad value of an option or a setting
-    3    nothing could be fetched, or too much failed
+    1    an error, or a finding of `check`, `archive --verify`, `audit --baseline` or `--exit-code`
+    2    an invalid value of an option or a setting
+    3    nothing could be fetched, or more pages failed than `--max-failures` allows
     130  interrupted by Ctrl-C or SIGTERM, after a clean end
 
 A group lists, completes and suggests commands from their names and summaries. Only the command that

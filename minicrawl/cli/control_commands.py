@@ -51,7 +51,7 @@ def control(  # click passes arguments by name
     max-rate RATE   limit requests or bytes per second; none for no limit
     hours HOURS     send requests only in these hours; none for all day
     pages N         stop after N pages; none for no limit
-    small-edge S    share of a page's cash that goes to all pages equally
+    small-edge S    divide share S of a page's cash among all pages equally
     add URL...      also crawl these URLs
 
     Only the user who started the crawl can control it. The crawl logs each change.

@@ -207,7 +207,7 @@ def _tell_of_folder(folder: Path) -> None:
     "--best",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Keep only versions of the N most important pages.",
+    help="Keep only versions of the N most important pages. Files such as images are removed.",
 )
 @click.option("--type", "media", metavar="TYPE", help="Remove a media type, such as image/*.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, without removing it.")

@@ -140,9 +140,9 @@ class Order:
     score: tuple[str, ...] = setting(
         (),
         kinds.several(kinds.SCORER),
-        "Fetch pages first that are likely to be of value: NAME (words, language, type, url, "
-        "likeness or a scorer of a package) values each fetched page from 0 to 1, and pages near "
-        "it are expected to be alike. Repeatable: the largest value counts.",
+        "Fetch pages first that are likely to be valuable: NAME (words, language, type, url, "
+        "likeness or a scorer of a package) gives each fetched page a value from 0 to 1, which "
+        "predicts that of pages near it. Repeatable: the largest value counts.",
         weakens=names_another_example,
         kept=True,
     )
@@ -242,7 +242,7 @@ class Politeness:
         None,
         kinds.optional(kinds.choice(*PURPOSES)),
         "Do not fetch pages whose site denies this use, in robots.txt, in tdmrep.json or in RSL; "
-        "none for any use. Denials in a page itself are kept with it.",
+        "none ignores denials. Denials in a page itself are kept with it.",
         kept=True,
     )
     delay_s: float | str = setting(

@@ -216,7 +216,7 @@ def _window_of(terms: StoreTerms) -> Window:
 
 
 class Frontier:
-    """Pages and books of a crawl. `apply` is the fold."""
+    """Pages and ledger of a crawl in memory. `apply` folds in one step of the log."""
 
     def __init__(
         self,
@@ -225,10 +225,10 @@ class Frontier:
         urls_of: UrlsOf = no_urls,
         saved_step: Callable[[int], int] = _never_saved,
     ) -> None:
-        """The arguments are queries to the store.
+        """Begin without pages. The functions query the store.
 
-        They return the spending of a step, the URLs of pages, and the step of a page's last
-        spending as of the last checkpoint.
+        `spending_at` returns the spending of a step, `urls_of` the URLs of pages, and `saved_step`
+        the step of a page's last spending as of the last checkpoint.
         """
         self.terms = terms
         window = _window_of(terms)

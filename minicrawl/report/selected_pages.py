@@ -59,7 +59,7 @@ class ExportRow(NamedTuple):
     last_fetched: str | None
     like: str  # URL of a near-duplicate, according to the search index
     noindex: bool | None  # True if the page asks not to be indexed; None if it was not read
-    value: float | None = None  # from 0 to 1, by --score
+    value: float | None = None  # by --score, from 0 to 1; None without a value
 
 
 COLUMNS = ExportRow._fields

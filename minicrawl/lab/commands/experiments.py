@@ -448,9 +448,9 @@ def freshness(choice: WebChoice, shares: Sequence[float], days: int | None, as_j
     """Compare orders of reading pages again on a changing web.
 
     Freshness is the share of the importance on pages that have not changed since they were read, in
-    percent of the best rates of reading at random moments (Azar et al., 2018). Sitemaps say the
-    truth, or lies. The second table is of nightly updates: the pages asked for, those of them that
-    had not changed, and those that had changed and were left out.
+    percent of the best rates of reading at random moments (Azar et al., 2018). Sitemaps tell
+    the truth, or lie. The second table is of nightly updates: the pages requested, those of them
+    that had not changed, and those that had changed and were left out.
     """
     web = choice.web()
     counted = choice.otherwise(days, FRESH_DAYS, QUICK_FRESH_DAYS)
