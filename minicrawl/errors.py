@@ -63,6 +63,10 @@ class UsageError(MinicrawlError):
     exit_code: ClassVar[int] = 2
 
 
+class MissingStoreError(UsageError):
+    """No store at this path, or one that a crawl is creating."""
+
+
 class GraphFileError(UsageError):
     """Unusable graph file; the message names the file and, if there is one, the line."""
 

@@ -20,7 +20,7 @@ from zlib import crc32
 
 from minicrawl.control import MOST_HOSTS, ControlRequest, Verb, ask, request_of
 from minicrawl.dashboard.launching import Form, Launcher
-from minicrawl.errors import MinicrawlError, NoCrawlError, UsageError
+from minicrawl.errors import MinicrawlError, MissingStoreError, NoCrawlError, UsageError
 from minicrawl.model import CRAWLED, State
 from minicrawl.report import page_states as reasons
 from minicrawl.report.crawl_status import (
@@ -121,7 +121,9 @@ class Views:
         return found
 
     def _status(self) -> Json:
-        if not self.store.is_file():
+        try:
+            found = status(self.store).as_json() | {"at": time.time()}
+        except MissingStoreError:
             gone = self._was_there
             return {
                 "missing": f"{self.store} has vanished: put it back, or set up a new crawl"
@@ -129,7 +131,7 @@ class Views:
                 else f"there is no crawl at {self.store} yet: set one up"
             }
         self._was_there = True
-        return status(self.store).as_json() | {"at": time.time()}
+        return found
 
     def history(self) -> Json:
         """Return requests, failures and bytes over time."""

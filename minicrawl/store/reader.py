@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from minicrawl.errors import UsageError
+from minicrawl.errors import MissingStoreError, UsageError
 from minicrawl.own_files import refuse_links
 from minicrawl.store.records import translating_sqlite_errors
 from minicrawl.store.schema import VERSION, check_version
@@ -105,7 +105,7 @@ def missing_store(path: Path) -> UsageError:
     """Return the error that there is no store at this path."""
     if path.is_dir():
         return UsageError(f"{path} is a directory, not a store: name a file in it")
-    return UsageError(
+    return MissingStoreError(
         f"no store at {path}: make one with `minicrawl crawl`, or name another --store"
     )
 
@@ -125,6 +125,8 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         with translating_sqlite_errors(path):
             version = check_version(connection, str(path))
+            if not version:  # an empty file: a crawl is about to create the store
+                raise missing_store(path)
             if version < VERSION:
                 raise UsageError(
                     f"{path} has the old schema version {version}: `minicrawl crawl` upgrades it"

@@ -376,11 +376,17 @@ VERSION = len(MIGRATIONS)
 
 
 def prepare(connection: sqlite3.Connection, name: str) -> None:
-    """Upgrade a store to the current version. Refuse newer ones and files of other kinds."""
+    """Upgrade a store to the current version. Refuse newer ones and files of other kinds.
+
+    A new store is created in one transaction, so that no reader sees an old version of it.
+    """
     version = check_version(connection, name)
-    for number in range(version, VERSION):
-        script = f"BEGIN;{MIGRATIONS[number]}PRAGMA application_id = {APPLICATION_ID};"
-        connection.executescript(f"{script}PRAGMA user_version = {number + 1};COMMIT;")
+    while version < VERSION:
+        end = version + 1 if version else VERSION
+        script = f"BEGIN;{''.join(MIGRATIONS[version:end])}"
+        script += f"PRAGMA application_id = {APPLICATION_ID};PRAGMA user_version = {end};COMMIT;"
+        connection.executescript(script)
+        version = end
 
 
 def check_version(connection: sqlite3.Connection, name: str) -> int:

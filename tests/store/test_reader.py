@@ -1,16 +1,18 @@
 import fcntl
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-from minicrawl.errors import StoreError, UsageError
+from minicrawl.errors import MissingStoreError, StoreError, UsageError
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import HostRow
+from minicrawl.store.schema import VERSION, check_version, prepare
 from tests.stores import DEEP, A, B, HandCrawl, filled_store
 
 
@@ -63,11 +65,26 @@ def test_a_reader_cannot_write(tmp_path: Path) -> None:
         connection.execute("DELETE FROM urls")
 
 
-def test_an_empty_file_has_schema_version_0(tmp_path: Path) -> None:
+def test_an_empty_file_is_no_store(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     path.touch()
-    with pytest.raises(UsageError, match="old schema version 0"):
+    with pytest.raises(MissingStoreError):
         reading(path).__enter__()
+
+
+def test_a_reader_sees_a_new_store_complete_or_not_at_all(tmp_path: Path) -> None:
+    path, seen = tmp_path / "crawl.db", set[int]()
+
+    def look(_: str) -> None:
+        with suppress(MissingStoreError), reading(path) as found:
+            seen.add(check_version(found, str(path)))
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.set_trace_callback(look)
+        prepare(connection, str(path))
+        look("")
+    assert seen == {VERSION}
 
 
 def test_the_last_fetches_of_a_page_come_newest_first(tmp_path: Path) -> None:
