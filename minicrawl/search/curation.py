@@ -9,7 +9,7 @@ They are in a file beside the store, `crawl.db-search.toml`, which is read again
 
 A page with a synonym of a word counts as one with another form of the word. Pinned pages come first
 if the query has these words and nothing else. Laws: a pin shows only pages of the index, and a file
-with a mistake is refused whole, with its place.
+with a mistake is refused as a whole.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.errors import UsageError
-from minicrawl.search.query import Phrase
-from minicrawl.web.words import words_of
+from minicrawl.search.query import Phrase, sought_words
+from minicrawl.web.words import of_phrase
 
 _PARTS = ("synonyms", "pins")
 
 
 class Curation(NamedTuple):
-    """Content of the file."""
+    """Synonyms and pins."""
 
     synonyms: Mapping[str, tuple[Phrase, ...]]
     """Words, with their synonyms."""
@@ -53,23 +53,24 @@ def curation(folder: Path) -> Curation:
     if unknown := found.keys() - set(_PARTS):
         raise UsageError(f"{file}: {min(unknown)!r} is not one of {', '.join(_PARTS)}")
     groups, pins = found.get("synonyms", []), found.get("pins", {})
-    if not isinstance(groups, list) or not all(map(_is_of_texts, groups)):
+    if not isinstance(groups, list) or not all(map(_is_text_list, groups)):
         raise UsageError(f"{file}: synonyms must be lists of words, such as [['tv', 'television']]")
-    if not isinstance(pins, dict) or not all(map(_is_of_texts, pins.values())):
-        raise UsageError(f"{file}: each of pins must be a list of URLs")
-    return Curation(
-        _synonyms(groups), {" ".join(words_of(words)): tuple(urls) for words, urls in pins.items()}
-    )
+    if not isinstance(pins, dict) or not all(map(_is_text_list, pins.values())):
+        raise UsageError(f"{file}: pins must be lists of URLs")
+    pinned = {
+        " ".join(dict.fromkeys(sought_words(text))): tuple(urls) for text, urls in pins.items()
+    }
+    return Curation(_synonyms(groups), pinned)
 
 
-def _is_of_texts(value: object) -> bool:
+def _is_text_list(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _synonyms(groups: list[list[str]]) -> dict[str, tuple[Phrase, ...]]:
     found = defaultdict[str, list[Phrase]](list)
     for group in groups:
-        phrases = [phrase for text in group if (phrase := tuple(words_of(text)))]
+        phrases = [phrase for text in group if (phrase := tuple(of_phrase(text)))]
         for phrase in phrases:
             if len(phrase) == 1:
                 found[phrase[0]] += (other for other in phrases if other != phrase)

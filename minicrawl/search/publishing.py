@@ -3,10 +3,10 @@
 Laws: a request only reads, and needs neither token nor cookie nor script. No text of a page becomes
 markup. A client gets `RATE_S` answers a second, and `BURST` at once; the searches of all clients
 run one after the other, and beyond `MOST_WAITING` they are refused. So no client can stop the
-others, nor fill the memory. No message to a client names a file of this machine.
+others or fill the memory. No message to a client names a file of this machine.
 
-Behind a proxy, the client is who the proxy says: the last entry of X-Forwarded-For, but only if the
-connection comes from a private address and the page has a base URL.
+Behind a proxy, the client is the last entry of X-Forwarded-For, but only if the connection comes
+from a private address and the page has a base URL.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 RATE_S, BURST = 2.0, 20
 _MOST_CLIENTS = 10_000
-"""Clients whose requests are counted; the one that asked longest ago is forgotten first."""
+"""Clients whose requests are counted; the client with the oldest request is forgotten first."""
 MOST_WAITING = 32
 _PER_PAGE, _MOST_PER_PAGE, _DEEPEST = 10, 50, 1_000
 _LONGEST_QUERY = 500
@@ -51,7 +51,7 @@ _SUGGESTED = 8
 _VALUES_SHOWN = 8
 _LONGEST_SHORT_NAME = 16
 _PREFIX_OF_CLIENT = 64
-"""Bits of an IPv6 address that tell clients apart: a client has a network of its own."""
+"""Bits of an IPv6 address that identify a client, which usually has a whole network."""
 _HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -84,7 +84,7 @@ class RateLimit:
 
 
 def client_of(peer: str, forwarded: str, *, has_proxy: bool) -> str:
-    """Return who asks: the peer, or the client that a proxy at a private address names."""
+    """Return the client: the peer, or the address that a proxy at a private address forwards."""
     try:
         address = ip_address(peer)
         if has_proxy and forwarded and address.is_private:
@@ -122,7 +122,8 @@ class PublicGuard:
             return _refused("too many requests: ask again later", 429, wait_s)
         path: str = scope["path"]
         if self._base and path == self._base:
-            return RedirectResponse(f"{self._base}/", 308)
+            query = scope["query_string"].decode("ascii", "replace")
+            return RedirectResponse(f"{self._base}/" + (f"?{query}" if query else ""), 308)
         if self._base and path.startswith(f"{self._base}/"):  # the proxy has not taken it off
             scope["path"] = path.removeprefix(self._base)
         return self._app
@@ -198,18 +199,19 @@ class PublicSearch:
         return Response(xml, media_type="application/opensearchdescription+xml")
 
     async def _answer(self, make: Callable[[Finder], T]) -> T:
-        """Return what `make` finds in the latest index; searches wait in line for one thread."""
+        """Return the result of `make` on the latest index; one thread makes one after the other."""
         if self._waiting >= MOST_WAITING:
             raise _BusyError
         self._waiting += 1
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._thread, partial(self._made, make))
+            return await loop.run_in_executor(self._thread, partial(self._run, make))
         finally:
             self._waiting -= 1
 
-    def _made(self, make: Callable[[Finder], T]) -> T:
-        # While the index is rebuilt there is none: the old one answers from its deleted files.
+    def _run(self, make: Callable[[Finder], T]) -> T:
+        # A rebuild first deletes the index: until it is done, the old index answers from its open
+        # files.
         if self._finder.is_old(self._folder) and has_index(self._folder):
             try:
                 self._finder, self._fault = Finder(self._folder), ""
@@ -247,7 +249,7 @@ class _Asked:
         return min(-(-total // self.each), _DEEPEST // self.each)
 
     def as_json(self, found: Answered) -> dict[str, object]:
-        """Return the answer as a JSON document, which the documents describe."""
+        """Return the answer as a JSON document, see docs/how-to/publish-a-search.md."""
         first = (self.page - 1) * self.each + 1
         results = [one.as_json(rank) for rank, one in enumerate(found.results, first)]
         for one in results:
@@ -336,7 +338,7 @@ def _page(name: str, asked: _Asked, content: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return text of a page or a user as HTML, without characters that deceive the eye."""
+    """Return text of a page or a user as HTML, with control and bidirectional marks escaped."""
     return escape(visible(text))
 
 
@@ -395,7 +397,7 @@ def _marked(one: Result) -> str:
 
 
 def _facets(asked: _Asked, found: Answered) -> Iterator[str]:
-    """Yield links that narrow the query; of a facet with one value, there is nothing to choose."""
+    """Yield links that narrow the query, for facets with several values."""
     text = found.instead or asked.text
     facets = found.counts.facets if found.counts else {}
     several = {name: values for name, values in facets.items() if len(values) > 1}
@@ -450,7 +452,7 @@ def serve_publicly(
 
 
 def checked_base(base: str) -> str:
-    """Return the base URL with a slash at its end. Raises UsageError if it is none."""
+    """Return the base URL with a slash at its end. Raises UsageError if it is invalid."""
     parts = urlsplit(base)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise UsageError(f"--base-url {base}: must be a URL such as https://example.org/search/")

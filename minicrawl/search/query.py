@@ -2,7 +2,7 @@
 
 Law: every text is a query or is refused with a reason; no character in it is syntax of the index.
 
-    words           all of them, in any order; pages with some of them come after
+    words           all of them, in any order; pages with some of them follow
     "exact phrase"  these words, adjacent and in order
     -without        not this word; also -"a phrase", but `--all` is a word
     site:example.org, title:word, url:word, lang:en, type:pdf, year:2024, after:2024-05-01
@@ -45,7 +45,7 @@ class Query:
 
     words: tuple[str, ...] = ()
     compounds: tuple[Phrase, ...] = ()
-    """Words that the user wrote as one, such as `os.path`; pages that do so too rank first."""
+    """Words that the user wrote as one, such as `os.path`; pages with them adjacent rank first."""
     phrases: tuple[Phrase, ...] = ()
     without: tuple[Phrase, ...] = ()
     within: tuple[tuple[str, Phrase], ...] = ()
@@ -60,7 +60,7 @@ class Query:
     years: tuple[int, ...] = ()
     after: float | None = None
     synonyms: Mapping[str, tuple[Phrase, ...]] = field(default_factory=dict)
-    """Words, with the phrases that are as good."""
+    """Synonyms of words."""
     written: str = ""
     """Words and phrases as the user wrote them."""
     ignored: int = 0
@@ -137,7 +137,7 @@ def parse(text: str) -> Query:
 
 
 def respelt(text: str, change: Callable[[str], str]) -> str:
-    """Return the query with each of its words changed, except in quotes and of sites and the like.
+    """Return the query with each of its words changed, except in quotes and filters such as site:.
 
     Quotes are how a user insists on a spelling.
     """
@@ -176,7 +176,7 @@ def _add(parts: _Parts, name: str, value: str, *, is_phrase: bool) -> None:
         parts.written.append(value)
     else:
         parts.written.append(value)
-        parts.words += _words(value)
+        parts.words += sought_words(value)
         parts.compounds += [phrase] if len(phrase) > 1 else []
 
 
@@ -197,7 +197,7 @@ def _leave_out(parts: _Parts, name: str, value: str) -> None:
         parts.without += [phrase] if phrase else []
 
 
-def _words(text: str) -> Iterator[str]:
+def sought_words(text: str) -> Iterator[str]:
     """Yield the words to search for; of a run of CJK characters, only the bigrams."""
     found = words_of(text)
     for place, word in enumerate(found):
@@ -271,9 +271,9 @@ def snippet(text: str, words: Collection[str]) -> Snippet:
 def _best(lines: Sequence[str], wanted: set[str]) -> Sequence[str]:
     """Return consecutive lines with the most words; the first ones among equals."""
     found = _words_by_line(lines, wanted)
-    best, chosen = 0, _some(lines, 0)
+    best, chosen = 0, _passage_at(lines, 0)
     for first in sorted(found):
-        passage = _some(lines, first)
+        passage = _passage_at(lines, first)
         passed = range(first, first + len(passage))
         words = set().union(*(found[line] for line in passed if line in found))
         if len(words) > best:
@@ -289,10 +289,9 @@ def _words_by_line(lines: Sequence[str], wanted: set[str]) -> dict[int, set[str]
     for number, line in enumerate(lines):
         if not line.isascii() and (words := _wanted_of(words_of(line), wanted)):
             found[number] |= words
-    # Most lines are ASCII, and are searched together.
     begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
-    # One search for each word in all lines together. The other lines are blanked out, not left out,
-    # so that offsets stay those of the text.
+    # One search for each word in all ASCII lines together, which are most. The other lines are
+    # blanked out, not left out, so that offsets stay those of the text.
     plain = "\n".join(line if line.isascii() else "\0" * len(line) for line in lines).lower()
     for word in wanted:
         for at in islice(_places(plain, word), _MOST_PLACES):
@@ -322,7 +321,7 @@ def _single_signs(words: frozenset[str]) -> frozenset[str]:
     return frozenset(filter(is_single_sign, words))
 
 
-def _some(lines: Sequence[str], first: int) -> Sequence[str]:
+def _passage_at(lines: Sequence[str], first: int) -> Sequence[str]:
     length, last = 0, first
     while last < len(lines) and length < ABOUT:
         length += len(lines[last]) + 1
@@ -351,6 +350,7 @@ def _cut(passage: str, wanted: set[str]) -> str:
 
 
 def _marks(text: str, wanted: set[str]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of query words, joined where they touch."""
     begin, end = 0, 0
     for span in spans(text):
         if not _wanted_of(span.words, wanted):

@@ -24,9 +24,11 @@ TEXTS = {
     "apart": ("en", "integration was continuous"),
 }
 CURATED = """
-synonyms = [["TV", "television"], ["ci", "continuous integration"]]
+synonyms = [["TV", "television", "电视"], ["ci", "continuous integration"]]
 [pins]
 "lost Harbour" = ["http://a.example/screen", "http://a.example/gone"]
+"New York, New York" = ["http://a.example/screen"]
+"搜索引擎" = ["http://a.example/screen"]
 """
 
 
@@ -68,7 +70,7 @@ def test_a_snippet_marks_other_forms(folder: Path) -> None:
 def test_synonyms_are_found(folder: Path) -> None:
     assert found(folder, "tv") == []
     folder.with_name(f"{folder.name}.toml").write_text(CURATED)
-    assert found(folder, "tv") == ["screen"]
+    assert found(folder, "tv") == found(folder, "电视") == ["screen"]
     assert found(folder, "ci") == ["builds"]
     assert found(folder, "tv set") == ["screen"]
 
@@ -81,8 +83,9 @@ def test_a_pinned_page_comes_first_for_its_query_only(folder: Path) -> None:
     finder = Finder(folder)
     folder.with_name(f"{folder.name}.toml").write_text(CURATED)
     assert finder.is_old(folder)
-    first, *_ = Finder(folder).find(parse("LOST harbour"), SearchRequest())
-    assert (first.entry.url, first.is_pinned) == ("http://a.example/screen", True)
+    for query in ("LOST harbour", "new york new york", "搜索引擎"):
+        first, *_ = Finder(folder).find(parse(query), SearchRequest())
+        assert (first.entry.url, first.is_pinned) == ("http://a.example/screen", True)
     assert found(folder, "lost harbour lang:de") == []
     assert Finder(folder).find(parse("lost harbour"), SearchRequest(offset=1)) == []
 
