@@ -51,7 +51,7 @@ _MISSING = "the dashboard needs starlette and uvicorn: install minicrawl[dashboa
 @settings_options("cluster", "insecure")
 @store_option_for(WATCH)
 @click.pass_context
-def dashboard(  # click passes them by name
+def dashboard(
     context: click.Context,
     store: Path,
     settings: Settings,
@@ -82,15 +82,15 @@ def dashboard(  # click passes them by name
             cluster_door().serve(settings, host, port, ends_alone=auto_end)
         else:
             config = context.params["config_file"]
-            named = () if config is None else ("--config", str(config))
-            launcher = Launcher(store, partial(loaded_from, {}, config), named)
+            options = () if config is None else ("--config", str(config))
+            launcher = Launcher(store, partial(loaded_from, {}, config), options)
             place = Place(host=host, port=port, ends_alone=auto_end)
             serve_views(Views(store, launcher), store, place, click.echo)
 
 
 # ================================================================ beside a crawl
 #
-# The dashboard of a crawl is a process of its own. It serves the metrics, too.
+# The dashboard of a crawl is a process of its own, which also serves the metrics.
 
 
 class ServedPlace(click.ParamType[tuple[str, str]]):
@@ -101,7 +101,7 @@ class ServedPlace(click.ParamType[tuple[str, str]]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, str]:
-        """Return both as text."""
+        """Return address and port as text."""
         host, _, port = str(value).rpartition(":")
         if not host or not port.isdecimal():
             self.fail(f"{value!r}: use ADDRESS:PORT, such as 127.0.0.1:9464", param, ctx)
@@ -109,7 +109,7 @@ class ServedPlace(click.ParamType[tuple[str, str]]):
 
 
 class DashboardBeside(Companion):
-    """Dashboard of a crawl that begins."""
+    """Companion of a crawl that serves its dashboard or its metrics."""
 
     options = (
         click.option(
@@ -128,7 +128,7 @@ class DashboardBeside(Companion):
     )
 
     def refuse(self, asked: CrawlRequest) -> None:
-        """Refuse two servers for one purpose."""
+        """Refuse --metrics with --dashboard, which serves them as well."""
         if asked.given["has_dashboard"] and asked.given["metrics"]:
             raise click.UsageError("--dashboard serves /metrics as well: leave out --metrics")
 
@@ -137,7 +137,7 @@ class DashboardBeside(Companion):
         return bool(asked.given["has_dashboard"])
 
     def beside(self, crawl: "Crawl", asked: CrawlRequest) -> AbstractContextManager[None]:
-        """Show the crawl until the user ends the dashboard, or measure it while it runs."""
+        """Show the crawl until the user ends the dashboard, or serve metrics while it runs."""
         if asked.given["metrics"]:
             return _metrics_beside(crawl, *asked.given["metrics"])
         return _dashboard_beside(crawl) if asked.given["has_dashboard"] else nullcontext()
@@ -154,9 +154,9 @@ def _metrics_beside(crawl: "Crawl", host: str, port: str) -> Iterator[None]:
 
 @contextmanager
 def _dashboard_beside(crawl: "Crawl") -> Iterator[None]:
-    """Run a dashboard in its own process. It stays after the crawl, unless that was interrupted.
+    """Run a dashboard in its own process, which signals of the terminal do not reach.
 
-    Signals of the terminal do not reach the process.
+    It stays after the crawl, unless a signal ended the crawl.
     """
     with _process(str(crawl.settings.storing.store)) as (process, address):
         click.echo(f"dashboard: {address}", err=True)
@@ -172,7 +172,7 @@ def _dashboard_beside(crawl: "Crawl") -> Iterator[None]:
 
 
 def _hear(event: "Event", stopped: list[bool]) -> None:
-    """Note whether the crawl is stopped from outside."""
+    """Note whether the crawl is stopped through its control socket."""
     stopped[0] |= getattr(event, "is_stopping", False)
 
 
@@ -189,7 +189,7 @@ def _process(store: str, *options: str) -> Iterator[tuple[subprocess.Popen[str],
     )
     assert process.stdout is not None
     try:
-        # The first line is the address, or the error of one line that a command prints.
+        # The first line is the address, or the command's one-line error.
         address = process.stdout.readline().strip()
         if not address.startswith("http"):
             raise UsageError(address.removeprefix(f"{PROGRAM}: ") or "the dashboard did not start")

@@ -87,7 +87,7 @@ class CrawlForm:
         self._store, self._base = store, base
 
     def shown(self, form: Form) -> dict[str, Any]:
-        """Return the values of unchanged fields, for a crawl of this kind."""
+        """Return labels, defaults and untouched values of the fields, by `fresh` and `demo`."""
         why = ""
         try:
             loaded = self._in_effect(form)
@@ -125,9 +125,9 @@ class CrawlForm:
         return [*options, *(["--fresh"] if form.get("fresh") else []), *demo], seeds
 
     def _in_effect(self, form: Form) -> Loaded:
-        """Return the settings of such a crawl without the options of its fields."""
+        """Return the settings that this crawl has without the options of the form's fields."""
         loaded = self._base()
-        if form.get("demo"):  # the demo takes nothing but options
+        if form.get("demo"):  # which ignores environment and files
             pages = form.get("demo-pages")
             size = {"pages": pages if _fits_demo(pages) else DEMO_PAGES}
             usual = Settings().with_values(DEMO_USUAL | size)
@@ -137,7 +137,7 @@ class CrawlForm:
         return loaded if form.get("fresh") else with_stored_settings(loaded)
 
     def _demo_of_store(self) -> dict[str, Any]:
-        """Return whether the store is one of the demo web, and the size of that."""
+        """Return whether the store has a crawl of the demo web, and the pages of that web."""
         words: list[str] = []
         if self._store.is_file():
             with suppress(MinicrawlError), reading(self._store) as connection:
@@ -265,9 +265,9 @@ class Launcher:
         return {"exit_code": self._process.returncode, "said": self._said}
 
     async def start(self, form: Form) -> None:
-        """Start a crawl, and wait until it can be steered or has ended."""
+        """Start a crawl, and wait until it can be controlled or has ended."""
         options, seeds = self.form.arguments(form)
-        if self.has_running() or await asyncio.to_thread(self._is_steered):
+        if self.has_running() or await asyncio.to_thread(self._has_crawl):
             raise MinicrawlError(f"a crawl of {self._store} is running: stop it first")
         self._output = TemporaryFile()  # noqa: SIM115  # open as long as the crawl may write to it
         with _file_of(seeds) as stdin:
@@ -279,7 +279,7 @@ class Launcher:
                 start_new_session=True,
             )
         ends_at = asyncio.get_running_loop().time() + START_S
-        while self.has_running() and not await asyncio.to_thread(self._is_steered):
+        while self.has_running() and not await asyncio.to_thread(self._has_crawl):
             if asyncio.get_running_loop().time() > ends_at:
                 return
             await asyncio.sleep(_LOOK_EVERY_S)
@@ -317,7 +317,7 @@ class Launcher:
         given = [*where, *self._options_of_all, *options]
         return [sys.executable, "-m", "minicrawl", "crawl", *from_stdin, *given]
 
-    def _is_steered(self) -> bool:
+    def _has_crawl(self) -> bool:
         try:
             ask(self._store, ControlRequest(verb=Verb.SHOW))
         except NoCrawlError:

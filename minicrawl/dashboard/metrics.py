@@ -1,7 +1,7 @@
 """Metrics of a crawl for Prometheus, in its text format.
 
 Laws: labels have a few fixed values, never URLs or hosts. An unknown number has no series. Totals
-are over all runs of a crawl, so they never fall while a store is there.
+are over all runs of a crawl, so they never fall as long as the store exists.
 """
 
 from collections.abc import Iterator, Mapping
@@ -100,7 +100,7 @@ def _of_store(status: Json) -> Iterator[Metric]:
 
 
 _GROUPS = {"other": "standing_for_others", "failed": "failures", "refused": "refusals"}
-"""States of pages, each with the key of its counts. `other` stands for another page."""
+"""States of pages, each with the key of its counts. `other` pages stand for another page."""
 
 
 def _gauge(name: str, means: str, samples: Mapping[str, float | None]) -> Metric:

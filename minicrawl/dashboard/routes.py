@@ -102,18 +102,18 @@ class DashboardAccess:
             return "this is not the address of the dashboard"
         origin = headers.get("origin")
         if origin is not None and origin != f"http://{host}":
-            return "requests of other pages are refused"
+            return "requests from other pages are refused"
         is_safe = method in _SAFE_METHODS
         if is_safe and (path == "/" or path.startswith(PAGE)):
             return None
         if not is_safe and headers.get("sec-fetch-site", "none") not in _SAME_SITE:
-            return "requests of other pages are refused"
+            return "requests from other pages are refused"
         token = headers.get(TOKEN_HEADER, "")
         if is_safe and path == METRICS and not token:
             token = headers.get("authorization", "").removeprefix("Bearer ")  # as Prometheus does
         # The key of a ping is in its query or body, where the route checks it.
         if path != PINGS and not self.has_token(token):
-            return "the token is missing: open the printed address, with all that follows its #"
+            return "the token is missing: open the printed address, with everything after #"
         return None
 
     def is_ours(self, host: str) -> bool:
@@ -129,7 +129,7 @@ class DashboardAccess:
 
     @property
     def ping_key(self) -> str:
-        """Key that pings of IndexNow need. It does not tell the token."""
+        """Key that pings of IndexNow need. It does not reveal the token."""
         return digest(self.token.encode(), PINGS.encode(), "sha256").hex()[:32]
 
     def has_ping_key(self, key: object) -> bool:
@@ -187,15 +187,18 @@ MOST_STREAMS = 64
 MOST_ANSWERS = 16
 TICK_S = 0.5
 HEARTBEAT_S = 4.0
-_DIGITS_ROUTES = 15
-"""Digits of a request id: ids with more digits do not occur."""
-_BUSY = f"{MOST_ANSWERS} answers are being made: ask again in a moment"
+_MOST_DIGITS = 15
+"""Maximum digits of a number, such as the id of a request."""
+_BUSY = f"{MOST_ANSWERS} answers are being computed: ask again in a moment"
 NOTHING = "[]"
 """A log without new requests."""
 _PAGE = Path(__file__).parent / "page"
 _FILES = {path.name: path for path in _PAGE.iterdir() if path.is_file()}
-_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"} | {
-    ".svg": "image/svg+xml"
+_TYPES = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".html": "text/html",
+    ".svg": "image/svg+xml",
 }
 
 
@@ -229,8 +232,7 @@ class Dashboard:
     def routes(self) -> list[Route]:
         """Return all routes; `DashboardAccess` decides which are public."""
         return [
-            Route("/", _index),
-            Route(f"{PAGE}{{name}}", _file),
+            *page_routes(_FILES),
             Route("/events", self._events),
             Route(METRICS, self._metrics),
             Route(PINGS, self._ping, methods=["GET", "POST"]),
@@ -256,9 +258,7 @@ class Dashboard:
         wanted = request.query_params.get("topics", "").split(",")
         topics = [name for name in wanted if name in self._shared]
         log = request.query_params.get("log")
-        if log is not None and not (
-            log.isascii() and log.isdecimal() and len(log) <= _DIGITS_ROUTES
-        ):
+        if log is not None and not (log.isascii() and log.isdecimal() and len(log) <= _MOST_DIGITS):
             return JSONResponse({"error": "log: must be the id of a request"}, status_code=400)
         if self.streams >= MOST_STREAMS:
             raise HTTPException(503, "too many browsers")
@@ -317,7 +317,7 @@ class Dashboard:
     async def _form(self, request: Request) -> Response:
         asked, pages = request.query_params, request.query_params.get("demo-pages", "")
         form = {name: asked.get(name) == "1" for name in ("fresh", "demo")}
-        size = {"demo-pages": int(pages[:_DIGITS_ROUTES]) if pages.isdecimal() else None}
+        size = {"demo-pages": int(pages[:_MOST_DIGITS]) if pages.isdecimal() else None}
         return await self._answer(partial(self._views.form, form | size))
 
     async def _page(self, request: Request) -> Response:
@@ -359,7 +359,7 @@ class Dashboard:
             return _refused(error)
 
     async def _ping(self, request: Request) -> Response:
-        """Note what a site says of changes, by IndexNow, with the status codes of that protocol."""
+        """Note the changes that a site announces by IndexNow. Status codes are of that protocol."""
         try:
             sent: dict[str, Any] = dict(request.query_params)
             if request.method == "POST":
@@ -397,24 +397,21 @@ def _panels() -> Iterator[Callable[[Path], list[Route]]]:
         yield cast(Callable[[Path], list[Route]], point.load())
 
 
-async def _index(_request: Request) -> Response:
-    return _sent("index.html")
-
-
-async def _file(request: Request) -> Response:
-    return _sent(request.path_params["name"])
-
-
 async def _token(_request: Request) -> Response:
     """Return ok: the guard has checked the token."""
     return JSONResponse({"ok": True})
 
 
-def _sent(name: str) -> Response:
-    path = _FILES.get(name)
-    if path is None:
-        raise HTTPException(404)
-    return FileResponse(path, media_type=_TYPES.get(path.suffix))
+def page_routes(files: Mapping[str, Path]) -> list[Route]:
+    """Return the routes of a page and its files."""
+
+    async def sent(request: Request) -> Response:
+        path = files.get(request.path_params.get("name", "index.html"))
+        if path is None:
+            raise HTTPException(404)
+        return FileResponse(path, media_type=_TYPES.get(path.suffix))
+
+    return [Route("/", sent), Route(f"{PAGE}{{name}}", sent)]
 
 
 class _LogReader:

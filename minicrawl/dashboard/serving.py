@@ -1,7 +1,7 @@
 """Address, token and server of the dashboard.
 
 Laws: a store has one dashboard at a time. The file beside the store that names it has mode 0600,
-because it contains the token; a restarted dashboard keeps the token, so that open pages continue.
+because it contains the token; a restarted dashboard keeps the token, so that open pages go on.
 The dashboard runs at low priority.
 """
 
@@ -50,7 +50,7 @@ class Place:
 
 def serve_views(views: Views, store: Path, place: Place, announce: Callable[[str], None]) -> None:
     """Serve these views, as the only dashboard of this store, until the process is told to end."""
-    with _alone(store) as note, listening(place.host, place.port) as listener:
+    with _only_dashboard(store) as note, listening(place.host, place.port) as listener:
         port = int(listener.getsockname()[1])
         kept = _read(note).get("token")
         token = kept if isinstance(kept, str) and kept else secrets.token_urlsafe(24)
@@ -59,9 +59,10 @@ def serve_views(views: Views, store: Path, place: Place, announce: Callable[[str
         access = DashboardAccess(port=port, names=frozenset((place.host,)), token=token)
         about = {"address": address, "pid": os.getpid(), "token": token}
         _write(note, about | {"indexnow_key": access.ping_key})
-        _step_back()
+        _lower_priority()
         dashboard = Dashboard(views, access)
-        server = _server(dashboard, keeps=os.getppid() if place.ends_alone else None)
+        parent = os.getppid() if place.ends_alone else None
+        server = _Server(dashboard, parent, plain_config(dashboard.app()))
         announce(f"{address}#{token}")
         asyncio.run(server.serve(sockets=[listener]))
 
@@ -70,6 +71,7 @@ class _Server(uvicorn.Server):
     """Server that ends its event streams when it ends, and ends itself when nobody needs it."""
 
     def __init__(self, dashboard: Dashboard, parent: int | None, config: uvicorn.Config) -> None:
+        """Without `parent`, the server never ends by itself."""
         super().__init__(config)
         self._dashboard, self._parent = dashboard, parent
         self._looked_at = time.monotonic()
@@ -91,11 +93,6 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def _server(dashboard: Dashboard, keeps: int | None) -> _Server:
-    """Return the server. Until the process `keeps` ends, it does not end by itself."""
-    return _Server(dashboard, keeps, plain_config(dashboard.app()))
-
-
 def plain_config(app: ASGIApp) -> uvicorn.Config:
     """Return the configuration of a server that does not identify itself, and ends quickly."""
     return uvicorn.Config(
@@ -110,7 +107,7 @@ def plain_config(app: ASGIApp) -> uvicorn.Config:
     )
 
 
-def _step_back() -> None:
+def _lower_priority() -> None:
     """Lower the priority, and that of the process group where Linux groups by session."""
     os.nice(_NICE)
     if os.getsid(0) == os.getpid():
@@ -120,7 +117,7 @@ def _step_back() -> None:
 
 @contextmanager
 def listening(host: str, wanted: int | None) -> Iterator[socket.socket]:
-    """Listen at a port; without one, at the default, or at any."""
+    """Listen at a port. Without one, listen at the default, or at any if that is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The usual port first, so that a bookmark and a tunnel keep working.
     ports = [USUAL_PORT, 0] if wanted is None else [wanted]
@@ -145,7 +142,7 @@ def listening(host: str, wanted: int | None) -> Iterator[socket.socket]:
 
 
 @contextmanager
-def _alone(store: Path) -> Iterator[int]:
+def _only_dashboard(store: Path) -> Iterator[int]:
     """Lock and yield the file that names the dashboard of the store."""
     place = real_path(store)
     if place.is_dir():

@@ -89,12 +89,12 @@ class Views:
         self.store = store
         self.launcher = launcher or Launcher(store)
         self._was_there = False
+        # Each has the inode of its store, which a new crawl changes.
         self._history, self._history_of = RequestHistory(store), 0
         self._graph, self._graph_of = GraphFigures(), 0
-        """Each is paired with the inode of its store, which a new crawl changes."""
 
     def moment(self) -> float | None:
-        """Return the time of the numbers that are read now, or None."""
+        """Return the time of the data that are read now, or None if it is unknown."""
         return time.time()
 
     # ------------------------------------------------------------ streamed views
@@ -142,7 +142,7 @@ class Views:
         return {"sums": list(self._history.sums())}
 
     def graph_figures(self) -> Json:
-        """Return the graph figures of `minicrawl status`, with their curves."""
+        """Return the graph figures that `minicrawl status` shows, with their curves."""
         inode = self.store.stat().st_ino
         if inode != self._graph_of:
             self._graph_of, self._graph = inode, GraphFigures()
@@ -221,7 +221,7 @@ class Views:
             if known:
                 keep_pings(self.store, connection, known, time.time())
         if known:
-            with suppress(NoCrawlError):  # the next crawl finds what was kept
+            with suppress(NoCrawlError):  # the next crawl reads the stored pings
                 ask(self.store, ControlRequest(verb=Verb.CHANGED, pages=tuple(known)), _PATIENCE_S)
         return {"noted": len(known), "unknown": len(names) - len(known)}
 
@@ -232,7 +232,7 @@ class Views:
         return self.launcher.form.shown(form)
 
     def failed(self, kind: str) -> Json:
-        """Return pages that failed in this way, the latest first."""
+        """Return the pages with this kind of error, the latest first."""
         at = self.moment()
         if kind not in {state.label for state in KINDS}:
             raise UsageError(f"{kind!r} is not a kind of error")
@@ -299,7 +299,7 @@ def _rows(blocks: Sequence[Block], count: int) -> list[Json]:
 
 
 def _use_of(pid: int | None, *, is_tree: bool) -> Json:
-    """Return processor time and memory of a process, from Linux; empty elsewhere.
+    """Return processor time and memory of a process, or None for both without /proc.
 
     With `is_tree` its descendants count as well.
     """
@@ -321,7 +321,7 @@ def _use_of(pid: int | None, *, is_tree: bool) -> Json:
 
 
 class SharedView:
-    """A view as JSON, computed again on request when it is old enough."""
+    """View as JSON, computed again on request when it is old enough."""
 
     def __init__(
         self,
@@ -363,7 +363,7 @@ class SharedView:
 
 
 def made(make: Callable[[], object]) -> str:
-    """Return a view as JSON, or the reason why there is none."""
+    """Return a view as JSON, or the error that prevents it."""
     try:
         found = make()
     except (MinicrawlError, OSError) as error:

@@ -1,7 +1,7 @@
 """`crawl --index`: keeps the search index up to date while a crawl runs.
 
-Law: the crawl never waits for the indexing process. It is killed when the crawl is over, and the
-rest is indexed then; after Ctrl-C, by the next crawl or by `minicrawl index`.
+Law: the crawl never waits for the indexing process. At the end of the crawl that process is killed,
+and the rest is indexed; after Ctrl-C, the next crawl or `minicrawl index` does that.
 """
 
 import sys

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -23,28 +23,29 @@ from minicrawl.cli.input_options import (
 from minicrawl.cli.output import share, show_json, show_paragraph
 from minicrawl.cli.setting_options import Number, given_options
 from minicrawl.errors import UsageError
+from minicrawl.report.snapshot import kept_scores, scores, snapshot
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.query import MOST_WORDS, Query, Snippet, parse
 from minicrawl.search.ranking import RankingWeights
-from minicrawl.search.searching import Finder, Result
+from minicrawl.search.searching import (
+    Finder,
+    Result,
+    SearchRequest,
+    join_importance,
+    keep_importance,
+)
 from minicrawl.store.reader import archive_folder, reading, search_folder
 from minicrawl.wording import counted, visible
 
-if TYPE_CHECKING:
-    from minicrawl.search.searching import SearchRequest
-
 # ================================================================ ranking
 #
-# Options for the order in which pages are found.
-#
-# The modules that find pages are imported on demand, so that the help of a command with these
-# options is shown at once.
+# Options for the order of results.
 
 Command = Callable[..., Any]
 
 
 class Linear(click.ParamType[float]):
-    """`linear=W`: the weight of relevance."""
+    """Value of --score: `linear=W`, the weight of relevance."""
 
     name = "score"
 
@@ -65,14 +66,12 @@ class RankingChoice:
     linear: float | None = None
     weights: RankingWeights = field(default_factory=RankingWeights)
 
-    def finder(self, store: Path, told: Query | None = None) -> Finder:
+    def finder(self, store: Path, query: Query | None = None) -> Finder:
         """Return the finder of a store. A missing index is built first.
 
-        If ranks of topics are mixed, their weights for the query `told` are printed.
+        If ranks of topics are mixed, print their weights for `query`.
         """
-        from minicrawl.report.snapshot import kept_scores, scores, snapshot
         from minicrawl.search.indexing import TopicMixture, is_by_topics
-        from minicrawl.search.searching import Finder
 
         prepare_index(store)
         folder = search_folder(store)
@@ -82,21 +81,19 @@ class RankingChoice:
             if not is_by_topics(self.by) or kept_scores(seen, self.by) is not None:
                 return Finder(folder, scores(seen, self.by))
             mixture = TopicMixture(seen, SearchIndex(folder / FOLDER), self.by.partition(":")[2])
-        if told is not None:
-            parts = (f"{topic} {share(part)}" for topic, part in mixture.parts(told).items())
+        if query is not None:
+            parts = (f"{topic} {share(part)}" for topic, part in mixture.parts(query).items())
             click.echo(f"topics: {visible(', '.join(parts))}", err=True)
         return Finder(folder, mixture.scores)
 
     def asked(self, count: int, offset: int = 0, *, folds: bool = True) -> SearchRequest:
         """Return a request for `count` pages in this order."""
-        from minicrawl.search.searching import SearchRequest
-
         return SearchRequest(
             count=count, offset=offset, folds=folds, linear=self.linear, weights=self.weights
         )
 
 
-_OPTIONS = (
+_RANKING_OPTIONS = (
     click.option(
         "--by",
         metavar="NAME",
@@ -121,23 +118,22 @@ def ranking_options(command: Command) -> Command:
         return command(choice=RankingChoice(by=by, linear=linear), **rest)
 
     decorated: Command = with_choice
-    for option in reversed(_OPTIONS):
+    for option in reversed(_RANKING_OPTIONS):
         decorated = option(decorated)
     return decorated
 
 
 def prepare_index(store: Path) -> None:
-    """Build the index of a store if there is none that can be used, and add the latest ranks."""
+    """Build the index of a store if it has no usable one, and add the latest ranks."""
     from minicrawl.search.indexing import has_index, why_useless
-    from minicrawl.search.searching import join_importance
 
     folder = search_folder(store)
     with reading(store) as connection:
-        is_there = has_index(folder) and not why_useless(folder, connection)
-    if not is_there:
+        is_usable = has_index(folder) and not why_useless(folder, connection)
+    if not is_usable:
         bring_index_up_to_date(store)
-    elif told := join_importance(folder, store):
-        click.echo(f"minicrawl: {visible(told)}", err=True)
+    elif why := join_importance(folder, store):
+        click.echo(f"minicrawl: {visible(why)}", err=True)
     if not archive_folder(store).is_dir():
         click.echo(f"{archive_folder(store)} is gone: only the index is left", err=True)
 
@@ -147,14 +143,14 @@ def prepare_index(store: Path) -> None:
 _MISSING = "--serve needs starlette and uvicorn: install minicrawl[dashboard]"
 _INDENT = " " * 5
 _BEGIN, _END = "\x02", "\x03"
-"""No text of a page has these: `visible` writes them out."""
+"""Marks around query words. No page text has them, since `visible` escapes them."""
 
 
 class SearchCommand(click.Command):
-    """Words may begin with a minus: `-n` is an option only before a number, `-h` only by itself."""
+    """Command with words that may begin with a minus: `-n` is an option only before a number."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`-n 3` is `--n 3`, and `-h` is `--help`, as everywhere else."""
+        """Read `-n 3` as `--n 3`, and `-h` as `--help`."""
         end = args.index("--") if "--" in args else len(args)
         pairs = pairwise([*args[:end], ""])
         named = ["--n" if one == "-n" and other.isdecimal() else one for one, other in pairs]
@@ -163,9 +159,9 @@ class SearchCommand(click.Command):
 
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["--help"], "ignore_unknown_options": True}
-"""Of a `SearchCommand`."""
+"""Context settings of a `SearchCommand`."""
 
-_OF_RESULTS = (
+_RESULTS_OPTIONS = (
     click.argument("words", nargs=-1, type=click.UNPROCESSED),
     click.option(
         "--n",
@@ -194,14 +190,14 @@ _OF_RESULTS = (
 
 def results_options(command: Command) -> Command:
     """Pass `words`, which pages to show, and `as_json` to the command."""
-    for option in reversed(_OF_RESULTS):
+    for option in reversed(_RESULTS_OPTIONS):
         command = option(command)
     return command
 
 
 # ---------------------------------------------------------------- search page
 
-_OF_PAGE = (
+_PAGE_OPTIONS = (
     click.option(
         "--serve",
         is_flag=True,
@@ -227,10 +223,10 @@ _OF_PAGE = (
     click.option(
         "--base-url",
         metavar="URL",
-        help="Serve the search page to everybody behind a proxy, which has it at this URL.",
+        help="Serve the search page to everybody, behind a proxy that publishes it at this URL.",
     ),
 )
-_NAMES_OF_PAGE = ("serve", "port", "host", "base_url")
+_SERVE_OPTIONS = ("serve", "port", "host", "base_url")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,12 +241,12 @@ class PageChoice:
 
     @property
     def is_chosen(self) -> bool:
-        """True if a page is asked for. Raises UsageError if only its options are."""
+        """True for --serve or --static. Raises UsageError for options that do not go together."""
         if self.static is not None:
             refuse_others(("static",), "--static writes the search of all pages")
         elif self.serve:
-            refuse_others(_NAMES_OF_PAGE, "--serve shows a page in the browser")
-        elif needless := [given_options()[one] for one in _NAMES_OF_PAGE if one in given_options()]:
+            refuse_others(_SERVE_OPTIONS, "--serve shows a page in the browser")
+        elif needless := [given_options()[one] for one in _SERVE_OPTIONS if one in given_options()]:
             raise click.UsageError(f"{needless[0]} needs --serve")
         return self.serve or self.static is not None
 
@@ -296,7 +292,7 @@ def page_options(command: Command) -> Command:
         return command(page=page, **rest)
 
     decorated: Command = with_page
-    for option in reversed(_OF_PAGE):
+    for option in reversed(_PAGE_OPTIONS):
         decorated = option(decorated)
     return decorated
 
@@ -350,7 +346,7 @@ class WantedPages:
     shows_all: bool
 
     def found(self, *, corrects: bool = False) -> FoundPages:
-        """Find the pages. `corrects`: a word that no page has is replaced by the nearest one."""
+        """Find the pages. `corrects` replaces words that no page has by the nearest words."""
         query = parse(self.text)
         if query.ignored:
             click.echo(f"only the first {MOST_WORDS} words count", err=True)
@@ -369,7 +365,7 @@ class WantedPages:
 
 
 class FoundPages(NamedTuple):
-    """Search results, with the place of the first one."""
+    """Search results, with the place of the first result."""
 
     finder: Finder
     results: list[Result]
@@ -380,16 +376,16 @@ class FoundPages(NamedTuple):
         return [one.as_json(rank) for rank, one in enumerate(self.results, self.first)]
 
     def ranked(self) -> Iterator[tuple[int, Result]]:
-        """Print the results with their places, or a message if there are none."""
+        """Return the results with their places. Print a message if there are none."""
         if not self.results:
             click.echo("no page has these words", err=True)
         return enumerate(self.results, self.first)
 
 
-def refuse_others(taken: Collection[str], why: str) -> None:
-    """Refuse all options but these and those that name the store."""
+def refuse_others(allowed: Collection[str], why: str) -> None:
+    """Refuse all options except `allowed` and those that name the store."""
     for name, option in given_options().items():
-        if name not in (*taken, "store", "cluster"):
+        if name not in (*allowed, "store", "cluster"):
             raise click.UsageError(f"{why}: leave out {option}")
 
 
@@ -401,7 +397,7 @@ def _write_static(store: Path, folder: Path) -> None:
         done = write_static(search_folder(store), folder, tell)
     click.echo(
         f"{folder}: {counted(done.pages, 'page')}, {counted(done.words, 'word')}, "
-        f"{done.size / 1e6:.1f} MB; open index.html by a web server",
+        f"{done.size / 1e6:.1f} MB; open index.html through a web server",
         err=True,
     )
 
@@ -410,7 +406,7 @@ def _write_static(store: Path, folder: Path) -> None:
 
 
 def show_result(rank: int, found: Result, *, explain: bool) -> None:
-    """Show one page: its place, its title, its URL and the lines with the words."""
+    """Show a page: its place, title and URL, and the passage with the words."""
     entry = found.entry
     title = visible(entry.title or entry.url)
     show_paragraph(title, f"{rank:>3}. ", lambda line: line[:5] + click.style(line[5:], bold=True))
@@ -424,7 +420,7 @@ def show_result(rank: int, found: Result, *, explain: bool) -> None:
 
 
 def _show_url(url: str, importance: str) -> None:
-    """Show a long URL without indent and uncut, so that it can be copied from a terminal."""
+    """Show a URL. On a terminal, a long one has its own unindented line, for copying."""
     width = shutil.get_terminal_size().columns - len(_INDENT) - len(importance) - 2
     if sys.stdout.isatty() and len(url) > width:
         show_paragraph(importance, _INDENT)
@@ -465,9 +461,7 @@ def index(store: Path, fresh: bool) -> None:
 
 def bring_index_up_to_date(store: Path, *, fresh: bool = False, quiet: bool = False) -> None:
     """Bring the index up to date, store the importance of the pages, and print a summary."""
-    from minicrawl.report.snapshot import snapshot
     from minicrawl.search.indexing import bring_up_to_date
-    from minicrawl.search.searching import keep_importance
 
     with progress("index") as tell:
         done = bring_up_to_date(store, tell, lambda text: click.echo(text, err=True), fresh=fresh)
@@ -475,7 +469,7 @@ def bring_index_up_to_date(store: Path, *, fresh: bool = False, quiet: bool = Fa
         keep_importance(search_folder(store), seen)
     if not quiet:
         click.echo(
-            f"index: {counted(done.of_all, 'page')}, {done.pages:,} read anew, "
-            f"{done.by_links:,} from links alone",
+            f"index: {counted(done.of_all, 'page')}, {done.pages:,} newly read, "
+            f"{done.by_links:,} added or updated by links",
             err=True,
         )

@@ -62,8 +62,8 @@ _INSTALL = "searching needs more packages: install minicrawl[search]"
 
 TEXTS = ("title", "anchor", "url", "headings", "body", "repeated")
 """Fields with words."""
-_AS_SHOWN = {"title": "whole_title", "url": "url"}
-"""Fields that users name: a user's `title:` includes the parts that all titles of a site share."""
+_FILTERS = {"title": "whole_title", "url": "url"}
+"""Fields of filters: `title:` also finds the parts that all titles of a site share."""
 _STEMS = "stems"
 """Field with the stems of all words of title, headings and text, each once."""
 FACETS = ("host", "type", "language", "year")
@@ -192,7 +192,7 @@ class SearchIndex:
             self._writing.commit()
             self._index.reload()
             self.searcher = self._index.searcher()
-        self.__dict__.pop("languages", None)  # they may be others now
+        self.__dict__.pop("languages", None)  # cached for the earlier commit
 
     def close(self) -> None:
         """Stop writing, and discard uncommitted changes."""
@@ -271,7 +271,7 @@ class SearchIndex:
         return Counts(int(found["pages"]["value"]), facets)
 
     def read_pages(self) -> Iterator[StoredEntry]:
-        """Yield all pages that were read, in order."""
+        """Yield all pages that were read, by page number."""
         import tantivy
 
         everything = self._hits(tantivy.Query.all_query(), max(len(self), 1))
@@ -293,12 +293,12 @@ class SearchIndex:
         return next((hit for hit in found if self.stored(hit.address).about.url == url), None)
 
     def best(self, query: Query, weights: FieldWeights, count: int = CANDIDATES) -> list[Hit]:
-        """Return the best pages by BM25: those with all words, and if these are few, others.
+        """Return the best pages by BM25: those with all words as they were typed.
 
-        These have all words in some form, and then some of the words.
+        If they are few, pages with other forms of the words follow, then pages with some words.
         """
-        # One query for each, in this order. In one query, a page with the rarest word ten times
-        # could come before one with all words, and another form before the exact one.
+        # One query for each kind, in this order. In one query for all, a page with the rarest word
+        # ten times could come before one with all words, and another form before the exact one.
         found = self._hits(self._query(query, weights, is_all=True, is_exact=True), count)
         for is_all in (True, False):
             if len(found) < ENOUGH and (is_all or len(query.sought) > 1):
@@ -352,7 +352,7 @@ class _QueryBuilder:
             for one in query.compounds
         ]
         parts += [(must, self._phrase(phrase)) for phrase in query.phrases]
-        parts += [(must, self._in_field(_AS_SHOWN[name], phrase)) for name, phrase in query.within]
+        parts += [(must, self._in_field(_FILTERS[name], phrase)) for name, phrase in query.within]
         parts += [(must, one) for one in self._filters(query)]
         if not parts:
             parts = [(must, tantivy.Query.all_query())]
@@ -361,7 +361,7 @@ class _QueryBuilder:
 
     def _unwanted(self, query: Query) -> Iterator[tantivy.Query]:
         yield from map(self._phrase, query.without)
-        yield from (self._in_field(_AS_SHOWN[name], phrase) for name, phrase in query.not_within)
+        yield from (self._in_field(_FILTERS[name], phrase) for name, phrase in query.not_within)
         yield from (self._term("site", site) for site in query.not_sites)
         yield from (self._term("language", language) for language in query.not_languages)
         yield from (self._term("type", name) for name in query.not_types)
@@ -412,7 +412,7 @@ class _QueryBuilder:
         import tantivy
 
         query = tantivy.Query
-        if is_single_sign(word):  # it matches the first of a pair, or the end of a run
+        if is_single_sign(word):  # also matches the pairs that begin with it
             return query.regex_query(self._schema, name, f"{re.escape(word)}.?")
         return query.term_query(self._schema, name, word)
 
@@ -441,7 +441,7 @@ def _schema() -> tantivy.Schema:
     for name in ("host", "type", "language"):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic", fast=True)
     builder.add_text_field(_STEMS, tokenizer_name=_ANALYZER, index_option="basic")
-    for name in (*TEXTS, _AS_SHOWN["title"]):
+    for name in (*TEXTS, _FILTERS["title"]):
         builder.add_text_field(name, tokenizer_name=_ANALYZER)
     builder.add_bytes_field("shown", stored=True)
     return builder.build()
@@ -475,7 +475,7 @@ def _fields(entry: Entry, words: str) -> Iterator[tuple[str, str]]:
     yield "language", language
     yield "type", entry.type
     yield "title", indexed(entry.own_title)
-    yield _AS_SHOWN["title"], title
+    yield _FILTERS["title"], title
     yield "headings", headings
     yield "body", words
     # Each word once: how often a page has the other forms says little beside the exact ones.
@@ -514,7 +514,9 @@ def index_errors(folder: Path) -> Iterator[None]:
 # a word. Only the first places of a word are considered, so that long texts are cheap.
 
 _GRADES = ((1, 1.0), (2, 0.8), (4, 0.6), (8, 0.4), (20, 0.2))
+"""Grades by the largest distance in words."""
 _FAR = 0.05
+"""Grade of a larger distance."""
 _NEAR = 200
 """Maximum bytes between words that count as near each other."""
 _MOST_PLACES = 200
@@ -522,7 +524,7 @@ _MOST_PLACES = 200
 _LETTERS = frozenset(range(0x80, 0x100)) | frozenset(
     b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 )
-_OF_NAMES = _LETTERS | frozenset(b"_")
+_NAME_BYTES = _LETTERS | frozenset(b"_")
 
 
 class Places(NamedTuple):
@@ -578,8 +580,8 @@ def is_in(text: bytes, piece: bytes) -> bool:
     at = text.find(piece) if piece else -1
     while at >= 0:
         end = at + len(piece)
-        goes_on = piece[-1] in _OF_NAMES and end < len(text) and text[end] in _OF_NAMES
-        began = piece[0] in _OF_NAMES and at > 0 and text[at - 1] in _OF_NAMES
+        goes_on = piece[-1] in _NAME_BYTES and end < len(text) and text[end] in _NAME_BYTES
+        began = piece[0] in _NAME_BYTES and at > 0 and text[at - 1] in _NAME_BYTES
         if not (goes_on or began):
             return True
         at = text.find(piece, at + 1)

@@ -47,9 +47,9 @@ from minicrawl.report.snapshot import (
 )
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.notes import VERSION, AnchorRow, Entry, Notes, Watermark
-from minicrawl.search.page_text import PageReader, ReadPage, SiteLines, codes_of
+from minicrawl.search.page_text import HostLines, PageReader, ReadPage, codes_of
 from minicrawl.search.query import Query
-from minicrawl.search.searching import Floats, keep_importance, sort_out
+from minicrawl.search.searching import Floats, find_near_duplicates, keep_importance
 from minicrawl.search.vocabulary import language_of
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import kept_topics
@@ -76,27 +76,27 @@ def why_useless(folder: Path, connection: tables.Connection) -> str:
     if not has_index(folder):
         return ""
     try:
-        with folder_errors(folder), closing(Notes(folder)) as notes:
+        with translating_derived_errors(folder), closing(Notes(folder)) as notes:
             version, store = notes.version, notes.store
         if version != VERSION:
-            return f"it is rebuilt, from version {version} to version {VERSION}"
+            return f"it has version {version} instead of {VERSION}"
         if not tables.is_birth_of(store, tables.birth(connection)):
-            return "it belongs to another store, and is rebuilt"
+            return "it belongs to another store"
         SearchIndex(folder / FOLDER)
     except NoRoom:
         return ""  # a full disk says nothing about the existing index
     except StoreError as error:
-        return f"it is damaged, and is rebuilt ({error})"
+        return f"it is damaged ({error})"
     return ""
 
 
 def why_pruned(folder: Path, archive: ArchiveReader) -> str:
-    """Return why the index must be rebuilt after a pruning, or "": records have moved."""
+    """Return why the index must be rebuilt, or "". A pruning of the archive moves its records."""
     if not has_index(folder):
         return ""
     with closing(Notes(folder)) as notes:
         is_behind = notes.watermark.place < archive.begin
-    return "pages were removed from the archive, so it is rebuilt" if is_behind else ""
+    return "pages were removed from the archive" if is_behind else ""
 
 
 def refuse_if_lost(archive: ArchiveReader, folder: Path) -> None:
@@ -113,7 +113,7 @@ def opened_index(folder: Path, seen: Snapshot) -> Iterator[tuple[SearchIndex, No
     index = SearchIndex(folder / FOLDER)
     with closing(Notes(folder)) as notes:
         if notes.store != (birth := tables.birth(seen.connection)):
-            notes.found(birth)
+            notes.record_store(birth)
         index.write()
         with closing(index):
             yield index, notes
@@ -128,21 +128,21 @@ def locked_folder(folder: Path) -> Iterator[None]:
         folder.mkdir(exist_ok=True)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
     except FileExistsError:
-        raise StoreError(f"{folder} is the place of the index, but not a folder: move it") from None
+        raise StoreError(f"the index goes to {folder}, which is not a folder: move it") from None
     except OSError as error:
         raise UsageError(
             f"the index goes to {folder}, which cannot be written: {error.strerror}"
         ) from error
     try:
-        if not _is_taken(lock):
+        if not _has_locked(lock):
             raise StoreError(f"{folder} is being written by another process")
         yield
     finally:
         os.close(lock)
 
 
-def _is_taken(lock: int) -> bool:
-    """Take the lock. A process that was killed while it started another one holds it a moment."""
+def _has_locked(lock: int) -> bool:
+    """Take the lock within a moment, or return False. The child of a killed process may have it."""
     until = time.monotonic() + _MOMENT_S
     while True:
         with suppress(BlockingIOError):
@@ -151,12 +151,6 @@ def _is_taken(lock: int) -> bool:
         if time.monotonic() > until:
             return False
         time.sleep(0.01)
-
-
-@contextmanager
-def folder_errors(folder: Path) -> Iterator[None]:
-    with translating_derived_errors(folder):
-        yield
 
 
 def clear_folder(folder: Path) -> None:
@@ -195,8 +189,7 @@ class AnchorFinder:
                 target = self._target(url)
                 if target is not None and target != page and (words := indexed(text)):
                     yield AnchorRow(target, own, words)
-        # Forgetting all of them costs only that some anchors are inserted again, which the notes
-        # ignore.
+        # After forgetting them, some anchors are inserted again, which the notes ignore.
         if len(self._met) > _LINKS_REMEMBERED:
             self._met.clear()
 
@@ -261,19 +254,21 @@ def bring_up_to_date(
     with snapshot(store) as seen, kept_pages(seen) as archive:
         if not archive.segments.folder.is_dir():
             raise UsageError(f"{archive.segments.folder} is gone: there are no pages to index")
-        with locked_folder(folder), folder_errors(folder):
-            useless = why_useless(folder, seen.connection) or why_pruned(folder, archive)
-            if fresh and has_index(folder) and not useless:
+        with locked_folder(folder), translating_derived_errors(folder):
+            why = why_useless(folder, seen.connection) or why_pruned(folder, archive)
+            if fresh and has_index(folder) and not why:
                 refuse_if_lost(archive, folder)
-            if why := "it is rebuilt" if fresh else useless:
-                say(f"{folder}: {why}")
+            if fresh or why:
+                say(f"{folder} is rebuilt" + ("" if fresh else f": {why}"))
                 clear_folder(folder)
             with opened_index(folder, seen) as (index, notes):
                 indexing = _Indexing(seen, archive, index, notes)
                 done = indexing.run(part(tell, 0, _SHARE_OF_INDEXING), completes=completes)
                 if completes:
                     birth, host_of = tables.birth(seen.connection), seen.host_of
-                    sort_out(folder, birth, index, notes.texts, lambda page: int(host_of[page]))
+                    find_near_duplicates(
+                        folder, birth, index, notes.texts, lambda page: int(host_of[page])
+                    )
                 tell(1.0)
                 return done
 
@@ -294,7 +289,7 @@ class _Indexing:
         self._seen, self._archive = seen, archive
         self._index, self._notes = index, notes
         self._urls = UrlTable(partial(_urls_of, seen.connection))
-        self._lines: dict[int, SiteLines] = {}
+        self._lines: dict[int, HostLines] = {}
         self._anchors = AnchorFinder(seen, self._urls)
         self._was_empty = not len(index)
         self._done_so_far = Indexed(0, 0, 0, 0)
@@ -313,7 +308,7 @@ class _Indexing:
         with closing(reader):
             for places, end in self._rounds(begin.place):
                 self._round(reader, places, Watermark(end, begin.step))
-                told(_far(end, begin.place, self._archive.end))
+                told(_share_read(end, begin.place, self._archive.end))
         if completes:
             self._add_stale(begin.step)
         self._notes.begin()
@@ -410,7 +405,7 @@ class _Indexing:
             repeated="\n".join(chain(parted.repeated, text.frame)),
             anchors=anchors.words,
             language=text.language,
-            at=_changed(found),
+            at=_changed_at(found),
             anchor_sites=anchors.sites,
             type=found.type,
         )
@@ -438,15 +433,15 @@ class _Indexing:
         self._count(by_links=1)
 
     def _remove_gone(self, step: int) -> None:
-        """Remove pages that are no longer pages since this step.
+        """Remove the pages that have ceased to be pages since this step.
 
-        Their anchors stay if they can be found by these, and otherwise move to the pages they stand
-        for.
+        A page that anchors can find stays with its anchors. The anchors of a page that stands for
+        another one move there.
         """
         if self._was_empty:
             return
-        # The pages touched by steps since the last run, rather than a scan of the whole index: only
-        # these may have ceased to be pages.
+        # Only pages with steps since the last run may have ceased to be pages, so the whole index
+        # need not be scanned.
         touched = {row.step.page for row in tables.steps_after(self._seen.connection, step)}
         for page in touched:
             if self._seen.states[page] == State.FETCHED:
@@ -461,7 +456,7 @@ class _Indexing:
                 self._count(removed=1)
 
     def _keep_known(self, entry: Entry) -> bool:
-        """Return True if the page can still be found, by its anchor texts alone."""
+        """Keep a page that anchor texts alone can find. Return False for any other."""
         if entry.at is None:
             return True
         words, sites = self._notes.anchors(entry.page)
@@ -479,7 +474,7 @@ class _Indexing:
     def _host(self, page: int) -> int:
         return self._urls.host_of[page]
 
-    def _lines_of(self, host: int) -> SiteLines:
+    def _lines_of(self, host: int) -> HostLines:
         if host not in self._lines:
             self._lines[host] = self._notes.lines(host)
         return self._lines[host]
@@ -498,14 +493,14 @@ def _name_of(archive: ArchiveReader) -> str:
     return ""
 
 
-def _far(place: int, begin: int, end: int) -> float:
+def _share_read(place: int, begin: int, end: int) -> float:
     def length(one: int) -> int:
         return segment_of(one) * SEGMENT_BYTES + offset_of(one)
 
     return (length(place) - length(begin)) / max(length(end) - length(begin), 1)
 
 
-def _changed(page: ReadPage) -> float:
+def _changed_at(page: ReadPage) -> float:
     """Return when the page last changed according to its server, or else when it was read."""
     with suppress(ValueError, OverflowError):
         return parsedate_to_datetime(page.changed).timestamp()
@@ -518,8 +513,8 @@ def _changed(page: ReadPage) -> float:
 #
 # Laws: the process reads the store like any reader, so the crawl does nothing for it. It has the
 # lowest priority and sleeps most of the time. It exits with its parent, and can be killed at any
-# time. If it cannot work now, because another process writes the index or no page was archived yet,
-# it tries again later. Work proportional to the whole index, such as updating anchors of indexed
+# time. If it cannot work, because another process writes the index or no page is archived yet, it
+# tries again later. Work proportional to the whole index, such as updating anchors of indexed
 # pages, is done rarely.
 
 EVERY_S = 10.0
@@ -544,7 +539,7 @@ class IndexFollower:
             began = self._clock()
             with suppress(MinicrawlError):
                 self._follow()
-            # A quarter of the time at most: the crawl needs the disk, and a search can wait.
+            # Work a quarter of the time at most: the crawl needs the disk, and a search can wait.
             yield max(EVERY_S, _REST * (self._clock() - began))
 
     def _follow(self) -> None:
@@ -653,17 +648,17 @@ def _texts(entry: Entry) -> tuple[str, ...]:
 
 # ================================================================ sizes
 #
-# Sizes of what the search keeps beside a store, for `status --stored`. Does not need Tantivy.
+# Sizes of the search index and its anchors, for `status --stored`, without Tantivy.
 
 
 def stored_parts(store: Path) -> Iterator[StoredPart]:
     """Yield the index and its anchors."""
     folder = search_folder(store)
-    index = folder / "index"
-    if not (index / "meta.json").is_file():
+    if not has_index(folder):
         return
+    index = folder / FOLDER
     yield StoredPart("index", _pages_of(index / "meta.json"), "pages", bytes_of(index))
-    with folder_errors(folder), closing(Notes(folder)) as notes:
+    with translating_derived_errors(folder), closing(Notes(folder)) as notes:
         texts, size = notes.anchors_stored()
         yield StoredPart("anchors", texts, "texts", size)
 
@@ -675,4 +670,4 @@ def _pages_of(meta: Path) -> int:
         deleted = ((one.get("deletes") or {}).get("num_deleted_docs", 0) for one in segments)
         return int(sum(one["max_doc"] for one in segments) - sum(deleted))
     except (ValueError, KeyError, TypeError):
-        return 0  # damaged: the next search reports and rebuilds it
+        return 0  # the index is damaged: the next search reports and rebuilds it

@@ -5,7 +5,7 @@ third page, so that no chain connects different pages. Nothing is dropped: the r
 pages beside the index, which can be deleted.
 
 original    the page of a group that became known first
-left        the shingles of a page without those that its site repeats; if few are left, two pages
+left        the shingles of a page without those that its host repeats; if few are left, two pages
             are similar only if their titles are equal
 """
 
@@ -25,11 +25,12 @@ Pages = NDArray[np.int64]
 MAYBE_ALIKE = 0.58
 """Minimum similarity of signatures: the threshold less three standard errors."""
 FEW = 8
+"""Number of shingles left below which they are not conclusive."""
 SHARE = 0.03
 FEWEST = 4
-"""A shingle is the site's own if it is on `SHARE` of the pages, and on at least `FEWEST`."""
+"""A shingle is repeated by its host if `SHARE` of the pages have it, and at least `FEWEST`."""
 SAMPLE = 300
-"""Pages sampled per site."""
+"""Pages sampled per host."""
 _MOST_JUDGED = 5
 _BAND = 4
 """Consecutive places that must agree to make two pages candidates.
@@ -52,7 +53,7 @@ class SignedPages(NamedTuple):
 
 
 class ReadText(NamedTuple):
-    """Shingles of a page: all, and those left without the site's own."""
+    """Shingles of a page: all, and those left without the repeated ones of its host."""
 
     title: str
     shingles: Hashes
@@ -133,17 +134,11 @@ def _pairs(keys: NDArray[np.uint32]) -> Iterator[tuple[Pages, Pages]]:
     ones = np.concatenate((order[later - 1], order[first[far]]))
     others = np.concatenate((order[later], order[later[far]]))
     for start in range(0, len(ones), _AT_ONCE):
-        yield (
-            ones[start : start + _AT_ONCE],
-            others[start : start + _AT_ONCE],
-        )
+        yield ones[start : start + _AT_ONCE], others[start : start + _AT_ONCE]
 
 
 def are_alike(one: ReadText, other: ReadText) -> bool:
-    """Return True if two pages are near-duplicates.
-
-    If few shingles are left of either, they are not conclusive.
-    """
+    """Return True if two pages are near-duplicates."""
     if min(len(one.left), len(other.left)) >= FEW:
         return jaccard(one.left, other.left) >= ALIKE
     return one.title == other.title and jaccard(one.shingles, other.shingles) >= ALIKE
@@ -156,7 +151,7 @@ def jaccard(ones: Hashes, others: Hashes) -> float:
 
 
 def common_among(texts: Sequence[Hashes]) -> Hashes:
-    """Return the shingles that a site repeats, given some of its pages."""
+    """Return the shingles that a host repeats, given some of its pages."""
     if not texts:
         return np.empty(0, np.uint32)
     found, counts = np.unique(np.concatenate(texts), return_counts=True)

@@ -1,7 +1,7 @@
 """Notes: data that the index needs between its runs, in SQLite beside it.
 
 Laws: notes are committed after the index, so that they never know more than the index does. Work
-that they do not know of is repeated, which is idempotent.
+missing from the notes is repeated, which is idempotent.
 
 anchor      words of a link, which belong to its target
 stale       indexed pages that received links with other words since
@@ -26,7 +26,7 @@ from zlib import crc32
 import numpy as np
 
 from minicrawl.search.near_duplicates import SignedPages
-from minicrawl.search.page_text import SiteLines
+from minicrawl.search.page_text import HostLines
 from minicrawl.web.urls import host
 from minicrawl.web.words import PLACES, comparable, whole, words_of
 
@@ -100,7 +100,7 @@ class Notes:
 
     def __init__(self, folder: Path) -> None:
         path = folder / NAME
-        # Where this process cannot write, nobody writes, so there is no log to consider.
+        # In a folder that this process cannot write, nobody writes, so there is no write-ahead log.
         is_fixed = path.exists() and not os.access(folder, os.W_OK)
         name = f"{path.absolute().as_uri()}?mode=ro&immutable=1" if is_fixed else path
         self._connection = sqlite3.connect(name, isolation_level=None, uri=is_fixed)
@@ -140,7 +140,7 @@ class Notes:
         """Version of the index."""
         return int(self._meta("version") or 0)
 
-    def found(self, store: str) -> None:
+    def record_store(self, store: str) -> None:
         """Record the identity of the indexed store, and the current version."""
         self._set("store", store)
         self._set("version", str(VERSION))
@@ -182,12 +182,13 @@ class Notes:
         """Mark pages as up to date in the index."""
         self._connection.executemany("DELETE FROM stale WHERE page = ?", ((one,) for one in pages))
 
-    def keep_lines(self, site: int, lines: SiteLines) -> None:
-        """Store the line counts of a site."""
-        self._connection.execute("DELETE FROM lines WHERE site = ?", (site,))
-        rows = ((site, code, pages) for code, pages in lines.remembered())
+    def keep_lines(self, host_id: int, lines: HostLines) -> None:
+        """Store the line counts of a host."""
+        self._connection.execute("DELETE FROM lines WHERE site = ?", (host_id,))
+        rows = ((host_id, code, pages) for code, pages in lines.remembered())
         self._connection.executemany("INSERT INTO lines VALUES (?, ?, ?)", rows)
-        self._connection.execute("INSERT OR REPLACE INTO sites VALUES (?, ?)", (site, lines.pages))
+        row = host_id, lines.pages
+        self._connection.execute("INSERT OR REPLACE INTO sites VALUES (?, ?)", row)
 
     # ------------------------------------------------------------ questions
 
@@ -205,11 +206,12 @@ class Notes:
         query = "SELECT page FROM stale WHERE page > ? ORDER BY page LIMIT ?"
         return [page for (page,) in self._connection.execute(query, (after, count))]
 
-    def lines(self, site: int) -> SiteLines:
-        """Return the line counts of a site."""
-        row = self._connection.execute("SELECT pages FROM sites WHERE site = ?", (site,)).fetchone()
+    def lines(self, host_id: int) -> HostLines:
+        """Return the line counts of a host."""
+        query = "SELECT pages FROM sites WHERE site = ?"
+        row = self._connection.execute(query, (host_id,)).fetchone()
         query = "SELECT code, pages FROM lines WHERE site = ?"
-        return SiteLines(row[0] if row else 0, self._connection.execute(query, (site,)))
+        return HostLines(row[0] if row else 0, self._connection.execute(query, (host_id,)))
 
     def anchors_stored(self) -> tuple[int, int]:
         """Return the number of anchor texts, and their characters."""
@@ -237,7 +239,7 @@ class TextNotes:
         known = self._connection.execute(
             "SELECT page, title, signature FROM signatures WHERE page = ?", (page,)
         ).fetchone()
-        # A page that was read again mostly has its old text: its pairs stay judged.
+        # A page that was read again mostly has the same text, so its pairs stay judged.
         if known == row or known is None is signature:
             return
         self._connection.execute("DELETE FROM signatures WHERE page = ?", (page,))
@@ -300,7 +302,7 @@ _LONGEST_SHOWN = 200_000
 """Maximum characters of a text that snippets are taken from."""
 LONGEST_JUDGED, _LITTLE_JUDGED = 100_000, 2_000
 """Maximum bytes of a text, and of its boilerplate, in which words are located."""
-_NOTHING_SAID = {"http", "https", "www", "html", "htm", "php", "index"}
+_MEANINGLESS = {"http", "https", "www", "html", "htm", "php", "index"}
 
 
 class Entry(NamedTuple):
@@ -310,7 +312,7 @@ class Entry(NamedTuple):
     url: str
     title: str = ""
     own_title: str = ""
-    """Title without the parts that all pages of the site share."""
+    """Title without the parts that the host repeats."""
     headings: tuple[str, ...] = ()
     body: str = ""
     repeated: str = ""
@@ -421,7 +423,7 @@ def host_of(url: str) -> str:
 
 def words_of_url(url: str) -> Iterator[str]:
     """Yield the words of a URL, without scheme and file suffixes."""
-    return (word for word in words_of(unquote(url)) if word not in _NOTHING_SAID)
+    return (word for word in words_of(unquote(url)) if word not in _MEANINGLESS)
 
 
 def _judged(body: bytes, repeated: bytes) -> bytes:

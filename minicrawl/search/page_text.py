@@ -10,29 +10,20 @@ frame   parts that a page marks as navigation, header or footer
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import compress, repeat
-from operator import not_
-from typing import TYPE_CHECKING, NamedTuple
-from zlib import crc32
-
-from minicrawl.web.references import headings, language, plain_text
-from minicrawl.web.urls import canonical
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
 import marshal
+import re
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from functools import lru_cache
+from itertools import compress, islice, repeat
+from operator import not_
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
+from zlib import crc32
 
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
@@ -47,15 +38,20 @@ from minicrawl.web.documents import (
     read_text,
 )
 from minicrawl.web.encoding import decode
+from minicrawl.web.references import headings, language, plain_text
 from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
-from minicrawl.web.urls import site
+from minicrawl.web.urls import canonical, site
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MOST_LINES, LONGEST_LINE = 50_000, 100_000
 _MOST_LINKS = 10_000
 _LONGEST_ANCHOR = 200
 _LONGEST_TITLE = 1_000
 
-# The first letters distinguish block tags from common inline tags, three times faster than names.
+# A line break goes before each block tag, so that the text of a page has a line for each block. The
+# first letters distinguish these tags from common inline tags, three times faster than whole names.
 _BLOCK = re.compile(r"<(?=/?(?:[dltphoDLTPHO]|[bB][rlo]|[fF]i|se|nav|as|ma|ar|ul))")
 # Searching the tree for a base element takes as long as searching for all links.
 _BASE = re.compile("<[bB][aA][sS][eE]")
@@ -190,17 +186,18 @@ def _line(node: LexborNode | None) -> str:
 
 # ================================================================ boilerplate
 #
-# Boilerplate: lines that a site repeats on its pages, such as menus and notices.
+# Boilerplate: lines that a host repeats on its pages, such as menus and notices.
 #
-# Laws: whether a line is boilerplate depends only on its own site, of which a sample of pages is
-# examined. Boilerplate can be found, but has little weight.
+# Laws: whether a line is boilerplate depends only on a sample of the pages of its host. Boilerplate
+# can be found, but has little weight.
 
 SAMPLE = 400
-"""Pages sampled per site."""
+"""Pages sampled per host."""
 SHARE = 0.05
 FEWEST = 4
 """A line is boilerplate if it is on `SHARE` of the pages, and on at least `FEWEST`."""
 SHARE_OF_TITLES = 0.2
+"""Share of the pages from which on a part of a title is repeated."""
 _BETWEEN_PIECES = re.compile(r"\s+[-–—|·•»«:/]+\s+|\s+(?=[(\[])|\s*[|·•»]\s*|::")
 
 
@@ -211,8 +208,8 @@ class SplitText(NamedTuple):
     repeated: list[str]
 
 
-class SiteLines:
-    """Line counts over a sample of a site's pages."""
+class HostLines:
+    """Line counts over a sample of a host's pages."""
 
     def __init__(self, pages: int = 0, counts: Iterable[tuple[int, int]] = ()) -> None:
         self.pages = pages
@@ -239,7 +236,7 @@ class SiteLines:
         return SplitText(list(compress(lines, is_own)), list(compress(lines, map(not_, is_own))))
 
     def own_title(self, title: str) -> str:
-        """Return the title without the parts that the site repeats, unless nothing is left."""
+        """Return the title without the parts that the host repeats, unless nothing is left."""
         pieces = _pieces(title)
         least = max(FEWEST, SHARE_OF_TITLES * self.pages)
         own = [
@@ -268,16 +265,17 @@ def codes_of(lines: Iterable[str]) -> list[int]:
 # ================================================================ the process that reads pages
 #
 # Laws: a page that exceeds its deadline loses its markup, and no other page is affected: the
-# process is killed, and the next one reads that page as plain text. A site whose pages have cost
-# far more than usual has all further ones read so; after many slow pages, deadlines become short.
-# So no number of such pages takes hours. Pages are returned in the requested order.
+# process is killed, and the next one reads that page as plain text. Once the pages of a site have
+# cost far more than usual, its other pages are read as plain text, too. After many slow pages,
+# deadlines become short, so that slow pages cannot take hours, however many they are. Pages are
+# returned in the requested order.
 
 DEADLINE_S, SHORT_DEADLINE_S = 5.0, 1.0
 _MANY_SLOW = 20
 """Pages that took too long, after which deadlines are short."""
 _MOST_OF_A_SITE_S = 10.0
 _USUAL_S, _USUAL_BYTE_S = 0.01, 0.3e-6
-"""Of a page: ten times what the pages of manuals take."""
+"""Usual processor time of a page and of a byte: ten times that of manuals."""
 _MOST_READ = 4 << 20
 """Maximum bytes to read of a page."""
 _OK = range(200, 300)
@@ -333,8 +331,8 @@ class PageReader:
         """Yield the pages at these places, in order; None if one is damaged or not a page."""
         done = 0
         while done < len(places):
-            # All are asked for at once, so the process reads the next page while this one is
-            # indexed. If it dies, what it had still to do is asked for again.
+            # All are requested at once, so the process reads the next page while this one is
+            # indexed. If it dies, its other pages are requested again.
             for page in self._answers(places[done:], is_simple=False):
                 done += 1
                 yield page
@@ -427,7 +425,7 @@ def _text(answer: Answer, *, is_simple: bool) -> PageText:
 
 
 def _pdf_text(body: bytes) -> PageText:
-    """Return the text of the whole file: a PDF's table of contents is at its end."""
+    """Return the text of a whole PDF: it is not cut, since its cross-reference table is last."""
     if not can_read_pdf():
         return PageText()
     found = parse_pdf(body)

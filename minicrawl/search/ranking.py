@@ -16,8 +16,8 @@ proximity    how near neighbouring query words are to each other, and in which f
 natural      1, or less if a query word makes up more of the text than in natural writing
 
 A page is scored twice if the words of the query have other forms, such as plurals, or synonyms: by
-the words alone, and with the other forms counted as well. The better score counts, the second one
-times `form`. So an exact form comes before another one.
+the words alone, and with the other forms counted as well. The second score is multiplied by `form`,
+and the better one counts, so an exact form comes before another form.
 
 As written means with punctuation, such as `trim()`, `--all` or `__init__`. Case counts if the query
 has capitals.
@@ -114,8 +114,8 @@ class Sought:
     ) -> None:
         """Prepare a query. `written` is the user's text without filters.
 
-        By `rarity`, some words count more than others. `forms` has the other forms of each word by
-        language; those of "" are for all pages.
+        Words count in proportion to `rarity`, or equally. `forms` has the other forms of each word
+        by language; those of "" are for pages in other languages.
         """
         self._forms = forms or {}
         self.words = tuple(words)

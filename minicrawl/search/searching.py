@@ -62,7 +62,6 @@ MOST_LOOKED_AT = 1_000
 """Maximum candidates, if many are near-duplicates."""
 
 _Found = tuple[StoredEntry, Score]
-_second = itemgetter(1)
 Floats = NDArray[np.float32] | NDArray[np.float64]
 Scoring = Callable[[Query], Floats]
 """Function that returns the scores of all pages for a query."""
@@ -73,7 +72,7 @@ class Result(NamedTuple):
 
     entry: Entry
     importance: float
-    """Share of the importance."""
+    """Share of all importance."""
     score: Score
     snippet: Snippet
     folded: int = 0
@@ -106,11 +105,11 @@ class Answered(NamedTuple):
 
     results: list[Result]
     instead: str = ""
-    """Query that was answered instead, since no page has a word as it was typed; or ""."""
+    """Query that was answered instead, since no page has a word as typed; or ""."""
     suggestion: str = ""
-    """Query that was probably meant, since few pages have a word as it was typed; or ""."""
+    """Query that was probably meant, since few pages have a word as typed; or ""."""
     counts: Counts | None = None
-    """Number of all pages that match, near-duplicates included, if it was asked for."""
+    """Number of all pages that match, near-duplicates included; None if not requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +139,7 @@ class Finder:
         self._importance = _importance_in(folder)
         self._scores = scores
         self._alike = kept_near_duplicates(folder) or NO_NEAR_DUPLICATES
-        self._made = _made_at(folder)
+        self._modified = _modified_ns(folder)
         self._curation = curation(folder)
         self._forms = lru_cache(_WORDS_REMEMBERED)(self._forms_of)
 
@@ -151,11 +150,11 @@ class Finder:
     @property
     def at(self) -> float:
         """Time of the index's last change, in seconds since 1970."""
-        return max(self._made) / 1e9
+        return max(self._modified) / 1e9
 
     def is_old(self, folder: Path) -> bool:
         """Return True if the index or a file beside it has changed since it was opened."""
-        return _made_at(folder) != self._made
+        return _modified_ns(folder) != self._modified
 
     def answer(self, text: str, asked: SearchRequest) -> Answered:
         """Return the best pages for a query as it was typed, or as it was probably meant."""
@@ -172,10 +171,10 @@ class Finder:
     def all_pages(self) -> Iterator[tuple[Entry, float]]:
         """Yield each page that was read, with its importance relative to the average."""
         for stored in self._index.read_pages():
-            yield stored.entry, float(_of(self._importance, stored.about.page))
+            yield stored.entry, float(_value_of(self._importance, stored.about.page))
 
     def completions(self, text: str, count: int) -> list[str]:
-        """Return the query with its last word completed, by words that the earlier ones go with."""
+        """Return the query with its last word completed from pages that match the other words."""
         words = list(spans(text))
         if not words or words[-1].end != len(text) or len(words[-1].words) != 1:
             return []
@@ -222,7 +221,7 @@ class Finder:
     # ------------------------------------------------------------ synonyms, pins, other forms
 
     def _with_synonyms(self, query: Query) -> Query:
-        """Return the query with synonyms of its words; two words written as one are one of both."""
+        """Return the query with synonyms of its words, also two adjacent words written as one."""
         known, words = self._curation.synonyms, query.words
         found = {one: list(known.get(one, ())) for one in words}
         for one, other in pairwise(words):
@@ -267,8 +266,8 @@ class Finder:
             groups = self._groups([stored.about.page for stored, _ in found])
             if len(groups) >= wanted or len(found) < looked_at or looked_at >= MOST_LOOKED_AT:
                 return [(found[first], others) for first, others in groups]
-            # Starting with many candidates would make every search slower for the few whose best
-            # pages are alike.
+            # Starting with many candidates would slow down all searches, for the few whose best
+            # pages are near-duplicates.
             looked_at *= 4
 
     def _groups(self, pages: Sequence[int]) -> list[tuple[int, int]]:
@@ -277,24 +276,25 @@ class Finder:
         groups = [page if one < 0 else one for page, one in zip(pages, originals, strict=True)]
         sizes = Counter(groups)
         firsts = {group: place for place, group in reversed(list(enumerate(groups)))}
-        return [(place, sizes[group] - 1) for group, place in sorted(firsts.items(), key=_second)]
+        ordered = sorted(firsts.items(), key=itemgetter(1))
+        return [(place, sizes[group] - 1) for group, place in ordered]
 
     def _ordered(self, query: Query, asked: SearchRequest, count: int) -> list[_Found]:
         sought = self._sought(query)
         if not query.sought or (self._scores is not None and asked.linear is None):
             hits = self._index.matches(query, MOST_ORDERED)
             scores = self._rank(query)
-            best = sorted(hits, key=lambda hit: (-_of(scores, hit.page), hit.page))[:count]
+            best = sorted(hits, key=lambda hit: (-_value_of(scores, hit.page), hit.page))[:count]
             return [self._judged(hit, sought, asked) for hit in best]
         hits = self._index.best(query, asked.weights.fields, count)
         found = [self._judged(hit, sought, asked) for hit in hits]
         if asked.linear is not None:
-            found = _joined(found, self._rank(query), asked.linear)
+            found = _mixed_with_rank(found, self._rank(query), asked.linear)
         return sorted(found, key=lambda pair: (-pair[1].total, pair[0].about.page))
 
     def _judged(self, hit: Hit, sought: Sought, asked: SearchRequest) -> _Found:
         stored = self._index.stored(hit.address)
-        relative = float(_of(self._importance, hit.page))
+        relative = float(_value_of(self._importance, hit.page))
         return stored, judged(hit.score, stored, sought, relative, asked.weights)
 
     def _rank(self, query: Query) -> Floats:
@@ -304,12 +304,12 @@ class Finder:
         return self._scores(query) if callable(self._scores) else self._scores
 
     def _share(self, page: int) -> float:
-        return _of(self._importance, page) / max(len(self._importance), 1)
+        return _value_of(self._importance, page) / max(len(self._importance), 1)
 
 
-def _joined(found: Sequence[_Found], ranks: Floats, part: float) -> list[_Found]:
+def _mixed_with_rank(found: Sequence[_Found], ranks: Floats, part: float) -> list[_Found]:
     """Return the scores as a weighted sum of relevance and rank, both scaled to at most 1."""
-    scores = [_of(ranks, stored.about.page) for stored, _ in found]
+    scores = [_value_of(ranks, stored.about.page) for stored, _ in found]
     most, highest = max((score.total for _, score in found), default=1.0), max(scores, default=0)
     return [
         (
@@ -320,15 +320,15 @@ def _joined(found: Sequence[_Found], ranks: Floats, part: float) -> list[_Found]
     ]
 
 
-def _made_at(folder: Path) -> list[int]:
-    """Return the modification times of the files that answers depend on; 0 for missing ones."""
+def _modified_ns(folder: Path) -> list[int]:
+    """Return the modification times of the files that answers depend on; 0 for missing files."""
     beside = (IMPORTANCE, NEAR_DUPLICATES_FILE)
     files = (folder / FOLDER / "meta.json", *(folder / name for name in beside), file_of(folder))
     return [file.stat().st_mtime_ns if file.exists() else 0 for file in files]
 
 
-def _of(values: Floats, page: int) -> float:
-    """Return the value of a page; 0 for a later page."""
+def _value_of(values: Floats, page: int) -> float:
+    """Return the value of a page; 0 if it is NaN, or if the page is newer than the values."""
     value = float(values[page]) if page < len(values) else 0.0
     return value if value == value else 0.0  # noqa: PLR0124 - NaN differs from itself
 
@@ -342,8 +342,8 @@ def keep_importance(folder: Path, seen: Snapshot) -> None:
     values = (seen.importance * len(seen)).astype(np.float32)
     draft = folder / f"{IMPORTANCE}.draft"
     try:
-        draft.write_bytes(_mark(row) + values.tobytes())
-        # A search that has the old file mapped keeps it: the new one is another file of that name.
+        draft.write_bytes(_header(row) + values.tobytes())
+        # Not written in place: a running search has the old file mapped, and keeps it.
         draft.rename(folder / IMPORTANCE)
     except OSError as error:
         draft.unlink(missing_ok=True)
@@ -357,7 +357,7 @@ def join_importance(folder: Path, store: Path) -> str:
             with snapshot(store) as seen:
                 keep_importance(folder, seen)
         except NoRoom as error:
-            return f"{error}; the order is by the importance as it was"
+            return f"{error}; results use the earlier importance"
     return ""
 
 
@@ -366,7 +366,7 @@ def is_importance_old(folder: Path, store: Path) -> bool:
     if not os.access(folder, os.W_OK):
         return False
     with reading(store) as connection, reading_beside(store, connection) as derived:
-        mark = _mark(rank_row(derived, OPIC))
+        mark = _header(rank_row(derived, OPIC))
     try:
         with (folder / IMPORTANCE).open("rb") as file:
             return file.read(_HEADER.size) != mark
@@ -374,7 +374,7 @@ def is_importance_old(folder: Path, store: Path) -> bool:
         return True
 
 
-def _mark(row: RankRow | None) -> bytes:
+def _header(row: RankRow | None) -> bytes:
     return _HEADER.pack(0.0, 0) if row is None else _HEADER.pack(row.made_at, row.step)
 
 
@@ -387,7 +387,7 @@ def _importance_in(folder: Path) -> Floats:
 
 # ================================================================ alike
 #
-# Near-duplicates among the pages of an index, found once all pages are in it.
+# Near-duplicates among all pages of an index.
 #
 # Laws: signatures find candidate pairs, and the texts decide. A pair is judged again only if one of
 # its pages has changed. The table is written before the notes mark all pages as sorted, so that a
@@ -397,7 +397,7 @@ _TEXTS_REMEMBERED = 2_000
 _SITES_REMEMBERED = 5_000
 
 
-def sort_out(
+def find_near_duplicates(
     folder: Path, store: str, index: SearchIndex, texts: TextNotes, host_of: Callable[[int], int]
 ) -> None:
     """Bring the table of near-duplicates up to date."""

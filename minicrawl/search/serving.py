@@ -18,13 +18,12 @@ from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from minicrawl.dashboard import routes
-from minicrawl.dashboard.routes import PAGE, DashboardAccess, Guard, names_header
+from minicrawl.dashboard.routes import DashboardAccess, Guard, names_header, page_routes
 from minicrawl.dashboard.serving import LOOPBACK, listening, plain_config
 from minicrawl.errors import MinicrawlError, StoreError
 from minicrawl.search.index import check_installed
@@ -33,14 +32,8 @@ from minicrawl.search.searching import Finder, SearchRequest, join_importance
 from minicrawl.store.reader import reading, search_folder
 
 AT_ONCE = 10
-
-
 MOST_SHOWN = 1_000
-
-
 LONGEST_QUERY = 10_000
-
-
 _DIGITS = 9
 """Maximum digits of a number; more would exceed every limit anyway."""
 
@@ -90,7 +83,7 @@ class SearchAnswers:
         return self._finder
 
     def _opened(self) -> Finder:
-        """Open the index and update its importance; a missing store is ignored."""
+        """Open the index, and update its importance if the store still exists."""
         check_installed()
         if not has_index(self._folder):
             raise StoreError("there is no search index yet: run `minicrawl index`")
@@ -116,9 +109,6 @@ _SHARED = ("dom.js", "server.js", "search.js", "search.css", "style.css", "icon.
 _FILES = {name: _DASHBOARD / name for name in _SHARED} | {
     path.name: path for path in (Path(__file__).parent / "page").iterdir()
 }
-_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"} | {
-    ".svg": "image/svg+xml"
-}
 
 
 def panel(store: Path) -> list[Route]:
@@ -128,11 +118,7 @@ def panel(store: Path) -> list[Route]:
 
 def search_page(store: Path, access: DashboardAccess) -> Guard:
     """Return the guarded application of the search page."""
-    shown = [
-        Route("/", _index),
-        Route(f"{PAGE}{{name}}", _file),
-        *SearchAnswers(store).routes("/api"),
-    ]
+    shown = [*page_routes(_FILES), *SearchAnswers(store).routes("/api")]
     return Guard(Starlette(routes=shown), access)
 
 
@@ -145,18 +131,3 @@ def serve_search(store: Path, port: int | None, say: Callable[[str], None]) -> N
         server = uvicorn.Server(plain_config(search_page(store, access)))
         say(f"http://{LOOPBACK}:{chosen}/#{token}")
         asyncio.run(server.serve(sockets=[listener]))
-
-
-async def _index(_request: Request) -> Response:
-    return _sent("index.html")
-
-
-async def _file(request: Request) -> Response:
-    return _sent(request.path_params["name"])
-
-
-def _sent(name: str) -> Response:
-    path = _FILES.get(name)
-    if path is None:
-        raise HTTPException(404)
-    return FileResponse(path, media_type=_TYPES.get(path.suffix))

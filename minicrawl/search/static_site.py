@@ -1,7 +1,7 @@
 """Search page as files, for sites whose web server runs no programs.
 
-One script loads what a query needs: the words that begin like those of the query, and the texts of
-the pages that it shows. Scores are made here, as whole numbers, so the script only adds them up.
+One script loads what a query needs: the files of its words, and the texts of the pages that it
+shows. Scores are made here, as whole numbers, so the script only adds them up.
 
     index.html search.js search.css    the page; `search.js` alone serves a page of your own
     about.json                         the first word of each file of words, and numbers
@@ -9,12 +9,12 @@ the pages that it shows. Scores are made here, as whole numbers, so the script o
     pages/3.json                       [[url, title, text], ...] of pages 48 to 63
 
 Laws: pages are numbered by importance. A word has at most `_MOST_PAGES` pages, those of the highest
-scores; one that more pages have is `common`, and no page is left out for not having it. The same
-index makes the same bytes.
+scores; a word with that many is common, and pages without it are found as well. The same index
+makes the same bytes.
 
 rarity   of the word, as BM25 has it, in hundredths
-score    how much a page says of the word, 1 to 255: the rest of BM25, in which a word of the title
-         counts as eight and one of a heading as three
+score    weight of a word on a page, 1 to 255: the rest of BM25, raised by the page's importance;
+         a word counts eight times in the title, three times in a heading, and twice in an anchor
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from minicrawl.web.words import words_of
 _MOST_PAGES = 1_000
 _PAGES_A_FILE = 16
 _BYTES_A_FILE = 60_000
-"""Size of a file of words, about."""
+"""Approximate size of a file of words."""
 _TEXT = 1_500
 """Characters of a page's text from which the shown passage is taken."""
 _LONGEST_TEXT = 100_000
@@ -47,15 +47,15 @@ _IN_TITLE, _IN_HEADING, _IN_ANCHOR = 8, 3, 2
 _SATURATION, _LENGTH = 1.2, 0.75
 """Parameters k1 and b of BM25."""
 _IMPORTANCE = 0.5
-"""How much the score of the most important page rises."""
-_MOST = 255
+"""Increase of the score of the most important page, as a share."""
+_HIGHEST = 255
 _OWN = "minicrawl-search"
 """Marks a folder that may be overwritten."""
 _PAGE = Path(__file__).parent / "page"
 
 
 class Written(NamedTuple):
-    """What was written."""
+    """Numbers of pages, words and bytes that were written."""
 
     pages: int
     words: int
@@ -68,7 +68,7 @@ class _Posting(NamedTuple):
 
 
 def write_static(index: Path, folder: Path, tell: Progress = unreported) -> Written:
-    """Write the search of the index in this folder."""
+    """Write the search page of an index into a folder."""
     _clear(folder)
     finder = Finder(index)
     pages = sorted(finder.all_pages(), key=lambda one: (-one[1], one[0].page))
@@ -118,7 +118,7 @@ def _clear(folder: Path) -> None:
 
 
 def _weights(entry: Entry) -> Counter[str]:
-    """Return the words of a page, each with how often it counts."""
+    """Return the words of a page, with their weighted frequencies."""
     found = Counter(words_of(entry.body[:_LONGEST_TEXT]))
     for text, times in (
         (entry.own_title, _IN_TITLE),
@@ -134,16 +134,16 @@ def _scores(
     postings: dict[str, list[_Posting]], lengths: Sequence[int], boosts: Sequence[float]
 ) -> Iterator[tuple[str, list[int]]]:
     """Yield the words in order, each with its rarity, steps between its pages, and scores."""
-    usual = sum(lengths) / max(len(lengths), 1)
+    mean_length = sum(lengths) / max(len(lengths), 1)
     highest = (_SATURATION + 1) * (1 + _IMPORTANCE)
     for word in sorted(postings):
         found = postings[word]
         rarity = log(1 + (len(lengths) - len(found) + 0.5) / (len(found) + 0.5))
         scored = []
         for page, weight in found:
-            length = _SATURATION * (1 - _LENGTH + _LENGTH * lengths[page] / usual)
+            length = _SATURATION * (1 - _LENGTH + _LENGTH * lengths[page] / mean_length)
             score = weight * (_SATURATION + 1) / (weight + length) * boosts[page]
-            scored.append((page, max(1, min(_MOST, round(_MOST * score / highest)))))
+            scored.append((page, max(1, min(_HIGHEST, round(_HIGHEST * score / highest)))))
         best = sorted(scored, key=lambda one: (-one[1], one[0]))[:_MOST_PAGES]
         yield word, [max(1, round(100 * rarity)), *_in_steps(sorted(best))]
 
@@ -157,7 +157,7 @@ def _in_steps(scored: Iterable[tuple[int, int]]) -> Iterator[int]:
 
 
 def _files(scored: Iterable[tuple[str, list[int]]]) -> Iterator[dict[str, list[int]]]:
-    """Yield the words of each file; a file is full after so many numbers, about."""
+    """Yield the words of each file, which take about `_BYTES_A_FILE` bytes."""
     some, size = dict[str, list[int]](), 0
     for word, numbers in scored:
         some[word] = numbers

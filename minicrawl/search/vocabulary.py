@@ -1,15 +1,15 @@
-"""Words of an index: the nearest to a misspelt one, and other forms of one.
+"""Corrects misspelt words by those of an index, and finds other forms of a word.
 
-Law: only words of the index are proposed, and how many pages have each decides between them. A word
-that pages have is never misspelt, however rare; a more frequent one is at most a suggestion.
+Law: only words of the index are proposed, and the number of pages with each decides between them. A
+word that pages have is never misspelt, however rare; a more frequent word is only suggested.
 
     mdoels      -> models       two letters exchanged
     managment   -> management   a letter left out
     subprosess  -> subprocess   another letter
-    proccesing  -> processing   two mistakes, behind the first two letters
+    proccesing  -> processing   two mistakes, after the first two letters
 
-One mistake is found by trying all of them, since looking up a word takes microseconds; two would be
-far too many, so all words with the same beginning are compared.
+All words with one mistake are tried, since looking up a word takes microseconds. With two mistakes
+they would be far too many, so all words of the index with the same beginning are compared.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import tantivy
 
 _SHORTEST, _SHORTEST_OF_TWO = 4, 7
-"""Letters from which on a word with one mistake is corrected, and one with two."""
+"""Minimum letters of a word to correct one mistake, and two."""
 _FIRST_LETTERS = 2
 _COMPARED = 3_000
 _ALPHABETS = (
@@ -35,11 +35,11 @@ _ALPHABETS = (
     "ابتثجحخدذرزسشصضطظعغفقكلمنهوي",
 )
 _EXCHANGED, _OTHER_BEGINNING = 4.0, 0.1
-"""Weight of a word that differs by an exchange, which is the usual slip; and of one that begins
-with another letter, which is the least usual.
+"""Weights of words that differ by an exchange, the most frequent slip, and in the first letter, the
+rarest.
 """
 _MORE_FREQUENT = 30
-"""How much more frequent a word must be than one that pages have, to be suggested."""
+"""A word is suggested instead of another if it is on this many times more pages."""
 
 
 class Words(Protocol):
@@ -53,12 +53,12 @@ class Words(Protocol):
 
 
 def nearest(word: str, words: Words) -> str | None:
-    """Return the word that is meant by one that no page has, or None."""
+    """Return the probable correction of a word that no page has, or None."""
     return _nearest(word, words, 0)
 
 
 def more_usual(word: str, words: Words) -> str | None:
-    """Return the word that is probably meant by one that few pages have, or None."""
+    """Return a similar word on far more pages, or None."""
     return _nearest(word, words, _MORE_FREQUENT * words.pages_with(word), mistakes=1)
 
 
@@ -71,7 +71,7 @@ def _nearest(word: str, words: Words, least: int, mistakes: int = 2) -> str | No
         return best
     if len(word) < _SHORTEST_OF_TWO or mistakes == 1:
         return None
-    # The words that most pages have come first, and so does the best of several.
+    # Words come by descending number of pages, so the first one near enough is the best.
     near = words.words_from(word[:_FIRST_LETTERS], _COMPARED)
     return next((other for other, pages in near if pages > least and _is_near(word, other)), None)
 
@@ -102,7 +102,7 @@ def _others(word: str, letters: str) -> Iterator[str]:
 
 
 def _is_near(word: str, other: str) -> bool:
-    """Return True if two mistakes make one word of the other: two exchanges count as two."""
+    """Return True if at most two mistakes separate the words. An exchange is one mistake."""
     if abs(len(word) - len(other)) > 2:  # noqa: PLR2004 - two mistakes
         return False
     two_before, before = list[int](), list(range(len(other) + 1))
@@ -123,9 +123,9 @@ def _is_near(word: str, other: str) -> bool:
 # Other forms of a word, by stemming: `partitions` and `partitioning` for `partitioned`.
 #
 # Laws: a word is stemmed by the language of the page it is on. A language without a stemmer, or a
-# page without a known language, has no other forms. A page that declares no language has the one to
-# which most of its words are stop words, if these are as many as in prose. A model that knows more
-# languages takes 100 MB and a second to load, in every process that indexes.
+# page without a known language, has no other forms. A page that declares no language gets the one
+# with most stop words in its text, if these are as frequent as in prose. A model of more languages
+# was rejected: it takes 100 MB and a second to load, in every process that indexes.
 
 STEMMERS = {
     "ar": "arabic",
@@ -152,7 +152,7 @@ STEMMERS = {
 _MOST_FORMS = 8
 _SHORTEST_STEM = 3
 _LOOKED_AT = 300
-"""Words with the beginning of a stem, the most frequent first, among which its forms are sought."""
+"""Number of words with the beginning of a stem among which its forms are sought."""
 
 
 def stems(words: Iterable[str], language: str) -> list[str]:
@@ -175,10 +175,10 @@ def forms(word: str, language: str, words: Words) -> tuple[str, ...]:
 
 _WITH_STOP_WORDS = ("da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ru", "sv")
 _READ = 2_000
-"""Characters of a text by which its language is told."""
+"""Characters of a text from which its language is detected."""
 _FEWEST_WORDS = 15
 _OF_PROSE = 0.15
-"""Least share of stop words in prose; code and lists have fewer."""
+"""Minimum share of stop words in prose; code and lists have fewer."""
 
 
 def language_of(words: str) -> str:

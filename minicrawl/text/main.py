@@ -14,10 +14,10 @@ main box goes downwards, to the child that has nearly all of its parent's worth:
           h2                 dropped: the heading of what was dropped
 
 A page that has hardly any text left is searched once more without regard to class names, which may
-mislead. If that fails, too, it is an index of links, and keeps all that is outside its frames.
+mislead. If that fails, too, it is an index of links, and keeps everything outside its frames.
 
-Laws: the time is proportional to the number of nodes, as what holds for ancestors is handed down
-and never looked up. Lexbor itself takes quadratic time on some pages, so call this where it can be
+Laws: the time is proportional to the number of nodes, as facts about ancestors are handed down and
+never looked up. Lexbor itself takes quadratic time on some pages, so call this where it can be
 killed.
 
 hint    word in a class or id that says what an element is for
@@ -83,6 +83,7 @@ _TEASER_WORDS = _words("banner banners more tags teaser teasers tools")
 _NOT_OF_FRAMES = re.compile(
     r"\b(?:cat|category|has|hentry|is|lang|language|layout|no|not|page|tag|with|without)[-_][\w-]+"
 )
+"""Names whose words do not make a frame, such as `has-sidebar` and `category-search`."""
 _LINE_NUMBERS = _words("gutter lineno linenos line-numbers")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _MAIN_NAME = re.compile(
@@ -94,14 +95,15 @@ _DIGITS = re.compile(r"\d+")
 _LONGEST_NAME = 250
 
 _MAIN, _NONE, _TEASER, _FRAME_NAME, _FRAME_TAG, _UNSEEN = 1, 0, -1, -2, -3, -4
-"""Hints."""
+"""Hints; a lower one is a surer sign of a frame."""
 
 _SHORT, _SENTENCE = 25, 80
-"""Letters below which a line is hardly a sentence, and from which on it is one."""
+"""Letters below which a line is hardly a sentence, and from which on it certainly is."""
 _WORTH_OF_SHORT, _WORTH_OF_MIDDLE = 0.1, 0.5
 _NEARLY_ALL, _ALL_OF_NAMED = 0.85, 0.95
 """Share of worth from which on a child is searched, and the same inside a named main text."""
 _NAMED, _RIVAL = 0.2, 0.5
+"""Shares of worth: of the page, at least in a named main text; of the latter, at most in others."""
 _MOST = 0.5
 """Share of the page's worth from which on a box is no frame."""
 _LINKS_OF_TEASER = 0.1
@@ -306,7 +308,7 @@ def _hint(tag: str, attributes: dict[str, str | None]) -> int:
     if attributes.get("itemprop") == "articleBody":
         return _MAIN
     names = (attributes.get("class") or "")[:_LONGEST_NAME]
-    if tag != "section" and "section" not in names:  # whose ids are made from headings
+    if tag != "section" and "section" not in names:  # ids of sections are made from headings
         names = f"{names} {(attributes.get('id') or '')[:_LONGEST_NAME]}"
     return _hint_of(tag, names)
 
@@ -357,7 +359,7 @@ def choose_main(root: Box, below: list[Box], places: SitePlaces, frame: int = _F
 
 
 def _known(below: list[Box], main: frozenset[int]) -> Box | None:
-    """Return the innermost box that is where the site has its main text, and the only one there."""
+    """Return the innermost box at a main place of the site, if it is the only box there."""
     found = [box for box in below if box.tag and box.worth and box.place in main]
     times = Counter(box.place for box in found)
     return next((box for box in reversed(found) if times[box.place] == 1), None)
@@ -379,7 +381,7 @@ def _drop_frames(root: Box, below: list[Box], frame: int, repeated: frozenset[in
 
 
 def _drop_frame_tags(root: Box, below: list[Box]) -> None:
-    """Drop frames of an index, whose links are worth nothing, but have letters."""
+    """Drop the frames of an index, compared by letters: its links have no worth."""
     for box in below:
         box.is_dropped = box.hint <= _FRAME_TAG and box.letters < _MOST * root.letters
     for box in below:
@@ -428,7 +430,7 @@ def _named(root: Box, below: list[Box]) -> Box | None:
 
 
 def _outermost(boxes: Iterable[Box]) -> Iterator[Box]:
-    """Yield the boxes that are in none before them."""
+    """Yield the boxes that are not inside earlier ones."""
     seen: set[int] = set()
     for box in boxes:
         if id(box) not in seen:
@@ -454,7 +456,7 @@ def _searched(box: Box) -> Box:
 
 
 def _lead(before: list[Box], main: Box) -> list[Box]:
-    """Return the title before the main box and the sentences after it, unless they are too long."""
+    """Return the title before the main box, and the sentences between them unless too long."""
     after_title = list(takewhile(lambda box: box.tag != "h1", reversed(before)))
     if len(after_title) == len(before):
         return []
@@ -469,7 +471,7 @@ def _is_lead(run: Box) -> bool:
 
 
 def _prune(inside: list[Box]) -> None:
-    """Drop links, scraps and headings without a section from the main box, which comes first."""
+    """Drop links, scraps and headings without a section. The main box comes first."""
     for box in inside[1:]:
         if box.tag in _MAY_BE_LINKS and _is_links(box):
             box.is_dropped = True

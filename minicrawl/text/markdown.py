@@ -29,7 +29,7 @@ _START = re.compile(r"(?m)^(#{1,6}(?= )|[-+>](?= )|\d+(?=[.)] ))")
 _LANGUAGE = re.compile(r"\b(?:brush:\s*|highlight-(?:source-)?|lang(?:uage)?-)([\w+#-]{1,20})")
 _FEWEST = 2
 """Rows and columns of a table of data."""
-_NOT_OF_CELLS = HEADINGS | {"dl", "ol", "pre", "table", "ul"}
+_NOT_IN_CELLS = HEADINGS | {"dl", "ol", "pre", "table", "ul"}
 
 
 def markdown(root: Box, url: str) -> str:
@@ -100,7 +100,7 @@ class _Writer:
             self._write(_START.sub(r"\\\1", self._inline(run)), place)
             return
         code = run.text
-        # A fence longer than any in the code, which would otherwise end the block.
+        # Longer than any fence in the code, which would otherwise end the block.
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
         self._write(f"{fence}{_language(run)}\n{code}\n{fence}", place)
 
@@ -159,7 +159,7 @@ def _cells(table: Box) -> list[list[Box]]:
     """Return the cells of each row, or nothing if a cell has more than text."""
     rows = []
     for box in islice(preorder(table), 1, None):
-        if box.tag in _NOT_OF_CELLS:
+        if box.tag in _NOT_IN_CELLS:
             return []
         if box.tag == "tr":
             rows.append([child for child in box.boxes if child.tag in {"td", "th"}])

@@ -1,13 +1,13 @@
-"""Reads what a page declares of itself: title, author, dates and the like.
+"""Reads what a page declares about itself: author, dates, description and the like.
 
-Pages declare the same thing in many ways. For each column the ways are tried from the most to the
-least reliable: structured data (JSON-LD), which search engines check, then Open Graph for social
-networks, then older names for `meta`, then elements. The first that says something counts:
+Pages declare the same thing in many ways: by structured data (JSON-LD), which search engines check,
+by Open Graph for social networks, by older names for `meta`, and by elements. Each column tries its
+ways from the most to the least reliable, and the first one with a value counts:
 
     author   JSON-LD author.name, meta article:author, meta author, rel=author, itemprop=author
 
-A date becomes `2026-11-26` or `2026-11-26T09:30:00+00:00`; values that are not dates are left out.
-A URL is resolved against that of the page.
+A date becomes `2026-11-26` or `2026-11-26T09:30:00+00:00`; other texts are left out. A URL
+is resolved against that of the page.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _MOST_OBJECTS, _MOST_VALUES = 1000, 20
 _LONGEST = 2000
-"""Characters of a value; what is longer is cut."""
+"""Maximum characters of a value; longer values are cut."""
 _KINDS = ("Article", "NewsArticle", "BlogPosting", "WebPage", "Product", "Recipe", "Event")
 """Types of JSON-LD that describe a page, best first; other types describe its parts."""
 _NUMBERS = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
@@ -61,7 +61,7 @@ class Declared(NamedTuple):
 
 @lru_cache(1)
 def declared(markup: str) -> Declared:
-    """Return what a page declares; several columns of a page read it once."""
+    """Return the declarations of a page, which is read once for several columns."""
     tree = parse(markup)
     meta, links, items = (defaultdict[str, list[str]](list) for _ in range(3))
     for node in tree.css("meta[content]"):
@@ -181,7 +181,7 @@ def canonical_url(page: Declared) -> Iterator[str]:
 
 
 def _date(text: str) -> str:
-    """Return a date as ISO 8601 has it, or "" if the text is none."""
+    """Return a date in ISO 8601, or "" if the text is not a date."""
     # The strict forms first: a search for three numbers would also find a date in "5/6/2026", and
     # nobody can tell which of the two is the month.
     for read in (datetime.fromisoformat, parsedate_to_datetime):

@@ -1,18 +1,18 @@
-"""Learns from pages of one site where their main text is, and where what repeats on all of them.
+"""Learns from pages of one site where their main text is, and where text repeats.
 
 A place is the chain of elements, classes and ids that leads to a box, without the numbers in
-names. Two things are learned of the places of a site:
+names. Two kinds of places are learned:
 
     repeated   at least 95 % of the letters there are on other pages as well: menus, teasers
-    main       the main box of at least 10 % of the pages is there, without what is repeated
+    main       at least 10 % of the pages have their main box there, after repeated text is dropped
 
     body > div.c1f           the same words on all pages: repeated
-    body > div.c9a           what 4 pages of 40 with many comments have as their main box: main
-    body > div.c9a > div.c3e what the 36 others have: main, and the inner one of two is taken
+    body > div.c9a           the main box of 4 pages of 40, which have many comments: main
+    body > div.c9a > div.c3e the main box of the 36 others: main, and the inner one of two is taken
 
 Repeated lines instead of places were rejected: in manuals, tables and signatures repeat from page
 to page and are main text nevertheless. For the same reason headings, code, cells and terms are
-never dropped. Of few pages nothing is learned: with 5 to 10 the result is worse than without.
+never dropped. Nothing is learned from few pages: with 5 to 10 the result is worse than without.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from minicrawl.text.markdown import markdown
 FEWEST_PAGES = 20
 _REPEATED = 0.95
 _USUAL = 0.2
-"""Share of the pages that have a place; what is on fewer pages is no frame."""
+"""Minimum share of the pages with a place for it to be repeated."""
 _VOTES = 0.1
 _KEPT = HEADINGS | {"dt", "pre", "td", "th"}
 
@@ -103,7 +103,7 @@ class SiteText:
         return self._make(_main_boxes(markup, self._places), url)
 
     def for_site(self, pages: Sequence[str]) -> SiteText:
-        """Return the maker for the site of these pages."""
+        """Return the parser for the site of these pages."""
         return SiteText(self._make, learned(tuple(pages)))
 
 

@@ -1,7 +1,7 @@
 """Scorers for `crawl --score`: values of read pages, from 0 to 1.
 
-Each is made from the arguments after its name, as in `--score words:harbour,museum`. Of a page
-without text, only the words of its URL count.
+Each function makes a scorer from the arguments after its name, as in
+`--score words:harbour,museum`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENOUGH = 0.02
 _OF_TITLE = 0.5
 """Minimum value of a page with a word in its title or URL."""
 _LONGEST = 200_000
-"""Characters of a page that are read."""
+"""Maximum characters of a page to read."""
 
 
 def words(arguments: str) -> Scorer:
@@ -44,7 +44,7 @@ def words(arguments: str) -> Scorer:
 def language(arguments: str) -> Scorer:
     """Value pages in these languages, such as de,fr, as 1."""
     wanted = _listed(arguments, "language:de,fr")
-    language_of("a text that is long enough loads the model, or says that it is not installed")
+    language_of("a text long enough to load the model, which may not be installed")
     return lambda page: float(language_of(_text(page)) in wanted)
 
 
@@ -95,7 +95,7 @@ def _media_type(page: PageRead) -> str:
 
 
 def _text(page: PageRead) -> str:
-    """Return what a reader of the page sees."""
+    """Return the visible text of HTML, or other text; "" for other media types."""
     name = _media_type(page)
     if "html" in name:
         return _visible(page.text)
@@ -112,8 +112,8 @@ def _counted(text: str) -> Counter[str]:
 
 def _cosine(one: Counter[str], other: Counter[str]) -> float:
     common = sum(count * other[word] for word, count in one.items())
-    return common / (_length(one) * _length(other)) if common else 0.0
+    return common / (_norm(one) * _norm(other)) if common else 0.0
 
 
-def _length(counts: Counter[str]) -> float:
+def _norm(counts: Counter[str]) -> float:
     return sqrt(sum(count * count for count in counts.values()))

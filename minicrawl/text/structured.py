@@ -1,17 +1,17 @@
 """Reads the structured data of a page: JSON-LD, Open Graph, microdata and RDFa Lite.
 
-The column `data` has each syntax under its usual name, in the shapes that extruct made common, so
-that programs written for it read the column. RDFa Lite has the shape of microdata:
+The column `data` has each syntax under its usual name, in the shapes of extruct, so that programs
+for extruct can read the column. RDFa Lite has the shape of microdata:
 
     <p vocab="http://schema.org/" typeof="Person"><b property="name">Ann</b></p>
 
     {"type": "http://schema.org/Person", "properties": {"name": "Ann"}}
 
-A property with several values has a list. Names of properties stay as they are written.
+A property with several values has a list. Names of properties stay as written.
 
-Laws: an item is written once, where it is met first, so items that refer to each other end.
-Depth and number of items are limited. The text of nested properties is read once for each of them,
-so call this where it can be killed.
+Laws: an item is written once, at its first reference, so that circular references end. Depth and
+number of items are limited. The text of nested properties is read once for each of them, so call
+this where it can be killed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COMMENT = re.compile(
     r"|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|,(?=\s*[]}])",
     re.DOTALL,
 )
-"""String, which stays, or a comment or trailing comma, which does not."""
+"""String, which stays, or a comment or trailing comma, which is removed."""
 _PREFIX = re.compile(r"(\w+):\s*(\S+)")
 _OG = "http://ogp.me/ns"
 _OG_PREFIXES: Mapping[str, str] = MappingProxyType(
@@ -141,7 +141,7 @@ def _open_graph(tree: LexborHTMLParser) -> Iterator[Properties]:
 
 
 class _Syntax(NamedTuple):
-    """Names of attributes, and the way in which types and values are read."""
+    """Names of attributes, and rules for types and values."""
 
     scope: str
     type: str
@@ -234,7 +234,7 @@ class _Items:
         return item
 
     def _properties(self, start: LexborNode | None, *, has_siblings: bool) -> Iterator[LexborNode]:
-        """Yield the elements with properties of an item, and not those of items in it."""
+        """Yield the elements with properties of an item, without those of items inside it."""
         stack = [(start, has_siblings)]
         while stack:
             node, goes_on = stack.pop()

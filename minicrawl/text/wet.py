@@ -1,4 +1,4 @@
-"""Writes the main text of pages as a WET file: a WARC of `conversion` records, as Common Crawl has.
+"""Writes main texts as a WET file: a WARC of `conversion` records, as Common Crawl publishes.
 
 Each record is a gzip member with the text of one page, so tools for WET files, and any reader of
 WARC, read it. Pages without a main text are left out.
@@ -14,7 +14,7 @@ from minicrawl.report.selected_pages import Block
 
 
 class WetFormat:
-    """The format, for `minicrawl.exporters`."""
+    """Format of WET files, for `minicrawl.exporters`."""
 
     contents = ("main",)
 
@@ -33,7 +33,7 @@ class WetFormat:
 
 
 def _made_at(block: Block | None) -> float:
-    """Return the time of the file: that of its first page, so that repeated exports are equal."""
+    """Return the latest time of the first block, so that repeated exports are equal."""
     dates = filter(None, block["last_fetched"] if block is not None else ())
     return datetime.fromisoformat(max(dates, default="1970-01-01T00:00:00Z")).timestamp()
 

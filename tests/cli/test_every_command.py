@@ -75,7 +75,7 @@ WRITERS = (
     "move elsewhere.db",
 )
 ON_PURPOSE = {
-    "index": r"index: .* from links alone\n",
+    "index": r"index: .* by links\n",
     "report": r"site\.html: \d+ sections\n",
     "export": r"wrote .*\nimportance: .* old\n",
     "seed-set": r"core .*\nminicrawl: .* lead from one host to another .*\n",

@@ -151,13 +151,13 @@ def test_a_file_in_the_place_of_the_index_is_not_replaced(
     search_folder(copy).write_text("mine")
     assert asked(copy, "salt") == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith("is the place of the index, but not a folder: move it")
+    assert line.endswith(f"{search_folder(copy)}, which is not a folder: move it")
     assert search_folder(copy).read_text() == "mine"
 
 
 def test_index_reports_the_number_of_pages_read(store: Path, capsys: Captured) -> None:
     assert main(["index", "--fresh", "--store", str(store)]) == 0
-    assert "3 read anew" in capsys.readouterr().err
+    assert "3 newly read" in capsys.readouterr().err
 
 
 def test_a_query_for_hits_uses_the_index(store: Path, tmp_path: Path, capsys: Captured) -> None:

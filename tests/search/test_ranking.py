@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from minicrawl.search.notes import Entry, packed, unpacked
-from minicrawl.search.page_text import FEWEST, SAMPLE, SiteLines, SplitText, codes_of
+from minicrawl.search.page_text import FEWEST, SAMPLE, HostLines, SplitText, codes_of
 from minicrawl.search.query import ABOUT, parse, snippet
 from minicrawl.search.ranking import RankingWeights, Score, Sought, importance_part, judged
 
@@ -105,16 +105,16 @@ def test_importance_is_between_0_and_1_and_counts_less_for_more_words() -> None:
     assert score("a b", 300.0).importance == pytest.approx(score("a", 300.0).importance / 2)
 
 
-def add_page(lines: SiteLines, title: str, *texts: str) -> None:
+def add_page(lines: HostLines, title: str, *texts: str) -> None:
     lines.add(title, codes_of(texts))
 
 
-def split_text(lines: SiteLines, *texts: str) -> SplitText:
+def split_text(lines: HostLines, *texts: str) -> SplitText:
     return lines.part(texts, codes_of(texts))
 
 
 def test_lines_on_many_pages_of_a_site_are_boilerplate() -> None:
-    lines = SiteLines()
+    lines = HostLines()
     for number in range(FEWEST):
         add_page(lines, f"Page {number} - The Site", "Menu", f"Text {number}")
     assert split_text(lines, "Menu", "Text 1") == (["Text 1"], ["Menu"])
@@ -123,10 +123,10 @@ def test_lines_on_many_pages_of_a_site_are_boilerplate() -> None:
 
 
 def test_saved_lines_of_a_site_give_the_same_result() -> None:
-    lines = SiteLines()
+    lines = HostLines()
     for number in range(SAMPLE):
         add_page(lines, "", "Menu", f"Text {number}")
-    again = SiteLines(lines.pages, lines.remembered())
+    again = HostLines(lines.pages, lines.remembered())
     assert not again.takes_more
     assert split_text(again, "Menu", "Text 1") == split_text(lines, "Menu", "Text 1")
 

@@ -33,7 +33,7 @@ const hiddenTable = (caption, heads, rows) => {
   if (opened.has(caption)) { fillIt(); queueMicrotask(() => { box.scrollTop = opened.get(caption) || 0; }); }
   return details;
 };
-// One row for each moment of any of the series, but no more than MOST_ROWS: the first and the last are among them.
+// A row for each moment of the series, thinned to about MOST_ROWS with the first and the last.
 const MOST_ROWS = 120;
 const rowsOver = (drawn, format) => {
   const times = [...new Set(drawn.flat().map(([at]) => at))].sort((a, b) => a - b), every = Math.ceil(times.length / MOST_ROWS);

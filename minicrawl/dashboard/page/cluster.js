@@ -1,5 +1,5 @@
-// The crawl of a cluster: what all nodes do together, and a row for each of them. A row stays as
-// long as its node does, so that nothing is taken from under the hand that moves its slider.
+// The crawl of a cluster: its totals, and a row for each node. A row is kept as long as its node, so
+// that nobody loses a slider while moving it.
 
 import { h, put, facts, count, size, fixed, share, plain, clock, pace as paceOf } from "/page/dom.js";
 
@@ -47,7 +47,7 @@ export const makeNodes = (place, app, act) => {
   const body = h("tbody"), rows = new Map();
   const view = h("table", {}, h("caption", { class: "skip" }, "Nodes"), h("thead", {}, h("tr", {}, HEADINGS.map(([text, kind]) => h("th", { class: kind, scope: "col" }, text)))), body);
   return (nodes) => {
-    if (!nodes || !nodes.length) { rows.clear(); put(body); put(place, h("div", { class: "empty" }, "No node is there: minicrawl node --cluster URL starts one.")); return; }
+    if (!nodes || !nodes.length) { rows.clear(); put(body); put(place, h("div", { class: "empty" }, "No nodes. Start one with minicrawl node --cluster URL.")); return; }
     if (!view.isConnected) put(place, view);
     for (const gone of [...rows.keys()].filter((name) => !nodes.some((one) => one.name === name))) { rows.get(gone).view.remove(); rows.delete(gone); }
     for (const node of nodes) {
@@ -68,7 +68,7 @@ export const clusterFacts = (cluster) => {
       ["shards", `${count(held)} of ${count(cluster.shards)} held`], ["batches of cash under way", count(cluster.batches)],
       ["cash threshold", cluster.level ? `${fixed(cluster.level, 2)} units` : "none"],
     ], "lines"),
-    cluster.unheld.length ? h("p", { class: "small wrong" }, `nobody holds ${ranges(cluster.unheld)}`) : null,
+    cluster.unheld.length ? h("p", { class: "small wrong" }, `no node holds ${ranges(cluster.unheld)}`) : null,
     h("p", { class: "small muted" }, cluster.gathered_at ? `The shards were gathered at ${clock(cluster.gathered_at)}.` : "The shards are being gathered."),
   ];
 };

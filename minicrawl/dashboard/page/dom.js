@@ -18,7 +18,7 @@ export const h = (name, attributes, ...children) => fill(document.createElement(
 export const s = (name, attributes, ...children) => fill(document.createElementNS(SVG, name), attributes, children);
 export const put = (place, ...children) => place.replaceChildren(...children.flat(9).filter(Boolean));
 
-// Shows control characters and bidirectional marks by name.
+// Control characters and bidirectional marks are shown as escapes.
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 // Shows internationalised host names in the readable form that the server sends.
 const HOST = /(^|:\/\/)([0-9A-Za-z.-]*xn--[0-9A-Za-z.-]*)/g, names = new Map();

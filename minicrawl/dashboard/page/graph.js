@@ -1,5 +1,5 @@
-// Graph: the best hosts or pages and the links between them, laid out by springs. It is zoomed by
-// wheel, buttons and keys; each node can be reached by the keyboard.
+// Graph: the best hosts or pages and the links between them, laid out by springs. Wheel, buttons and
+// keys zoom; the keyboard reaches each node.
 
 import { h, s, put, card, count, share, plain, cut, clock } from "/page/dom.js";
 import { latest } from "/page/server.js";
@@ -35,7 +35,7 @@ const layout = (nodes, links, width, height) => {
     const heat = 46 * (1 - round / ROUNDS) ** 1.4 + 0.4;
     for (let i = 0; i < n; i += 1) { const d = Math.max(Math.hypot(dx[i], dy[i]), 1e-9), step = Math.min(d, heat); x[i] += (dx[i] / d) * step; y[i] += (dy[i] / d) * step; }
   }
-  // The centre is crowded and a few are far out: half of a distance is its rank among all.
+  // The centre is crowded and a few nodes are far out, so a distance is mostly its rank among all.
   const far = Array.from(x, (_, i) => Math.hypot(x[i] - SIZE / 2, y[i] - SIZE / 2));
   const order = far.map((_, i) => i).sort((a, b) => far[a] - far[b]), widest = far[order[n - 1]] || 1;
   order.forEach((i, rank) => {
@@ -124,7 +124,7 @@ export const makeGraph = (place, app) => {
     put(note, "Reading the links of the store …");
     try {
       const found = await ask("graph", { of: of.value, n: many.value });
-      if (!found) return; // there is a later question
+      if (!found) return; // there is a later request
       if (!found.nodes.length) { put(canvas, h("div", { class: "empty" }, "no pages yet")); put(note); return; }
       draw(found);
       put(note, `${count(found.nodes.length)} ${of.value}, ${count(found.links.length)} links between them, as of ${clock(found.at)}`);
@@ -134,6 +134,6 @@ export const makeGraph = (place, app) => {
   many.addEventListener("change", load);
   of.addEventListener("change", load);
   again.addEventListener("click", load);
-  put(place, card("Graph", "", h("header", {}, h("h2", {}, "Graph of the most important"), note), h("div", { class: "row" }, h("div", {}, h("label", { for: "g-of" }, "of"), of), h("div", {}, h("label", { for: "g-many" }, "how many: ", manyShown), many), again), h("div", { class: "gap" }, canvas), told));
+  put(place, card("Graph", "", h("header", {}, h("h2", {}, "Most important nodes"), note), h("div", { class: "row" }, h("div", {}, h("label", { for: "g-of" }, "of"), of), h("div", {}, h("label", { for: "g-many" }, "how many: ", manyShown), many), again), h("div", { class: "gap" }, canvas), told));
   return { topics: () => [], open: load };
 };

@@ -1,4 +1,4 @@
-// The page: five views, one stream of events, and what is true of all views.
+// The page: five views, one stream of events, and the state that all views share.
 
 import { h, put, clock, plain } from "/page/dom.js";
 import { Stream, hasToken } from "/page/server.js";

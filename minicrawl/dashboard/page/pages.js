@@ -1,4 +1,4 @@
-// Pages: the best ones as they change, a search, and all about one page.
+// Pages: the best ones as they change, a search, and the details of one page.
 
 import { h, s, put, card, moment, facts, table, td, count, fixed, share, plain, cut, outward } from "/page/dom.js";
 import { latest } from "/page/server.js";
@@ -26,7 +26,7 @@ const flow = (page, explain) => {
     s("text", { x: W / 2, y: middle - 3, "text-anchor": "middle" }, "this page"), s("text", { x: W / 2, y: middle + 14, "text-anchor": "middle" }, `${fixed(page.cash, 2)} units`)));
 };
 
-// Cash that the page had received at each moment, and the number of givers.
+// Curves of the cash that the page had received, and of the number of givers.
 const grown = (received) => {
   const over = (name) => received.map((one) => [Date.parse(one.at) / 1000, one[name]]);
   return h("div", { class: "grid" },
@@ -49,7 +49,7 @@ export const makePages = (place, app) => {
     aboutAt.say(null);
     let page;
     try { page = await askAbout("page", { url }); } catch (error) { put(about, h("p", { class: "wrong" }, plain(error.message))); return; }
-    if (!page) return; // another page is wanted by now
+    if (!page) return; // another page was chosen meanwhile
     aboutAt.say(page.at);
     put(about,
       h("p", {}, h("strong", {}, plain(page.title) || "without a title"), h("br"), plain(page.url), " ", outward(page.url), page.stands_for ? h("span", { class: "muted" }, " stands for ", h("button", { type: "button", class: "link", onclick: () => explain(page.stands_for) }, plain(page.stands_for))) : null),
@@ -59,7 +59,7 @@ export const makePages = (place, app) => {
       page.givers.length || (page.receivers && page.receivers.pages.length) ? flow(page, explain) : h("div", { class: "empty" }, "no links in or out yet"),
       h("h3", {}, "History"),
       grown(page.received),
-      page.fetches.length ? h("div", { class: "scroll" }, table([["fetched at"], ["status", "n"], ["outcome"], ["detail"]], page.fetches.map((one) => h("tr", {}, td(plain(one.at).replace("T", " ").replace("Z", " UTC")), td(one.status ?? "–", "n"), td(plain(one.outcome)), td(plain(one.detail), "url"))), "History")) : h("div", { class: "empty" }, "it was not requested"));
+      page.fetches.length ? h("div", { class: "scroll" }, table([["fetched at"], ["status", "n"], ["outcome"], ["detail"]], page.fetches.map((one) => h("tr", {}, td(plain(one.at).replace("T", " ").replace("Z", " UTC")), td(one.status ?? "–", "n"), td(plain(one.outcome)), td(plain(one.detail), "url"))), "History")) : h("div", { class: "empty" }, "never requested"));
   };
   const search = async () => {
     const words = query.value.trim();

@@ -1,6 +1,6 @@
 // The search, as a page of its own and as a view of the dashboard. Laws: text of pages becomes text
-// nodes, never markup. A query is asked for after a pause in typing, or at once by Enter; an answer
-// that comes after a later question is dropped.
+// nodes, never markup. A query is sent after a pause in typing, or at once by Enter; its answer is
+// dropped if a later query was sent.
 import { h, put, plain, clock, count, fixed, share, table, td } from "/page/dom.js";
 import { get, latest, Refused } from "/page/server.js";
 
@@ -10,7 +10,7 @@ const FILTERS = ["site", "lang", "after", "title"];
 const quoted = (value) => (/\s/.test(value) ? `"${value.replaceAll('"', " ")}"` : value.replaceAll('"', ""));
 
 const marked = (text, marks) => {
-  // Marks count code points; a string of JavaScript counts halves of pairs.
+  // Marks count code points; strings of JavaScript count UTF-16 units.
   const signs = [...text], parts = [];
   let at = 0;
   for (const [begin, end] of marks) {
@@ -21,10 +21,10 @@ const marked = (text, marks) => {
 };
 
 const MEANINGS = {
-  bm25: "how often the words occur, in relation to how rare they are", share: "share of the words that the page has",
-  title: "how much of what is asked for is in the title, if that says nothing else", exact: "how much of the title is asked for",
-  heading: "how much is in the title or a heading as it is written", written: "how much is on the page as it is written", phrase: "1 if the whole query is on the page as it is written",
-  importance: "importance of the page, on a scale of logarithms", proximity: "how near each other the words are", natural: "less than 1 where a word is repeated beyond measure",
+  bm25: "frequency of the words, weighted by their rarity", share: "share of the words that the page has",
+  title: "share of the query in the title, if that says nothing else", exact: "share of the words in the title, times the share of the title in the query",
+  heading: "share of the query in the title or a heading, as written", written: "share of the query on the page, as written", phrase: "1 if the page has the whole query, as written",
+  importance: "importance of the page, on a logarithmic scale", proximity: "nearness of the words to each other", natural: "less than 1 if a word is repeated unnaturally often",
 };
 const explained = (score) => h("details", {}, h("summary", {}, "Why this place"), h("div", { class: "scroll" },
   table([["part", ""], ["value", "n"], ["meaning", ""]], Object.entries(score).map(([name, value]) => h("tr", {}, td(name), td(fixed(value, 3), "n"), td(MEANINGS[name] || ""))), "Parts of the score")));
@@ -33,13 +33,13 @@ const shownResult = (one, more) => h("li", {}, h("article", {},
   h("h2", {}, /^https?:\/\//i.test(one.url) ? h("a", { href: one.url, target: more ? "_blank" : null, rel: "noopener noreferrer" }, plain(one.title || one.url)) : plain(one.title || one.url)),
   h("p", { class: "place" }, plain(one.url)),
   h("p", { dir: "auto" }, marked(one.snippet, one.marks)),
-  h("p", { class: "muted small" }, [`importance ${share(one.importance, 4)}`, one.language && plain(one.language), one.fetched ? `changed ${one.changed.slice(0, 10)}` : "never read, found by links to it", one.folded && `and ${count(one.folded)} that say the same`].filter(Boolean).join(" · "), more ? [" · ", more(one)] : null),
+  h("p", { class: "muted small" }, [`importance ${share(one.importance, 4)}`, one.language && plain(one.language), one.fetched ? `changed ${one.changed.slice(0, 10)}` : "never read, found by links to it", one.folded && `and ${count(one.folded)} like it`].filter(Boolean).join(" · "), more ? [" · ", more(one)] : null),
   explained(one.score)));
 
 const field = (name, label, attributes = {}) => h("div", { class: "field" }, h("label", { for: name }, label), h("input", { id: name, ...attributes }));
 
-// Puts the search into a place. `path` is where answers come from; `more` adds to each result;
-// `note` hears each query.
+// Puts the search into a place. Answers come from `path`; `more` adds to each result; `note` hears
+// each query.
 export const makeSearch = (place, { path, more = null, note = () => {} }) => {
   let shown = 0, timer = null;
   const find = latest();
@@ -50,7 +50,7 @@ export const makeSearch = (place, { path, more = null, note = () => {} }) => {
     h("div", { class: "row" }, words, h("button", { class: "main" }, "Search")),
     h("details", { class: "gap" }, h("summary", {}, "Filters"),
       h("div", { class: "fields gap" }, field("site", "Site", { placeholder: "example.org", maxlength: 300 }), field("lang", "Language", { placeholder: "en", maxlength: 20 }), field("after", "Changed since", { type: "date" }), field("title", "Word in the title", { maxlength: 300 })),
-      h("label", { class: "check" }, all, " Show all of pages that say the same")));
+      h("label", { class: "check" }, all, " Include near-duplicates")));
   const told = h("p", { id: "count", class: "muted small", role: "status", "aria-live": "polite" });
   const wrong = h("p", { id: "wrong", class: "banner bad", role: "alert", hidden: true });
   const results = h("ol", { id: "results", tabindex: -1, "aria-label": "Results" });
@@ -73,7 +73,7 @@ export const makeSearch = (place, { path, more = null, note = () => {} }) => {
     if (!text) { find(); clear(); say(""); return; }
     try {
       const found = await find(`${path}search`, { q: text, offset, all: all.checked ? "1" : "" });
-      if (!found) return; // there is a later question
+      if (!found) return; // there is a later query
       const rows = found.results.map((one) => shownResult(one, more));
       if (goesOn) results.append(...rows); else put(results, rows);
       shown = offset + rows.length;
@@ -83,7 +83,7 @@ export const makeSearch = (place, { path, more = null, note = () => {} }) => {
       if (goesOn && rows.length) rows[0].querySelector("a, summary").focus();
     } catch (error) {
       clear();
-      say(error instanceof Refused ? error.message : "The search does not answer: has it been ended?", true);
+      say(error instanceof Refused ? error.message : "The search does not answer: has it ended?", true);
     }
   };
 

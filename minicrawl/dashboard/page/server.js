@@ -1,5 +1,5 @@
-// What is asked of the server, and its events. All of it needs the token, which comes with the printed
-// address, is taken out of the bar at once, and is kept as long as the tab is.
+// Requests to the server, and its events. All need the token of the printed address, which the page
+// removes from the address bar at once, and keeps as long as the tab is open.
 
 import { learn, learnFrom } from "/page/dom.js";
 
@@ -42,7 +42,7 @@ export const post = async (path, body) => {
   return found;
 };
 
-// Answers of a kind that is shown in one place: one that comes after a later question is dropped.
+// Makes requests for one place of the page: a later one cancels the one before.
 export const latest = () => {
   let waiting = null;
   return async (path = "", values = {}) => {
@@ -65,8 +65,8 @@ export const hasToken = async () => {
   return true;
 };
 
-// One stream of events for the views that are shown. It is closed while the page is hidden. It is no
-// EventSource, which cannot send the token.
+// One stream of events for the visible views, closed while the page is hidden. Not an EventSource,
+// which cannot send the token.
 export class Stream {
   #reading = null; #key = ""; #heard = Date.now(); #wanted = []; #log = null;
   constructor(hear, tellAge) {
@@ -90,7 +90,7 @@ export class Stream {
     const query = new URLSearchParams({ topics: this.#wanted.join(",") });
     if (this.#log !== null) query.set("log", this.#log());
     const reading = this.#reading = new AbortController();
-    this.#read(query, reading).catch(() => { /* it is asked again in a second */ }).finally(() => { if (this.#reading === reading) this.#reading = null; });
+    this.#read(query, reading).catch(() => { /* the timer tries again in a second */ }).finally(() => { if (this.#reading === reading) this.#reading = null; });
   }
   async #read(query, reading) {
     const answer = await fetch(`/events?${query}`, { headers: withToken(), signal: reading.signal });

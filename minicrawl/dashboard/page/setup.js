@@ -1,5 +1,5 @@
-// Set up: a form for `minicrawl crawl`. Laws: a field that nobody has touched shows what the crawl would
-// do anyway, as the server says; what the fields show is what is sent. What is wrong is said at its field.
+// Set up: a form for `minicrawl crawl`. Laws: an untouched field shows what the crawl would do anyway,
+// by the server; the form sends what its fields show. Errors appear at their fields.
 
 import { h, put, plain } from "/page/dom.js";
 import { get, post, Refused } from "/page/server.js";
@@ -10,7 +10,7 @@ const patterns = () => h("textarea", { class: "low", rows: 2, spellcheck: "false
 const choice = (...options) => h("select", {}, options.map(([value, label]) => h("option", { value }, label)));
 
 const PAGES = [1, 2, 3, 4, 5, 6].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power)).concat(10 ** 7);
-// A slider that goes from 10 to 10 million pages, and then to no limit; any number can be typed beside it.
+// A slider from 10 to 10 million pages, and then no limit; any number can be typed beside it.
 const pagesBySlider = (typed) => {
   const slider = h("input", { type: "range", min: 0, max: PAGES.length, value: PAGES.length, "aria-label": "Pages, by a slider" });
   const say = () => slider.setAttribute("aria-valuetext", typed.value ? `${typed.value} pages` : "no limit");
@@ -21,7 +21,7 @@ const pagesBySlider = (typed) => {
     say();
   };
   typed.addEventListener("input", follow);
-  slider.addEventListener("show", follow); // the number was changed by the page
+  slider.addEventListener("show", follow); // the page changed the number
   say();
   return slider;
 };
@@ -150,7 +150,7 @@ export const makeSetup = (place, app) => {
     for (const [name, control] of controls) found[name] = control.type === "checkbox" ? control.checked : control.value.trim();
     if (workersAuto.checked) found.workers = "auto";
     found["demo-pages"] = Number(found["demo-pages"]);
-    if (found.demo) found.seeds = ""; // which are hidden then
+    if (found.demo) found.seeds = ""; // their field is hidden
     return found;
   };
   const complain = (fields) => {
@@ -198,7 +198,7 @@ export const makeSetup = (place, app) => {
       runs = Boolean(value.live || value.launched);
       put(start, runs ? "A crawl is running" : "Start");
       start.disabled = runs;
-      if (did && !runs && !place.hidden) reload(); // what has run may have changed what the store keeps
+      if (did && !runs && !place.hidden) reload(); // the crawl may have changed the settings in the store
     },
   };
 };

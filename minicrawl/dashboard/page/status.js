@@ -51,7 +51,7 @@ export const makeStatus = (place, app) => {
     h("div", { class: "row" }, pause, stop), workersField,
     h("details", { class: "gap" }, h("summary", {}, "Change more while it runs"), h("div", { class: "fields gap" }, delay.view, concurrency.view, pages.view, addField)));
   const ofOneMachine = [workersField, delay.view, concurrency.view, addField];
-  const sure = h("dialog", { "aria-labelledby": "sure-title" }, h("h2", { id: "sure-title" }, "Stop the crawl?"), h("p", {}, "Requests in flight may end, and nothing is lost. The command that began it goes on with it later."),
+  const sure = h("dialog", { "aria-labelledby": "sure-title" }, h("h2", { id: "sure-title" }, "Stop the crawl?"), h("p", {}, "Requests in flight finish, and nothing is lost. The same command resumes the crawl."),
     h("div", { class: "row" }, h("button", { type: "button", class: "danger", onclick: () => { sure.close(); act({ verb: "stop" }); } }, "Stop it"), h("button", { type: "button", onclick: () => sure.close() }, "Let it run")));
 
   // ------------------------------------------------------------ places
@@ -125,7 +125,7 @@ export const makeStatus = (place, app) => {
     for (const [one, name] of [[delay, "delay"], [concurrency, "concurrency"], [pages, "pages"]]) if (!one.input.dataset.touched && document.activeElement !== one.input) one.input.value = live.settings[name] ?? "";
   };
   const drawCrawlers = () => {
-    if (crawl.cluster) return; // its nodes are there
+    if (crawl.cluster) return; // its nodes are shown instead
     const live = crawl.live;
     if (!live || !live.crawlers) { put(crawlers, h("div", { class: "empty" }, "No process is crawling.")); used = new Map(); return; }
     const now = performance.now() / 1000, next = new Map();
@@ -189,7 +189,7 @@ export const makeStatus = (place, app) => {
       ] : null);
   };
   const why = (view) => (crawl?.status?.missing ? "nothing yet" : plain(view.error));
-  const unmeasured = () => (graph.error ? why(graph) : "The graph is too large to be measured now and then, or its links are not stored: minicrawl status --graph measures it.");
+  const unmeasured = () => (graph.error ? why(graph) : "The graph is too large for the dashboard to measure, or its links are not stored. minicrawl status --graph measures a large graph.");
   const drawDegrees = () => {
     const outline = graph.latest && graph.latest.outline;
     if (!outline) { put(degrees, h("div", { class: "empty" }, unmeasured())); return; }
@@ -212,7 +212,7 @@ export const makeStatus = (place, app) => {
     put(kindAt, h("p", { class: "muted" }, "…"));
     try {
       const answer = await askKind("errors", { kind });
-      if (!answer) return; // another kind is wanted by now
+      if (!answer) return; // another kind was chosen meanwhile
       const found = answer.pages;
       at.kind.say(answer.at);
       put(kindAt, h("h3", {}, `${plain(kind)}: the latest ${found.length} `, at.kind), table([["page"], ["at", "n"], ["detail"]], found.map((page) => h("tr", {}, td(h("button", { type: "button", class: "link", onclick: () => app.explain(page.url) }, cut(plain(page.url), 120)), "url"), td(page.at ? clock(Date.parse(page.at) / 1000) : "never", "n"), td([page.status ? `${page.status} ` : "", plain(page.detail)]))), `Pages: ${plain(kind)}`));

@@ -1,4 +1,4 @@
-// The search as a page of its own: its query is in the bar.
+// The search as a page of its own, with its query in the address bar.
 import { plain, count } from "/page/dom.js";
 import { makeSearch } from "/page/search.js";
 

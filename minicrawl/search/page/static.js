@@ -1,5 +1,5 @@
 // Search of a static site. A page of your own needs an input with the id "q" in a form, an element
-// with the id "search-results", and this script as a module, in the folder that minicrawl has made.
+// with the id "search-results", and this script as a module, in the folder that minicrawl wrote.
 // Laws: text of pages becomes text nodes, never markup. Files of words and pages are loaded once,
 // when a query needs them. All words must be on a page, unless no page has all of them; the last
 // word may be the beginning of one.
@@ -15,7 +15,7 @@ const load = (name) => {
   return loaded.get(name);
 };
 
-// The words of a text as the index has them: without case and accents, pairs of CJK characters.
+// The words of a text as in the index: without case and accents; CJK characters in pairs.
 const RUNS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+/g;
 const wordsOf = (text) => {
   const plain = text.normalize("NFKD").toLowerCase().replace(/ß/g, "ss").replace(/[\u0300-\u036f]/g, "").normalize("NFKC");
@@ -23,8 +23,8 @@ const wordsOf = (text) => {
   return apart.match(/[\p{L}\p{N}\p{M}]+/gu) || [];
 };
 
-// Words are in the order of Unicode's code points; JavaScript compares halves of pairs, which is
-// the same but for rare scripts, and those are looked up in a file beside.
+// The files have words in the order of code points; JavaScript compares UTF-16 units. The orders
+// differ only for rare scripts, whose words may be sought in the wrong file.
 const fileOf = (firsts, word) => {
   let low = 0, high = firsts.length;
   while (low < high) {
@@ -34,7 +34,8 @@ const fileOf = (firsts, word) => {
   return Math.max(low - 1, 0);
 };
 
-const pagesOf = (numbers, into, factor) => {
+// Adds the pages of a word to a map. `numbers` has its rarity, then the step to each page and its score.
+const addPages = (numbers, into, factor) => {
   for (let at = 1, page = 0; at < numbers.length; at += 2) {
     page += numbers[at];
     into.set(page, Math.max(into.get(page) || 0, numbers[0] * numbers[at + 1] * factor));
@@ -45,10 +46,10 @@ const pagesOf = (numbers, into, factor) => {
 const lookedUp = async (about, word, isLast) => {
   const file = fileOf(about.first_words, word);
   const words = await load(`words/${file}.json`), found = new Map();
-  if (words[word]) pagesOf(words[word], found, 1);
+  if (words[word]) addPages(words[word], found, 1);
   if (isLast && word.length > 1) {
     const endings = Object.keys(words).filter((other) => other.startsWith(word) && other !== word);
-    for (const other of endings.slice(0, MOST_ENDINGS)) pagesOf(words[other], found, 0.6);
+    for (const other of endings.slice(0, MOST_ENDINGS)) addPages(words[other], found, 0.6);
   }
   return { pages: found, isCommon: (words[word] || []).length > 2 * about.most_pages };
 };
@@ -79,7 +80,7 @@ const element = (tag, attributes, ...children) => {
   return made;
 };
 
-// The passage with most of the words, which are marked.
+// The passage with the most words, marked.
 const passage = (text, words) => {
   const isSought = (piece) => words.some((word, at) => piece === word || (at === words.length - 1 && piece.startsWith(word)));
   const pieces = text.split(/([\p{L}\p{N}\p{M}]+)/u), starts = [];
@@ -125,7 +126,7 @@ const makeSearch = (input, place) => {
     const mine = ++asked, text = input.value;
     try {
       const answer = await find(text);
-      if (mine !== asked) return; // there is a later question
+      if (mine !== asked) return; // there is a later query
       found = answer;
       results.replaceChildren();
       more.hidden = true;

@@ -54,7 +54,7 @@ def test_an_index_of_an_older_version_is_rebuilt_with_a_message(
     code, out, err = searched(store, capsys)
     assert code == 0
     assert SEA in out
-    assert f"from version 1 to version {VERSION}" in err[0]
+    assert f"version 1 instead of {VERSION}" in err[0]
     assert searched(store, capsys)[2] == []
 
 
