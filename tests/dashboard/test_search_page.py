@@ -202,7 +202,7 @@ def test_the_search_view_finds_pages_as_text_and_leads_to_their_explanation(
     playwright.expect(page.locator("#results li")).to_have_count(1)
     assert page.locator("#results h2").inner_text() == "<img src=x onerror=alert(1)> harbour"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.get_by_role("button", name=f"all about {EVIL}").click()
+    page.get_by_role("button", name=f"details of {EVIL}").click()
     playwright.expect(page.get_by_role("tab", name="Pages")).to_have_attribute(
         "aria-selected", "true"
     )

@@ -83,10 +83,10 @@ def test_a_kind_of_errors_leads_to_its_pages_and_a_page_to_its_history(
         "aria-label", "5 givers and 0 receivers"
     )
     playwright.expect(about).to_contain_text("timeout")
-    for name in ("cash it was given", "pages that gave"):
+    for name in ("cash received", "givers"):
         playwright.expect(about.locator(f"svg.chart[aria-label^='{name}']")).to_be_visible()
-    label = about.locator("svg.chart[aria-label^='pages that gave']").get_attribute("aria-label")
-    assert label == "pages that gave: pages 5 at the end"
+    label = about.locator("svg.chart[aria-label^='givers']").get_attribute("aria-label")
+    assert label == "givers: pages 5 at the end"
 
 
 def test_a_late_response_does_not_replace_that_of_a_later_click(

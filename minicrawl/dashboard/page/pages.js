@@ -30,8 +30,8 @@ const flow = (page, explain) => {
 const grown = (received) => {
   const over = (name) => received.map((one) => [Date.parse(one.at) / 1000, one[name]]);
   return h("div", { class: "grid" },
-    h("div", { class: "w6 plot" }, h("h4", {}, "cash it was given, in units"), curves("cash it was given", [{ name: "units", points: over("units") }])),
-    h("div", { class: "w6 plot" }, h("h4", {}, "pages that gave"), curves("pages that gave", [{ name: "pages", points: over("pages") }])));
+    h("div", { class: "w6 plot" }, h("h4", {}, "cash received, in units"), curves("cash received", [{ name: "units", points: over("units") }])),
+    h("div", { class: "w6 plot" }, h("h4", {}, "givers"), curves("givers", [{ name: "pages", points: over("pages") }])));
 };
 
 export const makePages = (place, app) => {
@@ -55,7 +55,7 @@ export const makePages = (place, app) => {
       h("p", {}, h("strong", {}, plain(page.title) || "without a title"), h("br"), plain(page.url), " ", outward(page.url), page.stands_for ? h("span", { class: "muted" }, " stands for ", h("button", { type: "button", class: "link", onclick: () => explain(page.stands_for) }, plain(page.stands_for))) : null),
       facts([["state", page.state], ["rank", count(page.rank)], ["importance", share(page.importance, 4)], ["cash", fixed(page.cash, 2), "units"], ["history", fixed(page.history, 2), "units"], ["depth", count(page.depth)], ["in-links", count(page.inlinks)], ["last read", page.last_fetched ? plain(page.last_fetched).replace("T", " ").replace("Z", " UTC") : "never"], page.place ? ["in the queue", count(page.place.of_all), `of ${count(page.place.all_waiting)}`] : null, page.place ? ["on its host", count(page.place.of_host), `of ${count(page.place.host_waiting)}`] : null, ...page.ranks.map((rank) => [`by ${rank.name}`, rank.score === null ? "–" : share(rank.score, 4), rank.rank === null ? "" : `rank ${count(rank.rank)}`])]),
       h("ul", {}, page.reasons.map((reason) => h("li", {}, plain(reason)))),
-      h("h3", {}, `Who gave to it, and to whom it gives${page.receivers ? ` (${count(page.receivers.count)} pages)` : ""}`),
+      h("h3", {}, `Givers and receivers${page.receivers ? ` (${count(page.receivers.count)} receivers in all)` : ""}`),
       page.givers.length || (page.receivers && page.receivers.pages.length) ? flow(page, explain) : h("div", { class: "empty" }, "no links in or out yet"),
       h("h3", {}, "History"),
       grown(page.received),
