@@ -1,11 +1,12 @@
 """Link analysis: ranks of the nodes of a whole graph from its links.
 
-A room beside the core: it can be deleted, with its entry points. The mathematics is pure.
+An optional room: it can be deleted with its entry points. All modules but `commands` are pure.
 
 scores       scores of all nodes with a bound of their error: the result of every rank
 pagerank     PageRank in memory: power method, Gauss-Seidel, sweeping
 blocks       PageRank of a graph that exceeds the memory, in files
-hits         hubs and authorities; singular computes pairs of them by Lanczos' method
+hits         hubs and authorities, and communities of them
+singular     pairs of hub and authority vectors by Lanczos' method
 centrality   degree, harmonic centrality, eigenvectors of link matrices
 trust        TrustRank, inverse and topic-specific PageRank
 sites        the graph of sites, the scores of their pages, and guards against collusion

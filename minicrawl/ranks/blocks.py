@@ -1,18 +1,18 @@
 """PageRank of a graph that exceeds the memory, in files (Haveliwala, 1999).
 
-The power method (`scores`) with uniformly spread dangling mass. Each iteration computes
+This is the power method (`scores`) with uniformly spread dangling mass. Each iteration computes
 
     y(t) = (1 - d + d * dangling) / n + sum of g(s) over the links s -> t,  g(s) = d * x(s) / out(s)
 
 d         damping, which is the contraction
 dangling  the sum of x over nodes without links
-block     consecutive nodes whose y is computed together; only that is held in memory
+block     consecutive nodes whose y is computed together; memory holds y of one block only
 stretch   consecutive nodes whose g is read together
-cell      a block and a stretch, as one number: the links of a cell are read together
+cell      a block and a stretch, as one number: the links between them are read together
 
-A sum over the links in any order would jump through x and y, which are larger than the memory. So
+A sum over the links in any order would jump through g and y, which are larger than the memory. So
 the links are sorted once by block of their target, then by source. Then each iteration reads them
-from front to back, block after block; of g it reads one stretch at a time, and it writes y once.
+from front to back, block after block; it reads g one stretch at a time, and writes y once.
 
 Example: links 0->2, 1->2, 2->3, 3->0, 3->1, blocks and stretches of 2 nodes, d = .8. The file has
 
@@ -26,13 +26,14 @@ All x are .25 at first, so g = .2 .2 .2 .1, and the base (1 - d) / n is .05.
     block 1  y = .05 .05; stretch 0 has g = .2 .2, and node 2 gets both;
              stretch 1 has g = .2 .1, and node 3 gets .2:                        y = .45 .25
 
-y sums to 1, and |y - x| is .4, so the bound of the error is .4 * .8 / .2 = 1.6. A few dozen
-iterations later it is 1e-8, and the scores are .1762 .1762 .3320 .3156.
+y sums to 1, and |y - x| is .4, so the bound of the error is .4 * .8 / .2 = 1.6. 85 iterations
+later it is below 1e-8, and the scores are .1762 .1762 .3320 .3156.
 
 An iteration reads 8 bytes per link, and per node 8 bytes of g for each block and 16 of out and x;
-it writes 16 per node. Memory holds a few numbers for each cell, and none for a node or a link. What
-is used together takes at most `free` bytes: each share of `MemoryPlan` is an upper bound for its
-items, copies included. Files are open only while they are read or written: none has to be closed.
+it writes 16 bytes per node. Memory holds a few numbers for each cell, and none for a node or a link
+outside the current block. The arrays in use take at most `free` bytes: each share of `MemoryPlan`
+is an upper bound for its items, copies included. Files are open only while they are read or
+written.
 """
 
 from array import array
@@ -61,7 +62,7 @@ Number = TypeVar("Number", np.int32, np.int64, np.float64)
 
 @dataclass(slots=True)
 class DiskTraffic:
-    """Number of reads and writes of files, and their bytes."""
+    """Reads and writes of files, and their bytes."""
 
     reads: int = 0
     bytes_read: int = 0
@@ -79,7 +80,7 @@ class DiskTraffic:
 
 
 class DiskColumn(Generic[Number]):
-    """Numbers in a file, initially `count` zeros. Counts reads and writes in `traffic`."""
+    """Numbers in a file, at first `count` zeros. `traffic` counts the reads and writes."""
 
     def __init__(
         self,
@@ -126,19 +127,19 @@ class DiskColumn(Generic[Number]):
 
 # ================================================================ sorting
 #
-# column  numbers in a file, read and written in parts
-# run     sorted numbers in a column of their own, as many as fit into memory
+# A run is a column of sorted numbers, as many as fit into memory. Runs are merged, in rounds if
+# there are many.
 
 Numbers = NDArray[np.int64]
 
 _MOST_RUNS = 64
-"""Most runs merged at a time: with more, reads would become too small."""
+"""Most runs merged at a time: with more, each read would be too small."""
 
 
 class Sorter:
-    """Sorts non-negative integers on disk, without duplicates; for one use.
+    """External sort of non-negative integers, without duplicates; for a single use.
 
-    It never holds more than twice `at_once` numbers in memory.
+    Memory never holds more than twice `at_once` numbers.
     """
 
     def __init__(self, folder: Path, at_once: int) -> None:
@@ -180,12 +181,12 @@ class Sorter:
         return run
 
     def _merged(self, runs: list[DiskColumn[np.int64]]) -> Iterator[Numbers]:
-        """Merge runs: numbers up to the least of the last numbers read of each run are complete."""
+        """Merge runs, and delete them."""
         share = self._at_once // max(len(runs), 1) + 1
         heads = [head for run in runs if (head := _Head(run, share)).numbers.size]
         while heads:
-            # No run has an unread number below the last one read of it, so up to the least of these
-            # nothing is missing.
+            # No unread number of a run is below the last number read of it. So up to the least of
+            # these last numbers, nothing is missing.
             bound = min(int(head.numbers[-1]) for head in heads)
             some = np.concatenate([head.up_to(bound) for head in heads])
             some.sort()
@@ -196,7 +197,7 @@ class Sorter:
 
 
 class _Head:
-    """The next numbers of a run."""
+    """The next numbers of a run, read in portions."""
 
     def __init__(self, run: DiskColumn[np.int64], at_once: int) -> None:
         self._run, self._at_once, self._read = run, at_once, 0
@@ -220,14 +221,14 @@ class _Head:
 
 MEGA: Final = 1_000_000
 LEAST_FREE: Final = 4 * MEGA
-"""Least memory to work with: with less, reads would become too small."""
+"""Least working memory in bytes: with less, each read would be too small."""
 
-_BLOCK, _SORTED, _TEXT, _STRETCH, _LINKS = 16, 32, 32, 64, 256  # bytes of `free` for each
+_BLOCK, _SORTED, _TEXT, _STRETCH, _LINKS = 16, 32, 32, 64, 256  # bytes of memory per item
 _ENOUGH = 1 << 20  # larger portions are no faster
 
 
 class MemoryPlan(NamedTuple):
-    """Numbers of items that fit into memory together."""
+    """Numbers of items that are in memory together."""
 
     block: int  # nodes whose scores are computed together
     sorted: int  # numbers sorted together
@@ -237,7 +238,7 @@ class MemoryPlan(NamedTuple):
 
 
 def memory_plan(free: int) -> MemoryPlan:
-    """Distribute `free` bytes."""
+    """Divide `free` bytes among the items."""
     return MemoryPlan(
         block=free // _BLOCK,
         sorted=min(free // _SORTED, 16 * _ENOUGH),
@@ -256,7 +257,7 @@ def free_for(block: int) -> int:
 
 
 class LinkPiece(NamedTuple):
-    """Links from one stretch to one block, as offsets within these."""
+    """Links of a cell, as offsets within its stretch and its block."""
 
     stretch: int
     sources: Places
@@ -264,7 +265,7 @@ class LinkPiece(NamedTuple):
 
 
 class BlockSizes(NamedTuple):
-    """Number of nodes, and the sizes of the parts that are processed together."""
+    """Number of nodes, and sizes of the parts that are processed together."""
 
     nodes: int
     block: int
@@ -273,12 +274,11 @@ class BlockSizes(NamedTuple):
 
     @property
     def blocks(self) -> int:
-        """Number of blocks."""
         return -(-self.nodes // self.block)
 
 
 class NodeIds:
-    """The ids that occur in links, sorted on disk: node i has the i-th of them."""
+    """The ids that occur in links, sorted on disk: node i has the i-th id."""
 
     def __init__(self, links: Iterable[LinkArrays], memory: MemoryPlan, folder: Path) -> None:
         self._at_once = memory.sorted
@@ -299,7 +299,7 @@ class NodeIds:
         return len(self.column)
 
     def of(self, nodes: Sequence[int]) -> list[str]:
-        """Return the names of these nodes, which are their ids, read from disk."""
+        """Return the ids of these nodes as names."""
         if self._is_dense:
             return [str(self._first + node) for node in nodes]
         wanted, places = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
@@ -329,10 +329,7 @@ class NodeIds:
 
 
 class LinksByBlock:
-    """Links between nodes on disk, by the block they lead to and the stretch they come from.
-
-    They are written and read in the order of the cells, as offsets within stretch and block.
-    """
+    """Links between nodes on disk, sorted by cell, as offsets within stretch and block."""
 
     def __init__(self, sizes: BlockSizes, folder: Path, traffic: DiskTraffic) -> None:
         self.edges = 0
@@ -347,7 +344,7 @@ class LinksByBlock:
         return (blocks * self._sizes.nodes + links.sources) * self._sizes.block + places
 
     def append(self, keys: Ids) -> Iterator[tuple[int, Ids]]:
-        """Write links; yield the first node and the sources of each stretch."""
+        """Write sorted links; yield the first node and the sources (as offsets) of each cell."""
         rest, targets = np.divmod(keys, self._sizes.block)
         blocks, sources = np.divmod(rest, self._sizes.nodes)
         stretches, sources = np.divmod(sources, self._sizes.stretch)
@@ -362,7 +359,7 @@ class LinksByBlock:
             yield int(stretches[start]) * self._sizes.stretch, sources[start:end]
 
     def pieces(self, block: int) -> Iterator[LinkPiece]:
-        """Yield the links to this block, stretch after stretch."""
+        """Yield the links to this block, stretch by stretch."""
         first, last = (
             bisect_left(self._cells, number * self._stretches) for number in (block, block + 1)
         )
@@ -373,7 +370,7 @@ class LinksByBlock:
 
 
 class BlockFiles:
-    """Links and columns of a graph in a folder. The `traffic` with its files is counted."""
+    """Links and columns of a graph in a folder. `traffic` counts the reads and writes."""
 
     def __init__(self, nodes: int, memory: MemoryPlan, folder: Path) -> None:
         self.sizes = BlockSizes(nodes, min(memory.block, nodes), memory.stretch, memory.links)
@@ -399,7 +396,7 @@ class BlockFiles:
                     self.degrees.write(node, self.degrees.read(node, len(counts)) + counts)
 
     def turn(self) -> None:
-        """Make the given scores of the next iteration those of this one."""
+        """Start the next iteration: swap the columns `given` and `given_next`."""
         self.given, self.given_next = self.given_next, self.given
 
 
@@ -414,13 +411,13 @@ def pagerank(
     most_iterations: int = 1000,
     tell: Progress = unreported,
 ) -> Scores:
-    """Return the scores of all nodes, as a mapped file."""
+    """Return the scores of all nodes, mapped into memory from their file."""
     sizes = files.sizes
     dangling = 0.0
     for first in range(0, sizes.nodes, sizes.at_once):
         equal = np.full(min(sizes.at_once, sizes.nodes - first), 1 / sizes.nodes)
         files.scores.write(first, equal)
-        dangling += _hand_on(files, first, equal, damping)
+        dangling += _pass_on(files, first, equal, damping)
     files.turn()
 
     def step() -> float:
@@ -433,7 +430,7 @@ def pagerank(
                 first, new = block * sizes.block + place, inflow[place : place + sizes.at_once]
                 change += float(np.abs(new - files.scores.read(first, len(new))).sum())
                 files.scores.write(first, new)
-                dangling += _hand_on(files, first, new, damping)
+                dangling += _pass_on(files, first, new, damping)
         files.turn()
         return change
 
@@ -465,40 +462,39 @@ def _inflow(files: BlockFiles, block: int, base: float) -> Floats:
     return inflow
 
 
-def _hand_on(files: BlockFiles, first: int, scores: Floats, damping: float) -> float:
-    """Write what nodes pass on along each link; return the sum over dangling nodes."""
+def _pass_on(files: BlockFiles, first: int, scores: Floats, damping: float) -> float:
+    """Write what nodes pass on along each link; return the sum of the dangling scores."""
     degrees = files.degrees.read(first, len(scores))
     files.given_next.write(first, damping * scores / np.maximum(degrees, 1))
     return float(scores[degrees == 0].sum())
 
 
 class BestOfBlocks(NamedTuple):
-    """Nodes with the largest scores in descending order; ties go to the first."""
+    """Best nodes and their scores, in descending order; ties go to the first node."""
 
     nodes: NDArray[np.int64]
     scores: Floats
 
 
 def best(files: BlockFiles, count: int) -> Iterator[BestOfBlocks]:
-    """Yield the `count` best nodes in batches. Each batch reads all scores but holds few."""
+    """Yield the `count` best nodes in batches. Each batch reads all scores, but keeps few."""
     left, last_node, last_score = min(count, files.sizes.nodes), -1, inf
     while left:
-        some = _best_behind(files, min(left, files.sizes.at_once), last_node, last_score)
+        some = _best_after(files, min(left, files.sizes.at_once), last_node, last_score)
         left, last_node, last_score = left - len(some.nodes), some.nodes[-1], some.scores[-1]
         yield some
 
 
-def _best_behind(files: BlockFiles, count: int, last_node: int, last_score: float) -> BestOfBlocks:
-    """Return the next batch after the last node and score of the batch before."""
+def _best_after(files: BlockFiles, count: int, last_node: int, last_score: float) -> BestOfBlocks:
+    """Return the batch after this last node and its score."""
     nodes, scores = np.empty(0, dtype=np.int64), np.empty(0)
     for first in range(0, files.sizes.nodes, files.sizes.at_once):
         some = files.scores.read(first, files.sizes.at_once)
-        is_equal_behind = (some == last_score) & (np.arange(len(some)) > last_node - first)
-        is_next = (some < last_score) | is_equal_behind
+        is_later_tie = (some == last_score) & (np.arange(len(some)) > last_node - first)
+        is_next = (some < last_score) | is_later_tie
         nodes = np.concatenate((nodes, first + np.flatnonzero(is_next)))
         scores = np.concatenate((scores, some[is_next]))
-        # A stable sort keeps ties in the order of the nodes, also across the parts read one after
-        # another.
+        # A stable sort keeps ties in the order of the nodes, also across parts.
         order = np.argsort(-scores, kind="stable")[:count]
         nodes, scores = nodes[order], scores[order]
     return BestOfBlocks(nodes, scores)

@@ -9,16 +9,16 @@ Harmonic centrality:
 
     H(v) = Σ 1 / d(u, v) over all u ≠ v that reach v, with d(u, v) as the least number of steps
 
-`exact` searches backwards from every node. `hyperball` estimates the size of every node's ball, the
-nodes that reach it in t steps or fewer, and lets all balls grow by a step at a time (`hyperball` in
-`graph.distances`, against the links).
+`exact` searches backwards from every node. `hyperball` estimates the size of each node's ball (the
+nodes that reach it in at most t steps) and grows all balls by one step at a time: see the section
+hyperball of `graph.distances`, here against the links.
 
-memory    two times nodes × 2^b bytes, plus the reversed links; b is the `precision`.
+memory    2 × nodes × 2^b bytes, plus the reversed links; b is the `precision`.
 error     The standard error of a ball is 1.04 / √2^b of its size. Errors of the balls of one node
           have the same sign, so the error of H is about as large. It is not a bound: a third of the
           nodes are off by more.
 
-All scores are shares that sum to 1. Without links all nodes are equal.
+All scores are shares that sum to 1. Without links, all nodes are equal.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.hits import all_alike
 from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
 from minicrawl.ranks.scores import FURTHEST, Scores, share_done
-from minicrawl.ranks.singular import Approximation, chord, leading, room_in, scores
+from minicrawl.ranks.singular import Approximation, chord, images_within, leading, scores
 
 
 class Direction(StrEnum):
@@ -64,9 +64,9 @@ FEWEST_BITS, MOST_BITS = 4, 16
 PRECISION = 6
 """Default precision: 64 registers, for a standard error of 13 %."""
 MEMORY_BYTES = 2 << 30
-"""Default limit of the memory for registers."""
+"""Default memory limit for registers."""
 
-_EXPECTED_STEPS = 30  # for the progress bar: most web graphs take fewer steps
+_EXPECTED_STEPS = 30  # for the progress bar: most web graphs take fewer
 
 
 def exact(graph: Csr, *, tell: Progress = unreported) -> Scores:
@@ -88,9 +88,7 @@ def hyperball(
     memory_bytes: int = MEMORY_BYTES,
     tell: Progress = unreported,
 ) -> Scores:
-    """Estimate harmonic centrality with HyperLogLog counters, until no ball grows, or until what is
-    farther away adds next to nothing.
-    """
+    """Estimate harmonic centrality with HyperLogLog counters, in at most `most_rounds` steps."""
     check(graph.nodes, precision, memory_bytes)
     balls = HyperLogLogCounters(graph.reversed(), precision, rng)
     sums, sizes, steps = np.zeros(graph.nodes), np.ones(graph.nodes), 0
@@ -99,7 +97,7 @@ def hyperball(
         if is_done := not (grown := balls.grow()).size:
             break
         steps += 1
-        # An estimate may fall slightly when it switches from one way of counting to the other.
+        # An estimate may fall slightly when a counter leaves the range of counting empty registers.
         larger = np.maximum(balls.sizes(grown), sizes[grown])
         sums[grown] += (larger - sizes[grown]) / steps
         sizes[grown] = larger
@@ -114,7 +112,7 @@ def hyperball(
 
 
 def standard_error(precision: int) -> float:
-    """Return the standard error of the size of a ball, relative to the size."""
+    """Return the standard error of a ball, relative to its size."""
     return float(1.04 / np.sqrt(2.0**precision))
 
 
@@ -122,20 +120,20 @@ def check(nodes: int, precision: int, memory_bytes: int) -> None:
     """Refuse a precision out of range, or more registers than memory allows."""
     if not FEWEST_BITS <= precision <= MOST_BITS:
         raise UsageError(
-            f"the precision is {FEWEST_BITS} to {MOST_BITS} bits of registers, not {precision}"
+            f"the precision must be {FEWEST_BITS} to {MOST_BITS} bits, not {precision}"
         )
     if (needed := 2 * nodes << precision) > memory_bytes:
         raise UsageError(
-            f"registers of {precision} bits for {nodes:,} nodes take {needed >> 20:,} MiB, "
+            f"a precision of {precision} bits takes {needed >> 20:,} MiB for {nodes:,} nodes, "
             f"{memory_bytes >> 20:,} are allowed: lower the precision or allow more memory"
         )
 
 
 # ================================================================ eigenvector
 #
-# Importance as the fixpoint of a link matrix: its eigenvector with the largest eigenvalue.
+# Importance as the eigenvector of a link matrix with the largest eigenvalue λ.
 #
-#     x = Lᵀ x / λ     a page is worth the sum of the pages that link to it, scaled by λ
+#     x = Lᵀ x / λ     the score of a page is the sum of the pages that link to it, scaled by λ
 #
 # Abiteboul, Preda and Cobena (2003) name three matrices. Weights of links replace the 1s:
 #
@@ -144,23 +142,24 @@ def check(nodes: int, precision: int, memory_bytes: int) -> None:
 # either  L[i, j] = 1 for a link from i to j, from j to i, or both
 #
 # The paper's fixpoint exists if every page reaches every other page. The virtual page guarantees
-# that: an additional page with links to and from all others, which gets no score. Without it, a
-# graph may have no cycle of links; then the largest eigenvalue is 0 and says nothing, and all pages
-# are equal. Otherwise pages not reached from a cycle have no score, and of disconnected parts of a
-# graph, the one with the largest eigenvalue gets everything.
+# that: an additional page with links to and from all others, which gets no score. Without the
+# virtual page, pages not reached from a cycle of links have no score, and among disconnected parts
+# of a graph, the part with the largest eigenvalue gets everything. In a graph without a cycle, all
+# eigenvalues are 0, and all pages get equal scores.
 #
 # either  is symmetric. `singular` computes its eigenvector by Lanczos' method, with a bound.
 # walk    with the virtual page is PageRank with an additional link, with the bound of `pagerank`.
 # others  The power method on L + s, where the shift s prevents oscillation along cycles. No bound
-#         is known: it stops when the extrapolated sum of further changes is below the tolerance.
+#         is known: the method stops when the extrapolated sum of further changes is at most the
+#         tolerance.
 
 TOLERANCE = 1e-8
 """Default tolerance of the error, summed over all nodes."""
 
 MOST_STEPS = 10_000
 
-_ROOM = 1 << 23  # bytes
-_FINER = 0.1  # with the virtual page, its share must be known too before it is removed
+_LANCZOS_BYTES = 1 << 23
+_FINER = 0.1  # tolerance with the virtual page: removing its share enlarges the error
 _SHIFT = 0.5  # s, relative to λ
 _SLOWEST = 0.999_999  # a slower decrease of changes says nothing about the limit
 
@@ -174,7 +173,7 @@ class LinkMatrix(StrEnum):
 
 
 class EigenvectorOptions(NamedTuple):
-    """The matrix, and the precision of its eigenvector."""
+    """Link matrix, and precision of its eigenvector."""
 
     matrix: LinkMatrix = LinkMatrix.LINKS
     virtual_page: bool = False
@@ -192,7 +191,7 @@ def eigenvector(
     options: EigenvectorOptions = USUAL,
     tell: Progress = unreported,
 ) -> Scores:
-    """Return the fixpoint of this matrix, starting with all pages equal."""
+    """Return the eigenvector of the link matrix, starting with all pages equal."""
     matrix, with_page, tolerance, most_steps = options
     if matrix is LinkMatrix.WALK and with_page:
         terms = PageRankOptions(
@@ -227,7 +226,7 @@ def _product(
         graph, weights = either_way(graph, weights)
     if options.virtual_page:
         graph, weights = _with_virtual_page(graph, weights)
-    start = has_cycle_before(graph).astype(np.float64)
+    start = reached_from_cycle(graph).astype(np.float64)
     links = Adjacency(graph, weights)
     if options.matrix is not LinkMatrix.WALK:
         return links.pushed, start
@@ -240,7 +239,7 @@ def _product(
 
 
 def either_way(graph: Csr, weights: Weights | None) -> BuiltGraph:
-    """Return all links in both directions; of two weights between two nodes the larger counts."""
+    """Return all links in both directions. A link gets the larger of the weights of both."""
     sources = np.concatenate((graph.sources(), graph.targets)).astype(np.int64)
     targets = np.concatenate((graph.targets, graph.sources())).astype(np.int64)
     both = Csr.from_edges(graph.nodes, sources, targets)
@@ -253,7 +252,7 @@ def either_way(graph: Csr, weights: Weights | None) -> BuiltGraph:
 
 
 def _with_virtual_page(graph: Csr, weights: Weights | None) -> BuiltGraph:
-    """Append a node with links of weight 1 to and from each other node."""
+    """Append a node with links of weight 1 to and from every other node."""
     nodes = graph.nodes
     ends, starts = graph.starts[1:], graph.starts + np.arange(nodes + 1)
     targets = np.append(np.insert(graph.targets, ends, nodes), np.arange(nodes, dtype=np.int32))
@@ -263,8 +262,8 @@ def _with_virtual_page(graph: Csr, weights: Weights | None) -> BuiltGraph:
     return BuiltGraph(linked, weights)
 
 
-def has_cycle_before(graph: Csr) -> NDArray[np.bool_]:
-    """Return a mask of the nodes that are on a cycle of links, or reached from one."""
+def reached_from_cycle(graph: Csr) -> NDArray[np.bool_]:
+    """Return a mask of the nodes that are on a cycle of links or reached from one."""
     left, starts = graph.in_degrees(), graph.starts
     front = np.flatnonzero(left == 0)
     while front.size:
@@ -281,16 +280,16 @@ def has_cycle_before(graph: Csr) -> NDArray[np.bool_]:
 
 
 def _by_lanczos(product: Product, start: Vector, stop: _Stop) -> Scores:
-    for found in leading(product, start, room=room_in(_ROOM, len(start))):
+    for found in leading(product, start, most_images=images_within(_LANCZOS_BYTES, len(start))):
         stop.tell(share_done(found.sine, stop.tolerance))
-        may_do = FURTHEST * chord(found.sine) <= stop.tolerance
-        if found.products >= stop.most_steps or (may_do and _ranked(found, stop).converged):
+        may_suffice = FURTHEST * chord(found.sine) <= stop.tolerance
+        if found.products >= stop.most_steps or (may_suffice and _ranked(found, stop).converged):
             break
     return _ranked(found, stop)
 
 
 def _ranked(found: Approximation, stop: _Stop) -> Scores:
-    """Return the scores without negative entries: the limit has none, so they are rounding."""
+    """Return the scores. The limit has no negative entries, so a minus sign is rounding."""
     return scores(np.abs(found.vector()), found.sine, found.products, stop.tolerance)
 
 
@@ -298,12 +297,12 @@ def _by_power(product: Product, start: Vector, stop: _Stop) -> Scores:
     x, change, left, steps = start / start.sum(), inf, inf, 0
     while left > stop.tolerance and steps < stop.most_steps:
         y = product(x)
-        # On a graph of two sides, such as pages and an index that link only to each other, the
-        # iteration would swing between the two for ever; a part of the old vector dampens that.
+        # On a bipartite graph, such as an index and pages that link only to each other, the
+        # iteration would oscillate for ever; a part of the old vector dampens that.
         y += _SHIFT * y.sum() * x
         y /= y.sum()
         before, change = change, float(np.abs(y - x).sum())
-        # If changes shrink by the same factor from now on, their sum is a geometric series.
+        # If all further changes shrink by the latest factor, their sum is a geometric series.
         rate = min(change / before, _SLOWEST) if steps else _SLOWEST
         left = change * rate / (1 - rate)
         x, steps = y, steps + 1
@@ -312,7 +311,7 @@ def _by_power(product: Product, start: Vector, stop: _Stop) -> Scores:
 
 
 def _without_virtual_page(found: Scores, tolerance: float) -> Scores:
-    """Return the scores of the real pages. They are shares of less, so their error is larger."""
+    """Return the scores of the real pages. Scaling them to sum to 1 enlarges their error."""
     values = found.values[:-1]
     bound = min(2 * found.error_bound / float(values.sum()), FURTHEST)
     if found.error_bound == inf:

@@ -2,27 +2,27 @@
 
 Two ranks:
 
-n           number of nodes with a score in both; nodes with NaN in either are left out. There are
-            n (n - 1) / 2 pairs of nodes, some tied in one rank or in both
+n           number of nodes with a score in both; nodes with NaN in either are left out. They form
+            n (n - 1) / 2 pairs, some tied in one rank or in both
 kendall     tau-b: (concordant - discordant) / sqrt(pairs untied in one * pairs untied in the other)
 spearman    correlation of the places; ties share the mean of their places
-overlap     share of the best k that both have in common; ties go to the first node
-error       |score - reference| / reference, both as shares of the remaining nodes; its mean over
-            nodes with a reference above 0, and over the best tenth by the reference. A few nodes
-            with a tiny reference can dominate the mean: so the median is reported too
+overlap     share of the best k nodes that both have in common; ties go to the first node
+error       |score - reference| / reference, both as shares of the n nodes; mean and median over
+            the nodes with a reference above 0, and over the best tenth by the reference. A few
+            nodes with a tiny reference can dominate the mean, but not the median
 
-A rank and grades that people gave to some nodes: only the order of the rank is judged, not how
+A rank and grades that people gave to some nodes: only the order of the rank counts, not how
 strictly people grade. The scores are cut into grades so that each grade goes to as many nodes as
 people gave it to. In the table, `table[i][j]` is the number of nodes with grade i + 1 by people and
 j + 1 by the rank; row i and column i have the same sum.
 
 If several people judge, the grade of a node is their mean, rounded half up. Each judge is compared
 with this grade over the nodes that the judge graded, as the rank is over all nodes. So the
-agreement of the rank can be compared with that of the judges.
+agreement of the rank can be compared with the agreement of the judges.
 
-Results never contain NaN; a value that does not exist is None, and a remark says why. A node with a
-better score has no worse grade. Ties go to the first node, whatever its grade by people, and a
-remark counts the nodes that this decides.
+Results never contain NaN; a value that does not exist is None, and a remark says why. A better
+score never gets a worse grade. If nodes with equal scores get different grades, the first node gets
+the better one, and a remark counts these nodes.
 """
 
 import math
@@ -42,7 +42,7 @@ Ints = NDArray[np.int64]
 _FEWEST = 2
 """Fewest nodes with an order."""
 _NOTHING = 1e-100
-"""Shares up to this come from rounding: an error relative to them says nothing."""
+"""Smaller shares are rounding: an error relative to them says nothing."""
 
 
 class RankErrors(NamedTuple):
@@ -54,14 +54,14 @@ class RankErrors(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Comparison of one rank with another, the reference."""
+    """Comparison of a rank with a reference rank."""
 
     nodes: int
     left_out: int
     kendall: float | None
     spearman: float | None
     overlap: dict[int, float | None]
-    """Overlap for each k; None with fewer nodes than k."""
+    """Overlap for each k; None if there are fewer than k nodes."""
     errors: RankErrors | None
     errors_top10: RankErrors | None
     remarks: tuple[str, ...]
@@ -135,7 +135,7 @@ def _ties(levels: Ints) -> int:
 
 
 def _inversions(levels: Ints, tell: Progress) -> int:
-    """Return the number of pairs of which the greater comes first.
+    """Return the number of pairs whose greater member comes first.
 
     The highest bit in which two numbers differ decides which is greater. So the levels are sorted
     bit by bit from the highest, in groups that agree so far, and for each 0 the 1s before it in its
@@ -148,7 +148,7 @@ def _inversions(levels: Ints, tell: Progress) -> int:
         high = rest >> bit
         is_one = (high & 1).astype(np.bool_)
         ones = np.cumsum(is_one, dtype=np.int32) - is_one
-        ones -= ones[less[high >> 1 << (bit + 1)]]  # those before the group
+        ones -= ones[less[high >> 1 << (bit + 1)]]  # without the 1s before the group
         found += int(ones.sum(where=~is_one, dtype=np.int64))
         moved = np.empty_like(rest)
         moved[np.where(is_one, less[high << bit] + ones, here - ones)] = rest
@@ -203,20 +203,20 @@ GRADES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Agreement of a rank with people; shares of the judged nodes."""
+    """Agreement of a rank with people, as shares of the judged nodes."""
 
     judged: int
     equal: float
     within_one: float
     by_chance: float
-    """Expected share of equal grades if the same grades were dealt at random."""
+    """Expected share of equal grades if the same grades were assigned at random."""
     spearman: float | None
     table: tuple[tuple[int, ...], ...]
     remarks: tuple[str, ...]
 
 
 def agreement(scores: Floats, grades: Ints, *, best: int = GRADES) -> Agreement:
-    """Compare `scores` with the `grades` that people gave to the same nodes, at least one."""
+    """Compare `scores` with the grades that people gave to the same nodes, at least one node."""
     upward = _upward(grades, best)
     cut = _upward(graded(scores, upward), best)
     table = np.bincount((grades - 1) * GRADES + cut - 1, minlength=GRADES**2)
@@ -233,7 +233,7 @@ def agreement(scores: Floats, grades: Ints, *, best: int = GRADES) -> Agreement:
 
 
 class JudgeAgreement(NamedTuple):
-    """Agreement of a judge with the mean of all; shares of the nodes that the judge graded."""
+    """Agreement of a judge with the mean of all judges, as shares of the nodes the judge graded."""
 
     judged: int
     equal: float
@@ -242,13 +242,13 @@ class JudgeAgreement(NamedTuple):
 
 
 def mean_grades(grades: Floats) -> Ints:
-    """Return the grade of each node; `grades` has a row for it and a column for each judge."""
+    """Return the mean grade of each node; `grades` has a row per node and a column per judge."""
     means: Ints = np.floor(np.nanmean(grades, axis=1) + 0.5).astype(np.int64)
     return means
 
 
 def beside_mean(grades: Floats) -> list[JudgeAgreement | None]:
-    """Return the agreement of each judge; None for a judge who graded none of these nodes."""
+    """Return the agreement of each judge with the mean; None if the judge graded no node."""
     means = mean_grades(grades)
     return [_beside(judge, means) for judge in grades.T]
 
@@ -281,13 +281,13 @@ def _upward(grades: Ints, best: int) -> Ints:
 
 def _remarks_on_grades(scores: Floats, cut: Ints) -> Iterator[str]:
     if decided := _tied_across(scores, cut):
-        yield f"nodes that share a score and not a grade, the first being the better: {decided:,}"
+        yield f"nodes with equal scores but different grades, the first the better: {decided:,}"
     if (scores == scores[0]).all():
         yield "all scores are equal: they have no order"
 
 
 def _tied_across(scores: Floats, cut: Ints) -> int:
-    """Count the nodes that share their score with a node of another grade."""
+    """Return the number of nodes that share their score with a node of another grade."""
     _, levels, counts = np.unique(scores, return_inverse=True, return_counts=True)
     sums = np.bincount(levels, cut)
     squares = np.bincount(levels, cut * cut)

@@ -1,9 +1,8 @@
-"""HITS: hubs, and the authorities they link to.
+"""HITS: hubs, and the authorities they link to (Kleinberg, 1998).
 
-guards       guards against pages that link to each other to raise their rank
-hits         the rank itself, two variants that are stable under small changes of the graph, and
-             the base set of a query
-communities  groups that HITS finds beside the largest one; they and `hits` use `singular`
+hits         the rank, two variants that are stable under small changes of the graph, and the base
+             set of a query
+communities  further groups of hubs and authorities, which the largest group hides in HITS
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,18 +25,18 @@ from minicrawl.ranks.sites import first_of_each
 #
 # HITS: good hubs link to good authorities, good authorities are linked to by good hubs.
 #
-#     a = Aᵀ h    the authority of a page is the sum of the hubs that link to it (Kleinberg, 1998)
-#     h = A a     the hub value of a page is the sum of the authorities that it links to
+#     a = Aᵀ h    the authority of a page is the sum of the hub values of the pages that link to it
+#     h = A a     the hub value of a page is the sum of the authorities of the pages it links to
 #
 # Each iteration computes a, then h from the new a, both normalised to length 1. If all hubs are
 # equal at first, the iterations converge to the projection of this start on the leading
-# eigenvectors of AᵀA and AAᵀ; the error falls by the ratio of the two largest eigenvalues. Scores
-# are shares that sum to 1; normalised to length 1 they are the values of the literature. Without
-# links all nodes are equal.
+# eigenvectors of AᵀA and AAᵀ. Each one multiplies the error by the ratio of the two largest
+# eigenvalues. Scores are shares that sum to 1; normalised to length 1, they are the values of the
+# literature. Without links, all nodes are equal.
 #
 # hits        The limit, in fewer steps and with the bound derived in `singular`.
-# textbook    A fixed number of iterations. Their distance from the limit is unknown: small changes
-#             prove nothing.
+# textbook    A fixed number of iterations. The distance from the limit is unknown: small changes of
+#             the scores prove nothing.
 #
 # HITS gives everything to the first eigenvector. If the second eigenvalue is nearly as large, a few
 # links decide which of two communities gets it all. Two variants are stable (Ng, Zheng, Jordan,
@@ -45,29 +44,29 @@ from minicrawl.ranks.sites import first_of_each
 #
 # randomised  A surfer goes forward along a link, then back along one, and so on. Before each move
 #             it restarts anywhere with probability ε, and also if there is no link to follow.
-#             Authorities are where it is after moves forward, hubs after moves back:
+#             The authority of a page is the probability that the surfer is there after a move
+#             forward, the hub value after a move back:
 #
-#     a = ε/n + (1 − ε) (what hubs share among their links, and 1/n of nodes without links)
-#     h = the same from a, along the links backwards
+#     a = ε/n + (1 − ε) (h, split among the links of each hub; evenly over all nodes without links)
+#     h = the same from a, against the links
 #
-#             Two moves contract by (1 − ε)², which gives the bound of the power method; the bound
-#             of hubs is smaller by another factor 1 − ε.
-# subspace    The first K eigenvectors count, weighted by the squares of their eigenvalues λ:
+#             The contraction of two moves is (1 − ε)², which gives the bound of the power method.
+#             The bound of hubs is smaller by another factor 1 − ε.
+# subspace    The first K eigenvectors count, each weighted by the square of its eigenvalue λ:
 #
 #     a_j = Σ λ_i² x_ij²,  h_j = Σ λ_i² y_ij²
 #
-#             The sine of the angle between the space found and that of the first K is bounded by
-#             residuals and gap (Davis and Kahan), up to the deflation of `singular`; shares differ
-#             by at most 16 √K times that, over Σ λ_i² / λ_1². If the K-th eigenvalue equals the
-#             next one, the K-th vector is not unique, and no bound is given. If K exceeds the rank
-#             of A, all eigenvectors count. Eigenvalues get closer together further down: each
-#             vector takes more steps and adds less. So K is at most 100.
+#             The sine of the angle between the computed space and that of the first K eigenvectors
+#             is at most residual / gap (Davis and Kahan), if the deflation of `singular` is exact.
+#             Shares differ by at most 16 √K times this sine, over Σ λ_i² / λ_1². If the K-th
+#             eigenvalue equals the next one, the K-th vector is not unique, and no bound is given.
+#             If K exceeds the rank of A, all eigenvectors count. Later eigenvalues are closer
+#             together, so each vector takes more steps and adds less: K is at most 100.
 #
-# HITS is computed on a base set: a root set, the pages it links to, and some that link to it.
-# Kleinberg (1998) takes the 200 best results of a search and at most 50 pages that link to each, so
-# that a page with half the web linking to it does not add half the web. The paper leaves open which
-# these are: here they are those that come first in the graph. A base set has all links between its
-# nodes.
+# Base set: a root set, the pages it links to, and some pages that link to it. Kleinberg (1998)
+# takes the 200 best results of a search and at most 50 pages that link to each, so that a page with
+# half the web linking to it does not add half the web. The paper leaves open which 50: here they
+# are the first ones of the graph. A base set has all links between its nodes.
 
 TOLERANCE = 1e-8
 """Default tolerance of the error, summed over all nodes."""
@@ -75,15 +74,15 @@ TOLERANCE = 1e-8
 MOST_DIMENSIONS = 100
 """Most dimensions of a subspace."""
 
-_ROOM = 1 << 23  # bytes: less than a large graph takes, as more memory saves few steps
+_MEMORY_BYTES = 1 << 23  # for vectors: more memory saves few steps
 _MOST_STEPS = 1000
-_FINER = 1e-2  # tolerance of the vectors relative to that of their space
+_FINER = 1e-2  # tolerance of each vector, relative to that of the space
 _ROUNDING = 1e-14  # relative to the first eigenvalue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Hits:
-    """Both ranks of a graph."""
+    """Authorities and hubs of a graph."""
 
     authorities: Scores
     hubs: Scores
@@ -102,19 +101,19 @@ def hits(
     start: Floats | None = None,
     tell: Progress = unreported,
 ) -> Hits:
-    """Return the limit, or the approximation after `most_steps`; `start` has initial hubs."""
+    """Return the limit, or the approximation after `most_steps`; `start` is the initial hubs."""
     links = Adjacency(graph, weights)
     found = pair(
         links,
-        links.pushed(_hubs_at_first(graph, start)),
+        links.pushed(_initial_hubs(graph, start)),
         tolerance=tolerance,
         most_steps=most_steps,
-        room=_ROOM,
+        memory_bytes=_MEMORY_BYTES,
         tell=tell,
     )
     if not found.value:
         return all_alike(graph.nodes)
-    # The limit has no negative entries: those of its approximation are rounding.
+    # The limit has no negative entries: negative entries of the approximation are rounding.
     authorities, hubs = (np.abs(x, out=x) for x in (found.authorities, found.hubs))
     return Hits(
         authorities=scores(authorities, found.sine, found.steps, tolerance),
@@ -130,29 +129,29 @@ def textbook(
     start: Floats | None = None,
     tell: Progress = unreported,
 ) -> Hits:
-    """Return the result of a fixed number of iterations, at least 1."""
+    """Return the scores after a fixed number of iterations, at least 1."""
     if rounds < 1:
         raise UsageError(f"HITS needs at least 1 round, not {rounds}")
-    links, hubs = Adjacency(graph, weights), _hubs_at_first(graph, start)
+    links, hubs = Adjacency(graph, weights), _initial_hubs(graph, start)
     for done in range(rounds):
         authorities = unit(links.pushed(hubs))
         hubs = unit(links.pulled(authorities))
         if not hubs.any():
             return all_alike(graph.nodes)
         tell((done + 1) / rounds)
-    return Hits(authorities=_as_they_are(authorities, rounds), hubs=_as_they_are(hubs, rounds))
+    return Hits(authorities=_without_bound(authorities, rounds), hubs=_without_bound(hubs, rounds))
 
 
-def _hubs_at_first(graph: Csr, start: Floats | None) -> Vector:
+def _initial_hubs(graph: Csr, start: Floats | None) -> Vector:
     return np.ones(graph.nodes) if start is None else np.asarray(start, dtype=np.float64)
 
 
-def _as_they_are(x: Vector, rounds: int) -> Scores:
+def _without_bound(x: Vector, rounds: int) -> Scores:
     return Scores(values=shares(x), iterations=rounds, error_bound=inf, converged=False)
 
 
 def all_alike(nodes: int) -> Hits:
-    """Return equal ranks, for nodes that no link distinguishes."""
+    """Return equal scores, for a graph without links."""
     alike = Scores(values=shares(np.zeros(nodes)), iterations=0, error_bound=0.0, converged=True)
     return Hits(authorities=alike, hubs=alike)
 
@@ -161,19 +160,19 @@ def randomised(
     graph: Csr,
     weights: Weights | None = None,
     *,
-    anew: float = 0.15,
+    restart: float = 0.15,
     tolerance: float = TOLERANCE,
     most_iterations: int = 10_000,
     tell: Progress = unreported,
 ) -> Hits:
-    """Return the stationary distribution of the surfer; `anew` is ε."""
-    if not 0 < anew <= 1:
-        raise UsageError(f"the probability of a restart must be above 0 and at most 1, not {anew}")
+    """Return the limit of randomised HITS; `restart` is ε."""
+    if not 0 < restart <= 1:
+        raise UsageError(f"a restart probability must be above 0 and at most 1, not {restart}")
     if not graph.nodes:
         return all_alike(0)
     links = Adjacency(graph, weights)
-    forward = _move(links.pushed, links.pulled(np.ones(graph.nodes)), anew)
-    back = _move(links.pulled, links.pushed(np.ones(graph.nodes)), anew)
+    forward = _move(links.pushed, links.pulled(np.ones(graph.nodes)), restart)
+    back = _move(links.pulled, links.pushed(np.ones(graph.nodes)), restart)
     authorities = hubs = np.full(graph.nodes, 1 / graph.nodes)
 
     def step() -> float:
@@ -183,23 +182,23 @@ def randomised(
         return float(np.abs(authorities - before).sum())
 
     method = PowerMethod(
-        contraction=(1 - anew) ** 2, tolerance=tolerance, most_iterations=most_iterations
+        contraction=(1 - restart) ** 2, tolerance=tolerance, most_iterations=most_iterations
     )
     iterations, (bound,) = method.run(step, tell)
     return Hits(
         authorities=_reached(authorities, iterations, bound, tolerance),
-        hubs=_reached(hubs, iterations, bound * (1 - anew), tolerance),
+        hubs=_reached(hubs, iterations, bound * (1 - restart), tolerance),
     )
 
 
 def _move(
-    along: Callable[[Vector], Vector], weight: Vector, anew: float
+    along: Callable[[Vector], Vector], weight: Vector, restart: float
 ) -> Callable[[Vector], Vector]:
-    """Return one move; `weight` has the total weight of the links by which to leave each node."""
+    """Return the function that makes one move; `weight` is the sum over the links of each node."""
     share = 1 / np.where(weight == 0, np.inf, weight)
 
     def move(x: Vector) -> Vector:
-        moved = along((1 - anew) * share * x)
+        moved = along((1 - restart) * share * x)
         moved += (1 - moved.sum()) / len(x)
         return moved
 
@@ -215,10 +214,10 @@ def subspace(
     tolerance: float = TOLERANCE,
     tell: Progress = unreported,
 ) -> Hits:
-    """Return authorities and hubs from the first `size` eigenvectors together."""
+    """Return the scores of subspace HITS with the first `size` eigenvectors."""
     if not 1 <= size <= MOST_DIMENSIONS:
         raise UsageError(f"a subspace must have 1 to {MOST_DIMENSIONS} dimensions, not {size}")
-    # One more pair: the gap between its eigenvalue and the others bounds the error of the space.
+    # One more pair, because the gap to its eigenvalue bounds the error of the space.
     sought = pairs(
         Adjacency(graph, weights),
         size + 1,
@@ -244,7 +243,7 @@ def subspace(
 
 
 def _subspace_bound(found: list[Pair], size: int) -> float:
-    """Return the bound of the shares; `found` has one pair beyond the subspace if it exists."""
+    """Return the error bound; `found` has one pair beyond the subspace, if it exists."""
     values = np.array([each.value for each in found])
     gap = values[:size][-1] - values[size] if len(values) > size else values[-1]
     residual = sqrt(sum(each.residual**2 for each in found[:size])) + _ROUNDING * values[0]
@@ -269,13 +268,13 @@ LINKING = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaseSet:
-    """A base set as a graph of its own, and its nodes in the whole graph."""
+    """A base set as a graph, and its nodes in the whole graph."""
 
     named: NamedGraph
     nodes: NDArray[np.int64]
 
     def over_all(self, scores: Scores, nodes: int) -> Scores:
-        """Return scores for a graph of `nodes` nodes, with 0 outside the base set."""
+        """Return the scores for the whole graph of `nodes` nodes, with 0 outside the base set."""
         values = np.zeros(nodes)
         values[self.nodes] = scores.values
         return replace(scores, values=values)
@@ -301,29 +300,29 @@ def _grown(graph: Csr, roots: NDArray[np.int64], linking: int) -> NDArray[np.boo
 
 # ================================================================ communities
 #
-# Communities: groups of hubs and authorities that HITS finds beside the largest one.
+# Communities: the group of hubs and authorities that HITS finds, and further ones.
 #
 # deflation    The n-th community comes from the n-th eigenvectors of AᵀA and AAᵀ, orthogonal to all
-#              before. From the second on, they have entries of both signs: two communities that
-#              avoid each other's links (Kleinberg, 1998).
-# destroying   The n-th community is the first one of the graph without the links to the largest
-#              authorities of the communities before.
+#              before. From the second on, they have entries of both signs: two communities with
+#              few links between them (Kleinberg, 1998).
+# destroying   The n-th community is what HITS finds without the links to the largest authorities
+#              of the communities before.
 #
-# Scores are shares of one community, with the bound of `singular`.
+# The scores of a community sum to 1, with the bound of `singular`.
 
 Sign = Literal["+", "-"]
 
 TOLERANCE_COMMUNITIES = 1e-6
-"""Default tolerance. Later eigenvalues are close together: a smaller error would take long."""
+"""Tolerance. Later eigenvalues are close together, so a smaller error would take long."""
 
-_FINER_COMMUNITIES = 0.1  # entries of one sign are known less precisely than all together
-_ROUNDING_COMMUNITIES = 1e-9  # entries of a unit vector up to this have no sign
-_LITTLE = 1e-6  # pages with less than this share of the best are not authorities
+_FINER_COMMUNITIES = 0.1  # the entries of one sign are less precise than the whole vector
+_ROUNDING_COMMUNITIES = 1e-9  # smaller entries of a unit vector have no reliable sign
+_LEAST_AUTHORITY = 1e-6  # relative to the best: other pages keep the links to them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Community:
-    """The n-th community, with the sign of its entries; `destroying` has positive entries only."""
+    """The n-th community and the sign of its entries, always + with `destroying`."""
 
     number: int
     sign: Sign
@@ -348,7 +347,7 @@ def by_deflation(
         tell=tell,
     )
     for number, each in enumerate(found, start=1):
-        yield from _of_either_sign(number, each)
+        yield from _by_sign(number, each)
 
 
 def by_destroying(
@@ -359,23 +358,22 @@ def by_destroying(
     largest: int = 10,
     tell: Progress = unreported,
 ) -> Iterator[Community]:
-    """Yield up to `count` communities; each loses the links to its `largest` authorities."""
+    """Yield up to `count` communities; after each, drop links to its `largest` authorities."""
     for number in range(1, count + 1):
         if not graph.edges:
             return
         found = hits(graph, weights, tolerance=TOLERANCE_COMMUNITIES, most_steps=_MOST_STEPS)
         yield Community(number=number, sign="+", hits=found)
         values = found.authorities.values
-        # Only the links to the largest authorities go, not the pages: these may be hubs or
-        # authorities of the next community, too.
+        # The pages themselves stay: they may be hubs of the next community.
         best = np.argsort(-values, kind="stable")[:largest]
-        is_left = ~np.isin(graph.targets, best[values[best] > _LITTLE * values.max()])
+        is_left = ~np.isin(graph.targets, best[values[best] > _LEAST_AUTHORITY * values.max()])
         graph = with_links(graph, is_left)
         weights = None if weights is None else weights[is_left]
         tell(number / count)
 
 
-def _of_either_sign(number: int, found: Pair) -> Iterator[Community]:
+def _by_sign(number: int, found: Pair) -> Iterator[Community]:
     signs: tuple[tuple[Sign, int], ...] = (("+", 1), ("-", -1))
     for sign, factor in signs:
         authorities = np.maximum(factor * found.authorities, 0)

@@ -2,26 +2,24 @@
 
 The walk G and its contraction κ are defined under `walk`.
 
-power         x' = G x, as in `power`. A lazy walk rests half of the time: x' = (x + G x) / 2 has
-              the same limit. Its contraction (1 + κ) / 2 replaces κ in the bound.
-gauss-seidel  residual methods, which pass on only what is new.
-sweeping
+The power method computes x' = G x (see `scores`). A lazy walk rests half of the time: its step
+x' = (x + G x) / 2 has the same limit, and its contraction (1 + κ) / 2 replaces κ in the bound.
 
-Residual methods: nodes pass on only the score that waits for them.
+The other methods are residual methods: nodes pass on only what their scores have gained.
 
-    r = G x - x   the residual: what waits at each node.  x' = x + what nodes take of r
+    r = G x - x   the residual, pending at each node.  x' = x + the part of r that nodes take
 
-gauss-seidel  Block after block; what a block gives to later blocks is passed on in the same
-              iteration. If a few nodes with few links then hold most of r, these pass on some more
-              times: cycles of pages that are left by jumps only converge slowly, and have few
-              links. Jumps are distributed at the end of the iteration.
-sweeping      Like gauss-seidel, but in each iteration only nodes pass on whose |r| per link is
-              above average. The sum of what they pass on is arbitrary; so 1 - κ of it, which always
-              jumps, is not distributed but treated as that of a sum of 1, and |r| falls by as much
-              in each iteration.
+gauss-seidel  Goes block by block; later blocks pass on in the same iteration what earlier ones gave
+              them. If a few nodes with few links then hold most of r, these pass on some more
+              times: cycles that the walk leaves only by jumps converge slowly, and have few links.
+              Jumps are distributed at the end of the iteration.
+sweeping      Like gauss-seidel, but in each iteration only nodes whose |r| per link is above
+              average pass on. The sum of what they pass on is arbitrary. So the 1 - κ of it that
+              always jumps is not distributed but treated as that of a sum of 1, and |r| falls by as
+              much in each iteration.
 
-A lazy walk passes on half of what waits. The methods update r instead of computing it; at the end
-it is recomputed, and they continue if it differs. As r then sums to 0, `walk` gives the bound
+A lazy walk passes on half of the residual. The methods update r instead of computing it; at the end
+r is recomputed, and they continue if it differs. As r then sums to 0, `walk` gives the bound
 
     |r| / ((1 - κ) |x|)
 """
@@ -47,14 +45,14 @@ from minicrawl.ranks.scores import FURTHEST, Floats, PowerMethod, Scores, roundi
 #
 #     (G x)_j = Σ x_i s_i w_ij / w_i  +  v_j Σ x_i a_i  +  1/n Σ x_i b_i,     s_i + a_i + b_i = 1
 #
-# w    weights of links; w_i is the sum over the links of node i.
-# s    share of a node for the nodes it links to: the damping c, or 0 without links.
-# v    targets of jumps, summing to 1.
-# a    share of a node that jumps to v.
-# b    share of a node that is spread over all nodes.
+# w    weights of links; w_i is the sum over the links of node i
+# s    share of a node's score for the nodes it links to: the damping c, or 0 without links
+# v    targets of jumps, summing to 1
+# a    share of a node's score that jumps to v
+# b    share of a node's score that is spread over all nodes
 # κ    contraction: the largest s. |G x - G y| <= κ |x - y| if x and y have equal sums, with |.| as
-#      the sum over all nodes: at least 1 - κ of every node goes the same way, and only the rest can
-#      differ. (Uniformly spread dangling mass is c of a node.)
+#      the sum over all nodes: at least 1 - κ of the score of every node goes the same way, and only
+#      the rest can differ. (With uniformly spread dangling mass, b is c.)
 #
 # So there is one limit x* = G x* of sum 1 if κ < 1, and for x of sum 1
 #
@@ -63,17 +61,17 @@ from minicrawl.ranks.scores import FURTHEST, Floats, PowerMethod, Scores, roundi
 
 
 class Dangling(StrEnum):
-    """Destination of the mass of a page without links."""
+    """Destination of the score of pages without links."""
 
     UNIFORM = "uniform"
     TELEPORT = "teleport"
     VIRTUAL = "virtual"
-    """OPIC's virtual page, which also gets the small edge of all others and links to all."""
+    """OPIC's virtual page: it links to all pages, and also gets the small edge of each page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Walk:
-    """A walk; `per_weight` is what node i passes along a link of weight 1, `contraction` is κ."""
+    """The walk G. `shares` is s, `per_weight` is s_i / w_i, and `contraction` is κ."""
 
     links: Adjacency
     shares: AnyFloats
@@ -84,21 +82,24 @@ class Walk:
     def jumps(
         self, x: AnyFloats, rows: slice | NDArray[np.intp] = slice(None)
     ) -> tuple[float, float]:
-        """Return the part of x that jumps, and that spread over all nodes; `x` has these rows."""
-        held = float(x.sum(dtype=np.float64))
-        handed = float(np.einsum("i,i->", x, self.shares[rows], dtype=np.float64))
+        """Return how much of x jumps to v, and how much is spread over all nodes.
+
+        `x` has the scores of the nodes in `rows` only.
+        """
+        total = float(x.sum(dtype=np.float64))
+        along_links = float(np.einsum("i,i->", x, self.shares[rows], dtype=np.float64))
         match self.dangling:
             case Dangling.UNIFORM:
-                return (1 - self.contraction) * held, self.contraction * held - handed
+                return (1 - self.contraction) * total, self.contraction * total - along_links
             case Dangling.TELEPORT:
-                return held - handed, 0.0
+                return total - along_links, 0.0
             case Dangling.VIRTUAL:
-                return 0.0, held - handed
+                return 0.0, total - along_links
             case other:
                 assert_never(other)
 
     def step(self, xs: AnyFloats, teleports: AnyFloats) -> AnyFloats:
-        """Return G x for every row x, with the jumps of the same row."""
+        """Return G x for each row x of `xs`, with jumps to the same row of `teleports`."""
         found = self.links.pushed_all(xs * self.per_weight)
         for row, x in enumerate(xs):
             jumping, to_all = self.jumps(x)
@@ -113,9 +114,9 @@ def walk_of(
     dangling: Dangling,
     precision: type[np.float32 | np.float64],
 ) -> Walk:
-    """Return the walk; without damping, each page has one more link, to the virtual page."""
+    """Return the walk. Without damping, each page has one more link, to the virtual page."""
     if damping is None and dangling is not Dangling.VIRTUAL:
-        raise UsageError("a walk without a damping needs the virtual page")
+        raise UsageError("a walk without damping needs the virtual page")
     if damping is not None and not 0 <= damping < 1:
         raise UsageError(f"damping must be 0 or more and below 1, not {damping}")
     strengths = _strengths(graph, weights)
@@ -144,33 +145,34 @@ def _strengths(graph: Csr, weights: Weights | None) -> AnyFloats:
 # ================================================================ pagerank
 
 _NODES_AT_ONCE = 1 << 15
-_MUCH = 2.0  # times the average that waits
-_MOST_FEW = 8  # at most one in this many links
-_TURNS_OF_FEW = 3
+_LARGE = 2.0  # residual per link that counts as large, as a multiple of the average
+_MOST_REPEATED = 8  # the nodes that pass on again have at most 1/8 of all links
+_REPEATS = 3
 
 Turns = Callable[[Adjacency, AnyFloats], Iterable[AdjacencyBlock]]
-"""Yields the nodes that pass on in an iteration, block by block; r changes in between."""
+"""Yields the nodes that pass on in one iteration, block by block; r changes in between."""
 
 
 def in_order(links: Adjacency, r: AnyFloats) -> Iterator[AdjacencyBlock]:
-    """Yield all nodes, then repeatedly the few nodes at which much waits."""
+    """Yield all nodes, then a few times the few nodes that hold most of the residual."""
     yield from links.blocks()
-    waiting = _waiting(r)
-    few = _holding(links, r, _MUCH * waiting)
+    residual = _sum_of_residual(r)
+    few = _with_large_residual(links, r, _LARGE * residual)
     counts = links.graph.starts[few + 1] - links.graph.starts[few]
-    is_little = counts.sum() * _MOST_FEW <= links.graph.edges
-    if is_little and 2 * _waiting(r[few]) >= waiting:
-        yield from _TURNS_OF_FEW * list(links.blocks_of(few))
+    is_little = counts.sum() * _MOST_REPEATED <= links.graph.edges
+    if is_little and 2 * _sum_of_residual(r[few]) >= residual:
+        yield from _REPEATS * list(links.blocks_of(few))
 
 
 def above_average(links: Adjacency, r: AnyFloats) -> Iterator[AdjacencyBlock]:
-    """Yield the nodes at which more than average waits; at least one node."""
-    return links.blocks_of(_holding(links, r, 0.999 * _waiting(r)))
+    """Yield the nodes whose residual per link is above average; at least one node."""
+    # Without the factor, rounding could leave no node.
+    return links.blocks_of(_with_large_residual(links, r, 0.999 * _sum_of_residual(r)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ResidualMethod:
-    """Method to reach the limit of a walk whose jumps lead to `teleport`."""
+    """Residual method for a walk whose jumps lead to `teleport`."""
 
     walk: Walk
     teleport: AnyFloats
@@ -190,20 +192,20 @@ class ResidualMethod:
             if iterations >= stop.most_iterations or stop.is_enough(bound):
                 return iterations, bound
             while iterations < stop.most_iterations and (left := self._bound(x, r)) > goal:
-                jumping, to_all, held = self._hand_on(x, r)
+                jumping, to_all, taken = self._pass_on(x, r)
                 if self.turns is above_average:
-                    jumping, to_all = self._without_usual_jumps(jumping, to_all, held)
+                    jumping, to_all = self._without_usual_jumps(jumping, to_all, taken)
                 r += self.teleport * r.dtype.type(jumping) + r.dtype.type(to_all / len(r))
                 iterations += 1
                 tell(share_done(left, stop.tolerance))
 
-    def _hand_on(self, x: AnyFloats, r: AnyFloats) -> tuple[float, float, float]:
-        """Let nodes take a part of what waits for them and pass it on.
+    def _pass_on(self, x: AnyFloats, r: AnyFloats) -> tuple[float, float, float]:
+        """Move residual of nodes to their scores, and pass it on along their links.
 
-        Return how much of it jumps, how much is spread over all nodes, and how much it was.
+        Return how much of it jumps, how much is spread over all nodes, and the whole amount.
         """
         walk, part = self.walk, r.dtype.type(0.5 if self.lazy else 1.0)
-        jumping = to_all = held = 0.0
+        jumping = to_all = total = 0.0
         for block in self.turns(walk.links, r):
             taken = r[block.nodes] * part
             x[block.nodes] += taken
@@ -212,35 +214,35 @@ class ResidualMethod:
             walk.links.push(block, given[np.newaxis], r[np.newaxis])
             jumps, spread = walk.jumps(taken, block.nodes)
             jumping, to_all = jumping + jumps, to_all + spread
-            held += float(taken.sum(dtype=np.float64))
-        return jumping, to_all, held
+            total += float(taken.sum(dtype=np.float64))
+        return jumping, to_all, total
 
     def _without_usual_jumps(
-        self, jumping: float, to_all: float, held: float
+        self, jumping: float, to_all: float, taken: float
     ) -> tuple[float, float]:
-        """Subtract the 1 - κ of `held` that always jumps or spreads."""
-        usual = (1 - self.walk.contraction) * held
+        """Subtract the 1 - κ of `taken` that always jumps or is spread."""
+        usual = (1 - self.walk.contraction) * taken
         if self.walk.dangling is Dangling.VIRTUAL:
             return jumping, to_all - usual
         return jumping - usual, to_all
 
     def _bound(self, x: AnyFloats, r: AnyFloats) -> float:
         """Return the error bound |r| / ((1 - κ) |x|)."""
-        return _waiting(r) / ((1 - self.walk.contraction) * float(x.sum(dtype=np.float64)))
+        return _sum_of_residual(r) / ((1 - self.walk.contraction) * float(x.sum(dtype=np.float64)))
 
 
-def _holding(links: Adjacency, r: AnyFloats, waiting: float) -> NDArray[np.intp]:
-    """Return the nodes for which more waits, per link, than if `waiting` were spread evenly."""
+def _with_large_residual(links: Adjacency, r: AnyFloats, residual: float) -> NDArray[np.intp]:
+    """Return the nodes with more residual per link than if `residual` were spread evenly."""
     graph = links.graph
-    bar = waiting / (graph.edges + graph.nodes)
+    bar = residual / (graph.edges + graph.nodes)
     is_holding = np.empty(graph.nodes, dtype=np.bool_)
     for nodes, _, starts in links.blocks():
         is_holding[nodes] = np.abs(r[nodes]) >= bar * (np.diff(starts) + 1)
     return np.flatnonzero(is_holding)
 
 
-def _waiting(r: AnyFloats) -> float:
-    # In parts: no vector as large as r is allocated.
+def _sum_of_residual(r: AnyFloats) -> float:
+    # In parts, so that no vector as large as r is allocated.
     some = (r[first : first + _NODES_AT_ONCE] for first in range(0, len(r), _NODES_AT_ONCE))
     return sum(float(np.abs(each).sum(dtype=np.float64)) for each in some)
 
@@ -268,15 +270,15 @@ PRECISIONS: dict[str, type[np.float32 | np.float64]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRankOptions:
-    """Parameters of a PageRank, and its precision.
+    """Parameters and precision of PageRank.
 
-    A `damping` of None is for the virtual page only: it is one more link of each page.
+    A `damping` of None makes the virtual page one more link of each page.
     """
 
     damping: float | None = DAMPING
     dangling: Dangling = Dangling.UNIFORM
     method: Method | None = None
-    """Gauss-Seidel by default for one rank, and power for several at once."""
+    """None means Gauss-Seidel for one rank, and power for several at once."""
     lazy: bool = False
     tolerance: float = TOLERANCE
     most_iterations: int = 1000
@@ -309,7 +311,7 @@ def pagerank(
     if teleport is None:
         jumps = _alike(graph.nodes, options)
     elif options.dangling is Dangling.VIRTUAL:
-        raise UsageError("the virtual page links to all alike: leave out the targets of jumps")
+        raise UsageError("the virtual page links to all pages: leave out the targets of jumps")
     else:
         jumps = _shares_of(teleport[np.newaxis], options)
     begin = jumps if start is None else _in_precision(start[np.newaxis], options)
@@ -333,7 +335,7 @@ def pageranks(
 
 
 def _alike(nodes: int, options: PageRankOptions) -> AnyFloats:
-    """Return jumps to all nodes equally: one share stands for all."""
+    """Return jumps to all nodes equally, as one number that numpy broadcasts."""
     return np.full((1, 1), 1 / max(nodes, 1), dtype=PRECISIONS[options.precision])
 
 
@@ -360,7 +362,7 @@ def _ranks(
     options: PageRankOptions,
     tell: Progress,
 ) -> list[Scores]:
-    """Return a rank for each row of `jumps`; row i begins with row i of `begin`."""
+    """Return a rank for each row of `jumps`, starting from the same row of `begin`."""
     if not graph.nodes:
         return [
             Scores(values=np.empty(0), iterations=0, error_bound=0.0, converged=True) for _ in jumps

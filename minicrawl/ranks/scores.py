@@ -1,4 +1,4 @@
-"""Scores: the result of every rank, with a bound of the error; the power method that gets there.
+"""Scores, the result of every rank, with a bound of the error; and the power method.
 
 Scores are 0 or more and sum to 1 over all nodes, except for a graph without nodes; scores are
 marked as converged only if the requested bound was reached.
@@ -16,12 +16,12 @@ from minicrawl.progress import Progress
 Floats = NDArray[np.float64] | NDArray[np.float32]
 
 FURTHEST = 2.0
-"""Largest distance of two ranks whose scores sum to 1."""
+"""Largest distance between two ranks whose scores sum to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scores:
-    """A rank of all nodes."""
+    """Scores of all nodes, and their precision."""
 
     values: Floats
     iterations: int
@@ -29,7 +29,7 @@ class Scores:
     """Largest possible distance from the limit, summed over all nodes; infinite if unknown."""
     converged: bool
     standard_error: float | None = None
-    """Relative standard error of each value, if these are estimates: a third are off by more."""
+    """Relative standard error of estimated values: a third of them are off by more."""
 
 
 def share_done(error: float, tolerance: float) -> float:
@@ -41,22 +41,22 @@ def share_done(error: float, tolerance: float) -> float:
 
 # ================================================================ power method
 #
-# Repeats a step until the limit is near enough.
+# The power method repeats a step until the limit is near enough.
 #
-# κ  contraction: a step brings any two vectors closer by this factor, with |.| as the sum over all
-#    nodes. So there is one limit x*, and after a step from x to x'
+# κ  contraction: a step multiplies the distance of any two vectors by at most κ, with |.| as the
+#    sum over all nodes. So there is one limit x*, and after a step from x to x'
 #
 #     |x' - x*| <= κ |x - x*| <= κ (|x' - x| + |x' - x*|)
 #     |x' - x*| <= |x' - x| κ / (1 - κ)
 #
-# Rounding is covered by 64 ε of what is passed on, far more than was ever observed but not proven:
-# no bound is below 64 ε / (1 - κ), and scores report a smaller tolerance as not reached.
+# `floor` covers rounding by 64 ε of what a step passes on. That is far more than was ever observed,
+# but not proven. No bound is then below 64 ε / (1 - κ), and a smaller tolerance is not reached.
 
 _ROUNDINGS = 64
 
 
 def rounding_floor(contraction: float, precision: np.dtype[np.floating]) -> float:
-    """Return the least possible bound."""
+    """Return the bound that rounding alone allows."""
     return float(_ROUNDINGS * np.finfo(precision).eps / (1 - contraction))
 
 
@@ -68,14 +68,14 @@ class PowerMethod:
     tolerance: float
     most_iterations: int
     floor: float = 0.0
-    """Rounding error that is added to each bound."""
+    """Rounding error added to each bound."""
 
     def run(
         self, step: Callable[[], float | NDArray[np.float64]], tell: Progress
     ) -> tuple[int, list[float]]:
-        """Iterate; return the number of iterations, and the bounds of the errors.
+        """Iterate; return the number of iterations and the error bounds.
 
-        Each call of `step` makes a step and returns |x' - x|, of one vector or of several.
+        `step` makes one step and returns |x' - x| of one vector or of several.
         """
         iterations, bounds = 0, np.array([inf])
         while iterations < self.most_iterations and not self.is_enough(float(bounds.max())):

@@ -1,8 +1,8 @@
 """Seeds for a crawl, one from each community of a graph (Daneshpajouh, Nasiri, Ghodsi, 2008).
 
-cores       cores of communities: hubs and the authorities they link to, one core after another
+cores       hubs of a community and the authorities they link to, one core after another
 evaluation  distances between cores, and how fast crawls from seeds gather importance
-succession  seeds from an old graph in a newer one
+succession  seeds of an old graph, looked up in a newer one
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,30 +25,29 @@ from minicrawl.ranks.scores import Floats
 
 # ================================================================ cores
 #
-# The core of a community: hubs and the authorities that they link to, grown by scores.
-#
-# A core begins with the best authority of all. Hubs and authorities join in turn:
+# The core of a community has hubs and the authorities that they link to. It begins with the best
+# authority of the graph. Hubs and authorities join in turn:
 #
 #     to Hubs         the page v of best h(v) with v -> w, w in Authorities, v not in Hubs
 #     to Authorities  the page w of best a(w) with v -> w, v in Hubs, w not in Authorities
 #
-# Ties go to the lower number. A page may be both. The rule decides when a core is complete:
+# Ties go to the lower number. A page may be both. A rule decides when a core is complete:
 #
 # size      |Hubs| + |Authorities| has reached `size`; up to `at_once` of either join in a turn.
-#           (The paper checks the size after both sides had their turn, so its cores may be larger.)
+#           (The paper checks the size after both sides have grown, so its cores may be larger.)
 # density   the cover density, 100 E(Hubs, Authorities) / (|Hubs| |Authorities|), would fall below
 #           `density`: the page that would lower it is rejected, and the core is complete. (The
-#           paper tests after adding and keeps that page: with a density of 100 its cores have 67 to
-#           99.)
+#           paper tests after adding and keeps that page: for a limit of 100, its cores have
+#           densities from 67 to 99.)
 # maximal   as `density`, but the page is rejected for good, and the next best is tried.
 #
-# h, a        scores as hub and as authority.
-# E(H, A)     number of links from pages in H to pages in A.
+# h, a        scores as hub and as authority
+# E(H, A)     number of links from pages in H to pages in A
 #
-# The graph gives one core for each community, the strongest community first. Links inside a host
-# are ignored. Then, until there are enough cores or no links: HITS is computed on the rest, a core
-# is grown from its best authority, and the pages of the core are removed. So no page is in two
-# cores.
+# Each community gives one core, the strongest community first. Links inside a host are dropped.
+# Then these steps repeat until there are enough cores or no links are left: HITS runs on the rest
+# of the graph, a core grows from the best authority, and the pages of the core are removed. So no
+# page is in two cores.
 
 MOST_HUBS = 999
 FEWEST_PAGES = 2  # a hub and an authority
@@ -65,7 +64,7 @@ class CoreKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreRule:
-    """Parameters of the rule. Rules of density take at most `most_hubs` hubs."""
+    """Parameters of a rule. The density rules also end at `most_hubs` hubs."""
 
     kind: CoreKind = CoreKind.MAXIMAL
     size: int = 20
@@ -86,7 +85,7 @@ class CoreRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RankedGraph:
-    """A graph with its reverse, and the scores of its pages as hubs and as authorities."""
+    """A graph, its reverse, and the scores of its pages as hubs and as authorities."""
 
     graph: Csr
     backwards: Csr
@@ -96,11 +95,10 @@ class RankedGraph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Core:
-    """A core. Its pages are in the order of joining; `links` is the number from hubs to
-    authorities.
+    """Hubs and authorities of a core, in the order of joining; `links` counts links between them.
 
     The best hub has the highest h(v); ties go to the first that joined. The best authority is the
-    first. `links_left` counts all links of the graph that the core was grown in.
+    first. `links_left` counts all links of the graph that the core grew in.
     """
 
     hubs: tuple[int, ...]
@@ -124,7 +122,7 @@ class Core:
 
 
 def grown(ranked: RankedGraph, rule: CoreRule) -> Core:
-    """Return the core around the best authority of a graph that has links."""
+    """Return the core around the best authority of the graph, which must have links."""
     core = _Growing(ranked)
     while not _is_complete(core, rule) and _go_round(core, rule):
         pass
@@ -145,7 +143,7 @@ def _is_complete(core: "_Growing", rule: CoreRule) -> bool:
 
 
 def _go_round(core: "_Growing", rule: CoreRule) -> bool:
-    """Let both sides have a turn; return True if the core may grow on."""
+    """Give both sides a turn; return False if the core is complete."""
     has_grown = False
     for side in (core.hubs, core.authorities):
         answer = _TURNS[rule.kind](core, side, rule)
@@ -156,29 +154,29 @@ def _go_round(core: "_Growing", rule: CoreRule) -> bool:
 
 
 class _Answer(Enum):
-    """Result of the attempt to add the best candidate."""
+    """Result of an attempt to add a page."""
 
     JOINED = auto()
     REFUSED = auto()
-    NOBODY = auto()
+    NO_CANDIDATE = auto()
 
 
 class _Side:
-    """One side of a core, with the candidates that are linked with the other side."""
+    """Hubs or authorities of a core, and candidates that are linked with the other side."""
 
     def __init__(self, links: Csr, scores: Floats) -> None:
-        """Take links from pages of this side to pages of the other."""
+        """Create an empty side; `links` lead from pages of this side to pages of the other."""
         self.links = links
         self.members: list[int] = []
         self.is_member = np.zeros(links.nodes, dtype=np.bool_)
         self._scores = scores
         self._was_offered = np.zeros(links.nodes, dtype=np.bool_)
-        # Runs are sorted, and the heap holds the best of each: a page costs its share of a sort,
-        # and only pages that are taken cost a heap operation.
+        # Each `offer` adds a sorted run, and the heap holds the best page of each run: only pages
+        # that are taken cost a heap operation.
         self._bests: list[tuple[float, int, Iterator[tuple[float, int]]]] = []
 
     def offer(self, pages: NDArray[np.integer]) -> None:
-        """Add pages that are linked with the other side as candidates, each at most once."""
+        """Add candidates. Pages that were offered before are ignored."""
         news = pages[~self._was_offered[pages]]
         self._was_offered[news] = True
         losses = -self._scores[news]
@@ -204,7 +202,7 @@ class _Side:
 
 
 class _Growing:
-    """A core that is still growing."""
+    """A growing core: both sides, and the number of links between them."""
 
     def __init__(self, ranked: RankedGraph) -> None:
         self.hubs = _Side(ranked.graph, ranked.hubs)
@@ -217,7 +215,7 @@ class _Growing:
         """Add the best candidate, unless the density would fall below `least_density`."""
         page = side.take()
         if page is None:
-            return _Answer.NOBODY
+            return _Answer.NO_CANDIDATE
         other = self.authorities if side is self.hubs else self.hubs
         linked = side.links.targets_of(page)
         links = self.links + int(np.count_nonzero(other.is_member[linked]))
@@ -235,11 +233,11 @@ def _admit_several(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
     return answers[0] if answers else _Answer.REFUSED
 
 
-def _admit_the_best(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
+def _admit_best(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
     return core.admit(side, rule.density)
 
 
-def _admit_the_best_that_fits(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
+def _admit_best_that_fits(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
     while (answer := core.admit(side, rule.density)) is _Answer.REFUSED:
         pass
     return answer
@@ -247,8 +245,8 @@ def _admit_the_best_that_fits(core: _Growing, side: _Side, rule: CoreRule) -> _A
 
 _TURNS: dict[CoreKind, Callable[[_Growing, _Side, CoreRule], _Answer]] = {
     CoreKind.SIZE: _admit_several,
-    CoreKind.DENSITY: _admit_the_best,
-    CoreKind.MAXIMAL: _admit_the_best_that_fits,
+    CoreKind.DENSITY: _admit_best,
+    CoreKind.MAXIMAL: _admit_best_that_fits,
 }
 
 
@@ -264,7 +262,7 @@ def extracted(
     rounds: int = ROUNDS,
     tell: Progress = unreported,
 ) -> list[Core]:
-    """Return up to `count` cores of a graph without links inside hosts."""
+    """Return up to `count` cores of a graph, whose links inside hosts were dropped."""
     cores = []
     for core in islice(_all_cores(graph, rule, rounds), count):
         cores.append(core)
@@ -287,7 +285,7 @@ def _all_cores(graph: Csr, rule: CoreRule, rounds: int) -> Iterator[Core]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Left:
-    """Rest of a graph; its page i is `pages[i]` of the whole."""
+    """Rest of a graph; page i of the rest is page `pages[i]` of the whole graph."""
 
     graph: Csr
     backwards: Csr
@@ -330,18 +328,18 @@ def _renumbered(core: Core, pages: NDArray[np.integer]) -> Core:
 
 # ================================================================ evaluation
 #
-# Quality of seeds: distances between their cores, and how fast crawls gather importance.
+# Seeds are judged by the distances between their cores, and by how fast crawls gather importance.
 #
 # A crawl is breadth-first along all links, so a page's depth is its distance from the nearest seed.
-# For several crawls, a depth has the mean number of pages and the mean importance of all pages that
-# they read there. Depths of two crawls are not comparable: a crawl that is wider at a depth has
-# also read more unimportant pages. So crawls are compared after equal numbers of pages, too; a
-# crawl that has ended keeps what it gathered. Distances between cores are those of two different
-# cores with a path between them, in its direction.
+# Over several crawls, a depth has the mean number of pages, and the mean importance of all pages
+# that the crawls read there. Equal depths of two crawls are not comparable: the crawl that is wider
+# at a depth has also read more unimportant pages. So crawls are compared after equal numbers of
+# pages, too; a crawl that has ended keeps what it gathered. The distance from one core to another
+# is the length of the shortest path in this direction; pairs without a path are left out.
 
 
 class DepthCoverage(NamedTuple):
-    """Pages that crawls read at one depth."""
+    """Mean number of pages that crawls read at one depth, and their importance."""
 
     pages: float = 0.0
     importance: float | None = None
@@ -349,14 +347,14 @@ class DepthCoverage(NamedTuple):
 
 
 class Depth(NamedTuple):
-    """One depth of a crawl from the seeds, and of crawls from as many random pages."""
+    """Coverage of one depth by the crawl from the seeds, and by crawls from random pages."""
 
     seeds: DepthCoverage
     random: DepthCoverage
 
 
 class EqualPages(NamedTuple):
-    """Shares of all importance that crawls have gathered after equal numbers of pages."""
+    """Shares of all importance that crawls have gathered after the same number of pages."""
 
     pages: int
     seeds: float
@@ -375,7 +373,7 @@ class CrawlComparison(NamedTuple):
 def between_cores(
     graph: Csr, cores: Sequence[Core], tell: Progress = unreported
 ) -> NDArray[np.int32]:
-    """Return the length [i, j] of the shortest path from any page of core i to any of core j."""
+    """Return the shortest distances [i, j] from any page of core i to any page of core j."""
     pages = [[*core.hubs, *core.authorities] for core in cores]
     rows = []
     for sources in pages:
@@ -392,8 +390,8 @@ class CoreDistances(NamedTuple):
     largest: int
 
 
-def in_short(distances: NDArray[np.int32]) -> CoreDistances | None:
-    """Summarise the distances from `between_cores`; None without any path."""
+def summary_of(distances: NDArray[np.int32]) -> CoreDistances | None:
+    """Summarise the result of `between_cores`; None if no core reaches another."""
     found = distances[distances > 0]
     if not found.size:
         return None
@@ -401,14 +399,14 @@ def in_short(distances: NDArray[np.int32]) -> CoreDistances | None:
 
 
 class DegreeCounts(NamedTuple):
-    """Number of pages with each degree that occurs."""
+    """Degrees above 0 that occur, and the number of pages with each."""
 
     degrees: NDArray[np.intp]
     pages: NDArray[np.intp]
 
 
 def distribution(degrees: NDArray[np.integer]) -> DegreeCounts:
-    """Return the distribution of degrees above 0; 0 has no logarithm."""
+    """Return the distribution of degrees, without 0: 0 has no place on a logarithmic axis."""
     pages = np.bincount(degrees)
     found = np.flatnonzero(pages)
     found = found[found > 0]
@@ -458,7 +456,7 @@ def _nearest(level: NDArray[np.int32], cores: Sequence[Sequence[int]]) -> list[i
 
 
 def _marks(first: int, last: int) -> NDArray[np.int64]:
-    """Return the numbers of pages to compare crawls at: 1, 2, 5, 10, ... above the seeds."""
+    """Return the page counts to compare at: 1, 2, 5, 10, ... above `first`, and `last`."""
     steps = [count * 10**power for power in range(len(str(last))) for count in (1, 2, 5)]
     return np.array([count for count in steps if first < count < last] + [last] * (last > 0))
 
@@ -472,7 +470,7 @@ def _crawl(graph: Csr, importance: Floats, seeds: Nodes, marks: NDArray[np.int64
 
 
 def _after(marks: NDArray[np.int64], crawls: Sequence[_Crawl]) -> list[EqualPages]:
-    """Return comparisons up to the end of the longest crawl."""
+    """Return the comparisons at all marks, up to the end of the longest crawl."""
     first, *others = crawls
     most = max((crawl.pages for crawl in crawls), default=0)
     shown = int(np.searchsorted(marks, most)) + 1
@@ -498,23 +496,23 @@ def _mean(sums: Sequence[_Sum]) -> DepthCoverage:
 
 # ================================================================ succession
 #
-# Seeds from an old graph in a newer one: finds those that still exist, and replaces the others.
+# Seeds of an old graph are looked up in a newer one. Vanished seeds may be replaced.
 #
-# A seed still exists if the newer graph has a node of its name. Otherwise the most similar page is
-# on the same host and shares the most links with it, at least one: links of the seed in the old
-# graph, links of the page in the newer one, in or out, with ends matched by name. Ties go to the
-# page with the fewest other links, then to the first of the graph. No page replaces two seeds, and
-# no seed replaces another.
+# A seed still exists if the newer graph has a node of its name. Otherwise a similar page replaces
+# it: the page of its host that shares the most links with it, at least one. Links of the seed in
+# the old graph are compared with links of the page in the newer one, in and out, with ends matched
+# by name. Ties go to the page with the fewest other links, then to the first of the graph. No page
+# replaces two seeds, and no seed replaces another.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedReplacement:
-    """Successor of a seed; `node` is in the newer graph, None if there is no successor."""
+    """A seed and its node in the newer graph: itself, a similar page, or None."""
 
     seed: str
     node: int | None
     shared_links: int | None = None
-    """Number of shared links if another page replaces the seed."""
+    """Number of shared links, if another page replaces the seed."""
 
 
 def still_there(old: NamedGraph, new: NamedGraph, seeds: Sequence[int]) -> list[SeedReplacement]:
@@ -525,7 +523,7 @@ def still_there(old: NamedGraph, new: NamedGraph, seeds: Sequence[int]) -> list[
 
 
 def most_similar(old: NamedGraph, new: NamedGraph, seeds: Sequence[int]) -> list[SeedReplacement]:
-    """Look up the seeds by name, and replace vanished seeds by similar pages."""
+    """Look up the seeds by name; similar pages replace vanished seeds."""
     found = still_there(old, new, seeds)
     taken = [one.node for one in found if one.node is not None]
     if not (vanished := [place for place, one in enumerate(found) if one.node is None]):
@@ -555,17 +553,17 @@ class _Similarity:
         """Return the most similar node and the number of shared links, or None."""
         linked = self._new_nodes(self._links.targets_of(node))
         linking = self._new_nodes(self._backlinks.targets_of(node))
-        likes = linked_from(self._new_backlinks, linked), linked_from(self._new_links, linking)
-        shared = np.bincount(np.concatenate(likes), minlength=self._new_links.nodes)
+        similar = linked_from(self._new_backlinks, linked), linked_from(self._new_links, linking)
+        shared = np.bincount(np.concatenate(similar), minlength=self._new_links.nodes)
         shared[taken] = 0
         shared[~self._is_on_host(node)] = 0
         if not (most := shared.max(initial=0)):
             return None
-        equals = np.flatnonzero(shared == most)
-        return int(equals[self._degrees[equals].argmin()]), int(most)
+        tied = np.flatnonzero(shared == most)
+        return int(tied[self._degrees[tied].argmin()]), int(most)
 
     def _new_nodes(self, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Return the nodes of the newer graph for those of these nodes that still exist."""
+        """Map nodes to the newer graph, without nodes that have vanished."""
         found = map(self._new_node.get, nodes.tolist())
         return np.array([node for node in found if node is not None], dtype=np.int64)
 
@@ -580,7 +578,7 @@ class _Similarity:
 def _in_the_new(
     old: NamedGraph, new: NamedGraph, nodes: NDArray[np.integer]
 ) -> dict[int, int | None]:
-    """Return the nodes of the same names, in one look-up, which may scan all names."""
+    """Map nodes to the newer graph by name, in one look-up, which may scan all names."""
     places = nodes.tolist()
     return dict(zip(places, new.names.find(old.names.of(places)), strict=True))
 
@@ -597,11 +595,11 @@ class SeedChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SeedSet:
-    """Seeds and the cores that they were taken from, one from each; at least one."""
+    """Seeds and their cores, at least one."""
 
     named: NamedGraph
     between_hosts: Csr
-    """Links of the graph from one host to another; only these count for the cores."""
+    """Links from one host to another: only these count for the cores."""
     cores: Sequence[Core]
     seeds: Sequence[int]
     hosts: NodeHosts
@@ -614,7 +612,7 @@ def seed_set(
     choice: SeedChoice,
     tell: Progress = unreported,
 ) -> SeedSet:
-    """Return `count` seeds, or as many as there are communities."""
+    """Return `count` seeds, or one per community if there are fewer communities."""
     hosts = named.names.hosts()
     pruned = between_hosts(named.graph, hosts.of_node)
     cores = extracted(pruned, count, rule, tell=tell)
@@ -632,7 +630,7 @@ def seed_set(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TransferredSeeds:
-    """Seeds in the graph to be crawled; in a newer graph some replace others."""
+    """Seeds in the graph to crawl; `replacements` has the fate of each seed in a newer graph."""
 
     named: NamedGraph
     seeds: Sequence[int]
@@ -645,6 +643,6 @@ def transferred(found: SeedSet, newer: NamedGraph, *, similar: bool) -> Transfer
     replacements = look_up(found.named, newer, found.seeds)
     nodes = [one.node for one in replacements if one.node is not None]
     if not nodes:
-        raise UsageError("no seed is in the newer graph: is it of the same web?")
+        raise UsageError("no seed is in the newer graph: it must be a graph of the same web")
     seeds = list(dict.fromkeys(nodes))
     return TransferredSeeds(named=newer, seeds=seeds, replacements=replacements)

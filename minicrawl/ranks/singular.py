@@ -2,14 +2,14 @@
 
     A x = σ y,  Aᵀ y = σ x,  AᵀA x = σ² x,  ‖x‖ = ‖y‖ = 1
 
-The first pair has no negative entries. Every other pair has entries of both signs, and the sign is
-arbitrary: here the largest entry of x is positive. Pairs with the same σ are one of many bases of
-the same space.
+The first pair has no negative entries. Every other pair has entries of both signs, and the sign of
+the pair is arbitrary: here the largest entry of x is positive. Pairs with the same σ are one of
+many bases of the same space.
 
-They are computed by Lanczos' method from products with AᵀA: after k products, it has the best
+Lanczos' method finds the pairs by products with AᵀA: after k products, it has the best
 approximation in the span of the starting vector and its k - 1 images. That takes a half to a tenth
 of the products of the power method, which uses the last image only. When the memory for images is
-full, the best few approximations replace them all.
+full, the best two approximations and the last image replace them all.
 
 value     θ, the approximation of the largest eigenvalue; never above the true one
 residual  ‖M x − θ x‖ for the unit vector x that belongs to θ, with M = AᵀA
@@ -17,9 +17,9 @@ sine      of the angle φ between x and the eigenvector, at most residual / (θ 
 
 Proven: an eigenvalue is within `residual` of θ, and the bound of the sine holds if λ is the next
 eigenvalue that the starting vector has a component of (Davis and Kahan). Not proven: λ is known
-only by an approximation, which is never above it. To keep the bound on the safe side, λ is raised
-by its own residual, and if it is not below θ the sine is 1. For later pairs, the bound assumes that
-the pairs before them are exact.
+only by an approximation, which is never above it. To be safe, the approximation is raised by its
+own residual; if it is then not below θ, the sine is 1. For later pairs, the bound assumes that the
+pairs before them are exact.
 
 Scores are the entries of x as shares. Their error, with x at an angle φ from its limit v:
 
@@ -42,34 +42,34 @@ from minicrawl.ranks.scores import FURTHEST, Floats, Scores, share_done
 
 Matrix = NDArray[np.float64]
 
-ROOM = 1 << 28
-"""Default memory of a search in bytes, except that a minimum of images is always kept."""
+MEMORY_BYTES = 1 << 28
+"""Default memory for the images of a search. A minimum of images is always kept."""
 
 _NOTHING = 1e-12  # eigenvalues below this share of the first count as 0
-_FEWEST_IMAGES, _MOST_IMAGES = 4, 16  # fewer images leave no room to keep good ones
+_FEWEST_IMAGES, _MOST_IMAGES = 4, 16  # with fewer, the search would keep none of what it learned
 _KEPT = 2  # approximations that replace all images when memory is full
 _ROUNDING = 1e-14  # rounding error, relative to the largest eigenvalue
-_CANCELLED = 1e-2  # if less than this is left of a vector, rounding has tilted it
+_CANCELLED = 1e-2  # share of a vector below which the rest is tilted by rounding
 _NODES_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Approximation:
-    """Approximation of the first eigenvector after some products."""
+    """Approximation of the first eigenvector after `products` products."""
 
     products: int
     value: float
     residual: float
     sine: float
     is_all: bool
-    """True if the starting vector has no further component."""
+    """True if the images span all that the starting vector leads to: the value is exact."""
     vector: Callable[[], Vector]
-    """Returns the unit vector; valid until the next product."""
+    """Return the unit vector; valid until the next product."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pair:
-    """Authorities x and hubs y of length 1, with their precision."""
+    """Authorities x and hubs y, both of length 1, with their precision."""
 
     authorities: Vector
     hubs: Vector
@@ -83,29 +83,31 @@ class Pair:
 def pair(
     links: Adjacency,
     start: Vector,
-    beside: Matrix | None = None,
+    known: Matrix | None = None,
     *,
     tolerance: float,
     most_steps: int,
-    room: int = ROOM,
+    memory_bytes: int = MEMORY_BYTES,
     tell: Progress = unreported,
 ) -> Pair:
-    """Return the first pair that `start` has a component of, orthogonal to `beside`.
+    """Return the first pair orthogonal to the rows of `known` that `start` has a component of.
 
     The search ends when the shares of both are known to `tolerance`, or after `most_steps`. A zero
     vector gives a pair of zeros.
     """
     spread = FURTHEST
-    approximations = leading(links.through, start, beside, room_in(room, len(start)))
+    approximations = leading(links.through, start, known, images_within(memory_bytes, len(start)))
     del start
     for found in approximations:
         tell(share_done(found.sine, tolerance))
         is_last = found.products >= most_steps
-        far = chord(found.sine)
-        if is_last or (spread * far <= tolerance and _spread(found.vector()) * far <= tolerance):
+        apart = chord(found.sine)
+        if is_last or (
+            spread * apart <= tolerance and _spread(found.vector()) * apart <= tolerance
+        ):
             candidate = _pair(links, found)
             spread = max(_spread(candidate.authorities), _spread(candidate.hubs))
-            if is_last or spread * far <= tolerance:
+            if is_last or spread * apart <= tolerance:
                 return candidate
             del candidate
     return _pair(links, found)
@@ -120,7 +122,7 @@ def pairs(
     most_steps: int,
     tell: Progress = unreported,
 ) -> Iterator[Pair]:
-    """Yield the first `count` pairs by deflation; fewer if there are no more."""
+    """Yield the first `count` pairs by deflation, or all if there are fewer."""
     nodes = links.graph.nodes
     known, first, start = np.empty((0, nodes)), 0.0, links.pushed(np.ones(nodes))
     while len(known) < min(count, nodes) and start.any():
@@ -131,7 +133,7 @@ def pairs(
         yield found
         known = np.vstack([known, found.authorities])
         tell(len(known) / count)
-        start = upright(rng.standard_normal(nodes), known)
+        start = orthogonal_part(rng.standard_normal(nodes), known)
 
 
 def unit(x: Floats) -> Vector:
@@ -141,7 +143,7 @@ def unit(x: Floats) -> Vector:
 
 
 def scores(x: Vector, sine: float, steps: int, tolerance: float) -> Scores:
-    """Return the entries of a vector, or those of one sign, as shares."""
+    """Return the entries of a vector as shares; it may have the entries of one sign only."""
     bound = min(_spread(x) * chord(sine), FURTHEST)
     return Scores(
         values=shares(x), iterations=steps, error_bound=bound, converged=bound <= tolerance
@@ -149,12 +151,12 @@ def scores(x: Vector, sine: float, steps: int, tolerance: float) -> Scores:
 
 
 def chord(sine: float) -> float:
-    """Return the distance of two unit vectors from the sine of the acute angle between them."""
+    """Return the distance between two unit vectors, given the sine of their acute angle."""
     return 2 * sin(asin(sine) / 2)
 
 
 def _spread(x: Vector) -> float:
-    """Return the factor from the distance of unit vectors to that of their shares; 0 for 0."""
+    """Return the ratio of the bound for shares to the distance of unit vectors; 0 for x = 0."""
     total = sum(float(np.abs(x[some]).sum()) for some in stretches(len(x)))
     return 2 * sqrt(len(x)) / total if total else 0.0
 
@@ -181,35 +183,35 @@ def _pair(links: Adjacency, found: Approximation) -> Pair:
 def leading(
     product: Callable[[Vector], Vector],
     start: Vector,
-    beside: Matrix | None = None,
-    room: int = _MOST_IMAGES,
+    known: Matrix | None = None,
+    most_images: int = _MOST_IMAGES,
 ) -> Iterator[Approximation]:
     """Yield improving approximations of the first eigenvector that `start` has a component of.
 
-    They are unit vectors orthogonal to the rows of `beside`; `room` is the number of images to
-    keep. The iteration ends when the starting vector is exhausted.
+    The approximations are orthogonal to the rows of `known`; at most `most_images` images are kept.
+    The iteration ends when the images span all that the starting vector leads to.
     """
-    images = np.empty((room + 1, len(start)))
+    images = np.empty((most_images + 1, len(start)))
     np.divide(start, length(start) or 1.0, out=images[0])
     del start
-    seen = np.zeros((room, room))  # M restricted to the images
+    projected = np.zeros((most_images, most_images))  # M in the basis of the images
     size = products = 0
     while True:
         products += 1
         rest = product(images[size])
         parts, left = _without(rest, images[: size + 1])
-        if beside is not None:
-            left = _without(rest, beside)[1]
-        seen[size, : size + 1] = seen[: size + 1, size] = parts
+        if known is not None:
+            left = _without(rest, known)[1]
+        projected[size, : size + 1] = projected[: size + 1, size] = parts
         size += 1
         np.divide(rest, left or 1.0, out=images[size])
         del rest  # with millions of nodes, each unused vector matters
-        found = _approximation(images[:size], seen[:size, :size], left, products)
+        found = _approximation(images[:size], projected[:size, :size], left, products)
         yield found
         if found.is_all:
             return
-        if size == room:
-            size = _condense(images, seen)
+        if size == most_images:
+            size = _condense(images, projected)
 
 
 def length(x: Vector) -> float:
@@ -217,25 +219,25 @@ def length(x: Vector) -> float:
     return sqrt(np.einsum("i,i->", x, x))
 
 
-def upright(x: Vector, rows: Matrix) -> Vector:
-    """Return the component of `x` that is orthogonal to the rows, which are orthonormal."""
+def orthogonal_part(x: Vector, rows: Matrix) -> Vector:
+    """Return the component of `x` that is orthogonal to the orthonormal rows."""
     rest = x.copy()
     _without(rest, rows)
     return rest
 
 
-def room_in(size: int, nodes: int) -> int:
-    """Return how many images fit into `size` bytes, with a minimum."""
-    return min(max(size // (8 * max(nodes, 1)) - 1, _FEWEST_IMAGES), _MOST_IMAGES)
+def images_within(memory_bytes: int, nodes: int) -> int:
+    """Return how many images fit into the memory, within limits."""
+    return min(max(memory_bytes // (8 * max(nodes, 1)) - 1, _FEWEST_IMAGES), _MOST_IMAGES)
 
 
 def _without(rest: Vector, rows: Matrix) -> tuple[Vector, float]:
-    """Remove from `rest` its components along the rows; return these and the remaining length."""
+    """Remove the components of `rest` along the rows; return them and the remaining length."""
     before = length(rest)
     parts = _taken(rest, rows)
     left = length(rest)
-    # Twice is enough: after one subtraction, rounding may leave parts along the rows that are large
-    # compared with what is left; after two it cannot.
+    # After one subtraction, rounding may leave components along the rows that are large compared
+    # with the rest. A second one removes these, unless only rounding is left.
     if left < _CANCELLED * before:
         parts += _taken(rest, rows)
         left = length(rest)
@@ -249,9 +251,9 @@ def _taken(rest: Vector, rows: Matrix) -> Vector:
     return parts
 
 
-def _approximation(images: Matrix, seen: Matrix, left: float, products: int) -> Approximation:
-    values, mixtures = np.linalg.eigh(seen)
-    residuals = left * np.abs(mixtures[-1])
+def _approximation(images: Matrix, projected: Matrix, left: float, products: int) -> Approximation:
+    values, eigenvectors = np.linalg.eigh(projected)
+    residuals = left * np.abs(eigenvectors[-1])
     value, residual = float(values[-1]), float(residuals[-1])
     is_all = left <= _ROUNDING * value or value <= 0
     return Approximation(
@@ -260,7 +262,7 @@ def _approximation(images: Matrix, seen: Matrix, left: float, products: int) -> 
         residual=residual,
         sine=_ROUNDING if is_all else _sine(values, residuals),
         is_all=is_all,
-        vector=lambda: np.einsum("i,ij->j", mixtures[:, -1], images),
+        vector=lambda: np.einsum("i,ij->j", eigenvectors[:, -1], images),
     )
 
 
@@ -271,20 +273,19 @@ def _sine(values: Vector, residuals: Vector) -> float:
     return min(float(residuals[-1] / gap), 1.0) if gap > 0 else 1.0
 
 
-def _condense(images: Matrix, seen: Matrix) -> int:
+def _condense(images: Matrix, projected: Matrix) -> int:
     """Replace all images by the best approximations and the last image; return their number."""
-    values, mixtures = np.linalg.eigh(seen)
-    # Starting over from the best approximation alone would lose what the images know of the second
-    # one, and it is the second one that slows the search down.
-    best = mixtures[:, : -_KEPT - 1 : -1].T
+    values, eigenvectors = np.linalg.eigh(projected)
+    # The second eigenvector slows the search down, so its approximation is kept too.
+    best = eigenvectors[:, : -_KEPT - 1 : -1].T
     for some in stretches(images.shape[1]):
         images[:_KEPT, some] = np.einsum("ki,ij->kj", best, images[:-1, some])
     images[_KEPT] = images[-1]
-    seen[:] = 0.0
-    seen[range(_KEPT), range(_KEPT)] = values[: -_KEPT - 1 : -1]
+    projected[:] = 0.0
+    projected[range(_KEPT), range(_KEPT)] = values[: -_KEPT - 1 : -1]
     return _KEPT
 
 
 def stretches(nodes: int) -> Iterator[slice]:
-    """Yield slices of nodes small enough that their parts of all vectors fit into the cache."""
+    """Yield slices of nodes, so short that their entries of all vectors fit into the cache."""
     return (slice(first, first + _NODES_AT_ONCE) for first in range(0, nodes, _NODES_AT_ONCE))

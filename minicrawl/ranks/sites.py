@@ -1,9 +1,9 @@
-"""Sites: the graph of registrable domains, and guards against links that sites give themselves.
+"""Sites: the graph of registrable domains, and guards against collusion.
 
 Two sites are linked if a page of one links to a page of the other; links inside a site are ignored.
-A link weighs the sum of its links between pages, or the number of pages that they leave from: then
-a page that repeats a link counts once. The pages of a site share its score equally, so their scores
-sum to that of the site.
+The weight of a link between sites is the sum of its page links, or the number of linking pages:
+then a page with several links to the other site counts once. The pages of a site share its score
+equally, so their scores sum to that of the site.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from minicrawl.web.urls import site
 
 
 def sites_of(names: Names) -> NodeHosts:
-    """Return the site of each node, as hosts are returned; every site has a node."""
+    """Return the site of each node, in the form of `Names.hosts`. Each site has a node."""
     hosts, numbers = names.hosts(), dict[str, int]()
     nodes = np.bincount(hosts.of_node, minlength=len(hosts.names)).tolist()
     of_host = [
@@ -30,7 +30,7 @@ def sites_of(names: Names) -> NodeHosts:
 
 
 class SiteNames:
-    """Names of sites as nodes, each a host of its own."""
+    """Names of the nodes of a site graph. Each node is its own host."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
@@ -54,9 +54,9 @@ def site_graph(named: NamedGraph, *, by_page: bool = False) -> NamedGraph:
     of_node, names = sites_of(named.names)
     graph, weights = named.graph, named.weights
     givers, takers = graph.sources(), of_node[graph.targets]
-    is_abroad = of_node[givers] != takers
-    keys = givers[is_abroad].astype(np.int64) * len(names) + takers[is_abroad]
-    amounts = None if weights is None else weights[is_abroad].astype(np.float64)
+    is_between = of_node[givers] != takers
+    keys = givers[is_between].astype(np.int64) * len(names) + takers[is_between]
+    amounts = None if weights is None else weights[is_between].astype(np.float64)
     if by_page:
         keys, amounts = np.unique(keys), None
     pages, linked = np.divmod(keys, max(len(names), 1))
@@ -64,7 +64,7 @@ def site_graph(named: NamedGraph, *, by_page: bool = False) -> NamedGraph:
 
 
 def of_pages(found: Scores, sites: NodeHosts) -> Scores:
-    """Return scores of pages from scores of their sites, with the same bound of the error."""
+    """Return scores of pages from scores of their sites, with the same error bound."""
     pages = np.bincount(sites.of_node, minlength=len(sites.names))
     return replace(found, values=(found.values / pages)[sites.of_node])
 
@@ -84,18 +84,15 @@ def _summed(
 
 # ================================================================ guards
 #
-# Guards against collusion: pages that link to each other to raise their rank.
+# In collusion, pages link to each other to raise their rank. Guards reweight or drop links; all
+# nodes stay. The result depends on the graph alone. Guards that cannot change anything are refused,
+# and so are guards that drop every link.
 #
-# Nodes stay unchanged; links only change their weights or are dropped. The result depends on the
-# graph alone. A guard that cannot change anything is refused, and so are guards that drop every
-# link.
-#
-# capped     At most N links from inside its site count towards a page, or N links from any one
-#            site: those of the pages that come first in the graph, in a store the ones known first.
-#            Other links are dropped instead of made lighter: a rank by which a page splits all its
-#            score among its links, however light, would not change.
-# weighed    Links inside a site and links between sites have different weights; weight 0 drops
-#            them.
+# capped     A page keeps at most N links from its own site, or N links from any one site: those of
+#            the first pages of the graph, which a store discovered first. Other links are dropped,
+#            not made lighter: a page that splits all its score among its links would pass on as
+#            much along light ones.
+# weighed    Links inside a site and links between sites get different weights; weight 0 drops them.
 #
 # A site is a registrable domain; a node that is not a URL is its own site.
 
@@ -104,7 +101,7 @@ _ALIKE = "all links get the same weight"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guards:
-    """Requested guards; with defaults the graph is unchanged."""
+    """Requested guards. The defaults leave the graph unchanged."""
 
     most_internal: int | None = None
     most_of_site: int | None = None
@@ -188,7 +185,7 @@ def capped(named: NamedGraph, site_of: NDArray[np.int32], most: int) -> NamedGra
 def weighed(
     named: NamedGraph, site_of: NDArray[np.int32], *, internal: float, transverse: float
 ) -> NamedGraph:
-    """Weight links inside a site by `internal`, links between sites by `transverse`."""
+    """Multiply weights of links inside a site by `internal`, others by `transverse`."""
     graph = named.graph
     is_inside = site_of[graph.sources()] == site_of[graph.targets]
     weights = np.where(is_inside, np.float32(internal), np.float32(transverse))
@@ -204,8 +201,8 @@ def with_marked_links(named: NamedGraph, is_kept: NDArray[np.bool_]) -> NamedGra
 
 
 def first_of_each(keys: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
-    """Return a mask of the positions that are among the first `most` with their key."""
-    # Stable, so that links with one key stay in the order of the graph: "first" means known first.
+    """Return a mask of the first `most` positions of each key."""
+    # A stable sort keeps links with equal keys in the order of the graph.
     order = np.argsort(keys, kind="stable")
     in_order = keys[order]
     is_first = np.ones(len(keys), dtype=np.bool_)

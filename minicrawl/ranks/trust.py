@@ -1,22 +1,24 @@
 """TrustRank: trust flows along links from seeds that people have checked (Gyöngyi et al., 2004).
 
 d        initial trust: equal for all seeds, 0 for other pages.
-split    a page splits c of its trust among its links: PageRank with jumps to the seeds.
-maximum  each link passes c of the page's trust in full, and a page takes the maximum:
+split    a page splits c times its trust among its links: PageRank with jumps to the seeds.
+maximum  each link passes on c times the page's trust, and the target takes the maximum:
          t_j = max(d_j, c max t_i), which is c^k at k links from the nearest seed.
-sum      each link passes c of the page's trust in full, and a page takes the sum, up to the trust
+sum      each link passes on c times the page's trust, and the target takes the sum, up to the trust
          of a seed: t_j = min(1, d_j + c Σ t_i).
 
-Passes: without a number they go on until nothing changes; with 1, seeds pass trust to the pages
-they link to. After a fixed number of passes, and for `sum`, the bound is 2: nothing is proven.
-Trust of `maximum` and `sum` only grows and is bounded; the fixpoint of `maximum` is the limit
-itself.
+In one pass, each page passes on trust along its links. Without a number of passes, `split` stops at
+the tolerance, and the others when nothing changes, or after 1,000 passes. With `maximum` and `sum`,
+trust only grows and is bounded. Only the fixpoint of `maximum` is known to be the limit itself: for
+`sum`, and for scores that passes may still change, the bound is 2, as nothing is proven.
 
-Distrust: from pages named as bad, distrust flows in the same way, but back along the links, to the
-pages that link to them (Krishnan and Raj, 2006). The result is a page's share of all trust less its
-share of all distrust, and at least 0. If no trust is left at all, all pages are equal.
+Distrust flows from bad pages in the same way, but against the links, to the pages that link to them
+(Krishnan and Raj, 2006). The score of a page is its share of all trust minus its share of all
+distrust, but at least 0. If no trust is left at all, all pages are equal.
 
-Seeds can be chosen by a rank: the best by inverse PageRank, by PageRank or as hubs.
+Seeds can be chosen by a rank: inverse PageRank, PageRank or hubs.
+
+Variants of PageRank are in this module too.
 """
 
 import re
@@ -52,24 +54,24 @@ from minicrawl.web.words import parts_by_counts
 #
 # Variants of PageRank: reversed, by topic, with jumps to recent pages, without dangling pages.
 #
-# Inverse PageRank is PageRank of the reversed links: a node ranks high if it leads to much.
+# Inverse PageRank is PageRank of the reversed links: a node ranks high if it leads to many nodes.
 #
 # Topic-specific PageRank has a rank for each topic, mixed for each query (Haveliwala, 2002). A
 # query weights topics by the likelihood of its words in each (`parts_by_words`), with 1 added to
 # every count, so that no word excludes a topic:
 #
-#     part(T) ~ Π over the query's words w of (count of w in T + 1) / (words in T + different words)
+#     part(T) ~ Π over the query's words w of (count of w in T + 1) / (words in T + distinct words)
 #
-# If nodes without links spread evenly over all nodes, PageRank is linear in the targets of jumps:
-# the mixture of the topics' ranks is the rank of the mixture of their jumps. The error of a mixture
-# is at most the same mixture of their errors.
+# If dangling mass is spread uniformly, PageRank is linear in the targets of jumps: the mixture of
+# the topics' ranks is the rank of the mixture of their jumps. The error of a mixture is at most the
+# same mixture of their errors.
 #
-# Jumps that favour recently changed nodes lead to a node half as often for each half-life since its
-# last change (`favouring_recent`). Nodes of unknown age get the mean of the others.
+# Jumps can favour recently changed nodes (`favouring_recent`): the weight of a node halves for each
+# half-life since its last change. Nodes of unknown age get the mean of the others.
 #
 # Dangling pages may be removed and put back at the end (Page, Brin et al., 1998). Their removal
-# takes links from others, which may dangle then, so it goes in rounds. PageRank is computed for the
-# nodes that stay. Those of the last round come back first, and each node gets its share once:
+# takes links from other pages, which may dangle then, so it goes in rounds. PageRank is computed
+# for the nodes that stay. The nodes removed last come back first, and each gets its score once:
 #
 #     y(t) = (1 - d) / m + d * sum of w(s, t) y(s) / w(s)   over all links s -> t
 #
@@ -104,9 +106,9 @@ def without_dangling(
     options: PageRankOptions = USUAL,
     tell: Progress = unreported,
 ) -> Scores:
-    """Return PageRank with dangling pages removed for `rounds` rounds, then put back."""
+    """Return PageRank with dangling pages removed for up to `rounds` rounds, then put back."""
     if options.damping is None:
-        raise UsageError("one more link replaces the damping: leave out one of the two")
+        raise UsageError("--remove-dangling needs --damping, which --one-more-link replaces")
     backwards = graph.reversed()
     removed = _removed_in_rounds(graph, backwards, rounds)
     stays = np.ones(graph.nodes, dtype=np.bool_)
@@ -114,7 +116,7 @@ def without_dangling(
         stays[nodes] = False
     part = with_pages(graph, stays)
     kept = None if weights is None else weights[links_between(graph, stays)]
-    # Errors of this part are passed on, and count twice in the final scaling.
+    # The returning nodes multiply an error of this part, and the final scaling doubles it.
     passed_on = 2 / (1 - options.damping)
     finer = replace(options, tolerance=options.tolerance / passed_on)
     found = pagerank(part, kept, options=finer, tell=tell)
@@ -131,7 +133,7 @@ def without_dangling(
 
 
 def _removed_in_rounds(graph: Csr, backwards: Csr, rounds: int) -> list[Nodes]:
-    """Return the nodes that dangle, then those that dangle without these, and so on."""
+    """Return the dangling nodes, then the nodes that dangle after their removal, and so on."""
     left = graph.out_degrees()
     removed, dangling = list[Nodes](), np.flatnonzero(left == 0)
     while len(dangling) and len(removed) < rounds:
@@ -154,7 +156,7 @@ class _Given:
             self._shares *= graph.turned(weights)
 
     def to(self, nodes: Nodes, values: Vector) -> Vector:
-        """Return the inflow of each of these nodes over all its links."""
+        """Return the inflow of each of these nodes along all links to it."""
         starts = self._backwards.starts[nodes]
         counts = self._backwards.starts[nodes + 1] - starts
         links = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
@@ -174,7 +176,7 @@ def topic_ranks(
 ) -> dict[str, Scores]:
     """Return a rank for each topic, with uniform jumps to its nodes."""
     if options.dangling is Dangling.VIRTUAL:
-        raise UsageError("the virtual page links to all alike: it has no topics")
+        raise UsageError("the virtual page links to all pages: it has no topics")
     teleports = np.stack([teleport(graph.nodes, nodes) for nodes in topics.values()])
     found = pageranks(graph, weights, options=options, teleports=teleports, tell=tell)
     return dict(zip(topics, found, strict=True))
@@ -204,7 +206,7 @@ def mixture(ranks: Mapping[str, Scores], parts: Mapping[str, float]) -> Scores:
 
 
 def parts_by_words(texts: Mapping[str, Sequence[str]], query: str) -> dict[str, float]:
-    """Return the weight of each topic for this query; they sum to 1."""
+    """Return the weights of the topics for this query, which sum to 1."""
     counts = {topic: Counter(words_of(" ".join(lines))) for topic, lines in texts.items()}
     wanted = words_of(query)
     if not any(word in count for count in counts.values() for word in wanted):
@@ -220,9 +222,9 @@ def words_of(text: str) -> list[str]:
 def favouring_recent(
     age: NDArray[np.float64], half_life: float
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return the targets of jumps; `age` is the time since a node's last change, NaN if unknown.
+    """Return jump weights; `age` is the time since a node's last change, NaN if unknown.
 
-    The newest node has weight 1, so at least one weight is above 0, however short the half-life.
+    The newest node has weight 1, so not all weights are 0, however short the half-life.
     """
     if np.isnan(age).all():
         raise UsageError(
@@ -239,7 +241,7 @@ Trust = NDArray[np.float64]
 
 _MOST_PASSES = 1000
 _ROUNDING = 1e-12
-_FINER = 1e-3  # the difference may be small, and its relative error large
+_FINER = 1e-3  # a small difference of trust and distrust has a large relative error
 _HALF = 0.5
 
 
@@ -267,7 +269,7 @@ def chosen_seeds(graph: Csr, weights: Weights | None, by: str, count: int) -> li
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustOptions:
-    """Parameters of trust; with `passes` of None it is passed on until nothing changes."""
+    """Parameters of trust; without `passes`, trust is passed on until it converges."""
 
     passing: Passing = Passing.SPLIT
     damping: float = DAMPING
@@ -289,16 +291,16 @@ def trust(
 ) -> Scores:
     """Return each page's share of all trust."""
     if not seeds:
-        raise UsageError("trust begins at seeds: name at least one")
-    beginning = teleport(graph.nodes, seeds)
+        raise UsageError("TrustRank needs at least one trusted page")
+    initial = teleport(graph.nodes, seeds)
     if options.passing is Passing.SPLIT and options.passes is None:
         usual = PageRankOptions(
             damping=options.damping, dangling=Dangling.TELEPORT, tolerance=options.tolerance
         )
-        return pagerank(graph, weights, options=usual, teleport=beginning, tell=tell)
-    passed_on = _passing_on(graph, weights, options, beginning)
+        return pagerank(graph, weights, options=usual, teleport=initial, tell=tell)
+    passed_on = _passing_on(graph, weights, options, initial)
     passes = _MOST_PASSES if options.passes is None else options.passes
-    found, done, is_still = _after(beginning, passed_on, passes, tell)
+    found, done, is_still = _passed(initial, passed_on, passes, tell)
     bound = _ROUNDING if is_still and options.passing is Passing.MAXIMUM else FURTHEST
     return Scores(
         values=found / found.sum(),
@@ -319,53 +321,53 @@ def less_distrust(
 ) -> Scores:
     """Return the trust of each page from `seeds`, minus its distrust from `bad`."""
     if not {*seeds}.isdisjoint(bad):
-        raise UsageError("a seed of trust is also named as bad: name it once")
+        raise UsageError("a trusted page is also named as bad: remove it from one of the lists")
     finer = replace(options, tolerance=options.tolerance * _FINER)
     good = trust(graph, seeds, weights, options=finer, tell=part(tell, 0, _HALF))
     turned = None if weights is None else graph.turned(weights)
     # Against the links: a page answers for the pages that it links to, not for those that link
     # to it.
-    ill = trust(graph.reversed(), bad, turned, options=finer, tell=part(tell, _HALF, 1))
-    left = np.maximum(good.values - ill.values, 0)
-    error = 2 * (good.error_bound + ill.error_bound)
+    distrust = trust(graph.reversed(), bad, turned, options=finer, tell=part(tell, _HALF, 1))
+    left = np.maximum(good.values - distrust.values, 0)
+    error = 2 * (good.error_bound + distrust.error_bound)
     bound = min(error / float(left.sum()), FURTHEST) if left.any() else FURTHEST
     return Scores(
         values=shares(left),
-        iterations=good.iterations + ill.iterations,
+        iterations=good.iterations + distrust.iterations,
         error_bound=bound,
         converged=bound <= options.tolerance,
     )
 
 
 def _passing_on(
-    graph: Csr, weights: Weights | None, options: TrustOptions, beginning: Trust
+    graph: Csr, weights: Weights | None, options: TrustOptions, initial: Trust
 ) -> Callable[[Trust], Trust]:
-    """Return the function from the trust of all pages to that after one more pass."""
+    """Return the function that makes one pass: trust before -> trust after."""
     damping = options.damping
     match options.passing:
         case Passing.SPLIT:
             walk = walk_of(graph, weights, damping, Dangling.TELEPORT, np.float64)
-            return lambda t: beginning + walk.links.pushed(t * walk.per_weight)
+            return lambda t: initial + walk.links.pushed(t * walk.per_weight)
         case Passing.MAXIMUM:
-            return lambda t: np.maximum(beginning, _best_given(graph, damping * t))
+            return lambda t: np.maximum(initial, _largest_given(graph, damping * t))
         case Passing.SUM:
             links = Adjacency(graph)
-            return lambda t: np.minimum(1.0, beginning + damping * links.pushed(t))
+            return lambda t: np.minimum(1.0, initial + damping * links.pushed(t))
         case other:
             assert_never(other)
 
 
-def _best_given(graph: Csr, trust: Trust) -> Trust:
+def _largest_given(graph: Csr, trust: Trust) -> Trust:
     best = np.zeros(graph.nodes)
     np.maximum.at(best, graph.targets, trust[graph.sources()])
     return best
 
 
-def _after(
-    beginning: Trust, passed_on: Callable[[Trust], Trust], passes: int, tell: Progress
+def _passed(
+    initial: Trust, passed_on: Callable[[Trust], Trust], passes: int, tell: Progress
 ) -> tuple[Trust, int, bool]:
-    """Return trust after `passes` or at a fixpoint, the passes, and True at a fixpoint."""
-    trust = beginning
+    """Pass on trust; return it, the number of passes, and True if it is a fixpoint."""
+    trust = initial
     for done in range(1, passes + 1):
         before, trust = trust, passed_on(trust)
         tell(done / passes)

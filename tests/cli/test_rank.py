@@ -231,7 +231,7 @@ class TestWeightsOfTheCrawl:
             crawl.read(A, [B, C])
         assert main(["rank", "degree", "--crawl-weights", "--store", str(crawl.path)]) == 0
         told = capsys.readouterr().err
-        assert "no link of these pages weighs more than another" in told
+        assert "all links between these pages have the same weight" in told
         assert "despite --weight-internal 3" in told
 
     def test_weights_of_a_crawl_without_them_or_of_a_file_are_refused(

@@ -237,7 +237,7 @@ class TestAgree:
             "3           0       0       0       0",
             "4           0       0       0       1",
             "one row for each human grade",
-            "nodes that share a score and not a grade, the first being the better: 2",
+            "nodes with equal scores but different grades, the first the better: 2",
         ]
 
     def test_judges_and_the_rank_are_compared_with_the_mean_of_the_judges(

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.centrality import EigenvectorOptions, LinkMatrix, eigenvector, has_cycle_before
+from minicrawl.ranks.centrality import (
+    EigenvectorOptions,
+    LinkMatrix,
+    eigenvector,
+    reached_from_cycle,
+)
 from tests.graph.graphs import graph_of, random_graph
 from tests.ranks.graphs import (
     Matrix,
@@ -163,7 +168,7 @@ def test_pages_on_cycles_and_behind_them_are_those_that_powers_of_the_matrix_rea
 ) -> None:
     graph = graph_of(7, pairs)
     reached = np.linalg.matrix_power(dense(graph), 7).sum(axis=0) > 0
-    assert has_cycle_before(graph).tolist() == reached.tolist()
+    assert reached_from_cycle(graph).tolist() == reached.tolist()
 
 
 def test_an_error_below_rounding_is_not_claimed() -> None:

@@ -1,17 +1,16 @@
 """Ranking by a query: base sets, and link weights from the words of pages and links.
 
 A base set has roots, all pages that they link to, and some of the pages that link to them. The
-roots are named in a file; or found by words: by the search index of a store, or without one in
-titles and URLs.
+roots are named in a file, or found by a query: in the search index of a store, or without an index
+in titles and URLs.
 
-Links of a base set may weigh more for the query:
+The query may change the weights of links in a base set:
 
-words       weight = 1 + n, with n as the number of query words, with repetitions, in the link and
-            in the 50 characters on either side (Chakrabarti et al., 1998). They are read from the
-            archive
-similarity  weight = mean similarity of the two pages to the query: the cosine of two sets of words,
-            those of the query and those of title and URL. A link between two pages without any
-            similarity is dropped.
+words       weight = 1 + n, where n counts the query words, with repetitions, in the link and in the
+            50 characters on either side (Chakrabarti et al., 1998), read from the archive
+similarity  weight = mean similarity of the two pages to the query. The similarity of a page is the
+            cosine between the words of the query and the words of its title and URL. A link between
+            two pages without any similarity is dropped
 """
 
 import functools
@@ -46,7 +45,7 @@ _SHOWN_UNKNOWN = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseSetChoice:
-    """Roots of a base set, from a file or from words, and the rules of its growth."""
+    """Options of a base set: its roots, from a file or a query, and the limits of its growth."""
 
     root: str | None
     query: str | None
@@ -54,7 +53,7 @@ class BaseSetChoice:
     linking: int
 
     def grown(self, source: Source, named: NamedGraph) -> BaseSet:
-        """Return the base set in a graph of this source, and print its size."""
+        """Return the base set in this graph of the source, and print its size."""
         if self.root is None:
             nodes = found_by_query(source, self.query or "", self.roots)
         else:
@@ -139,14 +138,14 @@ def base_set_options(command: Command) -> Command:
 
 
 class Roots(NamedTuple):
-    """Nodes found in the graph, and listed names that it does not have."""
+    """Listed nodes that are in the graph, and listed names that are not."""
 
     nodes: list[int]
     unknown: list[str]
 
 
 def listed(named: NamedGraph, lines: Iterable[str]) -> Roots:
-    """Return the nodes that the lines name; `#` begins a comment line."""
+    """Look up the node named on each line; `#` begins a comment line."""
     texts = (line.strip() for line in lines)
     names = list(dict.fromkeys(text for text in texts if text and not text.startswith("#")))
     places = dict(zip(names, named.names.find(names), strict=True))
@@ -160,9 +159,9 @@ def listed(named: NamedGraph, lines: Iterable[str]) -> Roots:
 
 
 def found_by_query(source: Source, words: str, count: int) -> list[int]:
-    """Return the best pages for a query by the search index.
+    """Return the best results for a query in the search index.
 
-    Without an index, return the most important pages whose title or URL has all words.
+    Without an index, return the most important pages with all words in title or URL.
     """
     if (seen := source.snapshot) is None:
         raise UsageError("--query searches the pages of a store: use --root with --graph")
@@ -180,14 +179,14 @@ def found_by_query(source: Source, words: str, count: int) -> list[int]:
 
 
 def _found_by_index(seen: Snapshot, words: str, count: int) -> list[int] | None:
-    """Return pages by their whole text; None without a usable index."""
+    """Return the best results in the index; None without a usable index."""
     if not search_folder(seen.path).is_dir():
         return None
     try:
         from minicrawl.search.indexing import has_index, why_useless
         from minicrawl.search.query import parse
         from minicrawl.search.searching import Finder, SearchRequest
-    except ModuleNotFoundError:  # without the search, titles and URLs are looked at
+    except ModuleNotFoundError:  # the room `search` was deleted
         return None
 
     folder = search_folder(seen.path)
@@ -247,15 +246,15 @@ def weighed_by_similarity(named: NamedGraph, similarity: Vector, query: str) -> 
 
 
 def has_kept_pages(source: Source) -> bool:
-    """Return True if the words of links can be read."""
+    """Return True if a store has kept pages, so that the words of links can be read."""
     seen = source.snapshot
     return seen is not None and tables.archive_end(seen.connection) is not None
 
 
 def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGraph:
-    """Return the graph, a base set, with links weighted by the query words in and around them.
+    """Return a base set with links weighted by the query words in and around them.
 
-    Of several links to one page the best counts.
+    If a page has several links to another page, the best one counts.
     """
     from minicrawl.report.archived_pages import words_of_links
 
@@ -280,7 +279,7 @@ def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGrap
 
 
 def _weighed(named: NamedGraph, links: Ids, amounts: Vector, why_none: str) -> NamedGraph:
-    """Add amounts to weights of 1; links that the graph lacks, as guards dropped them, are skipped.
+    """Add `amounts` to the weights of links, which are 1. Links that guards dropped are skipped.
 
     A link is source * nodes + target.
     """

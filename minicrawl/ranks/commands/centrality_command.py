@@ -1,4 +1,4 @@
-"""`minicrawl rank degree` and `harmonic`: centralities without jumps; `sites` and `trust`."""
+"""`minicrawl rank degree`, `harmonic`, `sites` and `trust`."""
 
 from dataclasses import asdict
 from math import inf
@@ -49,7 +49,7 @@ from minicrawl.report.store_graph import Source, cash_of_sites
 def degree(
     source: Source, named: NamedGraph, tell: Progress, direction: str, base: BaseSetChoice | None
 ) -> Scores:
-    """Rank by degree: the share of all links that a page has.
+    """Rank by degree: the share of all links that lead to a page, or from it.
 
     With --root or --query, only links within the base set count.
     """
@@ -99,9 +99,9 @@ def harmonic(
 ) -> Scores:
     """Rank by harmonic centrality: the sum of 1 / distance over all pages that lead to a page.
 
-    The scores are estimates, shown with their standard error (two of three are closer). It is not a
-    bound, so error_bound is null in the JSON. The same graph always gives the same scores.
-    Link weights are ignored, and links dropped by guards are left out.
+    Without --exact, the scores are estimates, shown with their standard error: two of three scores
+    are closer. That is not a bound, so error_bound is null in the JSON. The same graph always gives
+    the same scores. Link weights are ignored; guards that drop links work.
     """
     if exact and (precision or memory_mib):
         raise click.UsageError("--precision and --memory do not work with --exact")
@@ -118,9 +118,9 @@ def harmonic(
 
 
 def _refuse_weights(named: NamedGraph, reason: str) -> None:
-    """Raise UsageError if an option gave weights to links, which this rank does not count.
+    """Refuse options that weight links, as this rank does not count weights.
 
-    Weights in a graph file are not an option, and a weight of 0 drops links.
+    Weights in a graph file are ignored, and --weight KIND=0 drops links.
     """
     given = click.get_current_context().params
     options = [f"--weight {kind}={weight:g}" for kind, weight in given["weight"] if weight > 0]
@@ -176,12 +176,12 @@ def sites(
     named = guards.guarded(source.graph)
     refuse_idle_dangling(terms)
     if counted == "pages" and len(sites_of(named.names).names) == named.graph.nodes:
-        raise UsageError("--count pages is the same as links where each site has one page")
+        raise UsageError("--count pages is the same as links if each site has one page")
     linked = site_graph(named, by_page=counted == "pages")
     if not linked.graph.edges:
         raise UsageError("no site links to another one, so sites cannot be ranked")
     if counted == CASH and (guards.asked_for() or terms != PageRankOptions()):
-        raise UsageError("--count cash counts the cash of the crawl: leave out other options")
+        raise UsageError("--count cash cannot be combined with guards and options of PageRank")
     with source.progress(name) as tell:
         if counted == CASH:
             found = _by_cash(source, linked, tell)
@@ -197,7 +197,7 @@ def sites(
 
 def _by_cash(source: Source, linked: NamedGraph, tell: Progress) -> Scores:
     if source.snapshot is None:
-        raise UsageError("--count cash counts the cash of a crawl: a graph file has none")
+        raise UsageError("--count cash needs a store: a graph file has no cash")
     cash = cash_of_sites(source.snapshot, tell)
     names = linked.names.of(range(len(linked.names)))
     values = np.array([cash.get(name, 0.0) for name in names])
@@ -259,7 +259,7 @@ def trust(
 ) -> Scores:
     """Rank by TrustRank: the trust that spreads along links from trusted pages.
 
-    Link weights are used only with `--passing split`; otherwise each link gets all of the trust.
+    Link weights count only with `--passing split`; otherwise each link gets all of the trust.
     """
     if passing != trust_ranks.Passing.SPLIT.value:
         _refuse_weights(named, f"with --passing {passing} each link gets all of the trust")

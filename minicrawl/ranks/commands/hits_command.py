@@ -42,7 +42,7 @@ _SEED = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HitsVariant:
-    """Variant of HITS to compute; by default, the limit of the iteration."""
+    """Variant of HITS to compute; by default the limit of the iteration."""
 
     rounds: int | None
     restart: float | None
@@ -55,7 +55,7 @@ class HitsVariant:
             return ranks.textbook(graph, weights, rounds=self.rounds, tell=tell)
         variant: Any = ranks.hits
         if self.restart:
-            variant = partial(randomised, anew=self.restart)
+            variant = partial(randomised, restart=self.restart)
         elif self.dimensions:
             variant = partial(subspace, size=self.dimensions, rng=np.random.default_rng(_SEED))
         found: ranks.Hits = variant(graph, weights, tolerance=tolerance, tell=tell)
@@ -99,7 +99,7 @@ subspace_option = click.option(
     "--words",
     is_flag=True,
     help="Weight each link 1 + n, where n is how often the words of --query occur in the link and "
-    "the 50 characters around it. It needs kept pages.",
+    "the 50 characters on either side. Needs kept pages.",
 )
 @click.option(
     "--likeness",
@@ -140,10 +140,8 @@ def hits(
     asked = base.query if base is not None and words else None
     if words and (asked is None or not has_kept_pages(source)):
         raise UsageError("--words needs a store with kept pages (crawl --keep pages), and --query")
-    if asked is None and base is not None and base.root and base.query:
-        raise UsageError("--query with --root needs pages that were kept: crawl --keep pages")
     if likeness and (base is None or base.query is None):
-        raise UsageError("--likeness needs --query: it is that of a page to the words")
+        raise UsageError("--likeness needs --query, whose words it compares with the pages")
     if base is None:
         return _both(variant, named, tell)
     grown = base.grown(source, named)
@@ -159,8 +157,8 @@ def _both(variant: HitsVariant, named: NamedGraph, tell: Progress) -> dict[str, 
     found = variant.compute(named, tell)
     if variant.dimensions and found.authorities.error_bound >= FURTHEST:
         click.echo(
-            f"eigenvector {variant.dimensions} cannot be told from the next one, as their "
-            "eigenvalues are too close: choose another --subspace",
+            f"--subspace {variant.dimensions}: the last eigenvalue is too close to the next one to "
+            "tell their eigenvectors apart; choose another number",
             err=True,
         )
     return {"authorities": found.authorities, "hubs": found.hubs}
@@ -168,7 +166,7 @@ def _both(variant: HitsVariant, named: NamedGraph, tell: Progress) -> dict[str, 
 
 # ================================================================ communities
 #
-# `minicrawl rank communities`: groups of hubs and authorities, one after the other.
+# `minicrawl rank communities`: groups of hubs and authorities, the largest one first.
 
 _SUFFIXES: dict[Sign, str] = {"+": "", "-": "-minus"}
 _HEADINGS = ("community", "role", "score", "node")
@@ -217,11 +215,11 @@ def communities(
     n: int,
     as_json: bool,
 ) -> None:
-    """Find communities: groups of hubs and authorities beyond the largest one, which HITS finds.
+    """Find communities: the group of hubs and authorities that HITS finds, and further groups.
 
-    The scores of a community sum to 1. --n is the number of hubs and of authorities shown for each.
-    The second community is saved as communities-2-authorities and communities-2-hubs. If deflation
-    finds one of the other sign, it is saved as communities-2-minus-authorities and so on.
+    The scores of a community sum to 1. --n limits the hubs and the authorities shown for each. The
+    second community is saved as communities-2-authorities and communities-2-hubs, and the one of
+    the other sign, if deflation finds it, as communities-2-minus-authorities and so on.
     """
     name = rank_name(name, source)
     if largest and method != "destroying":
@@ -274,7 +272,7 @@ def _show(
 
 
 def _best(named: NamedGraph, scores: Scores, count: int) -> list[tuple[str, float]]:
-    """Return the members with the highest scores; a node with score 0 is not a member."""
+    """Return the members with the highest scores. A node with score 0 is not a member."""
     nodes = places_of_largest(scores.values, count)
     nodes = nodes[scores.values[nodes] > 0]
     return list(zip(named.names.of(nodes.tolist()), scores.values[nodes].tolist(), strict=True))

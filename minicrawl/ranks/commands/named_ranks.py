@@ -1,7 +1,7 @@
 """Ranks by name: computed with default options, saved beside a store, listed and compared.
 
-A name stands for the saved rank of this name. If none is saved, as for every graph file, the rank
-is computed with its default options. `hits` stands for hits-authorities, `importance` for opic.
+A name refers to the saved rank of this name. If there is none, as for every graph file, the rank is
+computed with its default options. `hits` is short for hits-authorities, `importance` for opic.
 """
 
 import json
@@ -62,7 +62,7 @@ from minicrawl.wording import counted, iso
 IMPORTANCE = "importance"
 """Name under which `opic` is displayed."""
 TRUSTED = 20
-"""Number of seeds chosen for trust if none are given."""
+"""Default number of trusted pages, if none are given."""
 
 _SEED = 1
 
@@ -93,7 +93,7 @@ BUILT_IN: dict[str, Rank] = {
 }
 
 RANKS = Registry(plugins.RANKS, BUILT_IN)
-"""Ranks that `compare` and `lab stability` compute if none is saved."""
+"""Ranks that can be computed by name, with default options."""
 
 
 # ---------------------------------------------------------------- saving
@@ -104,7 +104,7 @@ _LONGEST_NAME = 64
 
 
 def checked_name(name: str) -> str:
-    """Return a valid name of a rank; names are used in column names and comma-separated lists."""
+    """Return the name, or refuse it: names must fit column names and comma-separated lists."""
     if len(name) > _LONGEST_NAME:
         raise UsageError(
             f"rank name too long: {len(name):,} characters, at most {_LONGEST_NAME} are allowed"
@@ -121,9 +121,9 @@ def checked_name(name: str) -> str:
 def keep(
     source: Source, found: Mapping[str, Scores], edges: int, options: Mapping[str, object]
 ) -> None:
-    """Save the ranks of a store, all or none; ranks of a graph file are not saved.
+    """Save ranks beside their store, all or none; ranks of a graph file are not saved.
 
-    `edges` is the number of links that they were computed from.
+    `edges` is the number of links that the ranks were computed from.
     """
     if (seen := source.snapshot) is None:
         return
@@ -153,12 +153,12 @@ def keep(
 
 
 class KnownRank(NamedTuple):
-    """A rank of all nodes; pages that became known later have NaN."""
+    """Scores of all nodes; pages that became known after the rank was computed have NaN."""
 
     name: str
     scores: Floats
     origin: str
-    """Description of where the scores are from."""
+    """Where the scores are from, as text."""
 
 
 def full_name(source: Source, name: str) -> str:
@@ -189,7 +189,7 @@ def rank_of(source: Source, name: str) -> KnownRank:
 
 
 def _converged(source: Source) -> dict[str, bool]:
-    """Return the ranks of the store, with True if converged; opic reports its own convergence."""
+    """Map saved ranks to True if converged. opic describes its convergence itself."""
     if (seen := source.snapshot) is None:
         return {}
     rows = (one.row for one in saved_ranks(seen.path, seen.connection))
@@ -209,7 +209,7 @@ NO_RANKS = "no ranks: make one with `minicrawl rank`"
 
 
 def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
-    """List saved ranks, their options, and whether they are up to date."""
+    """Delete `removed` ranks, then list the others with their options and state."""
     with reading(store) as connection:
         _remove(store, connection, removed)
         found = saved_ranks(store, connection)
@@ -275,7 +275,7 @@ _MANY, _MOST = 100, 1_000_000
 
 
 class Compared(NamedTuple):
-    """A rank beside another one, the reference."""
+    """Two ranks and their comparison, with `other` as the reference."""
 
     one: KnownRank
     other: KnownRank
@@ -338,7 +338,7 @@ def _comparison_facts(found: Compared) -> Iterator[tuple[str, str]]:
     yield "Kendall's tau-b", correlation(comparison.kendall)
     yield "Spearman", correlation(comparison.spearman)
     for k, overlap in comparison.overlap.items():
-        yield f"best {k:,}", f"{share(overlap)} in both"
+        yield f"best {k:,}", NONE if overlap is None else f"{share(overlap)} in both"
     yield "mean error", _errors(comparison.errors)
     yield "in the best 10 % of b", _errors(comparison.errors_top10)
 

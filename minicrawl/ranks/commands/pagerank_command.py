@@ -72,22 +72,22 @@ from minicrawl.wording import counted, visible
 # PageRank of a graph that exceeds the memory, with all links on disk.
 #
 # The process, including interpreter and libraries, stays within the limit; a limit that is too
-# small is refused with the least one that works. Counted is the resident memory, but not what the
-# system caches of files. The best nodes come in batches, however many are requested. The scores as
-# a whole are a memory-mapped file: they are in memory only when a store saves them.
+# small is refused with the least limit that works. The limit is for resident memory, without the
+# file cache of the system. The best nodes come in batches, however many are requested. All scores
+# together are a memory-mapped file: they are in memory only while they are saved beside a store.
 #
-# A list of links between ids takes no memory for a node; names of nodes are kept in memory, as are
-# the columns of a store.
+# Links between ids take no memory per node. Names of nodes are kept in memory, and so are the
+# columns of a store.
 
 _SMALL = 3 * MEGA  # memory for small objects during the run
-_RESERVE = 2 * _SMALL  # these, and memory that the first read does not return
+_RESERVE = 2 * _SMALL  # small objects, and memory that the first read does not return
 _USUAL_FREE = 256 * MEGA
 _READ_ONCE, _READ_TWICE = 0.2, 0.4  # approximate shares of the whole work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLimits:
-    """Memory limit of the process in bytes; the number of blocks follows from it by default."""
+    """Memory limit of the process in bytes, and number of blocks, by default as few as fit."""
 
     memory: int | None = None
     blocks: int | None = None
@@ -115,7 +115,7 @@ class BlockRanks:
     best: Iterator[BestOfBlocks]
     """The best nodes, in batches."""
     traffic: DiskTraffic
-    """Disk traffic of the iterations, without laying out the blocks."""
+    """Disk traffic of the iterations, without that of writing the blocks."""
 
 
 class Streamed(NamedTuple):
@@ -139,9 +139,9 @@ def pagerank_in_blocks(
     shown: int = 100,
     tell: Progress = unreported,
 ) -> Iterator[BlockRanks]:
-    """Yield PageRank as `ranks.blocks` computes it, and the `shown` best nodes.
+    """Compute PageRank in blocks; yield it with the `shown` best nodes.
 
-    The files exist until the context ends.
+    The block files exist until the context ends.
     """
     mmap_large_arrays()
     with ExitStack() as files_there:
@@ -167,7 +167,7 @@ def pagerank_in_blocks(
 
 
 def file_in_blocks(path: Path) -> Opened:
-    """Return an opener for the graph in a file, which is read twice."""
+    """Return a function that opens the graph in a file, which is read twice."""
     if str(path) == PIPE:
         raise UsageError(
             "a graph in blocks is read twice, so it cannot come from a pipe: give a file"
@@ -195,7 +195,7 @@ def file_in_blocks(path: Path) -> Opened:
 
 
 def store_in_blocks(seen: Snapshot) -> Opened:
-    """Return an opener for the links of a store."""
+    """Return a function that opens the links of a store."""
     check_links(seen)
     return lambda _memory, _folder, _tell: Streamed(
         Urls(seen), lambda _tell: (LinkArrays(found.givers, found.ends) for found in flows(seen))
@@ -205,7 +205,7 @@ def store_in_blocks(seen: Snapshot) -> Opened:
 def _unweighted(links: Iterable[LinkArrays], path: Path) -> Iterator[LinkArrays]:
     for some in links:
         if some.weights is not None:
-            raise UsageError(f"{path}: its links have weights, which blocks do not support")
+            raise UsageError(f"{path}: --blocks and --memory do not support weights of links")
         yield some
 
 
@@ -220,7 +220,7 @@ def _naming_folder(parent: Path | None) -> Iterator[None]:
 
 
 def _free(limits: MemoryLimits, reserve: int) -> int:
-    """Return how much more memory may be used."""
+    """Return how many more bytes of memory may be used."""
     if limits.memory is None:
         return _USUAL_FREE
     free = limits.memory - resident_bytes() - reserve
@@ -241,12 +241,12 @@ def _memory_plan(limits: MemoryLimits, free: int, nodes: int) -> MemoryPlan:
 
 def _too_little(memory: int, free: int, how: str = "") -> UsageError:
     least = -(-(resident_bytes() + _RESERVE + free) // MEGA) + 1
-    return UsageError(f"{memory / MEGA:g} MB are too little for this graph{how}: {least} MB work")
+    return UsageError(f"{memory / MEGA:g} MB are too little for this graph{how}: use {least} MB")
 
 
 # ================================================================ in blocks
 #
-# The options --blocks and --memory. Law: an option that does not work with them is refused.
+# Options --blocks, --memory and --temp. Law: an option that does not work with them is refused.
 
 Command = Callable[..., Any]
 
@@ -287,7 +287,7 @@ _BLOCK_OPTIONS = (
 
 
 def or_in_blocks(command: Command) -> Command:
-    """Add --blocks, --memory and --temp. With one of the first two, `command` is not called."""
+    """Add --blocks, --memory and --temp. `command` is not called with one of the first two."""
 
     @functools.wraps(command)
     def either(blocks: int | None, memory: int | None, temp: Path | None, **options: Any) -> Any:
@@ -352,7 +352,7 @@ def _run_in_blocks(
 
 
 def _parts_of_best(found: BlockRanks) -> Iterator[list[tuple[str, float]]]:
-    """Yield the best nodes by name, in blocks that take little memory as text."""
+    """Yield the best nodes by name, in parts that take little memory as text."""
     for best in found.best:
         named = zip(found.names.of(best.nodes.tolist()), best.scores.tolist(), strict=True)
         while part := list(islice(named, _SHOWN_AT_ONCE)):
@@ -418,8 +418,8 @@ def _parts_of_best(found: BlockRanks) -> Iterator[list[tuple[str, float]]]:
     "--similarity",
     metavar="SHARE",
     type=Number(0, 1),
-    help="Mix PageRank with this share of the similarity of page title and URL to the words of "
-    "--query.  [default: none]",
+    help="Mix in this share of the similarity of a page's title and URL to the words of --query.  "
+    "[default: none]",
 )
 @or_in_blocks
 @ranking
@@ -440,8 +440,8 @@ def pagerank(
 
     With --root or --query, the walk stays in the base set.
     """
-    if similarity and (base is None or base.query is None):
-        raise UsageError("--similarity needs --query: it is that of a page to the words")
+    if similarity is not None and (base is None or base.query is None):
+        raise UsageError("--similarity needs --query, whose words it compares with the pages")
     if base is None:
         return _ranked(source, _backwards(named) if inverse else named, tell, **options)
     grown = base.grown(source, named)
@@ -523,7 +523,7 @@ def _jumps(
 
 
 def _weighted_jumps(named: NamedGraph, file: Path) -> NDArray[np.float64]:
-    """Return the jump weights in a file; a line is a node, or a node and a number."""
+    """Return the jump weights in a file; a line is a node, or a node, a tab and a weight."""
     weights: dict[str, float] = {}
     for line in lines_of(file):
         name, tab, number = line.rpartition("\t")
@@ -532,7 +532,7 @@ def _weighted_jumps(named: NamedGraph, file: Path) -> NDArray[np.float64]:
         except ValueError:
             name, weight = line, 1.0
         if not 0 < weight < np.inf:
-            raise UsageError(f"{file}: a weight is above 0 and finite, not {number!a}")
+            raise UsageError(f"{file}: a weight must be above 0 and finite, not {number!a}")
         weights[name.rstrip() if tab and name != line else line] = weight
     nodes = nodes_of(named, list(weights), str(file))
     jumps = variants.teleport(named.graph.nodes, nodes)
@@ -544,12 +544,12 @@ def _jumps_by_rank(source: Source, name: str) -> NDArray[np.float64]:
     found = rank_of(source, full_name(source, name)).scores
     jumps = np.where(np.isnan(found), 0.0, found)
     if jumps.min(initial=0) < 0 or not jumps.any():
-        raise UsageError(f"--reset needs scores of 0 or more, and {name} has others or none")
+        raise UsageError(f"--reset {name}: its scores must be 0 or more, and not all 0")
     return jumps
 
 
 def _refuse_conflicts(options: Mapping[str, object]) -> None:
-    """Refuse mutually exclusive options."""
+    """Refuse more than one of these options."""
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} cannot be combined")
@@ -623,7 +623,7 @@ _DAY_S = 86_400
 
 
 def texts_of(source: Source, topics: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
-    """Return the words for each topic's nodes: their names, and in a store their titles."""
+    """Return texts on the nodes of each topic: their names, and in a store their titles."""
     return {
         topic: source.names.of(nodes) + _titles(source.snapshot, nodes)
         for topic, nodes in topics.items()
@@ -638,7 +638,7 @@ def _titles(seen: Snapshot | None, nodes: Sequence[int]) -> list[str]:
 
 
 def days_unchanged(source: Source) -> Vector:
-    """Return the days since each page's last change, as of the last reading; NaN if unread."""
+    """Return the age of each page in days, as of the last fetch of the store; NaN if unread."""
     if (seen := source.snapshot) is None:
         raise UsageError("a graph file does not say when pages changed: use a store")
     changed, newest = np.full(len(seen), np.nan), -np.inf
@@ -656,4 +656,5 @@ def _changed_at(document: DocumentRow) -> float:
     date = http_date(document.last_modified or "")
     if date is not None and date.timestamp() <= document.last_at:
         return date.timestamp()
+    # Stores keep no time of a change, so the last fetch stands for it.
     return document.last_at if document.changes else document.first_at

@@ -1,8 +1,8 @@
 """Options, storage and output shared by all ranks.
 
-A command decorated with `ranking` gets the graph, without links dropped by guards, a progress
-function, and its own options. It returns scores, or several scores by name, main ones first, which
-are saved and shown as RANK-NAME.
+A command decorated with `ranking` gets the graph after guards, a progress function, and its own
+options. It returns scores, or several scores by name with the main ones first, which are saved and
+shown as RANK-NAME.
 """
 
 import functools
@@ -49,7 +49,7 @@ from minicrawl.wording import at_most, counted
 
 # ================================================================ walk options
 #
-# Options of the ranks: PageRank's own, guards against collusion, and files of node names.
+# Options of the ranks: for PageRank, guards against collusion, and files of node names.
 
 Command = Callable[..., Any]
 
@@ -152,7 +152,7 @@ def pagerank_options(command: Command) -> Command:
 
 
 def refuse_idle_dangling(terms: PageRankOptions) -> None:
-    """Refuse --dangling if it has no effect: with uniform jumps, all choices are equal."""
+    """Refuse --dangling where it has no effect: with uniform jumps, all its values are equal."""
     if terms.damping is not None and terms.dangling is not Dangling.UNIFORM:
         raise UsageError(
             f"--dangling {terms.dangling.value} is the same as uniform if jumps lead to all "
@@ -178,7 +178,7 @@ class _LinkWeight(click.ParamType[tuple[str, float]]):
             return self._known(kind), float(weight)
         except ValueError:
             kinds = " or ".join(f"{kind}=W" for kind in LINK_KINDS)
-            self.fail(f"{value!r} is not a weight of links: use {kinds}", param, ctx)
+            self.fail(f"{value!r} is not a link weight: use {kinds}", param, ctx)
 
     def _known(self, kind: str) -> str:
         if kind not in LINK_KINDS:
@@ -233,7 +233,7 @@ _SHOWN = 10
 
 
 def lines_of(path: Path) -> list[str]:
-    """Return the lines of a file, stripped, without empty lines and comments."""
+    """Return the stripped lines of a file, without empty lines and comments."""
     try:
         with click.open_file(str(path), encoding="utf-8") as file:
             lines = [line.strip() for line in file]
@@ -243,7 +243,7 @@ def lines_of(path: Path) -> list[str]:
 
 
 def nodes_of(named: NamedGraph, names: Sequence[str], place: str) -> list[int]:
-    """Return the nodes with these names. Warn about names that are not in the graph."""
+    """Return the nodes with these names; warn about names that are not in the graph."""
     found = named.names.find(names)
     unknown = [name for name, node in zip(names, found, strict=True) if node is None]
     known = [node for node in found if node is not None]
@@ -278,7 +278,7 @@ _weights_option = click.option(
 
 
 class Shown(NamedTuple):
-    """A rank and its best nodes."""
+    """A rank to show, with its best nodes."""
 
     name: str
     edges: int
@@ -289,7 +289,7 @@ class Shown(NamedTuple):
 
 
 def ranking(command: Command) -> Command:
-    """Pass `named`, the graph, and `tell` to the command; save and show the scores it returns."""
+    """Pass the graph (`named`) and `tell` to the command; save and show the scores it returns."""
 
     @functools.wraps(command)
     def with_graph(
@@ -330,12 +330,12 @@ def _weighed(source: Source) -> NamedGraph:
     found = weighed(source)
     if found.weights is None and source.snapshot is not None:
         wanted = "".join(f", despite {one}" for one in asked_for_weights(source.snapshot))
-        click.echo(f"no link of these pages weighs more than another{wanted}", err=True)
+        click.echo(f"all links between these pages have the same weight{wanted}", err=True)
     return found
 
 
 def rank_name(chosen: str | None, source: Source) -> str:
-    """Return the name chosen by the user, or that of the command with its --inverse."""
+    """Return the name chosen by the user, or that of the command, after inverse- with --inverse."""
     if chosen is not None and source.snapshot is None:
         raise UsageError("--as needs a store: the ranks of a graph file are not saved")
     context = click.get_current_context()
@@ -356,7 +356,7 @@ def show_all(shown: list[Shown], as_json: bool) -> None:
 def show_in_parts(
     shown: Shown, count: int, parts: Iterator[list[tuple[str, float]]], as_json: bool
 ) -> None:
-    """Show a rank whose `count` nodes arrive in blocks."""
+    """Show a rank whose `count` best nodes arrive in parts."""
     if as_json:
         show_long_json(_document(shown), "scores", map(_best_documents, parts))
         return

@@ -36,7 +36,7 @@ from minicrawl.ranks.seeds import (
     between_cores,
     compared,
     distribution,
-    in_short,
+    summary_of,
     transferred,
 )
 from minicrawl.ranks.seeds import seed_set as seed_set_of
@@ -74,7 +74,7 @@ class Report:
     rule: CoreRule
     found: SeedSet
     in_crawl: TransferredSeeds
-    """Seeds in the graph to be crawled: a newer one, or that of the cores."""
+    """Seeds in the graph to crawl: a newer graph, or the graph of the cores."""
     trial: Trial | None
 
 
@@ -140,7 +140,7 @@ def _remarks(report: Report) -> Iterator[str]:
     if len(found.hosts.names) == nodes:
         yield (
             f"no two of the {nodes:,} nodes share a host name (ids and titles have none): "
-            "no link can be pruned but those of a node to itself"
+            "only links of a node to itself can be dropped"
         )
     else:
         yield _sites_of_seeds(found)
@@ -174,7 +174,7 @@ def _sites_of_seeds(found: SeedSet) -> str:
 
 
 def _named_replacements(in_crawl: TransferredSeeds) -> Iterator[tuple[SeedReplacement, str | None]]:
-    """Return each seed with its replacement in the newer graph."""
+    """Return each seed with the name of its node in the newer graph, or None."""
     nodes = [one.node for one in in_crawl.replacements if one.node is not None]
     names = iter(in_crawl.named.names.of(nodes))
     return ((one, None if one.node is None else next(names)) for one in in_crawl.replacements)
@@ -224,10 +224,10 @@ def _caption(trial: Trial) -> str:
     connected = int(np.count_nonzero(trial.between_cores > 0))
     pairs = len(trial.between_cores) * (len(trial.between_cores) - 1)
     return (
-        f"between cores: {_distances(in_short(trial.between_cores))}, "
+        f"between cores: {_distances(summary_of(trial.between_cores))}, "
         f"{connected:,} of {counted(pairs, 'pair')} connected; "
         f"between pages: {_links(trial.extent.mean_distance)}"
-        f"{'' if trial.extent.is_exact else ', measured from some pages'}"
+        f"{'' if trial.extent.is_exact else ', estimated'}"
     )
 
 
@@ -244,7 +244,7 @@ def _links(mean: float | None) -> str:
 
 
 def _trial_document(trial: Trial) -> dict[str, object]:
-    found = in_short(trial.between_cores)
+    found = summary_of(trial.between_cores)
     return {
         "core_distances": [
             [None if links == UNREACHED else links for links in row]
@@ -350,7 +350,7 @@ def _cores_figure(name: str, title: str, y_label: str, **values: Sequence[int]) 
 
 
 def _distances_figure(between: Degrees) -> Figure:
-    """Draw the distances from each core that reaches another one."""
+    """Draw the distances from each core to the nearest and to the farthest other core."""
     found = {core: row[row > 0] for core, row in enumerate(between, 1) if (row > 0).any()}
     return Figure(
         name="core-distances",
@@ -368,15 +368,15 @@ def _distances_figure(between: Degrees) -> Figure:
 def _map_figure(between: Degrees) -> Figure:
     """Draw the cores in a plane that preserves their distances as well as possible.
 
-    Lines join each core with its nearest ones, labelled with their distance in links.
+    Lines join each core with its nearest cores, and are labelled with the distance in links.
     """
-    apart = _apart(between)
+    apart = _either_way(between)
     x, y = _in_a_plane(np.where(apart > 0, apart, apart.max(initial=0) + 1.0))
     cores = [str(core) for core in range(1, len(between) + 1)]
     pairs = [(one, other) for one, other in _nearest_pairs(apart) if one < other]
     return Figure(
         name="core-map",
-        title="Cores and the links between the nearest of them",
+        title="Cores, joined to their nearest cores",
         x_label="links",
         y_label="links",
         lines=[
@@ -395,8 +395,8 @@ def _map_figure(between: Degrees) -> Figure:
     )
 
 
-def _apart(between: Degrees) -> Degrees:
-    """Return the distances in the shorter direction; 0 for a core itself and without a path."""
+def _either_way(between: Degrees) -> Degrees:
+    """Return the distances in the shorter direction; 0 without a path and on the diagonal."""
     found = np.where(between > 0, between, np.iinfo(np.int32).max)
     found = np.minimum(found, found.T)
     return np.where(found == np.iinfo(np.int32).max, 0, found)
@@ -432,7 +432,7 @@ def _after_figure(after: Sequence[EqualPages]) -> Figure:
     errors = [one.random_error for one in after if one.random_error is not None]
     return Figure(
         name="gathered-pagerank",
-        title="PageRank gathered after as many pages",
+        title="PageRank gathered after equal numbers of pages",
         x_label="pages read",
         y_label="PageRank gathered, share of all",
         lines=[
@@ -473,8 +473,8 @@ def _line(label: str, values: Sequence[float | None]) -> PlotLine:
 #
 # `minicrawl seed-set`: seeds for a crawl, one from each community of a graph.
 #
-# Groups of options become one argument each: `rule` completes cores; `trial` evaluates seeds; `new`
-# is a newer graph in which they are looked up.
+# Groups of options become one argument each: `rule` says when a core is complete, `trial` how to
+# evaluate the seeds, and `new` is a newer graph to look them up in.
 
 Command = Callable[..., Any]
 
@@ -502,8 +502,8 @@ core_option = click.option(
     "--core",
     type=click.Choice([kind.value for kind in CoreKind]),
     help="Complete a core at --size pages (size), before the page that lowers its density below "
-    "--density (density), or when no more page fits --density (maximal). A maximal core has at "
-    f"most {DEFAULT_RULE.most_hubs} hubs.  [default: size with --size, else maximal]",
+    "--density (density), or when no more page fits --density (maximal). The last two stop at "
+    f"{DEFAULT_RULE.most_hubs} hubs.  [default: size with --size, else maximal]",
 )
 size_option = click.option(
     "--size",
@@ -575,7 +575,7 @@ figures_option = click.option(
 
 
 def rule_options(command: Command) -> Command:
-    """Pass `rule`, which completes cores, to the command."""
+    """Pass `rule`, which says when a core is complete, to the command."""
 
     @functools.wraps(command)
     def with_rule(
@@ -665,15 +665,15 @@ def seed_set(
         in_crawl = TransferredSeeds(named=named, seeds=found.seeds)
     else:
         in_crawl = transferred(found, newer, similar=similar)
-    result = _tried(found, in_crawl, trial) if trial else None
+    result = _evaluated(found, in_crawl, trial) if trial else None
     report = Report(asked=count, rule=rule, found=found, in_crawl=in_crawl, trial=result)
     show_json(document(report)) if as_json else show(report)
     if figures:
         draw(figures, report)
 
 
-def _tried(found: SeedSet, in_crawl: TransferredSeeds, options: TrialOptions) -> Trial:
-    """Evaluate the cores in the graph they were found in, and the seeds in the crawled graph."""
+def _evaluated(found: SeedSet, in_crawl: TransferredSeeds, options: TrialOptions) -> Trial:
+    """Evaluate the cores in the graph they were found in, and the seeds in the graph to crawl."""
     rng, graph = np.random.default_rng(options.seed), found.named.graph
     with progress("distances") as tell:
         extent = extent_of(graph, rng, tell)

@@ -110,6 +110,7 @@ def test_dangling_pages_get_their_scores_last(capsys: Captured) -> None:
     [
         (["hits", "--likeness", "--root", "roots.txt"], "--likeness needs --query"),
         (["pagerank", "--similarity", "0.5"], "--similarity needs --query"),
+        (["pagerank", "--similarity", "0"], "--similarity needs --query"),
         (["pagerank", "--similarity", "0.5", "--root", "roots.txt"], "--similarity needs --query"),
         (["pagerank", "--root", "roots.txt", "--query", "a"], "cannot be combined"),
         (["pagerank", "--root", "roots.txt", "--blocks", "2"], "--root does not work"),

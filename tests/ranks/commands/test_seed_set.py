@@ -271,7 +271,7 @@ class TestEvaluation:
     ) -> None:
         monkeypatch.setattr(figures, "extent_of", partial(extent, most_work=0))
         _, err = printed(capsys, "--evaluate")
-        assert "measured from some pages" in " ".join(err).replace("  ", " ")
+        assert ", estimated" in " ".join(err).replace("  ", " ")
 
     def test_cores_without_a_path_between_them_get_a_remark(
         self, folder: Path, capsys: Captured

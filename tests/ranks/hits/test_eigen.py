@@ -10,9 +10,9 @@ from minicrawl.ranks.singular import Approximation, leading, length
 from tests.ranks.graphs import Matrix
 
 
-def all_of(matrix: Matrix, start: Vector, room: int = 16) -> list[Approximation]:
+def all_of(matrix: Matrix, start: Vector, most_images: int = 16) -> list[Approximation]:
     found = []
-    for approximation in leading(lambda x: matrix @ x, start, room=room):
+    for approximation in leading(lambda x: matrix @ x, start, most_images=most_images):
         found.append(approximation)
         if approximation.sine < 1e-12:
             break
@@ -79,15 +79,15 @@ def test_every_bound_holds_within_2_percent(seed: int) -> None:
     """The bounds rest on the gap between two eigenvalues, which early steps can only estimate."""
     matrix = symmetric(25, seed)
     truth = np.linalg.eigh(matrix)[1][:, -1]
-    for approximation in leading(lambda x: matrix @ x, np.ones(25), room=5):
+    for approximation in leading(lambda x: matrix @ x, np.ones(25), most_images=5):
         assert sine_between(approximation.vector(), truth) <= 1.02 * approximation.sine + 1e-12
         if approximation.sine < 1e-12:
             break
 
 
-def test_little_room_takes_more_products_to_the_same_vector() -> None:
+def test_few_images_take_more_products_to_the_same_vector() -> None:
     matrix = np.diag(np.append(np.linspace(0, 0.98, 200), 1.0))
-    wide, narrow = (all_of(matrix, np.ones(201), room) for room in (16, 3))
+    wide, narrow = (all_of(matrix, np.ones(201), images) for images in (16, 3))
     assert len(wide) < len(narrow)
     for found in (wide, narrow):
         assert np.abs(found[-1].vector()[-1]) == pytest.approx(1)

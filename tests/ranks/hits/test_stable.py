@@ -31,17 +31,17 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(1)
 
 
-def one_way(matrix: Matrix, anew: float) -> Matrix:
+def one_way(matrix: Matrix, restart: float) -> Matrix:
     """Transition matrix of the surfer along the links of `matrix`."""
     out = matrix.sum(axis=1, keepdims=True)
     moves = np.where(out > 0, matrix / np.where(out > 0, out, 1), 1 / len(matrix))
-    return (1 - anew) * moves + anew / len(matrix)
+    return (1 - restart) * moves + restart / len(matrix)
 
 
 class TestRandomised:
     def test_a_star_by_hand(self) -> None:
         """Two pages link to 0. Forward from h: a0 = ε/3 + (1 − ε)(h1 + h2 + h0/3)."""
-        found = randomised(graph_of(3, [(1, 0), (2, 0)]), anew=0.5, tolerance=1e-12)
+        found = randomised(graph_of(3, [(1, 0), (2, 0)]), restart=0.5, tolerance=1e-12)
         a, h = found.authorities.values, found.hubs.values
         assert a[0] == pytest.approx(0.5 / 3 + 0.5 * (h[1] + h[2] + h[0] / 3))
         assert a[1] == pytest.approx(0.5 / 3 + 0.5 * h[0] / 3)
@@ -49,14 +49,14 @@ class TestRandomised:
 
     @given(some_links, some_weights, st.sampled_from([0.05, 0.3, 1.0]))
     def test_authorities_are_the_stationary_distribution_of_the_surfer(
-        self, pairs: Pairs, weights: list[int], anew: float
+        self, pairs: Pairs, weights: list[int], restart: float
     ) -> None:
         graph = graph_of(NODES, pairs)
         weighed = np.array(weights[: graph.edges], dtype=np.float32)
         matrix = dense(graph, weighed)
-        there, back = one_way(matrix, anew), one_way(matrix.T, anew)
+        there, back = one_way(matrix, restart), one_way(matrix.T, restart)
         wanted = fixpoint(back @ there)
-        found = randomised(graph, weighed, anew=anew)
+        found = randomised(graph, weighed, restart=restart)
         assert found.converged
         assert found.authorities.values == pytest.approx(wanted, abs=1e-7)
         assert found.hubs.values == pytest.approx(wanted @ back, abs=1e-7)
@@ -64,8 +64,8 @@ class TestRandomised:
     @given(st.integers(0, 50), st.sampled_from([1e-1, 1e-3]))
     def test_the_error_bound_holds(self, seed: int, tolerance: float) -> None:
         graph = random_graph(30, 60, seed)
-        rough = randomised(graph, anew=0.1, tolerance=tolerance)
-        fine = randomised(graph, anew=0.1, tolerance=1e-13)
+        rough = randomised(graph, restart=0.1, tolerance=tolerance)
+        fine = randomised(graph, restart=0.1, tolerance=1e-13)
         for one, other in ((rough.authorities, fine.authorities), (rough.hubs, fine.hubs)):
             assert np.abs(one.values - other.values).sum() <= one.error_bound <= tolerance
 
@@ -74,10 +74,10 @@ class TestRandomised:
         assert found.authorities.iterations == 2
         assert not found.converged
 
-    @pytest.mark.parametrize("anew", [0.0, -0.1, 1.1, float("nan")])
-    def test_a_probability_out_of_range_is_refused(self, anew: float) -> None:
-        with pytest.raises(UsageError, match=f"above 0 and at most 1, not {anew}"):
-            randomised(random_graph(5, 5), anew=anew)
+    @pytest.mark.parametrize("restart", [0.0, -0.1, 1.1, float("nan")])
+    def test_a_probability_out_of_range_is_refused(self, restart: float) -> None:
+        with pytest.raises(UsageError, match=f"above 0 and at most 1, not {restart}"):
+            randomised(random_graph(5, 5), restart=restart)
 
 
 class TestSubspace:

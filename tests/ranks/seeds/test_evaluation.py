@@ -17,7 +17,7 @@ from minicrawl.ranks.seeds import (
     between_cores,
     compared,
     distribution,
-    in_short,
+    summary_of,
 )
 from tests.graph.graphs import Link, graph_of, networkx_of, nodes_and_links
 
@@ -45,12 +45,12 @@ def test_the_distance_of_cores_is_that_of_their_nearest_pages() -> None:
 
 def test_the_summary_counts_only_cores_with_a_path() -> None:
     distances = between_cores(graph_of(8, APART), [core(0, 1), core(2, 3), core(5, 4), core(6, 7)])
-    assert in_short(distances) == CoreDistances(1, (1 + 3 + 1) / 3, 3)
+    assert summary_of(distances) == CoreDistances(1, (1 + 3 + 1) / 3, 3)
 
 
 @pytest.mark.parametrize("cores", [[], [core(0, 1)], [core(0, 1), core(6, 7)]])
 def test_without_a_path_there_is_no_summary(cores: list[Core]) -> None:
-    assert in_short(between_cores(graph_of(8, APART), cores)) is None
+    assert summary_of(between_cores(graph_of(8, APART), cores)) is None
 
 
 def test_progress_counts_cores() -> None:

@@ -283,7 +283,7 @@ def test_jumps_without_a_positive_sum_are_refused(jumps: list[float]) -> None:
 
 
 def test_the_virtual_page_takes_no_teleport() -> None:
-    with pytest.raises(UsageError, match="links to all alike"):
+    with pytest.raises(UsageError, match="links to all pages"):
         pagerank(
             graph_of(2, [(0, 1)]),
             options=PageRankOptions(dangling=Dangling.VIRTUAL),

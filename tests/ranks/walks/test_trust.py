@@ -163,5 +163,5 @@ def test_distrust_that_takes_all_trust_leaves_equal_scores() -> None:
 
 
 def test_a_page_that_is_trusted_and_bad_is_refused() -> None:
-    with pytest.raises(UsageError, match="a seed of trust is also named as bad"):
+    with pytest.raises(UsageError, match="a trusted page is also named as bad"):
         less_distrust(graph_of(2, []), [0, 1], [1])
