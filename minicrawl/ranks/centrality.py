@@ -125,7 +125,7 @@ def check(nodes: int, precision: int, memory_bytes: int) -> None:
     if (needed := 2 * nodes << precision) > memory_bytes:
         raise UsageError(
             f"a precision of {precision} bits takes {needed >> 20:,} MiB for {nodes:,} nodes, "
-            f"{memory_bytes >> 20:,} are allowed: lower the precision or allow more memory"
+            f"but {memory_bytes >> 20:,} MiB are allowed: lower the precision or allow more memory"
         )
 
 

@@ -87,7 +87,7 @@ def test_progress_is_reported() -> None:
 
 def test_too_little_memory_is_refused() -> None:
     graph = random_graph(1000, 10)
-    with pytest.raises(UsageError, match=r"7 MiB, 1 .*precision"):
+    with pytest.raises(UsageError, match=r"7 MiB .* 1 MiB .*precision"):
         hyperball(graph, rng=rng(), precision=12, memory_bytes=1 << 20)
 
 

@@ -344,12 +344,8 @@ def rank_name(chosen: str | None, source: Source) -> str:
 
 
 def show_ranks(graph: NamedGraph, found: Mapping[str, Scores], count: int, as_json: bool) -> None:
-    """Show the best nodes of each rank, as a table or as JSON."""
-    show_all([_shown(name, graph, scores, count) for name, scores in found.items()], as_json)
-
-
-def show_all(shown: list[Shown], as_json: bool) -> None:
-    """Show all ranks of one run, the main one first."""
+    """Show the best nodes of each rank of a run, as tables or as JSON."""
+    shown = [_shown(name, graph, scores, count) for name, scores in found.items()]
     show_json(_as_json(shown)) if as_json else _show(shown)
 
 
