@@ -147,7 +147,7 @@ def test_graphs_that_dangle_whole_keep_their_scores(nodes: int) -> None:
 
 
 def test_one_more_link_leaves_no_dangling_page() -> None:
-    with pytest.raises(UsageError, match="one more link"):
+    with pytest.raises(UsageError, match="--one-more-link"):
         without_dangling(
             graph_of(2, [(0, 1)]),
             rounds=9,
