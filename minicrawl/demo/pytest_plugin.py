@@ -35,8 +35,8 @@ _HTML = {"Content-Type": "text/html; charset=utf-8"}
 class DictWeb:
     """A web of pages by URL; URLs begin with http://.
 
-    A page is HTML, or a status such as 404, or a status with headers and a body. A missing page is
-    a 404, including robots.txt. Pages may be changed, added and removed while they are served.
+    A page is HTML, a status such as 404, or a tuple of status, headers and body. Any other URL is a
+    404, even robots.txt. Pages may be changed, added and removed while they are served.
     """
 
     def __init__(self, pages: Mapping[str, Answer]) -> None:

@@ -1,4 +1,4 @@
-"""Ordinary hosts of the demo web: their sizes, the places of their pages, and what these say.
+"""Ordinary hosts of the demo web: their sizes, and the places and contents of their pages.
 
 Law: a page is a number. Host, path and title follow from the number, and the number from host and
 path, by arithmetic. So a web of any size costs only the list of its hosts.
@@ -261,7 +261,7 @@ def title(topic: Topic, number: int) -> str:
 
 
 def sentences(topic: Topic, count: int, rng: Random) -> tuple[str, ...]:
-    """Return `count` different sentences about a topic, including its remarks."""
+    """Return `count` different sentences about a topic; its remarks come first."""
     said = dict.fromkeys(topic.remarks)
     while len(said) < count:
         said[_sentence(topic, rng)] = None
@@ -303,18 +303,18 @@ class Quirk(Enum):
     FLAKY = auto()  # fails, and succeeds when asked again
 
 
-class _Oddity(NamedTuple):
+class _SitePlan(NamedTuple):
     name: str
     topic: Topic
     quirk: Quirk
     size: int
 
 
-_ODDITIES: Final = (
-    _Oddity("www.sleepy-ferry", TOPICS[0], Quirk.SLOW, 6),
-    _Oddity("library.quiet-reading", TOPICS[7], Quirk.PATIENT, 12),
-    _Oddity("www.closed-for-winter", TOPICS[1], Quirk.SHUT, 6),
-    _Oddity("radio.crackle-fm", TOPICS[6], Quirk.FLAKY, 9),
+_PECULIAR: Final = (
+    _SitePlan("www.sleepy-ferry", TOPICS[0], Quirk.SLOW, 6),
+    _SitePlan("library.quiet-reading", TOPICS[7], Quirk.PATIENT, 12),
+    _SitePlan("www.closed-for-winter", TOPICS[1], Quirk.SHUT, 6),
+    _SitePlan("radio.crackle-fm", TOPICS[6], Quirk.FLAKY, 9),
 )
 _KINDS: Final = ("www", "news", "wiki", "blog", "forum", "archive")
 
@@ -410,20 +410,20 @@ class Atlas:
 
 
 def _sites(pages: int, rng: Random) -> Iterator[Site]:
-    left = pages - sum(oddity.size for oddity in _ODDITIES)
+    left = pages - sum(plan.size for plan in _PECULIAR)
     names = _names(rng)
-    ordinary = min(max(len(TOPICS), round(0.9 * pages**0.5) - len(_ODDITIES)), len(names))
+    ordinary = min(max(len(TOPICS), round(0.9 * pages**0.5) - len(_PECULIAR)), len(names))
     first = 0
     for number, size in enumerate(_sizes(left, ordinary)):
         topic = TOPICS[number % len(TOPICS)]
-        yield _site(number, first, _Oddity(names[number], topic, Quirk.NONE, size))
+        yield _site(number, first, _SitePlan(names[number], topic, Quirk.NONE, size))
         first += size
-    for number, oddity in enumerate(_ODDITIES, start=ordinary):
-        yield _site(number, first, oddity)
-        first += oddity.size
+    for number, plan in enumerate(_PECULIAR, start=ordinary):
+        yield _site(number, first, plan)
+        first += plan.size
 
 
-def _site(number: int, first: int, plan: _Oddity) -> Site:
+def _site(number: int, first: int, plan: _SitePlan) -> Site:
     return Site(
         number=number,
         host=plan.name + DOMAIN,
@@ -650,7 +650,7 @@ class Author:
 
     def version(self, site: Site, place: int, visits: int) -> int:
         """Return the version for a visitor who comes after `visits` others."""
-        visits_per_version = VISITS_PER_VERSION.get((site.kind, _sort(site, place)))
+        visits_per_version = VISITS_PER_VERSION.get((site.kind, _level(site, place)))
         return visits // visits_per_version if visits_per_version else 0
 
     def sheet(self, site: Site, place: int, version: int = 0, head: str = "") -> Sheet:
@@ -664,7 +664,7 @@ class Author:
             site=site.name,
             title=site.title(place),
             menu=_menu(site, place),
-            prose=_told(version) + self._prose(site, rng, _ARTICLE if place else _LEAD),
+            prose=_edition(version) + self._prose(site, rng, _ARTICLE if place else _LEAD),
             lists=(
                 *_inside(site, place, version),
                 ("Elsewhere", self._elsewhere(site, rng)),
@@ -711,13 +711,13 @@ def _community(sites: Sequence[Site]) -> _Community:
     return _Community(sites, list(accumulate(site.size for site in sites)))
 
 
-def _sort(site: Site, place: int) -> str:
+def _level(site: Site, place: int) -> str:
     if place == FRONT:
         return "front"
     return "section" if place <= site.sections else "article"
 
 
-def _told(version: int) -> tuple[str, ...]:
+def _edition(version: int) -> tuple[str, ...]:
     return (f"This is edition {version + 1} of this page.",) if version else ()
 
 

@@ -7,9 +7,9 @@ graph.
 
 site         an ordinary host; all sites together have the requested number of pages
 hub          a host that leads to many others
-annex        response of a site beside its pages: robots.txt, files, closed sections. Pages of the
-             attic are only in the sitemap. Pages for members are linked, but must not be requested
-             where robots.txt forbids them.
+annex        response of a site for a path that is none of its pages: robots.txt, files, closed
+             sections. Pages of the attic are only in the sitemap. Pages for members are linked, but
+             must not be requested where robots.txt forbids them.
 curiosity    a difficult host: redirects, loops, traps, strange encodings
 """
 
@@ -60,9 +60,9 @@ from minicrawl.demo.small_web import (
 #
 # Hubs, and hosts that are difficult for crawlers.
 #
-# The hubs are a directory of all hosts, a portal, and the licence that all pages refer to. Law:
-# only the `paths` of a hub exist, and `sheet` gives the page of each. The portal has new headlines
-# at each visit; the other hubs never change.
+# The hubs are a directory of all sites, a portal, and the host of the licence that most pages refer
+# to. Law: only the `paths` of a hub exist, and `sheet` gives the page of each. The portal has new
+# headlines at each visit; the other hubs never change.
 #
 # The difficult hosts have short links, redirect loops, an endless calendar and unusual encodings.
 # Law: such a host is a function from path to response, and its pages are not in the link graph.
@@ -296,7 +296,7 @@ def annex(site: Site, path: str) -> DemoResponse:
 
 
 def attic(site: Site) -> tuple[str, ...]:
-    """Return the pages without links to them; none where there is no sitemap."""
+    """Return the URLs of the pages that only the sitemap names; none if the site has no sitemap."""
     if site.number % _SITEMAP_EVERY:
         return ()
     return tuple(f"{site.url}attic/{number}" for number in range(1, _ATTIC + 1))
@@ -373,8 +373,8 @@ _SERIES: Final[dict[str, Callable[[Site, int], DemoResponse]]] = {
 SLOW_S: Final = 0.5
 RETRY_AFTER_S: Final = 1
 _SEED_SITES: Final = slice(1, 8)  # links must be followed to find the largest host
-_MOVED: Final = 0  # rank of the site with an old name as well
-_MIRRORED: Final = 7  # rank of the site with a mirror
+_MOVED: Final = 0  # number of the site that has an old name as well
+_MIRRORED: Final = 7  # number of the site that has a mirror
 _VISITS_PER_FAILURE: Final = 5  # a flaky page fails at its first visit, and again after this many
 _PUBLISHED: Final = 1_053_388_800  # 20 May 2003
 _DAY_S: Final = 86_400
@@ -462,7 +462,7 @@ def _unless_known(answer: DemoResponse, headers: Mapping[str, str]) -> DemoRespo
 
 @cache
 def _modified(version: int) -> str:
-    """Return the date of a version: the first is as old as the paper, others follow daily."""
+    """Return the date of a version: the first is as old as OPIC's paper, others follow daily."""
     return formatdate(_PUBLISHED + version * _DAY_S, usegmt=True)
 
 
@@ -470,10 +470,10 @@ def _modified(version: int) -> str:
 #
 # An HTTP/1.1 server on loopback, in a thread with an event loop of its own.
 #
-# Law: whatever is received, each connection gets responses in the order of its requests, or one
-# error and its end; leaving the `with` block ends every connection and the thread. Only the line
-# and the headers of a request are read: a GET has no body, and other methods are refused. Each
-# server counts visits from 0, so pages that change begin with their first version.
+# Law: whatever it sends, a client gets responses in the order of its requests, or an error after
+# which the connection is closed. Leaving the `with` block ends every connection and the thread.
+# Only the line and the headers of a request are read: a GET has no body, and methods other than GET
+# and HEAD are refused. Each server counts visits from 0, so pages that change begin with version 0.
 
 _LONGEST_HEAD: Final = 16_384
 _BACKLOG: Final = 1_024
@@ -546,7 +546,7 @@ class DemoServer:
         async with server:
             await self._stop.wait()
             server.close()
-            # A connection that is just being accepted is known only to a task.
+            # A connection that is being accepted is not in the set yet: wait for its task.
             await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
             for connection in open_connections:
                 connection.abort()
@@ -583,7 +583,7 @@ class _Connection(asyncio.Protocol):
         self._transport.abort()
 
     def _answer_what_is_there(self) -> None:
-        """Answer requests until one has a delay, is incomplete, or was the last."""
+        """Answer received requests until one is delayed or incomplete, or the connection closes."""
         while self._delayed is None and not self._transport.is_closing():
             end = self._received.find(_END_OF_HEAD)
             length = len(self._received) if end < 0 else end
@@ -653,15 +653,13 @@ def _written(answer: DemoResponse, *, has_body: bool, is_last: bool) -> bytes:
 
 
 # ================================================================ settings
-#
-# Settings for a crawl of the demo web.
 
 
 def demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
-    """Return settings without delays, since the server is our own, and with a small endowment.
+    """Return settings for the demo: no delays, since the server is our own, and a small endowment.
 
-    Nobody chose the seeds, so they deserve no more. Flags count as given; other settings are
-    defaults.
+    The endowment is small because nobody chose the seeds. Flags of the command line count; other
+    settings are defaults.
     """
     usual: dict[str, Any] = {
         **DEMO_USUAL,
