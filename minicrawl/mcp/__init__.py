@@ -1,10 +1,10 @@
-"""A store for agents: a server of the Model Context Protocol, which reads it.
+"""A server of the Model Context Protocol, through which agents read a store.
 
-Laws: tools change no store; one more tool crawls if the user allows it, where and as much as the
-user says. An answer has a limit whatever a store contains. Everything that servers of the web can
-have written is below the key `untrusted`, and every answer says what that means.
+Laws: tools change no store, except one that crawls if the user allows it, only where and as much as
+the user says. The size of an answer is limited for any store. Everything that web servers can have
+written is below the key `untrusted`, and every answer says what that means.
 
-answers    what tools return
+answers    values that tools return, and their limits
 tools      questions about a store
 crawling   the tool that crawls
 serving    the protocol, on stdio and HTTP

@@ -1,7 +1,7 @@
 """Answers of tools: marked as untrusted, and of limited size.
 
 JSON is the fence. A page cannot end the string that its text is in, so everything below `untrusted`
-is data, however much it looks like the end of a document or like a message of the user. A marker in
+is data, however much it looks like the end of a document or a message from the user. A marker in
 the text itself was rejected: pages can imitate markers.
 """
 
@@ -29,16 +29,16 @@ Answer = dict[str, Any]
 
 
 def answer(untrusted: Mapping[str, Any]) -> Answer:
-    """Return the values as an answer; `is_cut` is set if some were left out to keep it short."""
+    """Return the values as an answer; `is_cut` is set if some had to be left out."""
     room = _Room(LONGEST_ANSWER - _HEAD)
     values = room.plain(untrusted)
     return {"notice": NOTICE, "untrusted": values | ({"is_cut": True} if room.is_full else {})}
 
 
 def answer_with_rows(rows: Iterable[Any], about: Mapping[str, Any] | None = None) -> Answer:
-    """Return as many of these rows as an answer can have; `is_cut` says whether some are missing.
+    """Return as many of the rows as fit into an answer; `is_cut` says whether some are missing.
 
-    `about` are values for which there is always room.
+    The values of `about` come first.
     """
     head = answer(about or {})
     room = _Room(LONGEST_ANSWER - len(json.dumps(head)) - _HEAD)
@@ -64,20 +64,20 @@ def text_of_page(text: str, start: int, count: int) -> dict[str, Any]:
 
 
 class _Room:
-    """Characters that are left for values."""
+    """Budget of characters for values."""
 
     def __init__(self, left: int) -> None:
         self._left = left
 
     @property
     def is_full(self) -> bool:
-        """True if some values found no room."""
+        """True if some values were left out."""
         return self._left < 0
 
     def plain(self, value: Any) -> Any:
-        """Return a value as JSON can have it, without control characters and long strings.
+        """Return a value for JSON: no control characters, strings cut to `LONGEST_TEXT`.
 
-        Elements for which there is no room are left out.
+        Elements beyond the budget are left out.
         """
         if hasattr(value, "_asdict"):
             value = value._asdict()

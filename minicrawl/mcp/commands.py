@@ -1,4 +1,4 @@
-"""`minicrawl mcp`: a store for agents."""
+"""`minicrawl mcp`."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -37,9 +37,9 @@ _PACKAGES = ("mcp", "starlette", "uvicorn", "pydantic")
 def mcp(store: Path, port: int | None, below: tuple[str, ...], pages: int | None) -> None:
     """Let AI agents query a store (MCP).
 
-    Agents use the Model Context Protocol. They read the store while a crawl may be running, and
-    change nothing. Over HTTP they need the token that is printed, or that of the variable
-    MCP_TOKEN.
+    Agents use the Model Context Protocol. They read the store, even while a crawl runs, and change
+    it only with --allow-crawl. Over HTTP they need the printed token, which the variable MCP_TOKEN
+    can set.
     """
     if bool(below) != (pages is not None):
         raise click.UsageError("--allow-crawl and --pages: give both or none")

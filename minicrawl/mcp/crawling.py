@@ -1,8 +1,8 @@
 """The tool that crawls, if the user allows it.
 
-Laws: only pages below the URLs that the user named are requested, whatever the store knows and
-whatever an agent asks; and at most as many in all as the user said, for as long as the server runs.
-The crawl is a process of its own, with the politeness of every crawl.
+Laws: whatever the store contains and the agent asks, only pages below the URLs that the user named
+are requested, and at most the granted number while the server runs. The crawl is a process of its
+own, as polite as any crawl.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ _LONGEST = "10m"
 
 @dataclass(frozen=True, slots=True)
 class CrawlGrant:
-    """Permission of the user: URLs that pages must be below, and a number of pages."""
+    """Permission by the user: URLs that pages must be below, and a maximum number of pages."""
 
     below: Sequence[str]
     pages: int
 
     @classmethod
     def of(cls, urls: Sequence[str], pages: int) -> "CrawlGrant":
-        """Return the grant for these seeds; raise UsageError if one is not a URL."""
+        """Return the grant; raise UsageError if one of the URLs is invalid."""
         below = []
         for url in urls:
             found = canonical_seed(url)
@@ -43,7 +43,7 @@ class CrawlGrant:
         return cls(below, pages)
 
     def pattern(self) -> str:
-        """Return the pattern of URLs that may be requested, by http and https."""
+        """Return the pattern of URLs that may be requested: in the granted folders or below."""
         folders = (url.partition("?")[0].rpartition("/")[0] for url in self.below)
         names = "|".join(re.escape(folder.partition("://")[2]) for folder in folders)
         return f"^https?://({names})/"
@@ -58,7 +58,7 @@ class CrawlTool:
         self._turn = asyncio.Lock()
 
     def described(self) -> str:
-        """Return what agents are told about the tool."""
+        """Return the description of the tool for agents."""
         where = ", ".join(self._grant.below)
         return (
             f"Crawl more pages below {where}; at most {self._grant.pages:,} in all while this "
@@ -73,9 +73,9 @@ class CrawlTool:
         async with self._turn:
             wanted = min(pages, self._left)
             if not wanted:
-                raise UsageError(f"all {self._grant.pages:,} pages that the user allows are spent")
-            # The whole grant is taken before the crawl and the rest returned after it: a cancelled
-            # crawl must not leave its pages unspent.
+                raise UsageError(f"the grant of {self._grant.pages:,} pages is spent")
+            # Pages are deducted before the crawl, and unused ones returned after it: a cancelled
+            # crawl must not get its pages back.
             self._left -= wanted
             found = await self._crawled(wanted)
             self._left += wanted - min(max(found["pages"], found["answered"]), wanted)

@@ -40,7 +40,7 @@ _GRACE_S = 1
 
 
 def server_for(store: Path, grant: CrawlGrant | None = None) -> MCPServer[Any]:
-    """Return a server with the tools of a store, and the one that crawls if there is a grant."""
+    """Return a server with the tools of a store, and with the tool that crawls if granted."""
     tools = StoreTools(store)
     thread = _ToolThread(tools)
 
@@ -69,7 +69,7 @@ def server_for(store: Path, grant: CrawlGrant | None = None) -> MCPServer[Any]:
 
 
 class _ToolThread:
-    """Thread that runs all tools, and closes the store after an idle time."""
+    """Thread that runs all tools, and closes the store after `IDLE_S`."""
 
     def __init__(self, tools: StoreTools) -> None:
         self._tools = tools
@@ -99,7 +99,7 @@ class _ToolThread:
 
 
 def _told(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the tool with our errors as the protocol has them."""
+    """Return the tool with our errors turned into errors of the protocol."""
 
     @functools.wraps(tool)
     async def run(**given: Any) -> Answer:
@@ -118,11 +118,11 @@ def _told(tool: Callable[..., Any]) -> Callable[..., Any]:
 def serve_http(
     server: MCPServer[Any], port: int | None, announce: Callable[[str, str], None]
 ) -> None:
-    """Serve at loopback until the process is told to end. `announce` gets address and token."""
+    """Serve at loopback until the process is stopped. `announce` gets address and token."""
     token = os.environ.get(TOKEN_VARIABLE) or secrets.token_urlsafe(24)
     with listening(LOOPBACK, port) as listener:
-        own = int(listener.getsockname()[1])
-        names = [f"{name}:{own}" for name in (LOOPBACK, "localhost")]
+        own_port = int(listener.getsockname()[1])
+        names = [f"{name}:{own_port}" for name in (LOOPBACK, "localhost")]
         app = server.streamable_http_app(
             streamable_http_path=PATH,
             transport_security=TransportSecuritySettings(
@@ -141,7 +141,7 @@ def serve_http(
 
 
 class TokenGuard:
-    """ASGI middleware that refuses requests without the token: loopback is open to all users."""
+    """ASGI middleware that refuses requests without the token: any user can reach loopback."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._wanted = app, f"Bearer {token}".encode()

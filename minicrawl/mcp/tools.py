@@ -1,8 +1,8 @@
 """Tools: questions about a store. Their names, docstrings and parameters are shown to agents.
 
-Laws: a tool reads the store as of one moment, and a crawl may go on beside it. All tools run in one
-thread, one after the other, so they share the columns of all pages, which take a second to load
-where there are a million.
+Laws: a tool reads the store as of one moment, while a crawl may go on. All tools run in one thread,
+one after the other, so they share the columns of all pages, which take a second to load for a
+million pages.
 """
 
 import time
@@ -38,15 +38,16 @@ Host = Annotated[str | None, Field(description="Only pages of this host.", max_l
 Form = Literal["markdown", "main", "text", "html"]
 
 IDLE_S = 30.0
-"""Idle time after which the store is closed: while it is open, the crawl's log only grows."""
+"""Idle time after which the store is closed: while it is open, SQLite's write-ahead log only grows.
+"""
 _SHARE_OF_LOADING = 0.1
 _MOST_AUDITS = 4
-"""Audits that are held: of the store, and of hosts."""
+"""Maximum number of audits held: of the store, and of hosts."""
 _PATIENCE_S = 0.5
 
 
 class Renewal:
-    """Decides when a result is made again: after a commit, but at most a tenth of the time."""
+    """Decides when to recompute a result: after a commit, but for at most a tenth of the time."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
@@ -55,12 +56,12 @@ class Renewal:
 
     @property
     def is_due(self) -> bool:
-        """True if the result is old, and making it again would not come too soon."""
+        """True if the result is outdated, and the pause after the last computation is over."""
         return self._mark != self._commit_mark() and time.monotonic() >= self._due
 
     @contextmanager
     def making(self) -> Iterator[None]:
-        """Note when the result was made, and how long that took."""
+        """Note the time and the duration of a computation."""
         mark, began = self._commit_mark(), time.monotonic()
         yield
         self._mark, made = mark, time.monotonic()
@@ -77,7 +78,7 @@ class Renewal:
 
 
 class HeldSnapshot:
-    """Snapshot for several questions, with the changes that they ask for."""
+    """Snapshot shared by several questions, with the changed pages that they ask for."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
@@ -87,7 +88,7 @@ class HeldSnapshot:
         self._changes: dict[float | None, ChangedPages] = {}
 
     def get(self) -> Snapshot:
-        """Return the snapshot; an old one only if the new one would come too soon."""
+        """Return the snapshot, which may be outdated until its renewal is due."""
         if self._seen is not None and not self._renewal.is_due:
             return self._seen
         self.close()
@@ -96,7 +97,7 @@ class HeldSnapshot:
         return self._seen
 
     def changes(self, since: float | None) -> ChangedPages:
-        """Return the pages that changed since a time; one set of them is held."""
+        """Return the pages that changed since a time; those of the last time asked for are held."""
         seen = self.get()
         if since not in self._changes:
             self._changes = {since: ChangedPages(seen, since)}
@@ -111,7 +112,7 @@ class HeldSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class HeldAudit:
-    """Issues of a host or of all hosts, and the most important pages of each."""
+    """Issues of one host or of all, and the most important pages of each issue."""
 
     renewal: Renewal
     read: int
@@ -232,7 +233,7 @@ class StoreTools:
         """
         seen = self._held.get()
         if seen.frontier.terms.links:
-            page_links.backlinks(seen, url, 1)  # makes the index, which explaining reads
+            page_links.backlinks(seen, url, 1)  # builds the index of links, which `explain` reads
         found = page_states.explain(seen, url).as_json()
         return answer({"page": found})
 
@@ -312,7 +313,7 @@ def _linked(found: page_links.Linked) -> Answer:
 
 
 def _full_text(store: Path) -> Callable[[str, int], Answer] | None:
-    """Return a function that searches the index, or None if there is no index to search."""
+    """Return a function that searches the full-text index, or None if it cannot be searched."""
     try:
         from minicrawl.search.index import check_installed
         from minicrawl.search.indexing import has_index
