@@ -1,14 +1,16 @@
-"""Experiments of the papers, run on the crawler's own ledger, windows and orders.
+"""Experiments from the papers, run on the crawler's own ledger, windows and orders.
 
 A room beside the core: it can be deleted, with its entry points.
 
 webs               webs to run on, synthetic or from a file; spam farms; errors of estimates
 reading_orders     importance gathered against pages fetched, for every order of reading
+value_order        values that the user gives to pages, for the order by value
 known_webs         estimates on a known web: their convergence, and windows on a changing web
+freshness          share of a changing web that is up to date, for every order of re-reading
 simulated_cluster  a crawl in shards on many nodes, compared with one machine
 growing_graphs     benchmark of algorithms for graphs that grow edge by edge
 
-commands/          `minicrawl lab`; with figures, and verdicts on search results
+commands/          `minicrawl lab`; also figures, grades of pages, and verdicts on search results
 
-An experiment of a web is a function from a web and settings to series of numbers.
+An experiment on a web is a function from a web and settings to series of numbers.
 """

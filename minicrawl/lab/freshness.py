@@ -1,17 +1,16 @@
-"""What orders of reading again are worth: how much of a changing web is up to date.
+"""Freshness of a changing web, for every order of re-reading.
 
 Pages change at random moments, each at a rate of its own, and a share of them can be read a day.
-A page is *fresh* from a reading until its next change. Freshness is the share of the importance
-that is on fresh pages, as the mean of the days after the warm-up: how probable it is that somebody
-who follows links finds a page as we have it.
+A page is *fresh* from a reading until its next change. Freshness is the share of the importance on
+fresh pages, averaged over the days after the warm-up: the probability that a random surfer finds a
+page as it was last read.
 
 The best possible is that of Y. Azar, E. Horvitz, E. Lubetzky, Y. Peres, D. Shahaf, *Tractable
-near-optimal policies for crawling*, PNAS 2018: rates r_i of reading at random moments that maximize
-the sum of w_i r_i / (r_i + d_i), for importance w_i and rates of change d_i that are known.
-Readings at regular intervals keep a page fresh for longer, so an order may get more than this.
+near-optimal policies for crawling*, PNAS 2018: if importance w_i and rates of change d_i are known,
+rates r_i of reading at random moments that maximize the sum of w_i r_i / (r_i + d_i). Readings at
+regular intervals keep a page fresh for longer, so an order may exceed this.
 
-The orders are those of a crawl: its own scheduler chooses among pages of one web. Nothing but the
-time of day and the servers are simulated.
+The crawl's own scheduler chooses the pages; only the time of day and the servers are simulated.
 """
 
 import json
@@ -36,23 +35,24 @@ Floats = NDArray[np.float64]
 DAY_S = 86_400.0
 _FIRST_DAY = 20_000
 _SLOWEST, _FASTEST = 1 / 365, 2.0
-"""Changes a day: between these, the logarithms of the rates are spread evenly."""
+"""Range of the rates of change, per day; their logarithms are uniformly distributed."""
 _CALM = (1, 10, 100)
+"""Divisors of the rates in `nights`."""
 _HALVINGS = 200
 
 
 class Sitemap(StrEnum):
-    """What the sitemaps of a web say."""
+    """Statements in the sitemaps of a web."""
 
     NONE = "none"
-    HONEST = "honest"  # when a page changed last
-    NEVER = "never"  # that no page has changed
-    ALWAYS = "always"  # that each page has changed today
-    HALF = "half"  # of half the hosts that no page has changed; the others are honest
+    HONEST = "honest"  # the time of each page's first change since it was read
+    NEVER = "never"  # no page has changed
+    ALWAYS = "always"  # each page has just changed
+    HALF = "half"  # half of the hosts say that no page has changed, the others are honest
 
 
 class ReReading(NamedTuple):
-    """An order of reading again, and what it can know."""
+    """An order of re-reading, and the sitemaps that it can use."""
 
     strategy: str
     sitemap: Sitemap = Sitemap.NONE
@@ -77,17 +77,16 @@ class Days:
 
 @dataclass(frozen=True, slots=True)
 class FreshPoint:
-    """Freshness with an order, at a share of the pages that is read a day."""
+    """Freshness under an order, when this share of the pages is read a day."""
 
     order: ReReading
     share: float
     freshness: float
     best: float
     unchanged: float
-    """Share of the readings that found nothing new."""
+    """Share of the readings that found no change."""
 
     def as_json(self) -> dict[str, object]:
-        """Return the numbers by name."""
         return {
             "strategy": self.order.strategy,
             "sitemap": str(self.order.sitemap),
@@ -100,7 +99,7 @@ class FreshPoint:
 
 @dataclass(frozen=True, slots=True)
 class NightPoint:
-    """What `minicrawl update` asks for and misses each night, as shares of the pages."""
+    """Requests and misses of a nightly `minicrawl update`, as shares of the pages."""
 
     sitemap: Sitemap
     changing: float
@@ -108,10 +107,9 @@ class NightPoint:
     asked: float
     unchanged: float
     missed: float
-    """Pages that had changed, and were left out."""
+    """Changed pages that were left out."""
 
     def as_json(self) -> dict[str, object]:
-        """Return the numbers by name."""
         return {
             "sitemap": str(self.sitemap),
             "changing": self.changing,
@@ -124,7 +122,7 @@ class NightPoint:
 def freshness(
     web: Web, shares: Sequence[float], days: Days, tell: Progress
 ) -> Iterator[FreshPoint]:
-    """Yield the freshness of each order, for each share of the pages that is read a day."""
+    """Yield the freshness of each order, for each share of the pages read a day."""
     importance, rates = _importance_and_rates(web, days.seed)
     runs = [(share, order) for share in shares for order in ORDERS]
     for number, (share, order) in enumerate(runs):
@@ -136,7 +134,7 @@ def freshness(
 
 
 def nights(web: Web, days: Days) -> Iterator[NightPoint]:
-    """Yield what nightly updates cost and miss, in a lively web and in ever calmer ones."""
+    """Yield requests and misses of nightly updates, in a lively web and in calmer ones."""
     importance, rates = _importance_and_rates(web, days.seed)
     for calm in _CALM:
         for sitemap in Sitemap:
@@ -145,7 +143,7 @@ def nights(web: Web, days: Days) -> Iterator[NightPoint]:
 
 
 def best_possible(importance: Floats, rates: Floats, readings: float) -> float:
-    """Return the freshness of the best rates of reading that add up to these readings."""
+    """Return the freshness under the best rates of reading, which add up to `readings` a day."""
     low, high = 0.0, 1.0
     while _readings(importance, rates, high).sum() < readings:
         low, high = high, 2 * high
@@ -158,7 +156,7 @@ def best_possible(importance: Floats, rates: Floats, readings: float) -> float:
 
 
 def _readings(importance: Floats, rates: Floats, scale: float) -> Floats:
-    """Return the rates of reading at which one more reading would gain as much for any page."""
+    """Return the rates at which one more reading gains equally for every page that is read."""
     return np.maximum(np.sqrt(importance * rates) * scale - rates, 0.0)
 
 
@@ -172,7 +170,7 @@ def _importance_and_rates(web: Web, seed: int) -> tuple[Floats, Floats]:
 
 
 class _ChangingWeb:
-    """Pages that change, as the scheduler of a crawl reads them. Times are days."""
+    """Changing pages, read by the scheduler of a crawl; times are in days."""
 
     def __init__(
         self, web: Web, importance: Floats, rates: Floats, sitemap: Sitemap, seed: int
@@ -181,17 +179,17 @@ class _ChangingWeb:
         self._rng = np.random.default_rng(seed + 1)
         self._hosts = array("I", web.host.tolist())
         self._pages = {str(page): page for page in range(web.graph.nodes)}
-        self._sitemap, self._never = sitemap, web.host % 2 > 0
+        self._sitemap, self._is_lying = sitemap, web.host % 2 > 0
         self._now, self._records = float(_FIRST_DAY), None
         self._documents = [_document(page, self._now * DAY_S) for page in self._pages.values()]
         self._read_at = np.full(len(self._pages), self._now)
         self._changes_at = self._now + self._rng.exponential(1 / rates)
-        """First changes since the last readings."""
+        """Time of each page's first change after its last reading."""
 
     def read_all_day(
         self, strategy: str, share: float, days: Days, tell: Progress
     ) -> tuple[float, float]:
-        """Read this share of the pages a day.
+        """Read this share of the pages a day, at regular intervals.
 
         Return the freshness, and the share of the readings that found no change.
         """
@@ -217,11 +215,11 @@ class _ChangingWeb:
         return fresh / days.counted, unchanged / max(readings, 1)
 
     def update_each_night(self, days: Days) -> NightPoint:
-        """Read each page once a night, but for those that the sitemap vouches for."""
+        """Read each page once a night, except pages left out because of a trusted sitemap."""
         asked = unchanged = missed = 0
-        for night in range(days.warm_up + days.counted):  # each has a scheduler of its own
+        for night in range(days.warm_up + days.counted):
             self._now = float(_FIRST_DAY + night + 1)
-            refresh = self._scheduler("siblings", endless=False)
+            refresh = self._scheduler("siblings", endless=False)  # each update is a new process
             self._hear(refresh)
             while (page := _next_of(refresh)) is not None:
                 is_same = not self._read(page, refresh)
@@ -249,11 +247,11 @@ class _ChangingWeb:
         return self._now * DAY_S
 
     def _cash(self, pages: NDArray[np.uint32]) -> Floats:
-        """Return what links have paid to the pages since they were read."""
+        """Return the cash that links have paid to the pages since they were read."""
         return self._importance[pages] * (self._now - self._read_at[pages])
 
     def _fresh_days(self, page: int, counted_from: float) -> float:
-        """Return for how long the page was fresh since its last reading, by its importance."""
+        """Return the fresh days of a page since its last reading, weighted by importance."""
         until = min(self._now, self._changes_at[page])
         fresh = max(until - max(self._read_at[page], counted_from), 0.0)
         return float(self._importance[page] * fresh)
@@ -280,7 +278,7 @@ class _ChangingWeb:
             Sitemap.HONEST: honest,
             Sitemap.NEVER: long_ago,
             Sitemap.ALWAYS: np.full(len(honest), self._now),
-            Sitemap.HALF: np.where(self._never, long_ago, honest),
+            Sitemap.HALF: np.where(self._is_lying, long_ago, honest),
         }[self._sitemap]
         refresh.hear(self._pages, tuple(zip(self._pages, (stated * DAY_S).tolist(), strict=True)))
 

@@ -37,13 +37,13 @@ from minicrawl.report.formats import prepare, pyplot
 # Time, memory and correctness of each algorithm on graphs that grow.
 #
 # Law: each trial has a process of its own, so that no trial pays for memory that another left, and
-# one that takes too long can be ended. The timed part is the insertion of all edges, with the
+# a trial that takes too long can be ended. The timed part is the insertion of all edges, with the
 # answer known after each edge or batch. Processor time is measured, so that other work of the
-# machine does not count. Memory is the peak above what the process had before the insertions.
+# machine does not count. Memory is the peak above the memory in use before the insertions.
 
 _STATUS = Path("/proc/self/status")
 _PEAK, _NOW = "VmHWM:", "VmRSS:"
-_CLEAR, _CLEAR_PEAK = Path("/proc/self/clear_refs"), "5"
+_CLEAR_REFS, _RESET_PEAK = Path("/proc/self/clear_refs"), "5"
 _CHILD = "from minicrawl.lab.growing_graphs import run_in_child; run_in_child()"
 
 
@@ -123,13 +123,13 @@ def compare(
     for algorithm in algorithms:
         trials = []
         for _ in range(rules.trials):
-            trials.append(_apart(algorithm.name, saved, rules))
+            trials.append(_run_in_process(algorithm.name, saved, rules))
             if trials[-1].seconds is None:
                 break
         yield AlgorithmReport(algorithm, trials)
 
 
-def _apart(name: str, saved: SavedGraph, rules: TrialRules) -> TimedRun:
+def _run_in_process(name: str, saved: SavedGraph, rules: TrialRules) -> TimedRun:
     """Run one trial in a process of its own."""
     command = [sys.executable, "-c", _CHILD]
     with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, bufsize=0) as child:
@@ -152,7 +152,7 @@ def _send(child: subprocess.Popen[bytes], job: object) -> IO[bytes]:
     """Send the job to the child, and return its output."""
     assert child.stdin is not None
     assert child.stdout is not None
-    with suppress(BrokenPipeError), child.stdin:  # its exit code says why it ended
+    with suppress(BrokenPipeError), child.stdin:  # the caller reports the exit code of a dead child
         child.stdin.write(pickle.dumps(job))
     return child.stdout
 
@@ -178,7 +178,7 @@ def run_in_child() -> None:
 
 
 def batches_for(algorithm: DynamicAlgorithm, saved: SavedGraph, threshold: int) -> list[Batch]:
-    """Return all edges in the batches that the algorithm gets."""
+    """Return all edges in batches: of `threshold` edges, or of one if it takes no batches."""
     return list(_batches(saved.graph.edges, threshold if algorithm.in_batches else 1))
 
 
@@ -220,7 +220,7 @@ def _memory_from_here() -> int:
     """Return the memory in use, and restart the peak from here where the system allows."""
     gc.collect()
     with suppress(OSError):
-        _CLEAR.write_text(_CLEAR_PEAK, encoding="ascii")
+        _CLEAR_REFS.write_text(_RESET_PEAK, encoding="ascii")
         return _memory(_NOW)
     return _memory(_PEAK)
 

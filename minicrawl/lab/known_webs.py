@@ -1,11 +1,11 @@
-"""Estimates on a web that is known as a whole, whose pages are read again and again.
+"""Estimates on a fully known web, whose pages are read again and again.
 
 convergence  how fast the estimates approach the true importance (figures 2 and 3 of the paper)
 matrices     the same for link matrices that are not those of a random walk
 windows      how windows follow a web that changes (figures 4, 5 and 6)
 
 A lap is as many reads as there are pages. Every page has one more link, to the virtual page; or it
-hands the virtual page a fixed share of its cash, its small edge.
+gives the virtual page a fixed share of its cash, the small edge.
 """
 
 import pickle
@@ -34,7 +34,7 @@ from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, pagerank
 
 # ================================================================ orders
 #
-# greedy chooses as replays of a crawl do: the read page that holds the most cash. The other orders
+# `greedy` chooses the read page with the most cash, as replays of a crawl do. The other orders
 # ignore cash.
 
 
@@ -52,7 +52,7 @@ class KnownOrder(Protocol):
 
 
 class RichestRead:
-    """Read page with the most cash first."""
+    """Order that takes the read page with the most cash first."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._richest = CandidateHeap(ledger.key, ledger.flags, READ)
@@ -72,7 +72,7 @@ class RichestRead:
 
 
 class Scheduled:
-    """Pages in an order that does not depend on cash."""
+    """Order that does not depend on cash."""
 
     def __init__(self, pages: Iterator[int]) -> None:
         self._pages = pages
@@ -94,7 +94,7 @@ def at_random(pages: int, seed: int) -> Iterator[int]:
         yield rng.randrange(pages)
 
 
-OF_A_KNOWN_WEB: dict[str, Callable[[Ledger, int], KnownOrder]] = {
+KNOWN_WEB_ORDERS: dict[str, Callable[[Ledger, int], KnownOrder]] = {
     "random": lambda ledger, seed: Scheduled(at_random(len(ledger), seed)),
     "cycle": lambda ledger, _seed: Scheduled(cycle(range(len(ledger)))),
     "greedy": lambda ledger, _seed: RichestRead(ledger),
@@ -217,7 +217,7 @@ def _reading(name: str, web: _KnownWeb, laps: int, seed: int, progress: Progress
     pages, window = len(links), Static()
     ledger = Ledger(windows=[window], small_edge=small_edge)
     ledger.mint(pages, pool=READ)
-    order = OF_A_KNOWN_WEB[name](ledger, seed)
+    order = KNOWN_WEB_ORDERS[name](ledger, seed)
     paper, minus_birth, g = [], [], []
     for lap in range(laps):
         read(ledger, order, links, pages)
@@ -236,7 +236,7 @@ def _reading(name: str, web: _KnownWeb, laps: int, seed: int, progress: Progress
 #
 # OPIC on matrices of the paper that are not those of a random walk:
 #
-#     read(i):  H_i += C_i,  C_j += C_i L[i, j] / λ for every j,  and the old C_i is gone
+#     read(i):  H_i += C_i,  C_j += C_i L[i, j] / λ for every j,  C_i loses its old value
 #
 # L    the matrix: 1 for a link (`links`), or for a link in either direction (`either`); and 1 to
 #      and from the virtual page, as the paper needs it
@@ -246,7 +246,7 @@ def _reading(name: str, web: _KnownWeb, laps: int, seed: int, progress: Progress
 #
 # Law: H + C = C0 + Lᵀ H / λ after every read. So H, normalised, converges to the fixpoint of L, as
 # long as all pages are read again and again. The invariant is not the sum of the cash but
-# Σ v_i C_i, where v is the right eigenvector. Whole numbers could not keep it: no `Ledger` here.
+# Σ v_i C_i, where v is the right eigenvector. Integer atoms cannot keep it: no `Ledger` here.
 
 
 class MatrixCash:
@@ -277,6 +277,10 @@ class MatrixCash:
 
 
 def _greedy(cash: MatrixCash) -> Iterator[int]:
+    """Yield the page with the most cash, again and again.
+
+    The heap may have several entries for a page; those whose key is outdated are skipped.
+    """
     heap = [(-key, page) for page, key in enumerate(cash.keys)]
     heapify(heap)
     while True:
@@ -292,7 +296,7 @@ MATRIX_ORDERS: dict[str, Callable[[MatrixCash, int], Iterator[int]]] = {
     "cycle": lambda cash, _seed: cycle(range(len(cash.keys))),
     "greedy": lambda cash, _seed: _greedy(cash),
 }
-"""Orders of reading a known web, by name."""
+"""Orders of reading a known web with `MatrixCash`, by name."""
 
 
 def matrix_convergence(
@@ -373,27 +377,26 @@ def _matrix_reading(
 # ================================================================ windows
 #
 # lap       as many reads as the web has pages; the paper's month
-# warm-up   laps before the first change, starting from the fixpoint, until every window is full
-# cold      A run without a warm-up begins as in the paper: each page holds a unit and has no
-#           history. Then windows are also measured by how they recover from that.
+# warm-up   laps before the first change, starting at the fixpoint, until every window is full
+# cold      run without a warm-up, which begins as in the paper: each page holds a unit and has no
+#           history. Then the errors include the recovery from this start.
 # change    share of the pages whose in-degree is halved or doubled during a lap. The next change of
-#           the page reverts it, so that the web as a whole stays the same however long it is
-#           watched.
+#           the page reverts it, so the web as a whole stays similar however long it is watched.
 # births    share of the pages that die during a lap. Each is replaced by a new page with the links
-#           of the dead one and as many in-links.
+#           of the dead page and as many in-links.
 # policy    a window and its width: in readings for `variable`, in circulations for the others
 #
-# All policies watch the same run: a window does not influence what is read. After each lap of the
-# second half the error against the importance in the current web is measured; the mean is reported.
+# All policies watch the same run, because a window does not influence what is read. Errors against
+# the importance in the current web are measured after each lap of the second half, and averaged.
 
 RATES = (0.001, 0.01, 0.03, 0.1, 0.3)
-_STEPS = 100
+_BURSTS = 100
 """Number of bursts of changes per lap, between the reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowPolicy:
-    """A window by name, its width, and the most measures that a page keeps."""
+    """Name and width of a window, and the maximum number of measures per page."""
 
     name: str
     width: float
@@ -401,7 +404,7 @@ class WindowPolicy:
 
     def __post_init__(self) -> None:
         if self.name == "variable" and self.width != int(self.width):
-            raise UsageError(f"the width of variable is a whole number of measures: {self.width}")
+            raise UsageError(f"a variable window has a whole number of readings, not {self.width}")
 
     def window(self) -> Window:
         return WINDOWS[self.name](self.width, self.most)
@@ -423,7 +426,9 @@ POLICIES = (
     WindowPolicy("interpolation", 16),
     WindowPolicy("adaptive", 8),
 )
-"""In greedy order a lap is 2.3 circulations: 8 and 4 months of the paper are 19 and 9."""
+"""Windows to compare. In greedy order a lap, the paper's month, is 2.3 circulations: 8 and 4 months
+are 19 and 9 circulations.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -452,7 +457,7 @@ class WindowPoint:
 
 
 class ChangingWeb:
-    """A web whose pages gain and lose in-links, die and are born."""
+    """A web whose pages gain and lose in-links, and are replaced by new pages."""
 
     def __init__(self, graph: Csr, rng: Random) -> None:
         self.links = graph.adjacency()
@@ -490,7 +495,7 @@ class ChangingWeb:
         self._set_in_degree(born, self._at_first[born])
 
     def graph(self) -> Csr:
-        """Return the current web; dead pages stay in it, without links."""
+        """Return the current web, in which dead pages stay without links."""
         sources = np.repeat(np.arange(len(self.links)), [len(links) for links in self.links])
         targets = np.array([page for links in self.links for page in links], dtype=np.int64)
         return Csr.from_edges(len(self.links), sources, targets)
@@ -522,7 +527,7 @@ class ChangingWeb:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """Duration of an experiment, and the share of pages replaced per lap.
+    """Duration of an experiment, and `births`, the share of the pages replaced per lap.
 
     By default the small edge is one more link of the page.
     """
@@ -557,7 +562,7 @@ def windows(
     for number, rate in enumerate(rates):
         start = warm_up + number * laps
         tell = part(progress, start / whole, (start + laps) / whole)
-        # A pickle: copying so many measures one by one would take longer than the laps.
+        # A pickle, because a deep copy of all measures would take longer than the laps.
         found = _at_rate(pickle.loads(warm), graph, rate, watching, tell)
         points += [
             WindowPoint(policy=policy, rate=rate, errors=mean(one), measures_per_page=kept)
@@ -605,13 +610,13 @@ def _at_rate(
     reader.links = web.links
     found = []
     for lap in range(watching.laps):
-        for burst in range(lap * _STEPS, (lap + 1) * _STEPS):
-            for _ in range(_due(burst, watching.births * graph.nodes / _STEPS)):
+        for burst in range(lap * _BURSTS, (lap + 1) * _BURSTS):
+            for _ in range(_due(burst, watching.births * graph.nodes / _BURSTS)):
                 web.replace_any()
             reader.discover(len(web.links))
-            for _ in range(_due(burst, rate * graph.nodes / _STEPS)):
+            for _ in range(_due(burst, rate * graph.nodes / _BURSTS)):
                 web.change_any()
-            reader.read(_due(burst, graph.nodes / _STEPS))
+            reader.read(_due(burst, graph.nodes / _BURSTS))
         if 2 * (lap + 1) > watching.laps:
             truth = true_importance(web.graph(), watching.small_edge)
             found.append(reader.errors(truth, web.living))
@@ -621,5 +626,5 @@ def _at_rate(
 
 
 def _due(burst: int, each: float) -> int:
-    """Return how many events fall into this burst, at `each` on average."""
+    """Return the number of events in this burst, at `each` events per burst on average."""
     return int((burst + 1) * each) - int(burst * each)

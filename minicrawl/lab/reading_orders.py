@@ -1,30 +1,30 @@
 """Importance gathered against pages fetched, for every order of reading.
 
 A crawl starts from a few random pages, and knows a page only after it has read a page that links to
-it. The result is the share of the true importance, as computed on the whole graph, that lies on the
-pages fetched so far.
+it. The result is the share of the importance, computed on the whole graph, that lies on the pages
+fetched so far.
 
-Orders of a crawl are those of `crawl.schedule.orders`, with the crawl's own queues: the product is
-measured. Baselines from the literature are keys for the same queues.
+The orders of a real crawl come from `crawl.schedule.orders`, with its own queues, so the product
+itself is measured. Baselines from the literature are keys for the same queues.
 
 Example: page 0 links to 1 and 2, page 1 to 2, page 2 to 3, and the true importance is .1, .2, .4,
 .3. A crawl from page 0 reads it first; its cash of 1 goes in halves to 1 and 2.
 
     order           reads        importance after 1, 2, 3, 4 pages
-    oracle          0, 2, 3, 1   .1  .5  .8  1     the best page among those that are known
+    oracle          0, 2, 3, 1   .1  .5  .8  1     the best known page
     breadth-first   0, 1, 2, 3   .1  .3  .7  1
-    opic            0, 1, 2, 3   .1  .3  .7  1     1 and 2 hold equal cash: the first one found
+    opic            0, 1, 2, 3   .1  .3  .7  1     1 and 2 hold equal cash: the one found first
 
 With 4 pages, a budget of 50 % is 2 pages: the oracle has gathered .5, the other orders .3.
 
 Draws of seeds differ more than orders do. So two orders are compared draw by draw: a *gain* is the
-mean of the differences, with the standard error of the differences. The cost of spam farms is a
-difference, too: each order crawls the web with and without them.
+mean of the differences, with their standard error. The cost of spam farms is a difference, too:
+each order crawls the web with and without them.
 
-A *polite* crawl has several requests in flight, at most one per host: a request goes to the best
-page of an idle host. All requests take equally long, so they end in the order in which they began,
-and links of a page are known only when its request ends. With one request at a time this is the
-plain order.
+A *polite* crawl has several requests in flight, at most one per host: the next request is for the
+best page of an idle host. All requests take equally long, so they end in the order in which they
+began, and links of a page are known only when its request ends. With one request at a time, hosts
+do not matter.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Exploration:
     """The part of a web that a crawler has discovered; to its queue this is the frontier.
 
     `truth` is the importance of the web's pages. `links` may have more pages than the web's graph:
-    those of farms, after the others. `pages` has the web's page for each id of the crawler, in the
-    order of discovery; `_ids` is the inverse, with -1 for an unknown page.
+    pages of farms come after the others. `pages` maps ids of the crawler, given in the order of
+    discovery, to pages of the web; `_ids` is the inverse, with -1 for an unknown page.
     """
 
     def __init__(
@@ -196,32 +196,33 @@ def fetched(crawl: Exploration, queue: PageQueue, budget: int, at_once: int = 1)
 # ================================================================ orders
 #
 # crawl         opic (`crawl --strategy greedy`), siblings, breadth-first, random
-# variations    opic-replay, in which read pages spend their cash again; hash, which multiplies the
-#               cash by a small random factor
+# variations    opic-replay: read pages spend their cash again; hash: cash is multiplied by a small
+#               random factor
 # links         backlink-count; larger-sites-first: the site with most waiting pages
-# PageRank      of the known pages, computed again after every hundredth of the web read
+# PageRank      of the known pages, recomputed after each hundredth of the web
 # truth         oracle
 #
-# With `pagerank-return` an unread page returns most of what it is given to the giver. So a page
-# with many unread links is not drained by them: nobody knows yet where those lead.
+# With `pagerank-return`, an unread page returns most of a gift to the giver. So a page with many
+# unread links is not drained by them while nobody knows where they lead.
 
 REPLAYS = 5
 """Number of pages that spend again after each fetch, in the order `opic-replay`."""
 
 TO_SEEDS = 0.05
-"""Part of the jumps that go to seeds, in `pagerank-seeds` and `pagerank-return`."""
+"""Share of the jumps that go to seeds, in `pagerank-seeds` and `pagerank-return`."""
 
 RETURNED = 0.7
-"""Part of a gift that an unread page returns, in `pagerank-return`."""
+"""Share of a gift that an unread page returns, in `pagerank-return`."""
 
 CHANCE = -0.03
 """Exponent of a page's random number, in the order `hash`."""
 
-_ALL_ATOMS = 1 << 62
+_KEY_SCALE = 1 << 62
+"""Integer key of a page that holds all importance."""
 
 
 class ByNumber:
-    """Order by a number that a page has when it is found."""
+    """Order by a number that a page gets when it is found."""
 
     def __init__(self, number: Callable[[int], int]) -> None:
         self.keys = array("q")
@@ -232,7 +233,7 @@ class ByNumber:
 
 
 class ByBacklinks(ByNumber):
-    """Most linked page first, by the pages read so far."""
+    """Page with most links from the pages read so far first."""
 
     def __init__(self) -> None:
         super().__init__(lambda _page: 0)
@@ -245,7 +246,7 @@ class ByBacklinks(ByNumber):
 class ByCashAndChance:
     """Richest page first, with cash multiplied by a small random factor.
 
-    So pages with equal cash, mostly of one template, are not all read in a row.
+    Pages with equal cash, mostly from one template, are thus not all read in a row.
     """
 
     def __init__(self, ledger: Ledger, rng: Random) -> None:
@@ -315,9 +316,9 @@ class ByCashWithReplays(ByKey):
 
 
 class ByRecomputedPageRank(ByKey):
-    """Highest PageRank first, computed on the known pages after every hundredth of the web read.
+    """Highest PageRank first, recomputed on the known pages after each hundredth of the web.
 
-    `to_seeds` is the part of the jumps that go to seeds, `returned` the part of a gift that an
+    `to_seeds` is the share of the jumps that go to seeds, `returned` the share of a gift that an
     unread page returns.
     """
 
@@ -361,14 +362,14 @@ class ByRecomputedPageRank(ByKey):
         start[: len(self._rank)] = self._rank * (len(self._rank) / known)
         found = pagerank(graph, weights, options=self._options, teleport=jumps, start=start)
         self._rank = found.values.astype(np.float64)
-        np.frombuffer(self._keys, dtype=np.int64)[:] = self._rank * _ALL_ATOMS
+        np.frombuffer(self._keys, dtype=np.int64)[:] = self._rank * _KEY_SCALE
         self.enqueue_blocks(())  # keys may have fallen: every host looks for its best page again
         self._left = min(self._every, int(is_unread.sum()) - len(self.leased))
 
     def _walked(self, is_unread: NDArray[np.bool_]) -> tuple[Csr, Weights | None]:
-        """Return the known links, and their weights if unread pages return a part.
+        """Return the known links, and their weights if unread pages return a share.
 
-        A returned part never left, in effect: it is a link of the giver to itself.
+        A returned share stays with the giver, so it is modelled as a link to itself.
         """
         nodes = len(is_unread)
         sources, targets = np.array(self._sources), np.array(self._targets)
@@ -391,7 +392,7 @@ def _by_siblings(crawl: Exploration) -> PageQueue:
 
 
 def _larger_sites_first(crawl: Exploration) -> PageQueue:
-    """Return the crawl's order by sites; a site is as important as it has waiting pages."""
+    """Return the crawl's order by sites; a site is as important as its waiting pages are many."""
 
     def waiting() -> Floats:
         flags = np.frombuffer(crawl.ledger.flags, dtype=np.uint8)
@@ -402,9 +403,9 @@ def _larger_sites_first(crawl: Exploration) -> PageQueue:
     return best_site_first(crawl, "breadth-first", waiting)
 
 
-OF_AN_UNKNOWN_WEB: dict[str, Callable[[Exploration, int], PageQueue]] = {
+CRAWL_ORDERS: dict[str, Callable[[Exploration, int], PageQueue]] = {
     "oracle": lambda crawl, _seed: ByKey(
-        crawl, ByNumber(lambda page: int(crawl.truth[crawl.pages[page]] * _ALL_ATOMS))
+        crawl, ByNumber(lambda page: int(crawl.truth[crawl.pages[page]] * _KEY_SCALE))
     ),
     "opic": lambda crawl, _seed: ORDERS["greedy"](crawl),
     "siblings": lambda crawl, _seed: _by_siblings(crawl),
@@ -418,7 +419,7 @@ OF_AN_UNKNOWN_WEB: dict[str, Callable[[Exploration, int], PageQueue]] = {
     "larger-sites-first": lambda crawl, _seed: _larger_sites_first(crawl),
     "random": lambda crawl, _seed: ORDERS["random"](crawl),
 }
-"""Orders of reading an unknown web, each page once; each makes a queue of the crawl."""
+"""Orders of reading an unknown web, each page once: functions from crawl and seed to a queue."""
 
 BY_VALUE = "value"
 """Name of the additional order for pages with values."""
@@ -429,7 +430,7 @@ BY_VALUE = "value"
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5)
 SEEDS = 10
 BASELINE = "opic"
-"""Order with which the others are compared."""
+"""Order that the others are compared with."""
 
 _FEWEST_LINKS = 5
 """Least number of links of a page that a person would choose as a seed."""
@@ -446,11 +447,10 @@ class DrawnMean(NamedTuple):
 class Curve:
     """Importance gathered by an order, at each budget.
 
-    `found.mean[i]` is the importance of the first `fractions[i]` of all pages fetched. `gain` is
-    the difference to the baseline from the same seeds, if the baseline ran as well. `value` is the
-    share of the value that can be reached, if pages have values. `spam` is the
-    share of spam among the pages fetched, and `loss` the importance lost by it; both are None
-    without farms.
+    `found.mean[i]` is the importance gathered once `fractions[i]` of all pages are fetched. `gain`
+    is the difference from the baseline with the same seeds, if the baseline ran as well. `value` is
+    the share of the reachable value gathered, if pages have values. `spam` is the share of spam
+    among the pages fetched, and `loss` the importance lost by it; both are None without farms.
     """
 
     order: str
@@ -483,10 +483,10 @@ class Curve:
 class Crawls:
     """Settings of `draws` crawls, each from newly drawn seeds that share `endowment` units.
 
-    The person who chose the seeds vouches for them: on real webs the endowment is the largest gain.
-    Nobody chose the seeds of a synthetic web, so there it costs some importance at first. `at_once`
-    requests are under way together, one per host; with 1 hosts do not matter. `small_edge` is the
-    share of a page's cash that goes to all pages alike.
+    An endowment assumes that a person chose the seeds: on real webs, it gains more importance than
+    any other rule. Seeds of a synthetic web are random, so there it costs some importance at first.
+    `at_once` is the number of requests in flight, one per host; with 1, hosts do not matter.
+    `small_edge` is the share of a page's cash that goes to all pages equally.
     """
 
     draws: int
@@ -523,9 +523,9 @@ def order(
     values: PageValues | None = None,
     progress: Progress,
 ) -> list[Curve]:
-    """Return the curve of every order, the mean over the crawls.
+    """Return the curve of each order: means over the crawls.
 
-    Without farms, pages may have `values`, and the order by value may be among the orders.
+    Without farms, pages may have `values`, and `orders` may contain the order by value.
     """
     truth = true_importance(web.graph, crawls.small_edge)
     honest = _Terrain(web, list(web.graph.adjacency()), truth, values)
@@ -558,7 +558,7 @@ def _curve(
     found: Sequence[_Gathered],
     base: Sequence[_Gathered] | None,
 ) -> Curve:
-    """Return the curve of the results here and, if there are farms, without them."""
+    """Return the curve of an order from its results: with farms and without, or without only."""
     here, *honest = found
     return Curve(
         order=name,
@@ -575,7 +575,7 @@ def _gather(terrain: _Terrain, name: str, crawls: Crawls, progress: Progress) ->
     """Run the crawls, and return their results at each budget."""
     nodes = terrain.web.graph.nodes
     budgets = [int(share * nodes) for share in crawls.fractions]
-    values, masses, spams, gains = terrain.values, [], [], []
+    values, masses, spams, gathered_values = terrain.values, [], [], []
     for draw in range(crawls.draws):
         crawl = Exploration(terrain.web, terrain.links, terrain.truth, crawls.small_edge)
         seeds = draw_seeds(terrain.web, crawls.seed, draw)
@@ -584,29 +584,29 @@ def _gather(terrain: _Terrain, name: str, crawls: Crawls, progress: Progress) ->
             crawl.judge_values(values)
             queue = queue_of(crawl, "siblings", WEIGHT)
         else:
-            queue = OF_AN_UNKNOWN_WEB[name](crawl, crawls.seed + draw)
+            queue = CRAWL_ORDERS[name](crawl, crawls.seed + draw)
         pages = np.array(fetched(crawl, queue, max(budgets), crawls.at_once), dtype=np.int64)
         masses.append(_sums(terrain.truth[pages], budgets))
         spams.append(_sums(pages >= nodes, budgets) / np.clip(budgets, 1, max(len(pages), 1)))
         if values is not None:
             reachable = values.value[_reachable(terrain.links, seeds)].sum()
-            gains.append(_sums(values.value[pages], budgets) / max(reachable, 1e-9))
+            gathered_values.append(_sums(values.value[pages], budgets) / max(reachable, 1e-9))
         progress((draw + 1) / crawls.draws)
-    return _Gathered(np.array(masses), np.array(spams), np.array(gains))
+    return _Gathered(np.array(masses), np.array(spams), np.array(gathered_values))
 
 
 def _reachable(links: Links, seeds: Sequence[int]) -> list[int]:
     """Return the pages to which a path leads from the seeds."""
-    found, ways = set(seeds), list(seeds)
-    while ways:
-        new = [page for page in links[ways.pop()] if page not in found]
+    found, unread = set(seeds), list(seeds)
+    while unread:
+        new = [page for page in links[unread.pop()] if page not in found]
         found.update(new)
-        ways += new
+        unread += new
     return sorted(found)
 
 
 def _sums(values: NDArray[Any], budgets: Sequence[int]) -> Floats:
-    """Return sums of the first values; a crawl that ran out of pages keeps its last sum."""
+    """Return the sum of the first values for each budget; beyond the last page, sums stay equal."""
     sums = np.concatenate(([0.0], np.cumsum(values)))
     found: Floats = sums[np.minimum(budgets, len(values))]
     return found

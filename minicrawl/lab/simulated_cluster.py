@@ -1,9 +1,9 @@
 """A crawl in shards on many nodes, simulated with the shards of `minicrawl.cluster`.
 
-traffic     estimate of what nodes send each other
+traffic     estimate of the messages between nodes
 web         a shard of a simulated web: its pages, its queue, its reads
 simulation  nodes that read in ticks, batches that take time, a common cash threshold
-comparison  importance gathered, compared with one machine from the same seeds
+comparison  importance gathered, compared with that of one machine from the same seeds
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ from minicrawl.opic.shard_channels import shard_of
 from minicrawl.progress import Progress, part
 
 SIMULATED_SHARDS = 64
-"""Least number of shards in simulations."""
+"""Number of shards in a simulation, and the least number in the real crawl."""
 
 # ================================================================ traffic
 #
-# Messages of a crawl on many nodes, extrapolated from the counts of a smaller one.
+# Messages of a crawl on many nodes, extrapolated from the counts of a simulation.
 #
-# pair      ordered pair of shards; each has batches of its own
+# pair      ordered pair of shards, with batches of its own
 # gap       time between two batches of a pair: until a batch is full, or until its first transfer,
-#           which comes at random, has waited long enough
+#           which arrives at a random time, has waited long enough
 
 TRANSFER_BYTES = 100
 """A URL of 75 bytes, and the numbers beside it."""
@@ -62,7 +62,7 @@ BATCH_BYTES = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealCrawl:
-    """A crawl to estimate: `pages` known at its end, read by each node at `pace` pages per second.
+    """A crawl to estimate: `pages` are known at its end, and each node reads `pace` pages/s.
 
     A batch is sent when it has `transfers`, or when its first transfer has waited `wait_s`.
     """
@@ -89,12 +89,12 @@ class Traffic:
     megabytes_s: float
 
 
-def traffic(crawl: RealCrawl, a_page: float) -> Traffic:
-    """Estimate the traffic if each page read leads to `a_page` transfers."""
-    transfers_s = crawl.nodes * crawl.pace * a_page
+def traffic(crawl: RealCrawl, transfers_per_page: float) -> Traffic:
+    """Estimate the traffic if each page read leads to this many transfers."""
+    transfers_s = crawl.nodes * crawl.pace * transfers_per_page
     pairs = crawl.shards * (crawl.shards - 1)
-    by_pair = transfers_s / pairs
-    gap_s = min(crawl.wait_s + 1 / by_pair, crawl.transfers / by_pair) if by_pair else 0
+    rate = transfers_s / pairs
+    gap_s = min(crawl.wait_s + 1 / rate, crawl.transfers / rate) if rate else 0
     batches_s = pairs / gap_s if gap_s else 0.0
     return Traffic(
         transfers_s=transfers_s,
@@ -106,9 +106,9 @@ def traffic(crawl: RealCrawl, a_page: float) -> Traffic:
 
 # ================================================================ web
 #
-# A shard of a web that the laboratory knows and the crawler does not.
+# Shards that crawl a web which the laboratory knows and they do not.
 #
-# Law: all cash moves by the steps of `minicrawl.cluster.channels`, as on a real machine.
+# Law: all cash moves by the steps of `minicrawl.cluster.channels`, as in a real cluster.
 
 Numbers = NDArray[np.int64]
 _NOTHING = Spending(())
@@ -159,9 +159,9 @@ class SimulatedPages:
         return [ids[page] for page in pages]
 
     def add_new(self, pages: Sequence[int]) -> tuple[int, int]:
-        """Add the unknown pages among `pages`, foreign ones first.
+        """Add the unknown ones of these pages, foreign pages first.
 
-        Returns the numbers of foreign and of own pages added.
+        Return the numbers of foreign and of own pages added.
         """
         new = [page for page in pages if page not in self._ids]
         foreign = [page for page in new if self._owner_of[page] != self.number]
@@ -199,7 +199,7 @@ class CrawledShard:
         return self._richest.take()
 
     def put_back(self, page: int) -> None:
-        """End the lease without a turn."""
+        """End the lease without reading the page."""
         self._richest.release(page)
 
     def read(self, page: int, now: float) -> None:
@@ -217,7 +217,7 @@ class CrawledShard:
         self._richest.release(page)
 
     def send(self, receiver: int, of_pot: int, now: float) -> TransferBatch:
-        """Return the next batch for this shard."""
+        """Return the next batch for this shard, with up to `of_pot` atoms of the pot."""
         pot = max(0, self.ledger.virtual_page.pot)
         step = self.shard.sending(receiver, min(of_pot, pot))
         batch = self.shard.batch(step)
@@ -247,22 +247,23 @@ class CrawledShard:
 #
 # Nodes that read a web together, in ticks.
 #
-# In a tick each node reads one page, the richest of its shards, or is idle if that page is below
-# the last announced cash threshold. Batches sent in a tick arrive in the next one.
+# In each tick a node reads the richest page of its shards, or is idle if that page is below the
+# last announced cash threshold. Batches sent in a tick arrive in the next one.
 #
-# Law: no atom is lost or made in any tick; the audit of `minicrawl.cluster.channels` proves it at
-# the end.
+# Law: no atom is lost or created in any tick; the audit of `minicrawl.cluster.channels` verifies it
+# at the end.
 
 HEADROOM = 2
-"""Pages above the threshold, in multiples of what all nodes can read until the next one."""
+"""Pages above the threshold, in multiples of the pages that all nodes can read until the next one.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedNodes:
     """Settings of simulated nodes, which read one page per tick each.
 
-    A batch is sent when its first transfer has waited `wait` ticks. Shards tell facts every `tell`
-    ticks. With `headroom` 0 there is no threshold: each node reads its richest page.
+    A batch is sent when its first transfer has waited `wait` ticks. Shards report facts every
+    `tell` ticks. With `headroom` 0 there is no threshold: each node reads its richest page.
     """
 
     nodes: int
@@ -281,7 +282,7 @@ class SimulatedTraffic:
     idle: int = 0
     ticks: int = 0
     under_way: float = 0.0
-    """Part of all cash that was in outboxes and batches, summed over `looks`."""
+    """Share of all cash that was in outboxes and batches, summed over `looks`."""
     looks: int = 0
 
 
@@ -319,7 +320,7 @@ class ShardedCrawl:
                 shard.seed(own, share * len(own) + extra)
 
     def fetch(self, budget: int) -> list[int]:
-        """Read up to `budget` pages; return them in the order in which they were read."""
+        """Read up to `budget` pages; return them in the order of reading."""
         while len(self.fetched) < budget and self._tick(budget):
             self.traffic.ticks += 1
         statements = [shard.shard.statement() for shard in self.shards]
@@ -362,7 +363,7 @@ class ShardedCrawl:
         self.fetched.append(shard.pages.of_web[page])
 
     def _send(self, now: int) -> bool:
-        """Send due batches. Return whether anything is under way or waits in an outbox."""
+        """Send due batches. Return whether any cash is in transit or waits in an outbox."""
         waits = False
         for number, shard in enumerate(self.shards):
             for receiver in shard.shard.outbox.due(now):
@@ -375,13 +376,13 @@ class ShardedCrawl:
         return waits or bool(self._on_the_way)
 
     def _tell(self) -> None:
-        """Compute a new threshold, and the transfers between pots."""
+        """Report the facts of all shards: compute the threshold and the transfers between pots."""
         pots = {
             number: PotFacts(shard.ledger.virtual_page.pot, shard.ledger.unread)
             for number, shard in enumerate(self.shards)
         }
         self._to_level = [levelling_transfers(number, pots) for number in pots]
-        self._look()
+        self._measure_transit()
         if headroom := self._settings.headroom:
             pages = headroom * self._settings.nodes * self._settings.tell
             sketches = [sketch(shard.waiting_keys(), pages) for shard in self.shards]
@@ -391,16 +392,15 @@ class ShardedCrawl:
         """Return whether pages wait for a lower threshold."""
         return self._level > NO_THRESHOLD and any(shard.ledger.unread for shard in self.shards)
 
-    # ------------------------------------------------------------ the law
-
-    def _look(self) -> None:
-        """Measure the part of the cash that is under way."""
+    def _measure_transit(self) -> None:
+        """Measure the share of the cash that is in transit."""
         minted = sum(shard.ledger.minted for shard in self.shards)
         away = sum(shard.ledger.abroad + shard.in_outbox() for shard in self.shards)
         self.traffic.under_way += away / minted
         self.traffic.looks += 1
 
     def _sent_until(self, sender: int, receiver: int, number: int) -> int:
+        """Return the atoms in the first `number` batches from sender to receiver."""
         sums = accumulate(self._sent.get((sender, receiver), []), initial=0)
         return list(sums)[number]
 
@@ -409,18 +409,18 @@ class ShardedCrawl:
 #
 # Importance that nodes gather together, compared with one machine from the same seeds.
 #
-# A real crawl is larger than any graph here. So a tick stands for the same part of the crawl as it
-# is of the graph: what matters for the order is which part of the crawl passes while cash is under
-# way. `Staleness` makes this translation.
+# A real crawl is larger than any graph here. What matters for the order is the share of the crawl
+# that passes while cash is in transit, so a tick covers the same share of the real crawl as of the
+# graph. `Staleness` makes this translation.
 #
-# agreement   Of the importance on pages that one machine reads, the part on pages that the nodes
-#             have read as well
+# agreement   of the importance on pages that one machine has read, the share on pages that the
+#             nodes have read as well
 
 Floats = NDArray[np.float64]
 
 FEWEST_NODES = 8
 TELL_S = 1.0
-"""Interval at which shards tell facts."""
+"""Interval at which shards report facts."""
 
 
 class Staleness(NamedTuple):
@@ -434,16 +434,16 @@ class Staleness(NamedTuple):
     def of(cls, crawl: RealCrawl, web_pages: int) -> Staleness:
         """Return the scale for a crawl, on a web of this size.
 
-        The number of nodes makes a tick as long as the interval of facts, where possible.
+        Where possible, the number of nodes makes a tick as long as `TELL_S`.
         """
-        a_second = crawl.nodes * crawl.pace * web_pages / crawl.pages
-        nodes = min(crawl.nodes, SIMULATED_SHARDS, max(FEWEST_NODES, round(TELL_S * a_second)))
-        return cls(nodes, nodes / a_second)
+        pages_s = crawl.nodes * crawl.pace * web_pages / crawl.pages
+        nodes = min(crawl.nodes, SIMULATED_SHARDS, max(FEWEST_NODES, round(TELL_S * pages_s)))
+        return cls(nodes, nodes / pages_s)
 
     def simulated(self, crawl: RealCrawl, headroom: int) -> SimulatedNodes:
         """Return the settings of the simulation.
 
-        Times below half a tick count as 0, but a batch always takes a tick.
+        A wait below half a tick counts as 0, but each batch takes a tick to arrive.
         """
         return SimulatedNodes(
             nodes=self.nodes,
@@ -465,9 +465,9 @@ class ClusterPoint:
     mass: DrawnMean
     agreement: DrawnMean
     idle: float
-    """Part of the nodes' turns that were idle because pages were below the threshold."""
+    """Share of the nodes' turns in which they read no page."""
     under_way: float
-    """Mean part of all cash that was in outboxes and batches."""
+    """Mean share of all cash that was in outboxes and batches."""
     traffic: Traffic
 
     def as_json(self) -> dict[str, object]:
@@ -478,7 +478,7 @@ class ClusterPoint:
 class Sharding(NamedTuple):
     """Division of a web into shards, and headroom of the simulation.
 
-    If hosts are unknown, `site_pages` consecutive pages are a site.
+    If hosts are unknown, `site_pages` consecutive pages form a site.
     """
 
     site_pages: int
@@ -500,7 +500,7 @@ def cluster(
     sharding: Sharding,
     progress: Progress,
 ) -> list[ClusterPoint]:
-    """Return a result for each wanted crawl, the mean over the draws."""
+    """Return a result for each wanted crawl, as means over the draws."""
     course = _Course(web, crawls, sharding)
     points = []
     for place, real in enumerate(wanted):

@@ -1,7 +1,7 @@
 """Webs to run an experiment on: synthetic, or read from a graph file.
 
-Law: every page is on one host and every host on one site, or hosts are unknown. Then all pages
-count as pages of one host.
+Law: every page is on one host and every host on one site. If hosts are unknown, all pages count as
+pages of one host.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Web:
 
     @property
     def has_hosts(self) -> bool:
-        """True if hosts of pages are known."""
+        """True if the web has several hosts; False if it has one, or hosts are unknown."""
         return bool(self.host.any())
 
 
@@ -65,7 +65,7 @@ def synthetic_web(model: Model, nodes: int, seed: int) -> Web:
 
 
 def web_from_file(path: Path) -> Web:
-    """Read the web in a graph file. Hosts are known if pages are named by URLs."""
+    """Read the web in a graph file; hosts are known if pages are named by URLs."""
     return web_of(read(path), path)
 
 
@@ -95,21 +95,20 @@ def _numbered(names: list[str]) -> Numbers:
 
 # ================================================================ spam
 #
-# Spam farms beside the honest pages of a web, to see what an order spends on them.
+# Spam farms beside the honest pages of a web, to measure what an order spends on them.
 #
-# Law: the importance of honest pages is that of the web without farms, and a page of a farm has
-# none. Honest pages keep their numbers and links. Pages of farms are numbered after them.
+# Law: honest pages have the importance that they have without farms, and pages of farms have none.
+# Honest pages keep their numbers and links. Pages of farms are numbered after them.
 #
 # host        each page links to all pages of the farm
 # random      each page links to 20 pages of the farm, drawn uniformly
-# trap        each page links to five pages that nothing else links to, endlessly: there are more
+# trap        each page links to five pages that nothing else links to, endlessly: the trap has more
 #             pages than any budget can discover
-# entrances   A farm is found by links from ten honest pages, guest books for example. These pages
-#             and their targets in the farm are drawn uniformly. A trap is entered at its first
-#             page.
+# entrances   Ten honest pages, such as guest books, link to a farm. They and their targets in the
+#             farm are drawn uniformly. A trap is entered at its first page.
 #
-# A farm may use several hosts: its pages are dealt out to them in turn. All hosts form one site, or
-# each is a site of its own; then they are domains that link to each other.
+# A farm may use several hosts, to which its pages are dealt out in turn. Either the hosts form one
+# site, or they are domains that link to each other, each a site of its own.
 
 PAGES = 20_000
 ENTRANCES = 10
@@ -129,7 +128,7 @@ class FarmKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Farm:
-    """A farm on one or more hosts, which are one site or a site each."""
+    """A farm on one or more hosts, which form one site or are a site each."""
 
     kind: FarmKind
     hosts: int = 1
@@ -183,9 +182,8 @@ class EstimateErrors:
 
     `all`: mean relative error of all pages. `top10`: of the most important tenth of the pages.
     `weighted`: mean weighted by importance, which is twice the mass on wrong pages. `rank`: mean
-    distance of a page from its place in the ranking, in percent of the pages. `deviation`: standard
-    deviation of the relative errors. `above_twice`: share of the pages with an error above twice
-    the mean.
+    distance of a page from its true place, in percent of the pages. `deviation`: standard deviation
+    of the relative errors. `above_twice`: share of the pages with an error above twice the mean.
     """
 
     all: float
@@ -197,7 +195,7 @@ class EstimateErrors:
 
 
 def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
-    """Compare an estimate with the truth; neither need be normalised."""
+    """Return the errors of an estimate; neither argument need be normalised."""
     estimate, truth = shares(estimate), shares(truth)
     relative = np.abs(estimate - truth) / truth
     top = np.argsort(-truth, kind="stable")[: max(1, len(truth) // 10)]
@@ -212,7 +210,7 @@ def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
 
 
 def mean(found: Sequence[EstimateErrors]) -> EstimateErrors:
-    """Return the mean over several moments."""
+    """Return the mean of errors measured at several moments."""
     names = [field.name for field in fields(EstimateErrors)]
     return EstimateErrors(
         **{name: sum(getattr(one, name) for one in found) / len(found) for name in names}

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from minicrawl.crawl.progress import DiscoveryRate, of_all
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.lab.known_webs import true_importance
-from minicrawl.lab.reading_orders import OF_AN_UNKNOWN_WEB, Exploration, draw_seeds
+from minicrawl.lab.reading_orders import CRAWL_ORDERS, Exploration, draw_seeds
 from minicrawl.lab.webs import Web, web_from_file
 from minicrawl.opic.cash_flow import CashFlow, FlowBuilder, Refinement
 from minicrawl.opic.ledger import READ, Spending, VirtualPage
@@ -58,7 +58,7 @@ class LabCrawl:
         self.mass = 0.0
         self._truth = truth
         name = "siblings" if by_siblings else "opic"
-        self._queue = OF_AN_UNKNOWN_WEB[name](self.crawl, draw)
+        self._queue = CRAWL_ORDERS[name](self.crawl, draw)
         self._queue.load()
 
     def read_up_to(self, pages: int) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.lab.reading_orders import OF_AN_UNKNOWN_WEB
+from minicrawl.lab.reading_orders import CRAWL_ORDERS
 from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.stores import HandCrawl
 
@@ -103,7 +103,7 @@ def test_cluster_prints_tables(capsys: Captured) -> None:
 
 def test_order_prints_a_series_for_each_order_as_json(capsys: Captured) -> None:
     found = document(capsys, "order", *SMALL, "--draws", "1")
-    assert [one["order"] for one in found["series"]] == list(OF_AN_UNKNOWN_WEB)
+    assert [one["order"] for one in found["series"]] == list(CRAWL_ORDERS)
     for one in found["series"]:
         assert one["fractions"] == [0.01, 0.05, 0.1, 0.2, 0.3, 0.5]
         assert one["mass"] == sorted(one["mass"])

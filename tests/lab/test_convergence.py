@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.known_webs import OF_A_KNOWN_WEB, Series, convergence, true_importance
+from minicrawl.lab.known_webs import KNOWN_WEB_ORDERS, Series, convergence, true_importance
 from minicrawl.lab.webs import Model, synthetic_web
 
 LAPS = (1, 2, 3, 5, 10)
@@ -26,7 +26,7 @@ def found() -> Found:
     graph = synthetic_web(Model.POWER_LAW, 20_000, SEED).graph
     told: list[float] = []
     series = convergence(
-        graph, strategies=list(OF_A_KNOWN_WEB), laps=10, seed=SEED, progress=told.append
+        graph, strategies=list(KNOWN_WEB_ORDERS), laps=10, seed=SEED, progress=told.append
     )
     assert told == sorted(told)
     assert told[-1] == 1
@@ -92,14 +92,14 @@ def test_almost_no_page_has_an_error_above_twice_the_mean(found: Found) -> None:
 
 
 def test_pages_are_read_with_once_twice_or_more_than_twice_the_mean_cash(found: Found) -> None:
-    cash = {name: found[name, "paper"].cash_when_read for name in OF_A_KNOWN_WEB}
+    cash = {name: found[name, "paper"].cash_when_read for name in KNOWN_WEB_ORDERS}
     assert cash["random"] == pytest.approx(1, abs=0.1)
     assert cash["cycle"] == pytest.approx(2, abs=0.1)
     assert 2.1 <= (cash["greedy"] or 0) <= 2.5
 
 
 def test_all_cash_circulates_as_often_as_expected(found: Found) -> None:
-    g = {name: found[name, "paper"].g[-1] for name in OF_A_KNOWN_WEB}
+    g = {name: found[name, "paper"].g[-1] for name in KNOWN_WEB_ORDERS}
     assert g == pytest.approx({"random": 10.2, "cycle": 20.0, "greedy": 22.8}, rel=0.05)
 
 

@@ -71,7 +71,7 @@ def test_an_unclosed_quote_is_refused_with_its_line() -> None:
 
 @pytest.mark.parametrize("text", ["", "url,grade\n", "\n\n"])
 def test_a_file_without_grades_is_refused(text: str) -> None:
-    assert "nothing is graded" in refusal(text)
+    assert "contains no grades" in refusal(text)
 
 
 def test_a_file_that_is_not_utf_8_is_refused() -> None:

@@ -52,7 +52,7 @@ def test_each_line_of_stdin_is_a_verdict_on_a_result(
     first, second = order(store, capsys, "water")[:2]
     monkeypatch.setattr("sys.stdin", StringIO("good\nb\nq\n"))
     assert judged(store, "water") == 0
-    assert "2 verdicts on 1 search kept" in capsys.readouterr().err
+    assert "2 verdicts on 1 search saved" in capsys.readouterr().err
     assert kept(store)["water"].verdicts == {first: Verdict.GOOD, second: Verdict.BAD}
     assert kept(store)["water"].shown[:2] == (first, second)
     monkeypatch.setattr("sys.stdin", StringIO("\nfair\n"))
@@ -135,7 +135,7 @@ def test_judgements_outlive_the_index(store: Path) -> None:
 def test_a_changed_order_is_compared_on_all_judged_searches(store: Path, capsys: Captured) -> None:
     command = ["lab", "searches", "--store", str(store)]
     assert main(command) == 2
-    assert "has no judged search" in capsys.readouterr().err
+    assert "no searches are judged" in capsys.readouterr().err
     usual = order(store, capsys, "sea")
     turned = order(store, capsys, "sea", "--score", "linear=0")
     assert usual[0] != turned[0]

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.known_webs import LAZY, OF_A_KNOWN_WEB, OFF_LINE, MatrixCash, matrix_convergence
+from minicrawl.lab.known_webs import (
+    KNOWN_WEB_ORDERS,
+    LAZY,
+    OFF_LINE,
+    MatrixCash,
+    matrix_convergence,
+)
 from minicrawl.lab.known_webs import MATRIX_ORDERS as ORDERS
 from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.ranks.centrality import LinkMatrix
@@ -50,7 +56,7 @@ def test_greedy_reads_the_richest_page() -> None:
 
 
 def test_matrices_have_the_orders_of_a_known_web() -> None:
-    assert list(ORDERS) == list(OF_A_KNOWN_WEB)
+    assert list(ORDERS) == list(KNOWN_WEB_ORDERS)
 
 
 @pytest.mark.parametrize("matrix", [LinkMatrix.LINKS, LinkMatrix.EITHER])

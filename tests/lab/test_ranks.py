@@ -96,9 +96,9 @@ class TestStability:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["opic"], "no rank opic can be computed; there are degree"),
-            (["degree", "--drop", "0.99"], "--drop 0.99 leaves 0 of 6 nodes: take fewer"),
-            (["degree", "--drop", "0.01"], "--drop 0.01 takes none of 6 nodes away: take more"),
+            (["opic"], "cannot recompute rank 'opic'; choose one of degree"),
+            (["degree", "--drop", "0.99"], "--drop 0.99 leaves 0 of 6 nodes"),
+            (["degree", "--drop", "0.01"], "--drop 0.01 removes none of 6 nodes"),
             (["degree", "--drop", "1"], "--drop"),
             (["degree", "--drop", "nan"], "--drop"),
             (["degree", "--times", "0"], "--times"),
@@ -211,8 +211,8 @@ class TestAgree:
     @pytest.mark.parametrize(
         ("labels", "said"),
         [
-            (f"{A},4\n{B},1\n{A}#top,3\n", f"line 3: {A}#top has the grade 3, and 4 on line 1"),
-            (f"{A},4,\n{B},1,1\n{A}#top,4,3\n", f"{A}#top has the grades 4, 3, and 4, - on line 1"),
+            (f"{A},4\n{B},1\n{A}#top,3\n", f"line 3: {A}#top has grade 3 here and 4 on line 1"),
+            (f"{A},4,\n{B},1,1\n{A}#top,4,3\n", f"{A}#top has grades 4, 3 here and 4, - on line 1"),
         ],
     )
     def test_different_grades_of_a_page_are_refused(
@@ -299,7 +299,7 @@ class TestAgree:
         [
             (f"{A},4\n{B},5\n", "labels.csv, line 2: expected a URL and a grade from 1 to 4"),
             (f"{NEW},4\n", "labels.csv: none of its 1 pages is known"),
-            ("", "labels.csv: nothing is graded in it"),
+            ("", "labels.csv contains no grades"),
         ],
     )
     def test_labels_without_usable_grades_are_refused(

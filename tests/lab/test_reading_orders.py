@@ -11,8 +11,8 @@ from minicrawl.crawl.schedule.orders import PageQueue
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.reading_orders import (
+    CRAWL_ORDERS,
     FRACTIONS,
-    OF_AN_UNKNOWN_WEB,
     SEEDS,
     Crawls,
     Exploration,
@@ -29,7 +29,7 @@ from tests.graph.graphs import Link, graph_of
 
 Masses = dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]
 
-orders = pytest.mark.parametrize("name", OF_AN_UNKNOWN_WEB)
+orders = pytest.mark.parametrize("name", CRAWL_ORDERS)
 
 
 def a_crawl(web: Web, seeds: list[int]) -> Exploration:
@@ -40,7 +40,7 @@ def a_crawl(web: Web, seeds: list[int]) -> Exploration:
 
 def read(web: Web, name: str, seeds: list[int], at_once: int = 1, budget: int = 99) -> list[int]:
     crawl = a_crawl(web, seeds)
-    return fetched(crawl, OF_AN_UNKNOWN_WEB[name](crawl, 1), budget, at_once)
+    return fetched(crawl, CRAWL_ORDERS[name](crawl, 1), budget, at_once)
 
 
 def on_hosts(host: list[int], links: list[Link], site: list[int] | None = None) -> Web:
@@ -62,7 +62,7 @@ def test_the_worked_example_is_read_in_its_orders() -> None:
     for name, pages in wanted.items():
         crawl = Exploration(web, web.graph.adjacency(), np.array([0.1, 0.2, 0.4, 0.3]))
         crawl.start([0], 0)
-        assert fetched(crawl, OF_AN_UNKNOWN_WEB[name](crawl, 1), 4) == pages
+        assert fetched(crawl, CRAWL_ORDERS[name](crawl, 1), 4) == pages
 
 
 def test_the_page_with_most_cash_comes_first() -> None:
@@ -134,7 +134,7 @@ def test_every_reachable_page_is_fetched_once(name: str) -> None:
 def test_no_two_requests_to_a_host_overlap(name: str) -> None:
     web = synthetic_web(Model.COPYING, 400, seed=1)
     crawl = a_crawl(web, draw_seeds(web, 1, 0))
-    watched = Watched(OF_AN_UNKNOWN_WEB[name](crawl, 1), crawl)
+    watched = Watched(CRAWL_ORDERS[name](crawl, 1), crawl)
     assert len(fetched(crawl, cast(PageQueue, watched), 203, at_once=8)) == 203
     assert watched.most == 8
 
@@ -178,7 +178,7 @@ def masses(web: Web, names: list[str], draws: int, endowment: int = 0) -> Masses
 @pytest.fixture(scope="module")
 def on_synthetic_web() -> Masses:
     web = synthetic_web(Model.COPYING, 20_000, seed=1)
-    return masses(web, list(OF_AN_UNKNOWN_WEB), draws=2)
+    return masses(web, list(CRAWL_ORDERS), draws=2)
 
 
 def up_to(fraction: float) -> int:

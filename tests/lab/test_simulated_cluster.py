@@ -146,14 +146,14 @@ def test_a_tick_reads_the_same_share_of_the_simulated_and_the_real_web() -> None
 def test_full_batches_are_sent_at_once() -> None:
     """Each of 64 * 63 pairs has 1,000 transfers a second."""
     crawl = RealCrawl(nodes=64, pages=1, pace=1000, wait_s=60, transfers=1000)
-    found = traffic(crawl, a_page=63.0)
+    found = traffic(crawl, transfers_per_page=63.0)
     assert found.in_a_batch == pytest.approx(1000)
     assert found.batches_s == pytest.approx(64 * 63)
 
 
 def test_rare_transfers_are_sent_after_their_wait() -> None:
     crawl = RealCrawl(nodes=64, pages=1, pace=1, wait_s=9, transfers=1000)
-    found = traffic(crawl, a_page=63.0)  # 1 a second for each of 64 * 63 pairs
+    found = traffic(crawl, transfers_per_page=63.0)  # 1 a second for each of 64 * 63 pairs
     assert found.transfers_s == 64 * 63
     assert found.in_a_batch == pytest.approx(10)  # the first, and those of the next 9 s
     assert found.batches_s == pytest.approx(64 * 63 / 10)
@@ -162,7 +162,7 @@ def test_rare_transfers_are_sent_after_their_wait() -> None:
 
 
 def test_a_crawl_without_transfers_sends_nothing() -> None:
-    found = traffic(real(5), a_page=0.0)
+    found = traffic(real(5), transfers_per_page=0.0)
     assert (found.batches_s, found.in_a_batch, found.megabytes_s) == (0, 0, 0)
 
 

@@ -16,7 +16,7 @@ COMMANDS = {
     ),
     "freshness": (
         "minicrawl.lab.commands.experiments:freshness",
-        "Compare orders of reading pages again.",
+        "Compare orders of re-reading pages.",
     ),
     "order": (
         "minicrawl.lab.commands.experiments:order",
@@ -56,7 +56,7 @@ COMMANDS = {
     ),
     "figures": (
         "minicrawl.lab.commands.experiments:figures",
-        "Draw all figures as PNG, each with its CSV.",
+        "Draw figures of convergence, windows and order.",
     ),
 }
 

@@ -48,7 +48,7 @@ READ = "5,10,20,30,50"
     type=Sizes(),
     default="1,60",
     show_default=True,
-    help="Maximum time that cash waits for its batch to fill.",
+    help="Maximum time that cash waits for a batch to fill.",
 )
 @click.option(
     "--batch",
@@ -64,7 +64,7 @@ READ = "5,10,20,30,50"
     type=Number(min=0, min_open=True),
     default=100.0,
     show_default=True,
-    help="Pages per second and node.",
+    help="Pages that each node reads per second.",
 )
 @click.option(
     "--crawl-pages",
@@ -97,7 +97,7 @@ READ = "5,10,20,30,50"
     type=Sizes(),
     default=READ,
     show_default=True,
-    help="Compare the pages when this share of the web is read.",
+    help="Compare the pages fetched when these shares of the web are read.",
 )
 @click.option(
     "--draws",
@@ -126,9 +126,9 @@ def cluster(
     """Simulate a sharded crawl on many nodes: pages found and traffic.
 
     Each shard has its own ledger, and sends cash along links to pages of other shards. The first
-    table compares the pages that the nodes fetch with those of a single machine, the second shows
-    the traffic. A tick of the simulation covers the same share of its web as of the real crawl. At
-    most 64 nodes are simulated.
+    two tables compare the pages that the nodes fetch with those of a single machine, the third
+    shows the traffic. A tick of the simulation covers the same share of its web as of the real
+    crawl. At most 64 nodes are simulated.
     """
     crawl = partial(RealCrawl, pages=crawl_pages, pace=pace, transfers=batch)
     wanted = [crawl(nodes=nodes, wait_s=wait) for nodes in node_counts for wait in waits]

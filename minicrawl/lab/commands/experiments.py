@@ -35,14 +35,14 @@ from minicrawl.lab.commands.web_options import (
 )
 from minicrawl.lab.freshness import FreshPoint, NightPoint
 from minicrawl.lab.known_webs import (
-    OF_A_KNOWN_WEB,
+    KNOWN_WEB_ORDERS,
     RATES,
     Series,
     Watching,
     WindowPoint,
     WindowPolicy,
 )
-from minicrawl.lab.reading_orders import OF_AN_UNKNOWN_WEB, Crawls, Curve
+from minicrawl.lab.reading_orders import CRAWL_ORDERS, Crawls, Curve
 from minicrawl.lab.webs import ENTRANCES, PAGES, EstimateErrors, Farm, FarmKind, Model, Web
 from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.opic.windows import WINDOWS, WITHOUT_MEASURES, WITHOUT_WIDTH
@@ -60,8 +60,8 @@ from minicrawl.report.formats import Figure, PlotLine, prepare, write
     "orders",
     multiple=True,
     metavar="NAME",
-    type=click.Choice([*OF_AN_UNKNOWN_WEB, lab.BY_VALUE]),
-    help=f"Order of reading: {', '.join(OF_AN_UNKNOWN_WEB)}, or with --value {lab.BY_VALUE}; "
+    type=click.Choice([*CRAWL_ORDERS, lab.BY_VALUE]),
+    help=f"Order of reading: {', '.join(CRAWL_ORDERS)}, or with --value {lab.BY_VALUE}; "
     f"repeatable.  [default: all; siblings and {lab.BY_VALUE} with --value]",
 )
 @click.option(
@@ -69,8 +69,8 @@ from minicrawl.report.formats import Figure, PlotLine, prepare, write
     "values",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Values of pages of --graph: a name in each line, with a tab and a number from 0 to 1 if "
-    "it is not 1. Shows the share of the reachable value that is found, too.",
+    help="Values of pages in --graph: a name per line, and optionally a tab and a number from 0 to "
+    "1. Adds a table of the share of the reachable value that is found.",
 )
 @click.option(
     "--draws",
@@ -127,8 +127,9 @@ def order(
 
     Each crawl starts from ten random pages and knows only what it has read. The numbers are the
     share of all importance held by the pages fetched so far, with standard errors over the draws.
-    Draws differ more than orders do, so the second table compares orders draw by draw."""
-    farms, usual = _farms(kinds, spam_hosts, spam_domains), [*OF_AN_UNKNOWN_WEB]
+    Draws differ more than orders do, so the second table compares orders draw by draw.
+    """
+    farms, usual = _farms(kinds, spam_hosts, spam_domains), [*CRAWL_ORDERS]
     if values is None:
         web, valued = choice.web(), None
         if lab.BY_VALUE in orders:
@@ -138,7 +139,7 @@ def order(
     else:
         (web, valued), usual = choice.valued_web(values), ["siblings", lab.BY_VALUE]
     if at_once and not web.has_hosts:
-        raise click.UsageError("--polite needs a web whose hosts are known: take one of URLs")
+        raise click.UsageError("--polite needs several hosts: --web copying or a graph of URLs")
     with progress("order") as tell:
         curves = lab.order(
             web,
@@ -176,7 +177,7 @@ def _show_order(graph: Csr, curves: Sequence[lab.Curve]) -> None:
         about(graph),
     )
     for title, more in (
-        ("Share of the value that can be reached, in %", [curve.value for curve in curves]),
+        ("Share of the reachable value found, in %", [curve.value for curve in curves]),
         (f"Difference from {lab.BASELINE}, from the same seeds", [c.gain for c in curves]),
         ("Share of spam in the pages fetched, in %", [curve.spam for curve in curves]),
         ("Importance lost by the spam, in %", [curve.loss for curve in curves]),
@@ -205,8 +206,6 @@ def _cells(of: lab.DrawnMean) -> Iterator[str]:
 
 
 # ================================================================ convergence
-#
-# `minicrawl lab convergence`.
 
 SHOWN_LAPS = (1, 2, 3, 5, 10)
 
@@ -218,7 +217,7 @@ SHOWN_LAPS = (1, 2, 3, 5, 10)
     "--strategy",
     "strategies",
     multiple=True,
-    type=click.Choice(list(OF_A_KNOWN_WEB)),
+    type=click.Choice(list(KNOWN_WEB_ORDERS)),
     help="Order of reading; repeatable.  [default: all]",
 )
 @click.option(
@@ -248,12 +247,12 @@ def convergence(
     run = partial(known.convergence, small_edge=small_edge)
     if matrix != LinkMatrix.WALK:
         if small_edge is not None:
-            raise click.UsageError("--small-edge is a share of a walk: leave it out with --matrix")
+            raise click.UsageError(f"--small-edge cannot be combined with --matrix {matrix}")
         run = partial(known.matrix_convergence, matrix=LinkMatrix(matrix))
     with progress("convergence") as tell:
         series = run(
             graph,
-            strategies=strategies or list(OF_A_KNOWN_WEB),
+            strategies=strategies or list(KNOWN_WEB_ORDERS),
             laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
             seed=choice.seed,
             progress=tell,
@@ -288,8 +287,6 @@ def _show_convergence(graph: Csr, series: Sequence[known.Series]) -> None:
 
 
 # ================================================================ windows
-#
-# `minicrawl lab windows`.
 
 WIDTH = 8.0
 POSITIVE = Number(min=0, min_open=True)
@@ -328,8 +325,8 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     type=click.IntRange(min=0),
     default=WARM_UP,
     show_default=True,
-    help="Laps before the web changes, from the fixpoint on, so that all windows are full. 0 "
-    "starts cold, as in the paper: one unit of cash per page and no history.",
+    help="Laps before the web changes, starting at the fixpoint, to fill all windows. 0 starts "
+    "cold, as in the paper: one unit of cash per page and no history.",
 )
 @click.option(
     "--policy",
@@ -380,7 +377,7 @@ def windows(
 ) -> None:
     """Compare measurement windows on a changing web.
 
-    While pages are read, others gain or lose half of their inlinks. Errors are relative, in
+    While pages are read, the inlinks of others are doubled or halved. Errors are relative, in
     percent, over the second half of the laps: of all pages / of the most important tenth. A
     measure is an amount of cash and its time.
     """
@@ -433,7 +430,7 @@ FRESH_DAYS, QUICK_FRESH_DAYS = 60, 15
     metavar="R",
     multiple=True,
     type=Number(0, 10, min_open=True),
-    help="Share of the pages that is read a day; repeatable.  "
+    help="Share of the pages to read each day; repeatable.  "
     f"[default: {', '.join(map(str, lab_freshness.SHARES))}]",
 )
 @click.option(
@@ -445,12 +442,12 @@ FRESH_DAYS, QUICK_FRESH_DAYS = 60, 15
 )
 @json_option
 def freshness(choice: WebChoice, shares: Sequence[float], days: int | None, as_json: bool) -> None:
-    """Compare orders of reading pages again on a changing web.
+    """Compare orders of re-reading pages on a changing web.
 
     Freshness is the share of the importance on pages that have not changed since they were read, in
-    percent of the best rates of reading at random moments (Azar et al., 2018). Sitemaps tell
-    the truth, or lie. The second table is of nightly updates: the pages requested, those of them
-    that had not changed, and those that had changed and were left out.
+    percent of the best for reading at random moments (Azar et al., 2018). Sitemaps are honest, or
+    lie. The second table shows nightly updates: pages requested, requested pages that had not
+    changed, and changed pages that were left out.
     """
     web = choice.web()
     counted = choice.otherwise(days, FRESH_DAYS, QUICK_FRESH_DAYS)
@@ -467,7 +464,7 @@ def _show_freshness(graph: Csr, found: Sequence[FreshPoint | NightPoint]) -> Non
     shares = list(dict.fromkeys(point.share for point in points))
     orders = dict.fromkeys(point.order for point in points)
     show_table(
-        "Freshness in % of the best at random moments / unchanged in %, by share read a day",
+        "Freshness in % of the best at random moments / unchanged in %, by share read each day",
         ["strategy", "sitemaps", *(f"{share:g}" for share in shares)],
         ([*order, *(_in_percent(one) for one in points if one.order == order)] for order in orders),
         "",
@@ -495,7 +492,7 @@ def _in_percent(point: FreshPoint) -> str:
 # Law: a figure is written completely or not at all; a half-written one never replaces a good one.
 
 STEADY_RATE = 0.001
-"""Rate of change in figure 5: so low that only errors of measurement remain."""
+"""Rate of change in figure 5: so low that only measurement errors remain."""
 WINDOW_SIZES = (
     WindowPolicy("variable", 4),
     WindowPolicy("variable", 8),
@@ -538,8 +535,8 @@ class ExperimentSize:
 class FigureWebs:
     """Webs of the experiments.
 
-    Estimates converge on `known`, windows watch `watched` while it changes, and the orders of
-    reading crawl `crawled`.
+    `known` is for convergence, `watched` for windows while it changes, `crawled` for the orders of
+    reading.
     """
 
     known: Csr
@@ -559,7 +556,7 @@ def _figures(webs: FigureWebs, settings: ExperimentSize, progress: Progress) -> 
     seed, laps = settings.seed, settings.laps
     series = known.convergence(
         webs.known,
-        strategies=list(OF_A_KNOWN_WEB),
+        strategies=list(KNOWN_WEB_ORDERS),
         laps=laps,
         seed=seed,
         progress=part(progress, 0, 0.1),
@@ -572,7 +569,7 @@ def _figures(webs: FigureWebs, settings: ExperimentSize, progress: Progress) -> 
     )
     curves = lab.order(
         webs.crawled,
-        orders=list(OF_AN_UNKNOWN_WEB),
+        orders=list(CRAWL_ORDERS),
         crawls=crawls,
         progress=part(progress, 0.8, 1),
     )
@@ -708,7 +705,7 @@ def _order_figure(curves: Sequence[Curve]) -> Figure:
 @laps_option
 @endowment_option
 def figures(choice: WebChoice, out: Path, laps: int | None, endowment: int | None) -> None:
-    """Draw all figures as PNG, with the numbers as CSV beside each.
+    """Draw figures of convergence, windows and order as PNG, each with its numbers as CSV.
 
     Needs matplotlib: install minicrawl with the extra `lab`.
     """

@@ -12,7 +12,6 @@ from minicrawl.cli.output import show_json, show_lines, show_table
 from minicrawl.cli.setting_options import Number
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.distances import FAR
-from minicrawl.graph.distances import FAR as MOST_PAGES
 from minicrawl.graph.dynamic import ALGORITHMS, AlgorithmKind, DynamicAlgorithm, algorithm, solved
 from minicrawl.graph.synthetic import SUITE, EdgeSequence, SavedGraph
 from minicrawl.graphfiles import MAGIC, as_dimacs, pack, unpack
@@ -71,9 +70,8 @@ def _from_file(path: Path) -> SavedGraph:
 def _sequence(path: Path) -> EdgeSequence:
     """Return the links of a graph file, in file order."""
     graph = lab.read_sequence(path)
-    if graph.nodes > MOST_PAGES:
-        most = f"distances are kept for at most {MOST_PAGES:,}"
-        raise GraphFileError(f"{path}: {graph.nodes:,} pages are too many: {most}")
+    if graph.nodes > FAR:  # distances of up to nodes - 1 must be below FAR
+        raise GraphFileError(f"{path}: too many pages: {graph.nodes:,}, at most {FAR:,}")
     return graph
 
 
@@ -123,8 +121,8 @@ def _sequence(path: Path) -> EdgeSequence:
     "into",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Convert the graph to FILE and run nothing: with its answers for a name in .g, else as "
-    "DIMACS text.",
+    help="Convert the graph to FILE and run nothing: with its answers if FILE ends in .g, else "
+    "as DIMACS text.",
 )
 @click.option("--name", metavar="NAME", help="Name of the graph in FILE, with --convert.")
 @click.option(
@@ -151,8 +149,8 @@ def compare_graphs(
     """Compare algorithms for distances and strong components of a growing graph.
 
     Each GRAPH is a file, or one of a300, a900, a1500, c100, c200, c400, c800, roads-georgia,
-    roads-idaho, sc1, sc2, sc3, random-1000. Its edges are inserted one by one, and each algorithm
-    answers after each edge.
+    roads-idaho, sc1, sc2, sc3, random-1000. Its edges are inserted in order, and each algorithm
+    answers after each edge or batch.
     """
     if into is not None:
         _convert(graphs, into, name)
@@ -209,7 +207,7 @@ def _reports(
 
 def _convert(graphs: Sequence[SavedGraph], into: Path, name: str | None) -> None:
     if len(graphs) > 1:
-        raise click.UsageError("--convert writes one graph: name one")
+        raise click.UsageError(f"--convert takes one GRAPH, not {len(graphs)}")
     saved = graphs[0]
     if name is not None:
         if not name.isprintable():
@@ -224,18 +222,15 @@ def _convert(graphs: Sequence[SavedGraph], into: Path, name: str | None) -> None
 
 
 def _as_json(saved: SavedGraph, reports: Sequence[lab.AlgorithmReport]) -> dict[str, object]:
-    return {"graph": _facts(saved), "algorithms": [report.as_json() for report in reports]}
-
-
-def _facts(saved: SavedGraph) -> dict[str, object]:
     graph = saved.graph
-    return {
+    facts = {
         "name": graph.name,
         "nodes": graph.nodes,
         "edges": len(graph.edges),
         "components": len(set(saved.components.tolist())),
         "density": graph.density,
     }
+    return {"graph": facts, "algorithms": [report.as_json() for report in reports]}
 
 
 def _show(saved: SavedGraph, reports: Sequence[lab.AlgorithmReport], rules: lab.TrialRules) -> None:

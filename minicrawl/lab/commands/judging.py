@@ -3,9 +3,9 @@
 verdict    good, fair or bad: a user's opinion of a page that was shown for a query
 judgement  the verdicts on the pages of one query in one session, and the pages shown, in order
 
-Laws: verdicts refer to words and URLs, so that they apply to every index and every ranking. They
-are kept beside the store, not in the index, in an append-only file; of two verdicts on a page the
-later one counts. A line cut off by a crash does not count, and the next writer removes it.
+Laws: verdicts refer to words and URLs, so they apply to every index and every ranking. They are
+kept beside the store, not in the index, in an append-only file. Of two verdicts on a page the later
+one counts. A line cut off by a crash does not count, and the next writer removes it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """Judgement of the pages of one query."""
+    """Verdicts on the pages of one query, and the pages shown."""
 
     query: str
     verdicts: Mapping[str, Verdict]
@@ -100,7 +100,7 @@ def keep(store: Path, judgements: Iterable[Judgement], at: float) -> None:
     lines = b"".join(_line(one, at) for one in judgements if one.verdicts)
     with file_of(store).open("ab+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        # A line that a crash cut off is removed, or the next one would be appended to it.
+        # Remove a line that a crash cut off, or the next line would be appended to it.
         file.seek(0)
         file.truncate(file.read().rfind(b"\n") + 1)
         file.write(lines)
@@ -170,7 +170,7 @@ class OrderMeasure(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedSearch:
-    """Judged search, measured then and now."""
+    """Judged search, with the quality of its results then and now."""
 
     query: str
     verdicts: int
@@ -179,11 +179,10 @@ class JudgedSearch:
 
     @property
     def change(self) -> float:
-        """Improvement since then; 0 if nothing was good."""
+        """Change of nDCG since then; 0 if the search has no measure."""
         return (self.now.ndcg or 0.0) - (self.then.ndcg or 0.0)
 
     def as_json(self) -> dict[str, object]:
-        """Return the search as a JSON document."""
         return {
             "query": self.query,
             "verdicts": self.verdicts,
@@ -194,7 +193,7 @@ class JudgedSearch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAgreement:
-    """Agreement over all judged searches."""
+    """Comparison of an order with earlier results, over all judged searches."""
 
     searches: Sequence[JudgedSearch]
 
@@ -221,12 +220,11 @@ class SearchAgreement:
         return _mean([one for one in found if one is not None])
 
     def mean_reciprocal(self, *, now: bool) -> float | None:
-        """Return the mean reciprocal rank."""
+        """Return the mean reciprocal rank over the searches that have an nDCG."""
         found = [one.now if now else one.then for one in self.searches]
         return _mean([1 / one.first if one.first else 0.0 for one in found if one.ndcg is not None])
 
     def as_json(self) -> dict[str, object]:
-        """Return the agreement as a JSON document."""
         return {
             "searches": [one.as_json() for one in self.searches],
             "ndcg": {"then": self.mean_ndcg(now=False), "now": self.mean_ndcg(now=True)},
@@ -274,8 +272,6 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 # ================================================================ weights
-#
-# Weights of the parts of a score.
 
 _MOST = 1_000_000.0
 _IN_FIELDS = {
@@ -308,20 +304,20 @@ _weight_option = click.option(
     metavar="NAME=W",
     type=Weight(),
     multiple=True,
-    help=f"Weight of a part of the score: {', '.join(_PARTS)}, or of a word "
+    help=f"Weight of a part of the score: {', '.join(_PARTS)}; or of a query word by its field: "
     f"{', '.join(_IN_FIELDS)}. Repeatable.",
 )
 
 
 def order_options(command: Command) -> Command:
-    """Pass `choice`, the order of results with the weights, to the command."""
+    """Add the options of ranking and `--weight`; pass both to the command as `choice`."""
 
     @functools.wraps(command)
     def with_weights(
         *, choice: RankingChoice, weights: tuple[tuple[str, float], ...], **rest: Any
     ) -> Any:
         if choice.by is not None and choice.linear is None and weights:
-            raise click.UsageError("--by alone is an order without weights: --weight needs --score")
+            raise click.UsageError("--by alone uses no weights: add --score, or leave out --weight")
         return command(choice=replace(choice, weights=_weights(dict(weights))), **rest)
 
     return ranking_options(_weight_option(with_weights))
@@ -374,8 +370,8 @@ def judge(
 ) -> None:
     """Ask for a verdict on each page that a search for WORDS finds: good, fair or bad.
 
-    Without a terminal, each line of stdin is the verdict on a page. With --json, there are no
-    questions. Verdicts are kept beside the store, and `minicrawl lab searches` compares orders of
+    Without a terminal, each line of stdin is the verdict on a page. With --json, no questions are
+    asked. Verdicts are saved beside the store, and `minicrawl lab searches` compares orders of
     results on all judged searches.
     """
     if listed is not None:
@@ -430,12 +426,12 @@ def verdict(text: str) -> Verdict:
     """Parse a verdict: a word, or its first letter."""
     found = _BY_KEY.get(text.strip().lower())
     if found is None:
-        raise UsageError(f"{text!a} is not a verdict: say {', '.join(Verdict)}")
+        raise UsageError(f"{text!a} is not a verdict; expected {', '.join(Verdict)}")
     return found
 
 
 def ask_for_verdict(result: Result, verdicts: dict[str, Verdict]) -> bool:
-    """Ask for a verdict on a result, or read a line of stdin. Return False to end."""
+    """Ask for a verdict on a result, and note it. Return False to end."""
     said = _asked()
     if said:
         verdicts[result.entry.url] = verdict(said)
@@ -443,7 +439,7 @@ def ask_for_verdict(result: Result, verdicts: dict[str, Verdict]) -> bool:
 
 
 def _asked() -> str | None:
-    """Read a verdict from the user; empty to skip, None to end."""
+    """Read a verdict from the terminal or from a line of stdin; empty to skip, None to end."""
     is_terminal = sys.stdin.isatty()
     while True:
         if is_terminal:
@@ -472,7 +468,7 @@ def _url_of(where: str, results: Sequence[Result], first: int) -> str:
         return _checked_url(where, f"{where!a} is neither a place nor a URL, as in 1=good")
     place = int(where[:9]) - first
     if not 0 <= place < len(results):
-        raise UsageError(f"there is no result at place {where}")
+        raise UsageError(f"no result is at place {where}")
     return results[place].entry.url
 
 
@@ -521,11 +517,11 @@ def _keep(
     keep(store, found, time.time())
     verdicts = counted(sum(len(one.verdicts) for one in found), "verdict")
     queries = counted(len(found), "search", "searches")
-    click.echo(f"{verdicts} on {queries} kept in {file_of(store)}", err=True)
+    click.echo(f"{verdicts} on {queries} saved in {file_of(store)}", err=True)
 
 
 def _read(lines: IO[str]) -> dict[str, dict[str, Verdict]]:
-    """Return all lines of the list; raise an error that names a bad line."""
+    """Return the verdicts in a CSV file by query and URL; raise an error that names a bad line."""
     said: dict[str, dict[str, Verdict]] = {}
     try:
         for number, row in enumerate(csv.reader(lines), 1):
@@ -559,7 +555,7 @@ def searches(store: Path, choice: RankingChoice, as_json: bool) -> None:
     """
     judged = kept(store)
     if not judged:
-        raise UsageError(f"{file_of(store)} has no judged search: `minicrawl lab judge WORDS`")
+        raise UsageError(f"no searches are judged in {file_of(store)}: run `minicrawl lab judge`")
     found = compared(choice.finder(store), judged.values(), choice.asked(SHOWN))
     if as_json:
         show_json(found.as_json())

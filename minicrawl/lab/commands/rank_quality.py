@@ -60,11 +60,11 @@ from minicrawl.wording import counted, visible
 
 # ================================================================ grades
 #
-# Grades come as CSV lines, each with a page and its grades: `url,grade`, or a column per judge. A
-# list may begin with a header. With one judge, its first cell is `url`, `page` or `site`, or its
-# second is `grade`: other words could be an invalid grade. With several judges a cell may be empty,
-# if a judge did not grade the page. Empty lines are skipped. Sites may be graded too: the score of
-# a site is the sum of its pages' scores.
+# Grades are lines of CSV, each with a page and its grades: `url,grade`, or a column per judge. A
+# list may begin with a header. With one judge, the first cell of the header is `url`, `page` or
+# `site`, or its second is `grade`: other words could be an invalid grade. With several judges, a
+# cell is empty if a judge did not grade the page. Empty lines are skipped. Sites may be graded too:
+# the score of a site is the sum of its pages' scores.
 #
 # A list is read completely, or refused with the number of the bad line. A judge gives a node one
 # grade: duplicates count once, and contradictions are refused.
@@ -78,7 +78,7 @@ _SHOWN = 60  # characters of a bad line that its message quotes
 
 
 class GradedPage(NamedTuple):
-    """A page as named in the list, its grades with NaN for none, and its line."""
+    """A page as named in the list, its grades (NaN for none), and its line."""
 
     name: str
     grades: tuple[float, ...]
@@ -94,25 +94,27 @@ class Grades(NamedTuple):
 
 
 def read_grades(lines: Iterable[str], place: str) -> Grades:
-    """Return all labels, at least one; messages call the list `place`."""
-    rows = csv.reader(lines, strict=True)
+    """Return the grades in the lines, at least one; messages call the list `place`."""
+    reader = csv.reader(lines, strict=True)
     try:
-        said = [(rows.line_num, [cell.strip() for cell in row]) for row in rows]
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except csv.Error as error:
-        raise UsageError(f"{place}, line {rows.line_num}: {error}") from None
+        raise UsageError(f"{place}, line {reader.line_num}: {error}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{place} is not UTF-8: {error.reason}") from None
-    said = [(line, cells) for line, cells in said if any(cells)]
-    if said and said[0][0] == 1 and _names_columns(said[0][1]):
-        judges, said = said[0][1][1:], said[1:]
+    rows = [(line, cells) for line, cells in rows if any(cells)]
+    if rows and rows[0][0] == 1 and _is_header(rows[0][1]):
+        judges, rows = rows[0][1][1:], rows[1:]
     else:
-        judges = [f"judge {number}" for number in range(1, len(said[0][1]) if said else 1)]
-    if not said:
-        raise UsageError(f"{place}: nothing is graded in it; expected lines of url,grade")
-    return Grades(judges, list(_labels(said, max(len(judges), 1), place)), place)
+        judges = [f"judge {number}" for number in range(1, len(rows[0][1]) if rows else 1)]
+    if not rows:
+        raise UsageError(f"{place} contains no grades; expected lines of url,grade")
+    return Grades(judges, list(_graded_pages(rows, max(len(judges), 1), place)), place)
 
 
-def _labels(rows: Iterable[tuple[int, list[str]]], judges: int, place: str) -> Iterator[GradedPage]:
+def _graded_pages(
+    rows: Iterable[tuple[int, list[str]]], judges: int, place: str
+) -> Iterator[GradedPage]:
     known = _ALLOWED if judges == 1 else _ALLOWED | _NO_GRADE
     for line, (name, *grades) in rows:
         is_whole = name and len(grades) == judges and any(grades)
@@ -125,7 +127,7 @@ def _labels(rows: Iterable[tuple[int, list[str]]], judges: int, place: str) -> I
         yield GradedPage(name, tuple(known[grade] for grade in grades), line)
 
 
-def _names_columns(cells: Sequence[str]) -> bool:
+def _is_header(cells: Sequence[str]) -> bool:
     if not all(cells) or any(re.fullmatch(r"-*[\d.]+", cell) for cell in cells[1:]):
         return False
     page, *judges = map(str.lower, cells)
@@ -149,7 +151,7 @@ class Judged(NamedTuple):
 def judged(
     source: Source, name: str, labels: Grades, *, best: int = GRADES, sites: bool = False
 ) -> Judged:
-    """Compare the rank of this name with the labels; `best` is 4 or 1."""
+    """Compare the rank of this name with the grades; `best` is 4 or 1."""
     name = full_name(source, name)
     called = [_site_of(label.name) if sites else label.name for label in labels.of_pages]
     sites_names = sites_of(source.names) if sites else None
@@ -181,7 +183,7 @@ def _judges(labels: Grades, grades: NDArray[np.float64]) -> dict[str, JudgeAgree
 
 
 def _graded(labels: Grades, nodes: Sequence[int | None]) -> dict[int, GradedPage]:
-    """Return the label of each known node, in the order of the nodes."""
+    """Return the graded page of each known node, in the order of the nodes."""
     found: dict[int, GradedPage] = {}
     for label, node in zip(labels.of_pages, nodes, strict=True):
         if node is None:
@@ -189,13 +191,13 @@ def _graded(labels: Grades, nodes: Sequence[int | None]) -> dict[int, GradedPage
         first = found.setdefault(node, label)
         if not np.array_equal(first.grades, label.grades, equal_nan=True):
             raise UsageError(
-                f"{labels.place}, line {label.line}: {label.name} has the {_grades_told(label)}, "
-                f"and {_grades_told(first).partition(' ')[2]} on line {first.line}: give it one"
+                f"{labels.place}, line {label.line}: {label.name} has {_grades_text(label)} here "
+                f"and {_grades_text(first).partition(' ')[2]} on line {first.line}: remove one"
             )
     return dict(sorted(found.items()))
 
 
-def _grades_told(label: GradedPage) -> str:
+def _grades_text(label: GradedPage) -> str:
     """Return a text such as `grade 3`, or `grades 3, -, 4`."""
     shown = ", ".join("-" if np.isnan(grade) else f"{grade:.0f}" for grade in label.grades)
     return f"grade{'s' if len(label.grades) > 1 else ''} {shown}"
@@ -206,7 +208,7 @@ def _site_of(name: str) -> str:
 
 
 def _summed(scores: Floats, site_of: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return the score of each site; NaN if none of its pages has one."""
+    """Return the score of each site, or NaN if none of its pages has a score."""
     is_known = ~np.isnan(scores)
     known = np.bincount(site_of, is_known)
     sums = np.bincount(site_of, np.where(is_known, scores, 0))
@@ -248,9 +250,8 @@ def agree(
     line may name the columns, such as `url,ann,bob`.
 
     The pages are graded by score, with as many pages per grade as in LABELS. Of pages with equal
-    scores, the one found first counts as better. For comparison: in the paper, each
-    librarian agreed with the mean of all librarians in 60 to 80 % of the cases, and the importance
-    of the pages did in 65 %.
+    scores, the one found first counts as better. For comparison: in OPIC's paper, each librarian
+    agreed with the mean of all librarians in 60 to 80 % of the cases, and importance in 65 %.
     """
     given = read_grades(labels, labels.name)
     found = judged(source, name, given, best=int(best), sites=sites)
@@ -366,7 +367,7 @@ class Stability:
 def computed_anew(name: str) -> Rank:
     """Return the rank of this name with default options."""
     if name not in RANKS:
-        raise UsageError(f"no rank {name} can be computed; there are {', '.join(RANKS)}")
+        raise UsageError(f"cannot recompute rank {name!r}; choose one of {', '.join(RANKS)}")
     return RANKS[name]
 
 
@@ -415,14 +416,16 @@ def _gone(drop: float, nodes: int) -> int:
     """Return the number of nodes to remove."""
     gone = round(drop * nodes)
     if not gone:
-        raise UsageError(f"--drop {drop:g} takes none of {nodes:,} nodes away: take more")
+        raise UsageError(f"--drop {drop:g} removes none of {nodes:,} nodes: give a larger share")
     if nodes - gone < _FEWEST:
-        raise UsageError(f"--drop {drop:g} leaves {nodes - gone} of {nodes:,} nodes: take fewer")
+        raise UsageError(
+            f"--drop {drop:g} leaves {nodes - gone} of {nodes:,} nodes: give a smaller share"
+        )
     return gone
 
 
 def _places_in(stays: Mask, part: Floats, nodes: Sequence[int]) -> list[int | None]:
-    """Return the places of these nodes of the whole among the nodes that stay."""
+    """Return the places of these nodes among the nodes that stay; None for removed nodes."""
     places = np.empty(len(part), dtype=np.int64)
     places[np.argsort(-part, kind="stable")] = np.arange(1, len(part) + 1)
     numbers = np.cumsum(stays) - 1
@@ -616,11 +619,11 @@ def eigenvector(
     The three matrices are those of OPIC's paper; walk with --virtual-page gives the importance that
     OPIC computes.
     """
-    terms = EigenvectorOptions(LinkMatrix(matrix), virtual_page, tolerance, most_rounds)
-    found = centrality.eigenvector(named.graph, named.weights, options=terms, tell=tell)
+    options = EigenvectorOptions(LinkMatrix(matrix), virtual_page, tolerance, most_rounds)
+    found = centrality.eigenvector(named.graph, named.weights, options=options, tell=tell)
     if len(found.values) and not found.iterations and not virtual_page:
         click.echo(
-            "no links form a cycle, so no node is worth more than another: add --virtual-page",
+            "the links form no cycle, so all nodes have equal scores: add --virtual-page",
             err=True,
         )
     return found

@@ -100,7 +100,7 @@ class WebChoice:
         return _web_of(self.graph) if self.graph else self._synthetic(self.model)
 
     def with_hosts(self, web: Web) -> Web:
-        """Return a choice with hosts; replaces a synthetic web that may have none."""
+        """Return a web with hosts: `web` if it is from a file, or else one of the copying model."""
         return web if self.graph else self._synthetic(Model.COPYING)
 
     def watched(self) -> Web:
@@ -113,7 +113,7 @@ class WebChoice:
         return value or (when_quick if self.quick else usual)
 
     def endowment(self, units: int | None) -> int:
-        """Return the user's value, or the default: seeds of a synthetic web were not chosen."""
+        """Return the user's value, or the default: seeds of a synthetic web deserve none."""
         if units is not None:
             return units
         return ENDOWMENT if self.graph else SYNTHETIC_ENDOWMENT
@@ -169,13 +169,13 @@ def on_a_web(
     return decorate
 
 
-def _web_options(model: Model, usual: int, small: int) -> Sequence[Callable[[Command], Command]]:
+def _web_options(model: Model, usual: int, quick: int) -> Sequence[Callable[[Command], Command]]:
     return (
         click.option(
             "--nodes",
             metavar="N",
             type=click.IntRange(min=2, max=MOST_NODES),
-            help=f"Pages of the synthetic web.  [default: {usual:,}; {small:,} with --quick]",
+            help=f"Pages of the synthetic web.  [default: {usual:,}; {quick:,} with --quick]",
         ),
         click.option(
             "--web",
@@ -190,7 +190,7 @@ def _web_options(model: Model, usual: int, small: int) -> Sequence[Callable[[Com
             metavar="FILE",
             type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
             help="Use this graph file instead of a synthetic web: links between IDs or names, "
-            "plain or .gz; - for stdin. Of a store, the fetched pages are used.",
+            "plain or .gz; - for stdin. A store gives the graph of its fetched pages.",
         ),
         click.option(
             "--seed",
