@@ -140,7 +140,7 @@ def _distinct(starts: Starts, targets: NDArray[np.int32]) -> Csr:
         first_of[first + 1 : last + 1] = left + np.searchsorted(keys, ends)
         targets[left : left + len(keys)] = keys % nodes
         left += len(keys)
-    targets.resize(left, refcheck=False)  # in place: the memory behind the end is freed
+    targets.resize(left, refcheck=False)  # in place: the memory after the end is freed
     return Csr(starts=first_of, targets=targets)
 
 
@@ -167,7 +167,7 @@ def place(
     values_of: Callable[[slice], NDArray[Any]],
     into: NDArray[Any],
 ) -> None:
-    """Store a value for each link in its row; `values_of` returns those of a piece of the links."""
+    """Store a value for each link in its row; `values_of` returns the values of a slice."""
     free = starts[:-1].copy()
     for piece in _pieces(len(row_of)):
         # Sorting row and position as one number is faster than an argsort of rows.
@@ -254,10 +254,10 @@ Weights = NDArray[np.float32]
 
 _TARGET_BITS = 31
 _TARGET = (1 << _TARGET_BITS) - 1
-_AT_ONCE_LINKS = 1 << 18
+_KEYS_AT_ONCE = 1 << 18
 """Number of links processed together: few enough to fit into the processor's cache."""
 
-_SPARSE = 8  # number of possible ids for each link from which ids count as sparse
+_SPARSE = 8  # ids are sparse if the largest one is at least this many times the number of links
 
 
 class LinkArrays(NamedTuple):
@@ -276,7 +276,7 @@ class BuiltGraph(NamedTuple):
 
 
 class LinkBuilder:
-    """Collects links and returns their graph; for one use."""
+    """Single-use builder of a graph from links in any order."""
 
     def __init__(self) -> None:
         self._keys = array("q")
@@ -292,14 +292,14 @@ class LinkBuilder:
             self._weights.frombytes(links.weights.astype(np.float32).tobytes())
         # Both ends fit into one number as long as ids are below 2^31, as they are in nearly every
         # file. From the first larger id on, each end has a number of its own, twice the memory.
-        if self._wide or max(_top(links.sources), _top(links.targets)) > _TARGET:
+        if self._wide or max(_largest(links.sources), _largest(links.targets)) > _TARGET:
             self._widen()
             self._wide.frombytes(np.column_stack(links[:2]).tobytes())
         else:
             self._keys.frombytes(_keys(links.sources, links.targets).tobytes())
 
-    def among(self, nodes: int) -> BuiltGraph:
-        """Return the graph whose ids are the nodes, from 0 to nodes - 1."""
+    def graph_of(self, nodes: int) -> BuiltGraph:
+        """Return the graph of all nodes, if ids are from 0 to nodes - 1."""
         keys = np.frombuffer(self._keys, dtype=np.int64)
         if not self._weights:
             keys.sort()
@@ -317,23 +317,23 @@ class LinkBuilder:
     def of_ids(self) -> tuple[BuiltGraph, Ids]:
         """Return the graph of all ids that occur, and the ascending ids of its nodes."""
         ids = self._number_densely() if self._is_dense() else self._number_sparsely()
-        return self.among(len(ids)), ids
+        return self.graph_of(len(ids)), ids
 
     def _is_dense(self) -> bool:
         keys = np.frombuffer(self._keys, dtype=np.int64)
-        return not self._wide and _top_id(keys) < max(_SPARSE * len(keys), _AT_ONCE_LINKS)
+        return not self._wide and _largest_id(keys) < max(_SPARSE * len(keys), _KEYS_AT_ONCE)
 
     def _number_densely(self) -> Ids:
         """Replace ids by nodes with a table of all possible ids."""
         keys = np.frombuffer(self._keys, dtype=np.int64)
-        occurs = np.zeros(_top_id(keys) + 1, dtype=np.bool_)
-        for some in _pieces_links(keys):
+        occurs = np.zeros(_largest_id(keys) + 1, dtype=np.bool_)
+        for some in _key_slices(keys):
             occurs[some >> _TARGET_BITS] = True
             occurs[some & _TARGET] = True
         ids = np.flatnonzero(occurs)
         if len(ids) < len(occurs):
             node = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
-            for some in _pieces_links(keys):
+            for some in _key_slices(keys):
                 some[:] = _keys(node[some >> _TARGET_BITS], node[some & _TARGET])
         return ids
 
@@ -343,7 +343,7 @@ class LinkBuilder:
         ids = np.unique(ends)
         if len(ids) > MOST_NODES:  # pragma: no cover - takes 60 GB
             raise ValueError(f"a graph has {MOST_NODES} nodes at most, not {len(ids)}")
-        for some in _pieces_links(ends):
+        for some in _key_slices(ends):
             nodes = np.searchsorted(ids, some)
             self._keys.frombytes(_keys(nodes[::2], nodes[1::2]).tobytes())
         del ends, some
@@ -363,25 +363,25 @@ def _keys(sources: NDArray[np.integer], targets: NDArray[np.integer]) -> Ids:
     return keys
 
 
-def _top(ids: Ids) -> int:
+def _largest(ids: Ids) -> int:
     return int(ids.max(initial=-1))
 
 
-def _top_id(keys: Ids) -> int:
+def _largest_id(keys: Ids) -> int:
     """Return the largest id, or -1."""
-    targets = max((int((some & _TARGET).max()) for some in _pieces_links(keys)), default=-1)
-    return max(_top(keys) >> _TARGET_BITS, targets)
+    targets = max((int((some & _TARGET).max()) for some in _key_slices(keys)), default=-1)
+    return max(_largest(keys) >> _TARGET_BITS, targets)
 
 
-def _pieces_links(keys: Ids) -> list[Ids]:
+def _key_slices(keys: Ids) -> list[Ids]:
     """Return consecutive views that cover all keys."""
-    return [keys[start : start + _AT_ONCE_LINKS] for start in range(0, len(keys), _AT_ONCE_LINKS)]
+    return [keys[start : start + _KEYS_AT_ONCE] for start in range(0, len(keys), _KEYS_AT_ONCE)]
 
 
 def squeeze(keys: Ids) -> int:
     """Move the distinct values of ascending keys to the front, and return their number."""
     left, last = 0, -1
-    for some in _pieces_links(keys):
+    for some in _key_slices(keys):
         fresh = some[np.diff(some, prepend=last) != 0]
         last = int(some[-1])
         keys[left : left + len(fresh)] = fresh
@@ -402,7 +402,7 @@ def _merge(keys: Ids, weights: Weights) -> tuple[int, Weights]:
 def _pack(keys: Ids) -> None:
     """Store the targets over the keys, at half the width. Reads stay ahead of writes."""
     targets, done = keys.view(np.int32), 0
-    for some in _pieces_links(keys):
+    for some in _key_slices(keys):
         targets[done : done + len(some)] = some & _TARGET
         done += len(some)
 
@@ -411,7 +411,7 @@ def _pack(keys: Ids) -> None:
 
 
 class RowBuilder:
-    """Collects the rows of a graph with a known number of nodes; for one use."""
+    """Single-use builder of a graph from whole rows, with a known number of nodes."""
 
     def __init__(self, nodes: int) -> None:
         self._nodes = nodes
@@ -521,13 +521,13 @@ def with_nodes(named: NamedGraph, is_kept: Mask) -> NamedGraph:
 #     through(x) = AᵀA x  both in one pass over the links
 #
 # All of them read the rows of the graph in place. No transposed copy is made, so memory is that of
-# the graph, the vectors and one block of links. They are made of two products of rows of links with
-# a vector:
+# the graph, the vectors and one block of links. They are composed of two products of rows of links
+# with a vector:
 #
 #     gather   y_i += Σ w_ij x_j   each row sums the values of its targets
 #     scatter  y_j += Σ w_ij x_i   each row adds its value to its targets
 #
-# scipy has both as C loops behind its sparse matrices; here they are called on parts of a graph in
+# scipy has both as the C loops of its sparse matrices; here they are called on parts of a graph in
 # place. These loops are not part of scipy's public API, so numpy does the same if a release lacks
 # them. Small graphs use numpy too.
 
@@ -603,11 +603,11 @@ class Adjacency:
     def __init__(self, graph: Csr, weights: Weights | None = None) -> None:
         self.graph = graph
         self.weights = weights
-        # Blocks have about as many links each, not nodes: a block with a node of a million links
-        # would otherwise leave the cache.
+        # Blocks have about equally many links, not nodes: with equally many nodes, a block with a
+        # node of a million links would not fit into the cache.
         firsts = np.searchsorted(graph.starts, np.arange(0, graph.edges, _LINKS_AT_ONCE))
         self._cuts = np.unique([0, *firsts, graph.nodes]).tolist()
-        self._alike: AnyFloats = np.empty(0)
+        self._cached_ones: AnyFloats = np.empty(0)
         self._products = row_products()
 
     def pulled(self, x: Vector) -> Vector:
@@ -638,7 +638,7 @@ class Adjacency:
         return sums
 
     def push(self, block: AdjacencyBlock, xs: AnyFloats, to: AnyFloats) -> None:
-        """Add to each row of `to` the values that a block pushes, given in the same row of `xs`."""
+        """Push each row of `xs`, values of a block's nodes, and add it to the same row of `to`."""
         rows = self._rows(block, to)
         for x, sums in zip(xs, to, strict=True):
             self._products.scatter(rows, x, sums)
@@ -653,12 +653,12 @@ class Adjacency:
 
     def _ones(self, count: int, like: AnyFloats) -> AnyFloats:
         """Return a cached vector of ones, as the weights of a block without weights."""
-        if len(self._alike) < count or self._alike.dtype != like.dtype:
-            self._alike = np.ones(max(count, _LINKS_AT_ONCE), dtype=like.dtype)
-        return self._alike[:count]
+        if len(self._cached_ones) < count or self._cached_ones.dtype != like.dtype:
+            self._cached_ones = np.ones(max(count, _LINKS_AT_ONCE), dtype=like.dtype)
+        return self._cached_ones[:count]
 
     def _gathered(self, rows: WeightedRows, x: AnyFloats) -> AnyFloats:
-        """Return the sum of the values of its targets, for each node of a block."""
+        """Return, for each node of a block, the weighted sum of its targets' values."""
         sums = np.zeros(len(rows.starts) - 1, dtype=x.dtype)
         self._products.gather(rows, x, sums)
         return sums

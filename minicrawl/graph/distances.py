@@ -5,15 +5,15 @@ Sources are on level 0; a node without a path from a source is UNREACHED. A sear
 of a reached node once, however many levels there are.
 
 The *extent* of a graph is its diameter, the longest of all shortest paths, and their mean length.
-Only pairs of different nodes count of which the first reaches the second.
+Only pairs of different nodes count, and only if the first reaches the second.
 
 exact    Measures all pairs, by breadth-first searches from 512 nodes at a time: a node keeps a bit
          for each source, and each round passes its bits along all links. A round moves 64 bytes a
          link.
 sampled  Measures the paths from randomly drawn nodes, by searches from 64 at a time. For the
-         diameter it walks to and fro: against the links from a node reached last to one that is
-         farthest, then along the links from there, and so on while the path grows. The diameter is
-         a lower bound. The mean is a ratio of sums over the sources, with a standard error from the
+         diameter it uses double sweeps: against the links from a node reached last to a farthest
+         node, then along the links from there, and so on while the path grows. The diameter is a
+         lower bound. The mean is a ratio of sums over the sources, with a standard error from the
          differences between groups of eight sources.
 
 A round visits all links, so a graph that is one long path would take a round for each node. No
@@ -45,22 +45,22 @@ Bits = NDArray[np.uint64]
 Counts = NDArray[np.int64]
 
 SAMPLE = 256
-"""Number of sources of a sample. Beyond a few hundred, more hardly change the mean."""
+"""Number of sources of a sample. More than a few hundred hardly change the mean."""
 _WORDS = 8
 _WORD = 64
 _SOURCES = _WORD * _WORDS
 _LINKS_AT_ONCE = 1 << 18
-MOST_LOOKS = 200_000_000
+MOST_LINK_VISITS = 200_000_000
 """Most links that a search, or all rounds of HyperBall, may visit: some fifteen seconds."""
 _SURE_ROUNDS = 200
-"""Rounds that are always allowed, however many links there are: the web is less deep."""
+"""Rounds that are allowed for any number of links: the web is less deep."""
 _ROUNDS_OF_ALL = 30
-"""Largest mean depth of the searches from all pages."""
-_MOST_WALKS = 10
-"""Walks to and fro; each takes a search."""
+"""Largest mean depth of the searches of `exact`."""
+_MOST_SWEEPS = 10
+"""Sweeps of a double sweep; each takes a search."""
 _NARROW = 8
 """Most nodes of a level, and links of each, for which a loop is faster than arrays."""
-_ONES = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
+_POPCOUNTS = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
 
 
 def fronts(graph: Csr, sources: Nodes) -> Iterator[NDArray[np.integer]]:
@@ -124,7 +124,7 @@ def linked_from(graph: Csr, pages: NDArray[np.integer]) -> NDArray[np.int32]:
 
 
 class Extent(NamedTuple):
-    """Distances over the pairs of which the first reaches the second."""
+    """Diameter and mean distance, over the pairs whose first node reaches the second."""
 
     diameter: int
     mean_distance: float | None
@@ -134,7 +134,7 @@ class Extent(NamedTuple):
     error: float = 0.0
     """Standard error of the mean distance."""
     by_hyperball: bool = False
-    """True for an estimate over all pairs, False for paths from some or all nodes."""
+    """True for a HyperBall estimate over all pairs, False for measured paths."""
 
 
 def exact_work(graph: Csr) -> int:
@@ -144,11 +144,11 @@ def exact_work(graph: Csr) -> int:
 
 def most_rounds(graph: Csr) -> int:
     """Return the largest depth of a search."""
-    return max(_SURE_ROUNDS, MOST_LOOKS // max(graph.edges + graph.nodes, 1))
+    return max(_SURE_ROUNDS, MOST_LINK_VISITS // max(graph.edges + graph.nodes, 1))
 
 
 def exact(graph: Csr, tell: Progress = unreported) -> Extent:
-    """Measure the paths from all pages; not exact if very long paths would take minutes."""
+    """Measure the paths from all pages; give up, with an inexact result, if they are very long."""
     back = graph.reversed()
     longest = total = pairs = 0
     most = max(_SURE_ROUNDS, most_rounds(graph) // 4)  # eight words take four times as long as one
@@ -177,11 +177,11 @@ def sampled(
         searches.append(_search(back, np.sort(chosen[first : first + _WORD]), 1, most))
         tell(min(1.0, (first + _WORD) / len(chosen)))
         if searches[-1].is_cut:
-            longest = max(most, _to_and_fro(back, graph, searches[-1].last))
+            longest = max(most, _double_sweep(back, graph, searches[-1].last))
             return Extent(longest, None, 0, is_exact=False)
     if not any(search.depth for search in searches):
         return Extent(0, None, 0, is_exact=False)
-    longest = max(_to_and_fro(back, graph, search.last) for search in searches)
+    longest = max(_double_sweep(back, graph, search.last) for search in searches)
     totals = np.concatenate([search.totals for search in searches])
     pairs = np.concatenate([search.pairs for search in searches])
     mean = float(totals.sum() / pairs.sum())
@@ -200,10 +200,10 @@ def _ratio_error(totals: Counts, pairs: Counts) -> float:
     return float(np.sqrt(apart * len(drawn) / max(1, len(drawn) - 1)) / pairs.sum())
 
 
-def _to_and_fro(graph: Csr, back: Csr, page: int) -> int:
-    """Return the length of the longest shortest path on walks to and fro from this page."""
+def _double_sweep(graph: Csr, back: Csr, page: int) -> int:
+    """Return the length of the longest shortest path that a double sweep from this page finds."""
     forth, longest = graph, 0
-    for _ in range(_MOST_WALKS):  # pragma: no branch  # walks that grow so often are hostile
+    for _ in range(_MOST_SWEEPS):  # pragma: no branch  # only hostile graphs need more
         level = levels(forth, [page])
         if level.max() <= longest:
             break
@@ -213,7 +213,7 @@ def _to_and_fro(graph: Csr, back: Csr, page: int) -> int:
 
 
 class _Search(NamedTuple):
-    """Result of a search from many sources, grouped by eight: one byte of the bits."""
+    """Result of a search from many sources, summed over groups of eight: one byte of the bits."""
 
     depth: int
     """Longest distance."""
@@ -229,38 +229,38 @@ class _Search(NamedTuple):
 
 def _search(back: Csr, sources: NDArray[np.int64], words: int, most: int) -> _Search:
     """Search from up to 64 sources a word at once; `back` has the in-links."""
-    # `heard` has the bits of the sources that reach a page, `news` those of the last round only.
-    heard = np.zeros((back.nodes, words), dtype=np.uint64)
+    # `seen` has the bits of the sources that reach a page, `fresh` those added in the last round.
+    seen = np.zeros((back.nodes, words), dtype=np.uint64)
     places = np.arange(len(sources), dtype=np.uint64)
-    heard[sources, places // _WORD] = np.uint64(1) << places % _WORD
+    seen[sources, places // _WORD] = np.uint64(1) << places % _WORD
     pairs, totals = np.zeros((2, 8 * words), dtype=np.int64)
-    news, depth, last = heard.copy(), 0, 0
+    fresh, depth, last = seen.copy(), 0, 0
     while True:
-        news = _gathered(back, news)
-        news &= ~heard
-        hear = news.any(axis=1)
-        counts = _ONES[news[hear].view(np.uint8)].sum(axis=0, dtype=np.int64)
+        fresh = _union_of_inlinks(back, fresh)
+        fresh &= ~seen
+        gained = fresh.any(axis=1)
+        counts = _POPCOUNTS[fresh[gained].view(np.uint8)].sum(axis=0, dtype=np.int64)
         if not counts.any() or depth == most:
             return _Search(depth, pairs, totals, last, is_cut=bool(counts.any()))
         depth += 1
         pairs += counts
         totals += depth * counts
-        last = int(hear.argmax())
-        heard |= news
+        last = int(gained.argmax())
+        seen |= fresh
 
 
-def _gathered(back: Csr, news: Bits) -> Bits:
+def _union_of_inlinks(back: Csr, fresh: Bits) -> Bits:
     """Return the union of the bits of all in-links, for each page."""
-    heard = np.zeros_like(news)
-    for pages in _shares_of_work(back):
+    union = np.zeros_like(fresh)
+    for pages in _linked_blocks(back):
         start, stop = back.starts[pages[0]], back.starts[pages[-1] + 1]
-        said = news[back.targets[start:stop]]
-        heard[pages] = np.bitwise_or.reduceat(said, back.starts[pages] - start, axis=0)
-    return heard
+        bits_of_targets = fresh[back.targets[start:stop]]
+        union[pages] = np.bitwise_or.reduceat(bits_of_targets, back.starts[pages] - start, axis=0)
+    return union
 
 
-def _shares_of_work(back: Csr) -> Iterator[NDArray[np.int64]]:
-    """Yield the pages with in-links, in groups that bound the memory."""
+def _linked_blocks(back: Csr) -> Iterator[NDArray[np.int64]]:
+    """Yield the pages with in-links, in blocks that bound the memory."""
     linked = np.flatnonzero(np.diff(back.starts))
     cuts = np.searchsorted(
         back.starts[linked], np.arange(_LINKS_AT_ONCE, back.edges, _LINKS_AT_ONCE)
@@ -320,7 +320,7 @@ class HyperLogLogCounters:
     def grow(self) -> Ids:
         """Grow all balls by one link; return the nodes whose ball changed."""
         before = self.registers.copy()
-        grown = [self._grow(nodes, before) for nodes in self._concerned()]
+        grown = [self._grow(nodes, before) for nodes in self._nodes_that_may_grow()]
         found = np.concatenate([np.empty(0, dtype=np.int64), *grown])
         self._grew[:] = False
         self._grew[found] = True
@@ -337,7 +337,7 @@ class HyperLogLogCounters:
     def _parts(self, nodes: Ids) -> list[Ids]:
         return np.split(nodes, range(self._at_once, len(nodes), self._at_once))
 
-    def _concerned(self) -> Iterator[Ids]:
+    def _nodes_that_may_grow(self) -> Iterator[Ids]:
         """Yield the nodes that link to a node whose ball grew, in parts, most links first."""
         for first in range(0, self._graph.nodes, self._at_once):
             starts = self._graph.starts[first : first + self._at_once + 1]
@@ -368,10 +368,10 @@ class HyperLogLogCounters:
 def _sizes(registers: Registers) -> Sizes:
     width = registers.shape[1]
     sums = _HALVES[registers].sum(axis=1, dtype=np.float64)
-    return _counted(sums, np.count_nonzero(registers == 0, axis=1), width, width)
+    return _estimated_sizes(sums, np.count_nonzero(registers == 0, axis=1), width, width)
 
 
-def _counted(
+def _estimated_sizes(
     sums: NDArray[np.floating], empty: NDArray[np.integer], kept: int | Ids, width: int
 ) -> Sizes:
     """Return the sizes of balls of `width` registers, of which `kept` are evaluated.
@@ -413,7 +413,7 @@ def _extent(reached: Sizes) -> Extent:
     pairs = (reached[-1:] - reached[:1]).sum(axis=0)
     if pairs[-1] <= 0:  # no links, or so few that all nodes fell on registers of others
         return Extent(depth, None, 0, is_exact=False, by_hyperball=True)
-    pairs[pairs <= 0] = np.inf  # this group has seen all nodes: a large error signals that
+    pairs[pairs <= 0] = np.inf  # only this group saw balls grow: a mean of 0 makes the error large
     means = (reached[-1] - reached).sum(axis=0) / pairs
     apart = means[:-1] - means[:-1].mean()
     return Extent(
@@ -430,10 +430,10 @@ def _sizes_without(registers: Registers) -> Sizes:
     width = registers.shape[1]
     kept = np.array([width - width // _GROUPS] * _GROUPS + [width])
     sums = _without_each(_pair_sums()[registers.view(np.uint16)])
-    found = _counted(sums, np.zeros(1, dtype=np.int64), kept, width)
+    found = _estimated_sizes(sums, np.zeros(1, dtype=np.int64), kept, width)
     small = np.flatnonzero((found <= _SMALL * width).any(axis=1))
     empty = _without_each((registers[small] == 0).astype(np.int64))
-    found[small] = _counted(sums[small], empty, kept, width)
+    found[small] = _estimated_sizes(sums[small], empty, kept, width)
     return found
 
 

@@ -54,7 +54,7 @@ def no_edges(nodes: int) -> Distances:
 
 
 class A1:
-    """Checks all pairs by way of the new edge."""
+    """All distances, repaired by checking all pairs through the new edge."""
 
     def __init__(self, nodes: int) -> None:
         self.distances = no_edges(nodes)
@@ -85,20 +85,20 @@ class A1Loops:
         if source == target or rows[source][target] == 1:
             return
         rows[source] = from_source = [
-            way if way < 1 + behind else 1 + behind  # noqa: FURB136 - see above
-            for way, behind in zip(rows[source], rows[target], strict=True)
+            length if length < 1 + rest else 1 + rest  # noqa: FURB136 - see above
+            for length, rest in zip(rows[source], rows[target], strict=True)
         ]
         for page, row in enumerate(rows):
-            before = row[source]
-            if before < FAR and page not in (source, target):
+            to_source = row[source]
+            if to_source < FAR and page not in (source, target):
                 rows[page] = [
-                    way if way < before + behind else before + behind  # noqa: FURB136
-                    for way, behind in zip(row, from_source, strict=True)
+                    length if length < to_source + rest else to_source + rest  # noqa: FURB136
+                    for length, rest in zip(row, from_source, strict=True)
                 ]
 
 
 class A2:
-    """Checks only pairs that can get closer by the new edge."""
+    """All distances, repaired by checking only pairs that the new edge can bring closer."""
 
     def __init__(self, nodes: int) -> None:
         self.distances = no_edges(nodes)
@@ -115,10 +115,10 @@ class A2:
         self,
         begins: NDArray[np.intp],
         ends: NDArray[np.intp],
-        before: Distances,
-        behind: Distances,
+        to_source: Distances,
+        from_source: Distances,
     ) -> None:
-        _shorten(self.distances, begins, ends, before, behind)
+        _shorten(self.distances, begins, ends, to_source, from_source)
 
 
 class CountedA2(A2):
@@ -139,12 +139,12 @@ class CountedA2(A2):
         self,
         begins: NDArray[np.intp],
         ends: NDArray[np.intp],
-        before: Distances,
-        behind: Distances,
+        to_source: Distances,
+        from_source: Distances,
     ) -> None:
         pairs = np.ix_(begins, ends)
         former = self.distances[pairs]
-        super()._shorten(begins, ends, before, behind)
+        super()._shorten(begins, ends, to_source, from_source)
         now = self.distances[pairs]
         fell = now < former
         for sign, distances in ((-1, former[fell]), (1, now[fell])):
@@ -189,23 +189,23 @@ def _by_source(edges: Iterable[Edge]) -> Iterable[tuple[int, Sequence[int]]]:
         yield source, [target for _, target in same]
 
 
-def _shorten_all(distances: Distances, by: int, begins: NDArray[np.intp]) -> None:
-    """Lower the distances from these pages to at most the way through page `by`."""
-    ways = distances[begins, by][:, None] + distances[by]
-    distances[begins] = np.minimum(distances[begins], ways)
+def _shorten_all(distances: Distances, through: int, begins: NDArray[np.intp]) -> None:
+    """Lower the distances from these pages to at most the path through page `through`."""
+    paths = distances[begins, through][:, None] + distances[through]
+    distances[begins] = np.minimum(distances[begins], paths)
 
 
 def _shorten(
     distances: Distances,
     begins: NDArray[np.intp],
     ends: NDArray[np.intp],
-    before: Distances,
-    behind: Distances,
+    to_source: Distances,
+    from_source: Distances,
 ) -> None:
-    """Lower the distances from `begins` to `ends` to at most `before` + `behind`."""
+    """Lower the distances from `begins` to `ends` to at most `to_source` + `from_source`."""
     if len(begins) and len(ends):
         pairs = np.ix_(begins, ends)
-        distances[pairs] = np.minimum(distances[pairs], before[:, None] + behind)
+        distances[pairs] = np.minimum(distances[pairs], to_source[:, None] + from_source)
 
 
 # ================================================================ trees
@@ -216,8 +216,8 @@ def _shorten(
 # Each page has the tree of shortest paths from it and the tree of shortest paths to it. A new edge
 # (i, j) shortens the paths from i to a part of the tree from j; branches whose distance does not
 # fall are not followed. That part, a list of pages with each behind its parent, is passed up the
-# tree to i: each page keeps what gets closer to it as well, and passes on no more. O(n log n) for
-# each edge, amortised over a graph that is filled; memory of two trees for each page.
+# tree to i: each page drops the pages that get no closer to it, and passes on the rest. O(n log n)
+# for each edge, amortised over the edges of a complete graph; memory of two trees for each page.
 #
 # part    pages of a tree, parents first: (page, index of its parent in the part or -1)
 
@@ -225,7 +225,7 @@ Part = list[tuple[int, int]]
 
 
 class AusielloTrees:
-    """The trees of shortest paths from and to each page.
+    """All distances, kept by the trees of shortest paths from and to each page.
 
     `_after[v][x]` has the children of x in the tree from v, `_before[v][x]` those in the tree to v.
     """
@@ -248,40 +248,40 @@ class AusielloTrees:
     def add(self, source: int, target: int) -> None:
         if source == target or self._length[source][target] == 1:
             return
-        fallen = self._take(source, target, source, self._whole(target))
-        waiting = [(source, fallen)]
+        closer = self._reroute(source, target, source, self._tree_from(target))
+        waiting = [(source, closer)]
         while waiting:
             page, part = waiting.pop()
             for earlier in tuple(self._before[source].get(page, ())):
-                less = self._take(earlier, target, source, part)
-                if less:
-                    waiting.append((earlier, less))
+                closer_there = self._reroute(earlier, target, source, part)
+                if closer_there:
+                    waiting.append((earlier, closer_there))
 
-    def _whole(self, root: int) -> Part:
+    def _tree_from(self, root: int) -> Part:
         """Return the tree of shortest paths from a page."""
         part: Part = [(root, -1)]
         for place, (page, _) in enumerate(part):
             part += [(later, place) for later in self._after[root].get(page, ())]
         return part
 
-    def _take(self, begin: int, target: int, source: int, part: Part) -> Part:
-        """Route `begin` over the new edge to the pages that get closer; return these."""
+    def _reroute(self, begin: int, target: int, source: int, part: Part) -> Part:
+        """Reroute `begin` over the new edge to the pages that get closer; return these."""
         lengths, way = self._length[begin], self._length[begin][source] + 1
         from_target = self._length[target]
         places: dict[int, int] = {-1: -1}
-        fallen: Part = []
+        closer: Part = []
         for place, (end, parent) in enumerate(part):
             if parent in places and way + from_target[end] < lengths[end]:
-                places[place] = len(fallen)
-                fallen.append((end, places[parent]))
+                places[place] = len(closer)
+                closer.append((end, places[parent]))
                 lengths[end] = way + from_target[end]
                 before = source if end == target else self._last[target][end]
-                self._hang(
+                self._attach(
                     begin, end, before, target if begin == source else self._next[begin][source]
                 )
-        return fallen
+        return closer
 
-    def _hang(self, begin: int, end: int, before: int, behind: int) -> None:
+    def _attach(self, begin: int, end: int, before: int, behind: int) -> None:
         """Set the path from `begin` to `end`: it starts with `behind` and ends with `before`."""
         last = self._last[begin].get(end)
         if last is not None:
@@ -342,7 +342,7 @@ class UnionFind:
 
 
 class S1:
-    """Reachability in rows of blocks of bits."""
+    """Strong components by rows of reachability bits, in blocks."""
 
     def __init__(self, nodes: int, bits: int = 64) -> None:
         self._bits = bits
@@ -372,8 +372,8 @@ class S1:
 
     def _merge(self, source: int, target: int, earlier: NDArray[np.intp]) -> None:
         """Merge the pages of the cycle that the edge closes, if it closes one."""
-        is_one = self._merged.root(source) == self._merged.root(target)
-        if not is_one and self._rows[target, source // self._bits] & self._bit(source):
+        is_merged = self._merged.root(source) == self._merged.root(target)
+        if not is_merged and self._rows[target, source // self._bits] & self._bit(source):
             row = self._rows[source]
             bits = _TYPES[self._bits]
             reached = row[earlier // self._bits] >> (earlier % self._bits).astype(bits) & bits(1)
@@ -417,7 +417,7 @@ class S3(S2):
 
 
 class Yellin:
-    """Rows as Python integers, merged along the edges."""
+    """Strong components by rows of bits as Python integers, merged along the edges."""
 
     def __init__(self, nodes: int) -> None:
         self._rows = [1 << page for page in range(nodes)]
@@ -474,7 +474,7 @@ class Yellin:
 
 
 class Levels:
-    """Strong components, each with a level."""
+    """Strong components of a sparse graph, each with a level."""
 
     def __init__(self, nodes: int) -> None:
         self._merged = UnionFind(nodes)
@@ -691,37 +691,37 @@ class DynamicAlgorithm:
 
 
 def _distances(
-    name: str, make: Callable[[int], Any], *, batches: bool = False, anew: bool = False
+    name: str, make: Callable[[int], Any], *, batches: bool = False, recomputed: bool = False
 ) -> DynamicAlgorithm:
-    return DynamicAlgorithm(name, AlgorithmKind.DISTANCES, make, batches, anew)
+    return DynamicAlgorithm(name, AlgorithmKind.DISTANCES, make, batches, recomputed)
 
 
 def _components(
-    name: str, make: Callable[[int], Any], *, batches: bool = False, anew: bool = False
+    name: str, make: Callable[[int], Any], *, batches: bool = False, recomputed: bool = False
 ) -> DynamicAlgorithm:
-    return DynamicAlgorithm(name, AlgorithmKind.COMPONENTS, make, batches, anew)
+    return DynamicAlgorithm(name, AlgorithmKind.COMPONENTS, make, batches, recomputed)
 
 
 ALGORITHMS = {
     algorithm.name: algorithm
     for algorithm in (
-        _distances("floyd-warshall", FloydWarshall, anew=True),
-        _distances("johnson", Johnson, anew=True),
+        _distances("floyd-warshall", FloydWarshall, recomputed=True),
+        _distances("johnson", Johnson, recomputed=True),
         _distances("ausiello", AusielloTrees),
         _distances("a1", A1),
         _distances("a2", A2),
-        _distances("floyd-warshall-batch", FloydWarshall, batches=True, anew=True),
-        _distances("johnson-batch", Johnson, batches=True, anew=True),
+        _distances("floyd-warshall-batch", FloydWarshall, batches=True, recomputed=True),
+        _distances("johnson-batch", Johnson, batches=True, recomputed=True),
         _distances("a3", A3, batches=True),
         _distances("a4", A4, batches=True),
-        _components("warshall", WarshallComponents, anew=True),
-        _components("tarjan", Tarjan, anew=True),
+        _components("warshall", WarshallComponents, recomputed=True),
+        _components("tarjan", Tarjan, recomputed=True),
         _components("yellin", Yellin),
         *(_components(f"s1-{bits}", partial(S1, bits=bits)) for bits in BLOCKS),
         _components("s2", S2),
         _components("s3", S3),
         _components("levels", Levels),
-        _components("tarjan-batch", Tarjan, batches=True, anew=True),
+        _components("tarjan-batch", Tarjan, batches=True, recomputed=True),
         _distances("a1-loops", A1Loops),
     )
 }

@@ -1,11 +1,11 @@
-"""Outline of a growing graph, updated without another look at the whole graph.
+"""Outline of a growing graph: components and reciprocity are updated, not recomputed.
 
 After each edge, or each batch, the outline is that of the graph so far. Edges are only added, a
 duplicate edge changes nothing, and nodes are numbered in the order of their arrival.
 
-GrowingGraph     edge by edge: distances by A2, which counts the pairs at each distance, strong
-                 components by `Levels`, weak ones by merging. For graphs small enough for a matrix
-                 of all distances.
+GrowingGraph     edge by edge: distances by A2, which counts the pairs at each distance; strong
+                 components by `Levels`, weak ones by union-find. For graphs small enough for a
+                 matrix of all distances.
 GrowingInBatches graphs of any size, without distances. Components only ever merge, so an edge
                  within a component is not looked at again: the strong components follow from the
                  edges between them and the new edges.
@@ -30,14 +30,14 @@ Ids = NDArray[np.int64]
 
 
 class GrowingGraph:
-    """Graph to which edges are added one by one, with up to `most` nodes."""
+    """Graph of up to `capacity` nodes to which edges are added one by one."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, capacity: int) -> None:
         self.nodes = 0
         """Number of nodes so far, which the caller sets: nodes may come without edges."""
-        self._distances = CountedA2(most)
-        self._strong = Levels(most)
-        self._weak = UnionFind(most)
+        self._distances = CountedA2(capacity)
+        self._strong = Levels(capacity)
+        self._weak = UnionFind(capacity)
         self._edges = dict[Edge, None]()
         self._mutual = 0
 

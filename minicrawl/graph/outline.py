@@ -2,8 +2,8 @@
 
 Estimated distances are marked as such, with the method, and the diameter is then a lower bound.
 Distances are sampled from some sources first. If the error of the mean exceeds `COARSE`, HyperBall
-estimates it too, and the estimate with the smaller error is used. Few sources say much if nearly
-all nodes reach the same nodes, and little otherwise; HyperBall takes twice the time.
+estimates it too, and the estimate with the smaller error is used. A few sources suffice if nearly
+all nodes reach the same nodes, but not otherwise; HyperBall takes twice the time.
 
 Two nodes are in the same strong component if each reaches the other along links, and in the same
 weak component if links connect them in any direction. Every node is in one component of either
@@ -48,14 +48,14 @@ from minicrawl.progress import Progress, unreported
 # samples are counts at fixed degrees, so that they cost the same in a graph of any size.
 
 TAIL = 6
-"""Least degree that the power law is fitted to."""
+"""Smallest degree that the power law is fitted to."""
 FEWEST_PAGES = 50
 """Fewest pages in the tail for which an exponent is fitted."""
 LEAST_P = 0.1
 """Share of samples below which the law is rejected."""
 _SAMPLES = 200
 _EDGES = np.unique(np.geomspace(TAIL, 1 << 31, 400).astype(np.int64)) - 0.5
-"""Degrees between which tail and law are compared; one apart where they are small."""
+"""Edges of the bins at which tail and law are compared; small degrees have a bin each."""
 RANGE = 20
 _RANGES = 8
 _LAST_RANGE = RANGE * (_RANGES - 1)
@@ -142,13 +142,13 @@ def _distances(counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _above(exponent: Any) -> NDArray[np.float64]:
-    """Return the share of the law's pages with at least each of the degrees."""
+    """Return the law's share of pages with a degree above each of the `_EDGES`."""
     found: NDArray[np.float64] = (_EDGES / _EDGES[0]) ** (1 - exponent)
     return found
 
 
 def _fitted(tail: NDArray[np.int64]) -> tuple[float | None, float | None]:
-    """Return the exponent and its standard error."""
+    """Return the exponent and its standard error, or None for a tail of few pages."""
     if len(tail) < FEWEST_PAGES:
         return None, None
     exponent = 1 + len(tail) / float(np.log(tail / (TAIL - 0.5)).sum())
@@ -205,7 +205,7 @@ def strong(graph: Csr) -> Components:
     # Two breadth-first searches by numpy find the large component of a web, which has most of the
     # links. Tarjan's walk in Python, which takes a step for each link, then sees only the rest.
     pivot = int((graph.out_degrees() * graph.in_degrees()).argmax())
-    core = _around(graph, pivot)
+    core = _component_of(graph, pivot)
     # The core gets mark 0, other components get marks above.
     component = np.zeros(graph.nodes, dtype=np.int64)
     component[~core] = 1 + _Tarjan(with_pages(graph, ~core)).marks()
@@ -238,18 +238,18 @@ def _shorten(least: Ids) -> None:
         least[:] = ends
 
 
-def _around(graph: Csr, page: int) -> NDArray[np.bool_]:
-    """Return a mask of the nodes that both reach this page and are reached by it."""
+def _component_of(graph: Csr, page: int) -> NDArray[np.bool_]:
+    """Return a mask of the strong component of a page."""
     forth, back = levels(graph, [page]), levels(graph.reversed(), [page])
     found: NDArray[np.bool_] = (forth != UNREACHED) & (back != UNREACHED)
     return found
 
 
 class _Tarjan:
-    """One depth-first walk along all links.
+    """Strong components by one depth-first walk along all links.
 
-    low   0 for an unvisited node; for a node on the path its number, or the least number it leads
-          back to; above all numbers, the mark of a complete component
+    low   0 for an unvisited node; for a node on the path its number, or the least number that it
+          leads back to; for a node of a complete component its mark, which is above all numbers
     path  nodes from the start of the walk to the current node
     done  nodes whose links were all followed and whose component is not complete
     """
@@ -302,7 +302,7 @@ class _Tarjan:
 
 
 MOST_WORK = 10_000_000
-"""Most links that a round of all exact searches may visit; more would take minutes."""
+"""Most visits of links and nodes in a round of all exact searches; more would take minutes."""
 COARSE = 0.02
 """Largest acceptable error, as a share of the mean distance."""
 _FEW_SOURCES = 128
@@ -315,17 +315,17 @@ class BowTie:
 
     core: int
     leading_in: int
-    """Nodes outside the core from which it is reached."""
+    """Nodes outside the core that reach it."""
     leading_out: int
-    """Nodes outside the core that it reaches."""
+    """Nodes outside the core that are reached from it."""
     tendrils: int
-    """Other nodes that links connect with the core in some direction."""
+    """Other nodes of the core's weak component."""
     apart: int
-    """Nodes that nothing connects with the core."""
+    """Nodes in other weak components."""
 
 
 def bow_tie(graph: Csr, strong: Components, weak: Components) -> BowTie:
-    """Return the parts of the graph."""
+    """Return the sizes of the parts of the graph."""
     core = strong.largest()
     if not graph.nodes:
         return BowTie(core=0, leading_in=0, leading_out=0, tendrils=0, apart=0)
@@ -363,7 +363,7 @@ class Outline:
     out_degrees: DegreeDistribution
     in_degrees: DegreeDistribution
     mean_distance: float | None
-    """None where no node reaches another one, and where paths are too long to be measured."""
+    """None if no node reaches another one, or if paths are too long to measure."""
     mean_distance_error: float
     """Standard error of the mean; 0 if all distances were measured."""
     diameter: int
@@ -413,7 +413,7 @@ def estimate(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent:
     by_paths = sampled(graph, rng, sources, tell)
     is_fine = by_paths.error <= COARSE * (by_paths.mean_distance or 0)
     # In a deep graph HyperBall takes a round for each link of the diameter, so the sample must do.
-    if is_fine or by_paths.diameter * graph.edges > hyperball.MOST_LOOKS:
+    if is_fine or by_paths.diameter * graph.edges > hyperball.MOST_LINK_VISITS:
         return by_paths
     by_balls = hyperball.estimated(graph, rng, tell)
     better = min(by_paths, by_balls, key=lambda found: (found.mean_distance is None, found.error))

@@ -21,7 +21,7 @@ inside link     (`inside`) goes to any page of its own host, older or newer. The
 outside link    goes to an older page on any host, which is either drawn uniformly or by a
                 recommendation.
 recommendation  (`recommended`) repeats the recommendation of an older page, except for a few
-                (`original`) that name an older page drawn uniformly. What was repeated often is
+                (`original`) that name an older page drawn uniformly. Frequent recommendations are
                 repeated more often: 1 % of the web gets a fifth of its PageRank, and more than a
                 third of all pages link to the very first.
 """
@@ -115,7 +115,7 @@ def copying_web(nodes: int, rng: Generator, habits: WebHabits = TYPICAL) -> Synt
 
 
 def _grown_hosts(nodes: int, rng: Generator, habits: WebHabits) -> NDArray[np.int64]:
-    """Return the host of every page: that of the founder at the end of its chain of models."""
+    """Return the host of every page: that of the founder at the end of its chain of joins."""
     is_founder = rng.random(nodes) < habits.founding
     is_founder[0] = True
     founders = np.flatnonzero(is_founder)

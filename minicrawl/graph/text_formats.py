@@ -22,7 +22,7 @@ from minicrawl.graph.csr import MOST_NODES, BuiltGraph, Ids, LinkArrays, LinkBui
 #
 # Blocks of lines of a graph file.
 #
-# A list is read completely, or refused with its place and the number of the bad line. No line is
+# A list is read completely, or refused with its name and the number of the bad line. No line is
 # guessed at or skipped.
 #
 # plain    text with the same separators on every line. Plain blocks are split in one go; other
@@ -32,7 +32,7 @@ from minicrawl.graph.csr import MOST_NODES, BuiltGraph, Ids, LinkArrays, LinkBui
 #          `%C3%85land`. Comments and empty lines are ignored.
 
 _COMMENT = rb"[#%](?!(?<=%)[0-9A-Fa-f]{2})"
-_SILENT = re.compile(rb"\s*(?:" + _COMMENT + rb".*)?", re.DOTALL)
+_IGNORED = re.compile(rb"\s*(?:" + _COMMENT + rb".*)?", re.DOTALL)
 _COMMENT_INSIDE = re.compile(rb"\n[ \t]*" + _COMMENT)
 _NUMBER = b"0123456789.eE+-"
 _LEAST, _MOST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
@@ -47,28 +47,28 @@ class LineBlock(NamedTuple):
     before: int
 
     @property
-    def height(self) -> int:
+    def line_count(self) -> int:
         """Number of lines."""
         return self.text.count(b"\n")
 
-    def said(self) -> Iterator[tuple[int, bytes]]:
+    def significant_lines(self) -> Iterator[tuple[int, bytes]]:
         """Yield the significant lines without their ends, with their line numbers."""
         lines = self.text.split(b"\n")[:-1]
         for number, line in enumerate(lines, start=self.before + 1):
-            if not _SILENT.fullmatch(line):
+            if not _IGNORED.fullmatch(line):
                 yield number, line
 
-    def from_first_said(self) -> "LineBlock":
+    def without_leading_comments(self) -> "LineBlock":
         """Return the block without leading comments, which would keep the rest from being plain."""
-        silent, start = 0, 0
+        ignored, start = 0, 0
         while start < len(self.text):
             end = self.text.index(b"\n", start)
-            if not _SILENT.fullmatch(self.text, start, end):
+            if not _IGNORED.fullmatch(self.text, start, end):
                 break
-            silent, start = silent + 1, end + 1
-        return LineBlock(self.text[start:], self.before + silent) if silent else self
+            ignored, start = ignored + 1, end + 1
+        return LineBlock(self.text[start:], self.before + ignored) if ignored else self
 
-    def behind_first(self) -> "LineBlock":
+    def without_first_line(self) -> "LineBlock":
         """Return the block without its first line."""
         return LineBlock(self.text[self.text.index(b"\n") + 1 :], self.before + 1)
 
@@ -87,8 +87,8 @@ def weights(fields: Sequence[bytes]) -> NDArray[np.float64] | None:
     return found if ((found >= _LEAST) & (found <= _MOST)).all() else None
 
 
-def refusal(place: str, number: int, expected: str, line: bytes) -> GraphFileError:
-    """Return an error about a line; the message calls the list `place`."""
+def line_error(place: str, number: int, expected: str, line: bytes) -> GraphFileError:
+    """Return an error about a line of the list that the message calls `place`."""
     return GraphFileError(f"{place}, line {number}: expected {expected}, found {quoted(line)}")
 
 
@@ -112,8 +112,8 @@ def quoted(text: bytes) -> str:
 # tabs    source<TAB>target, maybe with <TAB>weight; a first line of just these words is a header
 # hosts   year|source|target<TAB>weight; the weights of a link in different years are summed
 # commas  source,target, maybe with weight, under a header; fields may be quoted
-# end     fourth column in exports, with the page that the target redirects to. It may be empty, and
-#         is ignored
+# end     fourth column of exports: the page that the target redirects to. It may be empty, and is
+#         ignored
 
 ID_LIMIT: Final = 2**63
 """Exclusive upper bound of ids."""
@@ -136,7 +136,7 @@ class IdList:
         self._place = place
         self._columns = _ENDS + bool(found and found["weight"])
         # A plain line without its digits.
-        self._marks = first.translate(None, _DIGITS) + b"\n"
+        self._separators = first.translate(None, _DIGITS) + b"\n"
 
     def links(self, block: LineBlock) -> LinkArrays:
         return self._plain(block) or self._line_by_line(block)
@@ -146,10 +146,13 @@ class IdList:
 
     def _plain(self, block: LineBlock) -> LinkArrays | None:
         """Parse a block whose separators match exactly, so that no number is missing."""
-        lines, marks = block.height, self._marks
+        lines, separators = block.line_count, self._separators
         # With its digits removed, the block shows in one pass whether all lines have the form of
         # the first one. Then one call parses all numbers; line by line takes many times as long.
-        if len(marks) != self._columns or block.text.translate(None, _DIGITS) != marks * lines:
+        if (
+            len(separators) != self._columns
+            or block.text.translate(None, _DIGITS) != separators * lines
+        ):
             return None
         numbers = np.fromstring(block.text, dtype=np.int64, sep=" ")
         if len(numbers) != self._columns * lines or numbers.max() >= _SURE:
@@ -161,24 +164,24 @@ class IdList:
 
     def _line_by_line(self, block: LineBlock) -> LinkArrays:
         ids: list[int] = []
-        weighed: list[bytes] = []
-        for number, line in block.said():
+        weight_fields: list[bytes] = []
+        for number, line in block.significant_lines():
             fields = line.split()
             if len(fields) != self._columns or not b"".join(fields[:_ENDS]).isdigit():
-                raise refusal(self._place, number, self._expected(), line)
+                raise line_error(self._place, number, self._expected(), line)
             if fields[_ENDS:] and weights(fields[_ENDS:]) is None:
-                raise refusal(self._place, number, A_WEIGHT, fields[_ENDS])
-            ids += (self._bounded(field, number) for field in fields[:_ENDS])
-            weighed += fields[_ENDS:]
+                raise line_error(self._place, number, A_WEIGHT, fields[_ENDS])
+            ids += (self._parse_id(field, number) for field in fields[:_ENDS])
+            weight_fields += fields[_ENDS:]
         ends = np.array(ids, dtype=np.int64)
         return LinkArrays(
-            ends[::2], ends[1::2], weights(weighed) if self._columns > _ENDS else None
+            ends[::2], ends[1::2], weights(weight_fields) if self._columns > _ENDS else None
         )
 
     def _expected(self) -> str:
         return "two page ids" if self._columns == _ENDS else "two page ids and a weight"
 
-    def _bounded(self, digits: bytes, number: int) -> int:
+    def _parse_id(self, digits: bytes, number: int) -> int:
         significant = digits.lstrip(b"0") or b"0"
         if len(significant) > len(str(ID_LIMIT)) or int(significant) >= ID_LIMIT:
             found = f"page ids are below 2**63, found {quoted(digits)}"
@@ -240,7 +243,7 @@ class _Digits(Sequence[str]):
 class Layout(NamedTuple):
     """Separators and columns of a line."""
 
-    marks: bytes
+    separators: bytes
     source: int
     weight: int | None
     expected: str
@@ -253,7 +256,7 @@ class Layout(NamedTuple):
 
     @property
     def fields(self) -> int:
-        return len(self.marks) + 1
+        return len(self.separators) + 1
 
 
 HOSTS: Final = Layout(b"||\t", 1, 3, "year|host|host, a tab and a weight")
@@ -261,9 +264,9 @@ TABS: Final = Layout(b"\t", 0, None, "two names with a tab between")
 TABS_WEIGHT: Final = Layout(b"\t\t", 0, 2, "two names and a weight with tabs between")
 COMMAS: Final = Layout(b",", 0, None, "two names with a comma between", True)
 COMMAS_WEIGHT: Final = Layout(b",,", 0, 2, "two names and a weight with commas between", True)
-_OF_EXPORT = "two names, a weight and a page that is not read, with {} between"
-COMMAS_END: Final = Layout(b",,,", 0, 2, _OF_EXPORT.format("commas"), True, True)
-TABS_END: Final = Layout(b"\t\t\t", 0, 2, _OF_EXPORT.format("tabs"), False, True)
+_EXPORTED = "two names, a weight and the target of a redirect, with {} between"
+COMMAS_END: Final = Layout(b",,,", 0, 2, _EXPORTED.format("commas"), True, True)
+TABS_END: Final = Layout(b"\t\t\t", 0, 2, _EXPORTED.format("tabs"), False, True)
 
 _HEADS: Final = {
     b"source,target": COMMAS,
@@ -305,9 +308,9 @@ class NameList:
     def __init__(self, layout: Layout, place: str) -> None:
         self._layout, self._place = layout, place
         self._numbering = Numbering()
-        kept = {*layout.marks, *b"\n", *(b'"' if layout.is_quoted else b"")}
-        self._others = bytes(set(range(256)) - kept)
-        self._to_ends = bytes.maketrans(layout.marks, b"\n" * len(layout.marks))
+        kept = {*layout.separators, *b"\n", *(b'"' if layout.is_quoted else b"")}
+        self._content_bytes = bytes(set(range(256)) - kept)
+        self._to_newlines = bytes.maketrans(layout.separators, b"\n" * len(layout.separators))
 
     @property
     def names(self) -> list[bytes]:
@@ -328,30 +331,30 @@ class NameList:
 
     def _plain(self, block: LineBlock) -> list[bytes] | None:
         """Return the fields of all lines in sequence, or None unless all lines match the layout."""
-        fields = None if block.has_comments() else self._fields(block.text, block.height)
-        return fields if fields and self._weighs(fields) else None
+        fields = None if block.has_comments() else self._fields(block.text, block.line_count)
+        return fields if fields and self._are_weights_valid(fields) else None
 
     def _line_by_line(self, block: LineBlock) -> list[bytes]:
         fields: list[bytes] = []
-        for number, line in block.said():
+        for number, line in block.significant_lines():
             found = self._fields(line + b"\n", 1) or self._unquoted(line)
             if found is None:
-                raise refusal(self._place, number, self._layout.expected, line)
-            if not self._weighs(found):
-                raise refusal(self._place, number, A_WEIGHT, found[-1])
+                raise line_error(self._place, number, self._layout.expected, line)
+            if not self._are_weights_valid(found):
+                raise line_error(self._place, number, A_WEIGHT, found[-1])
             fields += found
         return fields
 
     def _fields(self, text: bytes, lines: int) -> list[bytes] | None:
         layout = self._layout
-        if text.translate(None, self._others) != (layout.marks + b"\n") * lines:
+        if text.translate(None, self._content_bytes) != (layout.separators + b"\n") * lines:
             return None
-        fields = text.translate(self._to_ends).split(b"\n")[:-1]
+        fields = text.translate(self._to_newlines).split(b"\n")[:-1]
         years = fields[:: layout.fields] if layout.source else []
-        is_whole = self._are_there(fields) and (not years or b"".join(years).isdigit())
+        is_whole = self._are_filled(fields) and (not years or b"".join(years).isdigit())
         return fields if is_whole else None
 
-    def _are_there(self, fields: Sequence[bytes | str]) -> bool:
+    def _are_filled(self, fields: Sequence[bytes | str]) -> bool:
         """Return True if no field is empty, except in the column `end`."""
         width = self._layout.fields
         read = width - self._layout.has_end
@@ -364,10 +367,10 @@ class NameList:
             (row,) = csv.reader([line.decode(errors="surrogateescape")], strict=True)
         except csv.Error:
             return None
-        is_whole = len(row) == self._layout.fields and self._are_there(row)
+        is_whole = len(row) == self._layout.fields and self._are_filled(row)
         return [cell.encode(errors="surrogateescape") for cell in row] if is_whole else None
 
-    def _weighs(self, fields: Sequence[bytes]) -> bool:
+    def _are_weights_valid(self, fields: Sequence[bytes]) -> bool:
         column = self._layout.weight
         return column is None or weights(fields[column :: self._layout.fields]) is not None
 
@@ -382,14 +385,14 @@ class NameList:
 #           graphs, `p edge nodes edges`; then lines `e one other`: such an edge is a link both
 #           ways. `c` begins a comment.
 #
-# Two nodes may have the same name; they stay two nodes. Nodes without a name are called by their
-# number. In a DIMACS list of more than 65,536 nodes, at least one in eight must have a link, so
-# that a short file cannot exhaust the memory.
+# Two nodes may have the same name; they stay two nodes. The name of a DIMACS node is its number.
+# In a DIMACS list of more than 65,536 nodes, at least one in eight must have a link, so that a
+# short file cannot exhaust the memory.
 
-_NUMBER_NUMBERED = rb"([0-9]{1,18})"
+_INTEGER = rb"([0-9]{1,18})"
 _NAME = rb"(\S.*?)"
 
-COUNTS: Final = re.compile(rb"\s*" + _NUMBER_NUMBERED + rb"\s+" + _NUMBER_NUMBERED + rb"\s+1\s*")
+COUNTS: Final = re.compile(rb"\s*" + _INTEGER + rb"\s+" + _INTEGER + rb"\s+1\s*")
 """Header of a counted list."""
 
 IS_NAMED: Final = re.compile(rb"\s*1\s+(?![0-9]+(?:\s|$)).+", re.DOTALL)
@@ -414,8 +417,8 @@ class LineSyntax(NamedTuple):
 def _line_syntax(node: bytes, link: bytes, first: int) -> LineSyntax:
     """Return the patterns for lines that begin with these letters."""
     return LineSyntax(
-        re.compile(node + _NUMBER_NUMBERED + rb"\s+" + _NAME + rb"\s*", re.DOTALL),
-        re.compile(link + _NUMBER_NUMBERED + rb"\s+" + _NUMBER_NUMBERED + rb"\s*"),
+        re.compile(node + _INTEGER + rb"\s+" + _NAME + rb"\s*", re.DOTALL),
+        re.compile(link + _INTEGER + rb"\s+" + _INTEGER + rb"\s*"),
         first,
     )
 
@@ -427,63 +430,61 @@ LETTERED: Final = _line_syntax(rb"n\s+", rb"e\s+", 0)
 class NumberedList:
     """Parser for lists of names followed by links.
 
-    `promised` has the announced numbers of nodes and links, if the list announces them.
+    `announced` has the announced numbers of nodes and links, if the list announces them.
     """
 
     def __init__(
-        self, syntax: LineSyntax, place: str, promised: tuple[int, int] | None = None
+        self, syntax: LineSyntax, place: str, announced: tuple[int, int] | None = None
     ) -> None:
         self.names: list[bytes] = []
-        self._syntax, self._place, self._promised = syntax, place, promised
+        self._syntax, self._place, self._announced = syntax, place, announced
         self._links = 0
 
     def links(self, block: LineBlock) -> LinkArrays:
         found: list[int] = []
-        for number, line in block.said():
-            if self._is_of_node(line):
-                self._name(number, line)
+        for number, line in block.significant_lines():
+            if self._is_node_line(line):
+                self._add_node(number, line)
             else:
-                found += self._link(number, line)
+                found += self._parse_link(number, line)
         ends = np.array(found, dtype=np.int64)
         return LinkArrays(ends[::2], ends[1::2])
 
     def finish(self) -> None:
         """Refuse a list with fewer or more nodes and links than announced."""
-        if self._promised and self._promised != (len(self.names), self._links):
-            nodes, links = self._promised
+        if self._announced and self._announced != (len(self.names), self._links):
+            nodes, links = self._announced
             raise GraphFileError(
                 f"{self._place}: expected {nodes} nodes and {links} links as announced, "
                 f"found {len(self.names)} and {self._links}"
             )
 
-    def _is_of_node(self, line: bytes) -> bool:
-        if self._promised:
-            return len(self.names) < self._promised[0]
+    def _is_node_line(self, line: bytes) -> bool:
+        if self._announced:
+            return len(self.names) < self._announced[0]
         return line.startswith(b"n")
 
-    def _name(self, number: int, line: bytes) -> None:
+    def _add_node(self, number: int, line: bytes) -> None:
         due = len(self.names) + self._syntax.first
         found = self._syntax.node.fullmatch(line)
         if not found or int(found[1]) != due:
-            raise refusal(self._place, number, f"the name of node {due}", line)
+            raise line_error(self._place, number, f"the name of node {due}", line)
         self.names.append(found[2])
 
-    def _link(self, number: int, line: bytes) -> tuple[int, int]:
+    def _parse_link(self, number: int, line: bytes) -> tuple[int, int]:
         found = self._syntax.link.fullmatch(line)
         ends = [int(digits) - self._syntax.first for digits in found.groups()] if found else [-1]
         if not all(0 <= end < len(self.names) for end in ends):
-            raise refusal(self._place, number, "two numbers of nodes", line)
+            raise line_error(self._place, number, "two numbers of nodes", line)
         self._links += 1
         return ends[0], ends[1]
 
 
 # ---------------------------------------------------------------- DIMACS
 
-_PROBLEM = re.compile(
-    rb"p +(edge|col|sp) +" + _NUMBER_NUMBERED + rb" +" + _NUMBER_NUMBERED + rb" *"
-)
-_ARC = re.compile(rb"a +" + _NUMBER_NUMBERED + rb" +" + _NUMBER_NUMBERED + rb" +(\S+) *")
-_EDGE = re.compile(rb"e +" + _NUMBER_NUMBERED + rb" +" + _NUMBER_NUMBERED + rb" *")
+_PROBLEM = re.compile(rb"p +(edge|col|sp) +" + _INTEGER + rb" +" + _INTEGER + rb" *")
+_ARC = re.compile(rb"a +" + _INTEGER + rb" +" + _INTEGER + rb" +(\S+) *")
+_EDGE = re.compile(rb"e +" + _INTEGER + rb" +" + _INTEGER + rb" *")
 _FEW_NODES, _SPARSE = 1 << 16, 8
 
 
@@ -493,14 +494,14 @@ class DimacsList:
     def __init__(self, place: str) -> None:
         self._place = place
         self._has_weights = False
-        self._promised: tuple[int, int] | None = None
+        self._announced: tuple[int, int] | None = None
         self._links = 0
         self._is_linked = np.zeros(0, dtype=np.bool_)
 
     @property
     def names(self) -> range:
         """Numbers of the nodes."""
-        return range(1, 1 + (self._promised[0] if self._promised else 0))
+        return range(1, 1 + (self._announced[0] if self._announced else 0))
 
     def links(self, block: LineBlock) -> LinkArrays:
         found = self._plain(block) or self._line_by_line(block)
@@ -513,9 +514,9 @@ class DimacsList:
 
     def finish(self) -> None:
         """Refuse a list that differs from its announcement, is empty, or has too many nodes."""
-        nodes, links = self._promised or (0, 0)
-        if not self._promised or self._links != links:
-            announced = f"{links} links as announced" if self._promised else "a line `p`"
+        nodes, links = self._announced or (0, 0)
+        if not self._announced or self._links != links:
+            announced = f"{links} links as announced" if self._announced else "a line `p`"
             raise GraphFileError(f"{self._place}: expected {announced}, found {self._links} links")
         if not links:
             raise GraphFileError(f"{self._place}: no links; expected {self._expected()}")
@@ -528,8 +529,8 @@ class DimacsList:
     def _plain(self, block: LineBlock) -> LinkArrays | None:
         """Parse a block of arcs only, or edges only, with single spaces between numbers."""
         mark = b"a   \n" if self._has_weights else b"e  \n"
-        lines = block.height
-        if not self._promised or block.text.translate(None, _DIGITS) != mark * lines:
+        lines = block.line_count
+        if not self._announced or block.text.translate(None, _DIGITS) != mark * lines:
             return None
         numbers = np.fromstring(block.text.replace(mark[:1], b""), dtype=np.int64, sep=" ")
         if (
@@ -538,46 +539,48 @@ class DimacsList:
         ):
             return None
         sources, targets, *rest = numbers.reshape(lines, -1).T
-        if max(sources.max(), targets.max()) > self._promised[0]:
+        if max(sources.max(), targets.max()) > self._announced[0]:
             return None
         return LinkArrays(sources - 1, targets - 1, *(column.astype(np.float64) for column in rest))
 
     def _line_by_line(self, block: LineBlock) -> LinkArrays:
         ends: list[int] = []
-        weighed: list[bytes] = []
-        for number, line in block.said():
+        weight_fields: list[bytes] = []
+        for number, line in block.significant_lines():
             if line == b"c" or line.startswith(b"c "):
                 continue
-            if self._promised:
-                source, target, *weight = self._link(number, line)
+            if self._announced:
+                source, target, *weight = self._parse_link(number, line)
                 ends += (int(source) - 1, int(target) - 1)
-                weighed += weight
+                weight_fields += weight
             else:
-                self._promise(number, line)
+                self._read_announcement(number, line)
         pairs = np.array(ends, dtype=np.int64)
-        return LinkArrays(pairs[::2], pairs[1::2], weights(weighed) if self._has_weights else None)
+        return LinkArrays(
+            pairs[::2], pairs[1::2], weights(weight_fields) if self._has_weights else None
+        )
 
-    def _promise(self, number: int, line: bytes) -> None:
+    def _read_announcement(self, number: int, line: bytes) -> None:
         found = _PROBLEM.fullmatch(line)
         if not found:
             expected = "`p sp nodes links` or `p edge nodes edges`"
-            raise refusal(self._place, number, expected, line)
+            raise line_error(self._place, number, expected, line)
         self._has_weights = found[1] == b"sp"
-        self._promised = nodes, links = int(found[2]), int(found[3])
+        self._announced = nodes, links = int(found[2]), int(found[3])
         # Refused before anything is allocated: a file of one line could ask for 2^31 nodes.
         if nodes > min(max(_FEW_NODES, _SPARSE * links), MOST_NODES):
             raise GraphFileError(f"{self._place}: {nodes:,} nodes are too many for {links:,} links")
         self._is_linked = np.zeros(nodes, dtype=np.bool_)  # takes no memory until it is written
 
-    def _link(self, number: int, line: bytes) -> tuple[bytes, ...]:
+    def _parse_link(self, number: int, line: bytes) -> tuple[bytes, ...]:
         found = (_ARC if self._has_weights else _EDGE).fullmatch(line)
         if not found or not all(
             int(end) - 1 in range(len(self.names)) for end in found.groups()[:2]
         ):
             numbers = f"numbers of nodes from 1 to {len(self.names)}"
-            raise refusal(self._place, number, f"{self._expected()} with {numbers}", line)
+            raise line_error(self._place, number, f"{self._expected()} with {numbers}", line)
         if self._has_weights and weights([found[3]]) is None:
-            raise refusal(self._place, number, A_WEIGHT, found[3])
+            raise line_error(self._place, number, A_WEIGHT, found[3])
         return found.groups()
 
 
@@ -607,26 +610,26 @@ class GraphList(Protocol):
         """Check that the list is complete, after the last block."""
 
 
-class DetectedFormat(NamedTuple):
-    """Result of `parse`: a graph, and its nodes' ids, or their names as texts."""
+class ParsedGraph(NamedTuple):
+    """A graph, with the ids of its nodes or else their names."""
 
     graph: BuiltGraph
     ids: Ids | None
     names: list[bytes]
 
 
-def parse(blocks: Iterable[LineBlock], place: str) -> DetectedFormat:
+def parse(blocks: Iterable[LineBlock], place: str) -> ParsedGraph:
     """Read a list; error messages call it `place`, such as the name of its file."""
     builder, stream = LinkBuilder(), LinkStream(blocks, place)
     for links in stream:
         builder.add(links)
     if (names := stream.names) is None:
         graph, ids = builder.of_ids()
-        return DetectedFormat(graph, ids, [])
-    graph = builder.among(len(names))
+        return ParsedGraph(graph, ids, [])
+    graph = builder.graph_of(len(names))
     if isinstance(names, range):
-        return DetectedFormat(graph, np.arange(names.start, names.stop), [])
-    return DetectedFormat(graph, None, names)
+        return ParsedGraph(graph, np.arange(names.start, names.stop), [])
+    return ParsedGraph(graph, None, names)
 
 
 class LinkStream:
@@ -636,10 +639,10 @@ class LinkStream:
     """
 
     def __init__(self, blocks: Iterable[LineBlock], place: str) -> None:
-        said = (rest for block in blocks if (rest := block.from_first_said()).text)
+        significant = (rest for block in blocks if (rest := block.without_leading_comments()).text)
         self._place = place
-        self._list, first = _list_for(next(said, None) or self._refuse_nothing(), place)
-        self._blocks = chain([first], said)
+        self._list, first = _list_for(next(significant, None) or self._refuse_nothing(), place)
+        self._blocks = chain([first], significant)
 
     @property
     def names(self) -> NodeNames:
@@ -662,10 +665,10 @@ class LinkStream:
 
 def _list_for(first: LineBlock, place: str) -> tuple[GraphList, LineBlock]:
     """Return the parser for a list that begins with this block, and its first block to parse."""
-    one, two, *_ = *(line for _, line in islice(first.said(), 2)), b""
+    one, two, *_ = *(line for _, line in islice(first.significant_lines(), 2)), b""
     if (counts := COUNTS.fullmatch(one)) and IS_NAMED.fullmatch(two):
-        promised = int(counts[1]), int(counts[2])
-        return NumberedList(COUNTED, place, promised), first.behind_first()
+        announced = int(counts[1]), int(counts[2])
+        return NumberedList(COUNTED, place, announced), first.without_first_line()
     if IS_LETTERED.fullmatch(one):
         return NumberedList(LETTERED, place), first
     if IS_DIMACS.fullmatch(one):
@@ -674,5 +677,5 @@ def _list_for(first: LineBlock, place: str) -> tuple[GraphList, LineBlock]:
         return IdList(one, place), first
     layout, is_head = layout_of(one)
     if layout is None:
-        raise refusal(place, first.before + 1, _EXPECTED, one)
-    return NameList(layout, place), first.behind_first() if is_head else first
+        raise line_error(place, first.before + 1, _EXPECTED, one)
+    return NameList(layout, place), first.without_first_line() if is_head else first

@@ -632,6 +632,6 @@ def _gathered(seen: Snapshot, blocks: Iterable[CashFlows]) -> NamedGraph:
     for givers, ends, parts in blocks:
         counts = parts > 0
         gathering.add(LinkArrays(givers[counts], ends[counts], parts[counts]))
-    graph, weights = gathering.among(len(seen))
+    graph, weights = gathering.graph_of(len(seen))
     alike = weights is None or bool((weights == 1).all())
     return NamedGraph(graph=graph, names=Urls(seen), weights=None if alike else weights)

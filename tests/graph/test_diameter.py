@@ -82,7 +82,7 @@ def test_searches_in_pieces_of_links_are_complete(monkeypatch: pytest.MonkeyPatc
 def test_paths_that_are_too_long_to_follow_have_no_mean(
     monkeypatch: pytest.MonkeyPatch, find: Callable[[Csr], Extent]
 ) -> None:
-    monkeypatch.setattr(distances, "MOST_LOOKS", 0)
+    monkeypatch.setattr(distances, "MOST_LINK_VISITS", 0)
     monkeypatch.setattr(distances, "_SURE_ROUNDS", 50)
     path = graph_of(100, [(page, page + 1) for page in range(99)])
     found = find(path)
@@ -94,7 +94,7 @@ def test_one_long_path_takes_no_round_for_each_of_its_pages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A small packed file can hold such a path. No mean shows that the rounds were given up."""
-    monkeypatch.setattr(distances, "MOST_LOOKS", 2_000_000)
+    monkeypatch.setattr(distances, "MOST_LINK_VISITS", 2_000_000)
     pages = np.arange(5000)
     found = outline(Csr.from_edges(5001, pages, pages + 1), dice())
     assert (found.mean_distance, found.diameter) == (None, 5000)

@@ -7,30 +7,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.text_formats import ID_LIMIT, DetectedFormat
+from minicrawl.graph.text_formats import ID_LIMIT, ParsedGraph
 from tests.graph import graphs
 from tests.graph.texts import parsed
 
 LARGEST = ID_LIMIT - 1
 
 
-def parse(*lines: bytes | str, at_once: int = 1000) -> DetectedFormat:
+def parse(*lines: bytes | str, at_once: int = 1000) -> ParsedGraph:
     encoded = (line if isinstance(line, bytes) else line.encode() for line in lines)
     return parsed(b"".join(line + b"\n" for line in encoded), at_once)
 
 
-def ids_of(found: DetectedFormat) -> list[int]:
+def ids_of(found: ParsedGraph) -> list[int]:
     assert found.ids is not None
     return list(found.ids)
 
 
-def links_of(found: DetectedFormat) -> list[tuple[int, int]]:
+def links_of(found: ParsedGraph) -> list[tuple[int, int]]:
     """Links as pairs of ids."""
     ids, graph = ids_of(found), found.graph.graph
     return [(ids[source], ids[target]) for source, target in graphs.links_of(graph)]
 
 
-def weights_of(found: DetectedFormat) -> list[float]:
+def weights_of(found: ParsedGraph) -> list[float]:
     assert found.graph.weights is not None
     return list(found.graph.weights)
 

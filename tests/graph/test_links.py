@@ -24,7 +24,7 @@ def test_links_of_several_portions_make_one_graph(
     gathering.add(links(some))
     gathering.add(links(others))
     assert len(gathering) == len(some) + len(others)
-    found, weights = gathering.among(NODES)
+    found, weights = gathering.graph_of(NODES)
     both = links(some + others)
     wanted = Csr.from_edges(NODES, both.sources, both.targets)
     assert weights is None
@@ -42,7 +42,7 @@ def test_weights_of_equal_links_are_summed() -> None:
     gathering = LinkBuilder()
     gathering.add(links([(2, 0), (0, 1)], [1.5, 4]))
     gathering.add(links([(2, 0)], [1]))
-    (graph, weights) = gathering.among(3)
+    (graph, weights) = gathering.graph_of(3)
     assert graph.adjacency() == [[1], [], [0]]
     assert weights is not None
     assert weights.tolist() == [4, 2.5]

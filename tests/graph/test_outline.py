@@ -114,7 +114,9 @@ def test_hyperball_does_not_run_on_a_deep_graph(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("minicrawl.graph.outline.SAMPLE", 32)
     graph, dice = random_graph(3000, 3000), partial(np.random.default_rng, 1)
     by_paths = sampled(graph, dice(), 32)
-    monkeypatch.setattr("minicrawl.graph.distances.MOST_LOOKS", by_paths.diameter * graph.edges - 1)
+    monkeypatch.setattr(
+        "minicrawl.graph.distances.MOST_LINK_VISITS", by_paths.diameter * graph.edges - 1
+    )
     assert estimate(graph, dice()) == by_paths
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from minicrawl.graph.text_formats import DetectedFormat, LineBlock, parse
+from minicrawl.graph.text_formats import LineBlock, ParsedGraph, parse
 from tests.graph.graphs import links_of
 
 PLACE = "graph.txt"
@@ -15,11 +15,11 @@ def blocks(text: bytes, lines_at_once: int = 1000) -> Iterator[LineBlock]:
         yield LineBlock(b"".join(lines[first : first + lines_at_once]), first)
 
 
-def parsed(text: bytes, lines_at_once: int = 1000) -> DetectedFormat:
+def parsed(text: bytes, lines_at_once: int = 1000) -> ParsedGraph:
     return parse(blocks(text, lines_at_once), PLACE)
 
 
-def named_links(found: DetectedFormat) -> dict[tuple[str, str], float | None]:
+def named_links(found: ParsedGraph) -> dict[tuple[str, str], float | None]:
     """Weights of all links, keyed by the names of their ends."""
     graph, weights = found.graph
     names = [name.decode() for name in found.names] if found.ids is None else found.ids.astype(str)

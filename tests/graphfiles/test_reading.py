@@ -51,7 +51,7 @@ def test_blocks_are_whole_lines_and_count_the_lines_before(file: Path, at_once: 
     file.write_bytes(b"1 2\r\n3 4\n\n5 6")
     found = list(blocks(file, at_once=at_once))
     assert b"".join(block.text for block in found) == b"1 2\n3 4\n\n5 6\n"
-    lines = [block.height for block in found]
+    lines = [block.line_count for block in found]
     assert [block.before for block in found] == [sum(lines[:place]) for place in range(len(lines))]
     assert all(block.text.endswith(b"\n") for block in found)
 
@@ -121,7 +121,7 @@ def test_a_packed_file_that_swells_beyond_the_limit_is_refused_there(
 
 def test_a_packed_file_may_swell_a_little_or_be_small(file: Path) -> None:
     file.write_bytes(gzip.compress(b"0 1\n" * 1_000_000, mtime=0))
-    assert sum(block.height for block in blocks(file)) == 1_000_000
+    assert sum(block.line_count for block in blocks(file)) == 1_000_000
     text = b"".join(b"%d %d\n" % (n, n * 7919 % 1_000_003) for n in range(1_500_000))
     assert len(text) > ALWAYS_UNPACKED
     file.write_bytes(gzip.compress(text, 1, mtime=0))
