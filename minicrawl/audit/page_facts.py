@@ -1,4 +1,4 @@
-"""Facts of one page, from its markup and its headers: what the checks of an audit need to know.
+"""Facts of one page that the checks of an audit need, from its markup and its headers.
 
 Any markup has facts, in linear time. They are numbers of one fixed layout, so that a million pages
 fit into one array, and references to other URLs, of which most pages have none:
@@ -24,8 +24,8 @@ from minicrawl.web.markup import ATTRIBUTES, STOP, attributes, decoded, unescape
 from minicrawl.web.responses import link_canonical, parse_robots_tag
 from minicrawl.web.urls import canonical, host
 
-VERSION = 2
-"""Version of the facts; facts of another version are noted again."""
+VERSION = 3
+"""Version of the facts; facts of another version are read again."""
 
 FLAGS = (
     *("noindex_meta", "noindex_header", "nofollow", "skips_heading", "html_lang", "viewport"),
@@ -48,20 +48,19 @@ LAYOUT = np.dtype(
     ]
 )
 """Layout of the numbers of a page."""
-_MOST = {"<u2": 0xFFFF, "<u4": 0xFFFFFFFF}
 
-_READ = 2_000_000
-"""Characters of markup that are read; no page of people is longer."""
+_MOST_READ = 2_000_000
+"""Most characters of markup that are read; no page made by people is longer."""
 _LONGEST_HEADING, _MOST_REFERENCES, _LONGEST_JSON = 2000, 200, 200_000
-_TAG_OF_ITS_OWN = r"h[1-6]|img|link|meta|a|html|form|iframe|source|video|audio|embed|object|body"
+_TAG_NAMES = r"h[1-6]|img|link|meta|a|html|form|base|iframe|source|video|audio|embed|object"
 _RAW = r"script|style|template|title|textarea|noscript|svg"
 _COMMENT = r"!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))"
-# Each pattern begins with a "<" alone, which is found ten times as fast as one of several letters.
+# Each pattern begins with a plain "<", which is found ten times as fast as a choice of characters.
 _TOKEN = re.compile(
     rf"<(?:{_COMMENT}"
     rf"|(?i:(?P<raw>{_RAW}){STOP}(?P<raw_said>{ATTRIBUTES})(?:>|\Z)"
     rf"(?P<content>(?:[^<]++|<(?!/(?P=raw){STOP}))*+)"
-    rf"|(?P<name>{_TAG_OF_ITS_OWN}){STOP}(?P<said>{ATTRIBUTES})(?:>|\Z)))",
+    rf"|(?P<name>{_TAG_NAMES}){STOP}(?P<said>{ATTRIBUTES})(?:>|\Z)))",
     re.ASCII,
 )
 _NOT_TEXT = re.compile(
@@ -69,8 +68,9 @@ _NOT_TEXT = re.compile(
 )
 _TAG = re.compile(r"<[^>]*+(?:>|\Z)")
 _WORD = re.compile(r"\w+")
-_DOCTYPE = re.compile(r"\s*(?:<!--.*?-->\s*)*<!doctype\s+html", re.IGNORECASE | re.DOTALL)
-_LINE_OF_PROSE = 60  # characters; what is shorter is mostly navigation
+_DOCTYPE = re.compile(rf"\s*+(?:<{_COMMENT}\s*+)*+<!doctype\s++html", re.IGNORECASE)
+_H1_END = re.compile(rf"</?h1{STOP}", re.IGNORECASE | re.ASCII)
+_LINE_OF_PROSE = 60  # characters; shorter lines are mostly navigation
 _FILLER = re.compile(r"lorem\s+ipsum\s+dolor")
 _CODINGS = ("gzip", "br", "zstd", "deflate")
 _FRESH = ("cache-control", "expires", "etag", "last-modified")
@@ -128,14 +128,14 @@ def is_known_language(code: str) -> bool:
 
 def facts_of(markup: str, url: str, headers: Mapping[str, str], size: int) -> PageFacts:
     """Return the facts of the page at `url`; `size` is that of its body in bytes."""
-    page = _Page(markup[:_READ], url)
+    page = _Page(markup[:_MOST_READ], url)
     page.read_headers(headers)
     page.read_markup()
     return page.facts(size)
 
 
 def content_hash(text: str) -> int:
-    """Return a hash of a text, in any case and spacing; 0 for none."""
+    """Return a hash of a text that ignores case and spacing; 0 for no text."""
     plain = " ".join(text.lower().split())
     code = blake2b(plain.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(code, "little") if plain else 0
@@ -146,6 +146,7 @@ class _Page:
 
     def __init__(self, markup: str, url: str) -> None:
         self._markup, self._url, self._base = markup, url, url
+        self._has_base = False
         self._is_https = url.startswith("https:")
         self._flags = {"is_https"} if self._is_https else set[str]()
         self._texts: dict[str, list[str]] = {"title": [], "description": [], "h1": []}
@@ -188,8 +189,7 @@ class _Page:
             "h1s": len(self._texts["h1"]),
             "words": len(_WORD.findall(plain)),
         }
-        # As a sorted set: pages that only show the same long lines in another order are alike as
-        # well.
+        # A sorted set: pages with the same long lines in another order are duplicates as well.
         prose = sorted({line for line in plain.split("\n") if len(line) >= _LINE_OF_PROSE})
         hashes = [content_hash("\n".join(prose))]
         for name, found in reversed(self._texts.items()):
@@ -243,11 +243,19 @@ class _Page:
         self._note(skips_heading=level > self._level + 1 > 1)
         self._level = level
         if level == 1:
-            end = self._markup.lower().find("</h1", start, start + _LONGEST_HEADING)
-            inside = self._markup[start : end if end >= 0 else start + _LONGEST_HEADING]
+            last = start + _LONGEST_HEADING
+            # An h1 also ends where the next one starts: each character is read once.
+            end = _H1_END.search(self._markup, start, last)
+            inside = self._markup[start : end.start() if end else last]
             # An image counts as its text.
             read = _ALT.sub(lambda image: attributes(image[1]).get("alt", ""), inside)
             self._texts["h1"].append(_words(read))
+
+    def read_base(self, said: dict[str, str]) -> None:
+        """Resolve later references by the first base with a URL."""
+        if not self._has_base and "href" in said:
+            self._has_base = True
+            self._base = canonical(decoded(said["href"]), self._url) or self._url
 
     def read_image(self, said: dict[str, str]) -> None:
         """Note an image."""
@@ -287,7 +295,7 @@ class _Page:
         )
 
     def read_anchor(self, said: dict[str, str]) -> None:
-        """Note a link: those with nofollow within the site say that the site distrusts itself."""
+        """Note a link with nofollow within the site: the site distrusts its own page."""
         if "nofollow" in said.get("rel", "").lower():
             target = canonical(decoded(said.get("href", "")), self._base)
             self._counts["nofollow_links"] += target is not None and host(target) == host(self._url)
@@ -309,6 +317,7 @@ class _Page:
 
 
 _READERS = {
+    "base": _Page.read_base,
     "img": _Page.read_image,
     "link": _Page.read_link,
     "meta": _Page.read_meta,
@@ -318,7 +327,7 @@ _READERS = {
 }
 _LOADS = ("img", "iframe", "source", "video", "audio", "embed", "object")
 _LOADED = ("src", "data", "poster")
-"""Attributes of these tags with a URL that is loaded; `srcset` has several."""
+"""Attributes of these tags whose URL browsers load; `srcset` has several."""
 
 
 def _is_insecure(url: str) -> bool:
@@ -326,7 +335,7 @@ def _is_insecure(url: str) -> bool:
 
 
 def _is_json(text: str) -> bool:
-    """Return True if structured data parses; data beyond any size that people write is not read."""
+    """Return True if structured data parses, or is longer than any that people write."""
     if len(text) > _LONGEST_JSON:
         return True
     try:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from minicrawl.audit.page_facts import BIT, FLAGS, LAYOUT, UrlReference, facts_of, is_known_language
+from tests.linear_time import expect_linear_reading
 
 URL = "https://a.example/page"
 
@@ -100,6 +101,19 @@ def test_references_to_other_pages_are_resolved() -> None:
         UrlReference("next", "", f"{URL}?p=2"),
         UrlReference("alternate", "de", "https://a.example/de"),
     )
+
+
+def test_references_are_resolved_by_the_first_base() -> None:
+    markup = "<base href=/shop/><base href=/other/><link rel=canonical href=lamp>"
+    (found,) = facts_of(markup, URL, {}, 0).references
+    assert found.url == "https://a.example/shop/lamp"
+
+
+@pytest.mark.parametrize(
+    "again", ["<!---->", "<!-- x --> ", "<h1>", "<h1>a</h1>", "<a rel=nofollow "]
+)
+def test_any_markup_is_read_in_linear_time(again: str) -> None:
+    expect_linear_reading(lambda markup: facts_of(markup, URL, {}, 0), again, 50_000)
 
 
 @pytest.mark.parametrize(
