@@ -1,7 +1,7 @@
 """Audit of a site for its owner: lists issues, and names those that it could not check.
 
 page_facts  facts of one page, from its markup and its headers
-noting      keeps the facts of kept pages beside the store, each page read once
+noting      saves the facts of kept pages beside the store; reads each page once
 site        columns of a whole store, which the checks read
 checks      the table of checks
 findings    runs the checks, and compares with a baseline

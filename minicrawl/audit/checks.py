@@ -1,12 +1,12 @@
-"""The checks of an audit: a table with one row and one small function or expression for each.
+"""Table of the checks of an audit, each a row with a small function or expression.
 
 A check gets the columns of a site and returns the pages that have the issue, as a mask. Thresholds
 are lenient: a title of 61 characters is no fault that anybody would mend. A package adds checks of
 its own by the entry point group `minicrawl.audits`: a function without arguments that returns rows.
 
 error    readers or search engines do not get the page, or get another one
-warning  they get it late, or badly
-notice   worth a look; may be meant
+warning  they get the page late, or in a bad state
+notice   worth a look; may be intended
 """
 
 from __future__ import annotations
@@ -132,17 +132,17 @@ def listed(kind: Find) -> Detector:
 
 
 def state(*states: State) -> Find:
-    """Return a function of the pages in these states."""
+    """Return a function that finds the pages in these states."""
     return lambda site: site.is_in(*states)
 
 
 def own(kind: Find, shows: Measure | None = None) -> Detector:
-    """Find pages of a kind on the hosts of the site, whatever is kept."""
+    """Find pages of a kind on the hosts of the site; needs no kept pages."""
     return Detector(lambda site: site.own & kind(site), "", shows)
 
 
 def linked(kind: Find) -> Detector:
-    """Find pages of a kind, for which links are counted."""
+    """Find pages of a kind that depends on stored links."""
     return Detector(kind, LINKS)
 
 
@@ -160,7 +160,8 @@ def _noindex(site: AuditedSite) -> Mask:
 def _canonical_loop(site: AuditedSite) -> Mask:
     """Return pages whose canonical URL names another one that leads back."""
     target = site.target("canonical")
-    # After as many steps as there are pages only loops are left; each round doubles the steps.
+    # After as many steps as there are pages, every page left is in a loop; each round doubles the
+    # steps.
     after = np.where(target >= 0, target, np.arange(len(site), dtype=np.int32))
     for _ in range(len(site).bit_length()):
         after = after[after]
@@ -215,7 +216,7 @@ def _to_dead(site: AuditedSite) -> Mask:
 
 
 def _endless(site: AuditedSite) -> Mask:
-    """Return the redirects of a loop, and those that lead into one: the crawl gives up one."""
+    """Return the redirects in or into a loop; the crawl gives up one redirect of each loop."""
     return site.is_in(*REDIRECTS) & site.is_in(State.BAD_REDIRECT)[site.ends]
 
 
@@ -255,7 +256,7 @@ def _on_http(site: AuditedSite) -> Mask:
 
 
 def _near_duplicate(site: AuditedSite) -> Mask:
-    """Return pages with all long lines in common; what many pages have is part of a template."""
+    """Return pages with equal long lines, but not of many pages: those are from a template."""
     alike = site.repeated("text", site.indexable, _MOST_ALIKE)
     return alike | (site.of(site.seen.near_duplicates.pages) & site.indexable)
 
@@ -338,7 +339,12 @@ CHECKS: tuple[Check, ...] = (
     # languages and pagination
     Check("hreflang-unknown", E, "invalid language code", has("unknown_hreflang")),
     Check("hreflang-twice", W, "a language is declared twice", has("twice_hreflang")),
-    Check("hreflang-without-self", N, "hreflang without the page itself", has("no_self_hreflang")),
+    Check(
+        "hreflang-without-self",
+        N,
+        "hreflang does not name the page itself",
+        has("no_self_hreflang"),
+    ),
     Check(
         "hreflang-without-return", E, "language version does not link back", Detector(_no_return)
     ),
@@ -374,18 +380,18 @@ CHECKS: tuple[Check, ...] = (
     Check("link-single", N, "linked from one page only", linked(_one_link)),
     Check("links-none", N, "links to no other page", linked(_no_links)),
     Check("links-many", N, "more than 500 links", linked(_many_links)),
-    Check("anchor-missing", N, "a #place that does not exist", found("anchor")),
+    Check("anchor-missing", N, "links to a #name that does not exist", found("anchor")),
     Check("image-missing", E, "an image does not exist", found("image")),
     Check("style-missing", E, "a style sheet does not exist", found("style")),
     Check("script-missing", E, "a script does not exist", found("script")),
-    Check("media-missing", E, "a medium or font does not exist", found("media")),
+    Check("media-missing", E, "a media file or font does not exist", found("media")),
     Check("page-missing", W, "page answers 404 or 410", own(state(State.NOT_FOUND))),
     Check("server-error", E, "page answers 5xx", own(_answered_badly)),
-    Check("soft-404", E, "not found, but with status 200", found("soft-404")),
+    Check("soft-404", E, "'not found' with status 200", found("soft-404")),
     # redirects and structure
     Check("redirect-loop", E, "redirect loop", own(_endless)),
     Check("redirect-chain", W, "chain of redirects", own(_chain, lambda site: site.hops)),
-    Check("redirect-temporary", N, "302 on a linked page, not 301", linked(_temporary)),
+    Check("redirect-temporary", N, "302, 303 or 307 on a linked page, not 301", linked(_temporary)),
     Check("redirect-to-dead", E, "redirect to a missing page", own(_to_dead)),
     Check("orphan", W, "no page links to it", linked(_orphan)),
     Check("deep", N, "more than 5 links deep", own(_deep, lambda site: site.depth)),
@@ -393,9 +399,9 @@ CHECKS: tuple[Check, ...] = (
     Check("sitemap-dead", E, "a sitemap lists a missing page", listed(_dead)),
     Check("sitemap-redirect", W, "a sitemap lists a redirect", listed(_MOVED)),
     Check("sitemap-noindex", W, "a sitemap lists a noindex page", listed(_noindex)),
-    Check("sitemap-blocked", E, "a sitemap lists a forbidden page", listed(_BLOCKED)),
+    Check("sitemap-blocked", E, "a sitemap lists a page that robots.txt forbids", listed(_BLOCKED)),
     Check("sitemap-copy", W, "a sitemap lists a copy", listed(_COPY)),
-    Check("sitemap-without", N, "in no sitemap", Detector(_unlisted, LISTED)),
+    Check("sitemap-without", N, "no sitemap lists the page", Detector(_unlisted, LISTED)),
     Check("sitemap-future", W, "lastmod is in the future", listed(lambda site: site.listed_ahead)),
     # URLs
     Check("url-upper-case", N, "capital letters in the path", url("upper")),

@@ -34,7 +34,8 @@ _SUFFIXES = ("json", "csv", "xlsx", "sarif", "xml")
     "--baseline",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Show only what is not in this .json file of an earlier --out; exit 1 if anything is.",
+    help="Show only issues that are not in FILE, a .json of an earlier --out, and exit 1 if "
+    "there are any.",
 )
 @json_option
 @store_option
@@ -50,10 +51,10 @@ def audit(
 ) -> None:
     """List the issues of a site, worst first.
 
-    With ISSUE, list its pages, most important first. An audit reads each kept page once, after the
-    crawl. Issues that cannot be checked are listed with the reason.
+    With ISSUE, list its pages, most important first. The first audit after a crawl reads the kept
+    pages, once each. Issues that cannot be checked are listed with the reason.
     """
-    from minicrawl.audit.findings import as_document, audited, chosen_checks, known_in
+    from minicrawl.audit.findings import as_document, audited, chosen_checks, read_baseline
     from minicrawl.audit.outputs import WRITERS
     from minicrawl.memory import mmap_large_arrays
     from minicrawl.own_files import replacing
@@ -66,7 +67,7 @@ def audit(
     suffix = "" if out is None else out.suffix[1:].lower()
     if out is not None and suffix not in WRITERS:
         raise UsageError(f"{out}: unknown suffix; use one of .{', .'.join(_SUFFIXES)}")
-    known = None if baseline is None else known_in(baseline)
+    known = None if baseline is None else read_baseline(baseline)
     with progress("pages") as tell, audited(store, issues, host, tell) as whole:
         found = whole if known is None else whole.new_since(known)
         if out is not None:
@@ -89,13 +90,15 @@ def _show_issues(found: SiteAudit) -> None:
     if lines:
         show_list(("severity", "pages", "issue", "example"), lines, texts=2)
     looked = len(found.found)
-    click.echo(f"{counted(len(rows), 'issue')} of {looked} on {counted(found.read, 'page')} read")
+    click.echo(
+        f"found {counted(len(rows), 'issue')}, checked {looked}, read {counted(found.read, 'page')}"
+    )
     _tell_skipped(found)
 
 
 def _show_pages(found: SiteAudit, count: int) -> None:
     lines = [
-        (percent(page.importance), "-" if page.value is None else f"{page.value:g}", page.url)
+        (percent(page.importance), "-" if page.value is None else f"{page.value:.12g}", page.url)
         for page in found.pages(count)
     ]
     show_list(("importance", "value", "url"), lines, texts=1)
@@ -110,4 +113,4 @@ def _tell_skipped(found: SiteAudit) -> None:
     for name, why in found.skipped:
         reasons.setdefault(why, []).append(name)
     for why, names in reasons.items():
-        click.echo(f"not checked: {counted(len(names), 'issue')}, {why}", err=True)
+        click.echo(f"not checked: {counted(len(names), 'issue')} ({why})", err=True)

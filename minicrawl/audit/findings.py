@@ -1,7 +1,7 @@
 """Runs the checks of an audit, and compares what they find with a baseline.
 
 Laws: a check whose facts are missing is named with the reason, and never counts as passed. A
-baseline has the page and the name of each issue, so a page that moves on in the list is not new.
+baseline identifies an issue by its name and page, not by its place in the list.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FORMAT = "minicrawl audit 1"
 
 
 class Issue(NamedTuple):
-    """Row of the table: an issue with its number of pages, and the most important one."""
+    """Row of the table: an issue, its number of pages, and the most important of them."""
 
     issue: str
     severity: str
@@ -40,7 +40,7 @@ class Issue(NamedTuple):
 
 
 class IssuePage(NamedTuple):
-    """Page with an issue; `value` says how much, if the check does."""
+    """Page with an issue; `value` is the number that the check shows, if any."""
 
     issue: str
     severity: str
@@ -51,29 +51,29 @@ class IssuePage(NamedTuple):
 
 
 class IssueFinding:
-    """Pages of one issue, a bit for each page of the store: a million may have every issue."""
+    """Pages of one issue, a bit for each page of the store: every page may have every issue."""
 
-    def __init__(self, check: Check, has: Mask, best: Column) -> None:
-        """`best` are all pages, most important first."""
+    def __init__(self, check: Check, has: Mask, by_importance: Column) -> None:
+        """Keep the pages in `has`; `by_importance` lists all pages, most important first."""
         self.check, self.count = check, int(np.count_nonzero(has))
-        self.first = int(best[has[best].argmax()]) if self.count else None
-        self._bits, self._best = np.packbits(has), best
+        self.first = int(by_importance[has[by_importance].argmax()]) if self.count else None
+        self._bits, self._by_importance = np.packbits(has), by_importance
 
     @property
     def pages(self) -> Column:
         """The pages, most important first."""
-        found: Column = self._best[self._has[self._best]]
+        found: Column = self._by_importance[self._has[self._by_importance]]
         return found
 
     def without(self, pages: Column) -> IssueFinding:
         """Return a copy without these pages."""
         has = self._has
         has[pages] = False
-        return IssueFinding(self.check, has, self._best)
+        return IssueFinding(self.check, has, self._by_importance)
 
     @property
     def _has(self) -> Mask:
-        return np.unpackbits(self._bits, count=len(self._best)).view(np.bool_)
+        return np.unpackbits(self._bits, count=len(self._by_importance)).view(np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class SiteAudit:
     site: AuditedSite
     found: Sequence[IssueFinding]
     skipped: Sequence[tuple[str, str]]
-    """Names of checks, each with the reason."""
+    """Names of checks that could not run, each with the reason."""
     read: int
     """Number of pages with facts."""
 
@@ -134,7 +134,7 @@ def audited(
     host: str | None = None,
     tell: Progress = unreported,
 ) -> Iterator[SiteAudit]:
-    """Audit a store, while a crawl may be writing it; with `names`, run these checks alone."""
+    """Audit a store, also while a crawl writes it; with `names`, run only these checks."""
     checks = chosen_checks(names)
     with snapshot(store) as seen:
         yield audit_of(seen, checks, host, tell)
@@ -148,19 +148,19 @@ def audit_of(
     noted = note_facts(seen, keys, part(tell, 0, _SHARE_OF_NOTING))
     site = AuditedSite(seen, keys, part(tell, _SHARE_OF_NOTING, 1))
     lacks = {
-        MARKUP: "" if noted.has_markup else "it needs kept pages: crawl with --keep pages",
-        LINKS: "" if seen.frontier.terms.links else "it needs links: crawl with --links",
-        LISTED: "" if site.listed.any() else "it needs sitemaps: crawl with --sitemaps",
-        CHECKED: "" if site.was_checked else "it needs checks: crawl with --check assets",
+        MARKUP: "" if noted.has_markup else "needs kept pages: crawl with --keep pages",
+        LINKS: "" if seen.frontier.terms.links else "needs links: crawl with --links",
+        LISTED: "" if site.listed.any() else "needs sitemaps: crawl with --sitemaps",
+        CHECKED: "" if site.was_checked else "needs checks: crawl with --check assets",
     }
     skipped = [(one.name, why) for one in checks if (why := lacks.get(one.by.needs, ""))]
     missing = {name for name, _ in skipped}
     chosen = np.ones(len(seen), np.bool_)
     if host is not None:
         chosen = np.isin(seen.host_of, hosts_named(seen, host))
-    best = places_of_largest(seen.importance, 0).astype(np.int32)
+    by_importance = places_of_largest(seen.importance, 0).astype(np.int32)
     found = [
-        IssueFinding(check, check.by.find(site) & chosen, best)
+        IssueFinding(check, check.by.find(site) & chosen, by_importance)
         for check in checks
         if check.name not in missing
     ]
@@ -191,7 +191,7 @@ def as_document(audit: SiteAudit, pages: Iterable[IssuePage]) -> dict[str, Any]:
     }
 
 
-def known_in(baseline: Path) -> set[tuple[str, int]]:
+def read_baseline(baseline: Path) -> set[tuple[str, int]]:
     """Return the issues of a baseline, each with the key of its page."""
     try:
         found = json.loads(baseline.read_bytes())

@@ -1,10 +1,10 @@
-"""Notes the facts of kept pages beside the store, so that each version of a page is read once.
+"""Saves the facts of kept pages beside the store, so that each version of a page is read once.
 
-The crawl itself notes nothing: examining every tag would double the time to parse a page. An audit
-begins by reading the pages that were kept since the last one, in the order of the archive.
+The crawl itself saves no facts: reading every tag would double the time to parse a page. An audit
+first reads the pages that were kept since the last audit, in the order of the archive.
 
-Laws: a kill loses one round at most, which is read again. A damaged record is skipped, as `check`
-reports it. Facts need a page's markup: a store with `--keep text`, or with nothing, has none.
+Laws: a kill loses one round at most, which is read again. Damaged records are skipped: `check`
+reports them. Facts need a page's markup: a store with `--keep text`, or with nothing, has none.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _SITEMAP = re.compile(rb"<(?:\w+:)?(?:urlset|sitemapindex)[\s>]")
 _SNIFFED = 2000
 
 REFERENCE = np.dtype([("kind", "u1"), ("key", "<i8")])
-"""Layout of a reference as it is kept: its place in `REFERENCE_KINDS`, and the key of its URL."""
+"""Stored layout of a reference: its place in `REFERENCE_KINDS`, and the key of its URL."""
 REFERENCE_KINDS = ("canonical", "next", "prev", "alternate")
 
 
 class UrlKeys:
-    """The keys of all URLs of a store, by which pages are found."""
+    """Index of the pages of a store by the keys of their URLs."""
 
     def __init__(self, seen: Snapshot) -> None:
         keys = np.zeros(len(seen), np.int64)
@@ -67,14 +67,14 @@ class UrlKeys:
 
 
 class NotedFacts(NamedTuple):
-    """Result of noting: whether the store has markup, and the number of pages read now."""
+    """Result of `note_facts`: whether the store has markup, and the number of pages read now."""
 
     has_markup: bool
     pages: int
 
 
 def note_facts(seen: Snapshot, keys: UrlKeys, tell: Progress) -> NotedFacts:
-    """Read the pages that were kept since the last time."""
+    """Save the facts of the pages that were kept since the last call."""
     end = tables.archive_end(seen.connection)
     if end is None or not archive_folder(seen.path).is_dir():
         return NotedFacts(has_markup=False, pages=0)
@@ -100,7 +100,7 @@ def note_facts(seen: Snapshot, keys: UrlKeys, tell: Progress) -> NotedFacts:
 
 
 def _rounds(archive: ArchiveReader, begin: int) -> Iterator[tuple[list[tuple[int, int]], int]]:
-    """Yield places and keys of records, with the end of each round."""
+    """Yield rounds: places and keys of records with markup, and the end of the round."""
     found: list[tuple[int, int]] = []
     for one in scan(archive.segments, begin, archive.end):
         if one.header is not None and one.header.kind in _WITH_MARKUP:
@@ -113,7 +113,7 @@ def _rounds(archive: ArchiveReader, begin: int) -> Iterator[tuple[list[tuple[int
 
 
 class _Round:
-    """Facts of some records; of several versions of a page, the last one counts."""
+    """Facts from the records of a round; the last version of a page counts."""
 
     def __init__(
         self, archive: ArchiveReader, keys: UrlKeys, places: list[tuple[int, int]]
@@ -139,7 +139,7 @@ class _Round:
 
 
 def packed(references: Iterable[UrlReference]) -> bytes:
-    """Return references as they are kept."""
+    """Return references in their stored layout."""
     rows = [(REFERENCE_KINDS.index(one.kind), key_of(one.url)) for one in references]
     return np.array(rows, REFERENCE).tobytes()
 
@@ -154,7 +154,7 @@ def _entries(answer: Answer, key: int) -> Iterator[ListedRow]:
 
 
 def is_future(lastmod: str, now: float) -> bool:
-    """Return True for a date more than a day ahead; nonsense is none."""
+    """Return True for a date more than a day ahead; False if it cannot be parsed."""
     moment = moment_of(lastmod)
     return moment is not None and moment > now + 86_400
 

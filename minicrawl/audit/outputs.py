@@ -38,9 +38,9 @@ Pages = Iterable[IssuePage]
 Write = Callable[[SiteAudit, Pages, BinaryIO], None]
 
 _MOST_ROWS = 1_048_575
-"""Rows of a sheet, below its headings; Excel opens no larger one."""
+"""Most rows of a sheet below its headings; Excel opens no larger sheet."""
 _MOST_RESULTS, _MOST_LINES = 25_000, 100
-"""Results of a SARIF file, which services refuse above this; pages named in a failed test."""
+"""Most results in a SARIF file, as services refuse more; most pages named in a failed test."""
 
 
 def write_json(audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
@@ -49,7 +49,7 @@ def write_json(audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
 
 
 def write_rows(_audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
-    """Write CSV, a row for each page of each issue."""
+    """Write CSV with a row for each page of each issue."""
     rows = list(pages)
     block: Block = {name: [getattr(row, name) for row in rows] for name in IssuePage._fields}
     write_csv([block], file, IssuePage._fields)
@@ -73,7 +73,7 @@ def write_xlsx(audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
     sheets = {"Issues": (Issue._fields, audit.issues()), "Pages": (IssuePage._fields, pages)}
     with ZipFile(file, "w", ZIP_DEFLATED) as book:
         numbers = range(1, len(sheets) + 1)
-        # Named as Excel names them: some readers look for these names alone.
+        # Excel's names: some readers look for no others.
         kinds = [("workbook", "sheet.main"), *((f"sheet{one}", "worksheet") for one in numbers)]
         types = "".join(_TYPE.format(*kind) for kind in kinds)
         book.writestr("[Content_Types].xml", _TYPES.format(types))
@@ -119,7 +119,7 @@ def _row(cells: Sequence[object]) -> str:
 
 
 def _cell(value: object) -> str:
-    """Return a cell; text is a string of its own and so no formula."""
+    """Return a cell. Text is an inline string, so it is never a formula."""
     if value is None:
         return "<c/>"
     if isinstance(value, int | float):
@@ -201,12 +201,12 @@ def report_sections(seen: Snapshot, tell: Progress) -> Iterator[ReportSection]:
     means = f"{len(audit.found)} kinds of issues were checked"
     if audit.skipped:
         whys = "; ".join(dict.fromkeys(why for _, why in audit.skipped))
-        means += f", and {len(audit.skipped)} were not: {whys}"
+        means += f", and {len(audit.skipped)} were not ({whys})"
     columns = ("severity", "pages", "issue", "means", "example")
     issues = [tuple(getattr(one, name) for name in columns) for one in audit.issues()]
     yield ReportSection("Issues", f"{means}.", columns, issues, len(issues))
     rows = [
-        (page.issue, page.url, page.title, "" if page.value is None else f"{page.value:g}")
+        (page.issue, page.url, page.title, "" if page.value is None else f"{page.value:.12g}")
         for page in audit.pages(_SHOWN_OF_AN_ISSUE)
     ]
     total = sum(one.count for one in audit.found)

@@ -1,12 +1,12 @@
-"""Columns of a whole store, which the checks of an audit read: an entry for each known page.
+"""Columns of a whole store for the checks of an audit, with an entry for each known page.
 
 Each column is computed when a check first asks for it, in blocks, and the columns of a million
-pages take about 150 MB: facts are packed, links are counted and not kept. Of a page without facts
-all numbers are 0, so a check of markup begins with `html`.
+pages take about 150 MB: facts are packed, links are counted and not kept. A page without facts has
+0 in all number columns, so each check of markup starts from `html`.
 
 own        pages of the hosts that the crawl read from: the owner's
 html       own pages that were read and have facts
-indexable  of these, those that stand for themselves and may be indexed
+indexable  `html` pages that stand for themselves and may be indexed
 target     page that a page's canonical, next or prev names; -1 for none, -2 for an unknown one
 """
 
@@ -47,7 +47,7 @@ _URL_PATTERNS = {
     "upper": re.compile(r"^(?:%[0-9A-Fa-f]{2}|[^A-Z%?])*+[A-Z]"),
     "session": re.compile(r"[;?&](?:(?:j|php|asp)?sess(?:ion)?id\w*|sid)=", re.IGNORECASE),
     "non_ascii": re.compile(r"%[89A-Fa-f][0-9A-Fa-f]|[^\x00-\x7f]"),
-    "double_slash": re.compile(r"//"),
+    "double_slash": re.compile(r"^[^?]*//"),
     "space": re.compile(r"^[^?]*%20"),
     "many_parameters": re.compile(r"\?[^&]*(?:&[^&]*){4,}"),
 }
@@ -56,14 +56,14 @@ _URL_BITS = {fault: 1 << place for place, fault in enumerate((*_URL_PATTERNS, "l
 _LONGEST_URL = 115
 REDIRECTS = (State.MOVED, State.BAD_REDIRECT)
 _BLOCKS_AT_ONCE = 16
-"""Blocks of links that are counted together: a count takes time for each page of the store."""
+"""Blocks of links that are counted together: each count visits every page of the store."""
 _MOST_HOPS, _MOST_DATES, _MOST_COUNTED = 1000, 1 << 16, 0xFFFF
 
 
 class LinkColumns(NamedTuple):
     """Counts of links of each page: to it, from it, and from it to pages of some kind.
 
-    A page counts once, however often the other one links to it.
+    Several links from one page to another count once.
     """
 
     to: Column
@@ -75,18 +75,18 @@ class LinkColumns(NamedTuple):
     copies: Column
     insecure: Column
     away_from: Column
-    """All links from it."""
+    """Number of all links from the page."""
 
 
 class Alternate(NamedTuple):
-    """Language versions: page, the page that it names for a language, or `UNKNOWN`."""
+    """Language versions as pairs: a page, and the version that it names, or `UNKNOWN`."""
 
     pages: Column
     targets: Column
 
 
 class _Facts(NamedTuple):
-    """Facts of all pages: their numbers, which have some, and the pages that their heads name."""
+    """Facts of all pages: numbers, a mask of pages with facts, and the targets of head elements."""
 
     numbers: NDArray[Any]
     has: Mask
@@ -176,10 +176,10 @@ class AuditedSite:
         return self.html & (self.states == State.FETCHED) & ~self.noindex
 
     def repeated(self, name: str, among: Mask, most: int | None = None) -> Mask:
-        """Return the pages that share a hash with others of the same host, with at most `most`."""
+        """Return the pages that share a hash within their host, in groups of at most `most`."""
         pages = np.flatnonzero(among & (self.number(name) != 0)).astype(np.int32)
-        # Hash and host as one number, since pages of different hosts may share a title; two columns
-        # would be sorted by rows, which is several times slower.
+        # Hash and host are one number, because pages of different hosts may share a title; sorting
+        # by two columns takes several times as long.
         values, hosts = self.number(name)[pages], self.seen.host_of[pages].astype(np.uint64)
         hosts *= np.uint64(0x9E3779B97F4A7C15)
         values ^= hosts
@@ -214,12 +214,12 @@ class AuditedSite:
 
     @property
     def seconds(self) -> Column:
-        """Time of the last request."""
+        """Duration of the last request in seconds."""
         return self._answers[1]
 
     @cached_property
     def depth(self) -> Column:
-        """Links away from a seed, as the crawl found the page."""
+        """Number of links from a seed, on the path by which the crawl found the page."""
         return tables.whole(tables.urls(self.seen.connection, "depth"), "depth")
 
     @cached_property
@@ -230,8 +230,8 @@ class AuditedSite:
             for host, path in zip(hosts, paths, strict=True):
                 is_long = lengths[host] + len(path) > _LONGEST_URL
                 faults = _URL_BITS["long"] if is_long else 0
-                # Most paths have none of these, and then no fault: no pattern is tried.
-                if not path.islower() or "?" in path or "%" in path or "//" in path:
+                # Most paths are in lower case without these marks, so that no pattern can match.
+                if not path.islower() or any(mark in path for mark in "?%;") or "//" in path:
                     for fault, pattern in _URL_PATTERNS.items():
                         if pattern.search(path):
                             faults |= _URL_BITS[fault]
@@ -240,7 +240,7 @@ class AuditedSite:
 
     @cached_property
     def has_session(self) -> Mask:
-        """Own pages that were linked with a session id, which the crawl took off or kept."""
+        """Own pages that were linked with a session id, which the crawl removed or kept."""
         originals = questions.with_originals(self.seen.connection)
         pages = [page for page, url in originals if _URL_PATTERNS["session"].search(url)]
         return self.own & (self.of(pages) | self.url_fault("session"))
@@ -259,11 +259,11 @@ class AuditedSite:
 
     @cached_property
     def is_end(self) -> Mask:
-        """Pages that others stand for."""
+        """Pages that another page stands for."""
         return self.of(list(self.seen.frontier.books.forwards.values()))
 
     def url_fault(self, name: str) -> Mask:
-        """Return the own pages that were read and whose URL has a fault."""
+        """Return the pages that were read and whose URL has a fault."""
         return ((self._url_faults & _URL_BITS[name]) != 0) & self.was_read
 
     @cached_property
@@ -336,7 +336,7 @@ class AuditedSite:
 
     @cached_property
     def hops(self) -> Column:
-        """Redirects from each page to its end."""
+        """Number of redirects from each page to its final page."""
         forwards = self.seen.frontier.books.forwards
         pages = np.flatnonzero(self.states == State.MOVED)
         ends = np.array([forwards.get(page, page) for page in pages.tolist()], np.int64)
@@ -344,7 +344,7 @@ class AuditedSite:
         target[pages] = ends
         found: Column = np.zeros(len(self), np.int16)
         found[pages] = ends != pages
-        # Each round doubles the counted part of a chain: a long chain takes no longer.
+        # Each round doubles the counted part of a chain: a chain of 1,000 takes 10 rounds.
         while (rest := found[target]).any():
             found, target = np.minimum(found + rest, _MOST_HOPS), target[target]
             if (found[rest > 0] == _MOST_HOPS).all():
@@ -354,7 +354,7 @@ class AuditedSite:
     # ------------------------------------------------------------ references
 
     def target(self, head: str) -> Column:
-        """Return the page that a head element of each page names."""
+        """Return the target of a head element of each page: canonical, next or prev."""
         return self._facts.heads[head]
 
     def whose_target(self, head: str, is_wanted: Mask) -> Mask:
@@ -393,7 +393,7 @@ class AuditedSite:
 
     @property
     def listed_ahead(self) -> Mask:
-        """Pages whose sitemap says that they will change in the future."""
+        """Pages whose lastmod in a sitemap is in the future."""
         return self._listed[1]
 
     @cached_property

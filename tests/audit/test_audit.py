@@ -65,6 +65,17 @@ def test_many_links_and_slow_responses_are_found(
     assert f"{HOST}/good-1" in found["slow"]
 
 
+def test_only_the_path_counts_for_double_slashes_and_any_session_id_is_found(
+    tmp_path: Path,
+) -> None:
+    site = PlantedSite()
+    site.add("/share?to=https://other.example/")
+    site.add("/cart;jsessionid=0123456789abcdef0123456789abcdef")
+    found = issues(crawled(tmp_path / "crawl.db", site, strip_marks=False))
+    assert found["url-double-slash"] == set()
+    assert found["url-session"] == {f"{HOST}/cart;jsessionid=0123456789abcdef0123456789abcdef"}
+
+
 def test_every_check_has_a_planted_fault() -> None:
     names = [check.name for check in CHECKS]
     assert len(names) == len(set(names))

@@ -70,6 +70,15 @@ def test_a_baseline_leaves_only_new_issues(
     assert run(store, "--baseline", str(known)) == 2
 
 
+def test_a_large_value_is_shown_in_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    site = PlantedSite()
+    site.add("/large", body="<p>" * 400_000, is_compressed=False)
+    assert run(crawled(tmp_path / "crawl.db", site), "page-large", "--json") == 0
+    (page,) = json.loads(capsys.readouterr().out)["pages"]
+    assert run(tmp_path / "crawl.db", "page-large") == 0
+    assert f" {page['value']:.0f} " in capsys.readouterr().out
+
+
 def test_csv_and_workbook_have_every_page_and_no_formula(store: Path, tmp_path: Path) -> None:
     pages = document(store, tmp_path / "all.json")["pages"]
     assert run(store, "--out", str(tmp_path / "all.csv")) == 0
