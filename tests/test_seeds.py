@@ -22,7 +22,7 @@ def test_there_are_seed_lists_and_nothing_else() -> None:
 @pytest.mark.parametrize("seed_list", LISTS, ids=lambda path: path.name)
 class TestASeedList:
     def test_opens_with_a_comment_that_says_where_it_comes_from(self, seed_list: Path) -> None:
-        assert seed_list.read_text(encoding="utf-8").startswith("# Where from: ")
+        assert seed_list.read_text(encoding="utf-8").startswith("# Source: ")
 
     def test_holds_only_absolute_web_addresses(self, seed_list: Path) -> None:
         assert urls_of(seed_list)

@@ -52,7 +52,7 @@ def audit(
     """List the issues of a site, worst first.
 
     With ISSUE, list its pages, most important first. The first audit after a crawl reads the kept
-    pages, once each. Issues that cannot be checked are listed with the reason.
+    pages, once each. Issues that cannot be checked are counted with the reason.
     """
     from minicrawl.audit.findings import as_document, audited, chosen_checks, read_baseline
     from minicrawl.audit.outputs import WRITERS

@@ -95,11 +95,11 @@ def against_exact(texts: Texts, found: NearDuplicates) -> Iterator[str]:
     in_groups = {place for pair in pairs for place in pair}
     wanted = {later for _, later in exact}
     yield row("pages", f"{len(texts.entries):,}")
-    yield row("pairs of pages that are alike", f"{len(exact):,}")
-    yield row("pages that are like an earlier one", f"{len(wanted):,}")
-    yield row("pages that were put to an original", f"{len(pairs):,}")
-    yield row("of these, by the same title alone", f"{len(pairs) - len(comparable):,}")
-    yield row("precision, of the others", f"{right / max(len(comparable), 1):.3f}")
+    yield row("pairs of similar pages", f"{len(exact):,}")
+    yield row("pages similar to an earlier page", f"{len(wanted):,}")
+    yield row("pages assigned to an original", f"{len(pairs):,}")
+    yield row("of these, only by equal titles", f"{len(pairs) - len(comparable):,}")
+    yield row("precision of the others", f"{right / max(len(comparable), 1):.3f}")
     yield row("recall", f"{len(wanted & in_groups) / max(len(wanted), 1):.3f}")
 
 
@@ -169,7 +169,10 @@ def main(store: Path | None, into: Path | None) -> None:
         lines = [f"{circumstances()} A signature takes {_cost(entries)} ms a page.", ""]
         lines += head("real pages", "number")
         lines += against_exact(texts, found)
-        lines += ["", *head("words changed", "likeness", "alike", "found", "found of those alike")]
+        lines += [
+            "",
+            *head("words changed", "mean similarity", "similar", "found", "found of the similar"),
+        ]
         lines += against_edits(texts)
         tell(lines, "near-duplicates", into)
 

@@ -24,7 +24,7 @@ def main(into: Path | None) -> None:
 
 
 def _by_kind(off: Outcome, usual: Outcome) -> Iterator[str]:
-    yield from head("requests", "without limits", "all defaults", "put aside then, by")
+    yield from head("requests", "without limits", "all defaults", "pages skipped, by limit")
     for kind in ("healthy", *KINDS):
         ends = _told(usual.aside.get(kind, Counter()))
         yield row(kind, _requests(off, kind), _requests(usual, kind), ends)

@@ -1,1 +1,1 @@
-"""What a package can add to minicrawl."""
+"""Example additions to minicrawl: a module for each kind of entry point."""

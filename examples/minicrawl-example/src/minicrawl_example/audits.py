@@ -1,4 +1,4 @@
-"""Checks of an audit: rows with a function of the site's columns that finds the pages."""
+"""Checks of an audit: rows, each with a function that finds pages by the site's columns."""
 
 from collections.abc import Iterable
 
@@ -8,6 +8,6 @@ from minicrawl.ext import Check, Detector
 
 
 def checks() -> Iterable[Check]:
-    """Return a check for pages that were found late, which needs nothing but the store."""
-    late = Detector(lambda site: np.asarray(site.depth) > 1, needs="")
-    return [Check("far-from-home", "notice", "two links or more from a seed", late)]
+    """Return a check for pages far from a seed. It needs nothing but the store."""
+    far = Detector(lambda site: np.asarray(site.depth) > 1, needs="")
+    return [Check("far-from-home", "notice", "two links or more from a seed", far)]

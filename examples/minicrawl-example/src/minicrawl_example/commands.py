@@ -1,4 +1,4 @@
-"""A command of click. It is imported when a user calls it."""
+"""A click command. minicrawl imports it only when a user calls it."""
 
 from collections import Counter
 from pathlib import Path

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 def write_markdown(
     blocks: Iterable[Mapping[str, Sequence[Any]]], file: BinaryIO, columns: Sequence[str]
 ) -> None:
-    """Write a table in Markdown. What pages say is shown as it is, and not as markup."""
+    """Write a table in Markdown. Text of pages is escaped, so that none of it is markup."""
     file.write(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|\n".encode())
     for block in blocks:
         file.writelines(

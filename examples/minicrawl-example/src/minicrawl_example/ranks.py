@@ -6,7 +6,7 @@ from minicrawl.ext import NamedGraph, Progress, Scores
 
 
 def reciprocal(named: NamedGraph, tell: Progress) -> Scores:
-    """Rank by the number of links that are returned, as a share of all of these."""
+    """Score each page by its share of all links that are returned."""
     graph = named.graph
     there = graph.sources().astype(np.int64) * graph.nodes + graph.targets
     back = graph.targets.astype(np.int64) * graph.nodes + graph.sources()

@@ -1,8 +1,8 @@
-"""A window: it decides how much of a page's past its importance is computed from."""
+"""A window: decides how much of a page's past counts for its importance."""
 
 from minicrawl.ext import Interpolation, Window
 
 
 def half_life(width: float, _measures: int | None) -> Window:
-    """One that remembers twice as long as the usual one."""
+    """Return a window twice as wide as `--window interpolation`."""
     return Interpolation(2 * width)

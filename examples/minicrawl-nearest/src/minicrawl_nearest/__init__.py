@@ -1,4 +1,4 @@
-"""An order: pages near the seeds first, and of equally near ones the first found.
+"""An order: pages nearest to a seed first, and of those the first found.
 
 minicrawl crawl https://docs.example.org/ --strategy nearest
 """

@@ -1,10 +1,10 @@
-"""A sink: each page that is read becomes a row of the table `pages` in PostgreSQL, exactly once.
+"""A sink: each fetched page becomes a row of the table `pages` in PostgreSQL, exactly once.
 
     minicrawl crawl https://docs.example.org/ --sink postgresql://crawler@localhost/web
 
-A page counts as fetched when its row is committed. If a kill comes between the two, the page is
-handed over again with the same URL and reading: the row is replaced, not doubled. A password
-belongs in ~/.pgpass or PGPASSWORD, where other users of the machine do not see it.
+The crawl counts a page as fetched after its row is committed. If it is killed in between, the next
+run hands over the page with the same URL and reading: the row is replaced, not duplicated. Put a
+password in ~/.pgpass or PGPASSWORD, where other users of the machine cannot see it.
 """
 
 from collections.abc import Iterator
@@ -31,12 +31,14 @@ ON CONFLICT (url, reading) DO UPDATE SET status = excluded.status, title = exclu
 
 @contextmanager
 def postgresql(address: str) -> Iterator[OnPage]:
-    """Yield a function that commits a row for a page."""
+    """Yield a function that commits a page as a row."""
     connection = _connected(address)
 
     def put(page: PageRead) -> None:
         nonlocal connection
-        if connection.broken:  # the server was restarted: a crawl calls again after an error
+        if (
+            connection.broken
+        ):  # the server was restarted: after an error, the crawl calls `put` again
             connection = _connected(address)
         headers = Jsonb({name: _text(value) for name, value in page.headers.items()})
         row = page.url, page.reading, page.status, _text(page.title), headers, page.body

@@ -1,4 +1,4 @@
-"""A parser: what a product page says of its product, as JSON; empty text for any other page.
+"""A parser: the product of a page as JSON; empty text for a page without a product.
 
     minicrawl crawl https://shop.example/ --scope host
     minicrawl export products.jsonl --with product
@@ -17,7 +17,7 @@ FIELDS = ("name", "sku", "price", "priceCurrency", "availability")
 
 
 def product(markup: str, _url: str) -> str:
-    """Return the first product of a page as a JSON object."""
+    """Return the first product of a page as a JSON object, or "" if it has none with a name."""
     try:
         page = html.document_fromstring(markup.encode(), parser=html.HTMLParser(encoding="utf-8"))
     except etree.ParserError:  # an empty page
@@ -47,7 +47,7 @@ def _in_json(page: html.HtmlElement) -> Iterator[dict[str, Any]]:
 
 
 def _names(item: dict[str, Any]) -> dict[str, Any]:
-    """Return what an offer, which may have a name of its own, must not replace."""
+    """Return the fields that an offer, which may have its own, must not replace."""
     return {name: item[name] for name in ("name", "sku") if name in item}
 
 
