@@ -158,7 +158,7 @@ def _noindex(site: AuditedSite) -> Mask:
 
 
 def _canonical_loop(site: AuditedSite) -> Mask:
-    """Return pages whose canonical URL names another one that leads back."""
+    """Return pages in a loop of canonical URLs."""
     target = site.target("canonical")
     # After as many steps as there are pages, every page left is in a loop; each round doubles the
     # steps.

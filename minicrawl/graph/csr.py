@@ -6,7 +6,7 @@ two graphs with the same nodes and links have the same arrays. Self-links are ke
 starts   nodes + 1 positions in `targets`, from 0 to edges, non-decreasing.
 targets  one node for each link, from 0 to nodes - 1.
 
-Links are distributed to rows in pieces, by a stable counting sort. Beside input and output, this
+Links are distributed to rows in pieces, by a stable counting sort. Besides input and output, this
 takes memory for one piece and 8 bytes for each row.
 """
 
