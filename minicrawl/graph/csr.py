@@ -424,18 +424,18 @@ class RowBuilder:
             keys = distinct_keys(self._nodes, sources, targets)
             sources, targets = np.divmod(keys, self._nodes)
         firsts = np.flatnonzero(np.diff(sources, prepend=-1))
-        pages = sources[firsts]
-        self._degrees[pages] = np.diff(firsts, append=len(sources))
-        self._blocks.append((pages, targets.astype(np.int32)))
+        nodes = sources[firsts]
+        self._degrees[nodes] = np.diff(firsts, append=len(sources))
+        self._blocks.append((nodes, targets.astype(np.int32)))
 
     def graph(self) -> Csr:
         """Return the graph. The memory of the rows is freed block by block."""
         starts = np.concatenate(([0], np.cumsum(self._degrees)))
         ends = np.empty(starts[-1], dtype=np.int32)
         while self._blocks:
-            pages, targets = self._blocks.pop()
-            degrees = self._degrees[pages]
-            shifts = starts[pages] - (np.cumsum(degrees) - degrees)
+            nodes, targets = self._blocks.pop()
+            degrees = self._degrees[nodes]
+            shifts = starts[nodes] - (np.cumsum(degrees) - degrees)
             ends[np.repeat(shifts, degrees) + np.arange(len(targets))] = targets
         return Csr(starts=starts, targets=ends)
 

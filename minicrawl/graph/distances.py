@@ -75,7 +75,7 @@ def fronts(graph: Csr, sources: Nodes) -> Iterator[NDArray[np.integer]]:
         place[near] = order
         found = near[place[near] == order]
         yield found
-        # Along a chain of single pages, each level would cost several calls of numpy for one page.
+        # Along a chain of single nodes, each level would cost several calls of numpy for one node.
         while 0 < len(found) <= _NARROW and _few_links(graph, found):
             found = _next_of_few(graph, found, is_met)
             if found.size:
@@ -84,20 +84,20 @@ def fronts(graph: Csr, sources: Nodes) -> Iterator[NDArray[np.integer]]:
         near = near[~is_met[near]]
 
 
-def _few_links(graph: Csr, pages: NDArray[np.integer]) -> bool:
-    return all(graph.starts[page + 1] - graph.starts[page] <= _NARROW for page in pages.tolist())
+def _few_links(graph: Csr, nodes: NDArray[np.integer]) -> bool:
+    return all(graph.starts[node + 1] - graph.starts[node] <= _NARROW for node in nodes.tolist())
 
 
 def _next_of_few(
-    graph: Csr, pages: NDArray[np.integer], is_met: NDArray[np.bool_]
+    graph: Csr, nodes: NDArray[np.integer], is_met: NDArray[np.bool_]
 ) -> NDArray[np.integer]:
     """Return the nodes on the next level, and mark them, in a loop over their links.
 
     Where paths are long, this takes a tenth of the time.
     """
     near = []
-    for page in pages.tolist():
-        for target in graph.targets[graph.starts[page] : graph.starts[page + 1]].tolist():
+    for node in nodes.tolist():
+        for target in graph.targets[graph.starts[node] : graph.starts[node + 1]].tolist():
             if not is_met[target]:
                 is_met[target] = True
                 near.append(target)
@@ -112,10 +112,10 @@ def levels(graph: Csr, sources: Nodes) -> NDArray[np.int32]:
     return level
 
 
-def linked_from(graph: Csr, pages: NDArray[np.integer]) -> NDArray[np.int32]:
-    """Return the targets of all links of these pages, page after page."""
-    starts = graph.starts[pages]
-    counts = graph.starts[pages + 1] - starts
+def linked_from(graph: Csr, nodes: NDArray[np.integer]) -> NDArray[np.int32]:
+    """Return the targets of all links of these nodes, node after node."""
+    starts = graph.starts[nodes]
+    counts = graph.starts[nodes + 1] - starts
     ends = np.cumsum(counts)
     positions = np.repeat(starts - ends + counts, counts)
     positions += np.arange(len(positions))
@@ -148,7 +148,7 @@ def most_rounds(graph: Csr) -> int:
 
 
 def exact(graph: Csr, tell: Progress = unreported) -> Extent:
-    """Measure the paths from all pages; give up, with an inexact result, if they are very long."""
+    """Measure the paths from all nodes; give up, with an inexact result, if they are very long."""
     back = graph.reversed()
     longest = total = pairs = 0
     most = max(_SURE_ROUNDS, most_rounds(graph) // 4)  # eight words take four times as long as one
@@ -169,7 +169,7 @@ def exact(graph: Csr, tell: Progress = unreported) -> Extent:
 def sampled(
     graph: Csr, rng: Generator, sources: int = SAMPLE, tell: Progress = unreported
 ) -> Extent:
-    """Measure the paths from randomly drawn pages that have links."""
+    """Measure the paths from randomly drawn nodes that have links."""
     starting = np.flatnonzero(graph.out_degrees())
     chosen = rng.choice(starting, size=min(sources, len(starting)), replace=False)
     back, searches, most = graph.reversed(), list[_Search](), most_rounds(graph)
@@ -185,7 +185,7 @@ def sampled(
     totals = np.concatenate([search.totals for search in searches])
     pairs = np.concatenate([search.pairs for search in searches])
     mean = float(totals.sum() / pairs.sum())
-    # Drawn without replacement: with all pages drawn, nothing is left to chance (the correction for
+    # Drawn without replacement: with all nodes drawn, nothing is left to chance (the correction for
     # finite populations).
     left = 1 - len(chosen) / len(starting)
     error = _ratio_error(totals, pairs) * left**0.5
@@ -200,14 +200,14 @@ def _ratio_error(totals: Counts, pairs: Counts) -> float:
     return float(np.sqrt(apart * len(drawn) / max(1, len(drawn) - 1)) / pairs.sum())
 
 
-def _double_sweep(graph: Csr, back: Csr, page: int) -> int:
-    """Return the length of the longest shortest path that a double sweep from this page finds."""
+def _double_sweep(graph: Csr, back: Csr, node: int) -> int:
+    """Return the length of the longest shortest path that a double sweep from this node finds."""
     forth, longest = graph, 0
     for _ in range(_MOST_SWEEPS):  # pragma: no branch  # only hostile graphs need more
-        level = levels(forth, [page])
+        level = levels(forth, [node])
         if level.max() <= longest:
             break
-        longest, page = int(level.max()), int(level.argmax())
+        longest, node = int(level.max()), int(level.argmax())
         forth, back = back, forth
     return longest
 
@@ -218,18 +218,18 @@ class _Search(NamedTuple):
     depth: int
     """Longest distance."""
     pairs: Counts
-    """Pairs of a source and another page that it reaches, by group."""
+    """Pairs of a source and another node that it reaches, by group."""
     totals: Counts
     """Sum of the distances of these pairs, by group."""
     last: int
-    """A page that was reached last."""
+    """A node that was reached last."""
     is_cut: bool
     """True if there are longer distances."""
 
 
 def _search(back: Csr, sources: NDArray[np.int64], words: int, most: int) -> _Search:
     """Search from up to 64 sources a word at once; `back` has the in-links."""
-    # `seen` has the bits of the sources that reach a page, `fresh` those added in the last round.
+    # `seen` has the bits of the sources that reach a node, `fresh` those added in the last round.
     seen = np.zeros((back.nodes, words), dtype=np.uint64)
     places = np.arange(len(sources), dtype=np.uint64)
     seen[sources, places // _WORD] = np.uint64(1) << places % _WORD
@@ -250,17 +250,17 @@ def _search(back: Csr, sources: NDArray[np.int64], words: int, most: int) -> _Se
 
 
 def _union_of_inlinks(back: Csr, fresh: Bits) -> Bits:
-    """Return the union of the bits of all in-links, for each page."""
+    """Return the union of the bits of all in-links, for each node."""
     union = np.zeros_like(fresh)
-    for pages in _linked_blocks(back):
-        start, stop = back.starts[pages[0]], back.starts[pages[-1] + 1]
+    for nodes in _linked_blocks(back):
+        start, stop = back.starts[nodes[0]], back.starts[nodes[-1] + 1]
         bits_of_targets = fresh[back.targets[start:stop]]
-        union[pages] = np.bitwise_or.reduceat(bits_of_targets, back.starts[pages] - start, axis=0)
+        union[nodes] = np.bitwise_or.reduceat(bits_of_targets, back.starts[nodes] - start, axis=0)
     return union
 
 
 def _linked_blocks(back: Csr) -> Iterator[NDArray[np.int64]]:
-    """Yield the pages with in-links, in blocks that bound the memory."""
+    """Yield the nodes with in-links, in blocks that bound the memory."""
     linked = np.flatnonzero(np.diff(back.starts))
     cuts = np.searchsorted(
         back.starts[linked], np.arange(_LINKS_AT_ONCE, back.edges, _LINKS_AT_ONCE)

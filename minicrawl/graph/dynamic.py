@@ -37,9 +37,9 @@ from minicrawl.graph.synthetic import Edge, EdgeSequence, SavedGraph
 # reaching s and t reaching m, and its new distance is d(n, s) + 1 + d(t, m). Edges with the same
 # source can be added together, because a shortest path leaves the source only once.
 #
-# A1  checks all pairs of a page that reaches s and any page: O(n^2) for each edge. `A1Loops` is A1
+# A1  checks all pairs of a node that reaches s and any node: O(n^2) for each edge. `A1Loops` is A1
 #     without numpy.
-# A2  checks only pages whose distance to t falls, against pages whose distance from s falls. Every
+# A2  checks only nodes whose distance to t falls, against nodes whose distance from s falls. Every
 #     pair that gets closer is made of these: a shorter way from n to m through (s, t) is also a
 #     shorter way from n to t and from s to m. The bound is that of A1; an edge that shortens
 #     nothing costs O(n).
@@ -47,7 +47,7 @@ from minicrawl.graph.synthetic import Edge, EdgeSequence, SavedGraph
 
 
 def no_edges(nodes: int) -> Distances:
-    """Return the distances of a graph without edges: 0 from a page to itself, else far."""
+    """Return the distances of a graph without edges: 0 from a node to itself, else far."""
     distances = np.full((nodes, nodes), FAR, dtype=np.uint16)
     np.fill_diagonal(distances, 0)
     return distances
@@ -88,10 +88,10 @@ class A1Loops:
             length if length < 1 + rest else 1 + rest  # noqa: FURB136 - see above
             for length, rest in zip(rows[source], rows[target], strict=True)
         ]
-        for page, row in enumerate(rows):
+        for node, row in enumerate(rows):
             to_source = row[source]
-            if to_source < FAR and page not in (source, target):
-                rows[page] = [
+            if to_source < FAR and node not in (source, target):
+                rows[node] = [
                     length if length < to_source + rest else to_source + rest  # noqa: FURB136
                     for length, rest in zip(row, from_source, strict=True)
                 ]
@@ -190,7 +190,7 @@ def _by_source(edges: Iterable[Edge]) -> Iterable[tuple[int, Sequence[int]]]:
 
 
 def _shorten_all(distances: Distances, through: int, begins: NDArray[np.intp]) -> None:
-    """Lower the distances from these pages to at most the path through page `through`."""
+    """Lower the distances from these nodes to at most the path through node `through`."""
     paths = distances[begins, through][:, None] + distances[through]
     distances[begins] = np.minimum(distances[begins], paths)
 
@@ -213,33 +213,33 @@ def _shorten(
 # All distances as trees of shortest paths, after Ausiello, Italiano, Marchetti-Spaccamela and
 # Nanni, "Incremental algorithms for minimal length paths" (Journal of Algorithms 12, 1991).
 #
-# Each page has the tree of shortest paths from it and the tree of shortest paths to it. A new edge
+# Each node has the tree of shortest paths from it and the tree of shortest paths to it. A new edge
 # (i, j) shortens the paths from i to a part of the tree from j; branches whose distance does not
-# fall are not followed. That part, a list of pages with each behind its parent, is passed up the
-# tree to i: each page drops the pages that get no closer to it, and passes on the rest. O(n log n)
-# for each edge, amortised over the edges of a complete graph; memory of two trees for each page.
+# fall are not followed. That part, a list of nodes with each behind its parent, is passed up the
+# tree to i: each node drops the nodes that get no closer to it, and passes on the rest. O(n log n)
+# for each edge, amortised over the edges of a complete graph; memory of two trees for each node.
 #
-# part    pages of a tree, parents first: (page, index of its parent in the part or -1)
+# part    nodes of a tree, parents first: (node, index of its parent in the part or -1)
 
 Part = list[tuple[int, int]]
 
 
 class AusielloTrees:
-    """All distances, kept by the trees of shortest paths from and to each page.
+    """All distances, kept by the trees of shortest paths from and to each node.
 
     `_after[v][x]` has the children of x in the tree from v, `_before[v][x]` those in the tree to v.
     """
 
     def __init__(self, nodes: int) -> None:
         self._length = [[FAR] * nodes for _ in range(nodes)]
-        for page in range(nodes):
-            self._length[page][page] = 0
+        for node in range(nodes):
+            self._length[node][node] = 0
         self._after: list[dict[int, set[int]]] = [{} for _ in range(nodes)]
         self._before: list[dict[int, set[int]]] = [{} for _ in range(nodes)]
         self._last: list[dict[int, int]] = [{} for _ in range(nodes)]
-        """`_last[x][y]` is the page before y on the path from x."""
+        """`_last[x][y]` is the node before y on the path from x."""
         self._next: list[dict[int, int]] = [{} for _ in range(nodes)]
-        """`_next[x][y]` is the page after x on the path to y."""
+        """`_next[x][y]` is the node after x on the path to y."""
 
     @property
     def distances(self) -> Distances:
@@ -251,21 +251,21 @@ class AusielloTrees:
         closer = self._reroute(source, target, source, self._tree_from(target))
         waiting = [(source, closer)]
         while waiting:
-            page, part = waiting.pop()
-            for earlier in tuple(self._before[source].get(page, ())):
+            node, part = waiting.pop()
+            for earlier in tuple(self._before[source].get(node, ())):
                 closer_there = self._reroute(earlier, target, source, part)
                 if closer_there:
                     waiting.append((earlier, closer_there))
 
     def _tree_from(self, root: int) -> Part:
-        """Return the tree of shortest paths from a page."""
+        """Return the tree of shortest paths from a node."""
         part: Part = [(root, -1)]
-        for place, (page, _) in enumerate(part):
-            part += [(later, place) for later in self._after[root].get(page, ())]
+        for place, (node, _) in enumerate(part):
+            part += [(later, place) for later in self._after[root].get(node, ())]
         return part
 
     def _reroute(self, begin: int, target: int, source: int, part: Part) -> Part:
-        """Reroute `begin` over the new edge to the pages that get closer; return these."""
+        """Reroute `begin` over the new edge to the nodes that get closer; return these."""
         lengths, way = self._length[begin], self._length[begin][source] + 1
         from_target = self._length[target]
         places: dict[int, int] = {-1: -1}
@@ -296,15 +296,15 @@ class AusielloTrees:
 #
 # Strong components from reachability, as rows of bits: S1, S2, S3 and Yellin's algorithm.
 #
-# Invariant: page u has bit v if u reaches v, itself included. Two pages that have each other's bit
+# Invariant: node u has bit v if u reaches v, itself included. Two nodes that have each other's bit
 # are in the same component.
 #
-# S1      O(n^2) for each edge: every page that reaches the source takes its row. Rows are blocks of
-#         8, 16, 32 or 64 bits; 64 gives the fewest words.
-# S2      the same bound, but skips edges whose target is already reached, and pages that already
+# S1      O(n^2) for each edge: every node that reaches the source merges the source's row into its
+#         own. Rows are blocks of 8, 16, 32 or 64 bits; 64 gives the fewest words.
+# S2      the same bound, but skips edges whose target is already reached, and nodes that already
 #         reach the target.
-# S3      S2 with one row for each component, since its pages reach the same pages. If much merges,
-#         few rows are left, and an edge within a component costs nothing.
+# S3      S2 with one row for each component, since its nodes reach the same nodes. If many
+#         components merge, few rows are left, and an edge within a component costs nothing.
 # yellin  "Speeding up dynamic transitive closure for bounded degree graphs" (Acta Informatica 30,
 #         1993): merges rows along the edges, backwards from the source, as long as they change.
 #         O(n m) merges of rows in all.
@@ -314,22 +314,22 @@ _TYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
 class UnionFind:
-    """Union-find: a forest of pages whose trees are components, named by their least page."""
+    """Union-find: a forest of nodes whose trees are components, named by their least node."""
 
     def __init__(self, nodes: int) -> None:
         self._parent = list(range(nodes))
         self.count = nodes
 
-    def root(self, page: int) -> int:
-        """Return the first page of the component."""
+    def root(self, node: int) -> int:
+        """Return the first node of the component."""
         parent = self._parent
-        while parent[page] != page:
-            parent[page] = parent[parent[page]]
-            page = parent[page]
-        return page
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
 
     def merge(self, one: int, other: int) -> int:
-        """Merge the components of two pages, and return the first page of the result."""
+        """Merge the components of two nodes, and return the first node of the result."""
         one, other = sorted((self.root(one), self.root(other)))
         if one != other:
             self._parent[other] = one
@@ -337,8 +337,8 @@ class UnionFind:
         return one
 
     def labels(self) -> NDArray[np.int64]:
-        """Return the first page of each page's component."""
-        return np.array([self.root(page) for page in range(len(self._parent))], dtype=np.int64)
+        """Return the first node of each node's component."""
+        return np.array([self.root(node) for node in range(len(self._parent))], dtype=np.int64)
 
 
 class S1:
@@ -348,8 +348,8 @@ class S1:
         self._bits = bits
         self._rows = np.zeros((nodes, -(-nodes // bits)), dtype=_TYPES[bits])
         self._merged = UnionFind(nodes)
-        for page in range(nodes):
-            self._rows[page, page // bits] = self._bit(page)
+        for node in range(nodes):
+            self._rows[node, node // bits] = self._bit(node)
 
     @property
     def components(self) -> NDArray[np.int64]:
@@ -362,27 +362,27 @@ class S1:
         rows[earlier] |= rows[source]
         self._merge(source, target, earlier)
 
-    def _bit(self, page: int) -> NDArray[np.unsignedinteger]:
-        """Return the page's bit in its block."""
-        return np.array(1 << page % self._bits, dtype=self._rows.dtype)
+    def _bit(self, node: int) -> NDArray[np.unsignedinteger]:
+        """Return the node's bit in its block."""
+        return np.array(1 << node % self._bits, dtype=self._rows.dtype)
 
-    def _reaching(self, page: int) -> NDArray[np.intp]:
-        """Return the pages that have the page's bit."""
-        return np.flatnonzero(self._rows[:, page // self._bits] & self._bit(page))
+    def _reaching(self, node: int) -> NDArray[np.intp]:
+        """Return the nodes that have the node's bit."""
+        return np.flatnonzero(self._rows[:, node // self._bits] & self._bit(node))
 
     def _merge(self, source: int, target: int, earlier: NDArray[np.intp]) -> None:
-        """Merge the pages of the cycle that the edge closes, if it closes one."""
+        """Merge the nodes of the cycle that the edge closes, if it closes one."""
         is_merged = self._merged.root(source) == self._merged.root(target)
         if not is_merged and self._rows[target, source // self._bits] & self._bit(source):
             row = self._rows[source]
             bits = _TYPES[self._bits]
             reached = row[earlier // self._bits] >> (earlier % self._bits).astype(bits) & bits(1)
-            for page in earlier[reached.astype(bool)].tolist():
-                self._merged.merge(source, page)
+            for node in earlier[reached.astype(bool)].tolist():
+                self._merged.merge(source, node)
 
 
 class S2(S1):
-    """S1 without the edges and pages that change nothing."""
+    """S1 without the edges and nodes that change nothing."""
 
     def add(self, source: int, target: int) -> None:
         rows, block, bit = self._rows, target // self._bits, self._bit(target)
@@ -395,10 +395,10 @@ class S2(S1):
 
 
 class S3(S2):
-    """S2 with one row for each component, that of its first page. The other rows are empty.
+    """S2 with one row for each component, that of its first node. The other rows are empty.
 
-    A row has the bits of all pages reached, so reaching any page of a component includes its first
-    page.
+    A row has the bits of all nodes reached, so reaching any node of a component includes its first
+    node.
     """
 
     def add(self, source: int, target: int) -> None:
@@ -411,7 +411,7 @@ class S3(S2):
         super()._merge(source, target, earlier)
         first = self._merged.root(source)
         if first == self._merged.root(target):
-            gone = [page for page in earlier.tolist() if self._merged.root(page) == first]
+            gone = [node for node in earlier.tolist() if self._merged.root(node) == first]
             self._rows[gone] = 0
             self._rows[first] = row
 
@@ -420,7 +420,7 @@ class Yellin:
     """Strong components by rows of bits as Python integers, merged along the edges."""
 
     def __init__(self, nodes: int) -> None:
-        self._rows = [1 << page for page in range(nodes)]
+        self._rows = [1 << node for node in range(nodes)]
         self._sources: list[list[int]] = [[] for _ in range(nodes)]
         self._merged = UnionFind(nodes)
 
@@ -434,22 +434,22 @@ class Yellin:
         is_cycle = rows[target] >> source & 1
         waiting = deque([(source, target)])
         while waiting:
-            page, reached = waiting.popleft()
-            merged = rows[page] | rows[reached]
-            if merged != rows[page]:
-                rows[page] = merged
-                waiting.extend((earlier, page) for earlier in self._sources[page])
+            node, reached = waiting.popleft()
+            merged = rows[node] | rows[reached]
+            if merged != rows[node]:
+                rows[node] = merged
+                waiting.extend((earlier, node) for earlier in self._sources[node])
         if is_cycle:
             self._merge(source)
 
     def _merge(self, source: int) -> None:
-        """Merge the source with the pages that it reaches and that reach it."""
+        """Merge the source with the nodes that it reaches and that reach it."""
         rows, reached = self._rows, self._rows[source]
         while reached:
-            page = reached.bit_length() - 1
-            reached ^= 1 << page
-            if rows[page] >> source & 1:
-                self._merged.merge(source, page)
+            node = reached.bit_length() - 1
+            reached ^= 1 << node
+            if rows[node] >> source & 1:
+                self._merged.merge(source, node)
 
 
 # ================================================================ levels
@@ -534,31 +534,31 @@ class Levels:
         level[target], inside[target] = to, []
         waiting, is_cycle = [target], False
         while waiting:
-            page = waiting.pop()
-            for later in self._parts(self._outside[page]):
+            node = waiting.pop()
+            for later in self._parts(self._outside[node]):
                 is_cycle = is_cycle or later in before
-                if level[later] < level[page]:
-                    level[later], inside[later] = level[page], []
+                if level[later] < level[node]:
+                    level[later], inside[later] = level[node], []
                     waiting.append(later)
-                if level[later] == level[page] and later != page:
-                    inside[later].append(page)
+                if level[later] == level[node] and later != node:
+                    inside[later].append(node)
         return is_cycle
 
-    def _parts(self, pages: Iterable[int]) -> Iterable[int]:
-        """Return the current components of these pages."""
-        return map(self._merged.root, pages)
+    def _parts(self, nodes: Iterable[int]) -> Iterable[int]:
+        """Return the current components of these nodes."""
+        return map(self._merged.root, nodes)
 
     def _merge(self, source: int, target: int) -> None:
         """Merge the components that lead to the source and are reached from the target."""
         behind = self._found(target, self._outside)
         cycle = behind & self._found(source, self._inside)
-        for page in cycle:
-            self._merged.merge(target, page)
+        for node in cycle:
+            self._merged.merge(target, node)
         root = self._merged.root(target)
         for edges in (self._inside, self._outside):
-            all_edges = {end for page in cycle for end in self._parts(edges[page])}
-            for page in cycle:
-                edges[page] = []
+            all_edges = {end for node in cycle for end in self._parts(edges[node])}
+            for node in cycle:
+                edges[node] = []
             edges[root] = list(all_edges - {root})
 
     def _found(self, begin: int, edges: list[list[int]]) -> set[int]:
@@ -566,10 +566,10 @@ class Levels:
         level = self._level[begin]
         found, waiting = {begin}, [begin]
         while waiting:
-            for page in self._parts(edges[waiting.pop()]):
-                if self._level[page] == level and page not in found:
-                    found.add(page)
-                    waiting.append(page)
+            for node in self._parts(edges[waiting.pop()]):
+                if self._level[node] == level and node not in found:
+                    found.add(node)
+                    waiting.append(node)
         return found
 
 
@@ -602,7 +602,7 @@ class Edges:
 
 
 class FloydWarshall(Edges):
-    """Distances by way of the first page, the first two pages, and so on: O(n^3)."""
+    """Distances by way of the first node, the first two nodes, and so on: O(n^3)."""
 
     @property
     def distances(self) -> Distances:
@@ -610,7 +610,7 @@ class FloydWarshall(Edges):
 
 
 class Johnson(Edges):
-    """Distances by Dijkstra's algorithm from each page: O(n m log n)."""
+    """Distances by Dijkstra's algorithm from each node: O(n m log n)."""
 
     @property
     def distances(self) -> Distances:
@@ -627,7 +627,7 @@ class Tarjan(Edges):
 
 
 class WarshallComponents(Edges):
-    """Reachability by Floyd-Warshall: pages that reach each other form a component."""
+    """Reachability by Floyd-Warshall: nodes that reach each other form a component."""
 
     @property
     def components(self) -> NDArray[np.int64]:
@@ -641,7 +641,7 @@ def _as_distances(lengths: NDArray[np.float64]) -> Distances:
 
 
 def named_by_first(labels: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Label each component with its first page, so that equal answers are equal arrays."""
+    """Label each component with its first node, so that equal answers are equal arrays."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.asarray(first[inverse], dtype=np.int64)
 
@@ -686,7 +686,7 @@ class DynamicAlgorithm:
             self.answer(state)
 
     def answer(self, state: Any) -> Any:
-        """Return all distances, or the component of each page."""
+        """Return all distances, or the component of each node."""
         return getattr(state, self.kind.value)
 
 

@@ -33,11 +33,11 @@ from minicrawl.progress import Progress, unreported
 #
 # Degree distributions in logarithmic bins, and the power law that fits them.
 #
-# Every page is in one bin, so the bins sum to the number of pages. Bins are one number wide up to
+# Every node is in one bin, so the bins sum to the number of nodes. Bins are one number wide up to
 # 19 links and twenty up to 139; from 140 on each bin begins at twice the start of the one before.
 # So the number of bins hardly grows with the graph.
 #
-# The exponent is fitted to pages with at least `TAIL` links, by maximum likelihood. For n pages
+# The exponent is fitted to nodes with at least `TAIL` links, by maximum likelihood. For n nodes
 # with degrees k it is 1 + n / sum(ln(k / (TAIL - 1/2))), and its standard error is
 # (exponent - 1) / sqrt(n): Clauset, Shalizi and Newman, "Power-law distributions in empirical
 # data", 2009, equations 3.7 and 3.2. The approximation is good from six links on.
@@ -50,7 +50,7 @@ from minicrawl.progress import Progress, unreported
 TAIL = 6
 """Smallest degree that the power law is fitted to."""
 FEWEST_PAGES = 50
-"""Fewest pages in the tail for which an exponent is fitted."""
+"""Fewest nodes in the tail for which an exponent is fitted."""
 LEAST_P = 0.1
 """Share of samples below which the law is rejected."""
 _SAMPLES = 200
@@ -66,14 +66,14 @@ _BIN_STARTS = np.array(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DegreeDistribution:
-    """Degree distribution; `bins` has (least degree, number of pages) of each filled bin."""
+    """Degree distribution; `bins` has (least degree, number of nodes) of each filled bin."""
 
     bins: tuple[tuple[int, int], ...]
     most: int
     exponent: float | None
     exponent_error: float | None
     ks_distance: float | None = None
-    """Largest difference between the shares of pages above a degree, in the tail and in the law."""
+    """Largest difference between the shares of nodes above a degree, in the tail and in the law."""
     p_value: float | None = None
     """Share of samples of the law that are at least as far from it; None without an exponent."""
 
@@ -83,28 +83,28 @@ class DegreeDistribution:
         return self.p_value is not None and self.p_value >= LEAST_P
 
     def ranges(self) -> Iterator[tuple[str, int]]:
-        """Yield the number of pages with 0-19 links, 20-39 and so on, and 140 or more."""
+        """Yield the number of nodes with 0-19 links, 20-39 and so on, and 140 or more."""
         counts = [0] * _RANGES
-        for least, pages in self.bins:
-            counts[min(least // RANGE, _RANGES - 1)] += pages
-        for number, pages in enumerate(counts):
+        for least, nodes in self.bins:
+            counts[min(least // RANGE, _RANGES - 1)] += nodes
+        for number, nodes in enumerate(counts):
             least = number * RANGE
-            yield f"{least}+" if least == _LAST_RANGE else f"{least}-{least + RANGE - 1}", pages
+            yield f"{least}+" if least == _LAST_RANGE else f"{least}-{least + RANGE - 1}", nodes
 
     def density(self) -> Iterator[tuple[float, float]]:
-        """Yield (links, pages with exactly that many), averaged over each bin: points of a plot.
+        """Yield (links, nodes with exactly that many), averaged over each bin: points of a plot.
 
-        Pages without links are left out: they have no place on a logarithmic scale.
+        Nodes without links are left out: they have no place on a logarithmic scale.
         """
         widths = dict(pairwise(_BIN_STARTS.tolist()))
-        for least, pages in self.bins:
+        for least, nodes in self.bins:
             if least:
                 end = widths.get(least, 2 * least)
-                yield math.sqrt(least * (end - 1)), pages / (end - least)
+                yield math.sqrt(least * (end - 1)), nodes / (end - least)
 
 
 def distribution(degrees: NDArray[np.int64]) -> DegreeDistribution:
-    """Return the distribution of the degrees of all pages."""
+    """Return the distribution of the degrees of all nodes."""
     places = np.searchsorted(_BIN_STARTS, degrees, side="right") - 1
     counts = np.bincount(places, minlength=len(_BIN_STARTS))
     tail = degrees[degrees >= TAIL]
@@ -134,21 +134,21 @@ def _goodness(tail: NDArray[np.int64], exponent: float) -> tuple[float, float]:
 def _distances(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the distance of each row of counts from the law that is fitted to it."""
     middles = np.sqrt(_EDGES * np.append(_EDGES[1:], 2 * _EDGES[-1]))
-    pages = counts.sum(axis=1)
-    exponents = 1 + pages / np.maximum(counts @ np.log(middles / _EDGES[0]), 1e-9)
-    above = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1] / pages[:, np.newaxis]
+    nodes = counts.sum(axis=1)
+    exponents = 1 + nodes / np.maximum(counts @ np.log(middles / _EDGES[0]), 1e-9)
+    above = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1] / nodes[:, np.newaxis]
     found: NDArray[np.float64] = np.abs(above - _above(exponents[:, np.newaxis])).max(axis=1)
     return found
 
 
 def _above(exponent: Any) -> NDArray[np.float64]:
-    """Return the law's share of pages with a degree above each of the `_EDGES`."""
+    """Return the law's share of nodes with a degree above each of the `_EDGES`."""
     found: NDArray[np.float64] = (_EDGES / _EDGES[0]) ** (1 - exponent)
     return found
 
 
 def _fitted(tail: NDArray[np.int64]) -> tuple[float | None, float | None]:
-    """Return the exponent and its standard error, or None for a tail of few pages."""
+    """Return the exponent and its standard error, or None for a tail of few nodes."""
     if len(tail) < FEWEST_PAGES:
         return None, None
     exponent = 1 + len(tail) / float(np.log(tail / (TAIL - 0.5)).sum())
@@ -180,9 +180,9 @@ class Components:
         return found
 
 
-def edges_within(graph: Csr, pages: NDArray[np.bool_]) -> int:
+def edges_within(graph: Csr, nodes: NDArray[np.bool_]) -> int:
     """Return the number of links that both start and end at these nodes."""
-    return int(np.count_nonzero(pages[graph.sources()] & pages[graph.targets]))
+    return int(np.count_nonzero(nodes[graph.sources()] & nodes[graph.targets]))
 
 
 def reciprocity(graph: Csr) -> float | None:
@@ -238,9 +238,9 @@ def _shorten(least: Ids) -> None:
         least[:] = ends
 
 
-def _component_of(graph: Csr, page: int) -> NDArray[np.bool_]:
-    """Return a mask of the strong component of a page."""
-    forth, back = levels(graph, [page]), levels(graph.reversed(), [page])
+def _component_of(graph: Csr, node: int) -> NDArray[np.bool_]:
+    """Return a mask of the strong component of a node."""
+    forth, back = levels(graph, [node]), levels(graph.reversed(), [node])
     found: NDArray[np.bool_] = (forth != UNREACHED) & (back != UNREACHED)
     return found
 
@@ -264,37 +264,37 @@ class _Tarjan:
     def marks(self) -> NDArray[np.int64]:
         """Return a mark for each node, equal within a component."""
         low = self._low
-        for page in range(len(low)):
-            if not low[page]:
-                self._enter(page)
+        for node in range(len(low)):
+            if not low[node]:
+                self._enter(node)
                 self._walk()
         return np.array(low, dtype=np.int64)
 
     def _walk(self) -> None:
         low, path = self._low, self._path
         while path:
-            page, _, rest = path[-1]
+            node, _, rest = path[-1]
             for target in rest:
                 if not low[target]:
                     self._enter(target)
                     break
-                low[page] = min(low[page], low[target])
+                low[node] = min(low[node], low[target])
             else:
                 self._leave()
 
-    def _enter(self, page: int) -> None:
+    def _enter(self, node: int) -> None:
         self._met += 1
-        self._low[page] = self._met
-        rest = iter(self._targets[self._starts[page] : self._starts[page + 1]])
-        self._path.append((page, self._met, rest))
+        self._low[node] = self._met
+        rest = iter(self._targets[self._starts[node] : self._starts[node + 1]])
+        self._path.append((node, self._met, rest))
 
     def _leave(self) -> None:
         low, path, done = self._low, self._path, self._done
-        page, number, _ = path.pop()
-        done.append(page)
-        if low[page] < number:
+        node, number, _ = path.pop()
+        done.append(node)
+        if low[node] < number:
             before = path[-1][0]
-            low[before] = min(low[before], low[page])
+            low[before] = min(low[before], low[node])
             return
         self._mark += 1
         while done and number <= low[done[-1]]:
