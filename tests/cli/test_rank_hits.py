@@ -412,8 +412,8 @@ class TestSites:
 
     def test_cash_needs_a_crawl_alone(self, urls: Path, store: Path, capsys: Captured) -> None:
         cash = ("sites", "--count", "cash")
-        assert "a graph file has none" in refusal(capsys, *cash, "--graph", urls)
-        assert "other options" in refusal(capsys, *cash, "--damping=0.5", "--store", store)
+        assert "a graph file has no cash" in refusal(capsys, *cash, "--graph", urls)
+        assert "cannot be combined" in refusal(capsys, *cash, "--damping=0.5", "--store", store)
 
     def test_pages_of_a_site_share_its_kept_score_equally(
         self, tmp_path: Path, urls: Path, capsys: Captured
