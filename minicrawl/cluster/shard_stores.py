@@ -1,10 +1,12 @@
 """The stores of all shards of one crawl, open for reading, and everything read from them.
 
-opening    the stores; each shard is there once, and all were begun on the same terms
+A *common* page or host is one of the gathered store, with the number that it has there.
+
+opening    opens the stores; each shard is there once, and all were begun on the same terms
 holdings   cash and history of own pages, and cash waiting on foreign ones
 law        the audit of all shards, from the senders' logs and the receivers' channels
 turns      the last turn of each page
-names      maps the pages of a shard to pages of the gathered store
+names      maps the pages of a shard to common pages
 rows       requests, documents, original URLs, mirrors
 numbering  numbers the pages of all shards, and writes their URLs
 """
@@ -70,7 +72,7 @@ _AT = attrgetter("at")
 
 
 class ShardStore(NamedTuple):
-    """The store of a shard, as of its opening."""
+    """Store of a shard, as of the moment at which it was opened."""
 
     path: Path
     connection: tables.Connection
@@ -86,14 +88,14 @@ def opened(paths: Sequence[Path], absent: Collection[int] = ()) -> Iterator[list
     """Open the stores, sorted by shard. Shards in `absent` have not begun and have no store."""
     with ExitStack() as stack:
         stores = [_opened(path, stack) for path in paths]
-        _refuse_others(stores)
-        _refuse_some(stores, absent)
+        _refuse_mixed_crawls(stores)
+        _refuse_missing_shards(stores, absent)
         yield sorted(stores, key=lambda store: store.number)
 
 
 def terms_of_all(stores: Sequence[ShardStore]) -> StoreTerms:
-    """Return the terms of the crawl, as on a single machine."""
-    return _as_one(stores[0].terms)
+    """Return the terms of the crawl, as those of a crawl on one machine."""
+    return _of_whole_crawl(stores[0].terms)
 
 
 def _opened(path: Path, stack: ExitStack) -> ShardStore:
@@ -101,11 +103,11 @@ def _opened(path: Path, stack: ExitStack) -> ShardStore:
     with reporting_damage(path):
         terms = tables.terms(connection)
     if terms is None or terms.shards == 1:
-        raise UsageError(f"{path} is the store of a whole crawl, and not of a shard")
+        raise UsageError(f"{path} is the store of a whole crawl, not of a shard")
     return ShardStore(path, connection, terms)
 
 
-def _refuse_others(stores: Sequence[ShardStore]) -> None:
+def _refuse_mixed_crawls(stores: Sequence[ShardStore]) -> None:
     if not stores:
         raise UsageError("no stores of shards to gather")
     first, known = stores[0], dict[int, ShardStore]()
@@ -117,14 +119,14 @@ def _refuse_others(stores: Sequence[ShardStore]) -> None:
                 f"{first.path} is one of {first.terms.shards} shards, "
                 f"{store.path} one of {store.terms.shards}: they are of different crawls"
             )
-        if _as_one(store.terms) != _as_one(first.terms):
+        if _of_whole_crawl(store.terms) != _of_whole_crawl(first.terms):
             raise UsageError(
                 f"{first.path} and {store.path} were started on different terms: "
                 "they are of different crawls"
             )
 
 
-def _refuse_some(stores: Sequence[ShardStore], absent: Collection[int]) -> None:
+def _refuse_missing_shards(stores: Sequence[ShardStore], absent: Collection[int]) -> None:
     shards, known = stores[0].terms.shards, {store.number for store in stores}
     if missing := sorted(set(range(shards)) - known - set(absent)):
         named = ", ".join(map(str, missing[:_NAMED])) + (", ..." if missing[_NAMED:] else "")
@@ -134,7 +136,7 @@ def _refuse_some(stores: Sequence[ShardStore], absent: Collection[int]) -> None:
         )
 
 
-def _as_one(terms: StoreTerms) -> StoreTerms:
+def _of_whole_crawl(terms: StoreTerms) -> StoreTerms:
     return replace(terms, shard=0, shards=1)
 
 
@@ -146,7 +148,7 @@ Small = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnColumns:
-    """Own pages of a shard, by the shard's ids. `key` of a read page is all of its cash."""
+    """Columns of a shard's own pages, by ascending id. `key` of a read page is all of its cash."""
 
     state: NDArray[np.uint8]
     key: Numbers
@@ -156,7 +158,7 @@ class OwnColumns:
     spent: Small
     """Number of the step that says where the page's cash goes, or 0."""
     measures: Mapping[int, bytes]
-    """By the shard's id of the page."""
+    """Measures by id of the page in the shard."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,13 +166,13 @@ class Holdings:
     """Holdings of one shard as of the last commit of its store."""
 
     is_own: NDArray[np.bool_]
-    """True for own pages, one value for each page."""
+    """True for own pages; one value for each page of the shard."""
     own: OwnColumns
     outbox: Numbers
-    """Atoms waiting on each foreign page."""
+    """Atoms waiting on each foreign page, by ascending id."""
     foreign_inlinks: Small
     forwards: Mapping[int, int]
-    """page -> page for which it stands, foreign or not; ids of the shard."""
+    """page -> page that it stands for, which may be foreign; ids of the shard."""
     totals: Totals
     statement: Statement
 
@@ -189,7 +191,7 @@ def _holdings(store: ShardStore, frontier: Frontier) -> Holdings:
         raise DamagedStore(f"{store.path}: {counted(lost, 'atom')} of cash missing")
     links = inlinks(connection, frontier).astype(np.uint32)
     spent = last_spent(connection, frontier)
-    history, g_time, measures = _pasts(connection, frontier)
+    history, g_time, measures = _histories(connection, frontier)
     flags = np.frombuffer(ledger.flags, dtype=np.uint8)
     keys = np.frombuffer(ledger.key, dtype=np.int64).copy()
     keys[flags == READ] += ledger.virtual_page.dividend
@@ -214,7 +216,7 @@ def _holdings(store: ShardStore, frontier: Frontier) -> Holdings:
     )
 
 
-def _pasts(
+def _histories(
     connection: tables.Connection, frontier: Frontier
 ) -> tuple[Numbers, Numbers, dict[int, bytes]]:
     """Return history, time and measures of all pages, from the checkpoint and later changes."""
@@ -240,16 +242,15 @@ def _pasts(
 #
 # Laws: a batch in the sender's log that the receiver's channel does not count is under way. On each
 # channel the receiver has posted the first batches that were sent, and no others. Stores are copied
-# one after another, so a receiver may have batches that the older copy of the sender lacks. That is
-# no loss, but both copies have this cash: it is taken from the common pot.
-#
-# ahead    batches that the copy of the receiver has and the copy of the sender lacks
+# one after another, so the receiver's copy may have batches that the older copy of the sender
+# lacks: they are *ahead*. That is no loss, but both copies have this cash: it is taken from the
+# common pot.
 
 NOTHING = ChannelEnd()
 
 
 class SentChannel:
-    """The batches from one shard to another, by the sender's log."""
+    """Batches from one shard to another, by the sender's log."""
 
     def __init__(self) -> None:
         self._steps = array("q")
@@ -286,16 +287,10 @@ class UnmatchedBatches(NamedTuple):
     batches: int
     atoms: int
 
-    def __str__(self) -> str:
-        return (
-            f"the store of shard {self.receiver} is newer than that of shard {self.sender}: "
-            f"it has {self.batches:,} more of its batches"
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
-    """Violations of the law, each a sentence, and copies that merely differ in age."""
+    """Violations of the law, each a sentence, and batches that are merely ahead."""
 
     faults: Sequence[str]
     ahead: Sequence[UnmatchedBatches]
@@ -312,25 +307,25 @@ def sent_batches(store: ShardStore) -> SentBatches:
 
 
 def judged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> AuditReport:
-    """Check the law of all shards; `sent` is by sender."""
+    """Check the law of all shards; `sent` has the channels by sender."""
     ahead = list(_ahead(statements))
-    then = [_at_the_moment_of_senders(one, ahead) for one in statements]
+    then = [_without_ahead(one, ahead) for one in statements]
 
     def sent_until(sender: int, receiver: int, number: int) -> int:
         channel = sent.get(sender, {}).get(receiver)
         return channel.until(number) if channel else 0
 
     return AuditReport(
-        faults=[*_unlogged(statements, sent), *faults(then, sent_until)], ahead=ahead
+        faults=[*_miscounted(statements, sent), *faults(then, sent_until)], ahead=ahead
     )
 
 
 def under_way(
     store: ShardStore, sent: SentBatches, received: Mapping[int, ChannelEnd]
 ) -> Iterator[Spending]:
-    """Yield what the shard sent and nobody has posted.
+    """Yield the batches that the shard sent and their receivers have not posted.
 
-    `received` has, by receiver, the end of the shard's channel there.
+    `received` has the end of the shard's channel at each receiver.
     """
     for receiver, channel in sent.items():
         for step in channel.after(received.get(receiver, NOTHING).number):
@@ -347,7 +342,7 @@ def _ahead(statements: Sequence[Statement]) -> Iterator[UnmatchedBatches]:
                 yield UnmatchedBatches(sender, one.shard, more, end.atoms - sent.atoms)
 
 
-def _at_the_moment_of_senders(one: Statement, ahead: Sequence[UnmatchedBatches]) -> Statement:
+def _without_ahead(one: Statement, ahead: Sequence[UnmatchedBatches]) -> Statement:
     """Return the statement without batches that are ahead."""
     received, held = dict(one.received), one.held
     for more in ahead:
@@ -358,15 +353,15 @@ def _at_the_moment_of_senders(one: Statement, ahead: Sequence[UnmatchedBatches])
     return replace(one, received=received, held=held)
 
 
-def _unlogged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> Iterator[str]:
-    """Yield the shards whose counts of sent batches differ from their logs."""
+def _miscounted(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> Iterator[str]:
+    """Yield a sentence for each shard whose count of sent batches differs from its log."""
     for one in statements:
         logged = {
             to: ChannelEnd(len(channel), channel.until(len(channel)))
             for to, channel in sent[one.shard].items()
         }
         if logged != one.sent:
-            yield f"shard {one.shard} counts other sent batches than its log has"
+            yield f"shard {one.shard} counts different sent batches than its log has"
 
 
 # ================================================================ turns
@@ -374,7 +369,8 @@ def _unlogged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) 
 # The last turn of each page of a shard, as steps of the gathered log.
 #
 # Law: links keep their targets and their weights. A blob has links in ascending order, and common
-# ids are ordered differently from a shard's; so links are sorted again, with their descriptions.
+# pages are ordered differently from a shard's; so links are sorted again, with the descriptions of
+# links (`--keep links`).
 
 _LINK_BITS = 40
 """Bits of a link when row and link are sorted as one number: more than a page id has."""
@@ -382,7 +378,7 @@ _BETWEEN = BETWEEN_ENTRIES.encode()
 
 
 class GatheredTurn(NamedTuple):
-    """The last turn of a page; `spending` is packed, or None if it led nowhere."""
+    """Last turn of a page; `spending` is packed, or None if the page led nowhere."""
 
     at: float
     page: int
@@ -423,13 +419,13 @@ class ShardTurns:
             current = block.only(self._spent[block.pages] == block.seqs)
             plain, others = current.split()
             if len(self._written):
-                turns = [*self._each(plain), *self._each(others)]
+                turns = [*self._one_by_one(plain), *self._one_by_one(others)]
             else:
-                turns = [*self._alike(plain), *self._each(others)]
+                turns = [*self._in_bulk(plain), *self._one_by_one(others)]
             yield from sorted(turns, key=_AT)
 
-    def _alike(self, block: questions.Spendings) -> Iterator[GatheredTurn]:
-        """Yield turns whose links are all alike, which most are, from bulk operations."""
+    def _in_bulk(self, block: questions.Spendings) -> Iterator[GatheredTurn]:
+        """Yield turns whose links all weigh the same, which most do, by bulk operations."""
         if not block.blobs:
             return
         counts, links = unpack_plain(block.blobs)
@@ -439,7 +435,7 @@ class ShardTurns:
         for page, kind, blob in zip(block.pages.tolist(), block.kinds.tolist(), blobs, strict=True):
             yield self._turn(page, kind, blob)
 
-    def _each(self, block: questions.Spendings) -> Iterator[GatheredTurn]:
+    def _one_by_one(self, block: questions.Spendings) -> Iterator[GatheredTurn]:
         for page, kind, blob in zip(
             block.pages.tolist(), block.kinds.tolist(), block.blobs, strict=True
         ):
@@ -462,13 +458,13 @@ class ShardTurns:
 
     def _turn(self, page: int, kind: int, blob: bytes) -> GatheredTurn:
         state = int(self._state[page])
-        if state == State.UNREAD:  # the page was read, and waits for another turn
+        if state == State.UNREAD:  # the page was read, and now waits for another turn
             state = State.FETCHED
         return GatheredTurn(float(self._at[page]), int(self._pages[page]), kind, state, blob)
 
 
 def renumbered(spending: Spending, pages: Pages) -> tuple[Spending, Sequence[int]]:
-    """Return the spending with common ids, and the former position of each link."""
+    """Return the spending with common pages, and the former position of each link."""
     links = pages[np.asarray(spending.links, dtype=np.int64)]
     order = np.argsort(links).tolist()
     return (
@@ -496,8 +492,8 @@ def sorted_in_rows(counts: Numbers, links: Numbers) -> Numbers:
 # Map from the pages of a shard to common pages.
 #
 # Law: two URLs are one page if they are equal. Equality is tested by a 128-bit hash, so a page
-# takes 24 bytes however long its URL is. A page that two shards have as their own was born twice,
-# which is a fault; so is an own page of a host that belongs to another shard.
+# takes 24 bytes, no matter how long its URL is. A page that two shards have as their own was born
+# twice, which is a fault; so is an own page of a host that belongs to another shard.
 #
 # own      own pages of a shard have consecutive numbers, one shard after another
 # unknown  pages that links lead to, but whose owner has not heard of them, are numbered last
@@ -511,7 +507,7 @@ _DIGEST_BYTES = 16
 
 
 def digests(hosts: Iterable[int], paths: Iterable[str]) -> Digests:
-    """Return the digests of URLs, given as common hosts and paths."""
+    """Return the digests of URLs, each given as a common host and a path."""
     found = b"".join(
         [
             blake2b(
@@ -541,7 +537,7 @@ class PageIndex:
             return int(self._pages[place]), int(self._pages[place + 1])
         return None
 
-    def find(self, wanted: Digests) -> NDArray[np.int64]:
+    def find(self, wanted: Digests) -> Numbers:
         """Return the page of each digest, or `UNKNOWN`."""
         found = np.full(len(wanted), UNKNOWN, dtype=np.int64)
         # The search finds the first entry with the upper half of a digest. Entries with the same
@@ -566,7 +562,7 @@ class Hosts:
         self._ids: dict[str, int] = {}
 
     def join(self, rows: Iterable[HostRow]) -> list[int]:
-        """Return the common host of each host of a shard. Knowledge of several shards is merged."""
+        """Return the common host of each host of a shard, and merge what shards know of it."""
         return [self._join(row) for row in rows]
 
     def _join(self, row: HostRow) -> int:
@@ -591,7 +587,7 @@ class _UnknownPage:
 
 
 class PagesUnknownToOwners:
-    """Pages that their owners have not heard of."""
+    """Common pages that links lead to, but that their owners have not heard of."""
 
     def __init__(self, first: int) -> None:
         self._first = first
@@ -634,13 +630,13 @@ _OF_ALL = (tables.SETTINGS, tables.LAST_RUN_SETTINGS, tables.CONVERGES)
 
 
 class NumberedStore(NamedTuple):
-    """A shard's store, with the common page of each page and the common host of each host."""
+    """Store of a shard, with the common page of each page and the common host of each host."""
 
     store: ShardStore
     pages: Pages
     hosts: Sequence[int]
     own: range
-    """Numbers of the shard's own pages."""
+    """Common pages that the shard owns."""
 
 
 def blocks(rows: Iterable[Row], size: int = ROWS_AT_ONCE) -> Iterator[list[Row]]:
@@ -651,7 +647,7 @@ def blocks(rows: Iterable[Row], size: int = ROWS_AT_ONCE) -> Iterator[list[Row]]
 
 
 def write_rows_of_all(shards: Sequence[NumberedStore], out: StoreWriter) -> int:
-    """Write requests, documents, originals and mirrors. Return the number of requests."""
+    """Write requests, documents, original URLs and mirrors. Return the number of requests."""
     requests = 0
     for fetches in blocks(merge(*map(_fetches, shards), key=_AT)):
         out.commit(Batch(fetches=fetches))
@@ -723,14 +719,12 @@ def _mirrors(shards: Sequence[NumberedStore]) -> list[tuple[int, int, int]]:
 # Law: each URL is one page. The own pages of all shards are numbered first; then foreign pages are
 # looked up among them.
 
-Ids = NDArray[np.int64]
-
 _NO_DIGESTS = np.empty((0, 2), dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberedShards:
-    """Numbered shards, and the number of pages that their owners have not heard of."""
+    """Shards with common pages, and the number of pages that their owners have not heard of."""
 
     shards: Sequence[NumberedStore]
     unknown: int
@@ -777,7 +771,7 @@ def _write_own(shard: NumberedStore, held: Holdings, out: StoreWriter) -> Iterat
         yield digests(urls.hosts, urls.paths)
 
 
-def _urls(shard: NumberedStore, chosen: NDArray[np.bool_]) -> Iterator[tuple[Ids, UrlColumns]]:
+def _urls(shard: NumberedStore, chosen: NDArray[np.bool_]) -> Iterator[tuple[Numbers, UrlColumns]]:
     """Yield the ids and URLs of the chosen pages, with the common hosts."""
     hosts, first = np.array(shard.hosts, dtype=np.int64), 0
     for block in url_columns(shard.store.connection):

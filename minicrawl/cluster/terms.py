@@ -2,8 +2,8 @@
 
 Laws: the first caller begins the crawl, and all others join it. A request that contradicts the
 terms is refused in one line, and changes nothing. The engine has no secrets of users: credentials
-of logins and proxies are set on each node. Since anybody with write access to the engine can change
-the terms, settings that touch a node's machine or weaken politeness are set on each node, too.
+of logins and proxies are set on each node. So are settings that touch a node's machine or weaken
+politeness, since anybody with write access to the engine can change the terms.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from minicrawl.web.urls import canonical_seed
 
 # ================================================================ records
 #
-# Values of the engine's keys: what nodes say of themselves, their leases and the crawl.
+# Values of the engine's keys: records of nodes, of their leases, and of the crawl.
 #
 # Law: `T.unpack(value.pack()) == value`, and other bytes are refused in one line:
 # nothing from the wire is trusted.
 #
-# session     random name of one life of a node: a restarted process has another one
-# generation  how often a shard has changed hands
+# session     random name of one run of a node: a restarted process has another one
+# generation  number of times that a shard was taken
 
 NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, WORKERS_PREFIX = "node.", "lease.", "drain.", "workers."
 TOLD_PREFIX = "told."
@@ -71,7 +71,7 @@ class Record:
             given = [one for one in fields(cls) if one.name in found or one.default is MISSING]
             return cls(**{one.name: _checked(one.type, found[one.name]) for one in given})
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise RecordError(f"the cluster's key {key} has no value of ours: {error}") from None
+            raise RecordError(f"the cluster's key {key} has an invalid value: {error}") from None
 
 
 def _checked(kind: Any, value: object) -> object:
@@ -80,45 +80,45 @@ def _checked(kind: Any, value: object) -> object:
     if kind in wanted:
         if kind == "float" and type(value) is int:
             return float(value)
-        if type(value) is not wanted[kind] or not _is_sane(value):
-            raise ValueError(f"{value!a:.60} is no {kind}")
+        if type(value) is not wanted[kind] or not _is_valid(value):
+            raise ValueError(f"{value!a:.60} is not a valid {kind}")
         return value
     if not isinstance(value, dict):
         raise ValueError(f"{value!a:.60} is not a table")
-    if "int" in str(kind) and not all(map(_counts, value, value.values())):
+    if "int" in str(kind) and not all(map(_is_count, value, value.values())):
         raise ValueError(f"{value!a:.60} is not a table of numbers")
     return value
 
 
-def _is_sane(value: object) -> bool:
-    """Return whether a terminal can show a text, or a machine can have a number."""
+def _is_valid(value: object) -> bool:
+    """Return whether a text is short and printable, or a number within bounds."""
     if isinstance(value, str):
         return len(value) <= _LONGEST_TEXT and value.isprintable()
     return not isinstance(value, int) or 0 <= value < _MOST_NUMBER
 
 
-def _counts(key: str, value: object) -> bool:
-    """Return whether this is a shard and a number counted for it."""
-    return key.isdecimal() and len(key) < _LONGEST_KEY and type(value) is int and _is_sane(value)
+def _is_count(key: str, value: object) -> bool:
+    """Return whether the key is the number of a shard, and the value a count."""
+    return key.isdecimal() and len(key) < _LONGEST_KEY and type(value) is int and _is_valid(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRecord(Record):
-    """A node, as it describes itself. `beat` counts the repetitions."""
+    """Record of a node, as the node describes itself. `beat` counts the repetitions."""
 
     session: str
     beat: int
     version: str
     machine: str
     pid: int
-    room: int  # limit of shards
+    room: int  # most shards that it may hold
     workers: int  # fetching processes per shard; 0 if shards fetch themselves
     disk_free: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeatRecord(Record):
-    """A second sign of life of a node, in the keys that another server leads."""
+    """Sign of life of a node in the second bucket of keys, which another server leads."""
 
     session: str
     beat: int
@@ -126,7 +126,7 @@ class BeatRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRecord(Record):
-    """Lease of a shard. Without a session it is free: it was given back."""
+    """Lease of a shard. Without a session it is free."""
 
     node: str
     session: str
@@ -134,7 +134,7 @@ class LeaseRecord(Record):
 
     @property
     def is_free(self) -> bool:
-        """True if the lease was given back."""
+        """True if nobody has taken the shard yet, or the holder has given it back."""
         return not self.session
 
 
@@ -161,13 +161,13 @@ class StateRecord(Record):
 
     @property
     def is_over(self) -> bool:
-        """True if no shard is to be crawled."""
+        """True if nodes give up all shards."""
         return self.doing in (CrawlActivity.STOPPED, CrawlActivity.ENDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantsRecord(Record):
-    """Pages that each shard may fetch in all, and the generation of its lease, by shard as text."""
+    """Total of pages that each shard may fetch, and the generation of its lease, by shard."""
 
     entry: int  # number in the log of grants
     granted: Mapping[str, int]
@@ -195,13 +195,13 @@ class TermsRecord(Record):
 
     def __post_init__(self) -> None:
         if not 1 <= self.shards <= MOST_SHARDS:
-            raise ValueError(f"{self.shards} shards")
+            raise ValueError(f"{self.shards} is not a valid number of shards")
         if not self.id.isalnum():  # it is part of file names
-            raise ValueError(f"the name {self.id!a}")
+            raise ValueError(f"{self.id!a} is not a valid id")
 
     @property
     def limits(self) -> Budget:
-        """Limits that the whole crawl has together. Raises RecordError."""
+        """Limits of the whole crawl, over all shards. Raises RecordError."""
         given = {BY_NAME[one].argument: self.settings.get(one) for one in ("pages", *OF_A_RUN)}
         try:
             return load(given, {}, None).settings.budget
@@ -213,9 +213,8 @@ class TermsRecord(Record):
 
 NO_CRAWL = "this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL"
 DEFAULT_SHARDS = 16
-"""Default number of shards."""
 FORMAT, _FORMER = 5, 4
-"""Version of the format of keys and logs. Nodes with different versions cannot work together."""
+"""Current and previous version of the format of keys and logs. Nodes of a cluster need the same."""
 _OF_A_NODE = frozenset(
     (
         *("store", "workers", "proxy", "ca", "client-cert"),
@@ -223,7 +222,7 @@ _OF_A_NODE = frozenset(
     )
 )
 OF_A_RUN = ("new-pages", "for", "bytes")
-"""Limits that all shards of a run have together, and that the next run has only if it is told."""
+"""Limits of one run, over all shards. The next run has only those that it is given."""
 _OF_ONE_MACHINE = {
     "until": "no shard knows the importance of all pages while they are fetched",
     "score": "no shard knows the values that others gave to their pages",
@@ -240,8 +239,8 @@ Archived pages would all go through the servers, and only an order by cash has a
 """
 _TERMS = "the terms of this cluster"
 _LIVE = frozenset(("pages", *OF_A_RUN))
-"""Settings that may change while shards are crawled."""
-_LOOKS_EVERY_S = 1.0
+"""Settings that may change while the crawl runs."""
+_POLL_S = 1.0
 
 
 # ---------------------------------------------------------------- settings
@@ -260,7 +259,7 @@ def settings_of_crawl(loaded: Loaded) -> dict[str, object]:
 
 
 def settings_of_node(loaded: Loaded) -> dict[str, object]:
-    """Return the given settings that each node has of its own."""
+    """Return the settings given to this node, by name, as JSON values."""
     return {
         row.name: plain(loaded.settings, row)
         for row in TABLE
@@ -275,7 +274,8 @@ def effective_settings(
 ) -> tuple[dict[str, object], str]:
     """Return the settings that a node obeys, and a line about ignored ones, which may be empty.
 
-    `own` has the settings of the node itself.
+    `own` has the settings given to the node itself. They allow the terms to weaken politeness as
+    far as they do themselves.
     """
     named = from_store(_TERMS, terms.settings)
     shared = {
@@ -316,7 +316,7 @@ def _refuse_what_needs_one_machine(loaded: Loaded) -> None:
 async def start_or_join(
     engine: ClusterEngine, loaded: Loaded, seeds: Iterable[str], shards: int | None = None
 ) -> TermsRecord:
-    """Begin the crawl, or join it. A crawl that was stopped or has ended continues."""
+    """Begin the crawl, or join it. A crawl that was stopped or has ended is continued."""
     wanted = settings_of_crawl(loaded)
     urls = (canonical_seed(seed, strip_marks=False) or seed for seed in seeds)
     named = list(dict.fromkeys(urls))
@@ -324,13 +324,13 @@ async def start_or_join(
     if found is None or found.value is None:
         if (terms := await _begin(engine, wanted, named, shards or DEFAULT_SHARDS)) is not None:
             return terms
-        found = await engine.get(TERMS_KEY)  # somebody was quicker
+        found = await engine.get(TERMS_KEY)  # another caller was quicker
         assert found is not None
     assert found.value is not None
     terms = TermsRecord.unpack(TERMS_KEY, found.value)
     state, revision = await state_of(engine)
     if state.is_over:
-        terms = _upgraded(terms)
+        terms = _migrated(terms)
     refuse_other_version(terms)
     if shards not in (None, terms.shards):
         raise UsageError(
@@ -355,7 +355,7 @@ async def start_or_join(
 async def _begin(
     engine: ClusterEngine, wanted: Mapping[str, object], seeds: list[str], shards: int
 ) -> TermsRecord | None:
-    """Write the terms. Return None if somebody else has begun the crawl meanwhile."""
+    """Write the terms. Return None if another caller has begun the crawl meanwhile."""
     if not seeds:
         raise UsageError("this cluster has no crawl yet: give SEEDS to begin one")
     identity = token_hex(8)
@@ -370,10 +370,10 @@ async def _begin(
     )
     await _put_seeds(engine, terms.seeds, seeds)
     state = StateRecord(doing=CrawlActivity.RUNNING, run=1, reason="")
-    await _make(engine, STATE_KEY, state)
+    await _create_unless_present(engine, STATE_KEY, state)
     free = LeaseRecord(node="", session="", generation=0)
     for shard in range(shards):  # so that nodes update leases, and do not race to create them
-        await _make(engine, f"{LEASE_PREFIX}{shard}", free)
+        await _create_unless_present(engine, f"{LEASE_PREFIX}{shard}", free)
     try:
         await engine.create(TERMS_KEY, terms.pack())
     except KeyTaken:
@@ -382,7 +382,7 @@ async def _begin(
     return terms
 
 
-async def _make(engine: ClusterEngine, key: str, record: Record) -> None:
+async def _create_unless_present(engine: ClusterEngine, key: str, record: Record) -> None:
     with suppress(KeyTaken):  # left by a caller that was killed here, or that begins the crawl now
         await engine.create(key, record.pack())
 
@@ -395,7 +395,7 @@ async def _joined(
     *,
     is_over: bool,
 ) -> TermsRecord:
-    """Return terms that suit all nodes. Raises UsageError if there are none."""
+    """Return the changed terms. Raises UsageError for changes that a running crawl forbids."""
     others = {name: value for name, value in wanted.items() if terms.settings.get(name) != value}
     for name, value in others.items():
         if not is_over and name not in _LIVE:
@@ -403,8 +403,8 @@ async def _joined(
                 f"{BY_NAME[name].flag} {as_text(value)}: the crawl of this cluster runs with "
                 f"{_shown(terms, name)}; stop it first (minicrawl control stop --cluster URL)"
             )
-    there = await seeds_of(engine, terms.seeds) if seeds else []
-    new = [seed for seed in seeds if seed not in set(there)] if seeds else []
+    known = dict.fromkeys(await seeds_of(engine, terms.seeds)) if seeds else {}
+    new = [seed for seed in seeds if seed not in known]
     if new and not is_over:
         raise UsageError(
             f"this cluster's crawl has other seeds, without {new[0]}: for another crawl give a "
@@ -412,7 +412,7 @@ async def _joined(
         )
     if new:
         terms = replace(terms, seeds=f"seeds-{terms.id}-{token_hex(4)}")
-        await _put_seeds(engine, terms.seeds, [*there, *new])
+        await _put_seeds(engine, terms.seeds, [*known, *new])
     kept = {
         name: value
         for name, value in terms.settings.items()
@@ -426,7 +426,7 @@ def _shown(terms: TermsRecord, name: str) -> str:
     return as_text(terms.settings.get(name, usual))
 
 
-def _upgraded(terms: TermsRecord) -> TermsRecord:
+def _migrated(terms: TermsRecord) -> TermsRecord:
     """Migrate terms of an older schema or format, which keep their old defaults."""
     is_known = terms.format in (_FORMER, FORMAT) and terms.schema <= schema.VERSION
     if not is_known or (terms.format, terms.schema) == (FORMAT, schema.VERSION):
@@ -436,7 +436,7 @@ def _upgraded(terms: TermsRecord) -> TermsRecord:
 
 
 def refuse_other_version(terms: TermsRecord) -> None:
-    """Refuse to join a crawl whose keys or stores this version does not understand."""
+    """Refuse a crawl whose keys or stores have another format than this version's."""
     if (terms.format, terms.schema) != (FORMAT, schema.VERSION):
         raise UsageError(
             f"the crawl of this cluster is one of minicrawl {terms.version} (format "
@@ -446,14 +446,14 @@ def refuse_other_version(terms: TermsRecord) -> None:
 
 
 async def wait_for_terms(engine: ClusterEngine) -> TermsRecord:
-    """Wait until somebody begins the crawl, and return its terms."""
+    """Wait until a caller begins the crawl, and return its terms."""
     while True:
         found = await engine.get(TERMS_KEY)
         if found is not None and found.value is not None:
             terms = TermsRecord.unpack(TERMS_KEY, found.value)
             refuse_other_version(terms)
             return terms
-        await asyncio.sleep(_LOOKS_EVERY_S)
+        await asyncio.sleep(_POLL_S)
 
 
 async def state_of(engine: ClusterEngine) -> tuple[StateRecord, int]:
@@ -465,7 +465,7 @@ async def state_of(engine: ClusterEngine) -> tuple[StateRecord, int]:
 
 
 class LastTold(NamedTuple):
-    """The last facts that holders of a shard have told, and the number of their run."""
+    """Last facts that holders of a shard have told, and the number of their run."""
 
     run: int
     facts: ShardFacts

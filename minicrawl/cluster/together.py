@@ -1,4 +1,4 @@
-"""The crawl of one shard as part of the whole: tells facts, and acts on those of other shards.
+"""Crawl of one shard as part of the whole: tells facts, and acts on those of other shards.
 
 Laws: facts may be old, and no cash depends on them. A shard's crawl ends when the whole crawl is
 over, not when it has spent its own pages or grant: it may get more of both.
@@ -44,18 +44,18 @@ if TYPE_CHECKING:
 
 # ================================================================ beginning
 #
-# When a shard begins to request pages, and the age of the whole crawl since the first one began.
+# The moment at which a shard begins to request pages, and the age of the whole crawl, which counts
+# from when the first shard began.
 #
-# No clock is compared: each shard tells the age that it knows, and takes over a larger one. So the
-# age outlives any shard and any node, and --for ends all of them.
+# Clocks are not compared: each shard tells the age that it knows, and takes over a larger one. So
+# the age outlives any shard and any node, and --for ends all of them.
 #
 # A shard that begins before the others reads poor pages while rich ones wait elsewhere, so all
 # begin together. Laws: no shard waits longer than a time limit for absent ones. A shard that hears
-# that others have begun begins too, so nobody waits for a shard that moves, and it waits for
-# nobody.
+# that others have begun begins too: after a move no shard waits for the others, nor they for it.
 
 START_TIMEOUT_S = 15.0
-"""Time limit for shards to begin together: a node needs seconds to start all of its own."""
+"""Longest wait for absent shards: a node needs seconds to start all of its shards."""
 
 
 class StartBarrier:
@@ -80,8 +80,8 @@ class StartBarrier:
 
     def hear(self, told: Mapping[int, ShardFacts], now: float) -> None:
         """Process the facts of all shards, this one included."""
-        is_there = len(told) >= self._place.of or now >= self._latest
-        if self._began_at is None and (is_there or any(one.pace for one in told.values())):
+        is_time = len(told) >= self._place.of or now >= self._latest
+        if self._began_at is None and (is_time or any(one.pace for one in told.values())):
             self._began_at = now
         oldest_s = max((one.age_s for one in told.values()), default=0.0)
         if self._began_at is not None:
@@ -92,7 +92,7 @@ class StartBarrier:
         return 0.0 if self._began_at is None else now - self._began_at
 
     def exchange_interval_s(self, longest_s: float, now: float) -> float:
-        """Return the wait before this shard tells facts or sends batches."""
+        """Return the wait before this shard next tells facts or sends batches."""
         return exchange_interval_s(self.age_s(now), self._place.of, longest_s)
 
 
@@ -100,31 +100,31 @@ class StartBarrier:
 #
 # A common order: pages below a cash threshold wait while richer pages wait in other shards.
 #
-# Laws: a host counts with the pages that can be requested before the next one; so pages that wait
-# for their host's delay hold back no others. Without a threshold pages are read as on one
-# machine. Only orders by cash have one.
+# Laws: of each host, only the pages count that can be requested before the next threshold; so pages
+# that wait for their host's delay hold back no others. Without a threshold pages are read as on one
+# machine. Only orders by cash have a threshold.
 
-_LOOKED_AT = 8
-"""Number of pages to examine for a sketch, per page told: many are of the same hosts."""
+_EXAMINED_PER_PAGE = 8
+"""Pages to examine for each page in a sketch: many are of the same hosts."""
 
 PagesSoon = Callable[[int, float], int]
 """(host, seconds) -> number of pages of the host that can be requested in that time."""
 
 
 class AdmissionThreshold:
-    """Cash threshold from the last facts, and this shard's sketch for the next one."""
+    """Cash threshold from the last facts, and this shard's sketch for the next threshold."""
 
     def __init__(
         self, frontier: Frontier, leased: Callable[[], Collection[int]], pages_soon: PagesSoon
     ) -> None:
-        """`leased` returns pages in progress, and pages that are read after all others."""
+        """`leased` returns the pages in progress, and those to be read after all others."""
         self._frontier, self._leased, self._pages_soon = frontier, leased, pages_soon
         self._pages = FEWEST
         self.key = NO_THRESHOLD
         self.holds_back = False
-        """True if the page judged last was held back."""
+        """True if `admits` refused the last page."""
         self.has_choice = False
-        """True if more hosts could be asked than are asked at a time, as of the last sketch."""
+        """True if more hosts could be asked than there are slots, as of the last sketch."""
 
     def admits(self, page: PageId) -> bool:
         """Return whether the page may be read now."""
@@ -141,25 +141,25 @@ class AdmissionThreshold:
     def sketch(self, within_s: float, slots: int) -> Counter[int]:
         """Return the sketch of the richest waiting pages that may be requested within this time.
 
-        `slots` hosts are asked at a time.
+        `slots` is the number of requests that may be in flight.
         """
         waits = self._frontier.states() == State.UNREAD
         waits[list(self._leased())] = False
         unread = np.flatnonzero(waits)
         keys = np.frombuffer(self._frontier.ledger.key, dtype=np.int64)[unread]
-        # Only the richest can be among the pages told. Picking them takes linear time; many of them
-        # may be of one host, hence several times as many as are told.
-        if (most := _LOOKED_AT * self._pages) < len(keys):
+        # The sketch has only the richest pages. Picking them takes linear time; many may be of one
+        # host, so several times as many are picked as the sketch tells.
+        if (most := _EXAMINED_PER_PAGE * self._pages) < len(keys):
             best = np.argpartition(-keys, most)[:most]
             unread, keys = unread[best], keys[best]
         hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)[unread]
         found, which = np.unique(hosts, return_inverse=True)
         counts = np.array([self._pages_soon(host, within_s) for host in found.tolist()], np.int64)
         self.has_choice = int(np.count_nonzero(counts)) > slots
-        return sketch(keys[_is_among_first(hosts, keys, counts[which])], self._pages)
+        return sketch(keys[_is_among_richest(hosts, keys, counts[which])], self._pages)
 
 
-def _is_among_first(
+def _is_among_richest(
     hosts: NDArray[np.uint32], keys: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return whether each page is among the `counts` richest of its host."""
@@ -176,18 +176,17 @@ def _is_among_first(
 T = TypeVar("T")
 
 _LEAST_SHARE = 16
-"""Least transfer between pots, as a part of the pot: smaller ones are not worth a batch."""
-_NO_DELAY = 256
-"""Pages of a host without a delay that can be requested before the next threshold."""
+"""The least transfer between pots is 1 / _LEAST_SHARE of the pot: less is not worth a batch."""
+_PAGES_WITHOUT_DELAY = 256
+"""Number of pages assumed for a host without delay, before the next threshold."""
 _LAST_WORD_S = 1.0
 """Longest wait for facts under way, before the last facts are told."""
-_OF_THE_TIME = 20
-"""Least pause after computing facts, in multiples of its cost: sketches of large shards are slow.
-"""
+_PAUSE_FACTOR = 20
+"""Least pause after computing facts, as a multiple of the time that they took."""
 
 
 class ShardCrawl:
-    """The other shards, as the crawl loop sees them. Its tasks run `during` the crawl."""
+    """View that the crawl loop has of the other shards. Its tasks run `during` the crawl."""
 
     def __init__(self, crawler: Crawler, shard: LocalShard) -> None:
         self._crawler, self._context = crawler, crawler.context
@@ -220,13 +219,13 @@ class ShardCrawl:
         return unread - sum(map(len, self._crawler.parts.trackers))
 
     def _interval_s(self, usual_s: float) -> float:
-        """Return the wait now, where `usual_s` is the wait in an old crawl."""
+        """Return the current wait; `usual_s` is the wait in an old crawl."""
         return self._beginning.exchange_interval_s(usual_s, time.monotonic())
 
     def _pages_soon(self, host: int, within_s: float) -> int:
         """Return the number of the host's pages that can be requested in this time.
 
-        A host that waits for its address may wait for long, so it counts as 0.
+        It is 0 for a host that waits for its address, since that may take long.
         """
         hosts, now = self._crawler.parts.hosts, self._context.clock.now()
         state = hosts[host]
@@ -234,7 +233,7 @@ class ShardCrawl:
         wait_s = max(state.ready_at - now, delay_s if state.in_use else 0.0, 0.0)
         if wait_s >= within_s or not hosts.has_room(host, now):
             return 0
-        return ceil((within_s - wait_s) / delay_s) if delay_s else _NO_DELAY
+        return ceil((within_s - wait_s) / delay_s) if delay_s else _PAGES_WITHOUT_DELAY
 
     async def during(self, work: Coroutine[Any, Any, T], group: asyncio.TaskGroup) -> T:
         """Run `work` while batches are sent and received, and tell the last facts."""
@@ -256,7 +255,7 @@ class ShardCrawl:
 
     @property
     def may_fetch(self) -> bool:
-        """Return whether requests may begin."""
+        """True if requests may begin."""
         return self._beginning.has_begun and self.exchange.may_fetch
 
     def is_over(self) -> bool:
@@ -276,7 +275,7 @@ class ShardCrawl:
         if not self.exchange.is_over():
             return None
         if own is None and not is_unread:
-            return None  # pages that waited for a shorter path have just been closed
+            return None  # the last pages, which waited for a shorter path, have just been closed
         return own or Reason.BUDGET
 
     @property
@@ -302,7 +301,7 @@ class ShardCrawl:
                 levelled_at = began
                 self._level_pots(facts, told)
             self._context.wake()
-            await asyncio.sleep(max(within_s, min(usual_s, _OF_THE_TIME * cost_s)))
+            await asyncio.sleep(max(within_s, min(usual_s, _PAUSE_FACTOR * cost_s)))
 
     def facts(self, within_s: float) -> ShardFacts:
         """Return the facts of this shard, with a sketch for the next `within_s` seconds."""

@@ -1,10 +1,9 @@
 """Traffic of a shard: sends the batches that are due, and posts the batches that arrive.
 
-Laws: a batch is published when the commit of its SEND step is safe, in the order of its channel. An
-arrived batch is acknowledged when the commit of its RECEIVE step is safe. So a kill at any moment
-neither loses nor doubles an atom: a batch that was sent and perhaps not published is published by
-the next run, a batch that does not arrive is published again, and one that arrives twice is
-dropped.
+Laws: a batch is published when its SEND step is committed, in the order of its channel. An arrived
+batch is acknowledged when its RECEIVE step is committed. So a kill at any moment neither loses nor
+doubles an atom: a batch that was sent and perhaps not published is published by the next run, a
+batch that does not arrive is published again, and one that arrives twice is dropped.
 """
 
 from __future__ import annotations
@@ -77,18 +76,18 @@ if TYPE_CHECKING:
 # The rate of the whole crawl (--max-rate) is shared like one more address, named `CRAWL`.
 #
 # Laws: a shard uses no more than the record of an address says. It uses a part after the record has
-# it, and stops using a part before the record drops it: meanwhile requests keep to the smaller
-# part. Nobody waits for a shard that waits for a part. So all shards together ask an address no
-# more often than one machine would, even if shards are killed, cut off or moved: parts belong to
-# shards, and a new holder reads the record before its first request.
+# it, and stops using a part before the record drops it: in between, its requests keep to the
+# smaller part. No shard waits for one that itself waits for a part. So all shards together ask an
+# address no more often than one machine would, even if shards are killed, cut off or moved: parts
+# belong to shards, and a new holder reads the record before its first request.
 
 IDLE_S = 10.0
 """Idle time after which a shared address is left to the other shards."""
-_LOOK_S = 0.1
+_CHECK_S = 0.1
 
 
 class ShardAddresses:
-    """The shard's part of each address; the `AddressShares` of its pacing."""
+    """Parts of addresses that the shard may use; the `AddressShares` of its pacing."""
 
     def __init__(
         self,
@@ -98,22 +97,22 @@ class ShardAddresses:
         records: AddressRecords,
         has_pages: Callable[[], bool],
     ) -> None:
-        """`has_pages` tells whether pages of the shard wait."""
+        """`has_pages` returns whether pages of the shard wait."""
         self._context, self._pacing, self._has_pages = context, hosts.addresses, has_pages
         self._number, self._records = number, records
         self._hosts = hosts
         self._parts: dict[str, int] = {}
         self._shared: set[str] = set()  # addresses that other shards ask as well
-        self._to_look: asyncio.Queue[str] = asyncio.Queue()
-        self._looking: dict[str, bool] = {}  # value: look once more after the current look
+        self._to_examine: asyncio.Queue[str] = asyncio.Queue()
+        self._examining: dict[str, bool] = {}  # value: examine once more after this time
         self._pacing.shares = self
         if self._pace is not None:
             self._pace.shares = self
-            self._pace.take_share(0.0, context.clock.now())  # until the record has been read
+            self._pace.take_share(0.0, context.clock.now())  # none until the record has been read
 
     @property
     def _pace(self) -> CrawlPace | None:
-        """Pace of the crawl, if it has rates that shards share; steering may replace it."""
+        """Pace of the crawl, if it has rates for shards to share. New settings replace it."""
         pace = self._hosts.pace
         return pace if pace is not None and pace.has_rates else None
 
@@ -125,45 +124,45 @@ class ShardAddresses:
 
     def want(self, name: str) -> None:
         """Ask for a part of an address for which hosts wait."""
-        if name in self._parts:  # the shards with larger parts know already
+        if name in self._parts:  # shards with larger parts have been notified
             return
-        if name != CRAWL or (name not in self._looking and self._has_pages()):
-            self._to_look.put_nowait(name)
+        if name != CRAWL or (name not in self._examining and self._has_pages()):
+            self._to_examine.put_nowait(name)
 
     @property
     def are_awaited(self) -> bool:
-        """True while an address is examined, for which pages may wait."""
-        return bool(self._looking) or not self._to_look.empty()
+        """True while the record of an address is examined, for which pages may wait."""
+        return bool(self._examining) or not self._to_examine.empty()
 
     # ------------------------------------------------------------ while the crawl runs
 
     async def run(self) -> None:
-        """Examine addresses for ever."""
+        """Examine the records of wanted and notified addresses, for ever."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._hear())
-            group.create_task(self._look_again())
+            group.create_task(self._examine_again())
             while True:
-                name = await self._to_look.get()
-                if name in self._looking:
-                    self._looking[name] = True
+                name = await self._to_examine.get()
+                if name in self._examining:
+                    self._examining[name] = True
                 else:
-                    self._looking[name] = False
-                    group.create_task(self._look_until_done(name))
+                    self._examining[name] = False
+                    group.create_task(self._examine_until_done(name))
 
     async def _hear(self) -> None:
         async for name in self._records.notifications():
-            self._to_look.put_nowait(name)
+            self._to_examine.put_nowait(name)
 
-    async def _look_again(self) -> None:
-        """Examine shared addresses that are unused here, or that wait for a part, again and again.
+    async def _examine_again(self) -> None:
+        """Examine shared addresses that are unused here, or of which we have no part, for ever.
 
-        Other shards may have been killed before they gave their parts up, or told us.
+        Other shards may have been killed before they gave their parts up, or notified us.
         """
         while True:
             await asyncio.sleep(IDLE_S / 2)
             for name in tuple(self._shared):
                 if not self._parts[name] or not self._is_used(name):
-                    self._to_look.put_nowait(name)
+                    self._to_examine.put_nowait(name)
 
     def _is_used(self, name: str) -> bool:
         since = self._context.clock.now() - IDLE_S
@@ -171,21 +170,21 @@ class ShardAddresses:
             return self._pacing.is_in_use(name, since)
         return self._has_pages() or self._pace.used_at > since
 
-    async def _look_until_done(self, name: str) -> None:
+    async def _examine_until_done(self, name: str) -> None:
         try:
             while True:
-                await self._look(name)
-                if not self._looking[name]:
+                await self._examine(name)
+                if not self._examining[name]:
                     return
-                self._looking[name] = False
+                self._examining[name] = False
         except AddressRecordError as error:
             self._context.tell(Warned(text=f"no requests to {name}: {error}"))
         finally:
-            del self._looking[name]
+            del self._examining[name]
             self._context.wake()
 
-    async def _look(self, name: str) -> None:
-        """Take the part that is free, or give up what is too much."""
+    async def _examine(self, name: str) -> None:
+        """Take a free part of the address, or give up what exceeds an even part."""
         while True:
             parts, revision = await self._records.read(name)
             own, generation = parts.get(self._number), self._records.generation
@@ -204,11 +203,11 @@ class ShardAddresses:
             await self._records.notify(name, others)
 
     async def _use_no_more_than(self, name: str, wanted: AddressParts) -> None:
-        """Reduce our use before the record is written: others may take the part right after."""
+        """Reduce our use before the record is written: others may take the part at once."""
         if self._number not in wanted or wanted[self._number].part < self._parts.get(name, 0):
             self._use(name, wanted)
             while not self._pacing.is_within_share(name):
-                await asyncio.sleep(_LOOK_S)
+                await asyncio.sleep(_CHECK_S)
 
     def _use(self, name: str, wanted: AddressParts) -> None:
         if self._number not in wanted:
@@ -229,8 +228,8 @@ class ShardAddresses:
 # The link to other shards that the crawl of one shard needs.
 #
 # Laws for implementations: a batch whose `publish` has returned is rarely lost, and if it is, its
-# sender publishes it again. A batch that is not acknowledged comes again, even to another process.
-# Batches may come twice, late, and in any order.
+# sender publishes it again. An unacknowledged batch is delivered again, even to another process.
+# Batches may arrive twice, late, and in any order.
 
 
 class Exchange(Protocol):
@@ -243,7 +242,7 @@ class Exchange(Protocol):
         """Yield batches from other shards, without end."""
 
     async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
-        """Tell all shards the facts of this one. Shards that come later know the last facts."""
+        """Tell all shards the facts of this one. Shards that join later get the last facts."""
 
     @property
     def told(self) -> Mapping[int, ShardFacts]:
@@ -251,7 +250,7 @@ class Exchange(Protocol):
 
     @property
     def may_fetch(self) -> bool:
-        """Return whether the lease is certainly valid. Called before each request: no I/O."""
+        """True if the lease is certainly valid. Read before each request, so it does no I/O."""
 
     def is_over(self) -> bool:
         """Return whether the whole crawl is over, by its budget or because nothing is left."""
@@ -260,12 +259,12 @@ class Exchange(Protocol):
 class AddressRecords(Protocol):
     """Records of the parts of addresses, one for each address.
 
-    One shard at a time changes a record. Calls retry until they succeed.
+    A record changes only by compare-and-set on its revision. Calls retry until they are answered.
     """
 
     @property
     def generation(self) -> int:
-        """Number of times the shard has changed hands; the next holder has a higher number."""
+        """Generation of the shard's lease; the next holder has a higher one."""
 
     async def read(self, address: str) -> tuple[AddressParts, int]:
         """Return the parts and the revision of the record."""
@@ -286,7 +285,7 @@ class ShardSetup(NamedTuple):
     place: ShardPlace
     exchange: Exchange
     replica: StoreReplica | None = None
-    """Replica that has each commit before it counts."""
+    """Replica that gets each commit before it counts."""
     posting: Posting = Posting()
     tell_s: float = TELL_S
     addresses: AddressRecords | None = None
@@ -300,7 +299,7 @@ class ShardSetup(NamedTuple):
         return False
 
     def agree(self, store: StoreWriter, loaded: Loaded) -> Settings:
-        """Store the terms of the shard, and return its settings; see `agree_in_shards`."""
+        """Store the terms of the shard, and return its settings (see `agree_in_shards`)."""
         return agree_in_shards(store, loaded, self.place)
 
     def join(self, recorder: Recorder, seeds: Iterable[ResolvedUrl]) -> Iterator[ResolvedUrl]:
@@ -311,10 +310,10 @@ class ShardSetup(NamedTuple):
 
 # ================================================================ local
 #
-# The shard inside its recorder: marks foreign pages, and fills the outbox.
+# The shard inside its recorder: it marks foreign pages, and fills the outbox.
 #
-# Laws: a page of another shard is born foreign, before the own pages that become known in the same
-# step, and is never requested. The outbox sees each applied step.
+# Laws: a page of another shard is born foreign, before the own pages that the same page made known,
+# and is never requested. The outbox sees each applied step.
 
 _ORIGINS_KEPT = 1 << 16
 
@@ -353,7 +352,7 @@ class ShardPages:
         """
         for transfer in transfers:
             if canonical(transfer.url, strip_marks=False) != transfer.url:
-                raise BatchError(f"{transfer.url!r} is not a URL as shards know them")
+                raise BatchError(f"{transfer.url!r} is not a canonical URL")
             if not self.is_own(transfer.url):
                 raise BatchError(f"{transfer.url} is a page of another shard")
         pages: dict[str, int] = {}
@@ -390,7 +389,7 @@ class LocalShard:
 
     @property
     def long_pause_s(self) -> float:
-        """0: shards move quickly, so the next process needs to know of every pause."""
+        """0: shards move quickly, so every pause must be stored for the next process."""
         return 0.0
 
     def is_own(self, url: str) -> bool:
@@ -398,14 +397,14 @@ class LocalShard:
         return self.pages.is_own(url)
 
     def exchange(self, crawler: Crawler) -> ShardCrawl:
-        """Return the other shards, for a crawl loop that begins."""
+        """Return the view of other shards, for a crawl loop that begins."""
         from minicrawl.cluster.together import ShardCrawl  # the import would be circular above
 
         return ShardCrawl(crawler, self)
 
     @property
     def parts_of_pace(self) -> int:
-        """Number of equal parts of an address's request rate; 1 if the shards agree on parts."""
+        """Number of equal parts of an address's request rate; 1 if shards agree on parts."""
         return self.place.of if self.setup.addresses is None else 1
 
     def saw(self, step: Step, plans: Sequence[Plan]) -> None:
@@ -448,9 +447,9 @@ def _own(
 def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Settings:
     """Store the terms of the shard, and return its settings.
 
-    Raises UsageError for settings that need a single machine. Ranks converge, and links are
-    checked, over all shards. The default strategy is by cash: only such orders have a common
-    threshold.
+    Raises UsageError for settings that need a single machine. A shard neither converges ranks nor
+    checks links, since both need all shards. The default strategy is by cash: only such orders have
+    a common threshold.
     """
     if not loaded.is_given(BY_NAME["strategy"]):
         by_cash = loaded.settings.with_values({"strategy": "greedy"})
@@ -482,24 +481,24 @@ def refuse_single_machine_settings(settings: Settings) -> None:
 # ================================================================ traffic
 
 PUBLISHED = "published"
-"""Name of a counter: the last step up to which all batches are published."""
-LOOK_S = 0.1
+"""Name of the counter with the step up to which all batches are published."""
+CHECK_S = 0.1
 """Longest interval between checks for due batches."""
 MOST_PENDING = 256
-"""Limit of batches that wait for a commit or for the engine; at the limit no batch is accepted."""
-MOST_AGAIN = 32
-"""Batches of a channel to publish again at a time."""
+"""Limit of batches that wait for a commit or the engine. At the limit no batch is made or taken."""
+MOST_REPEATED = 32
+"""Limit of batches of a channel to publish again at a time."""
 
 
 class _Pending(NamedTuple):
-    """Action to take when a step is safe."""
+    """Action to take when a step is committed."""
 
     step: int
     act: Callable[[], Awaitable[None]]
 
 
 class ShardTraffic:
-    """Sends and receives the batches of one crawl."""
+    """Sender and receiver of a shard's batches."""
 
     def __init__(
         self,
@@ -508,14 +507,14 @@ class ShardTraffic:
         shard: LocalShard,
         exchange_interval_s: Callable[[float], float],
     ) -> None:
-        """`exchange_interval_s` shortens a usual wait in a young crawl."""
+        """`exchange_interval_s` returns the current wait for a usual one: less in a young crawl."""
         self._context, self._parts, self._interval_s = context, parts, exchange_interval_s
         self._recorder, self._frontier = context.recorder, context.recorder.frontier
         self._shard, self._exchange = shard, shard.setup.exchange
         self._pending = asyncio.Queue[_Pending](MOST_PENDING)
-        self._is_following = True  # batches of earlier runs are published first
+        self._is_acting = True  # batches of earlier runs are published first
         self.levelling_transfers: dict[int, int] = {}
-        """Atoms that the pot has to send, by receiver."""
+        """Atoms that the pot must send, by receiver."""
         if isinstance(queue := parts.leases.queue, ByKey):
             shard.met_foreign = queue.met_foreign
         for tracker in parts.trackers:
@@ -527,8 +526,8 @@ class ShardTraffic:
 
     @property
     def is_busy(self) -> bool:
-        """True if something waits for a commit or for the exchange."""
-        return self._is_following or not self._pending.empty()
+        """True if a batch waits for a commit or for the exchange."""
+        return self._is_acting or not self._pending.empty()
 
     # ------------------------------------------------------------ after commits
 
@@ -539,9 +538,9 @@ class ShardTraffic:
         for seq, batch in [(seq, self._shard.core.batch(step)) for seq, step in sendings]:
             await self._publish(seq, batch)
         while True:
-            self._is_following = False
+            self._is_acting = False
             pending = await self._pending.get()
-            self._is_following = True
+            self._is_acting = True
             await self._recorder.committer.committed(pending.step)
             await pending.act()
 
@@ -560,10 +559,10 @@ class ShardTraffic:
                 *self.levelling_transfers,
             }:
                 await self._send_to(receiver)
-            await asyncio.sleep(min(LOOK_S, wait_s / 2))
+            await asyncio.sleep(min(CHECK_S, wait_s / 2))
 
     def tell_of_shorter_ways(self) -> None:
-        """Enqueue foreign pages whose owners may not know the shortest path yet."""
+        """Enqueue foreign pages to which a shorter path was found."""
         for tracker in self._parts.trackers:
             pages, tracker.brought_nearer = tracker.brought_nearer or (), set()
             self._shard.core.outbox.tell(pages, time.monotonic())
@@ -584,7 +583,7 @@ class ShardTraffic:
         self._recorder.counters[PUBLISHED] = step
 
     async def _send_again(self) -> None:
-        """Publish batches again that their receivers do not post."""
+        """Publish batches again that their receivers have not posted, for ever."""
         again_s, shard = self._shard.setup.posting.again_s, self._shard.place.number
         unposted = UnpostedBatches(again_s)
         while True:
@@ -597,7 +596,7 @@ class ShardTraffic:
 
     async def _publish_again(self, receiver: int, number: int) -> None:
         published = int(self._recorder.counters.number(PUBLISHED))
-        steps = self._recorder.pages.sendings_to(receiver, number, published)[:MOST_AGAIN]
+        steps = self._recorder.pages.sendings_to(receiver, number, published)[:MOST_REPEATED]
         if steps:
             self._context.tell(
                 Warned(text=f"shard {receiver} posted nothing after batch {number}: sending again")
@@ -642,7 +641,7 @@ class ShardTraffic:
             self._parts.traps.received(step.spending.links, step.spending.weights)
 
     def _come_nearer(self, batch: TransferBatch) -> None:
-        """Use shorter paths that other shards know, for pages that wait for one."""
+        """Release pages for which the batch has the shorter path that they wait for."""
         find, queue = self._frontier.urls.find, self._parts.leases.queue
         for tracker in self._parts.trackers:
             for transfer in batch.transfers:

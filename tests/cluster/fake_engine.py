@@ -204,7 +204,7 @@ class FakeLogs(_Part):
         async with self._call():
             log = self._logs[shard]
             if after > log.last - self.servers.forgot.pop(shard, 0):
-                raise EngineUnavailable(f"the log of shard {shard} lost a part")
+                raise EngineUnavailable(f"the log of shard {shard} lost entries")
             if log.last != after:
                 is_ours = log.first <= after + 1 <= log.last
                 if is_ours and log.contents[after + 1 - log.first] == content:

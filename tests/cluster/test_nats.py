@@ -358,7 +358,7 @@ async def test_an_entry_that_is_appended_again_is_one_entry(
         ]
         with pytest.raises(Fenced):
             await engine.append(SHARD, first, b"three", is_shared=is_shared)
-        with pytest.raises(EngineUnavailable, match="lost a part"):
+        with pytest.raises(EngineUnavailable, match="lost entries"):
             await engine.append(SHARD, second + 100, b"three", is_shared=is_shared)
 
 

@@ -1,4 +1,4 @@
-"""The engine over NATS JetStream: streams for the logs, its stores for the rest.
+"""The engine over NATS JetStream: streams for logs and batches, buckets for keys and objects.
 
 jetstream   requests, repeated until they are answered; names and creation of a crawl's streams
 connecting  credentials, encryption and the connection; the engine made of all parts

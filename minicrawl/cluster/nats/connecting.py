@@ -1,7 +1,7 @@
 """The connection to the servers, and the engine made of all parts.
 
-Laws: a broken connection is restored by itself, to any server. A permanent failure, such as a wrong
-password, is reported in one line that says what to do.
+Laws: a broken connection is restored automatically, to any server. A permanent failure, such as a
+wrong password, is reported in one line that says what to do.
 """
 
 import asyncio
@@ -89,13 +89,13 @@ def _kind_of(creds: Path) -> str:
 
 
 def _after(mark: str, lines: list[str]) -> str:
-    """Return the line after the first one that contains `mark`, or an empty text."""
+    """Return the line after the first one that contains `mark`, or an empty string."""
     found = (after for line, after in pairwise(lines) if mark in line)
     return next(found, "")
 
 
 def encryption(settings: NatsSettings) -> dict[str, Any]:
-    """Return the options of nats-py for TLS; none if the connection is not encrypted."""
+    """Return the options of nats-py for TLS; empty if encryption is not required."""
     if settings.key is not None and settings.cert is None:
         raise UsageError(f"NATS_KEY={settings.key} needs its NATS_CERT")
     if not settings.wants_tls:
@@ -118,9 +118,9 @@ def encryption(settings: NatsSettings) -> dict[str, Any]:
 #
 # Connections that must be encrypted.
 #
-# Law: a server that does not encrypt is told nothing. By itself nats-py encrypts only if the server
-# asks for it, and sends passwords in clear text otherwise. So an attacker between us and the server
-# could read them by leaving that request out.
+# Law: nothing is sent to a server that does not encrypt. nats-py alone encrypts only if the server
+# asks for it, and otherwise sends passwords in clear text: an attacker between us and the server
+# could remove the server's request for encryption, and read them.
 
 
 class NotEncrypted(Error):
@@ -139,12 +139,12 @@ class EncryptedClient(Client):
 
 
 def _is_encrypted(scheme: str, info: dict[str, Any]) -> bool:
-    """Return whether the connection is encrypted, or will be before anything else is said."""
+    """Return whether the connection is encrypted, or will be before anything else is sent."""
     return scheme == "wss" or (scheme != "ws" and bool(info.get("tls_required")))
 
 
 def client_for(settings: NatsSettings) -> Client:
-    """Return a client without a connection."""
+    """Return an unconnected client, which insists on encryption if the settings do."""
     return EncryptedClient() if settings.wants_tls else Client()
 
 
@@ -186,7 +186,7 @@ class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
 
 @asynccontextmanager
 async def connected(settings: NatsSettings) -> AsyncIterator[ClusterEngine]:
-    """Connect, create what shards share unless it exists, and close on exit."""
+    """Connect, create the shared streams unless they exist, and close on exit."""
     engine = await connect(settings)
     try:
         yield engine
@@ -195,14 +195,14 @@ async def connected(settings: NatsSettings) -> AsyncIterator[ClusterEngine]:
 
 
 async def await_answer(settings: NatsSettings) -> None:
-    """Wait until the servers lead their streams."""
+    """Wait until JetStream answers, which needs an elected leader if there are several servers."""
     loop = asyncio.get_running_loop()
     end = loop.time() + settings.patience_s
     while True:
         client = client_for(settings)
         jetstream = JetStreamClient(client, settings)
         try:
-            await _let_in(client, jetstream, settings)
+            await _open_connection(client, jetstream, settings)
             await jetstream.api("STREAM.NAMES")
         except EngineUnavailable:
             if loop.time() > end:
@@ -215,13 +215,13 @@ async def await_answer(settings: NatsSettings) -> None:
 
 
 async def connect(settings: NatsSettings, *, makes: bool = True) -> NatsEngine:
-    """Connect and return the engine. Create what shards share, unless it exists.
+    """Connect and return the engine. Create the shared streams, unless they exist.
 
-    With `makes` false nothing is created, and a crawl that is absent is refused.
+    With `makes` false nothing is created, and a crawl that does not exist is refused.
     """
     client = client_for(settings)
     jetstream = JetStreamClient(client, settings)
-    await _let_in(client, jetstream, settings)
+    await _open_connection(client, jetstream, settings)
     streams = Streams(jetstream, settings)
     try:
         _check_version(client, settings)
@@ -232,8 +232,10 @@ async def connect(settings: NatsSettings, *, makes: bool = True) -> NatsEngine:
     return NatsEngine(jetstream, streams)
 
 
-async def _let_in(client: Client, jetstream: JetStreamClient, settings: NatsSettings) -> None:
-    """Wait for a server to accept us, within a time limit."""
+async def _open_connection(
+    client: Client, jetstream: JetStreamClient, settings: NatsSettings
+) -> None:
+    """Connect to a server that accepts us, within a time limit. Raises EngineError."""
     errors, is_refused = list[Exception](), asyncio.Event()
 
     async def note(error: Exception) -> None:
@@ -242,15 +244,15 @@ async def _let_in(client: Client, jetstream: JetStreamClient, settings: NatsSett
             jetstream.denied = text.removeprefix("nats: ")
         del errors[:-_MOST_ERRORS]
         errors.append(error)
-        if _is_hopeless(error):
+        if _is_permanent(error):
             is_refused.set()
 
-    async def ask_again() -> None:
+    async def repeat_requests() -> None:
         jetstream.disconnected()
 
     options = {
         "error_cb": note,
-        "disconnected_cb": ask_again,
+        "disconnected_cb": repeat_requests,
         **authentication(settings),
         **encryption(settings),
     }
@@ -258,7 +260,7 @@ async def _let_in(client: Client, jetstream: JetStreamClient, settings: NatsSett
     if not client.is_connected:
         with suppress(Error):
             await client.close()
-        raise _kept_out(errors, settings)
+        raise _connection_error(errors, settings)
 
 
 async def _first_of(
@@ -266,7 +268,7 @@ async def _first_of(
     being_refused: Coroutine[Any, Any, object],
     settings: NatsSettings,
 ) -> list[Exception]:
-    """Wait for either, within a time limit, and return the errors."""
+    """Wait for the first of both, within a time limit, and return the errors."""
     tasks = [asyncio.create_task(reaching), asyncio.create_task(being_refused)]
     seconds = min(_CONNECT_S, settings.patience_s)
     await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -292,7 +294,7 @@ async def _reach(client: Client, settings: NatsSettings, options: dict[str, Any]
     )
 
 
-def _is_hopeless(error: Exception) -> bool:
+def _is_permanent(error: Exception) -> bool:
     is_unsafe = isinstance(error, (ssl.SSLCertVerificationError, NotEncrypted))
     return _is_refusal(error) or is_unsafe or _wants_certificate(error)
 
@@ -308,8 +310,8 @@ def _wants_certificate(error: Exception) -> bool:
     return _ALERT in reason and any(word in reason for word in _OF_OUR_CERTIFICATE)
 
 
-def _kept_out(errors: list[Exception], settings: NatsSettings) -> EngineError:
-    """Return the reason why no server accepts us, and advice."""
+def _connection_error(errors: list[Exception], settings: NatsSettings) -> EngineError:
+    """Return an error with the reason why no server accepts us, and advice."""
     if any(map(_is_refusal, errors)):
         return EngineError(
             f"{settings.shown} refuses these credentials: name their file in "
@@ -318,7 +320,7 @@ def _kept_out(errors: list[Exception], settings: NatsSettings) -> EngineError:
     if any(map(_wants_certificate, errors)):
         return EngineError(
             f"{settings.shown} wants a certificate that it trusts: name its file in NATS_CERT, and "
-            "that of its key in NATS_KEY if the key is not in it"
+            "the file of its key in NATS_KEY if that is another one"
         )
     if any(isinstance(error, NotEncrypted) for error in errors):
         return EngineError(

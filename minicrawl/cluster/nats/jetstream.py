@@ -1,9 +1,9 @@
 """Requests to JetStream, repeated until they are answered, and the streams of a crawl.
 
-Laws: a request is repeated only if nobody answered it, or while servers elect a leader. So a caller
-must tolerate that it is done twice, or find out whether it was. If a server answers nothing for
-longer than an election takes, the client leaves it: it may be cut off from the others without
-knowing.
+Laws: a request is repeated only if nobody answered it, or while servers elect a leader. So it may
+be done twice: a caller must tolerate that, or find out whether the first one was done. If a server
+answers nothing for longer than an election takes, the client leaves it: it may be cut off from the
+others without knowing.
 """
 
 import asyncio
@@ -40,17 +40,17 @@ class NatsSettings:
     """Addresses of a cluster's servers, and access to them."""
 
     url: str
-    """URL of one server, or of several with commas between them. Further ones are discovered."""
+    """Comma-separated URLs of servers. Other servers of the cluster are discovered."""
     name: str = "crawl"
-    """Name of the crawl: several may use the same servers."""
+    """Name of the crawl: several crawls may use the same servers."""
     creds: Path | None = None
     """File with credentials in the format of NATS, or with the seed of an nkey."""
     ca: Path | None = None
     """File with certificates to trust instead of the system's."""
     cert: Path | None = None
-    """File with our certificate, if servers want one."""
+    """File with our certificate, if servers require one."""
     key: Path | None = None
-    """File with the certificate's key, if it is in a file of its own."""
+    """File with the key of `cert`, if it is in a file of its own."""
     tls: bool = False
     """True if the connection must be encrypted, whatever the URLs say."""
     replicas: int | None = None
@@ -75,7 +75,7 @@ class NatsSettings:
 
     @property
     def bucket(self) -> str:
-        """Prefix of all subjects of the crawl, except JetStream's own."""
+        """Name of the crawl's buckets, and prefix of all its subjects except JetStream's own."""
         return f"minicrawl-{self.name}"
 
     @property
@@ -100,10 +100,10 @@ def _check(url: str) -> None:
     shown = without_password(url)
     try:
         parts = urlsplit(url)
-        is_fine = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
     except ValueError:  # its text may contain the password
-        is_fine = False
-    if not is_fine:
+        is_valid = False
+    if not is_valid:
         raise UsageError(f"{shown!r} is not a server: write nats://HOST:4222 or tls://HOST:4222")
 
 
@@ -117,20 +117,18 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 _HEARD_NS = 1.5e9
 """Age limit of a replica's last heartbeat; heartbeats come each second.
 
-It is shorter than the wait for an answer, so such a heartbeat came after our last request.
+The limit is below `_ANSWER_S`, so such a heartbeat came after our unanswered request.
 """
 _SILENT_S = 10.0
-"""Time of silence before a server is left. Elections take as long, and no other server can answer.
-"""
+"""Time of silence before a server is left. During an election, which may take as long, no other
+server could answer either."""
 
 NOT_FOUND = 404
 WRONG_SEQUENCE = 10071
-_SOON_OVER = {10005, 10118, 10119}
-"""Error codes of servers that have just met, or of which one was lost.
-
-They do not know all others yet, or no live server is known to have the stream or consumer.
-"""
-SEVERAL_NEED_CLUSTER = 10074
+_TRANSIENT = {10005, 10118, 10119}
+"""Error codes that pass: too few peers (the servers have just met), and a stream or consumer that
+is offline (one of them was lost)."""
+COPIES_NEED_CLUSTER = 10074
 NOT_UNIQUE = 10100
 """Another consumer of the same subject exists."""
 
@@ -157,19 +155,19 @@ class JetStreamRefusal(EngineError):
 
 
 class JetStreamClient:
-    """Requests over one connection."""
+    """Client that repeats requests over one connection until they are answered."""
 
     def __init__(self, client: Client, settings: NatsSettings) -> None:
         self.client = client
         self.denied: str | None = None
-        """Permission that the servers denied us."""
+        """Last permission that the servers denied us, or None."""
         self._shown, self._patience_s = settings.shown, settings.patience_s
         self._bucket = settings.bucket
         self._waits = set[asyncio.Timeout]()
         self._silent_since: float | None = None
 
     def disconnected(self) -> None:
-        """Repeat all pending requests at once: nobody will answer them."""
+        """Repeat all pending requests now: the lost connection will bring no answers."""
         self._silent_since = None
         for wait in self._waits:
             if not wait.expired():  # its task may not have run since
@@ -178,7 +176,7 @@ class JetStreamClient:
     async def api(self, subject: str, request: Any = None) -> dict[str, Any]:
         """Send a request to JetStream and return the answer. Raises JetStreamRefusal."""
         content = b"" if request is None else json.dumps(request).encode()
-        return await self.patiently(lambda: self._asked(API + subject, content, None), subject)
+        return await self.patiently(lambda: self._request(API + subject, content, None), subject)
 
     async def store(
         self,
@@ -190,13 +188,13 @@ class JetStreamClient:
         """Publish to a stream, wait for confirmation, and return the sequence.
 
         Raises JetStreamRefusal. If `stream` is given, a retry waits until its leader is in touch
-        with the other servers. Before 2.10.5 a leader that was cut off keeps messages that the
-        others lack when it meets them again: one such message is the same on all servers, but a
-        second copy is one too many.
+        with the other servers. Before 2.10.5 a leader that was cut off keeps the messages that it
+        accepted meanwhile. One such message is stored everywhere in the end, but a retry would add
+        a second copy.
         """
 
         async def once() -> dict[str, Any]:
-            return await self._asked(subject, content, headers)
+            return await self._request(subject, content, headers)
 
         async def again() -> dict[str, Any]:
             if stream is not None:
@@ -207,12 +205,12 @@ class JetStreamClient:
         return int(answer["seq"])
 
     async def _check_leader(self, stream: str) -> None:
-        """Raise _Later if the leader has not heard from most servers since our last request."""
-        info = await self._asked(f"{API}STREAM.INFO.{stream}", b"", None)
+        """Raise _Later if the leader has not heard from a majority since our last request."""
+        info = await self._request(f"{API}STREAM.INFO.{stream}", b"", None)
         others = (info.get("cluster") or {}).get("replicas") or []
         heard = sum(int(one.get("active", 0)) < _HEARD_NS for one in others)
         if 2 * (heard + 1) <= len(others) + 1:
-            raise _Later(f"the leader of {stream} hears nothing of the other servers")
+            raise _Later(f"the leader of {stream} does not hear the other servers")
 
     async def patiently(
         self,
@@ -220,9 +218,9 @@ class JetStreamClient:
         subject: str,
         again: Callable[[], Awaitable[T]] | None = None,
     ) -> T:
-        """Call `once` until it is answered or patience ends.
+        """Call `once` until it returns an answer, or patience ends.
 
-        After a failure `again` is called in its place, if given.
+        Retries call `again` instead, if given.
         """
         loop = asyncio.get_running_loop()
         end, pause_s = loop.time() + self._patience_s, _FIRST_PAUSE_S
@@ -230,7 +228,7 @@ class JetStreamClient:
         while True:
             asked_at = loop.time()
             try:
-                answer = await self._soon(once)
+                answer = await self._with_timeout(once)
                 self._silent_since = None
                 # nats-py uses `wait_for`, which may swallow a cancellation
                 if _cancellations() > before:
@@ -245,7 +243,7 @@ class JetStreamClient:
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def _leave_silent_server(self, asked_at: float) -> None:
-        """Go to another server if this one has answered nothing for too long."""
+        """Connect to another server if this one has answered nothing for too long."""
         if not self._has_others:
             return
         self._silent_since = since = self._silent_since or asked_at
@@ -257,12 +255,12 @@ class JetStreamClient:
         return self.client.is_connected and len(self.client.servers) > 1
 
     async def switch_server(self) -> None:
-        """Go to another server, if there is one."""
+        """Connect to another server, if there are several."""
         if self._has_others:
             self._silent_since = None
             await self.client.force_reconnect()
 
-    async def _soon(self, once: Callable[[], Awaitable[T]]) -> T:
+    async def _with_timeout(self, once: Callable[[], Awaitable[T]]) -> T:
         async with asyncio.timeout(_ANSWER_S) as wait:
             self._waits.add(wait)
             try:
@@ -270,7 +268,7 @@ class JetStreamClient:
             finally:
                 self._waits.remove(wait)
 
-    async def _asked(
+    async def _request(
         self, subject: str, content: bytes, headers: Mapping[str, str] | None
     ) -> dict[str, Any]:
         message = await self.client.request(
@@ -278,17 +276,17 @@ class JetStreamClient:
         )
         answer: dict[str, Any] = json.loads(message.data)
         if "error" in answer:
-            raise self._judged(answer["error"])
+            raise self._error_of(answer["error"])
         return answer
 
-    def _judged(self, error: dict[str, Any]) -> Exception:
+    def _error_of(self, error: dict[str, Any]) -> Exception:
         code, text = int(error.get("code", 0)), str(error.get("description", ""))
         error_code = int(error.get("err_code", 0))
         if advice := _FULL.get(error_code):
             return EngineFull(f"{self._shown}: {text}; {advice}")
         if advice := _REFUSED.get(error_code):
             return EngineError(f"{self._shown}: {text}; {advice}")
-        if code == _UNAVAILABLE or error_code in _SOON_OVER:
+        if code == _UNAVAILABLE or error_code in _TRANSIENT:
             return _Later(text)
         return JetStreamRefusal(code, error_code, f"{self._shown}: {text}")
 
@@ -314,11 +312,11 @@ def _cancellations() -> int:
 
 
 class _Later(Exception):
-    """The servers cannot answer now, and may soon."""
+    """The servers cannot do this now; a retry may succeed soon."""
 
 
 def header(message: Msg, name: str) -> str:
-    """Return a header of a message, or an empty text."""
+    """Return a header of a message, or an empty string."""
     return (message.headers or {}).get(name, "")
 
 
@@ -329,13 +327,13 @@ STATUS = api.Header.STATUS.value
 #
 # The streams of a crawl.
 #
-# Law: an existing stream keeps its configuration, whatever a later version would choose.
+# Law: an existing stream keeps its configuration, even if a later version would choose another.
 #
 # log      `minicrawl-NAME-log-3`: entries of shard 3
 # pages    `minicrawl-NAME-pages-3`: pages that shard 3 keeps, if it keeps any
 # batches  `minicrawl-NAME-batches`: published batches that are not acknowledged yet
 # keys     `KV_minicrawl-NAME`: a bucket in the format of `nats kv`
-# beats    `KV_minicrawl_beats-NAME`: another such bucket
+# beats    `KV_minicrawl_beats-NAME`: another such bucket, for heartbeats
 # objects  `OBJ_minicrawl-NAME`: a bucket in the format of `nats object`
 
 _COPIES = 3
@@ -350,7 +348,7 @@ class LogKind(StrEnum):
 
 
 class Bucket(NamedTuple):
-    """A bucket of keys."""
+    """Bucket of keys, which is a stream."""
 
     name: str
 
@@ -364,7 +362,7 @@ class Bucket(NamedTuple):
 
 
 class Streams:
-    """Names of a crawl's streams. Logs are created on first use."""
+    """Names of a crawl's streams, and their creation. Logs are created on first use."""
 
     def __init__(self, jetstream: JetStreamClient, settings: NatsSettings) -> None:
         self.jetstream = jetstream
@@ -455,7 +453,7 @@ class Streams:
         return name
 
     async def _make(self, name: str, subjects: list[str], **config: Any) -> None:
-        if not await self._is_there(name):
+        if not await self._exists(name):
             wanted = {
                 "name": name,
                 "subjects": subjects,
@@ -466,7 +464,7 @@ class Streams:
             await self._create(wanted)
         self._made.add(name)
 
-    async def _is_there(self, name: str) -> bool:
+    async def _exists(self, name: str) -> bool:
         try:
             await self.jetstream.api(f"STREAM.INFO.{name}")
         except JetStreamRefusal as refusal:
@@ -476,18 +474,18 @@ class Streams:
         return True
 
     async def leader(self, stream: str) -> str | None:
-        """Return the leader of the stream; None without one, or with a single server."""
+        """Return the leader of the stream; None during an election, or with a single server."""
         answer = await self.jetstream.api(f"STREAM.INFO.{stream}")
         found: str | None = (answer.get("cluster") or {}).get("leader")
         return found
 
     async def _create(self, config: dict[str, Any]) -> None:
-        """Create a stream with the copies that the user wants, or as many as the servers allow."""
+        """Create a stream with the wanted copies: by default 3, or 1 on a single server."""
         copies = self._settings.replicas or _COPIES
         try:
             await self._create_copies(config, copies)
         except JetStreamRefusal as refusal:
-            if refusal.error_code != SEVERAL_NEED_CLUSTER or self._settings.replicas:
+            if refusal.error_code != COPIES_NEED_CLUSTER or self._settings.replicas:
                 raise
             await self._create_copies(config, _ONE_COPY)
 
@@ -498,11 +496,11 @@ class Streams:
 
 # ================================================================ parts
 #
-# Common base of the parts of the engine.
+# Common base class of the parts of the engine.
 
 
 class NatsPart:
-    """A part of the engine, with a connection and the streams of one crawl."""
+    """Part of the engine, with a connection and the streams of one crawl."""
 
     def __init__(self, jetstream: JetStreamClient, streams: Streams) -> None:
         self._jetstream, self._streams = jetstream, streams

@@ -1,14 +1,15 @@
 """The parts of the engine in JetStream: logs, keys, objects, batches and broadcasts.
 
-The log of each shard, and that of its kept pages, is a stream. Laws: a message names the message
-that its sender knew as the last one, and is an entry only if no other entry lies between them.
-Removal ends with an entry. The log of a shard has one writer, and the server refuses a message that
-comes after an unknown one. A log with many writers is judged by readers alone, and the server
-accepts everything: servers before 2.10.5 count refused messages of a stream, lose the count in a
-restart, and then drop as many later messages (nats-server pull requests 4365 and 4777).
+The log of each shard, and that of its kept pages, is a stream. Laws: a message names the last
+message that its sender knew, and is an entry only if no other entry lies between the two. The last
+removed message was an entry. The log of a shard has one writer, and the server refuses a message
+whose sender did not know the last one. In a log with many writers the server accepts everything,
+and readers find out which messages are entries: servers before 2.10.5 count refused messages of a
+stream, lose the count in a restart, and then drop as many later messages (nats-server pull requests
+4365 and 4777).
 
-One stream for all logs was rejected. With a stream for each, sequence numbers are entry numbers,
-removing the first entries drops whole files, and the servers share the work of leading.
+One stream for all logs was rejected. With a stream for each log, sequence numbers are entry
+numbers, removing the first entries drops whole files, and different servers lead different logs.
 """
 
 import asyncio
@@ -62,23 +63,23 @@ from minicrawl.cluster.nats.jetstream import (
 
 _AT_ONCE = 16
 """Number of entries that are requested at the same time."""
-_CHOOSES_S = 1.0
-"""Time that servers take, roughly, to follow a new leader."""
+_ELECTION_S = 1.0
+"""Rough time that servers take to follow a new leader."""
 
 _AFTER, _EXPECTED = "Minicrawl-After", "Nats-Expected-Last-Sequence"
 _IN_HEADERS = re.compile(rb"\r\n%s: ([0-9]{1,19})\r\n" % _AFTER.encode())
 
 
 class _RefusedError(Exception):
-    """The server has a later message than the sender knew."""
+    """The server refused a message, since it has a later one than the sender knew."""
 
 
 class _Message(NamedTuple):
-    """A message in the stream of a log."""
+    """Message in the stream of a log."""
 
     content: bytes
     after: int
-    """The last message that the sender knew."""
+    """Number of the last message that the sender knew."""
 
 
 class NatsLogs(NatsPart):
@@ -100,14 +101,14 @@ class NatsLogs(NatsPart):
         if len(content) > MOST_ENTRY_BYTES:
             raise ValueError(f"{len(content):,} bytes are more than an entry may have")
         if is_shared:
-            number = await self._sent(shard, content, {_AFTER: str(after)})
-            return await self._judged(shard, after, number, content)
+            number = await self._send(shard, content, {_AFTER: str(after)})
+            return await self._number_of_entry(shard, after, number, content)
         try:
-            return await self._sent(shard, content, {_AFTER: str(after), _EXPECTED: str(after)})
+            return await self._send(shard, content, {_AFTER: str(after), _EXPECTED: str(after)})
         except _RefusedError:
-            return await self._judged(shard, after, None, content)
+            return await self._number_of_entry(shard, after, None, content)
 
-    async def _sent(self, shard: int, content: bytes, headers: dict[str, str]) -> int:
+    async def _send(self, shard: int, content: bytes, headers: dict[str, str]) -> int:
         name, subject = await self._stream(shard), self._streams.log_subject(shard, self._kind)
         try:
             return await self._jetstream.store(subject, content, headers, name)
@@ -116,7 +117,9 @@ class NatsLogs(NatsPart):
                 raise _RefusedError from None
             raise EngineError(f"{refusal}: the log of shard {shard} cannot be written") from None
 
-    async def _judged(self, shard: int, after: int, number: int | None, content: bytes) -> int:
+    async def _number_of_entry(
+        self, shard: int, after: int, number: int | None, content: bytes
+    ) -> int:
         """Return the number of the entry with this content after `after`.
 
         Its message has the number `number`, or was refused (None) because there is a later one.
@@ -127,13 +130,13 @@ class NatsLogs(NatsPart):
         end = last + 1 if number is None else number
         if end <= after:
             await self.change_leader(shard)
-            raise EngineUnavailable(f"the server that leads the log of shard {shard} lost a part")
+            raise EngineUnavailable(f"the server that leads the log of shard {shard} lost entries")
         if after < first - 1:
             raise Fenced(f"shard {shard} was taken over by another node")
-        judged: dict[int, bool] = {}
+        known: dict[int, bool] = {}
         for between in range(after + 1, end):
-            if await self._counts(shard, between, judged):
-                found = await self._found(shard, between)
+            if await self._is_entry(shard, between, known):
+                found = await self._message(shard, between)
                 if found is not None and found.content == content:
                     return between  # our own entry, whose answer was lost
                 raise Fenced(f"shard {shard} was taken over by another node")
@@ -146,13 +149,13 @@ class NatsLogs(NatsPart):
         first, last = await self.log_span(shard)
         for begin in range(max(first, after + 1), last + 1, _AT_ONCE):
             numbers = range(begin, min(begin + _AT_ONCE, last + 1))
-            found = await asyncio.gather(*(self._found(shard, number) for number in numbers))
+            found = await asyncio.gather(*(self._message(shard, number) for number in numbers))
             for number, message in zip(numbers, found, strict=True):
                 if message is None:
                     raise EngineUnavailable(
                         f"entry {number} of shard {shard} was removed meanwhile"
                     )
-                if message.after == number - 1 or await self._counts(shard, number, {}):
+                if message.after == number - 1 or await self._is_entry(shard, number, {}):
                     yield LogEntry(number, message.content)
 
     async def remove_entries(self, shard: int, up_to: int) -> None:
@@ -161,25 +164,25 @@ class NatsLogs(NatsPart):
         await self._jetstream.api(f"STREAM.PURGE.{name}", {"seq": up_to + 1})
 
     async def change_leader(self, shard: int) -> None:
-        """Make another server lead the log, if there is one, and wait for a moment."""
+        """Make another server lead the log, if there is one, and give it time to take over."""
         with suppress(JetStreamRefusal):  # no other server can lead now
             await self._streams.step_down(await self._stream(shard))
-        await asyncio.sleep(_CHOOSES_S)
+        await asyncio.sleep(_ELECTION_S)
 
-    async def _counts(self, shard: int, number: int, judged: dict[int, bool]) -> bool:
+    async def _is_entry(self, shard: int, number: int, known: dict[int, bool]) -> bool:
         """Return whether the message is an entry. The last removed message always was one."""
-        if number not in judged:
-            message, counts = await self._found(shard, number), True
+        if number not in known:
+            message, is_entry = await self._message(shard, number), True
             if message is not None:
-                counts = message.after < number
+                is_entry = message.after < number
                 for between in range(number - 1, message.after, -1):
-                    if await self._counts(shard, between, judged):
-                        counts = False
+                    if await self._is_entry(shard, between, known):
+                        is_entry = False
                         break
-            judged[number] = counts
-        return judged[number]
+            known[number] = is_entry
+        return known[number]
 
-    async def _found(self, shard: int, number: int) -> _Message | None:
+    async def _message(self, shard: int, number: int) -> _Message | None:
         """Return a message from the leader, or None if it was removed."""
         name = await self._stream(shard)
         try:
@@ -202,7 +205,7 @@ class NatsLogs(NatsPart):
 
 
 class NatsPages(NatsLogs):
-    """The logs of kept pages."""
+    """Logs of kept pages: a second stream for each shard."""
 
     _kind = LogKind.PAGES
 
@@ -243,7 +246,7 @@ class NatsKeys(NatsPart):
         Raises KeyTaken if the key has another revision.
         """
         try:
-            return await self._store_behind(revision, key, value)
+            return await self._store_after(revision, key, value)
         except KeyTaken:
             found = await self._find({"last_by_subj": self._bucket.subject(key)})
             if found is None or found.value != value or found.revision <= revision:
@@ -263,14 +266,14 @@ class NatsKeys(NatsPart):
             if revision is None:
                 await self._store(key, b"", _DELETED)
             else:
-                await self._store_behind(revision, key, b"", _DELETED)
+                await self._store_after(revision, key, b"", _DELETED)
         except KeyTaken:
             if await self.get(key) is not None:  # else the answer was lost
                 raise
 
     async def keys(self, prefix: str = "") -> list[KeyEntry]:
         """Return all keys with this prefix, sorted by name."""
-        found = [entry async for entry in self._behind(0, prefix) if entry.value is not None]
+        found = [entry async for entry in self._changes_after(0, prefix) if entry.value is not None]
         latest = {entry.key: entry for entry in found}
         return [latest[key] for key in sorted(latest)]
 
@@ -287,28 +290,28 @@ class NatsKeys(NatsPart):
         looks_at = now() + _LOOKS_EVERY_S
         changes = await self._jetstream.client.subscribe(self._subjects(prefix), cb=wake)
         try:
-            async for entry in self._behind(seen, prefix):
+            async for entry in self._changes_after(seen, prefix):
                 seen = entry.revision
                 if entry.value is not None:
                     yield entry
             yield None
             while True:
-                await _soon(changed)
+                await _wait_for_change(changed)
                 is_time = now() >= looks_at  # announcements may have been lost
                 if is_time:
                     looks_at = now() + _LOOKS_EVERY_S
                 most, said = None if is_time else said, 0
-                async for entry in self._behind(seen, prefix, most):
+                async for entry in self._changes_after(seen, prefix, most):
                     seen = entry.revision
                     yield entry
         finally:
             with suppress(Error):  # the connection is closed
                 await changes.unsubscribe()
 
-    async def _behind(
+    async def _changes_after(
         self, revision: int, prefix: str, most: int | None = None
     ) -> AsyncGenerator[KeyEntry, None]:
-        """Yield keys and markers with later revisions, in order; all of them, or the first `most`.
+        """Yield keys and deletion markers with later revisions, in order, at most `most`.
 
         A caller that knows their number saves the request that finds no more.
         """
@@ -339,10 +342,12 @@ class NatsKeys(NatsPart):
         key = message["subject"].removeprefix(self._bucket.subject(""))
         return KeyEntry(key, value, int(message["seq"]))
 
-    async def _store_behind(
+    async def _store_after(
         self, revision: int, key: str, value: bytes, headers: Mapping[str, str] | None = None
     ) -> int:
         """Store a change of the key from this revision, and return the new revision."""
+        # A key with another revision is recognised here rather than refused by the server: see the
+        # top of this module.
         found = await self._find({"last_by_subj": self._bucket.subject(key)})
         known = found.revision if found else 0
         if known > revision:
@@ -361,7 +366,7 @@ class NatsKeys(NatsPart):
 
 
 class NatsBeats(NatsKeys):
-    """`BeatKeys` in a bucket of their own."""
+    """`BeatKeys` in a bucket of its own."""
 
     @property
     def _bucket(self) -> Bucket:
@@ -379,8 +384,8 @@ class NatsBeats(NatsKeys):
         await self._jetstream.switch_server()
 
 
-async def _soon(changed: asyncio.Event) -> None:
-    """Wait for a change, or until the next look is due."""
+async def _wait_for_change(changed: asyncio.Event) -> None:
+    """Wait until `changed` is set, at most `_LOOKS_EVERY_S`, and clear it."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_LOOKS_EVERY_S):  # `wait_for` may swallow a cancellation
             await changed.wait()
@@ -390,7 +395,7 @@ async def _soon(changed: asyncio.Event) -> None:
 
 # ================================================================ objects
 #
-# Objects: a bucket of JetStream's object store, in the format of `nats object`.
+# A bucket of JetStream's object store, in the format of `nats object`.
 #
 # Laws: an object exists when its description does, which is written last. Reads are checked against
 # the digest in the description. A file is read and written in pieces, never as a whole.
@@ -427,7 +432,7 @@ class _Description(NamedTuple):
             if has_numbers and has_texts and _UNIQUE.fullmatch(described.nuid):
                 return described
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            pass
+            pass  # refused below, as are wrong types
         raise EngineError("the description of an object is damaged, or no minicrawl made it")
 
 
@@ -486,7 +491,7 @@ class NatsObjects(NatsPart):
         number = 0
         while (found := await self._next(number + 1, subject)) is not None:
             number = int(found["seq"])
-            with suppress(EngineError):  # whoever made it, nobody here asks for it
+            with suppress(EngineError):  # a damaged one, or not ours: no caller asks for it
                 if (described := _Description.read(found.get("data", ""))) is not None:
                     names.append(described.name)
         return sorted(names)
@@ -546,22 +551,22 @@ def _digest_text(digest: bytes) -> str:
 
 # ================================================================ batches
 #
-# Batches: one stream for all, from which acknowledged batches are removed.
+# One stream for the batches of all shards, from which acknowledged batches are removed.
 #
-# Laws: batches of a channel are published one after another, each after the confirmation of the one
-# before. An inbox has a consumer of its own and removes those of older inboxes: a node that lost
-# the shard, and does not know it, receives nothing more.
+# Laws: a batch of a channel is published after the confirmation of the one before. An inbox has a
+# consumer of its own and removes those of older inboxes: a node that lost the shard, and does not
+# know it, receives nothing more.
 #
 # A batch published twice arrives twice, and the receiver drops the second by its number.
 # Deduplication by the servers (`Nats-Msg-Id`) was rejected: servers before 2.10.5 count duplicates
-# as refused messages, and lose later ones by it (see above).
+# as refused messages, and then lose later ones (see the top of this module).
 
-_AT_ONCE_BATCHES = 32
-_WAITS_S = 2.0
-"""Lifetime of a pull request: servers forget waiting clients when one of them is lost."""
-_AGAIN_S = 30.0
-"""Time after which a batch that is not acknowledged comes again."""
-_MOST_UNDONE = 256
+_BATCHES_A_PULL = 32
+_PULL_S = 2.0
+"""Lifetime of a pull request. It is short, since the loss of a server loses pull requests."""
+_REDELIVER_S = 30.0
+"""Time after which an unacknowledged batch is redelivered."""
+_MOST_UNACKNOWLEDGED = 256
 _NS = 10**9
 _LEVEL = 3
 _ACK, _LATER = b"+ACK", b'-NAK {"delay": 500000000}'
@@ -582,7 +587,7 @@ class NatsDelivery:
         try:
             return unpacking.stream_reader(self._message.data).read(MOST_BYTES + 1)
         except zstandard.ZstdError:
-            return b""  # no receiver takes this for a batch
+            return b""  # refused by `channels.unpack`
 
     async def done(self) -> None:
         """Acknowledge: the batch is in the log of the shard, and need not come again."""
@@ -615,27 +620,30 @@ class NatsBatches(NatsPart):
         """Yield deliveries for the shard, for ever. Unacknowledged ones come again."""
         consumer = await self._take_over(shard)
         client = self._jetstream.client
-        came = asyncio.Queue[Msg]()
-        coming = await client.subscribe(client.new_inbox(), cb=came.put)
+        arrived = asyncio.Queue[Msg]()
+        coming = await client.subscribe(client.new_inbox(), cb=arrived.put)
         try:
             while True:
-                async for message in self._pull(consumer, coming.subject, came):
+                async for message in self._pull(consumer, coming.subject, arrived):
                     yield NatsDelivery(message)
         finally:
             with suppress(Error):  # the connection is closed
                 await coming.unsubscribe()
 
     async def _pull(
-        self, consumer: str, address: str, came: asyncio.Queue[Msg]
+        self, consumer: str, address: str, arrived: asyncio.Queue[Msg]
     ) -> AsyncGenerator[Msg, None]:
-        """Yield the messages that come soon; none means only that time has passed."""
-        request = json.dumps({"batch": _AT_ONCE_BATCHES, "expires": int(_WAITS_S * _NS)}).encode()
+        """Request messages once, and yield those that arrive in time, possibly none.
+
+        Raises Fenced if the consumer was removed.
+        """
+        request = json.dumps({"batch": _BATCHES_A_PULL, "expires": int(_PULL_S * _NS)}).encode()
         subject = f"{API}CONSUMER.MSG.NEXT.{self._streams.batches}.{consumer}"
         await self._jetstream.client.publish(subject, request, reply=address)
-        for _ in range(_AT_ONCE_BATCHES):
+        for _ in range(_BATCHES_A_PULL):
             try:
-                async with asyncio.timeout(2 * _WAITS_S):  # `wait_for` may swallow a cancellation
-                    message = await came.get()
+                async with asyncio.timeout(2 * _PULL_S):  # `wait_for` may swallow a cancellation
+                    message = await arrived.get()
             except TimeoutError:
                 break
             status = header(message, STATUS)
@@ -649,7 +657,7 @@ class NatsBatches(NatsPart):
         await self._check(consumer)
 
     async def _check(self, consumer: str) -> None:
-        """Raise Fenced if the consumer was removed, and else wait for a moment."""
+        """Raise Fenced if the consumer was removed. Otherwise wait for `_PAUSE_S`."""
         try:
             await self._jetstream.api(f"CONSUMER.INFO.{self._streams.batches}.{consumer}")
         except JetStreamRefusal as refusal:
@@ -659,7 +667,7 @@ class NatsBatches(NatsPart):
         await asyncio.sleep(_PAUSE_S)
 
     async def _take_over(self, shard: int) -> str:
-        """Create a consumer and remove all older ones. Return its name."""
+        """Remove the consumers of older inboxes, create one, and return its name."""
         stream, mine = self._streams.batches, f"inbox-{shard}-{token_hex(8)}"
         while True:
             for old in await self._consumers(f"inbox-{shard}-"):
@@ -681,8 +689,8 @@ class NatsBatches(NatsPart):
             "filter_subject": self._streams.batch_subject("*", shard),
             "deliver_policy": "all",
             "ack_policy": "explicit",
-            "ack_wait": int(_AGAIN_S * _NS),
-            "max_ack_pending": _MOST_UNDONE,
+            "ack_wait": int(_REDELIVER_S * _NS),
+            "max_ack_pending": _MOST_UNACKNOWLEDGED,
             "max_deliver": -1,
         }
 
@@ -707,10 +715,10 @@ class NatsBatches(NatsPart):
 
 # ================================================================ broadcasts
 #
-# Broadcasts: plain messages of NATS, in no stream.
+# Plain messages of NATS, which no stream stores.
 #
-# A broadcast costs a small part of a change of a key, and arrives at once. Without a connection it
-# is lost, not queued: a queued message would arrive late and look new.
+# A broadcast costs a small part of what a change of a key costs, and arrives at once. Without a
+# connection it is lost, not queued: a queued message would arrive late and look new.
 
 
 class NatsBroadcasts(NatsPart):
@@ -728,13 +736,13 @@ class NatsBroadcasts(NatsPart):
 
     async def broadcasts(self, prefix: str) -> AsyncGenerator[Broadcast, None]:
         """Yield messages with this prefix from now on, for ever."""
-        client, came = self._jetstream.client, asyncio.Queue[Msg]()
+        client, arrived = self._jetstream.client, asyncio.Queue[Msg]()
         subjects = self._streams.broadcast_subject(f"{prefix}>")
         before = len(self._streams.broadcast_subject(""))
-        coming = await client.subscribe(subjects, cb=came.put)
+        coming = await client.subscribe(subjects, cb=arrived.put)
         try:
             while True:
-                message = await came.get()
+                message = await arrived.get()
                 yield Broadcast(message.subject[before:], message.data)
         finally:
             with suppress(Error):  # the connection is closed

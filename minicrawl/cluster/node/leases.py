@@ -1,9 +1,9 @@
 """Leases of shards, and what else the nodes of a cluster agree on.
 
 A shard must never be crawled by two nodes, and should not wait long for one. Clocks of machines
-differ, so a lease has no expiry time. It is a key with the holder's name, and the holder shows that
-it lives: each second it writes its record again, with the next *beat*. Silence is measured by both
-sides, each with its own clock:
+differ, so a lease has no expiry time. A lease is a key with the holder's name, and the holder shows
+that it lives: each second it writes its own record again, with the next *beat*. Both sides measure
+silence, each with its own clock:
 
     the holder   begins no request HOLD_S = 6 s after it *sent* the last beat that was confirmed
     the others   may take its shards LEASE_S = 8 s after they *received* its last beat
@@ -25,7 +25,7 @@ through the same stream as theirs, in order: when its beat of 7.9 comes back, ev
 before 7.9 has arrived. Silence is counted only up to that moment, not up to now.
 
 Beats go to two places, each led by a server of its own, and one of them suffices: after the loss of
-a server, what it led gets no answers for up to 9 s.
+a server, the place that it led gives no answers for up to 9 s.
 
 The budget of pages is agreed on in the same way, by compare-and-set (see "page budget" below).
 """
@@ -73,10 +73,10 @@ from minicrawl.errors import UsageError
 #
 # Laws: a node takes a shard only if nobody holds it, or if the holder has been silent for `LEASE_S`
 # by the clock of the node that takes it. Silent means: in each place, up to the moment to which
-# everything said there is certainly known. A node that no place has heard for `HOLD_S`, by its own
-# clock, holds nothing. HOLD_S is shorter than LEASE_S, so no two nodes crawl a shard,
-# whatever their clocks show, if these run at about the same speed. A pause of the whole process is
-# covered: the clock has gone on.
+# everything said there is certainly known. A node whose beats no place has confirmed for `HOLD_S`,
+# by its own clock, holds nothing. HOLD_S is shorter than LEASE_S, so no two nodes crawl a shard,
+# whatever their clocks show, if these run at about the same speed. This covers a pause of the whole
+# process, during which its clock runs on.
 #
 # silent    a node whose record did not change; its record renews all of its leases at once
 # place     one of the two sets of keys, KEYS and BEATS, each led by a server of its own
@@ -88,11 +88,11 @@ HOLD_S = 6.0
 LEASE_S = 8.0
 KEYS, BEATS = "keys", "beats"
 YOUNG_S = 5.0
-"""Time for which no shard moves to a new node, so that a node that comes and goes moves none."""
+"""Time for which no shard moves to a new node, so that none moves to one that leaves at once."""
 
 
 class SeenNode(NamedTuple):
-    """A node, when it was first heard in this session, and when it was last heard."""
+    """Record of a node, when it was first heard in this session, and when it was last heard."""
 
     record: NodeRecord
     since: float
@@ -110,9 +110,9 @@ class SeenLease(NamedTuple):
 class LeasePlan:
     """Decision of a node about its shards."""
 
-    lost: Collection[int]  # held by others: stop at once
-    give_up: Collection[int]  # end their crawls cleanly, then give them back
-    take: Collection[int]  # crawled by nobody
+    lost: Collection[int]  # other nodes hold them: stop at once
+    give_up: Collection[int]  # end their crawls cleanly, then free the leases
+    take: Collection[int]  # nobody crawls them
 
 
 @dataclass(slots=True)
@@ -124,13 +124,12 @@ class ClusterView:
     leases: dict[int, SeenLease] = field(default_factory=dict)
     drained: set[str] = field(default_factory=set)
     known_to: dict[str, float] = field(default_factory=dict)
-    """Moment up to which everything said in a place is known, by place. Only listed places count.
-    """
+    """Moment up to which everything said is known, by place. Absent places are ignored."""
 
     def hear(self, entry: KeyEntry, now: float) -> NodeRecord | bool:
         """Process the current value of a key. Raises RecordError.
 
-        Return a node's record if the key has one, and else whether the key was one of ours.
+        Return a node's record if the key has one, and otherwise whether a view has such keys.
         """
         kind, _, name = entry.key.partition(".")
         match f"{kind}.":
@@ -154,7 +153,7 @@ class ClusterView:
             self.nodes.pop(name, None)
         elif before is None or before.record.session != record.session:
             self.nodes[name] = SeenNode(record, now, now)
-        elif before.record.beat < record.beat:  # else the record was read twice, or came late
+        elif before.record.beat < record.beat:  # else the record was read twice, or arrived late
             self.nodes[name] = SeenNode(record, before.since, now)
 
     def hear_beat(self, name: str, beat: BeatRecord, now: float) -> None:
@@ -169,7 +168,7 @@ class ClusterView:
     def know_all_to(self, place: str, moment: float) -> bool:
         """Note that everything said in this place before `moment` was heard.
 
-        Return True if that moves the moment up to which all places are known.
+        Return True if that advances the moment up to which all places are known.
         """
         before = min(self.known_to.values(), default=moment)
         self.known_to[place] = max(moment, self.known_to.get(place, moment))
@@ -189,7 +188,7 @@ class ClusterView:
             self.leases[shard] = SeenLease(record, revision)
 
     def renew_all(self, now: float) -> None:
-        """Renew all nodes, after a while in which none could be heard."""
+        """Count all nodes as heard just now, since for a while none could be heard."""
         self.nodes = {name: seen._replace(heard_at=now) for name, seen in self.nodes.items()}
 
     def is_live(self, name: str, now: float) -> bool:
@@ -222,7 +221,7 @@ class ClusterView:
         return assignment(self.shards, rooms, self.holders(now))
 
     def generations(self, name: str, session: str) -> dict[int, int]:
-        """Return the shards of this session of the node, each with its generation."""
+        """Return the generation of each shard that this session of the node holds."""
         own = (one for one in self.leases if self.is_mine(one, name, session))
         return {shard: self.leases[shard].record.generation for shard in own}
 
@@ -273,9 +272,7 @@ def _may_move(
 # A node's signs of life: its record, written again at each beat, in two places.
 #
 # Laws: a name belongs to one process at a time; a second one is refused. `renewed_at` is never
-# later than what the others have heard: it is the time before the beat was sent. One place
-# suffices. There are two because keys get no answers for up to 9 s after the server that leads them
-# ends.
+# later than the moment at which the others heard the beat: it was read before the beat was sent.
 
 PATIENCE_S = 3.0
 """Time limit for the answer to a beat. A late answer counts from when the beat was sent."""
@@ -294,23 +291,23 @@ def lease_clock() -> float:
 
 
 class BeatAnswers:
-    """Answers to a node's beats, in all places together."""
+    """Confirmations of a node's beats, in both places together."""
 
     def __init__(self, now: float) -> None:
         self.count = 0
         self.renewed_at = now
         self.refusal = ""
-        """Reason of servers that had no room for the last beat; else empty."""
+        """Error if the servers had no room for the last beat; otherwise empty."""
 
     def heard(self, began: float) -> None:
-        """Note that a beat sent at `began` is known."""
+        """Note that a beat sent at `began` was confirmed."""
         self.count += 1
         self.renewed_at = max(self.renewed_at, began)
         self.refusal = ""
 
 
 class NodePresence:
-    """The signs of life of one node."""
+    """Signs of life of one node."""
 
     def __init__(
         self, engine: KeyValues, beats: KeyValues, name: str, record: NodeRecord, now: Now
@@ -329,12 +326,12 @@ class NodePresence:
 
     @property
     def renewed_at(self) -> float:
-        """Time at which the last known beat was sent."""
+        """Time at which the last confirmed beat was sent."""
         return self._answers.renewed_at
 
     @property
     def refusal(self) -> str:
-        """Reason of servers that had no room for the last beat; else empty."""
+        """Error if the servers had no room for the last beat; otherwise empty."""
         return self._answers.refusal
 
     @property
@@ -342,11 +339,11 @@ class NodePresence:
         return f"{NODE_PREFIX}{self.name}"
 
     def began(self, session: str, beat: int) -> float | None:
-        """Return when this beat was sent, or None if it is not one of our last ones."""
+        """Return when this beat was sent, or None if it is not one of our recent ones."""
         return self._began.get(beat) if session == self.record.session else None
 
     async def begin(self, sleep: Sleep = asyncio.sleep) -> None:
-        """Announce the node. A name whose record still changes belongs to another process."""
+        """Announce the node. Raises UsageError if another process uses the name."""
         before = await self._engine.get(self._key)
         if before is not None and before.value is not None:
             await self._wait_until_silent(before, sleep)
@@ -355,8 +352,8 @@ class NodePresence:
     async def _wait_until_silent(self, before: KeyEntry, sleep: Sleep) -> None:
         """Wait until the record of this name has not changed for `LEASE_S`.
 
-        It may change once: a server that has just begun to lead may have answered with an older
-        one.
+        One change is tolerated: a server that has just begun to lead may first have answered with
+        an older record.
         """
         last, ends_at, may_be_old = before.revision, self._now() + LEASE_S, True
         while self._now() < ends_at:
@@ -374,7 +371,7 @@ class NodePresence:
         self._revision = last
 
     async def beat(self, record: NodeRecord) -> bool:
-        """Send a sign of life. Return whether any place has heard one since the last call.
+        """Send a sign of life. Return whether a place has confirmed one since the last call.
 
         A place that has not answered the last beat gets no new one.
         """
@@ -409,7 +406,7 @@ class NodePresence:
             self._answers.refusal = str(error)
             return
         except (EngineUnavailable, KeyTaken, TimeoutError):
-            return  # not heard, as far as known; or an earlier beat came in between
+            return  # not confirmed; KeyTaken: an earlier beat arrived in between
         self._answers.heard(began)
 
     async def _write_beat(self) -> None:
@@ -442,7 +439,7 @@ class NodePresence:
         is_news = self._revision is None or found.revision > self._revision
         session = NodeRecord.unpack(self._key, found.value).session
         if is_news and session != self.record.session:
-            raise UsageError(f"another node named {self.name} came: give another --name")
+            raise UsageError(f"another node named {self.name} has joined: give another --name")
         return found.revision
 
     async def leave(self) -> None:
@@ -455,7 +452,7 @@ class NodePresence:
                 await self._engine.delete(self._key)
                 await self._beats.delete(self._key)
         except (EngineUnavailable, TimeoutError):
-            return  # the record falls silent
+            return  # to the others, the node falls silent
 
 
 # ================================================================ page budget
@@ -464,29 +461,27 @@ class NodePresence:
 #
 # Laws: the pages that all shards may fetch never exceed the budget, even if answers of the engine
 # are lost. Grants are entries of a log of their own, of which the last counts. A new entry is
-# accepted only from a node that knows the one before. While the fate of an entry is unknown, a
-# shard may fetch the smaller of both numbers, and the same entry is tried again until the log has
-# grown: then it was accepted, or never will be.
+# accepted only from a node that knows the one before. While it is unknown whether an entry was
+# accepted, a shard may fetch the smaller of both numbers, and the same entry is appended again
+# until the log has grown: then it was accepted, or never will be.
 #
 # A key repeats the last entry, so that nodes need not poll the log. The key may be stale, and does
-# not count: only the log shows whether an entry was accepted whose answer was lost, whatever came
-# after it.
+# not count: if the answer to an append was lost, only the log shows whether the entry was accepted.
 #
-# claim   a node that takes a shard first writes its lease's generation here; then changes by an
-#         earlier holder of the shard are refused
+# claim    generation of a shard's lease, which its holder first writes here: from then on, changes
+#          by an earlier holder are refused
+# doubted  entry of ours that may or may not have been accepted
 
-Yield = Callable[[int], Awaitable[int | None]]
-"""Stop a shard's requests until it is granted more, and return the pages that it has spent.
-
-The result is None if the crawl does not answer.
-"""
+YieldPages = Callable[[int], Awaitable[int | None]]
+"""Function of a shard that stops its requests until it is granted more, and returns the pages that
+it has spent, or None if its crawl does not answer."""
 
 KEPT_ENTRIES = 64
 """Entries to keep in the log; only the last one counts."""
 
 
 class SharedBudget:
-    """Grants of all shards, as far as this node knows."""
+    """Page grants of all shards, as far as this node knows."""
 
     def __init__(self, engine: ClusterEngine, shards: int) -> None:
         self._engine, self._log = engine, shards  # logs with smaller numbers belong to shards
@@ -494,7 +489,7 @@ class SharedBudget:
         self._doubted: GrantsRecord | None = None
 
     def hear(self, entry: KeyEntry) -> None:
-        """Process the current or an older value of the key."""
+        """Process a value of the key, which may be an old one."""
         if entry.value is not None:
             self._learn(GrantsRecord.unpack(entry.key, entry.value))
 
@@ -503,7 +498,7 @@ class SharedBudget:
             self._known, self._doubted = record, None
 
     def granted(self, shard: int, generation: int) -> int:
-        """Return the total of pages that the shard may certainly fetch under this lease."""
+        """Return how many pages the shard may certainly fetch in total under this lease."""
         key = str(shard)
         if self._known.generations.get(key) != generation:
             return 0
@@ -523,7 +518,7 @@ class SharedBudget:
         budget: int,
         leases: Mapping[int, int],
         needs: Mapping[int, ShardNeed],
-        give_back: Yield,
+        give_back: YieldPages,
         *,
         is_wanted: bool,
     ) -> None:
@@ -555,21 +550,21 @@ class SharedBudget:
             await self._change(replace(record, entry=known.entry + 1))
 
     def _claimed(self, leases: Mapping[int, int]) -> dict[str, int]:
-        """Return all claims with ours added. A later lease, unknown to us, keeps its claim."""
+        """Return all claims with ours added. A later lease that we do not know keeps its claim."""
         before = self._known.generations
         claims = {str(shard): generation for shard, generation in leases.items()}
         return {**before, **{key: max(one, before.get(key, 0)) for key, one in claims.items()}}
 
     async def _is_settled(self, doubted: GrantsRecord) -> bool:
-        """Find out whether the doubted entry was accepted, or append it now.
+        """Find out whether the doubted entry was accepted, or append it again.
 
-        Returns whether its fate is known.
+        Returns False if that remains unknown.
         """
         try:
             await self._look()
         except EngineUnavailable:
             return False
-        if self._doubted is not None:  # else its fate is known by now
+        if self._doubted is not None:  # else the log has answered
             await self._change(doubted)
         return self._doubted is None
 
@@ -586,7 +581,7 @@ class SharedBudget:
         try:
             entry = await self._engine.append(self._log, before, record.pack(), is_shared=True)
         except (Fenced, EngineUnavailable, EngineFull):
-            return  # another node was quicker, or nobody knows: the next call finds out
+            return  # another node was quicker, or there was no answer: the next call finds out
         self._learn(record := replace(record, entry=entry))
         try:
             await self._engine.put(GRANTS_KEY, record.pack())
@@ -597,7 +592,7 @@ class SharedBudget:
 
 
 async def _taken_back(
-    anew: Mapping[int, int], granted: Mapping[int, int], give_back: Yield
+    anew: Mapping[int, int], granted: Mapping[int, int], give_back: YieldPages
 ) -> dict[int, int]:
     """Return the new grants, after asking shards that get less to return pages."""
     after = dict(anew)
@@ -612,8 +607,8 @@ async def _taken_back(
 #
 # Following keys of the engine, and listening to broadcasts.
 #
-# Law: a follower hears the final value of each key, and of deletions made while the engine could
-# not be reached.
+# Law: a follower hears the final value of each key, and deletions, even those made while the engine
+# could not be reached.
 
 Hear = Callable[[KeyEntry], None]
 _AGAIN_S = 0.5
@@ -631,16 +626,15 @@ async def follow(engine: KeyValues, prefix: str, hear: Hear) -> None:
 
 async def listen(engine: Broadcasts, prefix: str, hear: Callable[[Broadcast], None]) -> None:
     """Call `hear` for all broadcasts with this prefix, for ever."""
-    async with aclosing(engine.broadcasts(prefix)) as coming:
-        async for said in coming:
-            hear(said)
+    async with aclosing(engine.broadcasts(prefix)) as broadcasts:
+        async for broadcast in broadcasts:
+            hear(broadcast)
 
 
 async def cancelled(tasks: Collection[asyncio.Task[None]]) -> None:
-    """Cancel tasks until they have ended.
+    """Cancel tasks again and again until they have ended.
 
-    Once is not enough: `asyncio.wait_for` of Python 3.11, which nats-py uses, may swallow a
-    cancellation.
+    `asyncio.wait_for` of Python 3.11, which nats-py uses, may swallow a cancellation.
     """
     left = set(tasks)
     while left:
@@ -650,6 +644,10 @@ async def cancelled(tasks: Collection[asyncio.Task[None]]) -> None:
 
 
 async def _follow_once(engine: KeyValues, prefix: str, hear: Hear, kept: set[str]) -> None:
+    """Follow the keys until the watch ends; `kept` are the known keys, from watch to watch.
+
+    Known keys that the first listing lacks were deleted while the engine could not be reached.
+    """
     found: set[str] | None = set()
     async with aclosing(engine.watch(prefix)) as changes:
         async for entry in changes:

@@ -1,9 +1,9 @@
 """A node: announces itself, takes the shards that it should hold, and gives up the others.
 
-Laws: each second a node decides again from what it has heard. It sends signs of life whatever else
-it waits for. A node that cannot be heard stops its shards by itself, and later continues those that
-are still its own. Two nodes never share a folder. A node holds no shard of a crawl of another
-version.
+Laws: each second a node decides again from what it has heard. It sends signs of life even while it
+waits for something else. A node that cannot be heard stops its shards without being told, and later
+continues those that are still its own. Two nodes never share a folder. A node holds no shard of a
+crawl of another version.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from minicrawl.cluster.node.leases import (
     NodePresence,
     Now,
     SharedBudget,
-    Yield,
+    YieldPages,
     cancelled,
     follow,
     lease_clock,
@@ -98,10 +98,10 @@ from minicrawl.wording import counted
 
 
 class CrawlState:
-    """Knowledge of the crawl."""
+    """A node's knowledge of the crawl, updated from keys and broadcasts."""
 
     def __init__(self, engine: ClusterEngine, terms: TermsRecord, workers: int = 0) -> None:
-        """`workers` is the number of each shard on this node, until a user sets another."""
+        """`workers` is the number for each shard of a node, unless a user sets another."""
         self._engine, self.shards, self._usual_workers = engine, terms.shards, workers
         self.hear_terms(terms)
         self.state = StateRecord(doing=CrawlActivity.RUNNING, run=0, reason="")
@@ -162,14 +162,14 @@ class CrawlState:
         try:
             facts = facts_in(content)
         except BatchError:
-            return  # older facts do no harm
+            return  # older facts remain, which does no harm
         if run == str(self.state.run) and 0 <= facts.shard < self.shards:
             self.told[facts.shard] = facts
 
     # ------------------------------------------------------------ results
 
     def orders(self, shard: int, generation: int, node: str) -> ShardOrders:
-        """Return orders for the crawl of a shard that the node holds in this generation."""
+        """Return orders for the crawl of a shard that `node` holds under this lease."""
         pages = None if self.budget is None else self._grants.granted(shard, generation)
         is_paused = self.state.doing == CrawlActivity.PAUSED or pages == 0
         return ShardOrders(paused=is_paused, pages=pages, workers=self.workers_of(node))
@@ -202,12 +202,12 @@ class CrawlState:
         try:
             revision = await self._engine.update(STATE_KEY, state.pack(), self._state_revision)
         except (KeyTaken, EngineUnavailable):
-            return  # somebody else has announced something: that arrives, and counts
+            return  # another node has announced a state, which will arrive here and counts
         self._hear_state(state, revision)
 
     # ------------------------------------------------------------ the budget
 
-    async def share_out(self, leases: Mapping[int, int], give_back: Yield) -> None:
+    async def share_out(self, leases: Mapping[int, int], give_back: YieldPages) -> None:
         """Grant pages to these shards, and take back pages that they do not need.
 
         `leases` has the generation of each shard's lease.
@@ -232,7 +232,7 @@ def _need(facts: ShardFacts) -> ShardNeed:
 
 
 def totals(told: Mapping[int, ShardFacts]) -> dict[str, float]:
-    """Return sums over all shards, to be shown."""
+    """Return sums over all shards, for display."""
     return {
         "fetched": fetched_together(told),
         "waiting": sum(facts.waiting for facts in told.values()),
@@ -245,8 +245,8 @@ def totals(told: Mapping[int, ShardFacts]) -> dict[str, float]:
 #
 # Everything that a node hears of the others: keys, beats and broadcasts.
 #
-# Laws: a value that no node writes is reported and ignored. For each place the node knows the
-# moment up to which it has heard everything.
+# Laws: a value that no node writes is reported and ignored. For each place (see `leases`) the node
+# knows the moment up to which it has heard everything.
 
 _FOLLOWED = (
     *(records.NODE_PREFIX, records.LEASE_PREFIX, records.DRAIN_PREFIX),
@@ -254,12 +254,12 @@ _FOLLOWED = (
 )
 _LOOKS_EVERY_S = 5.0
 """Interval at which stored facts are read: broadcasts bring newer ones, but may be lost."""
-_APART_S = 5.0
+_SEPARATE_EVERY_S = 5.0
 """Interval at which a node checks that different servers lead the keys and the beats."""
 
 
 class ClusterWatcher:
-    """Follower of everything that a node has to know."""
+    """Follower of all keys, beats and broadcasts that a node needs."""
 
     def __init__(
         self,
@@ -274,22 +274,22 @@ class ClusterWatcher:
         self._state, self._view = state, view
         self._tell, self._now = tell, now
         self.knows_more = asyncio.Event()
-        """Set when a later moment is reached up to which everything said is known."""
+        """Set when the moment up to which everything said is known has advanced."""
         view.known_to = dict.fromkeys((KEYS, BEATS), -math.inf)
 
     def jobs(self) -> Iterator[Coroutine[None, None, None]]:
-        """Return the tasks to run as long as the node runs."""
+        """Yield the jobs to run as long as the node runs."""
         for prefix in _FOLLOWED:
             yield follow(self._engine, prefix, self.hear)
         yield follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat)
         yield listen(self._engine, records.TOLD_PREFIX, self._hear_facts)
-        yield self._look_at_kept_facts()
+        yield self._read_stored_facts()
         yield self._separate_leaders()
 
     def _hear_facts(self, said: Broadcast) -> None:
         self._state.hear_facts(said.topic, said.content)
 
-    async def _look_at_kept_facts(self) -> None:
+    async def _read_stored_facts(self) -> None:
         """Read the stored facts from time to time, for ever: ended shards broadcast nothing."""
         while True:
             with suppress(EngineUnavailable):
@@ -298,10 +298,7 @@ class ClusterWatcher:
             await asyncio.sleep(_LOOKS_EVERY_S)
 
     def hear(self, entry: KeyEntry) -> None:
-        """Process the current value of a key.
-
-        A value that no node writes is reported and ignored.
-        """
+        """Process the current value of a key. Report and ignore a value that no node writes."""
         try:
             self._hear(entry)
         except RecordError as error:
@@ -340,10 +337,10 @@ class ClusterWatcher:
     async def _separate_leaders(self) -> None:
         """Keep one server from leading both places, for ever.
 
-        Only the first live node by name does this, for all nodes.
+        Only the first live node by name does this, for the whole cluster.
         """
         while True:
-            await asyncio.sleep(_APART_S)
+            await asyncio.sleep(_SEPARATE_EVERY_S)
             if self._presence.name == min(self._view.live(self._now()), default=""):
                 with suppress(EngineError):  # the next round may succeed
                     await self._engine.beats.separate_leaders()
@@ -358,8 +355,6 @@ _LONGEST_S = 1.5 * BEAT_S
 
 
 class NodeParts(NamedTuple):
-    """Parts of a node."""
-
     presence: NodePresence
     state: CrawlState
     view: ClusterView
@@ -385,7 +380,7 @@ class Node:
         self._is_leaving = True
 
     async def run(self) -> None:
-        """Run until told to leave and all shards are given up."""
+        """Run until `leave` was called and all shards are given up."""
         await self.parts.presence.begin()
         self._following = [asyncio.create_task(job) for job in self.hearing.jobs()]
         try:
@@ -396,7 +391,7 @@ class Node:
     async def _work(self) -> None:
         leaves_at = None
         self._last_beat = self._now()  # announcing the node may have taken a while
-        beating = asyncio.create_task(self._beat_on())
+        beating = asyncio.create_task(self._beat_for_ever())
         try:
             await asyncio.sleep(BEAT_S)  # time to hear the others
             while not (self._is_leaving and not len(self.parts.held)):
@@ -412,10 +407,9 @@ class Node:
             await self.parts.presence.leave()
 
     async def _wait(self, beating: asyncio.Task[None]) -> None:
-        """Wait until everything said before our last beat is known.
+        """Wait until everything said before our last beat is known, and decisions may differ.
 
-        By then another node may have fallen silent. Meanwhile shards that will soon have spent
-        their grants get more.
+        Meanwhile shards that will soon have spent their grants get more.
         """
         ends_at, state = self._now() + _LONGEST_S, self.parts.state
         pause_s = exchange_interval_s(0, state.shards, BEAT_S)
@@ -431,11 +425,11 @@ class Node:
                 await self._steer()
         knowing.cancel()
         for task in (beating, *self._following):
-            if task.done():  # a node that is deaf must not go on
+            if task.done():  # a node that hears nothing more must not continue
                 task.result()
                 raise EngineError("this node receives no messages of the cluster: restart it")
 
-    async def _beat_on(self) -> None:
+    async def _beat_for_ever(self) -> None:
         """Send signs of life, for ever."""
         while True:
             await self.beat()
@@ -444,17 +438,17 @@ class Node:
     # ------------------------------------------------------------ periodic work
 
     async def beat(self) -> None:
-        """Send a sign of life. All who have heard it leave our shards to us for a while."""
+        """Send a sign of life. If it is confirmed, extend the deadline of our crawls."""
         presence = self.parts.presence
         away_s, self._last_beat = self._now() - self._last_beat, self._now()
         if not await presence.beat(presence.record):
-            self._do_without_engine()
+            self._note_cut_off()
             if not presence.refusal:  # two servers lead the two places, and neither answers
                 await self._engine.beats.switch_server()
             return
         self.parts.view.hear_node(presence.name, presence.record, self._now())
         if self._is_cut_off or away_s > HOLD_S:
-            await self._come_back(away_s)
+            await self._resume(away_s)
         if not self._is_cut_off:
             self._until = presence.renewed_at + HOLD_S
             for crawl in self.parts.held.running.values():
@@ -468,11 +462,11 @@ class Node:
         await self._steer()
         await self.parts.state.end_if_over()
 
-    def _do_without_engine(self) -> None:
-        """Note that we are cut off, once our leases have expired.
+    def _note_cut_off(self) -> None:
+        """Note that we are cut off, if no beat has been confirmed for `HOLD_S`.
 
-        Then other nodes may take the shards. Their crawls begin no more requests by themselves,
-        because nobody has moved their deadline.
+        Other nodes may soon take our shards. The crawls need no message: they begin no request
+        after their deadline, which nobody has extended.
         """
         presence = self.parts.presence
         if self._now() - presence.renewed_at < HOLD_S or self._is_cut_off:
@@ -483,8 +477,8 @@ class Node:
         shards = counted(len(self.parts.held), "shard")
         self._tell(f"{why}: {shards} of this node paused until {ends}")
 
-    async def _come_back(self, away_s: float) -> None:
-        """Read the leases again before anything continues, and drop lost shards."""
+    async def _resume(self, away_s: float) -> None:
+        """Read the leases again before any crawl continues, and drop lost shards."""
         view, held = self.parts.view, self.parts.held
         try:
             async with asyncio.timeout(PATIENCE_S):
@@ -521,29 +515,29 @@ class Node:
         for text, shards in held.warnings().items():
             self._tell(f"{_listed(shards)}: {text}")
         for shard, end in held.look_after(now):
-            await self._explain(shard, end)
+            await self._handle_end(shard, end)
 
-    async def _explain(self, shard: int, end: ShardEnd) -> None:
+    async def _handle_end(self, shard: int, end: ShardEnd) -> None:
         if end.is_fenced:
             self._tell(f"lost the lease on shard {shard}: another node writes its log")
             await self.parts.held.drop([shard])
         elif end.has_no_room:
-            self._hold_no_more_than_now(shard, end)
+            self._lower_room(shard, end)
         else:
             self._tell(f"shard {shard} ended: {end.error or end.reason}")
 
-    def _hold_no_more_than_now(self, shard: int, end: ShardEnd) -> None:
+    def _lower_room(self, shard: int, end: ShardEnd) -> None:
         """Lower the room of this node: its disk is full, but other nodes may have space."""
         presence, room = self.parts.presence, len(self.parts.held.running)
         if not room:
             raise UsageError(
                 f"no room for shard {shard} on this node's disk: {end.error}; "
-                "make some, or give a --folder on another disk"
+                "free some space, or give a --folder on another disk"
             )
         presence.record = replace(presence.record, room=room)
         self._tell(
-            f"no room for shard {shard} on this node's disk: it holds {counted(room, 'shard')} at "
-            "most, until it is started again"
+            f"no room for shard {shard} on this node's disk: the node holds at most "
+            f"{counted(room, 'shard')} until it is restarted"
         )
         self.parts.held.give_up(shard)
 
@@ -569,9 +563,9 @@ def _listed(shards: Collection[int]) -> str:
 # ================================================================ running
 
 LEAST_DISK = 50_000_000
-"""Free bytes of disk: a new shard takes some megabytes, and so does SQLite while it writes."""
+"""Least free disk space in bytes: a new shard takes some megabytes, and SQLite some to write."""
 _LOCK = "node.lock"
-_SOON_S = 2.0
+_NOTE_AFTER_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -617,7 +611,7 @@ async def run_node(
 def node_of(
     engine: ClusterEngine, state: CrawlState, place: NodeConfig, start: Start, tell: Tell
 ) -> Node:
-    """Return a node made of connected parts."""
+    """Return a node with all its parts."""
     record = NodeRecord(
         session=token_hex(8),
         beat=0,
@@ -635,7 +629,7 @@ def node_of(
 
 
 class ShardCrawls:
-    """Starts the crawls of a node's shards, on the terms of the whole crawl."""
+    """Starter of the crawls of a node's shards, on the terms of the whole crawl."""
 
     def __init__(
         self,
@@ -683,7 +677,7 @@ async def _terms_or_stop(
     begun = asyncio.ensure_future(wait_for_terms(engine))
     ended = asyncio.ensure_future(stopped.wait())
     try:
-        done, _ = await asyncio.wait((begun,), timeout=_SOON_S)
+        done, _ = await asyncio.wait((begun,), timeout=_NOTE_AFTER_S)
         if not done:
             tell("no crawl in this cluster yet: waiting for minicrawl crawl SEEDS --cluster URL")
             await asyncio.wait((begun, ended), return_when=asyncio.FIRST_COMPLETED)
@@ -703,17 +697,14 @@ def check_disk(folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if free < LEAST_DISK:
         raise UsageError(
-            f"{folder} has {free / 1e6:,.0f} MB of room, and a new shard takes "
-            f"{LEAST_DISK / 1e6:,.0f}: give a --folder on another disk"
+            f"{folder} has {free / 1e6:,.0f} MB of free space, and a new shard needs "
+            f"{LEAST_DISK / 1e6:,.0f} MB: give a --folder on another disk"
         )
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep other nodes out of the folder.
-
-    The lock ends with the process, in whatever way that ends.
-    """
+    """Keep other nodes out of the folder. The lock ends with the process, even if it is killed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)

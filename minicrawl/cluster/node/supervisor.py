@@ -12,12 +12,13 @@ time. Example: node A holds shards 0 to 3, and node B joins.
     B's child   takes the log of its shard over, restores the store (see `replica`), and requests
                 nothing before its node has sent orders and a deadline
 
-If A is killed, B does its part when A's leases have run out. If A is merely slow, the log of the
-shard refuses what A writes: its child ends as *fenced*, and A drops the shard.
+If A is killed, B takes the shards when A has been silent for `LEASE_S`. If A is merely slow, the
+log of the shard refuses what A writes: its child ends as *fenced*, and A drops the shard.
 
 Laws: a crawl runs only for a shard whose lease is this node's. A lease is given back only when its
-crawl has ended. A child ends when its node does, in whatever way, and begins no request after its
-deadline unless the node moves that; so a node that is paused or cut off need not send anything.
+crawl has ended. A child ends when its node does, even if that is killed, and begins no request
+after its deadline unless the node extends it; so a node that is paused or cut off need not send
+anything.
 """
 
 from __future__ import annotations
@@ -44,19 +45,19 @@ from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 
 _CODE = "from minicrawl.cluster.child import main; main()"
 _REFILL_S = 10.0
-"""Delay before a spare child starts: until then the crawls that begin need the cores."""
+"""Delay before a spare child starts: at first the crawls that begin need the cores."""
 _END_S = 1.0
 """Time limit for a child to end after its node has closed the channel."""
 
 
 class ShardCommand(IntEnum):
-    """Message to a child; comments describe the argument and the reply."""
+    """Kind of a message to a child; comments describe the argument and the reply."""
 
     RUN = 1  # a ShardJob, once; replies with a ShardEnd when the crawl has ended
     UNTIL = 2  # moment up to which requests may begin, by CLOCK_BOOTTIME
     STEER = 3  # a ShardOrders
     STOP = 4  # None: end after the requests under way
-    YIELD = 5  # None; replies with the pages fetched and under way, which are the limit from now on
+    YIELD = 5  # None; replies with the pages fetched and under way, the limit from now on
     WARNING = 6  # None; replies with the next warning of the crawl, one line
 
 
@@ -95,7 +96,7 @@ class ShardEnd:
 
 
 class WarmChildren:
-    """Child processes, one of which waits with all modules imported.
+    """Source of child processes, which keeps a spare one that has imported all modules.
 
     So a shard that moves, or whose node was lost, starts without waiting for the imports.
     """
@@ -173,7 +174,7 @@ class ShardProcess:
         return None
 
     async def stop(self) -> ShardEnd:
-        """End after the requests under way, with everything done in the log."""
+        """End after the requests under way, with all results committed to the log."""
         await self._tell(ShardCommand.STOP, None)
         return await asyncio.shield(self._end)
 
@@ -213,7 +214,7 @@ Tell = Callable[[str], None]
 
 
 class HeldCrawl(Protocol):
-    """The running crawl of one shard."""
+    """Running crawl of one shard."""
 
     @property
     def end(self) -> ShardEnd | None:
@@ -239,7 +240,7 @@ class HeldCrawl(Protocol):
 
 
 Start = Callable[[int, int], HeldCrawl]
-"""(shard, generation) -> its crawl."""
+"""(shard, generation) -> the started crawl of the shard."""
 
 
 @dataclass(slots=True)
@@ -253,7 +254,7 @@ class HeldShard:
 
 
 class ShardSupervisor:
-    """The held shards of one node."""
+    """Shards of one node: takes them, watches their crawls, and gives them back."""
 
     def __init__(
         self, engine: KeyValues, view: ClusterView, me: tuple[str, str], start: Start, tell: Tell
@@ -282,7 +283,7 @@ class ShardSupervisor:
 
     @property
     def taking(self) -> frozenset[int]:
-        """Shards whose leases are not ours yet."""
+        """Shards that are being taken: their leases may not be ours yet."""
         return frozenset(
             shard
             for shard, held in self._shards.items()
@@ -328,7 +329,7 @@ class ShardSupervisor:
             held.crawl = self._start(shard, generation)
 
     async def _leased(self, shard: int) -> int | None:
-        """Write the lease; return our generation of the shard, or None if it is not ours.
+        """Write the lease, and return its generation, or None if it is not ours.
 
         A lease that was ours is written again, since our knowledge of it may be stale.
         """
@@ -339,7 +340,7 @@ class ShardSupervisor:
         try:
             revision = await self._write(shard, record)
         except (KeyTaken, EngineUnavailable):
-            return None  # somebody was quicker; or the write succeeded, and the keys will tell
+            return None  # another node was quicker; or the write succeeded, and a watch reports it
         self._view.hear_lease(shard, record, revision)
         return generation
 
@@ -367,7 +368,7 @@ class ShardSupervisor:
     # ------------------------------------------------------------ crawls
 
     async def yield_pages(self, shard: int) -> int | None:
-        """Stop the shard's requests; see `HeldCrawl.yield_pages`.
+        """Stop the shard's requests, and return the pages fetched or under way.
 
         Returns None if the shard has no running crawl.
         """
@@ -383,7 +384,7 @@ class ShardSupervisor:
         return found
 
     def look_after(self, now: float) -> list[tuple[int, ShardEnd]]:
-        """Return the crawls that ended by themselves, each once. Restart those that are due."""
+        """Return the crawls that ended unasked, each once. Restart those that are due."""
         ended = []
         for shard, held in tuple(self._shards.items()):
             if held.busy is not None:

@@ -32,7 +32,7 @@ ADDRESS = "192.0.2.1"
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten all waits."""
     monkeypatch.setattr(address_records, "_AGAIN_S", 0.001)
-    monkeypatch.setattr(addresses, "_LOOK_S", 0.001)
+    monkeypatch.setattr(addresses, "_CHECK_S", 0.001)
     monkeypatch.setattr(addresses, "IDLE_S", 0.05)
 
 
@@ -160,7 +160,7 @@ async def test_a_former_holder_changes_no_record_and_loses_its_share(
     new.want()
     await until(lambda: new.share == 1)
     record = servers.values[f"{ADDRESS_PREFIX}{ADDRESS}"]
-    late.addresses._to_look.put_nowait(ADDRESS)
+    late.addresses._to_examine.put_nowait(ADDRESS)
     await until(lambda: late.share == 0)
     assert servers.values[record.key] == record
 
