@@ -230,6 +230,7 @@ _OF_ONE_MACHINE = {
     "requisites": "files are fetched after the crawl, by one machine that has all pages",
     "links": "without links the log of a shard is cut, and batches are sent again from it",
     "dedupe-with": "other nodes do not have its file",
+    "deterministic": "the order depends on when batches of other shards arrive",
 }
 """Settings that a cluster refuses, and why."""
 _USUAL: dict[str, object] = {"keep": "none", "strategy": "greedy"}

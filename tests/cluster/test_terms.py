@@ -127,7 +127,7 @@ async def test_a_stopped_crawl_of_an_older_version_goes_on(engine: FakeEngine) -
     [
         *({"until": "90%"}, {"score": ["url:a"]}, {"check": ["external"]}),
         *({"keep": "pages", "keep_versions": 3}, {"keep": "pages", "requisites": True}),
-        *({"links": False}, {"dedupe_with": __file__}),
+        *({"links": False}, {"dedupe_with": __file__}, {"deterministic": True}),
     ],
 )
 async def test_settings_for_a_crawl_on_one_machine_are_refused(
