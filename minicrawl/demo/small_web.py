@@ -83,7 +83,7 @@ TOPICS: Final = (
     Topic(
         name="railways",
         hosts=_these(
-            "news.branch-line, www.narrow-gauge, wiki.signal-box, blog.slow-train, www.engine- "
+            "news.branch-line, www.narrow-gauge, wiki.signal-box, blog.slow-train, www.engine-"
             "shed, forum.timetable-club"
         ),
         sections=_these("Engines, Stations, Signals, Lines, Timetables, Models"),
@@ -157,7 +157,7 @@ TOPICS: Final = (
     Topic(
         name="music",
         hosts=_these(
-            "www.fiddle-makers, wiki.folk-tunes, blog.second-violin, news.bandstand, www.organ- "
+            "www.fiddle-makers, wiki.folk-tunes, blog.second-violin, news.bandstand, www.organ-"
             "archive, forum.ceilidh"
         ),
         sections=_these("Tunes, Fiddles, Organs, Bands, Scores, Concerts"),
@@ -175,7 +175,7 @@ TOPICS: Final = (
     Topic(
         name="maps",
         hosts=_these(
-            "wiki.footpaths, www.old-maps, news.survey-office, blog.lost-villages, www.county- "
+            "wiki.footpaths, www.old-maps, news.survey-office, blog.lost-villages, www.county-"
             "archive, forum.compass-rose"
         ),
         sections=_these("Maps, Paths, Villages, Surveys, Boundaries, Archives"),

@@ -26,6 +26,13 @@ def test_no_word_needs_escaping_in_html(topic: Topic) -> None:
     assert [words for words in said if not re.fullmatch(r"[A-Za-z0-9 ,.;'-]+", words)] == []
 
 
+@topics
+def test_hosts_have_valid_names(topic: Topic) -> None:
+    assert [
+        host for host in topic.hosts if not re.fullmatch(r"[a-z]+\.[a-z]+(-[a-z]+)*", host)
+    ] == []
+
+
 def test_titles_follow_from_their_number() -> None:
     assert [title(TOPICS[0], number) for number in (0, 1, 2)] == [
         "The old skiff of Northshore",
