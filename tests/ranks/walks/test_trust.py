@@ -98,7 +98,7 @@ def test_of_equal_pages_the_first_are_seeds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seeds", "damping", "message"), [([], 0.5, "name at least one"), ([0], 1.0, "below 1, not 1")]
+    ("seeds", "damping", "message"), [([], 0.5, "one trusted page"), ([0], 1.0, "below 1, not 1")]
 )
 def test_trust_without_seeds_or_damping_is_refused(
     seeds: list[int], damping: float, message: str
