@@ -14,10 +14,12 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.cluster.assignment import ShardFacts, as_bytes, facts_in
 from minicrawl.cluster.channels import BatchError
+from minicrawl.cluster.commands import crawling
 from minicrawl.cluster.commands.crawling import as_line
 from minicrawl.cluster.commands.nodes import as_ranges, cells_of, facts_of
 from minicrawl.cluster.overview import ClusterStatus, NodeRow
 from minicrawl.cluster.together import RequestRate
+from minicrawl.config import load
 from tests.cli.calls import Captured, refusal
 from tests.cluster.engines import needs_server
 from tests.cluster.fake_engine import FakeEngine, FakeServers
@@ -159,6 +161,21 @@ def test_the_status_names_shards_without_a_node() -> None:
     assert facts["shards"] == "4; nobody holds 3"
     assert facts["fetched"] == "40 of 1,000 pages, 7/s"
     assert facts["cash threshold"] == "1.50 units"
+
+
+def test_a_finished_crawl_shows_names_and_values_in_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    async def crawled(_run: crawling.ClusterRun, _shown: crawling.ClusterDisplay) -> ClusterStatus:
+        return STATUS
+
+    monkeypatch.setattr(crawling, "_crawled", crawled)
+    loaded = load({"cluster": NOBODY}, {}, None)
+    crawling.crawl_in_cluster(
+        crawling.ClusterRun(loaded, (), None, 0, resume="", is_quiet=False, as_json=False)
+    )
+    lines = capsys.readouterr().err.splitlines()
+    assert {line.find(value) for line in lines for value in ("running", "1.50 units")} == {-1, 18}
 
 
 def test_the_status_can_be_written_as_json() -> None:

@@ -71,7 +71,7 @@ def crawl_in_cluster(run: ClusterRun) -> None:
         show_json(found.as_json())
     elif not run.is_quiet:
         for name, value in facts_of(found):
-            click.echo(f"  {name:<12}{value}", err=True)
+            click.echo(f"  {name:<16}{value}", err=True)
         click.echo(_next_commands(run.loaded), err=True)
     if found.doing == "stopped":
         raise Interrupted(f"stopped; resume with: {run.resume}")
