@@ -172,7 +172,7 @@ def write_junit(audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
         f'skipped="{len(audit.skipped)}">',
     ]
     for check, count in ((one.check, one.count) for one in audit.found):
-        name = f'<testcase classname="{check.severity}" name="{check.name}"'
+        name = f'<testcase classname="{check.severity}" name={quoteattr(check.name)}'
         if not count:
             lines.append(f"{name}/>")
             continue
@@ -182,7 +182,7 @@ def write_junit(audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
         lines.append("</failure></testcase>")
     for issue, why in audit.skipped:
         said = f"<skipped message={quoteattr(why)}/>"
-        lines.append(f'<testcase classname="skipped" name="{issue}">{said}</testcase>')
+        lines.append(f'<testcase classname="skipped" name={quoteattr(issue)}>{said}</testcase>')
     file.write("\n".join((*lines, "</testsuite>", "")).encode())
 
 

@@ -2,12 +2,16 @@
 
 import csv
 import json
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
 import pytest
 
+from minicrawl.audit.findings import SiteAudit
+from minicrawl.audit.outputs import write_junit
 from minicrawl.cli import main
 from tests.audit.planted import HOST, PlantedSite
 from tests.audit.test_audit import crawled
@@ -107,6 +111,13 @@ def test_formats_for_ci_have_a_failure_per_issue(store: Path, tmp_path: Path) ->
     (log,) = json.loads((tmp_path / "all.sarif").read_bytes())["runs"]
     assert {result["ruleId"] for result in log["results"]} == issues
     assert issues <= {rule["id"] for rule in log["tool"]["driver"]["rules"]}
+
+
+def test_names_of_checks_of_packages_are_escaped_in_junit() -> None:
+    file, name = BytesIO(), 'say "cheese" & <smile>'
+    unused: Any = None  # no page is written
+    write_junit(SiteAudit(unused, found=[], skipped=[(name, "no pages")], read=0), [], file)
+    assert [case.get("name") for case in ElementTree.fromstring(file.getvalue())] == [name]
 
 
 def test_facts_of_pages_are_computed_once(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
