@@ -532,8 +532,10 @@ def _read(lines: Iterable[bytes], agent: str, most_usage: int = _MOST_USAGE_RULE
 
 
 def _usage_rule(value: bytes) -> UsageRule:
-    rule = rule_of(value.decode("latin-1"))
-    return rule._replace(pattern=normalize_pattern(rule.pattern))
+    rule = rule_of(value.decode(errors="replace"))
+    # A pattern is bytes, as URLs are.
+    pattern = value.partition(b" ")[0] if rule.pattern else b""
+    return rule._replace(pattern=normalize_pattern(pattern.decode("latin-1")))
 
 
 def _names(value: bytes, token: bytes) -> bool:

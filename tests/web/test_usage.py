@@ -72,6 +72,14 @@ def test_preferences_in_robots_txt(text: str, expected: dict[str, bool]) -> None
     assert Rules.from_text(rules.text()) == rules
 
 
+@pytest.mark.parametrize(
+    "value", [b"search=\xb7y", "/é* search=·y".encode(), b"/\xe9 search=y\xc2\xa0"]
+)
+def test_stored_usage_that_is_not_ascii_is_read_as_it_was(value: bytes) -> None:
+    rules = parse(b"User-agent: *\nContent-Usage: " + value, "minicrawl")
+    assert Rules.from_text(rules.text()) == rules
+
+
 def test_lines_on_usage_change_no_rule() -> None:
     """They do not end a list of agents, like all lines that RFC 9309 does not know."""
     text = "User-agent: *\n{}User-agent: other\nDisallow: /x"
