@@ -7,6 +7,7 @@
     │   └── NoCrawlError    no crawl of the store is running that could be controlled
     ├── Interrupted         exit code 130: interrupted by the user
     ├── UsageError          exit code 2: the user gave an invalid value
+    │   ├── MissingStoreError  no store at a path, or one that a crawl is creating
     │   └── GraphFileError  a graph file that is absent, unreadable or has a bad line
     ├── Damaged             a record of an archive that is not what was written
     ├── TooSlow             the text of a page, which was not extracted within its deadline

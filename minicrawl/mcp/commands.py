@@ -25,7 +25,7 @@ _PACKAGES = ("mcp", "starlette", "uvicorn", "pydantic")
     "below",
     metavar="URL",
     multiple=True,
-    help="Let agents crawl pages below this URL. Repeatable.",
+    help="Let agents crawl pages in the folder of this URL. Repeatable.",
 )
 @click.option(
     "--pages",

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from minicrawl.errors import UsageError
 from minicrawl.mcp.answers import Answer, answer
+from minicrawl.store.writer import StoreLock
 from minicrawl.web.urls import canonical_seed
 
 _LONGEST = "10m"
@@ -26,9 +27,10 @@ _LONGEST = "10m"
 
 @dataclass(frozen=True, slots=True)
 class CrawlGrant:
-    """Permission by the user: URLs that pages must be below, and a maximum number of pages."""
+    """Permission by the user: folders that pages must be in, and a maximum number of pages."""
 
     below: Sequence[str]
+    """URLs that name the folders, and that crawls begin with."""
     pages: int
 
     @classmethod
@@ -43,10 +45,13 @@ class CrawlGrant:
         return cls(below, pages)
 
     def pattern(self) -> str:
-        """Return the pattern of URLs that may be requested: in the granted folders or below."""
-        folders = (url.partition("?")[0].rpartition("/")[0] for url in self.below)
-        names = "|".join(re.escape(folder.partition("://")[2]) for folder in folders)
-        return f"^https?://({names})/"
+        """Return the pattern of URLs that may be requested."""
+        names = "|".join(re.escape(folder.partition("://")[2]) for folder in self.folders())
+        return f"^https?://({names})"
+
+    def folders(self) -> list[str]:
+        """Return the granted folders, each with a slash at its end."""
+        return [f"{url.partition('?')[0].rpartition('/')[0]}/" for url in self.below]
 
 
 class CrawlTool:
@@ -54,12 +59,13 @@ class CrawlTool:
 
     def __init__(self, store: Path, grant: CrawlGrant) -> None:
         self._store, self._grant = store, grant
-        self._left = grant.pages
+        self.pages_left = grant.pages
+        """Number of pages that agents may still crawl."""
         self._turn = asyncio.Lock()
 
     def described(self) -> str:
         """Return the description of the tool for agents."""
-        where = ", ".join(self._grant.below)
+        where = ", ".join(self._grant.folders())
         return (
             f"Crawl more pages below {where}; at most {self._grant.pages:,} in all while this "
             "server runs. It waits for the end of the crawl, which takes 10 minutes at most."
@@ -71,15 +77,17 @@ class CrawlTool:
     ) -> Answer:
         """Crawl more pages."""
         async with self._turn:
-            wanted = min(pages, self._left)
+            wanted = min(pages, self.pages_left)
             if not wanted:
                 raise UsageError(f"the grant of {self._grant.pages:,} pages is spent")
+            if self._store.is_file():
+                StoreLock(self._store).release()  # a store in use raises StoreError here
             # Pages are deducted before the crawl, and unused ones returned after it: a cancelled
             # crawl must not get its pages back.
-            self._left -= wanted
+            self.pages_left -= wanted
             found = await self._crawled(wanted)
-            self._left += wanted - min(max(found["pages"], found["answered"]), wanted)
-            return answer({"crawl": found, "pages_left": self._left})
+            self.pages_left += wanted - min(max(found["pages"], found["answered"]), wanted)
+            return answer({"crawl": found, "pages_left": self.pages_left})
 
     async def _crawled(self, pages: int) -> dict[str, Any]:
         process = await asyncio.create_subprocess_exec(

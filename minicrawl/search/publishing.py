@@ -22,7 +22,7 @@ from html import escape
 from ipaddress import IPv6Address, ip_address, ip_network
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import unquote, urlencode, urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
@@ -100,7 +100,7 @@ class PublicGuard:
     """ASGI middleware that limits requests, adds headers, and takes the base path off the URL."""
 
     def __init__(self, app: ASGIApp, base: str, limit: RateLimit) -> None:
-        self._app, self._base, self._limit = app, urlsplit(base).path.rstrip("/"), limit
+        self._app, self._base, self._limit = app, unquote(urlsplit(base).path).rstrip("/"), limit
         self._has_proxy = bool(base)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -82,7 +82,7 @@ def test_each_figure_has_a_csv_file_with_its_numbers(tmp_path: Path, capsys: Cap
         (["sc1", "--algorithm", "a5"], "is not one of"),
         (["sc1", "--threshold", "-1"], "--threshold"),
         (["sc1", "--timeout", "0"], "--timeout"),
-        (["sc1", "sc2", "--convert", "x.g"], "name one"),
+        (["sc1", "sc2", "--convert", "x.g"], "--convert"),
         (["sc1", "--name", "x"], "needs --convert"),
         (["sc1", "--convert", "x.g", "--name", "a\nb"], "printable"),
     ],

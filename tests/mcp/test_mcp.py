@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,12 @@ from minicrawl import Crawl, Settings
 from minicrawl.cli import main
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
+from minicrawl.errors import StoreError
 from minicrawl.mcp import answers, tools
 from minicrawl.mcp.answers import LONGEST_ANSWER, LONGEST_TEXT, answer, answer_with_rows
-from minicrawl.mcp.crawling import CrawlGrant
+from minicrawl.mcp.crawling import CrawlGrant, CrawlTool
 from minicrawl.mcp.serving import PATH, TOKEN_VARIABLE, TokenGuard, server_for
+from minicrawl.store.writer import StoreWriter
 from tests.processes import killed_on_failure
 
 HOST = "http://site.example"
@@ -322,6 +325,14 @@ def test_a_grant_covers_urls_below_those_granted_and_no_others() -> None:
         "http://evil.example/http://site.example/a/",
     ):
         assert not allowed.search(url)
+
+
+def test_a_refused_crawl_uses_no_pages_of_the_grant(tmp_path: Path) -> None:
+    store = crawled(tmp_path / "crawl.db", pages=1)
+    tool = CrawlTool(store, CrawlGrant.of([f"{HOST}/many/"], 6))
+    with closing(StoreWriter.open(store)), pytest.raises(StoreError, match="in use"):
+        asyncio.run(tool.crawl(4))
+    assert tool.pages_left == 6
 
 
 def test_agents_crawl_only_granted_urls_and_as_many_pages_as_the_user_allows(
