@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -16,7 +16,7 @@ from minicrawl.cluster.commands.crawling import (
     GatheredStore,
     LiveCluster,
 )
-from minicrawl.cluster.gathering import KeptStore
+from minicrawl.cluster.gathering import KeptStore, in_use, unread
 from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.cluster.terms import (
     NODE_PREFIX,
@@ -152,10 +152,17 @@ class Gatherings:
 
     def __init__(self) -> None:
         self.begun: list[Future[KeptStore]] = []
+        self.reading: list[ExitStack] = []
 
-    def __call__(self) -> "Future[KeptStore]":
+    def __call__(self, reading: ExitStack) -> "Future[KeptStore]":
         self.begun.append(Future())
+        self.reading.append(reading)
         return self.begun[-1]
+
+    def complete(self, store: Path) -> None:
+        """Complete the last gathering with this store."""
+        self.reading[-1].enter_context(in_use(store))
+        self.begun[-1].set_result(KeptStore(store, None))
 
 
 def test_gathering_takes_at_most_a_tenth_of_the_time_and_its_error_is_shown(
@@ -164,7 +171,7 @@ def test_gathering_takes_at_most_a_tenth_of_the_time_and_its_error_is_shown(
     clock = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     gatherings = Gatherings()
-    gathered = GatheredStore(cast(Callable[[], Future[KeptStore]], gatherings))
+    gathered = GatheredStore(gatherings)
     assert gathered.look() is None
     assert gathered.look() is None
     assert len(gatherings.begun) == 1
@@ -181,6 +188,27 @@ def test_gathering_takes_at_most_a_tenth_of_the_time_and_its_error_is_shown(
     gatherings.begun[1].set_exception(StoreError("cash is missing"))
     assert gathered.look() is None
     assert gathered.why == "cash is missing"
+
+
+def test_a_gathered_store_is_in_use_before_anybody_looks_and_until_the_next_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    clock, gatherings = [100.0], Gatherings()
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    gathered, seen = GatheredStore(gatherings), []
+    for name in ("one.db", "two.db"):
+        gathered.look()
+        gatherings.complete(tmp_path / name)
+        seen.append(is_unread(tmp_path / "one.db"))
+        assert gathered.look() == tmp_path / name
+        seen.append(is_unread(tmp_path / "one.db"))
+        clock[0] += 100
+    assert seen == [False, False, False, True]
+
+
+def is_unread(store: Path) -> bool:
+    with unread(store) as found:
+        return found
 
 
 def test_a_cluster_takes_no_pings(views: ClusterViews) -> None:

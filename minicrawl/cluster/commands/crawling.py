@@ -30,7 +30,7 @@ from minicrawl.cluster.engine import (
     connect_engine,
     opened,
 )
-from minicrawl.cluster.gathering import KeptStore, in_use, kept_store
+from minicrawl.cluster.gathering import KeptStore, kept_store
 from minicrawl.cluster.node.node import NodeConfig, default_node_name, run_node
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
 from minicrawl.cluster.servers import DEMO_SHARDS, DEMO_STORE, demo_cluster, save_demo_store
@@ -288,7 +288,9 @@ class ClusterViews(Views):
         """`name` is shown in place of the URL; `folder` is for gathered stores."""
         super().__init__(folder / "nothing-yet.db")
         self._name, self._live_cluster = name, live
-        self._gathered = GatheredStore(partial(live.begin, partial(kept_store, folder=folder)))
+        self._gathered = GatheredStore(
+            lambda reading: live.begin(partial(kept_store, folder=folder, reading=reading))
+        )
         self._told: tuple[Path, Json] | None = None
 
     def crawl(self) -> Json:
@@ -367,13 +369,14 @@ def _request_of(wanted: Json) -> ClusterRequest[object]:
 class GatheredStore:
     """The gathered store, rebuilt from time to time while somebody looks.
 
-    Each store stays until the next one is complete.
+    Each store stays until the next one is complete: other commands must not remove it.
     """
 
-    def __init__(self, begin: Callable[[], Future[KeptStore]]) -> None:
+    def __init__(self, begin: Callable[[ExitStack], Future[KeptStore]]) -> None:
+        """`begin` starts a gathering, whose store stays until the stack is closed."""
         self._begin = begin
         self._under_way: Future[KeptStore] | None = None
-        self._reading = ExitStack()
+        self._reading, self._reading_next = ExitStack(), ExitStack()
         self._began = self._due = 0.0
         self.why = "the shards are being gathered"
         """Reason why there is no store yet."""
@@ -388,17 +391,19 @@ class GatheredStore:
             self._under_way = None
             self._due = now + max(GATHERED_EVERY_S, (now - self._began) / SHARE)
         if self._under_way is None and now >= self._due:
-            self._began, self._under_way = now, self._begin()
+            self._reading_next = ExitStack()
+            self._began, self._under_way = now, self._begin(self._reading_next)
         return found
 
     def _taken(self, done: Future[KeptStore]) -> Path | None:
         try:
             kept = done.result()
         except (MinicrawlError, OSError) as error:
+            self._reading_next.close()
             self.why = str(error)
             return None
         self._reading.close()
-        self._reading.enter_context(in_use(kept.store))
+        self._reading = self._reading_next
         self.at = time.time()
         return kept.store
 
