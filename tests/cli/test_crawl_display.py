@@ -24,7 +24,7 @@ from minicrawl.crawl.events import Asked, Checking, Delayed, Ended, Reason, Sett
 from minicrawl.crawl.progress import Progress, RenderingProgress
 from minicrawl.model import State
 from tests.cli.calls import Captured
-from tests.store.beside.test_samples import SAMPLE
+from tests.store.sidecar.test_samples import SAMPLE
 
 PROGRESS = Progress(
     known=3181,
