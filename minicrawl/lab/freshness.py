@@ -41,7 +41,7 @@ _CALM = (1, 10, 100)
 _HALVINGS = 200
 
 
-class Sitemap(StrEnum):
+class SitemapTruth(StrEnum):
     """Statements in the sitemaps of a web."""
 
     NONE = "none"
@@ -55,13 +55,13 @@ class ReReading(NamedTuple):
     """An order of re-reading, and the sitemaps that it can use."""
 
     strategy: str
-    sitemap: Sitemap = Sitemap.NONE
+    sitemap: SitemapTruth = SitemapTruth.NONE
 
 
 ORDERS = (
     ReReading("random"),
     ReReading("breadth-first"),
-    *(ReReading("siblings", sitemap) for sitemap in Sitemap),
+    *(ReReading("siblings", sitemap) for sitemap in SitemapTruth),
 )
 SHARES = (0.05, 0.2, 1.0)
 
@@ -101,7 +101,7 @@ class FreshPoint:
 class NightPoint:
     """Requests and misses of a nightly `minicrawl update`, as shares of the pages."""
 
-    sitemap: Sitemap
+    sitemap: SitemapTruth
     changing: float
     """Pages that change in a night."""
     asked: float
@@ -137,7 +137,7 @@ def nights(web: Web, days: Days) -> Iterator[NightPoint]:
     """Yield requests and misses of nightly updates, in a lively web and in calmer ones."""
     importance, rates = _importance_and_rates(web, days.seed)
     for calm in _CALM:
-        for sitemap in Sitemap:
+        for sitemap in SitemapTruth:
             changing = _ChangingWeb(web, importance, rates / calm, sitemap, days.seed)
             yield changing.update_each_night(days)
 
@@ -173,7 +173,7 @@ class _ChangingWeb:
     """Changing pages, read by the scheduler of a crawl; times are in days."""
 
     def __init__(
-        self, web: Web, importance: Floats, rates: Floats, sitemap: Sitemap, seed: int
+        self, web: Web, importance: Floats, rates: Floats, sitemap: SitemapTruth, seed: int
     ) -> None:
         self._web, self._importance, self._rates = web, importance, rates
         self._rng = np.random.default_rng(seed + 1)
@@ -270,15 +270,15 @@ class _ChangingWeb:
 
     def _hear(self, refresh: RefreshScheduler) -> None:
         """Read the sitemaps of all hosts."""
-        if self._sitemap is Sitemap.NONE:
+        if self._sitemap is SitemapTruth.NONE:
             return
         long_ago = self._read_at - 1
         honest = np.where(self._changes_at <= self._now, self._changes_at, long_ago)
         stated = {
-            Sitemap.HONEST: honest,
-            Sitemap.NEVER: long_ago,
-            Sitemap.ALWAYS: np.full(len(honest), self._now),
-            Sitemap.HALF: np.where(self._is_lying, long_ago, honest),
+            SitemapTruth.HONEST: honest,
+            SitemapTruth.NEVER: long_ago,
+            SitemapTruth.ALWAYS: np.full(len(honest), self._now),
+            SitemapTruth.HALF: np.where(self._is_lying, long_ago, honest),
         }[self._sitemap]
         refresh.hear(self._pages, tuple(zip(self._pages, (stated * DAY_S).tolist(), strict=True)))
 

@@ -54,7 +54,7 @@ _OWN = "minicrawl-search"
 _PAGE = Path(__file__).parent / "page"
 
 
-class Written(NamedTuple):
+class SiteSize(NamedTuple):
     """Numbers of pages, words and bytes that were written."""
 
     pages: int
@@ -67,7 +67,7 @@ class _Posting(NamedTuple):
     weight: float
 
 
-def write_static(index: Path, folder: Path, tell: Progress = unreported) -> Written:
+def write_static(index: Path, folder: Path, tell: Progress = unreported) -> SiteSize:
     """Write the search page of an index into a folder."""
     _clear(folder)
     finder = Finder(index)
@@ -102,7 +102,7 @@ def write_static(index: Path, folder: Path, tell: Progress = unreported) -> Writ
     shutil.copyfile(_PAGE / "static.html", folder / "index.html")
     tell(1.0)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return Written(len(pages), len(postings), size)
+    return SiteSize(len(pages), len(postings), size)
 
 
 def _clear(folder: Path) -> None:

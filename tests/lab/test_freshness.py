@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minicrawl.lab.freshness import Days, FreshPoint, Sitemap, best_possible, freshness, nights
+from minicrawl.lab.freshness import Days, FreshPoint, SitemapTruth, best_possible, freshness, nights
 from minicrawl.lab.webs import Model, synthetic_web
 
 DAYS = Days(warm_up=10, counted=20, seed=1)
@@ -25,33 +25,35 @@ def test_no_other_rates_are_better_than_the_best() -> None:
 
 
 @pytest.fixture(scope="module")
-def points() -> dict[tuple[str, Sitemap], FreshPoint]:
+def points() -> dict[tuple[str, SitemapTruth], FreshPoint]:
     found = freshness(WEB, [0.2], DAYS, lambda _: None)
     return {(point.order.strategy, point.order.sitemap): point for point in found}
 
 
 def test_siblings_beat_breadth_first_and_breadth_first_beats_random(
-    points: dict[tuple[str, Sitemap], FreshPoint],
+    points: dict[tuple[str, SitemapTruth], FreshPoint],
 ) -> None:
     random, breadth_first, ours = (
-        points[strategy, Sitemap.NONE].freshness
+        points[strategy, SitemapTruth.NONE].freshness
         for strategy in ("random", "breadth-first", "siblings")
     )
     assert random < breadth_first < ours
 
 
 def test_honest_sitemaps_help_and_wrong_ones_cost_little(
-    points: dict[tuple[str, Sitemap], FreshPoint],
+    points: dict[tuple[str, SitemapTruth], FreshPoint],
 ) -> None:
-    ours = {sitemap: points["siblings", sitemap].freshness for sitemap in Sitemap}
-    assert ours[Sitemap.HONEST] > ours[Sitemap.NONE]
-    assert min(ours[Sitemap.NEVER], ours[Sitemap.ALWAYS]) > ours[Sitemap.NONE] - 0.03
+    ours = {sitemap: points["siblings", sitemap].freshness for sitemap in SitemapTruth}
+    assert ours[SitemapTruth.HONEST] > ours[SitemapTruth.NONE]
+    assert min(ours[SitemapTruth.NEVER], ours[SitemapTruth.ALWAYS]) > ours[SitemapTruth.NONE] - 0.03
 
 
 def test_nightly_updates_save_half_of_the_unchanged_reads_and_miss_little() -> None:
     found = list(nights(WEB, DAYS))
-    for none, honest in zip(found[:: len(Sitemap)], found[1 :: len(Sitemap)], strict=True):
-        assert (none.sitemap, honest.sitemap) == (Sitemap.NONE, Sitemap.HONEST)
+    for none, honest in zip(
+        found[:: len(SitemapTruth)], found[1 :: len(SitemapTruth)], strict=True
+    ):
+        assert (none.sitemap, honest.sitemap) == (SitemapTruth.NONE, SitemapTruth.HONEST)
         assert none.asked == 1
         assert honest.unchanged < none.unchanged / 2
         assert honest.missed == 0
