@@ -36,6 +36,7 @@ from minicrawl.model import (
     Refused,
     Request,
     Response,
+    SentBody,
     Unchanged,
     Wire,
 )
@@ -305,6 +306,18 @@ def pack(  # the optional arguments are keyword-only
         kind, DigestKind.CONTENT, number, len(payload), len(head), key_of(url), 0.0, digest
     )
     return _with_header(header, payload)
+
+
+def pack_again(answer: Answer, codec: Codec, number: int) -> bytes:
+    """Return the record of an archived answer with its body, such as one of a revisit."""
+    cut = FailureKind.RESET if answer.cut else None
+    wire = answer.wire and answer.wire._replace(body=SentBody(answer.coded or b""))
+    response = Response(
+        answer.status, answer.headers, answer.body, cut=cut, cut_detail=answer.cut, wire=wire
+    )
+    more = NOTHING_MORE if answer.by is None else {"by": answer.by}
+    of_answer = answer.kind, answer.url, response, codec
+    return pack(*of_answer, number=number, request_url=answer.request_url, more=more)
 
 
 def pack_spooled(url: str, response: Response, body: IO[bytes], payload: IO[bytes]) -> bytes:

@@ -68,7 +68,7 @@ from minicrawl.archive.record import (
     is_whole,
     key_of,
     numbered,
-    pack,
+    pack_again,
     pack_dictionary,
     pack_revisit,
     pieces,
@@ -91,7 +91,7 @@ from minicrawl.archive.segments import (
     sync,
 )
 from minicrawl.errors import Damaged, UsageError
-from minicrawl.model import FailureKind, KeptAnswer, Response
+from minicrawl.model import KeptAnswer
 from minicrawl.wording import counted
 
 _WRITTEN_AT_ONCE = 1 << 22
@@ -359,13 +359,8 @@ class ArchiveWriter:
         if has_body or any(True for _ in self._archive.index.with_digest(header.digest, begin)):
             return record
         answer = self._archive.answer(row.place)
-        cut = FailureKind.RESET if answer.cut else None
-        found = Response(answer.status, answer.headers, answer.body, cut=cut, cut_detail=answer.cut)
         number, codec = self._ahead.dictionary, self._archive.codec
-        packed = pack(
-            answer.kind, answer.url, found, codec, number=number, request_url=answer.request_url
-        )
-        return seal(with_digest_of(packed, header), answer.at)
+        return seal(with_digest_of(pack_again(answer, codec, number), header), answer.at)
 
     def remove_spares(self) -> None:
         """Delete the copies of dictionaries that no record needs any more."""

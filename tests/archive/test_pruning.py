@@ -10,11 +10,12 @@ import pytest
 from minicrawl.archive import segments, writer
 from minicrawl.archive.index import delete_index
 from minicrawl.archive.reader import ArchiveReader, verify
-from minicrawl.archive.record import digest_of, key_of
+from minicrawl.archive.record import AskedBy, digest_of, key_of, pack_any
 from minicrawl.archive.segments import FIRST, Segments, held, held_alone
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.errors import UsageError
-from tests.archive.archives import NOON, bodies, body, failed, kept, url, written
+from minicrawl.model import KeptAnswer, SentBody, Wire
+from tests.archive.archives import NOON, answered, bodies, body, failed, kept, url, written
 
 ALL = {url(number): [body(number), body(100), body(number + 200)] for number in range(8)}
 LAST = {name: found[-1:] for name, found in ALL.items()}
@@ -224,6 +225,31 @@ def test_bodies_that_no_record_needs_are_freed(folder: Path, end: int) -> None:
     with closing(ArchiveReader(folder, end)) as reader:
         found = Pruning(reader, PruneRules(versions=1))
         assert found.freed_bytes() == found.dropped_bytes > 0
+
+
+def test_a_revisit_that_receives_the_body_keeps_its_own_heads(tmp_path: Path) -> None:
+    by, coded = AskedBy("fetch", url(0)), b"as sent"
+
+    def answer(number: int) -> KeptAnswer:
+        heads = f"GET /{number}".encode(), f"HTTP/1.1 200 No. {number}".encode()
+        wire = Wire(*heads, "192.0.2.1", ("http/1.1",), "cipher", SentBody(coded))
+        record = pack_any(url(number), answered(body(1))._replace(wire=wire), by)
+        assert record is not None
+        return KeptAnswer(record, NOON + number, url(number))
+
+    end = written(tmp_path, [answer(1), answer(2)])
+    with closing(ArchiveReader(tmp_path, end)) as reader:
+        _, before = [reader.answer(row.place) for row in reader.index.rows(end)]
+    with closing(ArchiveWriter(tmp_path, end)) as archive:
+        end = pruned(archive, gone={key_of(url(1))})
+        archive.confirm()
+    with closing(ArchiveReader(tmp_path, end)) as reader:
+        (after,) = [reader.answer(row.place) for row in reader.index.rows(end)]
+    assert after == before
+    assert after.by == by
+    assert after.coded == coded
+    assert after.wire is not None
+    assert after.wire.request == b"GET /2"
 
 
 def test_a_failed_exclusive_lock_keeps_the_shared_lock(tmp_path: Path) -> None:
