@@ -711,9 +711,13 @@ class PruneRules:
     """Keys of the pages to keep: answers of all other pages are deleted."""
     gone: Set[int] = frozenset()
     """Keys of the pages whose answers are deleted."""
+    within: Set[int] | None = None
+    """Keys of the only pages to which the rules apply."""
 
     def drops(self, row: IndexRow, newer: int) -> bool:
         """Return True if an answer is deleted, given how many newer ones its page has."""
+        if self.within is not None and row.key not in self.within:
+            return False
         if self.versions is not None and newer >= self.versions:
             return True
         if row.key in self.gone or (self.before is not None and row.at < self.before):

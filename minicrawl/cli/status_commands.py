@@ -44,7 +44,7 @@ from minicrawl.report.page_states import (
 )
 from minicrawl.report.page_states import errors as find_errors
 from minicrawl.report.snapshot import WaitingPage, snapshot, told, waiting
-from minicrawl.wording import as_duration, at_least, counted, percentage, rate, visible
+from minicrawl.wording import as_duration, at_least, counted, iso, percentage, rate, visible
 
 if TYPE_CHECKING:
     from minicrawl.checking import Cloaking, PageAnswer
@@ -188,6 +188,11 @@ def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
         yield "", f"{store}{end}, {_size(size)}"
     if found.pruning_waits:
         yield "old versions", "removed as soon as nobody reads the archive"
+    for one in found.taken_down[-_MOST_COUNTS:]:
+        left = "" if one.complete else ", incomplete: repeat minicrawl forget"
+        yield "taken down", f"{one.what} at {iso(one.at)}, {counted(one.answers, 'answer')}{left}"
+    if (more := len(found.taken_down) - _MOST_COUNTS) > 0:
+        yield "", f"and {more:,} earlier, which --json lists"
     if found.command:
         yield "resume with", found.command
 

@@ -207,7 +207,7 @@ def _tell_of_folder(folder: Path) -> None:
     "--best",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Keep only versions of the N most important pages. Files such as images are removed.",
+    help="Keep only the N most important pages, and the files that a web archive of them has.",
 )
 @click.option("--type", "media", metavar="TYPE", help="Remove a media type, such as image/*.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, without removing it.")
@@ -229,34 +229,34 @@ def forget(
     links and the search index are removed, and compression dictionaries are trained again
     without these pages; `minicrawl index` rebuilds the index. The URLs themselves stay, as others
     link to them; they are never requested again. Exports and WARC files are not changed.
-    Repeat the command to complete an interrupted take-down.
+    Repeat the command to complete an interrupted take-down. `minicrawl status` lists take-downs.
 
-    With options instead of URL, only kept versions are removed. Damaged records are listed and
-    removed as well; then the exit code is 1.
+    With options that say which versions to remove, nothing is taken down: only kept versions are
+    removed, those of URL if it is given. Damaged records are listed and removed as well; then the
+    exit code is 1.
 
     The remaining versions are copied to new files first, so there must be room for them, and no
     crawl may be running. A program that is reading the archive is not disturbed; the next crawl or
     `forget` then removes the old files.
     """
-    rules = any((versions, before, best, media))
-    if what is None and not rules:
+    if any((versions, before, best, media)):
+        chosen = versions, before, best, media
+        _prune(store, what, chosen, dry_run=dry_run, as_json=as_json)
+    elif what is not None:
+        _take_down(store, what, dry_run=dry_run, as_json=as_json)
+    else:
         raise click.UsageError(
             "URL, --keep-versions, --before, --best or --type must say what to remove"
         )
-    if what is not None and (rules or dry_run):
-        raise click.UsageError("URL is taken down: options for versions cannot be combined with it")
-    if what is not None:
-        _take_down(store, what, as_json=as_json)
-    else:
-        _prune(store, (versions, before, best, media), dry_run=dry_run, as_json=as_json)
 
 
-def _take_down(store: Path, what: str, *, as_json: bool) -> None:
+def _take_down(store: Path, what: str, *, dry_run: bool, as_json: bool) -> None:
     from minicrawl.crawl.settle.keeping import forget as take_down
+    from minicrawl.crawl.settle.keeping import would_forget
 
-    done = take_down(store, what, time.time())
+    done = would_forget(store, what) if dry_run else take_down(store, what, time.time())
     if as_json:
-        show_json(done._asdict())
+        show_json(done._asdict() | {"is_complete": done.is_complete and not dry_run})
     else:
         show_facts([("removed answers", f"{done.answers:,}"), ("pages", f"{done.pages:,}")])
     if not done.pages:
@@ -270,6 +270,7 @@ def _take_down(store: Path, what: str, *, as_json: bool) -> None:
 
 def _prune(
     store: Path,
+    what: str | None,
     chosen: tuple[int | None, str | None, int | None, str | None],
     *,
     dry_run: bool,
@@ -278,18 +279,21 @@ def _prune(
     versions, before, best, media = chosen
     from minicrawl.archive.reader import verify
     from minicrawl.archive.writer import PruneRules, Pruning
-    from minicrawl.crawl.settle.keeping import prune_store
+    from minicrawl.crawl.settle.keeping import UrlPattern, prune_store
     from minicrawl.report.archived_pages import kept_pages, keys_of_best, keys_of_type, moment
     from minicrawl.report.snapshot import snapshot
 
     at = None if before is None else moment(before)
     with snapshot(store) as seen, kept_pages(seen) as reader:
-        keys = None if best is None else keys_of_best(seen, best)
+        keys = None if best is None else keys_of_best(seen, reader, best)
         gone = keys_of_type(reader, media) if media else set[int]()
-        rules = PruneRules(versions=versions, before=at, keys=keys, gone=gone)
+        within = None if what is None else UrlPattern.of(what).keys(reader)
+        rules = PruneRules(versions=versions, before=at, keys=keys, gone=gone, within=within)
         pruning, is_gone = Pruning(reader, rules), True
         pruning.refuse_all(reader)
         damaged = list(verify(reader))
+    if what is not None and not within:
+        click.echo(f"{PROGRAM}: no response of {visible(what)} is kept", err=True)
     for line in damaged:
         click.echo(f"{PROGRAM}: damaged, so removed as well: {visible(line)}", err=True)
     if not dry_run:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from hashlib import sha256
 from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
@@ -31,7 +32,7 @@ from minicrawl.errors import Damaged, MinicrawlError, TooSlow, UsageError
 from minicrawl.model import State
 from minicrawl.own_files import refuse_links
 from minicrawl.progress import Progress
-from minicrawl.report.selected_pages import Block, PageSelection, blocks, rows_of
+from minicrawl.report.selected_pages import Block, ExportRow, PageSelection, blocks, rows_of
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder, earlier_file, reading
@@ -390,6 +391,9 @@ def _kept_rows(snapshot: Snapshot, archive: ArchiveReader, url: str) -> list[Ind
 
 
 def _why_not_kept(snapshot: Snapshot, url: str) -> str:
+    for one in tables.takedowns(tables.counters(snapshot.connection)):
+        if re.match(pattern_of(one.what), url):
+            return f"it was taken down at {iso(one.at)}"
     state = State(snapshot.states[page_of(snapshot, url)])
     if state.was_read:
         lost = lost_pages(snapshot.connection, archive_folder(snapshot.path))
@@ -498,40 +502,49 @@ def _captures(
 ) -> Iterator[Capture]:
     from minicrawl.archive.warc import capture_of
 
+    with kept_pages(snapshot) as archive:
+        found = blocks(snapshot, selection, tell=tell)
+        chosen = found if permitted is None else permitted.of(found)
+        for row, answer in _with_needed(snapshot, archive, chosen, warn):
+            if row is None:
+                yield capture_of(answer)
+                continue
+            if answer.kind is RecordKind.TEXT:
+                raise UsageError(_ONLY_TEXT.format(snapshot.path))
+            yield capture_of(
+                answer, title=row.title, rank=row.rank, importance=row.importance, hops=row.depth
+            )
+
+
+def _with_needed(
+    snapshot: Snapshot,
+    archive: ArchiveReader,
+    found: Iterable[Block],
+    warn: Callable[[str], None],
+) -> Iterator[tuple[ExportRow | None, Answer]]:
+    """Yield the archived answers of these pages with their rows, then those of needed files."""
     settings = tables.settings(snapshot.connection)
     has_requisites, types = bool(settings.get("requisites")), settings.get("types")
     has_files = isinstance(types, list | tuple) and FILES in types
-    usage, hosts = UsageOfPages(snapshot), set[str]()
-    with kept_pages(snapshot) as archive:
-        requisites = KeptRequisites(archive)
-        found = blocks(snapshot, selection, tell=tell)
-        for block in found if permitted is None else permitted.of(found):
-            for row in rows_of(block):
-                if (host := origin(row.url)) not in hosts:
-                    hosts.add(host)
-                    requisites.add(usage.files_for_crawlers(row.url))
-                requisites.leave_out(row.url)
-                for version in archive.versions(row.url):
-                    try:
-                        answer = archive.answer(version.place)
-                    except Damaged as error:
-                        warn(f"{row.url}: {error}")
-                        continue
-                    if answer.kind is RecordKind.TEXT:
-                        raise UsageError(_ONLY_TEXT.format(snapshot.path))
-                    yield capture_of(
-                        answer,
-                        title=row.title,
-                        rank=row.rank,
-                        importance=row.importance,
-                        hops=row.depth,
-                    )
-                    requisites.add(answer.asked.fetched)
-                    if has_requisites:
-                        requisites.add_page(answer)
-                    if has_files:
-                        requisites.add(_linked_files(snapshot, answer))
-        yield from map(capture_of, requisites.answers())
+    usage, hosts, requisites = UsageOfPages(snapshot), set[str](), KeptRequisites(archive)
+    for row in chain.from_iterable(map(rows_of, found)):
+        if (host := origin(row.url)) not in hosts:
+            hosts.add(host)
+            requisites.add(usage.files_for_crawlers(row.url))
+        requisites.leave_out(row.url)
+        for version in archive.versions(row.url):
+            try:
+                answer = archive.answer(version.place)
+            except Damaged as error:
+                warn(f"{row.url}: {error}")
+                continue
+            yield row, answer
+            requisites.add(answer.asked.fetched)
+            if has_requisites:
+                requisites.add_page(answer)
+            if has_files:
+                requisites.add(_linked_files(snapshot, answer))
+    yield from ((None, answer) for answer in requisites.answers())
 
 
 def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
@@ -818,10 +831,11 @@ def keys_of_type(archive: ArchiveReader, media_type: str) -> set[int]:
     return archive.keys_of(lambda head: fits(_kind(head)[0]))
 
 
-def keys_of_best(snapshot: Snapshot, count: int) -> set[int]:
-    """Return the archive keys of the most important pages."""
+def keys_of_best(snapshot: Snapshot, archive: ArchiveReader, count: int) -> set[int]:
+    """Return the archive keys of the most important pages, and of the files that they need."""
     found = blocks(snapshot, PageSelection(count=count))
-    return {key_of(row.url) for block in found for row in rows_of(block)}
+    answers = _with_needed(snapshot, archive, found, lambda _line: None)  # `verify` lists damage
+    return {key_of(answer.url) for _, answer in answers}
 
 
 def moment(text: str) -> float:

@@ -13,7 +13,7 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -106,11 +106,12 @@ class Status:
     store_bytes: int
     beside_bytes: Counts  # sizes of the files beside the store, by suffix
     pruning_waits: bool  # deletion waits until nobody reads the archive
+    taken_down: Sequence[tables.Takedown]  # oldest first
     command: str | None  # resumes the crawl from the current folder
 
     def as_json(self) -> dict[str, object]:
         """Return the figures by name."""
-        return asdict(self)
+        return asdict(self) | {"taken_down": [one._asdict() for one in self.taken_down]}
 
 
 def status(path: Path) -> Status:
@@ -168,6 +169,7 @@ def _status(
         store_bytes=path.stat().st_size,
         beside_bytes={},
         pruning_waits=counters.get(tables.PRUNING_WAITS) is True,
+        taken_down=tables.takedowns(counters),
         command=_command(counters, path),
     )
 

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,10 +121,19 @@ def counters(connection: Connection) -> dict[str, object]:
     return {} if text is None else dict(json.loads(text))
 
 
-def forgotten(counts: Mapping[str, object]) -> list[dict[str, object]]:
-    """Return the takedowns, oldest first, each with `what`, `at`, `answers` and `complete`."""
+class Takedown(NamedTuple):
+    """URL or prefix that was taken down, with the number of answers removed so far."""
+
+    what: str
+    at: float
+    answers: int = 0
+    complete: bool = False
+
+
+def takedowns(counts: Mapping[str, object]) -> list[Takedown]:
+    """Return all take-downs, oldest first."""
     found = counts.get(FORGOTTEN)
-    return [dict(one) for one in found] if isinstance(found, list) else []
+    return [Takedown(**one) for one in found] if isinstance(found, list) else []
 
 
 def endowed(counts: Mapping[str, object]) -> list[int]:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -144,6 +145,21 @@ class TestKeeping:
         best_is_home = f'"{HOST}/"' in lines
         assert (f"{CDN}/s.css" in lines) is best_is_home
         assert f"{HOST}/logo.png" in lines
+
+    def test_pruning_to_the_best_pages_keeps_what_they_need(
+        self, path: Path, tmp_path: Path
+    ) -> None:
+        copy = shutil.copytree(path.parent, tmp_path / "copy") / path.name
+        file = tmp_path / "best.wacz"
+        assert main(["export", str(file), "--n", "1", "--store", str(copy)]) == 0
+        with ZipFile(file) as package:
+            lines = package.read("indexes/index.cdx").decode().splitlines()
+        needed = {json.loads(line.split(" ", 2)[2])["url"] for line in lines}
+        assert main(["forget", "--best", "1", "--store", str(copy)]) == 0
+        assert kept(copy).keys() == needed
+        assert len(needed & PAGES.keys()) == 1
+        assert {f"{HOST}/logo.png", f"{HOST}/robots.txt"} < needed
+        assert main(["archive", "--verify", "--store", str(copy)]) == 0
 
     def test_kept_requisites_are_not_requested_again(self, path: Path) -> None:
         before, again = kept(path), Web()

@@ -131,7 +131,7 @@ def gate_for(
 
     It denies the URLs that were taken down.
     """
-    gone = (pattern_of(str(one["what"])) for one in tables.forgotten(recorder.counters))
+    gone = (pattern_of(one.what) for one in tables.takedowns(recorder.counters))
     scope = replace(scope, deny=(*scope.deny, *gone))
     gate = ScopeGate(scope, recorder.seeds.urls(), accept)
     for url in recorder.seeds.redirect_targets():

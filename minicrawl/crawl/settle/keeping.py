@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from functools import partial
 from itertools import count
 from pathlib import Path
 from shutil import rmtree
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from minicrawl.archive.earlier import read_earlier
 from minicrawl.archive.index import IndexRow
+from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import PLAIN, key_of
 from minicrawl.archive.segments import FIRST, Segments, bytes_between, disk_errors
 from minicrawl.archive.warc import MOST_SEEDS, crawl_facts
@@ -27,8 +28,15 @@ from minicrawl.config.values import folder_and_name
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.store import questions, tables
-from minicrawl.store.reader import archive_folder, earlier_file, real_path, search_folder
+from minicrawl.store.reader import (
+    archive_folder,
+    earlier_file,
+    reading,
+    real_path,
+    search_folder,
+)
 from minicrawl.store.records import Batch, Checkpoint
+from minicrawl.store.tables import Takedown
 from minicrawl.store.writer import StoreLock, StoreWriter, blank
 from minicrawl.web.scope import pattern_of
 from minicrawl.web.urls import canonical
@@ -283,6 +291,31 @@ class TakenDown(NamedTuple):
     """Folder of WARC files that may still have the answers, or empty."""
 
 
+class UrlPattern(NamedTuple):
+    """A URL, or all URLs with a prefix."""
+
+    what: str
+    """In canonical form; a prefix ends in `*`."""
+    fits: Callable[[str], object]
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Parse a URL, or a prefix followed by `*`."""
+        stem = text.removesuffix("*")
+        if (url := canonical(stem)) is None:
+            raise UsageError(f"{text!r} is neither a URL nor a URL prefix followed by *")
+        what = url + text[len(stem) :]
+        return cls(what, re.compile(pattern_of(what)).match)
+
+    def keys(self, archive: ArchiveReader) -> set[int]:
+        """Return the archive keys of these URLs that have a readable answer."""
+        return archive.keys_of(lambda head: self.fits(head.url) or self.fits(head.request_url))
+
+    def pages(self, connection: tables.Connection) -> dict[int, str]:
+        """Return the pages with these URLs."""
+        return {page: url for page, url in questions.all_urls(connection) if self.fits(url)}
+
+
 def forget(path: Path, what: str, now: float) -> TakenDown:
     """Remove the stored content of a URL or, if `what` ends with `*`, of all URLs with this prefix.
 
@@ -291,25 +324,20 @@ def forget(path: Path, what: str, now: float) -> TakenDown:
     """
     from minicrawl.store.derived import drop_findings  # a crawl needs no findings here
 
-    stem, star, _ = what.partition("*")
-    if (url := canonical(stem)) is None:
-        raise UsageError(f"{what!r} is neither a URL nor a URL prefix followed by *")
-    what, fits = url + star, re.compile(pattern_of(url + star)).match
+    what = (urls := UrlPattern.of(what)).what
     with closing(StoreWriter.open(path)) as store:
-        others = tables.forgotten(tables.counters(store.connection))
-        note = next((one for one in others if one["what"] == what), {"what": what, "answers": 0})
-        others = [one for one in others if one["what"] != what]
-        note |= {"at": now, "complete": False}
-        _note_forgotten(store, [*others, note])
-        pages = {page: url for page, url in questions.all_urls(store.connection) if fits(url)}
+        known = tables.takedowns(tables.counters(store.connection))
+        note = next((one for one in known if one.what == what), Takedown(what, now))
+        note = note._replace(at=now, complete=False)
+        others = [one for one in known if one.what != what]
+        _note_takedowns(store, [*others, note])
+        pages = urls.pages(store.connection)
         answers, is_gone = 0, True
         if tables.archive_end(store.connection) is not None:
             archive = open_archive(store, Storing(keep="pages"), nobody_listens)
             assert archive is not None
             with closing(archive):
-                keys = archive.reader.keys_of(lambda head: fits(head.url) or fits(head.request_url))
-                keys |= set(map(key_of, pages.values()))  # damaged answers name no URL
-                pruning = Pruning(archive.reader, PruneRules(gone=keys))
+                pruning = _pruning_of(archive.reader, urls, pages)
                 if answers := pruning.dropped:
                     is_gone = prune(archive, store, pruning.keeps, retrains=True)
                 else:
@@ -321,15 +349,32 @@ def forget(path: Path, what: str, now: float) -> TakenDown:
         if (index := search_folder(path)).exists():
             with disk_errors(index):
                 rmtree(index)
-        note |= {"answers": int(str(note["answers"])) + answers, "complete": is_gone}
-        _note_forgotten(store, [*others, note])
+        note = note._replace(answers=note.answers + answers, complete=is_gone)
+        _note_takedowns(store, [*others, note])
         store.compact()
         series = WarcSeries.read(tables.counters(store.connection).get(tables.WARC))
         return TakenDown(what, answers, len(pages), is_gone, series.folder if series else "")
 
 
-def _note_forgotten(store: StoreWriter, notes: list[dict[str, object]]) -> None:
-    store.commit(Batch(counters=tables.counters(store.connection) | {tables.FORGOTTEN: notes}))
+def would_forget(path: Path, what: str) -> TakenDown:
+    """Return what `forget` would remove."""
+    urls, folder, answers = UrlPattern.of(what), archive_folder(path), 0
+    with reading(path) as connection:
+        pages, end = urls.pages(connection), tables.archive_end(connection)
+        if end is not None and folder.is_dir():
+            with closing(ArchiveReader(folder, end)) as archive:
+                answers = _pruning_of(archive, urls, pages).dropped
+    return TakenDown(urls.what, answers, len(pages), is_complete=True, warcs="")
+
+
+def _pruning_of(archive: ArchiveReader, urls: UrlPattern, pages: Mapping[int, str]) -> Pruning:
+    keys = urls.keys(archive) | set(map(key_of, pages.values()))  # damaged answers name no URL
+    return Pruning(archive, PruneRules(gone=keys))
+
+
+def _note_takedowns(store: StoreWriter, notes: Iterable[Takedown]) -> None:
+    noted = {tables.FORGOTTEN: [one._asdict() for one in notes]}
+    store.commit(Batch(counters=tables.counters(store.connection) | noted))
 
 
 def set_pages_aside(folder: Path) -> Path | None:

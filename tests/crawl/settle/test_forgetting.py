@@ -156,9 +156,57 @@ def test_the_command_forget_removes_a_page(path: Path, capsys: pytest.CaptureFix
         forget(path, "no url", 1.0)
 
 
+def test_a_dry_run_of_a_take_down_changes_nothing(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = kept(path)
+    for what, count in ((f"{HOST}/private/*", len(GONE)), (f"{HOST}/*/1", 0)):
+        assert main(["forget", what, "--dry-run", "--store", str(path), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["answers"], found["pages"], found["is_complete"]) == (count, count, False)
+    assert kept(path) == before
+    assert GONE[0] in crawled(path, refresh=1.0, pages=10_000)
+
+
+def test_an_asterisk_inside_a_url_is_no_prefix(path: Path) -> None:
+    done = forget(path, f"{HOST}/*/1", 1.0)
+    assert (done.answers, done.pages) == (0, 0)
+
+
+def test_take_downs_are_listed_with_their_time(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = ["--store", str(path)]
+    for number in range(6):
+        forget(path, GONE[number], float(number))
+    assert main(["status", *store]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    told = [line[2:] for line in lines if line[:2] == ["taken", "down"]]
+    assert [line[0] for line in told] == GONE[1:6]
+    assert told[-1][1:] == ["at", "1970-01-01T00:00:05Z,", "1", "answer"]
+    assert ["and", "1", "earlier,", "which", "--json", "lists"] in lines
+    assert main(["status", *store, "--json"]) == 0
+    assert [one["what"] for one in json.loads(capsys.readouterr().out)["taken_down"]] == GONE[:6]
+    assert main(["page", GONE[0], *store]) == 2
+    assert "is kept: it was taken down at 1970-01-01T00:00:00Z" in capsys.readouterr().err
+
+
 def test_the_command_forget_prunes_by_type(path: Path) -> None:
     prune = ["forget", "--store", str(path)]
     assert main([*prune, "--type", "image/*"]) == 0
     assert len(kept(path)) == COUNT + 2 + len(GONE)
-    assert main([*prune, GONE[0], "--best", "3"]) == main(prune) == 2
+    assert main(prune) == 2
     assert main([*prune, "--type", "text/*"]) == 2  # would remove everything
+
+
+def test_the_command_forget_prunes_by_url(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, prune = kept(path).keys(), ["forget", "--store", str(path)]
+    assert main([*prune, f"{HOST}/private/2*", "--type", "image/*"]) == 0
+    assert main([*prune, f"{HOST}/none", "--type", "text/*"]) == 0
+    assert f"no response of {HOST}/none is kept" in capsys.readouterr().err
+    assert kept(path).keys() == before
+    assert main([*prune, f"{HOST}/private/2*", "--before", "2100-01-01"]) == 0
+    gone = before - kept(path).keys()
+    assert gone == {url for url in GONE if url.startswith(f"{HOST}/private/2")}
+    assert is_sound(path)
+    assert gone <= crawled(path, refresh=1.0, pages=10_000)  # no take-down
