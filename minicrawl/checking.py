@@ -36,7 +36,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import Answer, pack_file, pack_spooled, text_of
+from minicrawl.archive.record import Answer, RecordKind, pack_any, pack_spooled, text_of
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Checking, Listener, Noted, nobody_listens
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS
@@ -117,12 +117,10 @@ _HEAD_IS_REFUSED = (
 )
 """Statuses after which GET is tried: some servers send them to HEAD for pages that exist."""
 
-_MOST_FILES = 8
-"""Most linked files fetched at once: each may take a temporary file of --max-file."""
-
 Found = FetchResult | State
 Hops = list[tuple[str, Found]]
 Keep = Callable[[Hops], Awaitable[None]]
+Send = Callable[[str], Awaitable[Found]]
 
 
 class LinkAsker:
@@ -133,12 +131,20 @@ class LinkAsker:
         self._settings, self._clock = crawler.context.settings, crawler.context.clock
 
     async def ask(
-        self, urls: Iterable[str], keep: Keep, wants: Sequence[Want] = IS_IT_THERE
+        self,
+        urls: Iterable[str],
+        keep: Keep,
+        wants: Sequence[Want] = IS_IT_THERE,
+        *,
+        in_scope: bool = False,
     ) -> None:
-        """Request all URLs, many hosts at a time, by the first of `wants` that is not refused."""
-        most = self._settings.politeness.concurrency
+        """Request all URLs, many hosts at a time, by the first of `wants` that is not refused.
+
+        With `in_scope`, URLs out of the scope are left out.
+        """
         per_host = self._settings.politeness.per_host
-        free = asyncio.Semaphore(min(most, _MOST_FILES) if Want.FILE in wants else most)
+        free = asyncio.Semaphore(self._settings.politeness.concurrency)
+        send = partial(self._send, wants=wants, in_scope=in_scope)
         async with asyncio.TaskGroup() as group:
             # One task for each connection that a host may have: in it, URLs wait for the host's
             # delay one after another. In one queue for all hosts, URLs would wait for the slowest.
@@ -146,16 +152,16 @@ class LinkAsker:
                 some = list(of_host)
                 waiting = iter(some)
                 for _ in range(min(per_host, len(some))):
-                    group.create_task(self._ask_each(waiting, keep, wants, free))
+                    group.create_task(self._ask_each(waiting, keep, send, free))
 
     async def _ask_each(
-        self, waiting: Iterator[str], keep: Keep, wants: Sequence[Want], free: asyncio.Semaphore
+        self, waiting: Iterator[str], keep: Keep, send: Send, free: asyncio.Semaphore
     ) -> None:
         for url in waiting:
             async with free:
                 if not await self._crawler.may_ask():
                     return
-                hops = await self._follow(url, wants)
+                hops = await self._follow(url, send)
                 if hops[0][1] is not State.SCOPE:
                     await keep(hops)
 
@@ -180,26 +186,27 @@ class LinkAsker:
             case Unchanged():
                 return CheckRow(url, State.FETCHED, HTTPStatus.NOT_MODIFIED, "", at)
 
-    async def _follow(self, url: str, wants: Sequence[Want]) -> Hops:
+    async def _follow(self, url: str, send: Send) -> Hops:
         """Return all hops to the end of the URL's redirects."""
-        hops = [(url, await self._send(url, wants))]
+        hops = [(url, await send(url))]
         for _ in range(MOST_REDIRECTS):
             url, found = hops[-1]
             target = canonical(found.target, url) if isinstance(found, Moved) else None
             if target is None:
                 break
-            hops.append((target, await self._send(target, wants)))
+            hops.append((target, await send(target)))
         return hops
 
-    async def _send(self, url: str, wants: Sequence[Want]) -> Found:
+    async def _send(self, url: str, wants: Sequence[Want], *, in_scope: bool) -> Found:
+        settings = self._settings
         for want in wants:
-            network, is_file = self._settings.network, want is Want.FILE
-            most = self._settings.file_bytes if is_file else network.max_body_bytes
-            # The body of a failure may show that it is a challenge.
-            body = want is Want.STATUS
-            request = Request(url=url, want=want, max_bytes=most, keeps_failures=body)
+            is_file = want is Want.FILE
+            most = settings.longest_file_bytes if is_file else settings.network.max_body_bytes
+            # The body of a failure may show that it is a challenge, or is archived.
+            reads_failures = is_file or want is Want.STATUS
+            request = Request(url=url, want=want, max_bytes=most, keeps_failures=reads_failures)
             tell = self._crawler.context.tell
-            found = await self._onboarding.ask_in_time(request, tell, in_scope=is_file)
+            found = await self._onboarding.ask_in_time(request, tell, in_scope=in_scope)
             if not (isinstance(found, Failed) and found.status in _HEAD_IS_REFUSED):
                 break
         return found
@@ -540,7 +547,7 @@ async def keep_files(
 ) -> tuple[int, list[CheckRow]]:
     """Keep linked files that are not kept yet, as `keep_requisites` does."""
     with _requisites(context, failed) as files:
-        await files.ask(asker, linked, Want.FILE)
+        await files.ask(asker, linked, in_scope=True)
         return files.kept, files.rows
 
 
@@ -574,7 +581,7 @@ class _Requisites:
             if not new:
                 return
             seen |= new.keys()
-            await self.ask(asker, new, Want.RESOURCE)
+            await self.ask(asker, new)
             self._archive.go_on_to(_end(self._context))
             # The archive has been committed, and is read with the new files: what they need is the
             # next round.
@@ -586,7 +593,7 @@ class _Requisites:
                 for file, leads_further in needed_by_file(answer)
             }
 
-    async def ask(self, asker: LinkAsker, urls: Iterable[str], want: Want) -> None:
+    async def ask(self, asker: LinkAsker, urls: Iterable[str], *, in_scope: bool = False) -> None:
         """Request the URLs that are not kept, and keep the responses."""
 
         async def keep(hops: Hops) -> None:
@@ -594,9 +601,15 @@ class _Requisites:
             await self._keep(hops)
 
         wanted = set(urls) - self._failed
-        missing = [url for url in wanted if not self._archive.versions(url)]
-        await asker.ask(missing, keep, (want,))
+        missing = [url for url in wanted if self._is_missing(url)]
+        await asker.ask(missing, keep, (Want.FILE,), in_scope=in_scope)
         await self._context.recorder.committer.written()
+
+    def _is_missing(self, url: str) -> bool:
+        """Return True if only failures of a day ago or longer are kept, or nothing."""
+        since = self._context.clock.today() - VALID_S
+        rows = self._archive.versions(url)
+        return all(row.kind == RecordKind.FAILURE and row.at <= since for row in rows)
 
     async def _keep(self, hops: Hops) -> None:
         recorder, today = self._context.recorder, self._context.clock.today()
@@ -607,15 +620,13 @@ class _Requisites:
                     record = await asyncio.to_thread(pack_spooled, url, found, body, payload)
                 recorder.keep(None, KeptAnswer(record, today, url, payload=payload))
                 await recorder.committer.written()
-            elif (packed := pack_file(url, found)) is not None:
+            elif (packed := pack_any(url, found)) is not None:
                 recorder.keep(None, KeptAnswer(packed, today, url))
-            else:
-                continue
-            self.kept += 1
+            self.kept += isinstance(found, Response | Moved)
 
     def _answers(self, url: str) -> Iterable[Answer]:
         """Return the last kept response, if it can be read."""
-        rows = self._archive.versions(url)
+        rows = [row for row in self._archive.versions(url) if row.kind != RecordKind.FAILURE]
         try:
             return [self._archive.answer(rows[-1].place)] if rows else []
         except Damaged:  # `minicrawl check` reports it

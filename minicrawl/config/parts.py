@@ -336,8 +336,8 @@ class Network:
     max_file_bytes: int = setting(
         100_000_000,
         kinds.SIZE,
-        "Truncate a linked file at this size (--types files). It has more time than --timeout, in "
-        "proportion to --max-body.",
+        "Truncate a linked file (--types files) or a page requisite at this size. It has more time "
+        "than --timeout, in proportion to --max-body.",
         name="max-file",
         weakens=is_higher,
     )

@@ -370,7 +370,12 @@ class Settings:
     @property
     def file_bytes(self) -> int:
         """Size limit of a linked file; 0 if such files are not kept."""
-        return min(self.network.max_file_bytes, _LONGEST_FILE) if self.keeps_files else 0
+        return self.longest_file_bytes if self.keeps_files else 0
+
+    @property
+    def longest_file_bytes(self) -> int:
+        """Size limit of a file, whether a page links to it or needs it."""
+        return min(self.network.max_file_bytes, _LONGEST_FILE)
 
     @property
     def asks_beside(self) -> bool:

@@ -108,7 +108,9 @@ _TURN_S = 0.005  # of decoding per iteration of the loop
 _ENOUGH_TO_JUDGE = 1445  # bytes; the MIME Sniffing standard looks at no more
 _AT_ONCE = 0.0  # a loop time in the past
 _SPOOLED_FROM = 1_000_000
-"""Size in bytes at which a list or file is spooled; half of the cap if that is less."""
+"""Size in bytes at which a list is spooled; half of the cap if that is less."""
+_FILES_SPOOLED_FROM = 200_000
+"""Size in bytes at which a file is spooled: as many as a crawl reads at once fit in memory."""
 _MOST_SPOOLED, _MOST_FILES = 4, 8  # at once
 
 
@@ -177,7 +179,7 @@ class DecodeBudget:
         self._held: dict[GrowingBody, None] = {}
         self._spooled = set[GrowingBody]()
         self.files = asyncio.Semaphore(_MOST_FILES)
-        """Slots for files in transfer, each of which may take a temporary file."""
+        """Slots for spooled files in transfer."""
 
     @property
     def is_spent(self) -> bool:
@@ -293,16 +295,18 @@ async def _read_in_time(
     try:
         async with AsyncExitStack() as slot, asyncio.timeout_at(limits.deadline) as deadline:
             reader.stop = lambda: deadline.reschedule(_AT_ONCE)
-            waits = limits.deadline is not None
+            more_s, waits = limits.file_s, True
             async for chunk in chunks:
                 await _feed(reader, chunk, limits.decode_budget)
-                if waits and reader.is_file and not reader.is_done:
-                    waits = False
-                    # Not before the first bytes show that the body is a file: otherwise slow pages
-                    # would take slots, and keep files waiting.
-                    await _wait_for_slot(slot, deadline, limits)
                 if reader.is_done:
                     break
+                if reader.is_file and more_s:
+                    _put_off(deadline, more_s)
+                    more_s = 0.0
+                if reader.is_file and reader.is_spooled and waits:
+                    waits = False
+                    # Short files wait for no slot: endless ones may hold all of them for minutes.
+                    await _wait_for_slot(slot, deadline, limits.decode_budget)
     except TimeoutError as error:
         if not reader.is_done:
             raise Fault(FailureKind.TIMEOUT, "the body did not arrive in time") from error
@@ -311,16 +315,20 @@ async def _read_in_time(
         limits.decode_budget.release(reader)
 
 
+def _put_off(deadline: asyncio.Timeout, seconds: float) -> None:
+    if (end := deadline.when()) is not None:
+        deadline.reschedule(end + seconds)
+
+
 async def _wait_for_slot(
-    slot: AsyncExitStack, deadline: asyncio.Timeout, limits: BodyLimits
+    slot: AsyncExitStack, deadline: asyncio.Timeout, budget: DecodeBudget
 ) -> None:
-    """Wait for a slot with the deadline suspended, then add the extra time of a file to it."""
+    """Wait for a slot; the deadline is put off by that time."""
     loop, end = asyncio.get_running_loop(), deadline.when()
-    assert end is not None
     began = loop.time()
     deadline.reschedule(None)
-    await slot.enter_async_context(limits.decode_budget.files)
-    deadline.reschedule(end + loop.time() - began + limits.file_s)
+    await slot.enter_async_context(budget.files)
+    deadline.reschedule(None if end is None else end + loop.time() - began)
 
 
 async def _feed(reader: _BodyReader, chunk: bytes, decode_budget: DecodeBudget) -> None:
@@ -373,9 +381,14 @@ class _BodyReader:
         return self._verdict is BodyVerdict.FILE
 
     @property
+    def is_spooled(self) -> bool:
+        """True if the body is in a temporary file."""
+        return self._content.spooled is not None
+
+    @property
     def cap(self) -> int:
         """Maximum of `held`."""
-        return min(self._file_cap, _SPOOLED_FROM) if self.is_file else self._cap
+        return min(self._file_cap, _FILES_SPOOLED_FROM) if self.is_file else self._cap
 
     @property
     def held(self) -> int:
@@ -473,7 +486,8 @@ class _BodyReader:
     def _judge_or_spool(self) -> None:
         if self._content.length >= _ENOUGH_TO_JUDGE:
             self._judge()
-        if self.held <= min(_SPOOLED_FROM, self._cap // 2):
+        spooled_from = _FILES_SPOOLED_FROM if self.is_file else _SPOOLED_FROM
+        if self.held <= min(spooled_from, self._cap // 2):
             return
         is_list = self._verdict is BodyVerdict.LIST and self._budget.begin_spooling(self)
         if is_list or self._verdict is BodyVerdict.FILE:

@@ -102,7 +102,9 @@ def test_linked_files_in_scope_are_kept(path: Path, web: Web) -> None:
     answers = kept(path)
     names = {url.removeprefix(f"{HOST}/") for url in answers}
     files = {"a.zip", "film.mp4", "same.mp4", "data.csv", "endless.mkv", *WITHOUT_SUFFIX[:-1]}
-    assert names == {"", "robots.txt"} | files
+    failed = {"gone.docx", "get?odd"}
+    assert names == {"", "robots.txt"} | files | failed
+    assert {answers[f"{HOST}/{name}"].kind for name in failed} == {RecordKind.FAILURE}
     assert answers[f"{HOST}/film.mp4"].body == answers[f"{HOST}/same.mp4"].body == FILM
     assert not any("secret" in url or "b.example" in url for url in web.asked)
 
@@ -160,6 +162,22 @@ def _keys(path: Path) -> Iterator[int]:
 def test_large_files_need_little_memory(tmp_path: Path) -> None:
     with limited_growth(30 * MEGABYTE):
         crawled(tmp_path / "crawl.db", Web(), max_file=60 * MEGABYTE)
+
+
+class WebWithFilm(Web):
+    """Site whose page shows a film that never ends."""
+
+    def by_path(self, path: str) -> httpx.Response:
+        if path == "/":
+            return httpx.Response(200, html="<video src=/endless.mkv></video>")
+        return super().by_path(path)
+
+
+def test_large_requisites_need_little_memory(tmp_path: Path) -> None:
+    path, chosen = tmp_path / "crawl.db", {"types": "html", "requisites": True}
+    with limited_growth(30 * MEGABYTE):
+        crawled(path, WebWithFilm(), max_file=60 * MEGABYTE, **chosen)
+    assert len(kept(path)[f"{HOST}/endless.mkv"].body) == 60 * MEGABYTE
 
 
 def test_wacz_files_have_each_file_once(path: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Page requisites are requested once and politely, kept with their pages, and exported."""
 
+import asyncio
 import gzip
 import json
 import shutil
@@ -12,11 +13,13 @@ from zipfile import ZipFile
 import httpx
 import pytest
 
+from minicrawl import Crawl, Settings, checking
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
 from minicrawl.report import page_links
+from minicrawl.report.kept_content import content_rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
@@ -91,9 +94,19 @@ class TestKeeping:
         answers = kept(path)
         rules = {f"{HOST}/robots.txt", f"{CDN}/robots.txt"}
         files = STYLES.keys() | FILES.keys() | {f"{HOST}/old.js"}
-        assert answers.keys() == PAGES.keys() | files | rules
+        assert answers.keys() == PAGES.keys() | files | rules | {f"{HOST}/lost.png"}
         assert all(answers[url].body == body for url, body in FILES.items())
         assert answers[f"{HOST}/old.js"].status == 302
+        assert answers[f"{HOST}/lost.png"].status == 404
+
+    def test_a_missing_requisite_is_no_kept_content(self, path: Path, capsys: Captured) -> None:
+        with snapshot(path) as seen:
+            rows = content_rows(seen)
+        assert rows is not None
+        (lost,) = [row for row in rows if row.outcome == "not-found"]
+        assert (lost.type, lost.number) == (".png", 1)
+        assert main(["page", f"{HOST}/lost.png", "--headers", "--store", str(path)]) == 0
+        assert "404" in capsys.readouterr().out
 
     @pytest.mark.usefixtures("path")
     def test_each_is_requested_once_unless_robots_txt_forbids_it(self, web: Web) -> None:
@@ -173,6 +186,59 @@ def test_a_resumed_crawl_keeps_requisites(tmp_path: Path) -> None:
     with snapshot(path) as seen:
         assert tables.settings(seen.connection)["requisites"] is True
     assert f"{HOST}/logo.png" in kept(crawl_web(path, Web(), [], keep="pages"))
+
+
+def test_a_missing_requisite_is_requested_again_when_its_failure_is_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, web = crawled(tmp_path / "crawl.db", Web()), Web()
+    monkeypatch.setattr(checking, "VALID_S", 0.0)
+    crawled(path, web)
+    assert web.asked == {f"{HOST}/lost.png": 1}
+
+
+def test_a_film_of_a_page_is_kept_whole_up_to_max_file(tmp_path: Path) -> None:
+    film = bytes(range(256)) * 50_000  # longer than --max-body
+    limit = len(film) + 1
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        name = request.url.path[1:]
+        if not name:
+            return httpx.Response(200, html="<video src=film.mp4></video><video src=long.mp4>")
+        return httpx.Response(200, content=film if name == "film.mp4" else film * 2)
+
+    path, warcs = tmp_path / "crawl.db", tmp_path / "warcs"
+    chosen: dict[str, Any] = {"requisites": True, "robots": False, "max_file": limit}
+    crawl_web(path, answer, [HOST], warc=warcs, **chosen)
+    answers = kept(path)
+    whole, cut = answers[f"{HOST}/film.mp4"], answers[f"{HOST}/long.mp4"]
+    assert (whole.body, whole.cut) == (film, "")
+    assert cut.body == (film * 2)[:limit]
+    assert cut.cut == f"cut after {limit:,} bytes: --max-file"
+    (file,) = warcs.glob("*.warc.gz")
+    assert gzip.decompress(file.read_bytes()).count(film) == 2
+
+
+MANY = 10_000
+
+
+def test_a_page_with_very_many_requisites_keeps_no_other_waiting(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url))
+        await asyncio.sleep(0)  # as a network does
+        if request.url.path != "/":
+            return httpx.Response(200, content=b"image")
+        count = MANY + 5 if request.url.host == "a.example" else 5
+        return httpx.Response(200, html="".join(f"<img src=/{n}.png>" for n in range(count)))
+
+    path, seeds = tmp_path / "crawl.db", [HOST, "http://b.example"]
+    settings = Settings.of(store=path, requisites=True, robots=False, delay=0, address_delay=0)
+    Crawl(seeds, settings, transport=httpx.MockTransport(answer)).run()
+    assert len(asked) == len(set(asked)) == MANY + 5 + 2
+    assert max(asked.index(f"http://b.example/{n}.png") for n in range(5)) < 20
+    assert len(kept(path)) == len(asked)
 
 
 def test_requisites_are_not_requested_by_default(tmp_path: Path) -> None:

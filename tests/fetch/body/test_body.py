@@ -310,6 +310,48 @@ def test_no_more_than_four_lists_at_once_may_be_longer_than_other_bodies() -> No
             assert len(file.read()) == LIST_BYTES
 
 
+# ---------------------------------------------------------------- files
+
+
+async def read_file(chunks: Chunks, budget: DecodeBudget, *, waits_s: float = 60) -> Body:
+    deadline = asyncio.get_running_loop().time() + waits_s
+    limits = BodyLimits(budget, deadline, file_bytes=LIST_BYTES, file_s=60)
+    found = await read_body(chunks, [], 100_000, BodyVerdict.FILE, limits)
+    assert isinstance(found, Body)
+    return found
+
+
+async def test_short_files_do_not_wait_for_endless_ones() -> None:
+    budget, chunk = DecodeBudget(max_bytes=1_500_000), bytes(60_000)
+    endless = [asyncio.create_task(read_file(Endless(*[chunk] * 50), budget)) for _ in range(12)]
+    for _ in range(1000):  # until each one waits for a slot or for more bytes
+        await asyncio.sleep(0)
+    assert budget.files.locked()
+    assert (await read_file(Chunks(b"image"), budget)).content == b"image"
+    waiting = asyncio.create_task(read_file(Chunks(*[chunk] * 4), budget))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    for one in endless:
+        one.cancel()
+    found = await waiting
+    assert found.spooled is not None
+    with found.spooled:
+        assert (len(found.spooled.read()), found.cut) == (240_000, None)
+
+
+async def test_a_file_has_more_time_than_a_page_from_its_first_bytes_on() -> None:
+    class Slow(Chunks):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield b"one "
+            for _ in range(10):  # a page would be cut here
+                await asyncio.sleep(0)
+            yield b"two"
+
+    found = await read_file(Slow(), DecodeBudget(max_bytes=1_500_000), waits_s=0)
+    assert (found.content, found.cut) == (b"one two", None)
+
+
 def test_a_full_disk_cuts_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     class Full(io.BytesIO):
         def write(self, _: object) -> int:
