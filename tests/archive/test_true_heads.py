@@ -4,6 +4,7 @@ With `--raw-bodies`, they have the bodies as sent, too.
 """
 
 import gzip
+import json
 import re
 import socketserver
 import threading
@@ -21,7 +22,8 @@ from minicrawl.archive.record import RecordKind
 from minicrawl.cli import main
 from minicrawl.fetch.signing import SigningKey
 
-PAGES = 200
+PAGES = 1000
+LONGEST_HEAD = 65_536
 SECRETS = (b"hunter2", b"Basic ", b"s3cr3t")
 _INSERTED = re.compile(rb"Content-Length: \d+\r\n\r\n\Z")
 
@@ -48,8 +50,21 @@ def _reply(number: int) -> bytes:
     return b"HTTP/1.1 " + kinds[number % len(kinds)]
 
 
+def _with_head_of(size: int) -> bytes:
+    """Return a response whose head has this many bytes, with the oddities that a head may have."""
+    begin = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Type: text/html\r\nX-Odd: \0 \rX: "
+    end = b"\r\n\r\n"
+    return begin + b"y" * (size - len(begin) - len(end)) + end + b"page"
+
+
+WITH_LONG_HEADS = {
+    "/longest": _with_head_of(LONGEST_HEAD),
+    "/too-long": _with_head_of(LONGEST_HEAD + 1),
+}
+
+
 def _links() -> bytes:
-    names = ("large.csv", *range(PAGES))
+    names = ("large.csv", "longest", "too-long", *range(PAGES))
     body = "".join(f"<a href=/{name}>x</a>" for name in names).encode()
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
     return head + body
@@ -106,6 +121,8 @@ def witnessing() -> Iterator[Witness]:
                     reply = _links()
                 elif path == "/large.csv":
                     reply = LARGE
+                elif path in WITH_LONG_HEADS:
+                    reply = WITH_LONG_HEADS[path]
                 elif path[1:].isdigit():
                     reply = _reply(int(path[1:]))
                 seen.received[path] = request + b"\r\n"
@@ -152,7 +169,7 @@ def crawled(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Path:
         options = ["--warc", "warcs", "--sitemaps", "--contact", "https://a.example/bot"]
         assert main([*with_secrets(witness), *options, "--sign-requests", "bot.pem"]) == 0
         assert main(["export", "site.warc.gz", "--store", "crawl.db"]) == 0
-    assert len(witness.received) > PAGES * 3 // 4
+    assert len(witness.received) > PAGES
     assert any(b"hunter2" in request for request in witness.received.values())
     assert all(b"\nSignature: " in request for request in witness.received.values())
     assert any(b"s3cr3t" in head for head in witness.sent.values())
@@ -182,8 +199,19 @@ def test_the_archive_has_each_head_as_sent(crawled: Path, witness: Witness) -> N
             assert (answer.wire.request, answer.wire.response) == expected(witness, path)
             assert (answer.wire.address, answer.wire.protocols) == ("127.0.0.1", ("http/1.1",))
             compared.add(path)
-    assert len(compared) > PAGES * 3 // 4
-    assert {*FOR_CRAWLERS, "/gone.xml"} <= compared
+    assert len(compared) > PAGES
+    assert {*FOR_CRAWLERS, "/gone.xml", "/longest"} <= compared
+    assert witness.sent.keys() - compared == {"/too-long"}
+
+
+def test_a_head_over_the_limit_fails_its_page_alone(
+    crawled: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ["--kind", "too-large", "--json", "--store", str(crawled / "crawl.db")]
+    assert main(["errors", *chosen]) == 0
+    (page,) = json.loads(capsys.readouterr().out)["pages"]
+    assert page["url"].endswith("/too-long")
+    assert page["detail"] == "a head of more than 65,536 bytes"
 
 
 def test_keep_credentials_archives_complete_heads(
@@ -191,7 +219,7 @@ def test_keep_credentials_archives_complete_heads(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with witnessing() as witness:
-        assert main([*with_secrets(witness), "--pages", "20", "--keep-credentials"]) == 0
+        assert main([*with_secrets(witness), "--pages", "100", "--keep-credentials"]) == 0
     found = b""
     with closing(ArchiveReader(tmp_path / "crawl.db-pages")) as archive:
         for row in archive.index.rows(archive.end):
@@ -235,8 +263,7 @@ def test_warc_files_have_the_same_heads(crawled: Path, witness: Witness, name: s
             if b"X-Archive-Orig-" in head:
                 head = _INSERTED.sub(b"\r\n", head).replace(b"X-Archive-Orig-", b"")
             assert head == response
-    assert len(compared) > PAGES // 2
-    assert {*FOR_CRAWLERS, "/gone.xml"} <= compared
+    assert witness.sent.keys() - compared == {"/too-long"}
     site = f"seed: http://127.0.0.1:{witness.port}/"
     assert {"operator: https://a.example/bot", "robots: classic", "seeds: 1", site} <= set(info)
 
