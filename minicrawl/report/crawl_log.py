@@ -1,11 +1,11 @@
 """Crawl log in the columns of Heritrix: one line per request, the oldest first.
 
     2026-11-27T03:12:43.812Z   200      5120 http://a.example/b L http://a.example/ text/html \\
-        #000 20261127031243700+112 sha1:ZZLVCEC2W6SZVSSHPDFV2CVPBAQCE7ZB - -
+        #000 20261127031243700+112 sha1:ZZLVCEC2W6SZVSSHPDFV2CVPBAQCE7ZB http://a.example/ -
 
 The columns are time, status, bytes, URL, path from a seed (a letter per link: L for a link, E for a
 requisite, P for a robots.txt), referrer, type, thread, start and duration in ms, digest of the
-body, source, and annotations. A request without a response has one of Heritrix's negative statuses.
+body, seed, and annotations. A request without a response has one of Heritrix's negative statuses.
 What a store does not know is `-`; digests and types need kept pages.
 
 Laws: each request for a page is one line, and so is each other kept response, such as an image.
@@ -27,7 +27,6 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind, key_of, read_head, unpacked
@@ -35,8 +34,8 @@ from minicrawl.archive.segments import StoredPayload
 from minicrawl.archive.warc import shown_digest
 from minicrawl.errors import Damaged
 from minicrawl.model import State
-from minicrawl.opic.ledger import StepKind
 from minicrawl.report.archived_pages import kept_pages
+from minicrawl.report.discovery import discovery
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder
@@ -63,7 +62,6 @@ _MOST_LETTERS = 50
 """Maximum letters of a path; before them, Heritrix writes the number of letters left out."""
 _TYPE = re.compile(r"[!-~]+")
 _BY_LABEL = {state.label: status for state, status in _STATUSES.items()}
-_ALL_STEPS = (1 << 63) - 1
 
 
 class _Body(NamedTuple):
@@ -89,6 +87,7 @@ class _Line(NamedTuple):
     digest: str = _NONE
     annotations: str = ""
     referrer: str = _NONE
+    source: str = _NONE
     took_s: float = 0.0
 
     def encoded(self) -> bytes:
@@ -101,7 +100,7 @@ class _Line(NamedTuple):
             f"{_NONE if self.size is None else self.size:>10}",
             *(self.url, self.path, self.referrer, self.kind, "#000"),
             f"{began}+{round(1000 * self.took_s)}",
-            *(self.digest, _NONE, self.annotations or _NONE),
+            *(self.digest, self.source, self.annotations or _NONE),
         )
         return f"{' '.join(columns)}\n".encode("utf-8", "replace")
 
@@ -132,7 +131,7 @@ class _Log:
     ) -> None:
         self._connection, self._archive, self._warn = snapshot.connection, archive, warn
         self._depths = tables.whole(tables.urls(snapshot.connection, "depth"), "depth")
-        self._ends, self._finders = _finders(snapshot)
+        self._discovery = discovery(snapshot)
         self._places = self._places_of_pages()
 
     def of_pages(self) -> Iterator[tuple[float, bytes]]:
@@ -153,7 +152,8 @@ class _Log:
                 path=_path(depth),
                 digest=body.digest,
                 annotations=body.annotations,
-                referrer=self._referrer(row.page),
+                referrer=self._shown(self._discovery.finders[row.page]),
+                source=self._shown(self._discovery.sources[row.page]),
                 took_s=row.elapsed_s,
             )
             yield row.at, line.encoded()
@@ -169,9 +169,10 @@ class _Log:
             if is_page or row.kind in (RecordKind.DICTIONARY, RecordKind.RENDERED):
                 continue
             if (body := self._body(row.place)) is not None:
-                path, referrer = self._way_to(body.url)
+                path, referrer, source = self._way_to(body.url)
                 of_body = body.status, body.size, body.url, body.kind, path, body.digest
-                yield row.at, _Line(row.at, *of_body, body.annotations, referrer).encoded()
+                line = _Line(row.at, *of_body, body.annotations, referrer, source)
+                yield row.at, line.encoded()
 
     def _requests(self) -> Iterator[FetchRow]:
         return (row for row in questions.fetch_rows(self._connection) if row.outcome != NOT_ASKED)
@@ -205,36 +206,18 @@ class _Log:
     def _url(self, page: int) -> str:
         return tables.url_of(self._connection, page)
 
-    def _way_to(self, url: str) -> tuple[str, str]:
-        """Return path and referrer of a response to a request that was not for a page."""
+    def _way_to(self, url: str) -> tuple[str, str, str]:
+        """Return path, referrer and source of a response to a request that was not for a page."""
         if urlsplit(url).path == "/robots.txt":
-            return "P", _NONE
+            return "P", _NONE, _NONE
         page = questions.find(self._connection, *split(url))
-        return (
-            ("E", _NONE) if page is None else (_path(int(self._depths[page])), self._referrer(page))
-        )
+        if page is None:
+            return "E", _NONE, _NONE
+        finder, source = self._discovery.finders[page], self._discovery.sources[page]
+        return _path(int(self._depths[page])), self._shown(finder), self._shown(source)
 
-    def _referrer(self, page: int) -> str:
-        """Return the URL of the page on which this page was discovered."""
-        at = int(np.searchsorted(self._ends, page, side="right"))
-        finder = int(self._finders[at]) if at < len(self._ends) else -1
-        return self._url(finder) if finder >= 0 else _NONE
-
-
-def _finders(snapshot: Snapshot) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the runs of ids that one step discovered: the id after each, and its page or -1.
-
-    Ids are in the order of discovery, so the new pages of a step have consecutive ids.
-    """
-    ends, finders = array("q"), array("q")
-    behind = len(snapshot) - questions.born_after(snapshot.connection, 0)
-    for block in questions.log_after(snapshot.connection, 0, _ALL_STEPS):
-        for _, kind, page, _, born, _ in block:
-            if born:
-                behind += born
-                ends.append(behind)
-                finders.append(page if kind in (StepKind.VISIT, StepKind.FORWARD) else -1)
-    return np.array(ends, dtype=np.int64), np.array(finders, dtype=np.int64)
+    def _shown(self, page: int) -> str:
+        return self._url(int(page)) if page >= 0 else _NONE
 
 
 def _body_at(archive: ArchiveReader, place: int) -> _Body:

@@ -25,6 +25,7 @@ from minicrawl.own_files import replacing
 from minicrawl.progress import Progress
 from minicrawl.report import page_links
 from minicrawl.report.crawl_status import Sample, status
+from minicrawl.report.discovery import discovery
 from minicrawl.report.formats import Figure, PlotLine, draw, pyplot
 from minicrawl.report.kept_content import ContentRow, content_rows
 from minicrawl.report.page_links import with_texts
@@ -407,6 +408,7 @@ def site_report(snapshot: Snapshot, made_at: float, tell: Progress) -> SiteRepor
             *_answers(snapshot),
             *_titles(snapshot),
             *_content(snapshot),
+            _seeds(snapshot),
             _best(snapshot),
         ],
         in_degrees=distribution(in_links[snapshot.was_read]),
@@ -495,6 +497,28 @@ def _content(snapshot: Snapshot) -> Iterator[ReportSection]:
     if rows is not None:
         means = "URLs with a kept response, and URLs without, by type, host and reason."
         yield _rows_section("Kept and left out", means, ContentRow, rows)
+
+
+class SeedRow(NamedTuple):
+    """Seed, its state, and how many pages were found from it and read."""
+
+    pages: int
+    read: int
+    outcome: str
+    url: str
+
+
+def _seeds(snapshot: Snapshot) -> ReportSection:
+    found = discovery(snapshot)
+    pages, read = (
+        np.bincount(sources[sources >= 0], minlength=len(snapshot))[found.seeds]
+        for sources in (found.sources, found.sources[snapshot.was_read])
+    )
+    outcomes = [State(state).label for state in snapshot.states[found.seeds]]
+    seeds = urls(snapshot, found.seeds)
+    rows = [*map(SeedRow._make, zip(pages.tolist(), read.tolist(), outcomes, seeds, strict=True))]
+    means = "Each page counts for the seed from which it was found first."
+    return _rows_section("Seeds", means, SeedRow, sorted(rows, reverse=True))
 
 
 def _titles(snapshot: Snapshot) -> Iterator[ReportSection]:

@@ -16,7 +16,7 @@ HOST = "http://a.example"
 _LINE = re.compile(
     r"(?P<at>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (?P<status>[ -]*\d+) (?P<size> *(?:\d+|-)) "
     r"(?P<url>\S+) (?P<path>\S+) (?P<referrer>\S+) (?P<kind>\S+) #\d+ (?P<start>\d{17})\+\d+ "
-    r"(?P<digest>\S+) - (?P<notes>\S+)"
+    r"(?P<digest>\S+) (?P<source>\S+) (?P<notes>\S+)"
 )
 BODIES = {
     "/": "<a href=/b>b</a><a href=/no>x</a><a href=/moved>x</a><a href=/gone>x</a><img src=/i.png>",
@@ -83,6 +83,10 @@ def test_a_line_has_the_response_and_the_referrer(
     assert ways["/b"] == ("L", "/")
     assert ways["/down"] == ("LL", "/b")
     assert "connect" in found["/down"]["notes"]
+    sources = {
+        row["source"] for path, row in found.items() if path not in ("/robots.txt", "/i.png")
+    }
+    assert sources == {f"{HOST}/"}
     if keeps:
         assert ways["/robots.txt"][0] == "P"
         assert ways["/i.png"][0] == "E"
