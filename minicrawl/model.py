@@ -168,6 +168,7 @@ class Unchanged(NamedTuple):
     fresh_s: float | None = None
     elapsed_s: float = 0.0
     cookies: tuple[str, ...] = ()
+    wire: Wire | None = None
 
 
 class Refused(NamedTuple):
@@ -207,8 +208,7 @@ FetchResult = Response | Moved | Unchanged | Refused | Failed
 class KeptAnswer(NamedTuple):
     """Response on its way to the archive: its record and its time.
 
-    An empty record means that the page at `url` has not changed. The payload of a long record is in
-    a temporary file.
+    The payload of a long record is in a temporary file.
     """
 
     record: bytes

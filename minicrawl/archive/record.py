@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from functools import lru_cache, partial
 from hashlib import blake2b, sha256
+from http import HTTPStatus
 from io import BytesIO
 from pathlib import Path
 from struct import Struct
@@ -363,13 +364,10 @@ def as_revisit(record: bytes, codec: Codec) -> bytes:
     return _with_header(revisit, payload)
 
 
-def pack_revisit(url: str, status: int, last: Header) -> bytes:
-    """Return the record of a response that confirms that the page is unchanged since `last`."""
-    head = _head(url, Response(status=status, headers={}, body=b""), "")
-    payload = PLAIN.compressor(0).compress(head)
-    kinds = RecordKind.REVISIT, last.digest_kind
-    header = Header(*kinds, 0, len(payload), len(head), key_of(url), 0.0, last.digest)
-    return _with_header(header, payload)
+def pack_unchanged(url: str, wire: Wire | None = None) -> bytes:
+    """Return the record of a response that confirms a page; `with_digest_of` completes it."""
+    response = Response(status=HTTPStatus.NOT_MODIFIED, headers={}, body=b"", wire=wire)
+    return pack(RecordKind.REVISIT, url, response, PLAIN, number=0)
 
 
 def with_next_number(record: bytes) -> bytes:
@@ -718,36 +716,31 @@ def pack_redirect(url: str, moved: Moved, more: Mapping[str, object] = NOTHING_M
     return pack(RecordKind.PAGE, url, answer, PLAIN, number=0, more=more)
 
 
-def pack_file(url: str, fetched: object, more: Mapping[str, object] = NOTHING_MORE) -> bytes | None:
-    """Return the record of a resource that a page needs, or None if it has no content."""
-    match fetched:
-        case Response():
-            return pack(RecordKind.PAGE, url, fetched, PLAIN, number=0, more=more)
-        case Moved():
-            return pack_redirect(url, fetched, more)
-    return None
-
-
 def pack_any(url: str, fetched: object, by: AskedBy | None = None) -> bytes | None:
     """Return the record of a response that no worker has packed, or None without a response.
 
     `by` describes the browser's request for the file, if a browser asked for it.
     """
     more = NOTHING_MORE if by is None else {"by": by}
-    if isinstance(fetched, Failed) and fetched.answer is not None:
-        return pack(RecordKind.FAILURE, url, fetched.answer, PLAIN, number=0, more=more)
-    return pack_file(url, fetched, more)
+    match fetched:
+        case Response():
+            return pack(RecordKind.PAGE, url, fetched, PLAIN, number=0, more=more)
+        case Moved():
+            return pack_redirect(url, fetched, more)
+        case Failed(answer=Response() as answer):
+            return pack(RecordKind.FAILURE, url, answer, PLAIN, number=0, more=more)
+    return None
 
 
 def record_of(url: str, fetched: FetchResult) -> bytes | None:
-    """Return the record in a worker's fetch result; empty for an unchanged page, None if none."""
+    """Return the record of a worker's fetch result, or None if it has none."""
     match fetched:
         case Response():
             return fetched.record or None
         case Moved():
             return pack_redirect(url, fetched)
         case Unchanged():
-            return b""
+            return pack_unchanged(url, fetched.wire)
         case Failed(answer=Response() as answer) | Refused(answer=Response() as answer):
             return answer.record or None
     return None

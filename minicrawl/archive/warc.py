@@ -354,6 +354,8 @@ def _reconstructed(url: str) -> bytes:
 def http_head(capture: Capture) -> bytes:
     """Return the head of the response, adapted to the body as it is kept."""
     if capture.wire is not None and capture.wire.response:
+        if capture.is_confirmed:  # its headers describe no body
+            return capture.wire.response[:MOST_HEAD_BYTES]
         return _adapted(capture.wire.response, _length_of(capture), capture.is_as_sent)
     try:
         phrase = HTTPStatus(capture.status).phrase

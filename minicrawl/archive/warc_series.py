@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha1
-from http import HTTPStatus
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -31,7 +30,6 @@ from minicrawl.archive.earlier import EarlierArchive
 from minicrawl.archive.index import index_errors, open_captures
 from minicrawl.archive.record import (
     MOST_OF_A_HEAD,
-    Answer,
     Codec,
     RecordKind,
     header_of,
@@ -189,7 +187,7 @@ class WarcFiles:
     # ------------------------------------------------------------ one answer
 
     def _append(self, kept: KeptAnswer) -> None:
-        if kept.record and header_of(kept.record).kind == RecordKind.RENDERED:
+        if header_of(kept.record).kind == RecordKind.RENDERED:
             answer = read_packed(kept.record, self._codec)
             self._writer.add_rendered(capture_of(answer, at=kept.at))
             return
@@ -202,7 +200,7 @@ class WarcFiles:
         if kept.payload is not None:
             self._append_file(kept, kept.payload)
             return
-        answer = read_packed(kept.record, self._codec) if kept.record else _unchanged(kept.url)
+        answer = read_packed(kept.record, self._codec)
         capture = capture_of(answer, at=kept.at, importance=kept.importance, hops=kept.hops)
         last = self._captures.last_digest(key_of(capture.url)) if capture.is_confirmed else None
         digest = last or payload_digest(capture.body)
@@ -317,8 +315,3 @@ def cut_off(series: WarcSeries) -> None:
             os.truncate(path, keep) if keep else path.unlink()
         while (path := series.found(number := number + 1)) is not None:
             path.unlink()
-
-
-def _unchanged(url: str) -> Answer:
-    """Return the 304 response of a server whose page is unchanged."""
-    return Answer(url, HTTPStatus.NOT_MODIFIED, {}, b"", 0.0, RecordKind.REVISIT)

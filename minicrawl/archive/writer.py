@@ -66,11 +66,9 @@ from minicrawl.archive.record import (
     as_revisit,
     header_of,
     is_whole,
-    key_of,
     numbered,
     pack_again,
     pack_dictionary,
-    pack_revisit,
     pieces,
     repacked,
     seal,
@@ -203,10 +201,10 @@ class _ArchiveState(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """Answer to append, and the header of its record, if it has one."""
+    """Answer to append, and the header of its record."""
 
     answer: KeptAnswer
-    header: Header | None
+    header: Header
 
 
 class ArchiveWriter:
@@ -263,10 +261,8 @@ class ArchiveWriter:
             # committed them, so they do not exist, and are overwritten.
             self._archive.index.begin(begin)
             self._records.go_to(begin)
-            parsed = [
-                _Answer(one, header_of(one.record) if one.record else None) for one in answers
-            ]
-            self._records.expect(one.header for one in parsed if one.header is not None)
+            parsed = [_Answer(one, header_of(one.record)) for one in answers]
+            self._records.expect(one.header for one in parsed)
             for one in parsed:
                 self._append(one)
             if self._ahead.pages >= self._ahead.train_at:
@@ -385,9 +381,9 @@ class ArchiveWriter:
 
     def _append(self, one: _Answer) -> None:
         answer, header = one
-        if header is None:
-            last = None if self._only_changes else self._last(key_of(answer.url))
-            record = None if last is None else pack_revisit(answer.url, 304, last)
+        if header.kind == RecordKind.REVISIT:  # the server confirmed the page
+            last = None if self._only_changes else self._last(header.key)
+            record = None if last is None else with_digest_of(answer.record, last)
         else:
             record = self._reduced(answer, header)
         if record is None:

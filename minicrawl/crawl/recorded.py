@@ -24,7 +24,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from minicrawl.archive.reader import ArchiveReader, last_page
-from minicrawl.archive.record import RecordKind, pack_file
+from minicrawl.archive.record import RecordKind, pack_any
 from minicrawl.config import Settings, Storing
 from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.page_turns import PageTurns, parsed_visit
@@ -48,6 +48,7 @@ from minicrawl.fetch.warc import (
     head_of,
     moment_of,
     warc_files,
+    wire_of,
     with_requests,
 )
 from minicrawl.model import (
@@ -131,7 +132,7 @@ class RecordedFetches:
         if record.kind != "revisit" and not is_confirmed:
             return await self._answers.read(request, record)
         if is_confirmed and page is not None and self._was_read(page):
-            return Unchanged()
+            return Unchanged(wire=wire_of(record))
         if is_confirmed:
             return None
         if head is not None and head.status // 100 != _SUCCESS:
@@ -139,7 +140,9 @@ class RecordedFetches:
         original = record.fields.get("warc-refers-to-target-uri", record.url).strip("<> ")
         url = resolve(original, strip_marks=self._strip_marks)
         body = await self._last(request.url if url is None else url.url)
-        return body and (body if head is None else body._replace(headers=head.headers))
+        if body is None or head is None:
+            return body
+        return body._replace(headers=head.headers, wire=wire_of(record))
 
     def _was_read(self, page: PageId) -> bool:
         return State(self._recorder.frontier.state[page]).was_read
@@ -249,12 +252,12 @@ class RecordedCrawl:
 
     async def _keep_file(self, request: Request, record: WarcRecord) -> bool:
         """Keep a response that is not a page, if such files are kept. Return whether it is."""
-        storing = self._settings.storing
-        if not (self._settings.keeps_files or (storing.requisites and storing.keep == "pages")):
+        if not _keeps_files(self._settings):
             return False
-        wanted = request._replace(want=Want.RESOURCE)
+        longest = self._settings.longest_file_bytes
+        wanted = request._replace(want=Want.RESOURCE, max_bytes=longest)
         found = await self._fetches.result(wanted, record, None)
-        if (packed := pack_file(request.url, found)) is None:
+        if (packed := pack_any(request.url, found)) is None:
             return False
         self._recorder.keep(None, KeptAnswer(packed, self._clock.at, request.url))
         self._fetches.saw(request.url)
@@ -262,6 +265,12 @@ class RecordedCrawl:
 
     def _host_of(self, page: PageId) -> int:
         return self._recorder.frontier.urls.host_of[page]
+
+
+def _keeps_files(settings: Settings) -> bool:
+    """Return True if responses that are not pages are kept."""
+    storing = settings.storing
+    return settings.keeps_files or (storing.requisites and storing.keep == "pages")
 
 
 def _makes_known(url: str, fetched: FetchResult) -> bool:
@@ -298,7 +307,9 @@ def import_warcs(
     store = settings.storing.store
     refuse_to_overwrite(store)
     place = real_path(store)
-    records = _Records(files, settings.network.max_body_bytes + MOST_HEAD_BYTES, note, tell)
+    longest = settings.longest_file_bytes if _keeps_files(settings) else 0
+    most = max(settings.network.max_body_bytes, longest) + MOST_HEAD_BYTES
+    records = _Records(files, most, note, tell)
     with drafting(place) as folder:
         draft = folder / place.name
         storing = replace(settings.storing, store=draft)

@@ -240,6 +240,8 @@ def with_wire(fetched: FetchResult, wire: Wire) -> FetchResult:
     match fetched:
         case Response() | Moved():
             return fetched._replace(wire=_with_body_of(fetched.wire, wire))
+        case Unchanged():
+            return fetched._replace(wire=wire)
         case Failed(answer=Response() as answer) | Refused(answer=Response() as answer):
             answer = answer._replace(wire=_with_body_of(answer.wire, wire))
             return fetched._replace(answer=answer)

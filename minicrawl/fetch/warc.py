@@ -646,15 +646,22 @@ class WarcRecords:
 def _fields(head: bytes) -> dict[str, str]:
     """Return the named fields of a record. Its first line is the version.
 
+    Only WARC-Protocol may be repeated; it then has a line for each value.
+
     Bytes that are not UTF-8 are usually in a URL, so they are percent-encoded, as browsers do.
     """
     try:
         text = _FOLD.sub(b" ", head).decode()
     except UnicodeDecodeError:
         text = _NOT_ASCII.sub(lambda byte: b"%%%02X" % ord(byte[0]), _FOLD.sub(b" ", head)).decode()
-    lines = text.splitlines()
-    pairs = (line.partition(":") for line in lines[1:])
-    return {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
+    fields, protocols = dict[str, str](), list[str]()
+    for line in text.splitlines()[1:]:
+        name, colon, value = line.partition(":")
+        if (name := name.strip().lower()) == _PROTOCOL:
+            protocols.append(value.strip())
+        elif colon:
+            fields[name] = value.strip()
+    return fields | ({_PROTOCOL: "\n".join(protocols)} if protocols else {})
 
 
 def _bytes_are(count: int) -> str:
@@ -670,6 +677,7 @@ def _bytes_are(count: int) -> str:
 # body itself decides. The caller passes records of responses and resources only.
 
 _HTTP = b"HTTP/"
+_PROTOCOL = "warc-protocol"
 _PIECE_BYTES, _CHUNKED_BYTES = 1 << 16, 1 << 14
 _CUTS = {"length": FailureKind.TOO_LARGE, "time": FailureKind.TIMEOUT}
 """Cuts by WARC-Truncated; any other value means that the connection ended."""
@@ -762,9 +770,19 @@ def _stream(record: WarcRecord) -> RecordedStream:
     body, fault = record.block[end.end() :], None
     if has_word(head.headers, "transfer-encoding", "chunked"):
         body, fault = _without_chunks(body)
-    place = record.fields.get("warc-ip-address", "")
-    wire = Wire(record.request, record.block[: end.end()], place)
+    wire = wire_of(record)
     return RecordedStream(head.status, head.headers, body, _cut(record) or fault, wire)
+
+
+def wire_of(record: WarcRecord) -> Wire | None:
+    """Return the heads of an exchange, and the facts of its connection; None without a head."""
+    if (end := BLANK_LINE.search(record.block)) is None:
+        return None
+    place, cipher = (
+        record.fields.get(name, "") for name in ("warc-ip-address", "warc-cipher-suite")
+    )
+    protocols = tuple(filter(None, record.fields.get(_PROTOCOL, "").split("\n")))
+    return Wire(record.request, record.block[: end.end()], place, protocols, cipher)
 
 
 def _without_chunks(body: bytes) -> tuple[bytes, Fault | None]:

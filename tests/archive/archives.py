@@ -5,11 +5,18 @@ from contextlib import closing
 from pathlib import Path
 
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import PLAIN, Codec, RecordKind, pack, spare_dictionary
+from minicrawl.archive.record import (
+    PLAIN,
+    Codec,
+    RecordKind,
+    pack,
+    pack_unchanged,
+    spare_dictionary,
+)
 from minicrawl.archive.segments import FIRST
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.errors import Damaged
-from minicrawl.model import KeptAnswer, Response
+from minicrawl.model import KeptAnswer, Response, Wire
 
 NOON = 1_700_000_000.0
 HEADERS = {"content-type": "text/html; charset=utf-8", "server": "tests"}
@@ -30,6 +37,11 @@ def kept(
 
     record = pack(RecordKind.PAGE, url, answered(body), Codec(dictionary), number=number)
     return KeptAnswer(record, at)
+
+
+def confirmed(url: str, at: float, wire: Wire | None = None) -> KeptAnswer:
+    """Return the response of a server that confirms that a page has not changed."""
+    return KeptAnswer(pack_unchanged(url, wire), at, url)
 
 
 def failed(url: str, body: bytes, at: float = NOON, status: int = 404) -> KeptAnswer:

@@ -27,7 +27,17 @@ from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.errors import Damaged
 from minicrawl.model import KeptAnswer
-from tests.archive.archives import NOON, answered, bodies, body, filled, kept, url, written
+from tests.archive.archives import (
+    NOON,
+    answered,
+    bodies,
+    body,
+    confirmed,
+    filled,
+    kept,
+    url,
+    written,
+)
 from tests.memory import limited_growth
 
 
@@ -127,7 +137,7 @@ def test_unchanged_pages_are_revisits_or_leave_no_record(
 ) -> None:
     with closing(ArchiveWriter(folder, FIRST, only_changes=only_changes)) as archive:
         answers = [kept(url(1), body(1)), kept(url(1), body(1)), kept(url(1), body(2))]
-        archive.append([*answers, KeptAnswer(b"", NOON + 3, url(1))])
+        archive.append([*answers, confirmed(url(1), NOON + 3)])
         archive.confirm()
     with closing(ArchiveReader(folder)) as reader:
         found = [reader.answer(row.place) for row in reader.versions(url(1))]
@@ -141,7 +151,7 @@ def test_the_last_version_of_an_unchanged_page_is_its_rendered_dom(folder: Path)
     packed = pack(RecordKind.RENDERED, url(1), dom, PLAIN, number=0)
     read = pack(RecordKind.PAGE, url(1), page, PLAIN, number=0)
     writer = ArchiveWriter(folder, FIRST)
-    batches = [[KeptAnswer(read, NOON), KeptAnswer(packed, NOON)], [KeptAnswer(b"", NOON, url(1))]]
+    batches = [[KeptAnswer(read, NOON), KeptAnswer(packed, NOON)], [confirmed(url(1), NOON)]]
     for batch in [*batches, [kept(url(1), body(3))]]:
         writer.append(batch)
         writer.confirm()
@@ -159,7 +169,7 @@ def test_the_last_version_of_an_unchanged_page_is_its_rendered_dom(folder: Path)
 
 def test_a_304_for_a_page_that_is_not_in_the_archive_leaves_no_record(folder: Path) -> None:
     with closing(ArchiveWriter(folder, FIRST)) as archive:
-        assert archive.append([KeptAnswer(b"", NOON, url(1))]) == FIRST
+        assert archive.append([confirmed(url(1), NOON)]) == FIRST
 
 
 # ---------------------------------------------------------------- dictionaries

@@ -20,9 +20,8 @@ from minicrawl.archive.record import (
 )
 from minicrawl.archive.segments import Segments, offset_of
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
-from minicrawl.model import KeptAnswer
 from minicrawl.web.html_page import content_hash
-from tests.archive.archives import NOON, bodies, kept, url, written
+from tests.archive.archives import NOON, bodies, confirmed, kept, url, written
 
 BODIES = [f"page {number}".encode() for number in range(4)]
 """Bodies of equal length."""
@@ -85,7 +84,7 @@ def test_bodies_with_equal_hashes_are_kept_apart(
     monkeypatch.setattr(digest, "blake2b", CollidingHash)
     first = [kept(url(number), body, NOON) for number, body in enumerate(BODIES)]
     again = [kept(url(number), body, NOON + 1) for number, body in enumerate(BODIES)]
-    unchanged = [KeptAnswer(b"", NOON + 2, url(number)) for number in range(4)]
+    unchanged = [confirmed(url(number), NOON + 2) for number in range(4)]
     end = written(folder, first, again[::-1], unchanged)
     with closing(ArchiveReader(folder, end)) as reader:
         assert kinds(reader) == [RecordKind.PAGE] * 4 + [RecordKind.REVISIT] * 8
@@ -113,7 +112,7 @@ def test_archives_with_sha_256_digests_are_read_verified_and_pruned(folder: Path
     first, own = kept(url(1), BODIES[1]), sha256(BODIES[1]).digest()[:16]
     old = header_of(first.record)._replace(digest_kind=DigestKind.SHA256, digest=own)
     answer = first._replace(record=with_digest_of(first.record, old))
-    end = written(folder, [answer], [KeptAnswer(b"", NOON + 1, url(1))])
+    end = written(folder, [answer], [confirmed(url(1), NOON + 1)])
     with closing(ArchiveWriter(folder, end)) as archive:
         archive.reader.go_on_to(end)
         assert list(verify(archive.reader)) == []

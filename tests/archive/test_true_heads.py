@@ -70,6 +70,12 @@ def _links() -> bytes:
     return head + body
 
 
+WITH_ETAG = (
+    b'HTTP/1.1 200 OK\r\nETag: "1"\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\npage'
+)
+CONFIRMATION = b'HTTP/1.1 304 Still So\r\nX-oDD: 1\r\nETag:  "1"\r\n\r\n'
+
+
 def _for_crawlers() -> dict[str, bytes]:
     """Return responses for robots.txt and for sitemaps, of which one is a redirect."""
     rules = b"User-agent: *\nDisallow:\nSitemap: /map.xml\nSitemap: /gone.xml\n"
@@ -125,6 +131,8 @@ def witnessing() -> Iterator[Witness]:
                     reply = WITH_LONG_HEADS[path]
                 elif path[1:].isdigit():
                     reply = _reply(int(path[1:]))
+                elif path == "/confirmed":
+                    reply = CONFIRMATION if b"If-None-Match" in request else WITH_ETAG
                 seen.received[path] = request + b"\r\n"
                 seen.sent[path], seen.bodies[path] = re.split(
                     rb"(?<=\n)(?=\r?\n)", reply, maxsplit=1
@@ -266,6 +274,35 @@ def test_warc_files_have_the_same_heads(crawled: Path, witness: Witness, name: s
     assert witness.sent.keys() - compared == {"/too-long"}
     site = f"seed: http://127.0.0.1:{witness.port}/"
     assert {"operator: https://a.example/bot", "robots: classic", "seeds: 1", site} <= set(info)
+
+
+def test_a_confirmation_of_a_page_has_its_own_heads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    monkeypatch.chdir(tmp_path)
+    with witnessing() as witness:
+        site = ["crawl", f"http://127.0.0.1:{witness.port}/confirmed", "--warc", "warcs"]
+        chosen = ["--delay", "0", "--workers", "0", "--store", "crawl.db", "--quiet"]
+        assert main([*site, *chosen]) == 0
+        assert main([*site, *chosen, "--refresh", "1", "--new-pages", "1"]) == 0
+    sent, received = (of["/confirmed"] for of in (witness.sent, witness.received))
+    assert sent == CONFIRMATION
+    assert main(["export", "site.warc.gz", "--store", "crawl.db"]) == 0
+    assert main(["import", "site.warc.gz", "--store", "copy.db"]) == 0
+    assert main(["export", "copy.warc.gz", "--store", "copy.db"]) == 0
+    files = [max(Path("warcs").glob("*.warc.gz")), Path("site.warc.gz"), Path("copy.warc.gz")]
+    for path in files:
+        blocks = dict[str, bytes]()
+        with path.open("rb") as file:
+            for record in archiveiterator.ArchiveIterator(file, no_record_parse=True):
+                url = record.rec_headers.get_header("WARC-Target-URI") or ""
+                if url.endswith("/confirmed"):
+                    blocks[record.rec_type] = record.content_stream().read()
+                    profile = record.rec_headers.get_header("WARC-Profile")
+                    assert (record.rec_type != "revisit") or "server-not-modified" in profile
+        assert blocks["revisit"] == sent, path
+        assert blocks["request"] == received, path
 
 
 @pytest.fixture(scope="module")

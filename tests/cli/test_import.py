@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -112,14 +113,17 @@ def test_web_archives_are_recognised_by_content_and_not_by_name(capsys: Captured
 @pytest.mark.parametrize("is_first", [True, False])
 def test_heads_are_kept_in_either_order_of_the_records(capsys: Captured, is_first: bool) -> None:
     alone = record("request", b"GET /alone HTTP/1.1\r\n\r\n", WARC_Target_URI=f"{SITE}alone")
-    exchange = [record("request", REQUEST, WARC_Target_URI=SITE), response(SITE, page(text="home"))]
+    both, text = "h2\r\nWARC-Protocol: tls/1.3", page(text="home")
+    answer = response(SITE, text, WARC_Protocol=both, WARC_Cipher_Suite="cipher")
+    exchange = [record("request", REQUEST, WARC_Target_URI=SITE), answer]
     found = imported(capsys, [alone, *(exchange if is_first else exchange[::-1]), alone])
     assert found["skipped"] == {"request records": 2}
     with snapshot(Path("crawl.db")) as seen:
         wire = version(seen, SITE).answer.wire
     assert wire is not None
     assert wire.request == REQUEST
-    assert wire.response == http(b"").partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+    assert wire.response == http(b"")
+    assert (wire.protocols, wire.cipher) == (("h2", "tls/1.3"), "cipher")
 
 
 def test_records_are_kept_with_their_times(capsys: Captured) -> None:
@@ -161,19 +165,22 @@ def test_requisites_are_kept_on_request(capsys: Captured) -> None:
     pictures = [("Content-Type", "image/png")]
     records = [
         response(f"{SITE}seen.png", b"PNG 1", headers=pictures),
-        response(SITE, page("/two") + b"<img src=/seen.png><img src=/moved.png>", headers=HTML),
+        response(
+            SITE, page("/two") + b"<img src=/seen.png><img src=/moved.png><img src=/gone.png>"
+        ),
         response(f"{SITE}two", page("/"), headers=HTML),
         response(f"{SITE}moved.png", b"", "302 Found", [("Location", "/there.png")]),
         response(f"{SITE}there.png", b"PNG 2", headers=pictures),
         response(f"{SITE}gone.png", b"no", "404 Not Found", pictures),
     ]
     found = imported(capsys, records, "--requisites")
-    assert list(found["skipped"].values()) == [1]
+    assert found["skipped"] == {}
     assert states() == {"": "fetched", "two": "fetched"}
     for store in ("crawl.db", "again.db"):
         with snapshot(Path(store)) as seen:
-            kept = [version(seen, f"{SITE}{name}").answer for name in ("seen.png", "moved.png")]
-        assert (kept[0].body, kept[1].status) == (b"PNG 1", 302)
+            names = ("seen.png", "moved.png", "gone.png")
+            kept = [version(seen, f"{SITE}{name}").answer for name in names]
+        assert (kept[0].body, kept[1].status, kept[2].status) == (b"PNG 1", 302, 404)
         assert main(["check", "--store", store]) == 0
         if store == "crawl.db":
             assert main(["export", "b.wacz"]) == 0
@@ -212,12 +219,31 @@ def test_a_revisit_finds_the_body_of_the_record_before(capsys: Captured) -> None
     bodies = [page("/", text=f"version {number}") for number in range(40)]
     records = []
     for number, body in enumerate(bodies):
-        head, of = http(b"", headers=HTML), {"WARC_Refers_To_Target_URI": SITE}
+        head = http(b"", f"200 No. {number}")
+        of = {"WARC_Refers_To_Target_URI": SITE}
         records += [response(SITE, body), revisit(f"{SITE}{number}", head, **of)]
     imported(capsys, records)
     with snapshot(Path("crawl.db")) as seen:
-        texts = [version(seen, f"{SITE}{number}").answer.body for number in range(40)]
-    assert texts == bodies
+        answers = [version(seen, f"{SITE}{number}").answer for number in range(40)]
+    assert [answer.body for answer in answers] == bodies
+    heads = [answer.wire and answer.wire.response for answer in answers]
+    assert heads == [http(b"", f"200 No. {number}") for number in range(40)]
+
+
+def test_a_film_in_an_archive_is_kept_whole_up_to_max_file(capsys: Captured) -> None:
+    film = Random(1).randbytes(12_000_000)  # longer than --max-body
+    kind = [("Content-Type", "video/mp4")]
+    records = [
+        response(SITE, page("/film.mp4", "/other.mp4")),
+        response(f"{SITE}film.mp4", film, headers=kind),
+        response(f"{SITE}other.mp4", film[::-1], headers=kind),
+    ]
+    Path("a.warc.gz").write_bytes(PACKED["gzip by record"](records))
+    assert main(["import", "a.warc.gz", "--types", "html,files"]) == 0
+    assert not capsys.readouterr().err
+    with snapshot(Path("crawl.db")) as seen:
+        answers = [version(seen, f"{SITE}{name}.mp4").answer for name in ("film", "other")]
+    assert [(answer.body, answer.cut) for answer in answers] == [(film, ""), (film[::-1], "")]
 
 
 def test_types_selects_the_documents_that_are_read(capsys: Captured) -> None:

@@ -22,7 +22,7 @@ from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from tests.archive.archives import answered, failed, kept
+from tests.archive.archives import answered, confirmed, failed, kept
 from tests.cli.calls import Captured
 from tests.stores import HandCrawl
 
@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> Path:
     with closing(HandCrawl(path)) as crawl:
         crawl.seeds([URL, UNREAD])
         crawl.read(URL)
-    archived(path, kept(URL, FIRST, DAY), kept(URL, SECOND, 2 * DAY), KeptAnswer(b"", 3 * DAY, URL))
+    archived(path, kept(URL, FIRST, DAY), kept(URL, SECOND, 2 * DAY), confirmed(URL, 3 * DAY))
     return path
 
 

@@ -18,11 +18,10 @@ from minicrawl.config.settings import load
 from minicrawl.crawl.events import Noted
 from minicrawl.crawl.settle.keeping import StoreWithArchive, open_keeping
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.model import KeptAnswer
 from minicrawl.store.reader import earlier_file
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from tests.archive.archives import NOON, body, kept, url
+from tests.archive.archives import NOON, body, confirmed, kept, url
 
 archiveiterator = pytest.importorskip("warcio.archiveiterator")
 
@@ -172,7 +171,7 @@ def test_an_unmodified_page_refers_to_the_earlier_archive(path: Path, tmp_path: 
         closing(StoreWriter.open(path)) as store,
         closing(open_keeping(store, storing, lambda _: None)) as keeping,
     ):
-        answers = [kept(url(1), body(1)), KeptAnswer(b"", NOON + 9, url(1))]
+        answers = [kept(url(1), body(1)), confirmed(url(1), NOON + 9)]
         StoreWithArchive(store, keeping).commit(Batch(answers=answers))
     profiles = []
     (file,) = (tmp_path / "warcs").glob("*.warc.gz")

@@ -17,7 +17,7 @@ from minicrawl.model import FailureKind, KeptAnswer, Moved
 from minicrawl.store import tables
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from tests.archive.archives import NOON, answered, body, kept, url
+from tests.archive.archives import NOON, answered, body, confirmed, kept, url
 from tests.crawl.fakes import Disk
 from tests.crawl.settle.keeping import archiving, keep
 
@@ -234,7 +234,7 @@ def test_a_body_written_before_is_a_revisit_even_after_a_resume(path: Path, fold
     with crawling(path, folder) as both:
         both.commit(Batch(answers=[kept(url(1), body(1)), kept(url(2), body(1))]))
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(3), body(1)), KeptAnswer(b"", NOON, url(3))]))
+        both.commit(Batch(answers=[kept(url(3), body(1)), confirmed(url(3), NOON)]))
     assert answers(folder) == [
         ("response", url(1), None),
         *(("revisit", url(number), url(1)) for number in (2, 3, 3)),
@@ -247,7 +247,7 @@ def test_without_the_index_of_bodies_they_are_written_again(path: Path, folder: 
     (index,) = folder.glob("*.db")
     index.write_bytes(b"no database" * 100)
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(2), body(1)), KeptAnswer(b"", NOON, url(1))]))
+        both.commit(Batch(answers=[kept(url(2), body(1)), confirmed(url(1), NOON)]))
     assert [kind for kind, *_ in answers(folder)] == ["response"] * 3
 
 
