@@ -136,10 +136,10 @@ def _rooted(url: str) -> str:
 
 _LONGEST_HREF = 8192
 _IN_A_STYLE = re.compile(
-    r"""/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)"""  # a comment, which refers to nothing
+    r"""/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)|@namespace\b[^;{}]*+"""  # refer to nothing
     r"""|(?:@import\s+)?url\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|((?:[^\s"'()\\]|\\.)+))\s*\)"""
     r"""|@import\s+(?:"([^"\n]*)"|'([^'\n]*)')"""
-    r"""|(?:"([^"\n]*)"|'([^'\n]*)')\s+[\d.]+(?:x|dppx|dpi)\b"""  # of an image-set
+    r"""|(?:"([^"\n]*)"|'([^'\n]*)')\s+(?:[\d.]+(?:x|dppx|dpi)\b|type\()"""  # of an image-set
     r"""|"[^"\n]*"|'[^'\n]*'""",
     re.IGNORECASE,
 )

@@ -150,7 +150,8 @@ def test_styles_in_a_page_refer_to_other_styles_images_and_fonts() -> None:
         (f"url({'x' * 10_000})", []),
         ("a::before { content: 'url is a word' }", []),
         ("a::before { content: 'url(b)' } /* url(c) */ b { src: url(d) } /* url(e)", ["d"]),
-        ("image-set('a.png' 1x, \"b.png\" type('image/png'))", ["a.png"]),
+        ("image-set('a.png' 1x, \"b.png\" type('image/png'))", ["a.png", "b.png"]),
+        ("@namespace svg url(http://www.w3.org/2000/svg); b { src: url(c) }", ["c"]),
         (r"url(a\(b\29.png) url(c\d800.png)", ["a(b).png", "c.png"]),
     ],
 )
