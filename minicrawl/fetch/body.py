@@ -119,6 +119,7 @@ class BodyVerdict(Enum):
 
     UNWANTED = auto()
     WANTED = auto()
+    DOCUMENT = auto()  # wanted; a file if it is longer than the cap
     LIST = auto()
     FILE = auto()
 
@@ -418,6 +419,8 @@ class _BodyReader:
         match self._verdict:
             case BodyVerdict.WANTED:
                 return self._cap
+            case BodyVerdict.DOCUMENT:
+                return max(self._cap, self._file_cap)
             case BodyVerdict.FILE:
                 return self._file_cap
         return max(self._cap, MAX_BYTES, self._file_cap)
@@ -486,6 +489,8 @@ class _BodyReader:
     def _judge_or_spool(self) -> None:
         if self._content.length >= _ENOUGH_TO_JUDGE:
             self._judge()
+        if self._verdict is BodyVerdict.DOCUMENT and self._content.length > self._cap:
+            self._verdict = BodyVerdict.FILE
         spooled_from = _FILES_SPOOLED_FROM if self.is_file else _SPOOLED_FROM
         if self.held <= min(spooled_from, self._cap // 2):
             return

@@ -67,6 +67,7 @@ from minicrawl.model import (
 )
 from minicrawl.web.challenges import BLOCKS, COOKIE_WALL, challenge, leads_to_cookie_wall
 from minicrawl.web.responses import (
+    HTML_TYPES,
     NO_TYPE,
     DocumentType,
     is_wanted,
@@ -459,12 +460,26 @@ def _verdict(request: Request, content_type: str | None) -> Judge | BodyVerdict:
     wanted, other = is_wanted(content_type, url, types), BodyVerdict.UNWANTED
     if request.file_bytes:
         other = BodyVerdict.FILE
-    if wanted is not None:
-        return BodyVerdict.WANTED if wanted else other
-    verdicts = {None: other, DocumentType.SITEMAP: BodyVerdict.LIST}
+    document = BodyVerdict.WANTED
+    if request.file_bytes > request.max_bytes:
+        # The first part of a page is of use; that of a PDF cannot be read at all.
+        document = BodyVerdict.DOCUMENT
+    if wanted is False:
+        return other
+    if wanted:
+        return BodyVerdict.WANTED if _is_page(content_type) else document
+    verdicts = {
+        None: other,
+        DocumentType.HTML: BodyVerdict.WANTED,
+        DocumentType.SITEMAP: BodyVerdict.LIST,
+    }
     return lambda first_bytes: verdicts.get(
-        type_of(content_type, url, first_bytes, types), BodyVerdict.WANTED
+        type_of(content_type, url, first_bytes, types), document
     )
+
+
+def _is_page(content_type: str | None) -> bool:
+    return parse_content_type(content_type)[0] in HTML_TYPES
 
 
 _VERDICTS = {Want.SITEMAP: BodyVerdict.LIST, Want.FILE: BodyVerdict.FILE}

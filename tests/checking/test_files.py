@@ -180,6 +180,29 @@ def test_large_requisites_need_little_memory(tmp_path: Path) -> None:
     assert len(kept(path)[f"{HOST}/endless.mkv"].body) == 60 * MEGABYTE
 
 
+@pytest.mark.parametrize("kind", ["application/pdf", "text/plain", "text/html"])
+def test_a_document_that_is_too_long_to_be_read_is_kept_as_a_file(
+    kind: str, tmp_path: Path
+) -> None:
+    begin = b"%PDF-1.7" if kind == "application/pdf" else b"<p>words"
+    document, asked = begin + FILM.replace(b"\0", b"\n"), Counter[str]()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked[request.url.path] += 1
+        if request.url.path == "/":
+            return httpx.Response(200, html="<a href=/long>long</a>")
+        return httpx.Response(200, content=document, headers={"content-type": kind})
+
+    path, types = tmp_path / "crawl.db", "html,pdf,text,files"
+    limits: dict[str, Any] = {"max_body": MEGABYTE, "max_file": MOST}
+    crawl_web(path, answer, [HOST], types=types, robots=False, **limits)
+    found = kept(path)[f"{HOST}/long"]
+    is_page = kind == "text/html"
+    assert found.body == (document[:MEGABYTE] if is_page else document)
+    assert bool(found.cut) is is_page
+    assert asked["/long"] == 1
+
+
 def test_wacz_files_have_each_file_once(path: Path, tmp_path: Path) -> None:
     file = tmp_path / "site.wacz"
     assert main(["export", str(file), "--store", str(path)]) == 0
