@@ -1,5 +1,6 @@
 """Linked files of any type are streamed to the archive, within limits."""
 
+import asyncio
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
@@ -162,6 +163,43 @@ def _keys(path: Path) -> Iterator[int]:
 def test_large_files_need_little_memory(tmp_path: Path) -> None:
     with limited_growth(30 * MEGABYTE):
         crawled(tmp_path / "crawl.db", Web(), max_file=60 * MEGABYTE)
+
+
+class SlowFilm(httpx.AsyncByteStream):
+    """Film that never ends; notes when nobody watches any more."""
+
+    def __init__(self, events: list[str]) -> None:
+        self._events = events
+
+    async def __aiter__(self) -> Any:
+        while True:
+            yield b"picture"
+            await asyncio.sleep(0.01)
+
+    async def aclose(self) -> None:
+        self._events.append("cut")
+
+
+def test_films_that_never_end_keep_no_other_file_waiting(tmp_path: Path) -> None:
+    films = [f"http://film-{number}.example/film.mp4" for number in range(12)]
+    files = [f"{HOST}/{number}.zip" for number in range(12)]
+    events: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        url = str(request.url)
+        if url == f"{HOST}/":
+            links = "".join(f"<a href={link}>x</a>" for link in (*films, *files))
+            return httpx.Response(200, html=links)
+        events.append(url)
+        return httpx.Response(200, stream=SlowFilm(events) if url in films else None)
+
+    chosen: dict[str, Any] = {"types": "html,files", "robots": False}
+    limits: dict[str, Any] = {"timeout": 0.1, "max_body": 10_000, "max_file": 50_000}
+    path = crawl_web(tmp_path / "crawl.db", answer, [HOST], **chosen, **limits)
+    assert {*films, *files} == set(events[: events.index("cut")])
+    answers = kept(path)
+    assert {*films, *files} < answers.keys()
+    assert {answers[film].cut for film in films} == {"timeout"}
 
 
 class WebWithFilm(Web):
