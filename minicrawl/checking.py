@@ -625,10 +625,13 @@ class _Requisites:
             self.kept += isinstance(found, Response | Moved)
 
     def _answers(self, url: str) -> Iterable[Answer]:
-        """Return the last kept response, if it can be read."""
+        """Return the last kept response, if it can be read and is not longer than --max-body."""
         rows = [row for row in self._archive.versions(url) if row.kind != RecordKind.FAILURE]
+        most = self._context.settings.network.max_body_bytes
         try:
-            return [self._archive.answer(rows[-1].place)] if rows else []
+            last = [row.place for row in rows[-1:]]
+            short = [at for at in last if self._archive.segments.header(at).body_bytes <= most]
+            return [self._archive.answer(at) for at in short]
         except Damaged:  # `minicrawl check` reports it
             return []
 

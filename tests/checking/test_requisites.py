@@ -219,6 +219,23 @@ def test_a_film_of_a_page_is_kept_whole_up_to_max_file(tmp_path: Path) -> None:
     assert gzip.decompress(file.read_bytes()).count(film) == 2
 
 
+def test_a_style_longer_than_max_body_is_kept_and_not_read(tmp_path: Path) -> None:
+    short = "a { src: url(short.png) }"
+    styles = {"/long.css": f"{short * 9} b {{ src: url(long.png) }}", "/short.css": short}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/":
+            links = "".join(f"<link rel=stylesheet href={style}>" for style in styles)
+            return httpx.Response(200, html=links)
+        kind = {"content-type": "text/css"} if request.url.path in styles else {}
+        return httpx.Response(200, text=styles.get(request.url.path, "image"), headers=kind)
+
+    path, chosen = tmp_path / "crawl.db", {"requisites": True, "robots": False}
+    answers = kept(crawl_web(path, answer, [HOST], max_body=200, **chosen))
+    assert answers.keys() == {f"{HOST}{name}" for name in ("/", "/short.png", *styles)}
+    assert answers[f"{HOST}/long.css"].body.decode() == styles["/long.css"]
+
+
 MANY = 10_000
 
 
