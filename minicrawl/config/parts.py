@@ -652,7 +652,7 @@ class Storing:
         kinds.either("all", kinds.either("changed", kinds.whole(1))),
         "Versions to keep of a page that is fetched again: all, the last N, or only changed ones. "
         "With N, older versions are removed once that frees a quarter of the archive; an "
-        "unchanged version takes a few bytes.",
+        "unchanged version takes only the space of its heads.",
         kept=True,
     )
     warc: Path | str | None = setting(

@@ -47,7 +47,7 @@ from minicrawl.web.references import (
 )
 from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
 from minicrawl.web.robots import Rules
-from minicrawl.web.scope import pattern_of
+from minicrawl.web.scope import pattern_of, pattern_of_urls
 from minicrawl.web.urls import canonical, origin, resolve_links, split
 from minicrawl.web.usage import PURPOSES, Preference, joined, of_headers, of_markup, of_meta
 from minicrawl.wording import counted, iso
@@ -392,7 +392,7 @@ def _kept_rows(snapshot: Snapshot, archive: ArchiveReader, url: str) -> list[Ind
 
 def _why_not_kept(snapshot: Snapshot, url: str) -> str:
     for one in tables.takedowns(tables.counters(snapshot.connection)):
-        if re.match(pattern_of(one.what), url):
+        if re.match(pattern_of_urls(one.what), url):
             return f"it was taken down at {iso(one.at)}"
     state = State(snapshot.states[page_of(snapshot, url)])
     if state.was_read:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from minicrawl.errors import UsageError
-from minicrawl.web.urls import host, is_address, origin, site, split
+from minicrawl.web.urls import POSTED, host, is_address, origin, site, split
 
 _EXTENSIONS = """
     jpg jpeg png gif bmp tif tiff webp avif heic ico svg svgz psd eps
@@ -176,6 +176,13 @@ def pattern_of(what: str) -> str:
     """Return a regular expression for exactly `what`, or, if it ends in `*`, for that prefix."""
     is_prefix = what.endswith("*")
     return rf"\A{re.escape(what[:-1])}" if is_prefix else rf"\A{re.escape(what)}\Z"
+
+
+def pattern_of_urls(what: str) -> str:
+    """Return a regular expression for a URL or prefix, as `pattern_of`, and for POSTs to it."""
+    if what.endswith("*"):
+        return pattern_of(what)
+    return rf"\A{re.escape(what)}(?:{POSTED}|\Z)"
 
 
 def _compiled(setting: str, pattern: str) -> re.Pattern[str]:

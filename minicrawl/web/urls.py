@@ -118,7 +118,9 @@ def resolve(href: str, base: str | None = None, *, strip_marks: bool = True) -> 
     return ResolvedUrl(found, _original(url, found)) if url and found else None
 
 
-_POSTED = re.compile(r"[?&]__wb_method=POST&__wb_post_digest=[0-9a-f]{32}\Z")
+POSTED = r"[?&]__wb_method=POST&__wb_post_digest=[0-9a-f]{32}\Z"
+"""Regular expression for the end of a name that `posted` returns."""
+_POSTED = re.compile(POSTED)
 
 
 def posted(url: str, body: bytes) -> str:

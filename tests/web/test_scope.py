@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.web.scope import NOT_HTML, REACHES, ScopeRules, folders, may_be_html, pattern_of
+from minicrawl.web.scope import (
+    NOT_HTML,
+    REACHES,
+    ScopeRules,
+    folders,
+    may_be_html,
+    pattern_of,
+    pattern_of_urls,
+)
+from minicrawl.web.urls import posted
 
 SEED = "https://docs.example.com/manual/index.html?lang=/en/"
 
@@ -239,3 +248,21 @@ def test_a_pattern_matches_its_url_or_with_a_star_its_prefix(
     url: str, text: str, *, matches: bool
 ) -> None:
     assert (re.search(pattern_of(url), text) is not None) == matches
+
+
+@pytest.mark.parametrize(
+    ("what", "matches"),
+    [
+        ("http://a.example/api", True),
+        ("http://a.example/api?x=1", True),
+        ("http://a.example/a*", True),
+        ("http://a.example/ap", False),
+        ("http://a.example/api/", False),
+    ],
+)
+def test_a_pattern_of_urls_matches_posts_to_them(what: str, matches: bool) -> None:
+    url = what if "?" in what else "http://a.example/api"
+    pattern = re.compile(pattern_of_urls(what))
+    assert (pattern.match(posted(url, b"body")) is not None) == matches
+    assert (pattern.match(url) is not None) == matches
+    assert not pattern.match(f"{posted('http://a.example/', b'body')}0")

@@ -16,7 +16,7 @@ from minicrawl.errors import MinicrawlError
 from minicrawl.model import State
 from minicrawl.store import tables
 from minicrawl.web.responses import FROM_SEEDS, may_be_wanted, types_of, unwanted_endings
-from minicrawl.web.scope import PROGRAMS, REACHES, ScopeRules, folders, pattern_of
+from minicrawl.web.scope import PROGRAMS, REACHES, ScopeRules, folders, pattern_of_urls
 
 NO_ENDINGS: frozenset[str] = frozenset()
 _ANY = "any"
@@ -131,7 +131,7 @@ def gate_for(
 
     It denies the URLs that were taken down.
     """
-    gone = (pattern_of(one.what) for one in tables.takedowns(recorder.counters))
+    gone = (pattern_of_urls(one.what) for one in tables.takedowns(recorder.counters))
     scope = replace(scope, deny=(*scope.deny, *gone))
     gate = ScopeGate(scope, recorder.seeds.urls(), accept)
     for url in recorder.seeds.redirect_targets():

@@ -38,7 +38,7 @@ from minicrawl.store.reader import (
 from minicrawl.store.records import Batch, Checkpoint
 from minicrawl.store.tables import Takedown
 from minicrawl.store.writer import StoreLock, StoreWriter, blank
-from minicrawl.web.scope import pattern_of
+from minicrawl.web.scope import pattern_of_urls
 from minicrawl.web.urls import canonical
 
 
@@ -292,7 +292,7 @@ class TakenDown(NamedTuple):
 
 
 class UrlPattern(NamedTuple):
-    """A URL, or all URLs with a prefix."""
+    """A URL with the POSTs to it, or all URLs with a prefix."""
 
     what: str
     """In canonical form; a prefix ends in `*`."""
@@ -305,7 +305,7 @@ class UrlPattern(NamedTuple):
         if (url := canonical(stem)) is None:
             raise UsageError(f"{text!r} is neither a URL nor a URL prefix followed by *")
         what = url + text[len(stem) :]
-        return cls(what, re.compile(pattern_of(what)).match)
+        return cls(what, re.compile(pattern_of_urls(what)).match)
 
     def keys(self, archive: ArchiveReader) -> set[int]:
         """Return the archive keys of these URLs that have a readable answer."""

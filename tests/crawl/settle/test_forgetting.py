@@ -12,14 +12,18 @@ import pytest
 
 from minicrawl import Crawl, Settings
 from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.archive.record import pack_any
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.cli import main
 from minicrawl.crawl.settle import keeping
 from minicrawl.crawl.settle.keeping import forget
 from minicrawl.errors import UsageError
+from minicrawl.model import KeptAnswer, Response
 from minicrawl.report.audit import audit
 from minicrawl.store.reader import archive_folder, search_folder
+from minicrawl.web.urls import posted
 from tests.checking.test_requisites import kept
+from tests.cli.test_page import archived
 
 HOST = "http://a.example"
 SECRET = "xylophone"
@@ -171,6 +175,13 @@ def test_a_dry_run_of_a_take_down_changes_nothing(
 def test_an_asterisk_inside_a_url_is_no_prefix(path: Path) -> None:
     done = forget(path, f"{HOST}/*/1", 1.0)
     assert (done.answers, done.pages) == (0, 0)
+
+
+def test_posts_to_a_url_are_taken_down_with_it(path: Path) -> None:
+    record = pack_any(posted(GONE[1], b"name"), Response(200, {}, SECRET.encode()))
+    assert record is not None
+    archived(path, KeptAnswer(record, 1.0))
+    assert forget(path, GONE[1], 2.0).answers == 2
 
 
 def test_take_downs_are_listed_with_their_time(
