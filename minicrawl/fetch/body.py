@@ -301,10 +301,12 @@ async def _read_in_time(
                 await _feed(reader, chunk, limits.decode_budget)
                 if reader.is_done:
                     break
-                if reader.is_file and more_s:
-                    _put_off(deadline, more_s)
+                if not reader.is_file:
+                    continue
+                if more_s and (end := deadline.when()) is not None:
+                    deadline.reschedule(end + more_s)
                     more_s = 0.0
-                if reader.is_file and reader.is_spooled and waits:
+                if reader.is_spooled and waits:
                     waits = False
                     # Short files wait for no slot: endless ones may hold all of them for minutes.
                     await _wait_for_slot(slot, deadline, limits.decode_budget)
@@ -314,11 +316,6 @@ async def _read_in_time(
     finally:
         reader.stop = None
         limits.decode_budget.release(reader)
-
-
-def _put_off(deadline: asyncio.Timeout, seconds: float) -> None:
-    if (end := deadline.when()) is not None:
-        deadline.reschedule(end + seconds)
 
 
 async def _wait_for_slot(
