@@ -41,7 +41,7 @@ def test_figures_without_counters_are_unknown(tmp_path: Path) -> None:
         connection.execute("DELETE FROM meta WHERE name = 'counters'")
     found = status(path)
     assert (found.pages_known, found.hosts) == (6, 3)
-    known = {"pages_known", "hosts", "store_bytes", "beside_bytes", "pruning_waits"}
+    known = {"pages_known", "hosts", "store_bytes", "beside_bytes", "pruning_waits", "taken_down"}
     unknown = set(Status.__dataclass_fields__) - known
     assert {name for name, value in found.as_json().items() if value is None} == unknown
 
