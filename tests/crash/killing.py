@@ -121,7 +121,7 @@ class Crawls:
         flags = ("--quiet", "--delay", "0", "--workers", workers, "--allow-private")
         keeping = ["--keep", self._keep, "--warc", str(self._folder / "warcs"), "--raw-bodies"]
         if self._keep == "pages":
-            keeping.append("--requisites")
+            keeping += ["--requisites", "--types", "html,files"]
         places = ("--resolve", f"*={self._server.address}", "--per-address", str(IN_FLIGHT))
         # Pages of the town hardly differ, so this guard would skip some of them.
         budget = ("--barren-pages", "none")

@@ -2,7 +2,7 @@
 
 Law: a page's response is a function of the town's seed and the page's number, and all pages can be
 reached from the first. Some URLs redirect, some are not found, and robots.txt forbids some. Pages
-contain pictures, and every other page is compressed.
+contain pictures, some of them long, and every other page is compressed.
 """
 
 import asyncio
@@ -20,6 +20,8 @@ from tests.hostile.thread import beside
 FORBIDDEN = "/private/"
 PICTURES = "/pictures/"
 _PICTURES_A_HOST = 60
+_LONG_EVERY, _LONG = 15, 20_000
+"""Number of pictures of which one is long, and its length in short ones: it is kept in a file."""
 _ROBOTS = f"User-agent: *\nDisallow: {FORBIDDEN}\n".encode()
 _LEAVES = {3: State.NOT_FOUND, 5: State.MOVED, 8: State.ROBOTS}
 _CHILDREN = 3
@@ -55,7 +57,9 @@ class Town:
         if path == "/robots.txt":
             return _message("200 OK", _ROBOTS, "text/plain")
         if path.startswith(PICTURES):
-            return _message("200 OK", b"GIF89a" + path.encode(), "image/gif")
+            picture = b"GIF89a" + path.encode()
+            is_long = int(path.rpartition("/")[2]) % _LONG_EVERY == 0
+            return _message("200 OK", picture * _LONG if is_long else picture, "image/gif")
         page = int(path.rpartition("/")[2])
         match self._state(page):
             case State.NOT_FOUND:
