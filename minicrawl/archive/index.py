@@ -70,7 +70,7 @@ class CaptureIndex:
     def add(  # one argument for each column
         self, place: int, key: int, digest: str, at: float, url: str | None, line: str
     ) -> None:
-        """Add a capture, and its line for the CDXJ of the file.
+        """Add a capture, and its line for the CDXJ of the file; an empty line is left out there.
 
         `url` is None for a revisit, whose body is in another capture.
         """
@@ -80,12 +80,14 @@ class CaptureIndex:
         self._connection.execute("INSERT INTO lines VALUES (?, ?)", (place, line))
 
     def has_lines(self, begin: int, end: int) -> bool:
-        """Return True if there is a line between two places."""
-        return next(self.lines(begin, end), None) is not None
+        """Return True if there is a line between two places, even an empty one."""
+        query = "SELECT 1 FROM lines WHERE place >= ? AND place < ? LIMIT 1"
+        return self._connection.execute(query, (begin, end)).fetchone() is not None
 
     def lines(self, begin: int, end: int) -> Iterator[str]:
         """Yield the lines between two places, sorted as readers of CDXJ require."""
-        query = "SELECT line FROM lines WHERE place >= ? AND place < ? ORDER BY line"
+        chosen = "place >= ? AND place < ? AND line != ''"
+        query = f"SELECT line FROM lines WHERE {chosen} ORDER BY line"
         yield from (line for (line,) in self._connection.execute(query, (begin, end)))
 
     def commit(self) -> None:

@@ -414,8 +414,12 @@ def truncated(cut: str) -> str:
 
 
 def cdxj(lines: Iterable[CdxLine], filename: str) -> Iterator[str]:
-    """Yield the CDXJ lines of a file, sorted as readers require."""
-    yield from sorted(cdxj_line(line, filename) for line in lines)
+    """Yield the CDXJ lines of a file, sorted as readers require.
+
+    Confirmations (304) have none: a replay would show their empty bodies in place of the pages.
+    """
+    shown = (line for line in lines if not line.capture.is_confirmed)
+    yield from sorted(cdxj_line(line, filename) for line in shown)
 
 
 def cdxj_line(line: CdxLine, filename: str) -> str:
@@ -590,9 +594,10 @@ def _manifest(resources: list[dict[str, object]], created: str) -> str:
 
 
 def _pages(lines: Iterable[CdxLine]) -> Iterator[str]:
-    """Yield a line for each page's last capture; failures are omitted."""
+    """Yield a line for each page's last capture; failures and confirmations are omitted."""
     yield json.dumps({"format": "json-pages-1.0", "id": "pages", "title": "All pages"})
-    ranked = (line.capture for line in lines if line.capture.rank)
+    captures = (line.capture for line in lines)
+    ranked = (capture for capture in captures if capture.rank and not capture.is_confirmed)
     last = {capture.url: capture for capture in ranked if capture.status < _FIRST_FAILURE}
     for capture in sorted(last.values(), key=lambda one: one.rank):
         fields: dict[str, object] = {"id": str(capture.rank), "url": capture.url}

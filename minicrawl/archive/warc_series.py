@@ -249,7 +249,8 @@ class WarcFiles:
         number, capture = segment_of(self._ahead), line.capture
         url = None if line.is_revisit else capture.url
         place = place_at(number, line.offset)
-        shown = cdxj_line(line, self._series.path(number).name)
+        name = self._series.path(number).name
+        shown = "" if capture.is_confirmed else cdxj_line(line, name)  # as in `warc.cdxj`
         self._captures.add(place, key_of(capture.url), line.digest, capture.at, url, shown)
 
     # ------------------------------------------------------------ files

@@ -303,6 +303,8 @@ def test_a_confirmation_of_a_page_has_its_own_heads(
                     assert (record.rec_type != "revisit") or "server-not-modified" in profile
         assert blocks["revisit"] == sent, path
         assert blocks["request"] == received, path
+    indexes = [index.read_text() for index in sorted(Path("warcs").glob("*.cdxj"))]
+    assert [index.count(")/confirmed") for index in indexes] == [1, 0]
 
 
 @pytest.fixture(scope="module")

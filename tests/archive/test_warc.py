@@ -184,7 +184,7 @@ def test_a_wacz_has_the_pages_by_rank_and_the_digest_of_each_file(tmp_path: Path
     assert head["format"] == "json-pages-1.0"
     assert [page["rank"] for page in pages] == [1, 2, 3, 4, 5]
     assert lines == sorted(lines)
-    assert len(lines) == len(CAPTURES)
+    assert len(lines) == len(CAPTURES) - 1  # a replay would show the 304 in place of the page
 
 
 DEEP = b'[0,{"b":[true,null],"b.2_":"x y"},{"b":1.5}]'
