@@ -82,6 +82,11 @@ def under(name: str, least: int) -> Detector:
     return Detector(find, shows=_of(name))
 
 
+def few(name: str, least: int) -> Detector:
+    """Find indexable pages where the number is below `least`, or 0."""
+    return Detector(lambda site: site.indexable & (site.number(name) < least), shows=_of(name))
+
+
 def more(name: str, than: int = 0) -> Detector:
     """Find pages where the number is above `than`."""
     return Detector(lambda site: site.html & (site.number(name) > than), shows=_of(name))
@@ -312,7 +317,7 @@ CHECKS: tuple[Check, ...] = (
     Check("doctype-missing", N, "no doctype: browsers use quirks mode", lacks("doctype")),
     Check("structured-data-broken", E, "JSON-LD that does not parse", has("bad_json")),
     Check("meta-refresh", W, "a meta refresh sends readers to another URL", has("refresh")),
-    Check("text-thin", N, "fewer than 20 words", under("words", _THIN_WORDS)),
+    Check("text-thin", N, "fewer than 20 words", few("words", _THIN_WORDS)),
     Check("text-filler", W, "placeholder text", has("filler")),
     Check("duplicate", W, "content of another page", own(state(State.ALIAS))),
     Check("duplicate-near", N, "nearly the text of another page", Detector(_near_duplicate)),

@@ -76,6 +76,13 @@ def test_only_the_path_counts_for_double_slashes_and_any_session_id_is_found(
     assert found["url-session"] == {f"{HOST}/cart;jsessionid=0123456789abcdef0123456789abcdef"}
 
 
+def test_a_page_without_words_is_thin(tmp_path: Path) -> None:
+    site = PlantedSite()
+    page = site.add("/picture", h1="", text="", links=(), body='<img src="/img.png" alt="">')
+    found = issues(crawled(tmp_path / "crawl.db", site))
+    assert found["text-thin"] == {HOST + page.path}
+
+
 def test_every_check_has_a_planted_fault() -> None:
     names = [check.name for check in CHECKS]
     assert len(names) == len(set(names))
