@@ -331,7 +331,7 @@ def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool
         crawl = _open_crawl(CrawlRequest(again, given, _crawl_command(store)), None, stack)
         session = Session(crawl, run)
         session.run()
-        _show_changes(store, as_json=as_json)
+        _show_changes(store, session.not_requested, as_json=as_json)
         session.fail_without_success()
 
 
@@ -358,8 +358,8 @@ def _crawl_command(store: Path) -> str:
         return str(tables.counters(connection).get(tables.COMMAND, ""))
 
 
-def _show_changes(store: Path, *, as_json: bool) -> None:
-    """Show the number of changes of each kind since the run began."""
+def _show_changes(store: Path, not_requested: int, *, as_json: bool) -> None:
+    """Show the number of changes of each kind since the run began, and of pages not requested."""
     from minicrawl.cli.output import show_json, show_list
     from minicrawl.report.page_states import counted_changes
     from minicrawl.report.snapshot import snapshot
@@ -369,11 +369,13 @@ def _show_changes(store: Path, *, as_json: bool) -> None:
         counts = counted_changes(seen)
         left_out = tables.counters(seen.connection).get(tables.LEFT_OUT, 0)
     if as_json:
-        show_json({**counts, "left_out": left_out})
+        show_json({**counts, "left_out": left_out, "not_requested": not_requested})
         return
     rows = [(f"{number:,}", what) for what, number in counts.items()]
     if left_out:
         rows.append((f"{left_out:,}", "left out: unchanged according to the sitemap"))
+    if not_requested:
+        rows.append((f"{not_requested:,}", "not requested: the host is down"))
     show_list(("pages", "what"), rows, texts=1)
     if any(number for what, number in counts.items() if what != "unchanged"):
         click.echo(f"next: {PROGRAM} changes{naming(store)}", err=True)

@@ -59,17 +59,21 @@ class RunCounter:
         self.failed = 0
         self.absent = 0
         """Failed pages that a server said it does not have."""
+        self.not_requested = 0
+        """Pages that were not requested, because their host is down."""
 
     def hear(self, event: Event) -> None:
         match event:
             case Asked(url=url, cash=cash):
                 self.in_flight[url] = cash
             case Settled(url=url, state=state):
-                if self.in_flight.pop(url, None) is not None:
-                    self.answered += 1
-                    self.read += state.was_read
-                    self.failed += state.is_failure
-                    self.absent += state is State.NOT_FOUND
+                if self.in_flight.pop(url, None) is None:
+                    self.not_requested += state.is_failure
+                    return
+                self.answered += 1
+                self.read += state.was_read
+                self.failed += state.is_failure
+                self.absent += state is State.NOT_FOUND
             case Delayed(url=url):
                 self.in_flight.pop(url, None)
             case _:

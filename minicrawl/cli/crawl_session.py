@@ -114,6 +114,11 @@ class Session:
         self._reason: Reason | None = None
         self._log_files: LogFiles | None = None
 
+    @property
+    def not_requested(self) -> int:
+        """Number of pages that were not requested in this run, because their host is down."""
+        return self._state.counter.not_requested
+
     def run(self) -> None:
         """Crawl, then print the summary."""
         mmap_large_arrays()
@@ -216,7 +221,8 @@ class Session:
         """Raise `NotFetched` if nothing was fetched, or --max-failures was exceeded."""
         counter, limit = self._state.counter, self._options.max_failures
         # The last pages of a crawl may all be absent. All else that fails alone is an outage.
-        is_outage = counter.failed > counter.absent and not counter.read
+        failed = counter.failed - counter.absent + counter.not_requested
+        is_outage = failed > 0 and not counter.read
         if is_outage or not self._found.pages_fetched:
             raise NotFetched(f"nothing could be fetched{_listed(self._found.failures or {})}")
         if limit is not None and counter.answered >= FEWEST_ANSWERS:

@@ -72,6 +72,7 @@ class SkippedPages:
             self._leases.refresh.forget(lease.page)
             return
         self._leases.refresh.release(lease.page)
+        self._tell(Settled(url=lease.url, state=state))
         if self._is_continuous:
             self._hosts[lease.host].pause_while_down()
 

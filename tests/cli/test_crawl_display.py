@@ -91,6 +91,7 @@ class TestRunCounter:
         counter.hear(Settled(url="https://never.example/", state=State.ROBOTS))
         counter.hear(Settled(url="https://down.example/", state=State.DNS))
         assert (counter.read, counter.answered, counter.failed) == (2, 4, 1)
+        assert counter.not_requested == 1
 
     def test_the_five_richest_requests_come_first(self) -> None:
         counter = RunCounter()

@@ -1,12 +1,16 @@
 """`minicrawl update`: the same command night after night, after a crawl."""
 
+import json
+import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from minicrawl.cli import main
+from minicrawl.crawl.hosts import politeness
 from minicrawl.crawl.start import opening
 from minicrawl.dashboard.views import Views
 from minicrawl.demo.small_web import DemoResponse
@@ -16,7 +20,7 @@ from tests.cli.calls import Captured, as_json
 HOST = "site.example"
 COUNTS = {
     *("new", "changed", "reappeared", "moved", "gone", "failed", "refused"),
-    *("unchanged", "left_out"),
+    *("unchanged", "left_out", "not_requested"),
 }
 """Keys of the output as JSON."""
 _TEXT = "This page tells at length what {} are good for, and whom to ask about them. "
@@ -124,6 +128,27 @@ def test_an_update_of_a_site_that_is_down_exits_with_3(site: Site) -> None:
     assert main(["update", "-q"]) == 3
     web.is_out_of_order = False
     assert main(["update", "-q"]) == 0
+
+
+@pytest.mark.parametrize("is_robots_current", [True, False])
+def test_an_update_counts_the_pages_of_a_host_that_is_down(
+    site: Site, capsys: Captured, monkeypatch: pytest.MonkeyPatch, is_robots_current: bool
+) -> None:
+    monkeypatch.setattr(politeness, "FIRST_PAUSE_S", 0.0)
+    web, _ = site
+    web.texts |= {f"/{n}": f"page {n}" for n in range(20)}
+    assert main(["crawl", f"http://{HOST}/", "--scope", "host", "-q"]) == 0
+    if not is_robots_current:
+        with closing(sqlite3.connect("data/crawl.db")) as connection, connection:
+            connection.execute("UPDATE hosts SET robots_until = 1")
+    monkeypatch.setenv("MINICRAWL_RESOLVE", f"{HOST}=127.0.0.1:1")
+    capsys.readouterr()
+    assert main(["update", "-q", "--json"]) == 3
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (found["failed"] > 0) is is_robots_current
+    assert found["failed"] + found["not_requested"] == 25
+    assert "nothing could be fetched" in err
 
 
 def test_an_update_needs_a_store() -> None:
