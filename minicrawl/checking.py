@@ -72,6 +72,7 @@ from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot, url
 from minicrawl.report.verdicts import SHOWN, verdicts_of
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
+    LARGE_IMAGE,
     CheckRow,
     FindingRow,
     all_checks,
@@ -116,6 +117,8 @@ _HEAD_IS_REFUSED = (
     HTTPStatus.NOT_IMPLEMENTED,
 )
 """Statuses after which GET is tried: some servers send them to HEAD for pages that exist."""
+
+_LONGEST_LENGTH = 18  # digits of a Content-Length that SQLite can store
 
 Found = FetchResult | State
 Hops = list[tuple[str, Found]]
@@ -173,7 +176,7 @@ class LinkAsker:
             case State():
                 return CheckRow(url, found, None, "", at)
             case Response(status=status):
-                return CheckRow(url, State.FETCHED, status, "", at)
+                return CheckRow(url, State.FETCHED, status, "", at, _wire_bytes(found))
             case Moved(status=status):
                 detail = f"more than {MOST_REDIRECTS} redirects, or one to no URL"
                 if found.cookies and len(dict(hops)) < len(hops):
@@ -210,6 +213,12 @@ class LinkAsker:
             if not (isinstance(found, Failed) and found.status in _HEAD_IS_REFUSED):
                 break
         return found
+
+
+def _wire_bytes(found: Response) -> int | None:
+    told = found.headers.get("content-length", "")
+    is_number = told.isascii() and told.isdigit() and len(told) <= _LONGEST_LENGTH
+    return int(told) if is_number else found.wire_bytes or None
 
 
 # ================================================================ cloaking
@@ -646,6 +655,8 @@ VALID_S = 86_400.0
 _KEPT_AT_ONCE = 50
 """Results per write to the store. A kill loses at most these; their requests are repeated."""
 NO_ANCHOR = "anchor"
+_LARGE_BYTES = 500_000
+"""Size of an image that the audit reports."""
 _MOST_FOLDERS, _USUAL_PAGES = 100, 9
 """Most folders to request missing pages in, and most pages to learn a folder's usual lines from."""
 _DEEPEST = 8
@@ -916,6 +927,14 @@ def _unjudged(seen: Snapshot, found: Collection[str]) -> set[str]:
 def _keep_findings(store: Path, needed: Sources, others: list[FindingRow]) -> None:
     with snapshot(store) as seen:
         judged = verdicts_of(seen, needed)
+        sizes = {row.url: row.bytes or 0 for row in all_checks(store, seen.connection)}
+        large = (
+            FindingRow(page, url, LARGE_IMAGE, str(sizes[url]))
+            for url in needed
+            if sizes.get(url, 0) > _LARGE_BYTES
+            for page, (kind, _) in needed[url].items()
+            if kind == "image"
+        )
         broken = (
             FindingRow(page, url, kind, text)
             for url, verdict in judged.items()
@@ -923,7 +942,7 @@ def _keep_findings(store: Path, needed: Sources, others: list[FindingRow]) -> No
             # No reader follows a canonical URL as a link; `audit` reports dead ones.
             if verdict in SHOWN and kind != "canonical"
         )
-        keep_findings(store, seen.connection, [*broken, *others])
+        keep_findings(store, seen.connection, [*broken, *large, *others])
 
 
 def _external(seen: Snapshot) -> Iterator[str]:

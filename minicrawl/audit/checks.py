@@ -20,6 +20,7 @@ from minicrawl import plugins
 from minicrawl.audit.site import NO_TARGET, REDIRECTS, UNKNOWN, AuditedSite, Column, Mask
 from minicrawl.model import State
 from minicrawl.report.verdicts import LinkVerdict
+from minicrawl.store.derived import LARGE_IMAGE
 
 ERROR, WARNING, NOTICE = "error", "warning", "notice"
 SEVERITIES = (ERROR, WARNING, NOTICE)
@@ -116,9 +117,9 @@ def links_to(kind: str) -> Detector:
     return Detector(lambda site: count(site) > 0, LINKS, count)
 
 
-def found(kind: str) -> Detector:
+def found(kind: str, shows: Measure | None = None) -> Detector:
     """Find pages on which the link check found an issue of this kind."""
-    return Detector(lambda site: site.finding(kind), CHECKED)
+    return Detector(lambda site: site.finding(kind), CHECKED, shows)
 
 
 def names(head: str, kind: Find) -> Detector:
@@ -270,6 +271,10 @@ def _is_copy(site: AuditedSite) -> Mask:
     return site.target("canonical") != NO_TARGET
 
 
+def _of_images(site: AuditedSite) -> Column:
+    return site.image_bytes
+
+
 def _without_hsts(site: AuditedSite) -> Mask:
     return site.html & site.flag("is_https") & ~site.flag("hsts")
 
@@ -375,6 +380,7 @@ CHECKS: tuple[Check, ...] = (
     # speed
     Check("slow", W, "response took more than 1 s", own(_slow, lambda site: site.seconds)),
     Check("page-large", W, "markup over 500 kB", more("size", _LARGE)),
+    Check("image-large", W, "an image over 500 kB", found(LARGE_IMAGE, _of_images)),
     Check("uncompressed", N, "sent uncompressed", Detector(_uncompressed)),
     Check("uncached", N, "no caching headers", lacks("cached")),
     # links and answers

@@ -29,6 +29,7 @@ from minicrawl.report.store_graph import final_pages, page_links
 from minicrawl.report.verdicts import LinkVerdict, verdicts
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
+    LARGE_IMAGE,
     all_checks,
     all_findings,
     facts_in_blocks,
@@ -406,6 +407,14 @@ class AuditedSite:
     def finding(self, kind: str) -> Mask:
         """Return the pages with a missing asset or anchor of this kind, if assets were checked."""
         return self._findings.get(kind, self.none())
+
+    @cached_property
+    def image_bytes(self) -> Column:
+        """Size of the largest image of each page, if that is large and assets were checked."""
+        found = np.zeros(len(self), np.int64)
+        for row in all_findings(self.seen.path, self.seen.connection, LARGE_IMAGE):
+            found[row.source] = max(found[row.source], int(row.text))
+        return found
 
     @cached_property
     def was_checked(self) -> bool:

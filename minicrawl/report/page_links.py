@@ -57,6 +57,7 @@ from minicrawl.report.verdicts import (
 )
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
+    LARGE_IMAGE,
     CheckRow,
     all_checks,
     all_findings,
@@ -323,7 +324,8 @@ def _as_checked(link: BrokenLink, found: CheckRow | None) -> BrokenLink:
 def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
     """Yield missing assets and anchors, those with most references first."""
     found = all_findings(snapshot.path, snapshot.connection)
-    rows = [row for row in found if row.kind != SOFT_404]  # shown with the links to them
+    # Soft 404s are shown with the links to them, and large images are not broken.
+    rows = [row for row in found if row.kind not in (SOFT_404, LARGE_IMAGE)]
     checks = {row.url: row for row in all_checks(snapshot.path, snapshot.connection)}
     counts = Counter(row.target for row in rows)
     chosen = [row for row in rows if row.source in pages]

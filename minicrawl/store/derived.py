@@ -375,12 +375,12 @@ def kept_topics(store: Path, connection: Connection) -> dict[str, Topics]:
 #
 # check    a URL that was requested to see whether it exists, but is not crawled
 # finding  a reference to a broken target that the crawl itself does not report, such as an asset,
-#          an anchor, or a missing page that is answered with 200 (soft 404)
+#          an anchor, or a missing page that is answered with 200 (soft 404); or to a large image
 
 _CHECKS = """
 CREATE TABLE IF NOT EXISTS checks (
     url TEXT PRIMARY KEY, state INTEGER NOT NULL, status INTEGER, detail TEXT NOT NULL,
-    at REAL NOT NULL
+    at REAL NOT NULL, bytes INTEGER
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS findings (
     source INTEGER NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL
@@ -396,6 +396,12 @@ class CheckRow(NamedTuple):
     status: int | None
     detail: str
     at: float
+    bytes: int | None = None
+    """Size of the response on the wire, if it is known."""
+
+
+LARGE_IMAGE = "image-large"
+"""Kind of a finding whose target is not broken; its text is the number of bytes."""
 
 
 class FindingRow(NamedTuple):
@@ -410,7 +416,10 @@ class FindingRow(NamedTuple):
 def keep_checks(store: Path, connection: Connection, rows: Iterable[CheckRow]) -> None:
     """Add or replace the results of these URLs."""
     with writing_beside(store, connection, _CHECKS) as derived:
-        derived.executemany("INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?)", rows)
+        columns = derived.execute("SELECT name FROM pragma_table_info('checks')").fetchall()
+        if ("bytes",) not in columns:  # a file of an earlier version
+            derived.execute("ALTER TABLE checks ADD COLUMN bytes INTEGER")
+        derived.executemany("INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?, ?)", rows)
 
 
 def keep_findings(store: Path, connection: Connection, rows: Iterable[FindingRow]) -> None:
@@ -433,7 +442,7 @@ def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
     with reading_beside(store, connection) as derived:
         if derived is None or not has_table(derived, "checks"):
             return []
-        return list(map(CheckRow._make, derived.execute("SELECT * FROM checks ORDER BY url")))
+        return [CheckRow(*row) for row in derived.execute("SELECT * FROM checks ORDER BY url")]
 
 
 def all_findings(store: Path, connection: Connection, kind: str | None = None) -> list[FindingRow]:

@@ -139,7 +139,8 @@ class HeldOutSite:
             return httpx.Response(200, content=gzip.compress(self._sitemap().encode()))
         if path.endswith((".png", ".css", ".js", ".mp4")) and "fehlt" not in path:
             kind = {"png": "image/png", "css": "text/css"}.get(path[-3:], "application/javascript")
-            return httpx.Response(200, headers={"content-type": kind}, content=b"/* x */")
+            content = b"x" * 700_000 if "plakat" in path else b"/* x */"
+            return httpx.Response(200, headers={"content-type": kind}, content=content)
         pages = self.plain if request.url.scheme == "http" else self.pages
         page = pages.get(path)
         if page is None and path.startswith("/laden/"):
@@ -400,6 +401,7 @@ def _links(site: HeldOutSite) -> None:
     site.fault(
         "image-missing", body="<img src=/bilder/krug.png srcset='/bilder/fehlt2.png 2x' alt=x>"
     )
+    site.fault("image-large", body="<img src='/bilder/plakat.png' alt=Plakat>")
     site.fault("style-missing", head="<link rel=stylesheet href=/fehlt.css>")
     site.fault("script-missing", body="<script async src=/fehlt.js></script>")
     site.fault("media-missing", body="<video><source src=/fehlt.mp4></video>")

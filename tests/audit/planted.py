@@ -113,7 +113,8 @@ class PlantedSite:
         if (page := pages.get(path)) is None:
             return httpx.Response(404, html="<title>gone</title>")
         if page.headers.get("content-type", "text/html").startswith("image"):
-            return httpx.Response(page.status, headers=page.headers, content=b"x" * 100)
+            content = (page.text or "x" * 100).encode()
+            return httpx.Response(page.status, headers=page.headers, content=content)
         body, headers = page.markup().encode(), dict(page.headers)
         if page.is_compressed:
             body, headers["content-encoding"] = gzip.compress(body), "gzip"
@@ -184,6 +185,12 @@ def _version(name: str, **said: object) -> Plant:
 
 def _body(markup: str) -> Plant:
     return lambda site: site.add(f"/has-{len(site.pages)}", body=markup).path
+
+
+def _large_image(site: PlantedSite) -> str:
+    kind = {"content-type": "image/png"}
+    site.add("/big.png", is_linked=False, headers=kind, text="x" * 500_001)
+    return _body('<img alt="x" src="/big.png">')(site)
 
 
 def _linked(site: PlantedSite, path: str) -> str:
@@ -384,6 +391,7 @@ FAULTS: dict[str, Plant] = {
     "hsts-missing": _without_header("strict-transport-security"),
     "csp-missing": _without_header("content-security-policy"),
     "page-large": _page("large", body=f"<p>{'many words ' * 60_000}</p>"),
+    "image-large": _large_image,
     "uncompressed": _page(
         "uncompressed", is_compressed=False, body=f"<p>{'many words ' * 600}</p>"
     ),

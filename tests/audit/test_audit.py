@@ -8,6 +8,8 @@ import pytest
 from minicrawl.audit import checks
 from minicrawl.audit.checks import CHECKED, CHECKS
 from minicrawl.audit.findings import audited
+from minicrawl.report.page_links import broken_links
+from minicrawl.report.snapshot import snapshot
 from tests.audit.planted import FAULTS, HOST, PlantedSite
 from tests.webs import crawl_web
 
@@ -74,6 +76,23 @@ def test_only_the_path_counts_for_double_slashes_and_any_session_id_is_found(
     found = issues(crawled(tmp_path / "crawl.db", site, strip_marks=False))
     assert found["url-double-slash"] == set()
     assert found["url-session"] == {f"{HOST}/cart;jsessionid=0123456789abcdef0123456789abcdef"}
+
+
+def test_the_size_of_the_largest_image_is_shown_and_the_image_is_not_broken(
+    tmp_path: Path,
+) -> None:
+    site, kind, body = PlantedSite(), {"content-type": "image/png"}, ""
+    for size in (100, 500_001, 500_002):
+        site.add(f"/{size}.png", is_linked=False, headers=kind, text="x" * size)
+        body += f'<img src="/{size}.png" alt="">'
+    site.add("/lies.png", is_linked=False, headers=kind | {"content-length": "9" * 5000})
+    page = site.add("/pictures", body=body + '<img src="/lies.png" alt="">')
+    path = crawled(tmp_path / "crawl.db", site)
+    with audited(path, ["image-large"]) as found:
+        (row,) = found.pages()
+    assert (row.url, row.value) == (HOST + page.path, 500_002)
+    with snapshot(path) as seen:
+        assert broken_links(seen) == []
 
 
 def test_a_page_without_words_is_thin(tmp_path: Path) -> None:

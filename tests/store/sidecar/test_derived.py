@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import StoreError
-from minicrawl.store.derived import beside, reading_beside, writing_beside
+from minicrawl.model import State
+from minicrawl.store.derived import (
+    CheckRow,
+    all_checks,
+    beside,
+    keep_checks,
+    reading_beside,
+    writing_beside,
+)
 from minicrawl.store.reader import reading
 from tests.stores import A, B, HandCrawl, filled_store
 
@@ -101,3 +109,15 @@ def test_another_file_in_its_place_is_refused_with_advice(store: Path) -> None:
     for attempt in (words, partial(write, word="one")):
         with pytest.raises(StoreError, match=r"crawl\.db-ranks: .*delete it"):
             attempt(store)
+
+
+def test_results_of_checks_without_sizes_are_read_and_replaced(store: Path) -> None:
+    before = "CREATE TABLE checks (url TEXT PRIMARY KEY, state, status, detail, at) WITHOUT ROWID"
+    with reading(store) as connection:
+        with writing_beside(store, connection, before) as derived:
+            rows = [(f"http://a.example/{name}", State.FETCHED, 200, "", 1.0) for name in "ab"]
+            derived.executemany("INSERT INTO checks VALUES (?, ?, ?, ?, ?)", rows)
+        assert all_checks(store, connection) == [CheckRow(*row) for row in rows]
+        again = CheckRow(*rows[0], bytes=7)
+        keep_checks(store, connection, [again])
+        assert all_checks(store, connection) == [again, CheckRow(*rows[1])]
