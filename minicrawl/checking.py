@@ -36,7 +36,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import Answer, RecordKind, pack_any, pack_spooled, text_of
+from minicrawl.archive.record import Answer, RecordKind, pack_any, pack_spooled
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Checking, Listener, Noted, nobody_listens
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS
@@ -87,7 +87,12 @@ from minicrawl.web.encoding import decode
 from minicrawl.web.html_page import parse_page
 from minicrawl.web.references import LEADS_ON, Reference, plain_text, style_targets
 from minicrawl.web.responses import parse_content_type
-from minicrawl.web.soft_404 import SOFT_404, MissingPage, missing_siblings
+from minicrawl.web.soft_404 import (
+    SOFT_404,
+    MissingPage,
+    asks_for_password,
+    missing_siblings,
+)
 from minicrawl.web.urls import ResolvedUrl, canonical, host, origin, site, split
 from minicrawl.web.words import ALIKE, shingles, words_of
 from minicrawl.wording import counted
@@ -804,6 +809,7 @@ class _Folders:
         self._store, self._fresh, self._reader = store, fresh, reader
         self.hops: list[Hops] = []
         self._missing: dict[str, dict[str, str]] = defaultdict(dict)  # folder -> URL -> text
+        self._with_login = set[str]()  # folders whose missing pages ask for a password
         self._was_asked = False
 
     def siblings(self) -> list[str]:
@@ -820,9 +826,12 @@ class _Folders:
         self.hops.append(hops)
         (url, found), *others = hops
         if isinstance(found, Response) and found.body and not others:
-            read = partial(text_of, content_type=found.headers.get("content-type"))
-            if (text := await self._reader.read(read, found, url)) is not None:
-                self._missing[_folders(url)[-1]][url] = text
+            folder = _folders(url)[-1]
+            read = partial(_text_and_login, content_type=found.headers.get("content-type"))
+            if (said := await self._reader.read(read, found, url)) is not None:
+                self._missing[folder][url], has_login = said
+                if has_login:
+                    self._with_login.add(folder)
 
     async def soft_404s(self) -> list[FindingRow]:
         """Return pages that look like missing ones; those of the last check if it was lately."""
@@ -842,25 +851,40 @@ class _Folders:
                     usual[folder].append(url)
         with kept_pages(seen) as archive:
 
-            def text(url: str) -> str:
-                markup = markup_of(archive, url)
-                return "" if markup is None else plain_text(markup)
+            def markup(url: str) -> str:
+                return markup_of(archive, url) or ""
 
-            def missing_page(folder: str) -> MissingPage:
+            def missing_page(folder: str) -> MissingPage | None:
                 root = _folders(folder)[0]
-                others = [{url: text(url) for url in usual[name]} for name in (root, folder)]
-                return MissingPage(self._missing[folder], text(root), others)
+                groups = [{url: markup(url) for url in usual[name]} for name in (root, folder)]
+                if folder in self._with_login and not _is_usual_login(groups):
+                    return None
+                others = [{url: plain_text(one) for url, one in group.items()} for group in groups]
+                return MissingPage(self._missing[folder], plain_text(markup(root)), others)
 
             missing, rounds = {}, LoopRounds()
             for folder in self._missing:
                 await rounds.turn()
-                missing[folder] = missing_page(folder)
+                if (found := missing_page(folder)) is not None:
+                    missing[folder] = found
             for page, url in pages:
                 await rounds.turn()
                 # Pages of a folder that is gone as a whole look like missing pages of one above it.
                 above = [missing[folder] for folder in _folders(url) if folder in missing]
-                if above and (said := text(url)) and any(one.is_like(url, said) for one in above):
+                said = plain_text(markup(url)) if above else ""
+                if said and any(one.is_like(url, said) for one in above):
                     yield FindingRow(page, url, SOFT_404, "")
+
+
+def _text_and_login(body: bytes, content_type: str | None) -> tuple[str, bool]:
+    markup, _ = decode(body, parse_content_type(content_type)[1])
+    return plain_text(markup), asks_for_password(markup)
+
+
+def _is_usual_login(groups: Iterable[Mapping[str, str]]) -> bool:
+    """Return whether most of these pages have a login, as in the header of a site."""
+    has_login = [asks_for_password(markup) for group in groups for markup in group.values()]
+    return 2 * sum(has_login) > len(has_login)
 
 
 def _folders(url: str) -> list[str]:

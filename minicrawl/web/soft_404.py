@@ -14,7 +14,9 @@ of every page the name from its own URL is replaced by a mark, so that these lin
 
 Lists of popular articles stand on missing pages, on the home page, and on pages of their own. So a
 soft 404 must have the first of the missing page's own lines, which is its heading as a rule. If the
-home page is shown for all missing pages, nothing is found here: the copies are duplicates.
+home page is shown for all missing pages, nothing is found here: the copies are duplicates. A login
+in place of a missing page proves nothing either, unless most pages have one: the pages for members
+look like it, too.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ _SHARE = 0.7
 """Least share of the own lines that a soft 404 has; the others may be there by chance."""
 _FEWEST_WORDS = 2
 _NAME = "no-such-page-"
+_PASSWORD = re.compile(r"""type\s*+=\s*+["']?password\b""", re.IGNORECASE)
 _DIGITS = re.compile("[0-9]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]")
 """Letters of scripts that put no spaces between words, of which a word has about two."""
@@ -65,6 +68,11 @@ def missing_siblings(folder: str) -> list[str]:
 def is_missing_sibling(url: str) -> bool:
     """Return True for a URL of `missing_siblings`, to which no page links."""
     return _NAME in url
+
+
+def asks_for_password(markup: str) -> bool:
+    """Return True if the markup has a field for a password."""
+    return _PASSWORD.search(markup) is not None
 
 
 class MissingPage:

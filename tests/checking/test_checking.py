@@ -274,6 +274,26 @@ def test_links_to_soft_404s_are_broken_after_one_run_and_after_two(tmp_path: Pat
     assert not web.asked
 
 
+LOGIN = "<form><p>Please log in to go on</p><input name=word TYPE = 'password'></form>"
+
+
+@pytest.mark.parametrize("is_on_all_pages", [False, True])
+def test_a_login_in_place_of_missing_pages_proves_nothing_unless_all_pages_have_one(
+    tmp_path: Path, is_on_all_pages: bool
+) -> None:
+    class Members(SoftWeb):
+        def __call__(self, request: httpx.Request) -> httpx.Response:
+            answer = super().__call__(request)
+            if is_on_all_pages and answer.is_success:
+                return httpx.Response(200, html=answer.text + LOGIN)
+            return httpx.Response(200, html=LOGIN) if "Nothing here" in answer.text else answer
+
+    path = crawled(tmp_path / "crawl.db", Members(), check="assets")
+    with snapshot(path) as seen:
+        found = {link.target for link in page_links.broken_links(seen)}
+    assert found == ({HOST + gone for gone in GONE} if is_on_all_pages else set())
+
+
 # ---------------------------------------------------------------- politeness and budgets
 
 PAGE = f"{HOST}/"

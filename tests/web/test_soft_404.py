@@ -5,7 +5,12 @@ from os import environ
 
 import pytest
 
-from minicrawl.web.soft_404 import MissingPage, is_missing_sibling, missing_siblings
+from minicrawl.web.soft_404 import (
+    MissingPage,
+    asks_for_password,
+    is_missing_sibling,
+    missing_siblings,
+)
 from tests.linear_time import TIMES, expect_linear
 from tests.shared import Absent
 from tests.web.soft_404.figures import by_kind, judged, precision, recall
@@ -80,6 +85,19 @@ def test_a_soft_404_among_the_other_pages_is_still_one() -> None:
     soft = {f"{FOLDER}gone": "Shop\nThis page does not exist.\ngone was not found\nAt 9:15"}
     page = missing_page(MISSING, "", [OTHERS | soft])
     assert all(page.is_like(url, text) for url, text in soft.items())
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<input type=password name=word>", True),
+        ("<INPUT name=word TYPE = 'Password'>", True),
+        ("<input type=passwords>", False),
+        ("<p>Choose a type of password", False),
+    ],
+)
+def test_a_field_for_a_password_is_found(markup: str, expected: bool) -> None:
+    assert asks_for_password(markup) is expected
 
 
 def test_siblings_are_in_their_folder_and_differ() -> None:
