@@ -6,14 +6,17 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.settings import told_ignored
 from minicrawl.crawl.events import (
     KINDS,
+    Ended,
     Event,
     Listener,
     Listeners,
@@ -239,6 +242,7 @@ class Crawl:
                 if self._hooks.error is not None:
                     raise self._hooks.error
                 await self._converge(time.monotonic() - began)
+                shown(Ended(reason=reason))  # once more, with the importance that has converged
                 return reason
         except _StoppedAmongSeedsError:
             return Reason.STOPPED
@@ -252,6 +256,15 @@ class Crawl:
         self._ending = ranks = LastConvergence(store, SystemClock(), self._tell)
         if self.settings.storing.may_converge:
             await ranks.run(ran_s)
+            self._show_converged(store)
+
+    def _show_converged(self, store: Path) -> None:
+        """Replace the estimate in the last progress by the share that all reports show."""
+        from minicrawl.report.crawl_status import status
+
+        shown = status(store).importance_gathered
+        if self._last_progress is not None and shown is not None:
+            self._last_progress = replace(self._last_progress, importance_gathered=shown)
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
         await check_reach(self.settings.network, self._tell, is_given=bool(self._parts.transport))

@@ -49,9 +49,11 @@ def test_the_display_is_updated_at_intervals_and_at_the_end() -> None:
     display.hear(Ended(reason=Reason.BUDGET))
     _, first, second, end = screen.shown
     assert "fetched 1 page, known 12 pages of 1 host" in repr(first)
+    assert "importance gathered 25.0% (estimate)" in repr(first)
     assert "http://a.example/&lt;b&gt;" in first._repr_html_()
     assert repr(second).endswith("last http://a.example/last")
     assert repr(end).startswith("crawl the budget is spent, fetched 1 page")
+    assert "importance gathered 25.0%, " in repr(end)
 
 
 def test_a_notebook_shows_a_crawl_below_its_cell(

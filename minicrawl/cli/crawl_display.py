@@ -301,7 +301,7 @@ def as_line(state: DisplayState, progress: Progress) -> str:
     """Format the progress as one line."""
     return (
         f"{state.fetched(progress)}, {state.rates()}; "
-        f"importance {percentage(progress.importance_gathered)}; "
+        f"importance {percentage(progress.importance_gathered)} (estimate); "
         f"{progress.known:,} known on {counted(progress.hosts, 'host')}, "
         f"{progress.unread:,} unread, {progress.failed:,} failed; "
         f"{as_traffic(progress)}; {state.elapsed(progress)}{progress.long_wait}"

@@ -85,7 +85,11 @@ def as_panel(state: DisplayState, progress: Progress) -> Text:
     in_flight = state.counter.in_flight
     rows = [
         ("fetched", state.fetched(progress), state.rates()),
-        ("importance", f"{percentage(progress.importance_gathered)} gathered", _turns(progress)),
+        (
+            "importance",
+            f"{percentage(progress.importance_gathered)} gathered (estimate)",
+            _turns(progress),
+        ),
         (
             "known",
             f"{progress.known:,} on {counted(progress.hosts, 'host')}",

@@ -59,7 +59,7 @@ class Progress:
     hosts: int
     running_s: float
     turns_of_cash: float  # how often all cash has circulated: history / minted cash
-    importance_gathered: float  # share of readable pages' importance that is on pages read
+    importance_gathered: float  # share of readable importance on pages read; first an estimate
     waits_for: str = ""  # host that the crawl waits for, or the start of its hours
     wait_s: float = 0.0
     rendering: RenderingProgress | None = None  # if pages are rendered

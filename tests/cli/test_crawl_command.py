@@ -170,6 +170,34 @@ class TestACrawl:
         assert found["overlap"]["10"] >= 0.9  # `pagerank` gives redirects a small edge, too
         assert found["overlap"]["100"] >= 0.98
 
+    def test_importance_gathered_is_one_figure_everywhere(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        options = ("--pages", "60", "--graph-stats", "--json", *of(server))
+        assert main(["crawl", "seeds.txt", *options]) == 0
+        out, err = capsys.readouterr()
+        gathered = json.loads(out)["status"]["importance_gathered"]
+        assert 0 < gathered < 1
+        shown = f"{gathered:.1%}"
+        assert f"  importance  {shown} gathered; ranks converged" in err
+        found = numbers(capsys)
+        assert found["importance_gathered"] == found["graph"]["importance_gathered"] == gathered
+        lines = printed(capsys, "status").splitlines()
+        assert ["importance", "gathered", shown] in map(str.split, lines)
+        assert main(["report", "site.html"]) == 0
+        report = re.sub("<[^>]*>", " ", Path("site.html").read_text(encoding="utf-8"))
+        assert f"importance gathered {shown}" in " ".join(report.split())
+
+    def test_after_its_end_a_crawl_in_python_has_the_importance_of_its_store(
+        self, server: DemoServer
+    ) -> None:
+        settings = Settings.of(pages=60, delay=0, workers=0, resolve=[f"*={server.address}"])
+        crawl = Crawl(WEB.seeds, settings)
+        crawl.run()
+        progress, store = crawl.progress(), status(settings.storing.store)
+        assert progress is not None
+        assert progress.importance_gathered == store.importance_gathered
+
     def test_until_ends_a_crawl_at_a_share(self, server: DemoServer, capsys: Captured) -> None:
         assert main(["crawl", "seeds.txt", "--until", "15%", *of(server)]) == 0
         assert "enough of the importance is gathered" in capsys.readouterr().err

@@ -171,7 +171,7 @@ class TestWords:
         clock.moment += 61.0
         state.speed.record(610)
         assert as_line(state, PROGRESS) == (
-            "1,234 of 2,000 pages, 10/s now, 10/s on average; importance 80.6%; "
+            "1,234 of 2,000 pages, 10/s now, 10/s on average; importance 80.6% (estimate); "
             "3,181 known on 47 hosts, 931 unread, 53 failed; 2,234 requests, 5.9 MB; 0:01:01, "
             "about 0:01:17 left"
         )
@@ -184,7 +184,7 @@ class TestWords:
         asked(state.counter, 7.0, 1234.5)
         assert as_panel(state, PROGRESS).plain.splitlines() == [
             "fetched     1,234 of 2,000 pages              0/s now, 0/s on average",
-            "importance  80.6% gathered                    all cash moved 1.42 times",
+            "importance  80.6% gathered (estimate)         all cash moved 1.42 times",
             "known       3,181 on 47 hosts                 931 unread, 53 failed",
             "requests    2,234 requests, 5.9 MB            0:00:00",
             "in flight   2, most cash:",

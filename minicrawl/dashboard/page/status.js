@@ -113,7 +113,9 @@ export const makeStatus = (place, app) => {
       !runs && !launched && status.command ? h("p", { class: "small" }, "Resume with ", h("code", {}, plain(status.command)), " or in “Set up”.") : null);
     const budget = runs ? live.settings.pages : null;
     const done = (label, most) => bar(label, status.pages_fetched / Math.max(most, 1), `${count(status.pages_fetched)} of ${count(most)}, ${share(Math.min(status.pages_fetched / Math.max(most, 1), 1), 0)}`);
-    const gathered = runs ? live.importance_gathered : status.importance_gathered;
+    // In a long log nothing is converged while a crawl runs, and its own estimate is the newest.
+    const isConverged = status.convergence && !status.convergence.steps_since;
+    const gathered = runs && !isConverged ? live.importance_gathered : status.importance_gathered;
     put(progress, budget ? done("pages of the budget", budget) : done("pages read of those known", status.pages_known),
       bar("importance gathered", gathered || 0, share(gathered), "gold"));
     steering.hidden = !runs;
