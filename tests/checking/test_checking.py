@@ -345,6 +345,16 @@ class TestPoliteness:
         assert len(at_address) == 10
         assert min(gaps(FakeWeb({}, visits=at_address))) >= 3
 
+    def test_a_slow_host_holds_up_the_checks_of_no_other(self, tmp_path: Path) -> None:
+        slow, others = "http://slow.example", [f"http://{number}.example" for number in range(4)]
+        web = web_with(*(f"{host}/{number}" for host in (slow, *others) for number in range(5)))
+        web.answers[f"{slow}/robots.txt"] = text("User-agent: *\nCrawl-delay: 30")
+        crawl(web, tmp_path / "crawl.db", PAGE, delay=1, **CHECKS)
+        ends = {host: max(visit.ended for visit in web.visits_of(host)) for host in others}
+        assert len(found_in(tmp_path / "crawl.db")) == 25
+        assert max(ends.values()) - START < 20
+        assert web.visits[-1].ended - START >= 120
+
     def test_checks_keep_the_rate_limit(self, tmp_path: Path) -> None:
         web = web_with(*(f"http://{number}.example/page" for number in range(10)))
         crawl(web, tmp_path / "crawl.db", PAGE, max_rate="2/s", **CHECKS)
