@@ -249,7 +249,7 @@ class Politeness:
         1.0,
         kinds.either(AUTO, kinds.WAIT),
         "Time between two requests to a host. auto waits 5 times the host's response time, from "
-        "0.5 to 60 seconds.",
+        "0.5 to 60 seconds; at loopback addresses, from 0.",
         name="delay",
         weakens=is_lower,
         kept=True,
@@ -265,7 +265,7 @@ class Politeness:
         0.1,
         kinds.WAIT,
         "Time between the starts of two requests to one IP address, across host names. With "
-        "--delay 0, it is 0 for loopback addresses and --resolve targets.",
+        "--delay 0 or auto, it is 0 for loopback addresses and --resolve targets.",
         name="address-delay",
         weakens=is_lower,
         kept=True,
@@ -312,13 +312,16 @@ class Politeness:
     silent_share: float = 0.5
     """Maximum share of connections for hosts that have not responded recently."""
 
-    def delay_after(self, answer_s: float | None) -> float:
-        """Return the delay for a host with this response time (None before the first response)."""
+    def delay_after(self, answer_s: float | None, *, is_local: bool = False) -> float:
+        """Return the delay for a host with this response time (None before the first response).
+
+        A host on this machine, `is_local`, has no minimum: the user knows its other visitors.
+        """
         delay_s = self.delay_s
         if not isinstance(delay_s, str):
             return delay_s
         wanted_s = FIRST_DELAY_S if answer_s is None else self.delay_factor * answer_s
-        return min(max(wanted_s, self.min_delay_s), self.max_delay_s)
+        return min(max(wanted_s, 0.0 if is_local else self.min_delay_s), self.max_delay_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from heapq import heappop, heappush
 from ipaddress import ip_address
 from itertools import count, islice, takewhile
@@ -40,7 +41,7 @@ from math import inf
 from typing import Protocol
 
 from minicrawl.config import Politeness
-from minicrawl.config.values import hours_of, rates_of
+from minicrawl.config.values import AUTO, hours_of, rates_of
 from minicrawl.model import FetchResult, Refused, Response
 from minicrawl.ports import Clock
 
@@ -50,6 +51,7 @@ FIRST: Rank = (-inf, -inf, False)
 _ALONE = 0.5
 """Part of an address's delay in which only the admitted host finds room."""
 _FEWEST_ONE_BY_ONE = 4
+_MOST_ADDRESSES = 1000
 _FEWEST_ADDRESSES = 1000
 """Number of addresses below which none is forgotten."""
 
@@ -61,19 +63,22 @@ def address_delay(
 ) -> AddressDelay:
     """Return the function that gives the delay between two requests to an address.
 
-    Each of the `shards` has its part of the pace. With --delay 0, loopback addresses and the
-    `targets` of --resolve have no delay.
+    Each of the `shards` has its part of the pace. With --delay 0 or auto, loopback addresses and
+    the `targets` of --resolve have no delay.
     """
+    spares_own = politeness.delay_s in (0, AUTO)
 
     def delay_s(address: str) -> float:
-        if politeness.delay_s or not (address in targets or _is_loopback(address)):
-            return politeness.address_delay_s * shards
-        return 0.0
+        if spares_own and (address in targets or is_loopback(address)):
+            return 0.0
+        return politeness.address_delay_s * shards
 
     return delay_s
 
 
-def _is_loopback(address: str) -> bool:
+@lru_cache(_MOST_ADDRESSES)
+def is_loopback(address: str) -> bool:
+    """Return True for an address of this machine."""
     try:
         return ip_address(address).is_loopback
     except ValueError:

@@ -43,6 +43,7 @@ from minicrawl.crawl.hosts.pacing import (
     CrawlPace,
     Rank,
     address_delay,
+    is_loopback,
 )
 from minicrawl.fetch.resolver import parse_rule
 from minicrawl.model import Failed, FailureKind, FetchResult, Response, State
@@ -167,8 +168,9 @@ class HostState:
     def delay_s(self, politeness: Politeness) -> float:
         """Return the delay between two requests: the larger of ours and its Crawl-delay, capped."""
         wanted_s = self.rules.crawl_delay_s if self.rules is not None else None
+        is_local = self.address is not None and is_loopback(self.address)
         return max(
-            politeness.delay_after(self.shared.answer_s),
+            politeness.delay_after(self.shared.answer_s, is_local=is_local),
             min(wanted_s or 0.0, politeness.max_delay_s),
         )
 

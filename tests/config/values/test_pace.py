@@ -58,4 +58,5 @@ def test_a_delay_is_a_time_or_adapts() -> None:
     adaptive = Politeness(delay_s="auto", delay_factor=4, min_delay_s=1, max_delay_s=20)
     waits = [adaptive.delay_after(answer_s) for answer_s in (None, 0.01, 2.0, 60.0)]
     assert waits == [1.0, 1.0, 8.0, 20.0]
+    assert adaptive.delay_after(0.01, is_local=True) == 0.04
     assert Settings.of(delay=3).politeness.delay_after(60.0) == 3.0

@@ -140,6 +140,8 @@ def test_without_a_pause_only_the_limit_of_requests_counts() -> None:
     [
         (1, "192.0.2.1", 0.1),
         (1, "127.0.0.1", 0.1),
+        ("auto", "127.0.0.1", 0),
+        ("auto", "203.0.113.7", 0.1),
         (1, "203.0.113.9", 0.1),
         (0, "192.0.2.1", 0.1),
         (0, "127.0.0.7", 0),
@@ -148,8 +150,8 @@ def test_without_a_pause_only_the_limit_of_requests_counts() -> None:
         (0, "no address", 0.1),
     ],
 )
-def test_only_own_addresses_have_no_pause_and_only_without_a_delay(
-    delay_s: float, address: str, pause_s: float
+def test_only_own_addresses_have_no_pause_and_only_without_a_fixed_delay(
+    delay_s: float | str, address: str, pause_s: float
 ) -> None:
     pause_of = address_delay(Politeness(delay_s=delay_s), ["203.0.113.9"])
     assert pause_of(address) == pause_s

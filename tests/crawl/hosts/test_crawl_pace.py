@@ -3,15 +3,17 @@
 import asyncio
 import time
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 
 import pytest
 
-from minicrawl.config import Settings
+from minicrawl.config import Politeness, Settings
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.hosts.pacing import closed_s
-from minicrawl.crawl.hosts.politeness import NameState, change_pace, hosts_of
+from minicrawl.crawl.hosts.politeness import HostState, NameState, change_pace, hosts_of
 from minicrawl.crawl.progress import Progress, ProgressMeter
+from minicrawl.web.robots import Rules
 from tests.crawl import fakes
 from tests.crawl.fakes import FakeClock, FakeWeb, Scene, crawl, html
 
@@ -35,6 +37,16 @@ def test_outside_its_hours_a_crawl_waits_for_them(
     hours: tuple[int, int], at: tuple[int, int, int], expected_s: float
 ) -> None:
     assert closed_s(hours, *at) == expected_s
+
+
+@pytest.mark.parametrize(("address", "delay_s"), [("127.0.0.1", 0.1), ("203.0.113.9", 0.5)])
+def test_an_adaptive_delay_has_no_minimum_on_this_machine(address: str, delay_s: float) -> None:
+    state = HostState(NameState("a.example"), address=address)
+    state.shared.note_answer(0.02, was_answered=True)
+    politeness = Politeness(delay_s="auto")
+    assert state.delay_s(politeness) == pytest.approx(delay_s)
+    state.keep_rules(Rules(crawl_delay_s=3), inf)
+    assert state.delay_s(politeness) == 3
 
 
 def test_slower_answers_count_at_once_quicker_ones_by_half_and_quick_failures_not_at_all() -> None:
