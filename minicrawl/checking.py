@@ -657,8 +657,9 @@ class _Requisites:
 # Law: a URL is requested at most once per day.
 
 VALID_S = 86_400.0
-_KEPT_AT_ONCE = 50
-"""Results per write to the store. A kill loses at most these; their requests are repeated."""
+_KEPT_EVERY_S = 1.0
+"""Time between two writes of results, each of which waits for the disk. A kill loses the results
+since the last one; their requests are repeated."""
 NO_ANCHOR = "anchor"
 _LARGE_BYTES = 500_000
 """Size of an image that the audit reports."""
@@ -692,9 +693,8 @@ async def check_links(crawler: Crawler) -> None:
         tell(Noted(text=f"kept {counted(kept, 'linked file')}"))
     if storing.check:
         external, assets = "external" in storing.check, "assets" in storing.check
-        asked = await check(
-            storing.store, asker, context.clock.today(), tell, external=external, assets=assets
-        )
+        clock = context.clock
+        asked = await check(storing.store, asker, clock, tell, external=external, assets=assets)
         tell(Noted(text=f"checked {counted(asked, 'link')} outside the crawl"))
 
 
@@ -734,7 +734,7 @@ def _failed_lately(context: CrawlContext) -> set[str]:
 
 
 async def check(
-    store: Path, asker: LinkAsker, today: float, tell: Listener, *, external: bool, assets: bool
+    store: Path, asker: LinkAsker, clock: Clock, tell: Listener, *, external: bool, assets: bool
 ) -> int:
     """Request URLs that are not crawled. Return their number."""
     with snapshot(store) as seen:
@@ -743,20 +743,21 @@ async def check(
         needed = found.assets if assets else {}
         links = found.links if external else {}
         waiting = wanted | _unjudged(seen, needed | links)
-    fresh = {row.url for row in _checked_lately(store, today)}
+    fresh = {row.url for row in _checked_lately(store, clock.today())}
     waiting -= fresh
     rows: list[CheckRow] = []
     reader = _BodyReader(tell)
     styles = _Styles(needed, reader)
-    asked = 0
+    asked, kept_at = 0, clock.now()
 
     async def keep(hops: Hops) -> None:
-        nonlocal asked
+        nonlocal asked, kept_at
         asked += 1
         rows.append(asker.row_of(hops))
         tell(Checking(done=asked, all=len(waiting)))
-        if len(rows) >= _KEPT_AT_ONCE:
+        if clock.now() >= kept_at + _KEPT_EVERY_S:
             _keep(store, rows)
+            kept_at = clock.now()
 
     folders = _Folders(store, fresh, reader)
 
