@@ -7,9 +7,10 @@ text        the text of a page, its headings and its language
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
+from threading import local
 from typing import Any, NamedTuple, cast
 
 from minicrawl.web.encoding import decode
@@ -178,6 +179,7 @@ _LAZY = frozenset(
     )
 )
 """Attributes from which common lazy-loading scripts take the URL of an image or a medium."""
+_LAZY_OR_SET = _LAZY | _SETS
 _ASSET_RELATIONS = {
     *("stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"),
     *("apple-touch-startup-image", "fluid-icon", "manifest", "preload", "prefetch"),
@@ -208,7 +210,7 @@ class Reference(NamedTuple):
     @property
     def role(self) -> str:
         """Kind in reports: link, nofollow, canonical, alternate, next, prev, frame, or an asset."""
-        relations = self.rel.lower().split()
+        relations = self.rel.lower().split() if self.rel else ()  # most links have none
         if self.kind == "link":
             return next((one for one in _ROLES if one in relations), self.kind)
         if self.kind in ("a", "area"):
@@ -228,15 +230,11 @@ class References:
 
 def references(markup: str) -> References:
     """Return the references in the markup of a page."""
-    from lxml import etree  # not at the top: most reports read no page and start faster without it
-
-    reader = _Reader()
-    parser = etree.HTMLParser(target=cast(Any, reader), encoding="utf-8", huge_tree=True)
-    # As bytes: lxml would obey an encoding that the markup declares and that no longer holds.
-    parser.feed(markup.encode("utf-8", "replace"))
-    parser.close()
-    reader.close()
-    return reader.found
+    # Taken away while it works: a parser that has failed is not used again.
+    reader, _idle.reader = _idle.reader or _Reader(), None
+    found = reader.read(markup)
+    _idle.reader = reader
+    return found
 
 
 def style_references(style: str) -> Iterator[Reference]:
@@ -279,31 +277,39 @@ def manifest_references(text: str) -> Iterator[Reference]:
 
 
 class _Reader:
-    """Parser target that receives tags and texts one by one."""
+    """Reader of one page after another: target of a parser, which sends tags and texts.
+
+    The parser stays: to make one takes as long as to parse a short page.
+    """
 
     def __init__(self) -> None:
-        self.found = References()
+        from lxml import etree  # not at the top: most reports read no page, and start faster
+
+        self._parser = etree.HTMLParser(target=cast(Any, self), encoding="utf-8", huge_tree=True)
+        self._found = References()
         self._open: tuple[str, str] | None = None  # href and rel of the open anchor
         self._words: list[str] = []
         self._left = LONGEST_TEXT
         self._style: list[str] | None = None  # content of the open style
 
+    def read(self, markup: str) -> References:
+        """Return the references of a page."""
+        self._found = References()
+        # As bytes: lxml would obey an encoding that the markup declares and that no longer holds.
+        self._parser.feed(markup.encode("utf-8", "replace"))
+        self._parser.close()
+        return self._found
+
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Process a start tag."""
-        self.found.anchors.update(filter(None, (attributes.get("id"),)))
-        if tag == "a":
-            self._begin_anchor(attributes)
-        elif tag == "base":
-            self.found.base = self.found.base or attributes.get("href")
-        elif tag == "link":
-            self._read_link(attributes)
-        elif tag in _LINKS:
-            self._add_link(attributes.get(_LINKS[tag]), attributes.get("alt", ""), "", tag)
-        elif tag in _ASSETS:
-            self._read_asset(tag, attributes)
-        elif tag == "style":
-            self._style = []
-        self._read_lazy(tag, attributes)
+        if reader := _READERS.get(tag):
+            reader(self, tag, attributes)
+        if not attributes:
+            return
+        if name := attributes.get("id"):
+            self._found.anchors.add(name)
+        if not _LAZY_OR_SET.isdisjoint(attributes):
+            self._read_lazy(tag, attributes)
         if style := attributes.get("style"):
             self._read_style(style)
 
@@ -326,10 +332,13 @@ class _Reader:
     def close(self) -> None:
         """End the page, and close what is open."""
         self._end_anchor()
+        self._style = None
 
-    def _begin_anchor(self, attributes: dict[str, str]) -> None:
+    def begin_anchor(self, _tag: str, attributes: dict[str, str]) -> None:
+        """Process an <a>, which ends the one before it."""
         self._end_anchor()
-        self.found.anchors.update(filter(None, (attributes.get("name"),)))
+        if name := attributes.get("name"):
+            self._found.anchors.add(name)
         if (href := attributes.get("href")) is not None:
             self._open = href, attributes.get("rel", "")
 
@@ -337,9 +346,22 @@ class _Reader:
         if self._open is not None:
             href, rel = self._open
             self._add_link(href, " ".join("".join(self._words).split()), rel, "a")
-        self._open, self._words, self._left = None, [], LONGEST_TEXT
+            self._open, self._words, self._left = None, [], LONGEST_TEXT
 
-    def _read_link(self, attributes: dict[str, str]) -> None:
+    def begin_style(self, _tag: str, _attributes: dict[str, str]) -> None:
+        """Process a <style>, whose content follows."""
+        self._style = []
+
+    def read_base(self, _tag: str, attributes: dict[str, str]) -> None:
+        """Process a <base>: the first one with a URL counts."""
+        self._found.base = self._found.base or attributes.get("href")
+
+    def read_frame(self, tag: str, attributes: dict[str, str]) -> None:
+        """Process an area or a frame."""
+        self._add_link(attributes.get(_LINKS[tag]), attributes.get("alt", ""), "", tag)
+
+    def read_link(self, _tag: str, attributes: dict[str, str]) -> None:
+        """Process a <link>."""
         rel = attributes.get("rel", "")
         relations = set(rel.lower().split())
         if relations & _ASSET_RELATIONS:
@@ -349,7 +371,8 @@ class _Reader:
         elif relations & _LINK_RELATIONS:
             self._add_link(attributes.get("href"), "", rel, "link")
 
-    def _read_asset(self, tag: str, attributes: dict[str, str]) -> None:
+    def read_asset(self, tag: str, attributes: dict[str, str]) -> None:
+        """Process an element that loads a file."""
         if tag == "img" and self._open is not None:
             self.data(attributes.get("alt", ""))
         for name in _ASSETS[tag]:
@@ -368,17 +391,36 @@ class _Reader:
                     self._add_asset(value.strip(), "", _KINDS.get(tag, "media"))
 
     def _read_style(self, style: str) -> None:
-        room = _MOST_ASSETS - len(self.found.assets)
-        self.found.assets += islice(style_references(style), max(room, 0))
+        room = _MOST_ASSETS - len(self._found.assets)
+        self._found.assets += islice(style_references(style), max(room, 0))
 
     def _add_link(self, href: str | None, text: str, rel: str, kind: str) -> None:
         if href is not None and len(href) <= _LONGEST_HREF:
-            self.found.links.append(Reference(href, text, rel, kind))
+            self._found.links.append(Reference(href, text, rel, kind))
 
     def _add_asset(self, href: str | None, rel: str, kind: str) -> None:
         is_usual = href and href[0] != "#" and len(href) <= _LONGEST_HREF
-        if href and is_usual and len(self.found.assets) < _MOST_ASSETS:
-            self.found.assets.append(Reference(href, "", rel, kind))
+        if href and is_usual and len(self._found.assets) < _MOST_ASSETS:
+            self._found.assets.append(Reference(href, "", rel, kind))
+
+
+_READERS: Mapping[str, Callable[[_Reader, str, dict[str, str]], None]] = {
+    "a": _Reader.begin_anchor,
+    "base": _Reader.read_base,
+    "link": _Reader.read_link,
+    "style": _Reader.begin_style,
+    **dict.fromkeys(("area", "iframe", "frame"), _Reader.read_frame),
+    **dict.fromkeys(_ASSETS, _Reader.read_asset),
+}
+
+
+class _IdleReader(local):
+    """Reader of a thread that reads nothing now."""
+
+    reader: _Reader | None = None
+
+
+_idle = _IdleReader()
 
 
 def _candidates(srcset: str) -> Iterator[str]:
