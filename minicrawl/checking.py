@@ -779,9 +779,10 @@ async def check(
         await reader.close()
     if assets or links:
         more = [*found.anchors, *await folders.soft_404s(), *_within(store, fresh)]
-        _keep_findings(store, _joined(needed, links, styles.found), more if assets else [])
-        # Last, so that after a kill missing pages are requested again: their texts are not kept.
-        _keep(store, list(map(asker.row_of, folders.hops)))
+        # The missing pages at last, so that they are requested again after a kill: their texts are
+        # not kept.
+        missing = list(map(asker.row_of, folders.hops))
+        _keep_findings(store, _joined(needed, links, styles.found), more if assets else [], missing)
     return asked
 
 
@@ -901,9 +902,11 @@ def _checked_lately(store: Path, today: float) -> list[CheckRow]:
 
 
 def _keep(store: Path, rows: list[CheckRow]) -> None:
-    with reading(store) as connection:
-        keep_checks(store, connection, rows)
-    rows.clear()
+    """Write the rows, and empty their list."""
+    if rows:
+        with reading(store) as connection:
+            keep_checks(store, connection, rows)
+        rows.clear()
 
 
 class _Styles:
@@ -949,7 +952,9 @@ def _unjudged(seen: Snapshot, found: Collection[str]) -> set[str]:
     }
 
 
-def _keep_findings(store: Path, needed: Sources, others: list[FindingRow]) -> None:
+def _keep_findings(
+    store: Path, needed: Sources, others: Sequence[FindingRow], checks: Sequence[CheckRow] = ()
+) -> None:
     with snapshot(store) as seen:
         judged = verdicts_of(seen, needed)
         sizes = {row.url: row.bytes or 0 for row in all_checks(store, seen.connection)}
@@ -967,7 +972,7 @@ def _keep_findings(store: Path, needed: Sources, others: list[FindingRow]) -> No
             # No reader follows a canonical URL as a link; `audit` reports dead ones.
             if verdict in SHOWN and kind != "canonical"
         )
-        keep_findings(store, seen.connection, [*broken, *large, *others])
+        keep_findings(store, seen.connection, [*broken, *large, *others], checks)
 
 
 def _external(seen: Snapshot) -> Iterator[str]:
@@ -1040,7 +1045,7 @@ class _Anchors:
 
     def __init__(self, pages: Mapping[str, int]) -> None:
         self._pages = pages
-        self._wanted: dict[str, dict[FindingRow, str]] = defaultdict(dict)
+        self._wanted: dict[str, dict[tuple[int, str, str], None]] = defaultdict(dict)
         self._found: dict[str, array[int]] = {}
         self._left = _MOST_ANCHORS
 
@@ -1050,8 +1055,7 @@ class _Anchors:
         if name.lower() in _TOP or _DIRECTIVE in name or name.startswith("!"):
             return
         if target is not None and target in self._pages:
-            row = FindingRow(page, f"{target}#{name}", NO_ANCHOR, link.text)
-            self._wanted[target][row] = name
+            self._wanted[target][page, name, link.text] = None
 
     def found(self, url: str, names: Collection[str]) -> None:
         """Note the anchors of a page."""
@@ -1061,10 +1065,13 @@ class _Anchors:
 
     def missing(self, references: PageReferences) -> Iterator[FindingRow]:
         """Yield the links whose fragment names no anchor of the target page."""
-        for target, rows in self._wanted.items():
+        for target, links in self._wanted.items():
             anchors = self._of(target, references)
-            if anchors is not None:
-                yield from (row for row, name in rows.items() if hash(name) not in anchors)
+            if anchors is None:
+                continue
+            for page, name, text in links:
+                if hash(name) not in anchors:
+                    yield FindingRow(page, f"{target}#{name}", NO_ANCHOR, text)
 
     def _of(self, target: str, references: PageReferences) -> Set[int] | None:
         if target in self._found:

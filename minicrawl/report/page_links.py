@@ -548,6 +548,7 @@ class PageReferences:
         """Function that returns the references of the page at a URL; empty if it is not archived.
         """
         self._led_to = lru_cache(_URLS_AT_ONCE)(self._target)
+        self._bases = lru_cache(_PAGES_AT_ONCE)(self._bases_of)
         self._by_target = lru_cache(_PAGES_AT_ONCE)(self._resolved)
 
     def __enter__(self) -> PageReferences:
@@ -566,14 +567,19 @@ class PageReferences:
 
     def resolve(self, source: str, written: str) -> str | None:
         """Return the URL that a page's reference leads to, or None if it is not a web URL."""
-        base = self.of(source).base
-        found = resolve(base, source) if base else None
-        place = found.url if found else source
+        place, folder = self._bases(source)
         path, mark, _ = written.partition("#")
         # Menus consist of paths and URLs, which lead to the same places from all pages of a folder.
         if path[:1] > " " and path[0] != "?" and (":" not in path or "//" in path):
-            place = f"{place.partition('?')[0].rpartition('/')[0]}/"
+            place = folder
         return self._led_to(path + mark, place)
+
+    def _bases_of(self, source: str) -> tuple[str, str]:
+        """Return what the references of a page are relative to, and its folder."""
+        base = self.of(source).base
+        found = resolve(base, source) if base else None
+        place = found.url if found else source
+        return place, f"{place.partition('?')[0].rpartition('/')[0]}/"
 
     def _target(self, written: str, base: str) -> str | None:
         found = resolve(written, base, strip_marks=self._strip_marks)

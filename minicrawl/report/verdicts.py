@@ -28,6 +28,8 @@ from minicrawl.web.challenges import BLOCKS, COOKIE_WALL
 from minicrawl.web.soft_404 import SOFT_404, is_missing_sibling
 from minicrawl.web.urls import split
 
+Checks = list[tuple[int | None, CheckRow]]
+"""Link checks, each with its page if that is known."""
 _ROWS_AT_ONCE = 10_000
 _NEEDS_LOGIN = (401, 407)
 
@@ -92,6 +94,10 @@ def verdict_of_check(row: CheckRow) -> LinkVerdict:
 
 def verdicts(seen: Snapshot) -> NDArray[np.uint8]:
     """Return the verdict on each known page; a redirect is judged like any page, not by its end."""
+    return _verdicts(seen, _checks(seen))
+
+
+def _verdicts(seen: Snapshot, checks: Checks) -> NDArray[np.uint8]:
     by_state = np.zeros(max(State) + 1, np.uint8)
     for state in State:
         by_state[state] = verdict_of(state)
@@ -104,7 +110,7 @@ def verdicts(seen: Snapshot) -> NDArray[np.uint8]:
         details = questions.last_details(seen.connection, some)
         for page, status, detail in zip(some, statuses, details, strict=True):
             found[page] = verdict_of(State(seen.states[page]), status, detail or "")
-    for page, row in checked_pages(seen).items():
+    for page, row in _of_pages(seen, checks).items():
         found[page] = verdict_of_check(row)
     found[soft_404s(seen)] = LinkVerdict.DEAD
     return found
@@ -117,17 +123,24 @@ def soft_404s(seen: Snapshot) -> list[int]:
 
 def checked_pages(seen: Snapshot) -> dict[int, CheckRow]:
     """Return the link checks of known pages that the crawl did not read."""
-    was_read = seen.was_read
-    found = _checks(seen)
-    return {page: row for page, row in found if page is not None and not was_read[page]}
+    return _of_pages(seen, _checks(seen))
 
 
 def checked_files(seen: Snapshot) -> list[CheckRow]:
     """Return the checks of URLs that are not pages of the store, such as images."""
-    return [row for page, row in _checks(seen) if page is None and not is_missing_sibling(row.url)]
+    return _of_files(_checks(seen))
 
 
-def _checks(seen: Snapshot) -> list[tuple[int | None, CheckRow]]:
+def _of_pages(seen: Snapshot, checks: Checks) -> dict[int, CheckRow]:
+    was_read = seen.was_read
+    return {page: row for page, row in checks if page is not None and not was_read[page]}
+
+
+def _of_files(checks: Checks) -> list[CheckRow]:
+    return [row for page, row in checks if page is None and not is_missing_sibling(row.url)]
+
+
+def _checks(seen: Snapshot) -> Checks:
     """Return all checks, each with its page if that is known."""
     rows = all_checks(seen.path, seen.connection)
     if not rows:
@@ -138,10 +151,12 @@ def _checks(seen: Snapshot) -> list[tuple[int | None, CheckRow]]:
 
 def verdicts_of(seen: Snapshot, urls: Collection[str]) -> dict[str, LinkVerdict]:
     """Return the verdicts on URLs, which may be pages or files."""
-    codes, files = verdicts(seen), {row.url: row for row in checked_files(seen)}
-    pages = questions.find_all(seen.connection, list(map(split, urls)))
-    of_files = {url: verdict_of_check(files[url]) for url in files.keys() & set(urls)}
-    of_pages = zip(urls, pages, strict=True)
+    checks = _checks(seen)
+    codes, files = _verdicts(seen, checks), {row.url: row for row in _of_files(checks)}
+    others = [url for url in urls if url not in files]
+    pages = questions.find_all(seen.connection, list(map(split, others)))
+    of_pages = zip(others, pages, strict=True)
+    of_files = {url: verdict_of_check(files[url]) for url in urls if url in files}
     return of_files | {url: LinkVerdict(codes[page]) for url, page in of_pages if page is not None}
 
 

@@ -416,17 +416,27 @@ class FindingRow(NamedTuple):
 def keep_checks(store: Path, connection: Connection, rows: Iterable[CheckRow]) -> None:
     """Add or replace the results of these URLs."""
     with writing_beside(store, connection, _CHECKS) as derived:
-        columns = derived.execute("SELECT name FROM pragma_table_info('checks')").fetchall()
-        if ("bytes",) not in columns:  # a file of an earlier version
-            derived.execute("ALTER TABLE checks ADD COLUMN bytes INTEGER")
-        derived.executemany("INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?, ?)", rows)
+        _put_checks(derived, rows)
 
 
-def keep_findings(store: Path, connection: Connection, rows: Iterable[FindingRow]) -> None:
-    """Replace all findings."""
+def keep_findings(
+    store: Path,
+    connection: Connection,
+    rows: Iterable[FindingRow],
+    checks: Iterable[CheckRow] = (),
+) -> None:
+    """Replace all findings, and add or replace the results of the URLs that led to them."""
     with writing_beside(store, connection, _CHECKS) as derived:
         derived.execute("DELETE FROM findings")
         derived.executemany("INSERT INTO findings VALUES (?, ?, ?, ?)", rows)
+        _put_checks(derived, checks)
+
+
+def _put_checks(derived: Connection, rows: Iterable[CheckRow]) -> None:
+    columns = derived.execute("SELECT name FROM pragma_table_info('checks')").fetchall()
+    if ("bytes",) not in columns:  # a file of an earlier version
+        derived.execute("ALTER TABLE checks ADD COLUMN bytes INTEGER")
+    derived.executemany("INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?, ?)", rows)
 
 
 def drop_findings(store: Path, connection: Connection, pages: Iterable[int]) -> None:
