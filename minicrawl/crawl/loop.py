@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -101,6 +101,11 @@ class Crawler:
         return self._time.reason is Reason.STOPPED
 
     @property
+    def _watch(self) -> Callable[[], float]:
+        """Function that returns the time by which the run is measured."""
+        return self._context.clock.now if self._steps is None else self._steps.watch
+
+    @property
     def turns(self) -> int:
         """Number of turns under way."""
         return len(self._turns)
@@ -120,7 +125,7 @@ class Crawler:
         return await keep_while(partial(self._attend, work), self._report_room)
 
     async def _attend(self, work: Coroutine[None, None, None], group: asyncio.TaskGroup) -> bool:
-        task = group.create_task(work)
+        task, began = group.create_task(work), self._watch()
         task.add_done_callback(lambda _: self._news.set())
         while not task.done() and not self._time.is_over(now := self._context.clock.now()):
             self._news.clear()
@@ -130,6 +135,7 @@ class Crawler:
             await self._until_news([self._time.ends_at, self.parts.hosts.next_wake()])
         self.parts.side_requests.leave()
         await asyncio.wait((task,), timeout=GRACE_S)
+        self._context.recorder.counters.add("running_s", self._watch() - began)
         return not task.cancel() and not self._is_spent()
 
     async def may_ask(self) -> bool:
@@ -175,7 +181,7 @@ class Crawler:
 
     async def _crawl(self, group: asyncio.TaskGroup) -> Reason:
         recorder, clock, news = self._context.recorder, self._context.clock, self._news
-        watch = clock.now if self._steps is None else self._steps.watch
+        watch = self._watch
         last, was_paused = watch(), False
         self._time.begin(clock.now())
         while True:

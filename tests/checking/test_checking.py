@@ -20,6 +20,7 @@ from minicrawl.demo.web import DemoServer
 from minicrawl.model import FailureKind, State
 from minicrawl.ports import Timed
 from minicrawl.report import page_links
+from minicrawl.report.crawl_status import status
 from minicrawl.report.page_links import BrokenLink, linked_verdicts, with_texts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import CheckRow, all_checks
@@ -335,6 +336,7 @@ class TestPoliteness:
         crawl(web, tmp_path / "crawl.db", PAGE, delay=2, **CHECKS)
         assert len(web.visits) == 7
         assert gaps(web) == [7.0] * 6
+        assert (status(tmp_path / "crawl.db").running_s or 0) >= 42
 
     def test_hosts_at_one_address_share_its_delay(self, tmp_path: Path) -> None:
         hosts = [f"http://{number}.example" for number in range(5)]
