@@ -68,7 +68,7 @@ from minicrawl.store.derived import (
 )
 from minicrawl.store.records import reporting_damage
 from minicrawl.store.stored_links import WrittenLinks
-from minicrawl.web.references import Reference, References, references
+from minicrawl.web.references import Reference, ReferenceReader, References
 from minicrawl.web.soft_404 import SOFT_404
 from minicrawl.web.urls import resolve, split
 
@@ -542,6 +542,7 @@ class PageReferences:
         self._snapshot = snapshot
         self._has_pages = tables.archive_end(snapshot.connection) is not None
         self._archive: ArchiveReader | None = None
+        self._reader: ReferenceReader | None = None
         self._stored = StoredReferences(snapshot)
         self._strip_marks = snapshot.frontier.terms.strip_marks
         self.of: Callable[[str], References] = lru_cache(_PAGES_AT_ONCE)(self._read)
@@ -605,7 +606,8 @@ class PageReferences:
         page = html_version(self._archive, url)
         if page is None:
             return _NOTHING
-        found = references(page.markup)
+        self._reader = self._reader or ReferenceReader()
+        found = self._reader.read(page.markup)
         found.assets += (Reference(url, "", "", "") for url in page.answer.asked.left_out)
         return found
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
-from threading import local
 from typing import Any, NamedTuple, cast
 
 from minicrawl.web.encoding import decode
@@ -230,11 +229,7 @@ class References:
 
 def references(markup: str) -> References:
     """Return the references in the markup of a page."""
-    # Taken away while it works: a parser that has failed is not used again.
-    reader, _idle.reader = _idle.reader or _Reader(), None
-    found = reader.read(markup)
-    _idle.reader = reader
-    return found
+    return ReferenceReader().read(markup)
 
 
 def style_references(style: str) -> Iterator[Reference]:
@@ -276,7 +271,7 @@ def manifest_references(text: str) -> Iterator[Reference]:
                 yield Reference(written, "", "", "image")
 
 
-class _Reader:
+class ReferenceReader:
     """Reader of one page after another: target of a parser, which sends tags and texts.
 
     The parser stays: to make one takes as long as to parse a short page.
@@ -404,23 +399,14 @@ class _Reader:
             self._found.assets.append(Reference(href, "", rel, kind))
 
 
-_READERS: Mapping[str, Callable[[_Reader, str, dict[str, str]], None]] = {
-    "a": _Reader.begin_anchor,
-    "base": _Reader.read_base,
-    "link": _Reader.read_link,
-    "style": _Reader.begin_style,
-    **dict.fromkeys(("area", "iframe", "frame"), _Reader.read_frame),
-    **dict.fromkeys(_ASSETS, _Reader.read_asset),
+_READERS: Mapping[str, Callable[[ReferenceReader, str, dict[str, str]], None]] = {
+    "a": ReferenceReader.begin_anchor,
+    "base": ReferenceReader.read_base,
+    "link": ReferenceReader.read_link,
+    "style": ReferenceReader.begin_style,
+    **dict.fromkeys(("area", "iframe", "frame"), ReferenceReader.read_frame),
+    **dict.fromkeys(_ASSETS, ReferenceReader.read_asset),
 }
-
-
-class _IdleReader(local):
-    """Reader of a thread that reads nothing now."""
-
-    reader: _Reader | None = None
-
-
-_idle = _IdleReader()
 
 
 def _candidates(srcset: str) -> Iterator[str]:
