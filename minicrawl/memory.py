@@ -1,4 +1,4 @@
-"""Memory and processor time of processes: limits, allocator settings and measurements.
+"""Child processes: their interpreter, limits and allocator settings, and what processes take.
 
 The module stays small, because light processes import it.
 """
@@ -15,6 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+
+# ================================================================ interpreter
+
+OWN_PYTHON = (sys.executable, "-P")
+"""Command that runs Python code in a child process. Without -P, a module in the current folder,
+which may be a stranger's, would be imported in place of an installed one.
+"""
 
 # ================================================================ limit
 #

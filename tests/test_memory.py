@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl import memory
-from minicrawl.memory import GC_THRESHOLDS, RareGarbageCollection
+from minicrawl.memory import GC_THRESHOLDS, OWN_PYTHON, RareGarbageCollection
 
 only_glibc = pytest.mark.skipif(sys.platform != "linux", reason="a setting of glibc")
 
@@ -20,6 +20,26 @@ def printed(program: str) -> list[str]:
     code = f"from minicrawl.memory import *\n{program}"
     command = [sys.executable, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+# ---------------------------------------------------------------- interpreter
+
+
+def test_no_child_imports_a_module_of_the_current_folder(tmp_path: Path) -> None:
+    stranger = "import os, sys; print(sys.orig_argv, file=open('imported', 'a')); os._exit(9)"
+    for name in ("json", "lxml", "numpy", "zstandard", "selectolax"):
+        (tmp_path / f"{name}.py").write_text(stranger, encoding="utf-8")
+    crawl = "crawl --demo --pages 5 --workers 1 --index --graph-stats --quiet --store crawl.db"
+    for command in (crawl, "export pages.jsonl --with markdown --store crawl.db"):
+        call = [*OWN_PYTHON, "-m", "minicrawl", *command.split()]
+        subprocess.run(call, cwd=tmp_path, check=True)
+    assert not (tmp_path / "imported").exists()
+
+
+def test_every_child_runs_the_own_interpreter() -> None:
+    package = Path(memory.__file__).parent
+    found = {path for path in package.rglob("*.py") if "sys.executable" in path.read_text("utf-8")}
+    assert found == {package / "memory.py", package / "cluster" / "servers.py"}  # -P and -I
 
 
 # ---------------------------------------------------------------- limit

@@ -42,6 +42,7 @@ from minicrawl.frontier.importance import (
 )
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_table import sites_of
+from minicrawl.memory import OWN_PYTHON
 from minicrawl.opic.cash_flow import CashFlow, Refinement
 from minicrawl.opic.rank_mass import RankMass
 from minicrawl.progress import Progress, unreported
@@ -405,7 +406,7 @@ async def _refine_beside(store: Path, most_s: float | None = None) -> bool:
     # In a session of its own: Ctrl-C in the terminal is for the crawl, which then ends this
     # process.
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", _CODE, str(store)),
+        *(*OWN_PYTHON, "-c", _CODE, str(store)),
         stdin=DEVNULL,
         stdout=DEVNULL,
         stderr=DEVNULL,

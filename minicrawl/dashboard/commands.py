@@ -1,7 +1,6 @@
 """`minicrawl dashboard`, `crawl --dashboard` and `crawl --metrics`: watch and measure a crawl."""
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
@@ -22,6 +21,7 @@ from minicrawl.cli.setting_options import (
 )
 from minicrawl.config import Settings
 from minicrawl.errors import Interrupted, UsageError
+from minicrawl.memory import OWN_PYTHON
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
@@ -178,7 +178,7 @@ def _hear(event: "Event", stopped: list[bool]) -> None:
 
 @contextmanager
 def _process(store: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    command = (sys.executable, "-m", "minicrawl", "dashboard", "--auto-end", "--store", store)
+    command = (*OWN_PYTHON, "-m", "minicrawl", "dashboard", "--auto-end", "--store", store)
     process = subprocess.Popen(
         [*command, *options],
         stdin=subprocess.DEVNULL,

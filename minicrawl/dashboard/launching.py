@@ -13,7 +13,6 @@ import asyncio
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +29,7 @@ from minicrawl.config.values import NONE, InvalidValue
 from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.crawl.start.opening import with_stored_settings
 from minicrawl.errors import FormError, MinicrawlError, NoCrawlError
+from minicrawl.memory import OWN_PYTHON
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.web.urls import read_seeds
@@ -315,7 +315,7 @@ class Launcher:
         from_stdin = ["-"] if seeds else []
         where = ["--store", str(self._store), "--color=never", "--graph-stats"]
         given = [*where, *self._options_of_all, *options]
-        return [sys.executable, "-m", "minicrawl", "crawl", *from_stdin, *given]
+        return [*OWN_PYTHON, "-m", "minicrawl", "crawl", *from_stdin, *given]
 
     def _has_crawl(self) -> bool:
         try:

@@ -29,6 +29,7 @@ from minicrawl.graph.dynamic import ALGORITHMS, BLOCKS, AlgorithmKind, DynamicAl
 from minicrawl.graph.synthetic import Edge, EdgeSequence, SavedGraph
 from minicrawl.graph.text_formats import LinkStream
 from minicrawl.graphfiles import blocks
+from minicrawl.memory import OWN_PYTHON
 from minicrawl.own_files import replacing
 from minicrawl.report.formats import prepare, pyplot
 
@@ -131,7 +132,7 @@ def compare(
 
 def _run_in_process(name: str, saved: SavedGraph, rules: TrialRules) -> TimedRun:
     """Run one trial in a process of its own."""
-    command = [sys.executable, "-c", _CHILD]
+    command = [*OWN_PYTHON, "-c", _CHILD]
     with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, bufsize=0) as child:
         try:
             out = _send(child, (name, saved, rules))

@@ -9,7 +9,6 @@ import asyncio
 import json
 import re
 import signal
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from pydantic import Field
 
 from minicrawl.errors import UsageError
 from minicrawl.mcp.answers import Answer, answer
+from minicrawl.memory import OWN_PYTHON
 from minicrawl.store.writer import StoreLock
 from minicrawl.web.urls import canonical_seed
 
@@ -91,7 +91,7 @@ class CrawlTool:
 
     async def _crawled(self, pages: int) -> dict[str, Any]:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "minicrawl", "crawl", *self._grant.below),
+            *(*OWN_PYTHON, "-m", "minicrawl", "crawl", *self._grant.below),
             *("--store", str(self._store), "--scope", "any", "--allow", self._grant.pattern()),
             *("--new-pages", str(pages), "--for", _LONGEST),
             *("--no-continuous", "--check", "none", "--json", "--quiet"),

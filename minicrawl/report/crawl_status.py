@@ -10,7 +10,6 @@ stored    contents of a store, part by part
 from __future__ import annotations
 
 import shlex
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.errors import MinicrawlError
 from minicrawl.frontier.importance import converges_anew, gathered_now
 from minicrawl.graph.outline import BowTie, DegreeDistribution, Outline
+from minicrawl.memory import OWN_PYTHON
 from minicrawl.model import (
     READ_STATES,
     STANDS_FOR_ANOTHER,
@@ -447,7 +447,7 @@ def sampling_beside(store: Path, graph_of: str) -> Iterator[SamplingProcess]:
     """Run a sampling process beside a crawl, which never waits for it. It is killed on exit."""
     # The process has a session of its own, so that Ctrl-C reaches only the crawl, and a last sample
     # can be taken. It ends with its standard input, and so even after a crash of the crawl.
-    arguments = [sys.executable, "-c", COMMAND, str(store), graph_of]
+    arguments = [*OWN_PYTHON, "-c", COMMAND, str(store), graph_of]
     with Popen(
         arguments, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
     ) as process:

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from minicrawl import plugins
 from minicrawl.errors import MinicrawlError, TooSlow, UsageError
-from minicrawl.memory import limit_memory
+from minicrawl.memory import OWN_PYTHON, limit_memory
 from minicrawl.web.documents import PDF_MISSING, PdfText, can_read_pdf, parse_pdf
 from minicrawl.web.urls import site
 
@@ -45,7 +45,7 @@ class KillableProcess:
         # Not a thread, since Python cannot stop a thread in the middle of a parser. The process has
         # a session of its own, so that Ctrl-C reaches only its parent.
         self.child = subprocess.Popen(
-            (sys.executable, "-c", code, *arguments),
+            (*OWN_PYTHON, "-c", code, *arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -281,7 +281,7 @@ def read_pdf(body: bytes, deadline_s: float = PDF_DEADLINE_S) -> PdfText:
         raise UsageError(PDF_MISSING)
     try:
         done = subprocess.run(
-            (sys.executable, "-c", _PDF_CODE),
+            (*OWN_PYTHON, "-c", _PDF_CODE),
             input=body,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -4,7 +4,6 @@ Law: the crawl never waits for the indexing process. At the end of the crawl tha
 and the rest is indexed; after Ctrl-C, the next crawl or `minicrawl index` does that.
 """
 
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from subprocess import DEVNULL, PIPE, Popen
@@ -14,6 +13,7 @@ import click
 
 from minicrawl.cli.companions import Companion, CrawlRequest
 from minicrawl.errors import UsageError
+from minicrawl.memory import OWN_PYTHON
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
@@ -49,7 +49,7 @@ def _indexing_beside(crawl: "Crawl", *, quiet: bool) -> Iterator[None]:
     if not storing.keeps_answers:
         raise UsageError("--index needs the pages: it does not go with --keep none or --keep links")
     check_installed()
-    arguments = [sys.executable, "-c", COMMAND, str(storing.store)]
+    arguments = [*OWN_PYTHON, "-c", COMMAND, str(storing.store)]
     with Popen(
         arguments, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
     ) as process:

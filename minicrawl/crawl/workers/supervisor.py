@@ -37,7 +37,6 @@ import asyncio
 import os
 import signal
 import socket
-import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
@@ -48,6 +47,7 @@ from types import coroutine
 from typing import Any, TypeVar
 
 from minicrawl.crawl.workers.channel import PickleChannel
+from minicrawl.memory import OWN_PYTHON
 
 T = TypeVar("T")
 
@@ -291,7 +291,7 @@ async def _start(code: str, connection: socket.socket, mark: int) -> Process:
     # end when the child dies, and nobody would notice.
     with connection:
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", code, str(mark)),
+            *(*OWN_PYTHON, "-c", code, str(mark)),
             stdin=connection.fileno(),
             stdout=DEVNULL,
             pass_fds=(mark,),
