@@ -104,7 +104,8 @@ class Crawl:
     equals its default does not count as given; one of `Settings.given` does.
 
     A `fresh` crawl starts over and renames the old store. `command` resumes the crawl; `minicrawl
-    status` prints it.
+    status` prints it. A crawl `aside` fetches pages only, not the requisites and files that the
+    store keeps with them, and leaves the store its command and its limits of pages.
 
     `accept` is called with each URL in scope, and returns whether to fetch it. A refused page is
     known and ranked like one outside the scope; the next run calls `accept` again.
@@ -142,6 +143,7 @@ class Crawl:
         *,
         fresh: bool = False,
         command: str = "",
+        aside: bool = False,
         accept: Accept | None = None,
         on_page: OnPage | None = None,
         on_error: str = "stop",
@@ -154,6 +156,7 @@ class Crawl:
         self._given = given if isinstance(given, Loaded) else Loaded.of(given)
         self.settings = self._given.settings
         self._beginning = StartOptions(seeds, fresh, command, SeedLogins())
+        self._is_aside = aside
         self._listeners = Listeners()
         self._tell = self._listeners.tell
         self._hooks = Hooks(accept, on_page, stop, on_error, self._tell, score)
@@ -280,12 +283,13 @@ class Crawl:
             by_value=by_value,
         )
         async with opened as recorder:
-            recorder.counters |= resume_command(self._beginning.command, store)
             recorder.counters[tables.CONVERGES] = self.settings.storing.may_converge
             recorder.counters[tables.BEGAN] = SystemClock.today()
-            budget = self.settings.budget
-            recorder.counters[tables.MAXIMUM] = budget.pages
-            recorder.counters[tables.PAGES_OF_A_RUN] = budget.pages or budget.new_pages
+            if not self._is_aside:
+                recorder.counters |= resume_command(self._beginning.command, store)
+                budget = self.settings.budget
+                recorder.counters[tables.MAXIMUM] = budget.pages
+                recorder.counters[tables.PAGES_OF_A_RUN] = budget.pages or budget.new_pages
             return await self._crawl(recorder)
 
     async def preview(self, count: int) -> Preview:
@@ -340,7 +344,7 @@ class Crawl:
 
     async def _check_links(self, crawler: Crawler) -> None:
         """Request linked URLs that are not crawled, if the settings say so."""
-        if self.settings.asks_beside and not crawler.is_stopped:
+        if self.settings.asks_beside and not (crawler.is_stopped or self._is_aside):
             from minicrawl.checking import check_links
 
             if not await crawler.attend(check_links(crawler)):

@@ -311,25 +311,11 @@ def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool
     _refuse_missing_store(store)
     _warn_of_logins(loaded, ())
     command = shlex.join([PROGRAM, "update", *_without_secrets(context.meta[_ARGUMENTS])])
-    run = RunOptions(
-        resume=command,
-        is_demo=False,
-        quiet=quiet,
-        verbose=False,
-        graph_stats=False,
-        graph_of=CRAWLED,
-        log_file=None,
-        log_format="text",
-        log_keep=None,
-        as_json=False,
-        color="auto",
-        max_failures=None,
-    )
     with ExitStack() as stack:
         again = _reading_again(loaded)
         given = {"seeds": (), "fresh": False, "sink": None}
         crawl = _open_crawl(CrawlRequest(again, given, _crawl_command(store)), None, stack)
-        session = Session(crawl, run)
+        session = Session(crawl, RunOptions(resume=command, quiet=quiet))
         session.run()
         _show_changes(store, session.not_requested, as_json=as_json)
         session.fail_without_success()

@@ -62,7 +62,7 @@ from minicrawl.crawl.events import (
 from minicrawl.crawl.progress import Progress
 from minicrawl.errors import Interrupted, MinicrawlError, UsageError
 from minicrawl.memory import mmap_large_arrays
-from minicrawl.model import COORDINATOR, CrawlerId
+from minicrawl.model import COORDINATOR, CRAWLED, CrawlerId
 from minicrawl.report.crawl_status import Status, mirrors, status
 from minicrawl.web.urls import readable
 from minicrawl.wording import as_duration, at_most, counted, iso, percentage, rate, visible
@@ -89,17 +89,17 @@ class RunOptions:
     """The options of this run. The settings belong to the crawl."""
 
     resume: str  # the command that resumes the crawl
-    is_demo: bool
-    quiet: bool
-    verbose: bool
-    graph_stats: bool
-    graph_of: str
-    log_file: Path | None
-    log_format: str
-    log_keep: int | None
-    as_json: bool
-    color: str
-    max_failures: float | None
+    is_demo: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    graph_stats: bool = False
+    graph_of: str = CRAWLED
+    log_file: Path | None = None
+    log_format: str = "text"
+    log_keep: int | None = None
+    as_json: bool = False
+    color: str = "auto"
+    max_failures: float | None = None
 
 
 class Session:

@@ -7,5 +7,6 @@ written is below the key `untrusted`, and every answer says what that means.
 answers    values that tools return, and their limits
 tools      questions about a store
 crawling   the tool that crawls
+__main__   its crawl, in a process of its own
 serving    the protocol, on stdio and HTTP
 """

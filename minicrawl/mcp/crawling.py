@@ -1,8 +1,8 @@
 """The tool that crawls, if the user allows it.
 
-Laws: whatever the store contains and the agent asks, only pages below the URLs that the user named
-are requested, and at most the granted number while the server runs. The crawl is a process of its
-own, as polite as any crawl.
+Laws: whatever the store contains and the agent asks, only pages in the folders of the URLs that the
+user named are requested, and at most the granted number while the server runs. The crawl is a
+process of its own (`__main__`), as polite as any crawl.
 """
 
 import asyncio
@@ -21,8 +21,6 @@ from minicrawl.mcp.answers import Answer, answer
 from minicrawl.memory import OWN_PYTHON
 from minicrawl.store.writer import StoreLock
 from minicrawl.web.urls import canonical_seed
-
-_LONGEST = "10m"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +89,8 @@ class CrawlTool:
 
     async def _crawled(self, pages: int) -> dict[str, Any]:
         process = await asyncio.create_subprocess_exec(
-            *(*OWN_PYTHON, "-m", "minicrawl", "crawl", *self._grant.below),
-            *("--store", str(self._store), "--scope", "any", "--allow", self._grant.pattern()),
-            *("--new-pages", str(pages), "--for", _LONGEST),
-            *("--no-continuous", "--check", "none", "--json", "--quiet"),
+            *(*OWN_PYTHON, "-m", "minicrawl.mcp", str(self._store), str(pages)),
+            *self._grant.below,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -108,4 +104,5 @@ class CrawlTool:
         if not out.strip():
             raise UsageError(told.decode(errors="replace").strip()[-1000:] or "the crawl failed")
         found: dict[str, Any] = json.loads(out)
+        del found["status"]["command"]  # its options can name files and accounts of the user
         return found

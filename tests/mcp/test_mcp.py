@@ -17,7 +17,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from minicrawl import Crawl, Settings
+from minicrawl import Crawl, Settings, Store
 from minicrawl.cli import main
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
@@ -26,6 +26,8 @@ from minicrawl.mcp import answers, tools
 from minicrawl.mcp.answers import LONGEST_ANSWER, LONGEST_TEXT, answer, answer_with_rows
 from minicrawl.mcp.crawling import CrawlGrant, CrawlTool
 from minicrawl.mcp.serving import PATH, TOKEN_VARIABLE, TokenGuard, server_for
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
 from minicrawl.store.writer import StoreWriter
 from tests.processes import killed_on_failure
 
@@ -39,12 +41,13 @@ def page(title: str, body: str) -> str:
 
 
 LINKS = "".join(f'<a href="/many/{number}">{number}</a>' for number in range(40))
+IMAGE = "<img src='/image.png'>"
 PAGES = {
     "/": page("Home of harbours", f"<p>Ships.{' Sea.' * 40}</p><a href='/evil'>evil</a>{LINKS}"),
     "/evil": page(ATTACK, f"<main><p>{ATTACK}</p><p>{'word ' * 9000}</p></main>"),
     "/many/": page("Many", f"{LINKS}<a href='/evil'>evil</a><a href='/'>home</a>"),
     **{
-        f"/many/{number}": page("Leaf", f"<p>Leaf {number}</p><a href='/'>home</a>")
+        f"/many/{number}": page("Leaf", f"<p>Leaf {number}</p><a href='/'>home</a>{IMAGE}")
         for number in range(40)
     },
 }
@@ -64,12 +67,16 @@ class SiteOnLoopback:
         )
 
 
-def crawled(path: Path, pages: int | None = None) -> Path:
+COMMANDED = "minicrawl crawl --auth site.example=@/home/owner/secret"
+
+
+def crawled(path: Path, pages: int | None = None, *, requisites: bool = False) -> Path:
     settings = Settings.of(
         store=path, keep="pages", delay=0, address_delay=0, workers=0, pages=pages, scope="host",
-        contact="owner@example.org",
+        contact="owner@example.org", requisites=requisites,
     )  # fmt: skip
-    Crawl([f"{HOST}/"], settings, transport=httpx.MockTransport(site)).run()
+    web = httpx.MockTransport(site)
+    Crawl([f"{HOST}/"], settings, command=COMMANDED, transport=web).run()
     return path
 
 
@@ -335,21 +342,74 @@ def test_a_refused_crawl_uses_no_pages_of_the_grant(tmp_path: Path) -> None:
     assert tool.pages_left == 6
 
 
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[DemoServer]:
+    """Server of the site, which the crawls of agents reach."""
+    with DemoServer(SiteOnLoopback()) as demo:
+        given = {"RESOLVE": f"site.example={demo.address}", "PROXY": "none"}
+        for name, value in (given | {"DELAY": "0", "ADDRESS_DELAY": "0"}).items():
+            monkeypatch.setenv(f"MINICRAWL_{name}", value)
+        yield demo
+
+
+def paths(web: DemoServer) -> list[str]:
+    """Return the requested paths, without robots.txt."""
+    return [url.removeprefix(HOST) for url in web.requests if not url.endswith("/robots.txt")]
+
+
 def test_agents_crawl_only_granted_urls_and_as_many_pages_as_the_user_allows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, web: DemoServer
 ) -> None:
     # The store knows pages that the grant does not cover.
-    crawled(store := tmp_path / "crawl.db", pages=1)
+    crawled(store := tmp_path / "crawl.db", pages=1, requisites=True)
     server = server_for(store, CrawlGrant.of([f"{HOST}/many/"], 6))
-    with DemoServer(SiteOnLoopback()) as demo:
-        for name, value in (("RESOLVE", f"site.example={demo.address}"), ("PROXY", "none")):
-            monkeypatch.setenv(f"MINICRAWL_{name}", value)
-        calls = [("crawl", {"pages": count}) for count in (4, 40, 1)]
-        first, second, third = asked(server, *calls)
+    calls = [("crawl", {"pages": count}) for count in (4, 40, 1)]
+    first, second, third = asked(server, *calls)
     assert not first.is_error, first
     assert first.structured_content["untrusted"]["pages_left"] == 2
     assert second.structured_content["untrusted"]["pages_left"] == 0
     assert third.is_error
-    paths = [url.removeprefix(HOST) for url in demo.requests if not url.endswith("/robots.txt")]
-    assert len(paths) == 6
-    assert all(path.startswith("/many/") for path in paths)
+    assert len(paths(web)) == 6
+    assert all(path.startswith("/many/") for path in paths(web))
+
+
+@pytest.mark.usefixtures("web")
+def test_a_crawl_of_an_agent_leaves_the_settings_command_and_limits_of_the_store(
+    tmp_path: Path,
+) -> None:
+    def terms() -> list[object]:
+        with reading(store) as connection:
+            counters = tables.counters(connection)
+        names = (tables.SETTINGS, tables.COMMAND, tables.PAGES_OF_A_RUN, tables.MAXIMUM)
+        return [counters[name] for name in names]
+
+    store = crawled(tmp_path / "crawl.db", pages=1)
+    before = terms()
+    server = server_for(store, CrawlGrant.of([f"{HOST}/many/"], 2))
+    (found,) = asked(server, ("crawl", {"pages": 2}))
+    assert found.structured_content["untrusted"]["crawl"]["pages"] == 2
+    assert "secret" not in json.dumps(found.structured_content)
+    assert terms() == before
+
+
+@pytest.mark.usefixtures("web")
+def test_the_next_run_of_the_user_fetches_pages_that_no_agent_may(
+    tmp_path: Path,
+) -> None:
+    store = crawled(tmp_path / "crawl.db", pages=1)
+    asked(server_for(store, CrawlGrant.of([f"{HOST}/many/"], 2)), ("crawl", {"pages": 2}))
+    crawled(store)
+    with Store.open(store) as opened:
+        assert {page.state for page in opened.pages()} == {"fetched"}
+
+
+@pytest.mark.usefixtures("web")
+def test_a_store_that_an_agent_begins_has_the_granted_folders_as_its_scope(
+    tmp_path: Path,
+) -> None:
+    store = tmp_path / "crawl.db"
+    server = server_for(store, CrawlGrant.of([f"{HOST}/many/"], 2))
+    (found,) = asked(server, ("crawl", {"pages": 9}))
+    assert found.structured_content["untrusted"]["crawl"]["pages"] == 2
+    with reading(store) as connection:
+        assert tables.settings(connection)["scope"] == "prefix"
