@@ -522,7 +522,8 @@ class LogFiles:
 def log_file(path: Path, keep: int | None = None) -> Iterator[Writer]:
     """Yield a function that appends a line to the file, once the disk has room.
 
-    With `keep`, a large file is renamed to FILE.1 and so on, and `keep` of these are kept.
+    With `keep`, a large file is renamed to FILE.1 and so on, and `keep` of these are kept. If
+    another program renames the file, as logrotate does, the next line begins a new one.
     """
     file = _opened(path)
     waiting = bytearray()
@@ -530,6 +531,10 @@ def log_file(path: Path, keep: int | None = None) -> Iterator[Writer]:
     def write(line: str) -> None:
         nonlocal file
         waiting.extend(f"{line}\n".encode())
+        if _is_renamed(path, file):
+            with suppress(OSError):  # until a new file can be opened, lines go to the renamed one
+                renamed, file = file, path.open("ab", buffering=0)
+                renamed.close()
         _flush(waiting, file, most=MOST_WAITING)
         if keep is not None and not waiting and path.is_file() and file.tell() >= ROTATED_AT:
             file.close()
@@ -548,6 +553,13 @@ def _opened(path: Path) -> FileIO:
         return path.open("ab", buffering=0)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
+
+
+def _is_renamed(path: Path, file: FileIO) -> bool:
+    try:
+        return not os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except OSError:  # there is no file at the path
+        return True
 
 
 def _rotate(path: Path, keep: int) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import subprocess
 from contextlib import suppress
 from errno import ENOSPC
 from io import FileIO
@@ -209,6 +211,47 @@ class TestFile:
         assert (tmp_path / "crawl.log.1").read_bytes() == b"f\nour\n"
         assert (tmp_path / "crawl.log.2").read_bytes() == b"three\n"
         assert len(list(tmp_path.iterdir())) == 3
+
+    @pytest.mark.parametrize("is_created", [True, False])
+    def test_a_file_that_another_program_renames_is_followed_by_a_new_one(
+        self, tmp_path: Path, *, is_created: bool
+    ) -> None:
+        file = tmp_path / "crawl.log"
+        with log_file(file) as write:
+            write("one")
+            file.rename(tmp_path / "crawl.log.1")
+            if is_created:
+                file.touch()
+            write("two")
+        assert (tmp_path / "crawl.log.1").read_bytes() == b"one\n"
+        assert file.read_bytes() == b"two\n"
+
+    def test_lines_go_to_the_renamed_file_while_no_new_one_can_be_opened(
+        self, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "crawl.log"
+        with log_file(file) as write:
+            file.rename(tmp_path / "crawl.log.1")
+            file.mkdir()
+            write("one")
+            file.rmdir()
+            write("two")
+        assert (tmp_path / "crawl.log.1").read_bytes() == b"one\n"
+        assert file.read_bytes() == b"two\n"
+
+    @pytest.mark.skipif(shutil.which("logrotate") is None, reason="no logrotate")
+    def test_logrotate_needs_no_signal_and_no_copy(self, tmp_path: Path) -> None:
+        file, rules = tmp_path / "crawl.log", tmp_path / "rules"
+        rules.write_text(f"{file} {{\n rotate 2\n create\n}}\n", encoding="utf-8")
+        rules.chmod(0o600)
+        command = ["logrotate", "--force", "--state", tmp_path / "state", rules]
+        with log_file(file) as write:
+            for line in ("one", "two"):
+                write(line)
+                subprocess.run(command, check=True)
+            write("three")
+        kept = [tmp_path / f"crawl.log{ending}" for ending in (".2", ".1", "")]
+        assert [one.read_bytes() for one in kept] == [b"one\n", b"two\n", b"three\n"]
 
 
 def test_progress_is_logged_as_text_or_json() -> None:
