@@ -26,7 +26,8 @@ from minicrawl.crawl.events import (
     Warned,
     nobody_listens,
 )
-from minicrawl.crawl.loop import Crawler, StepClock
+from minicrawl.crawl.hosts.pacing import StepClock
+from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import Accept, Hooks, OnPage, StopRule
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.refinement import LastConvergence, kept_fresh

@@ -11,7 +11,6 @@ news    an event that may let another page have its turn
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,6 +18,7 @@ from functools import partial
 from minicrawl.config import Settings
 from minicrawl.crawl.dispatch import Dispatcher
 from minicrawl.crawl.events import Ended, Event, Listener, Reason
+from minicrawl.crawl.hosts.pacing import StepClock
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import Progress, TimeLimit, are_bytes_spent, with_wait
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
@@ -29,29 +29,6 @@ from minicrawl.ports import Clock, WebAccess
 
 GRACE_S = 5.0
 """Time for requests under way to end when the crawl is stopped, or its time is over."""
-
-
-class StepClock:
-    """Clock of a deterministic crawl: it advances only while the crawl waits for a host.
-
-    It is never ahead of a real clock that started with it, so a delay that is over by this clock is
-    over for the host, too. It does not show how long a request takes.
-    """
-
-    today = staticmethod(time.time)
-    watch = staticmethod(time.monotonic)
-    """Clock that measures the run."""
-
-    def __init__(self) -> None:
-        self._now = 0.0
-
-    def now(self) -> float:
-        """Return the time that the crawl has waited, in seconds."""
-        return self._now
-
-    def pass_to(self, moment: float) -> None:
-        """Note that the crawl has waited until this moment."""
-        self._now = max(self._now, moment)
 
 
 class Crawler:

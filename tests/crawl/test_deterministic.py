@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -18,7 +19,10 @@ DELAY_S = 0.02
 
 
 class Jittery:
-    """The demo web, whose servers take a random time; `asked` has the times of requests."""
+    """The demo web, whose servers take a random time, and fail at first now and then.
+
+    `asked` has the times of requests.
+    """
 
     def __init__(self) -> None:
         self.web = DemoWeb(200)
@@ -28,6 +32,8 @@ class Jittery:
         self, host: str, target: str, headers: Mapping[str, str], visits: int, /
     ) -> DemoResponse:
         self.asked[host].append(time.monotonic())
+        if not visits and crc32(f"{host}{target}".encode()) % 6 == 0:
+            return DemoResponse(503, {}, delay_s=random.random() * 0.01)
         found = self.web.answer(host, target, headers, 0)
         return found._replace(delay_s=random.random() * 0.01)
 
@@ -46,14 +52,31 @@ def order(store: Path, **settings: Any) -> tuple[list[str], list[str], Jittery]:
         return turns, found.graph.urls(), web
 
 
-def test_two_crawls_have_the_same_pages_in_the_same_order(tmp_path: Path) -> None:
-    first, known, web = order(tmp_path / "a.db", deterministic=True)
-    second, known_again, _ = order(tmp_path / "b.db", deterministic=True)
-    assert len(first) > 150
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"pages": 150},
+        {"pages": 40, "max_rate": "60,400kB"},
+        {
+            "pages": 40,
+            "check": ("external", "assets"),
+            "requisites": True,
+            "sitemaps": True,
+            "workers": 2,
+        },
+    ],
+    ids=["plain", "rate", "checks"],
+)
+def test_two_crawls_have_the_same_pages_in_the_same_order(
+    tmp_path: Path, settings: Mapping[str, Any]
+) -> None:
+    first, known, web = order(tmp_path / "a.db", deterministic=True, **settings)
+    second, known_again, _ = order(tmp_path / "b.db", deterministic=True, **settings)
+    assert len(first) > settings["pages"]
     assert first == second
     assert known == known_again
     gaps = [late - early for times in web.asked.values() for early, late in pairwise(times)]
-    assert len(gaps) > 100
+    assert len(gaps) > settings["pages"] / 2
     assert min(gaps) > DELAY_S * 0.9  # the times are those at which the server had read a request
 
 

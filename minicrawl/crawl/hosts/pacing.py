@@ -31,7 +31,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import heappop, heappush
@@ -310,6 +310,29 @@ CRAWL = "crawl"
 _DAY_MIN, _HOUR_MIN, _MIN_S = 24 * 60, 60, 60
 
 
+class StepClock:
+    """Clock of a deterministic crawl: it advances only while the crawl waits to send a request.
+
+    It is never ahead of a real clock that started with it, so a delay that is over by this clock is
+    over for the host, too. It does not show how long a request takes.
+    """
+
+    today = staticmethod(time.time)
+    watch = staticmethod(time.monotonic)
+    """Clock that measures the run."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def now(self) -> float:
+        """Return the time that the crawl has waited, in seconds."""
+        return self._now
+
+    def pass_to(self, moment: float) -> None:
+        """Note that the crawl has waited until this moment."""
+        self._now = max(self._now, moment)
+
+
 class CrawlPace:
     """Decides when the next request of the crawl may begin."""
 
@@ -382,10 +405,13 @@ class CrawlPace:
 
     async def wait(self) -> None:
         """Wait until a request may begin, or another pace applies."""
-        while not self._replaced.is_set() and (wait_s := self.wait_s(self._clock.now())) > 0:
-            with suppress(TimeoutError):
+        while not self._replaced.is_set() and (wait_s := self.wait_s(now := self._clock.now())) > 0:
+            try:
                 async with asyncio.timeout(wait_s):
                     await self._replaced.wait()
+            except TimeoutError:
+                if isinstance(self._clock, StepClock):  # it stands still, as a turn is under way
+                    self._clock.pass_to(now + wait_s)
 
     def follow(self, former: CrawlPace | None, now: float) -> None:
         """Take the place of the former pace from now on, with its share of the rates."""
