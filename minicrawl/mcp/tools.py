@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-import numpy as np
 from pydantic import Field
 
 from minicrawl.control import ControlRequest, Verb, ask
@@ -44,6 +44,11 @@ _SHARE_OF_LOADING = 0.1
 _MOST_AUDITS = 4
 """Maximum number of audits held: of the store, and of hosts."""
 _PATIENCE_S = 0.5
+_MOST_SEARCHED = 50_000
+"""Number of pages whose URLs and titles `search` reads without an index. To read those of all pages
+takes 2 s for a million; `sql` can do it.
+"""
+_AT_ONCE = 10_000
 
 
 class Renewal:
@@ -77,8 +82,17 @@ class Renewal:
         return marks
 
 
+class NamedPage(NamedTuple):
+    """Page as `search` shows it; `text` has URL and title in lower case."""
+
+    url: str
+    title: str
+    importance: float
+    text: str
+
+
 class HeldSnapshot:
-    """Snapshot shared by several questions, with the changed pages that they ask for."""
+    """Snapshot shared by several questions, with the named and changed pages that they ask for."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
@@ -86,6 +100,7 @@ class HeldSnapshot:
         self._seen: Snapshot | None = None
         self._renewal = Renewal(store)
         self._changes: dict[float | None, ChangedPages] = {}
+        self._named: Sequence[NamedPage] | None = None
 
     def get(self) -> Snapshot:
         """Return the snapshot, which may be outdated until its renewal is due."""
@@ -103,11 +118,30 @@ class HeldSnapshot:
             self._changes = {since: ChangedPages(seen, since)}
         return self._changes[since]
 
+    def named(self) -> Sequence[NamedPage]:
+        """Return the most important pages, in order."""
+        seen = self.get()
+        if self._named is None:
+            self._named = list(_named(seen))
+        return self._named
+
     def close(self) -> None:
         """Leave the store."""
         self._seen = None
         self._changes.clear()
+        self._named = None
         self._open.close()
+
+
+def _named(seen: Snapshot) -> Iterator[NamedPage]:
+    best = places_of_largest(seen.importance, _MOST_SEARCHED)[:_MOST_SEARCHED].tolist()
+    for start in range(0, len(best), _AT_ONCE):
+        pages = best[start : start + _AT_ONCE]
+        titles = {row.page: row.title for row in questions.documents(seen.connection, pages)}
+        urls = questions.locations(seen.connection, pages).urls
+        for page, url in zip(pages, urls, strict=True):
+            title = titles.get(page, "")
+            yield NamedPage(url, title, float(seen.importance[page]), f"{url}\n{title}".lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,23 +207,24 @@ class StoreTools:
         ],
         count: Count = 10,
     ) -> Answer:
-        """Find pages by words in their text; without a search index, in their URLs and titles."""
+        """Find pages by words in their text. Without a search index, only in their URLs and titles.
+
+        `searched` says where it looked.
+        """
         if self._search is None:
             self._search = _full_text(self._store)
         found = self._search(query, count) if self._search else None
         return found or self._by_title(query, count)
 
     def _by_title(self, query: str, count: int) -> Answer:
-        seen = self._held.get()
-        pages = np.array(questions.pages_with(seen.connection, query.split()), dtype=np.int64)
-        best = pages[places_of_largest(seen.importance[pages], count)].tolist()
-        titles = {row.page: row.title for row in questions.documents(seen.connection, best)}
-        urls = questions.locations(seen.connection, best).urls if best else []
+        pages, words = self._held.named(), query.lower().split()
+        found = (page for page in pages if all(word in page.text for word in words))
         rows = [
-            {"url": url, "title": titles.get(page, ""), "importance": float(seen.importance[page])}
-            for page, url in zip(best, urls, strict=True)
+            {"url": page.url, "title": page.title, "importance": page.importance}
+            for page in islice(found, count)
         ]
-        return answer_with_rows(rows, {"searched": "URLs and titles"})
+        few = f" of the {len(pages):,} most important pages" * (len(pages) == _MOST_SEARCHED)
+        return answer_with_rows(rows, {"searched": f"URLs and titles{few}"})
 
     def page(
         self,

@@ -141,6 +141,19 @@ def test_pages_are_found_by_title_and_with_an_index_by_text(tmp_path: Path) -> N
     assert found["url"] == f"{HOST}/"
 
 
+def test_without_an_index_the_most_important_pages_are_searched(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = untrusted(server_for(store), "search", query="LEAF site.example", count=50)
+    assert (len(found["rows"]), found["searched"]) == (40, "URLs and titles")
+    top = [row["url"] for row in untrusted(server_for(store), "top", count=5)["rows"]]
+    monkeypatch.setattr(tools, "_MOST_SEARCHED", 5)
+    monkeypatch.setattr(tools, "_AT_ONCE", 2)
+    found = untrusted(server_for(store), "search", query="site", count=50)
+    assert [row["url"] for row in found["rows"]] == top
+    assert found["searched"] == "URLs and titles of the 5 most important pages"
+
+
 @pytest.mark.parametrize("form", ["markdown", "main", "text", "html"])
 def test_a_long_page_is_read_in_parts(store: Path, form: str) -> None:
     url, server = f"{HOST}/evil", server_for(store)
@@ -377,13 +390,14 @@ def test_agents_crawl_only_granted_urls_and_as_many_pages_as_the_user_allows(
 def test_a_crawl_of_an_agent_leaves_the_settings_command_and_limits_of_the_store(
     tmp_path: Path,
 ) -> None:
+    store = crawled(tmp_path / "crawl.db", pages=1)
+
     def terms() -> list[object]:
         with reading(store) as connection:
             counters = tables.counters(connection)
         names = (tables.SETTINGS, tables.COMMAND, tables.PAGES_OF_A_RUN, tables.MAXIMUM)
         return [counters[name] for name in names]
 
-    store = crawled(tmp_path / "crawl.db", pages=1)
     before = terms()
     server = server_for(store, CrawlGrant.of([f"{HOST}/many/"], 2))
     (found,) = asked(server, ("crawl", {"pages": 2}))
