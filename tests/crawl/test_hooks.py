@@ -1,12 +1,9 @@
 """A crawl calls the hooks of a Python program, and loses nothing when they raise."""
 
 import asyncio
-import random
-import signal
-import sqlite3
+import json
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
@@ -267,68 +264,95 @@ class TestOnPage:
         assert readings == [0, 1]
 
     def test_a_sink_has_each_page_once_whenever_the_crawl_is_killed(self, tmp_path: Path) -> None:
-        """The sink records each call, and keeps the last one of each URL and reading."""
-        rng, deaths = random.Random(51), 0
-        while True:
-            place = rng.choice(("call", "return", "commit", "committed"))
-            moment = [str(tmp_path), place, str(rng.randint(1, 9))]
-            ran = subprocess.run([sys.executable, "-c", KILLED, *moment], check=False)
-            if ran.returncode == 0:
-                break
-            assert ran.returncode == -signal.SIGKILL
-            deaths += 1
-            assert deaths < 50
-        with Store.open(tmp_path / "crawl.db") as store:
-            read = {page.url for page in store.pages() if page.state == "fetched"}
-        with closing(sqlite3.connect(tmp_path / "sink.db")) as sink:
-            kept = sink.execute("SELECT url, reading, calls FROM items").fetchall()
-        assert sorted(row[:2] for row in kept) == [(url, 0) for url in sorted(read)]
-        assert len(read) == 40
-        assert deaths >= 3
+        """The sink records each call, and keeps the last one of each URL and reading.
+
+        One crawl after the other is killed at its first, second, ... moment of each kind, and then
+        resumed.
+        """
+        command = [sys.executable, "-c", KILLED, str(tmp_path)]
+        ran = subprocess.run(command, capture_output=True, text=True, check=True)
+        deaths, calls = json.loads(ran.stdout)
+        assert set(deaths) == {"call", "return", "step", "commit", "committed"}
+        assert min(deaths.values()) >= 5, "a crawl dies at least once for each page"
+        # Each page was handed over once, or again if its step was not committed before the kill.
+        assert set(calls) == {1, 2}
 
 
 KILLED = """
-import os, signal, sqlite3, sys
+import json, os, signal, sqlite3, sys
+from pathlib import Path
 import httpx
-from minicrawl import Crawl, Settings
+from minicrawl import Crawl, Settings, Store
+from minicrawl.crawl.settle import committer
+from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.store.writer import StoreWriter
 
-folder, where, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
+PAGES = 5
+PLACES = "call return step commit committed".split()
+committer.COMMIT_EVERY_S, committer.STEPS_A_BATCH = 0, 1
+moment = ["", 0]
 
 def reach(place):
-    global left
-    left -= place == where
-    if not left:
+    moment[1] -= place == moment[0]
+    if place == moment[0] and not moment[1]:
         os.kill(os.getpid(), signal.SIGKILL)
+
+def watched(function, before, after=""):
+    def call(*arguments, **named):
+        reach(before)
+        found = function(*arguments, **named)
+        reach(after)
+        return found
+    return call
+
+StoreWriter.commit = watched(StoreWriter.commit, "commit", "committed")
+Recorder.apply_step = watched(Recorder.apply_step, "step")
 
 def answer(request):
     if request.url.path == "/robots.txt":
         return httpx.Response(404)
     number = int(request.url.path.strip("/") or 0)
-    links = "".join(f'<a href="/{n}">x</a>' for n in (2 * number + 1, 2 * number + 2) if n < 40)
+    next_ones = (one for one in (2 * number + 1, 2 * number + 2) if one < PAGES)
+    links = "".join(f'<a href="/{one}">x</a>' for one in next_ones)
     return httpx.Response(200, html=f"<title>{number}</title>page {number} {links}")
 
-sink = sqlite3.connect(f"{folder}/sink.db", isolation_level=None)
-sink.execute("CREATE TABLE IF NOT EXISTS items (url, reading, calls, PRIMARY KEY (url, reading))")
+def crawl(folder):
+    sink = sqlite3.connect(folder / "sink.db", isolation_level=None)
+    columns = "(url, reading, calls, PRIMARY KEY (url, reading))"
+    sink.execute(f"CREATE TABLE IF NOT EXISTS items {columns}")
+    put = "INSERT INTO items VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET calls = calls + 1"
+    keep = watched(lambda page: sink.execute(put, (page.url, page.reading)), "call", "return")
+    on_page = lambda page: keep(page) and None
+    settings = Settings.of(delay=0, address_delay=0, store=folder / "crawl.db", converge=False)
+    transport = httpx.MockTransport(answer)
+    Crawl(["http://a.example"], settings, transport=transport, on_page=on_page).run()
 
-def keep(page):
-    reach("call")
-    sink.execute(
-        "INSERT INTO items VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET calls = calls + 1",
-        (page.url, page.reading),
-    )
-    reach("return")
+def survives(folder, place="", number=0):
+    child = os.fork()
+    if not child:
+        moment[:] = place, number
+        crawl(folder)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert status in (0, signal.SIGKILL), status
+    return not status
 
-commit = StoreWriter.commit
-
-def watched(self, *arguments, **named):
-    reach("commit")
-    commit(self, *arguments, **named)
-    reach("committed")
-
-StoreWriter.commit = watched
-settings = Settings.of(delay=0, address_delay=0, store=f"{folder}/crawl.db")
-Crawl(["http://a.example"], settings, transport=httpx.MockTransport(answer), on_page=keep).run()
+deaths, calls = dict.fromkeys(PLACES, 0), set()
+for place in PLACES:
+    while True:
+        folder = Path(sys.argv[1], f"{place}-{deaths[place]}")
+        folder.mkdir()
+        if survives(folder, place, deaths[place] + 1):
+            break
+        deaths[place] += 1
+        assert survives(folder)
+        rows = sqlite3.connect(folder / "sink.db").execute("SELECT * FROM items").fetchall()
+        with Store.open(folder / "crawl.db") as store:
+            read = sorted(page.url for page in store.pages() if page.state == "fetched")
+        assert len(read) == PAGES
+        assert sorted(row[:2] for row in rows) == [(url, 0) for url in read], (place, rows)
+        calls |= {row[2] for row in rows}
+print(json.dumps([deaths, sorted(calls)]))
 """
 
 
