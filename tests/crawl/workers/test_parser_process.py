@@ -3,7 +3,6 @@
 import asyncio
 import os
 import socket
-import sys
 import time
 from io import BytesIO
 from threading import Thread
@@ -11,6 +10,7 @@ from threading import Thread
 import pytest
 
 from minicrawl.crawl.workers import parser as parser_process
+from minicrawl.crawl.workers import supervisor
 from minicrawl.crawl.workers.messages import receive_message, send_message
 from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
 from minicrawl.crawl.workers.parser_child import ParserCommand, serve
@@ -100,7 +100,7 @@ def test_a_child_that_cannot_start_is_tried_again(monkeypatch: pytest.MonkeyPatc
     async def work() -> None:
         other = ParserProcess(LONGEST_S)
         with monkeypatch.context() as patch:
-            patch.setattr(sys, "executable", "/nowhere/python")
+            patch.setattr(supervisor, "OWN_PYTHON", ("/nowhere/python",))
             with pytest.raises(ParserLost, match="the parser process ended"):
                 await other.run(len, large, "a.example")
         assert (await other.run(len, BytesIO(b"abc"), "a.example")).value == 3

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.config import Settings
-from minicrawl.crawl.workers import pool
+from minicrawl.crawl.workers import pool, supervisor
 from minicrawl.crawl.workers.pool import SILENCE_S, WorkerProcess, WorkerSlot
 from minicrawl.crawl.workers.supervisor import ChildLost, kill
 from minicrawl.crawl.workers.worker import WorkerCommand, WorkerConfig
@@ -138,7 +138,7 @@ def test_a_worker_that_never_started_is_not_replaced(monkeypatch: pytest.MonkeyP
 
 
 def test_a_process_that_cannot_be_started_fails_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    monkeypatch.setattr(supervisor, "OWN_PYTHON", ("/nowhere/python",))
 
     async def work(slot: WorkerSlot) -> None:
         with pytest.raises(ChildLost):
