@@ -244,7 +244,7 @@ class TestFile:
         file, rules = tmp_path / "crawl.log", tmp_path / "rules"
         rules.write_text(f"{file} {{\n rotate 2\n create\n}}\n", encoding="utf-8")
         rules.chmod(0o600)
-        command = ["logrotate", "--force", "--state", tmp_path / "state", rules]
+        command = ["logrotate", "--force", "--state", f"{tmp_path}/state", f"{rules}"]
         with log_file(file) as write:
             for line in ("one", "two"):
                 write(line)
