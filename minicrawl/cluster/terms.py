@@ -236,7 +236,8 @@ _OF_ONE_MACHINE = {
 _USUAL: dict[str, object] = {"keep": "none", "strategy": "greedy"}
 """Defaults that differ in a cluster.
 
-Archived pages would all go through the servers, and only an order by cash has a common threshold.
+Archived pages would all go through the servers, and pages that other shards made known have no
+siblings.
 """
 _TERMS = "the terms of this cluster"
 _LIVE = frozenset(("pages", *OF_A_RUN))

@@ -11,7 +11,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from math import ceil
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ from minicrawl.cluster.traffic import (
     ShardTraffic,
 )
 from minicrawl.crawl.events import Reason
-from minicrawl.crawl.schedule.orders import ByKey
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import PageId, State
 from minicrawl.opic.money import UNIT
@@ -40,6 +39,8 @@ from minicrawl.opic.shard_channels import ShardPlace
 
 if TYPE_CHECKING:
     from minicrawl.crawl.loop import Crawler
+    from minicrawl.crawl.schedule.orders import ByKey
+    from minicrawl.opic.sibling_queue import ByGroup
 
 
 # ================================================================ beginning
@@ -102,7 +103,8 @@ class StartBarrier:
 #
 # Laws: of each host, only the pages count that can be requested before the next threshold; so pages
 # that wait for their host's delay hold back no others. Without a threshold pages are read as on one
-# machine. Only orders by cash have a threshold.
+# machine. The orders by cash and by siblings have a threshold; that of siblings compares cash times
+# the factor of the group.
 
 _EXAMINED_PER_PAGE = 8
 """Pages to examine for each page in a sketch: many are of the same hosts."""
@@ -128,8 +130,17 @@ class AdmissionThreshold:
 
     def admits(self, page: PageId) -> bool:
         """Return whether the page may be read now."""
-        self.holds_back = self._frontier.ledger.key[page] < self.key
+        (key,) = self._keys(np.array([page], dtype=np.uint32))
+        self.holds_back = bool(key < self.key)
         return not self.holds_back
+
+    def _keys(self, pages: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Return the keys of unread pages, in atoms."""
+        if (siblings := self._frontier.siblings) is not None:
+            from minicrawl.opic.siblings import urgency  # not at the top: most shards need none
+
+            return urgency(siblings, pages).astype(np.int64)
+        return np.frombuffer(self._frontier.ledger.key, dtype=np.int64)[pages]
 
     def hear(self, told: Iterable[ShardFacts], within_s: float) -> None:
         """Compute the threshold for the next `within_s` seconds."""
@@ -145,8 +156,8 @@ class AdmissionThreshold:
         """
         waits = self._frontier.states() == State.UNREAD
         waits[list(self._leased())] = False
-        unread = np.flatnonzero(waits)
-        keys = np.frombuffer(self._frontier.ledger.key, dtype=np.int64)[unread]
+        unread = np.flatnonzero(waits).astype(np.uint32)
+        keys = self._keys(unread)
         # The sketch has only the richest pages. Picking them takes linear time; many may be of one
         # host, so several times as many are picked as the sketch tells.
         if (most := _EXAMINED_PER_PAGE * self._pages) < len(keys):
@@ -205,13 +216,14 @@ class ShardCrawl:
                 lambda: self._waiting() > 0,
             )
         self.level: AdmissionThreshold | None = None
+        self._update_order: Callable[[], None] = lambda: None
         order = crawler.context.settings.order
         leases, frontier = crawler.parts.leases, crawler.context.recorder.frontier
-        if (order.strategy, order.order_by) == ("greedy", "page"):
-            queue = leases.queue
-            assert isinstance(queue, ByKey)
+        if order.strategy in ("greedy", "siblings") and order.order_by == "page":
+            queue = cast("ByKey | ByGroup", leases.queue)
             self.level = AdmissionThreshold(frontier, lambda: queue.leased, self._pages_soon)
             leases.admits = self.level.admits
+            self._update_order = queue.look
 
     def _waiting(self) -> int:
         """Return the number of unread pages, without those that wait for a shorter path."""
@@ -312,6 +324,9 @@ class ShardCrawl:
         traffic.tell_of_shorter_ways()
         outbox = len(core.outbox)
         slots = self._context.settings.politeness.concurrency
+        # The sketch has the latest keys. With older ones the queue could offer a page below the
+        # threshold again and again, and never the one above it.
+        self._update_order()
         is_safe = recorder.committer.last_step == frontier.last_seq and not traffic.is_busy
         return ShardFacts(
             shard=self._shard.place.number,

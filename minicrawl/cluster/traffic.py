@@ -448,8 +448,8 @@ def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Se
     """Store the terms of the shard, and return its settings.
 
     Raises UsageError for settings that need a single machine. A shard neither converges ranks nor
-    checks links, since both need all shards. The default strategy is by cash: only such orders have
-    a common threshold.
+    checks links, since both need all shards. The default strategy is by cash: pages that other
+    shards made known have no siblings.
     """
     if not loaded.is_given(BY_NAME["strategy"]):
         by_cash = loaded.settings.with_values({"strategy": "greedy"})

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import inf
 from typing import Any
 
@@ -747,6 +747,11 @@ class ByGroup(GroupQueue):
         return self.hosts.has_pages(host)
 
     # ------------------------------------------------------------ queries
+
+    @property
+    def leased(self) -> Collection[PageId]:
+        """Pages that have a lease."""
+        return self.members.leased.keys()
 
     def precedence(self, host: int) -> float:
         """Return the rank of the host: lower ones come first, whatever the keys of pages."""

@@ -181,6 +181,9 @@ class ByKey(ByHost):
                 self.offer([page for page, _ in plan.extras])
             self.release(plan.page)
 
+    def look(self) -> None:
+        """Do nothing: the order always has the latest keys."""
+
     def wait_again(self, pages: Iterable[int]) -> None:
         """Enqueue pages that had their turn and wait again."""
         self.enqueue(pages)

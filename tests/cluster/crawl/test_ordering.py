@@ -2,12 +2,15 @@
 
 from collections.abc import Collection, Sequence
 
-from minicrawl.cluster.assignment import FEWEST, HEADROOM, NO_THRESHOLD, ShardFacts
+import numpy as np
+
+from minicrawl.cluster.assignment import FEWEST, HEADROOM, NO_THRESHOLD, ShardFacts, sketch
 from minicrawl.cluster.together import AdmissionThreshold
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
+from minicrawl.opic.siblings import Siblings, urgency
 from minicrawl.store.records import StepRow, StoreTerms
 
 
@@ -118,3 +121,15 @@ def test_a_shard_that_must_choose_has_less_headroom_in_a_young_crawl() -> None:
     assert level.key == 16 * UNIT  # 2 pages can be read, and 10 % are added as headroom
     level.hear([told(keys, has_choice=True)], 1)
     assert level.key == NO_THRESHOLD
+
+
+def test_in_the_order_by_siblings_keys_are_compared_and_not_cash() -> None:
+    frontier, pages = a_frontier([8] * 31), np.arange(31, dtype=np.uint32)
+    frontier.siblings = Siblings(frontier.ledger, frontier.urls.host_of, frontier.urls.sites)
+    frontier.siblings.introduce(range(31))
+    level = AdmissionThreshold(frontier, tuple, lambda _host, _within_s: 31)
+    keys = urgency(frontier.siblings, pages).astype(np.int64)
+    assert level.sketch(1, slots=64) == sketch(keys, FEWEST)
+    level.key = int(np.median(keys))
+    assert [level.admits(page) for page in pages.tolist()] == (keys >= level.key).tolist()
+    assert sum(keys >= level.key) == 16
