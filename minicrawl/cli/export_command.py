@@ -407,6 +407,7 @@ def _write_data_set(
             "rows": rows.rows,
             "left_out": rows.left_out,
             "denied": permitted.denied if permitted else 0,
+            "denied_versions": permitted.denied_versions if permitted else 0,
             "usage": permitted.counts if permitted else None,
             "settings": tables.settings(seen.connection),
         }
@@ -441,11 +442,14 @@ def _tell_of(file: Path, seen: Snapshot, rows: RowCount, *, as_json: bool) -> No
         of_rows: dict[str, object] = {"rows": rows.rows, "left_out": rows.left_out}
         if rows.permitted is not None and rows.permitted.purpose:
             of_rows["denied"] = rows.permitted.denied
+            of_rows["denied_versions"] = rows.permitted.denied_versions
         show_json({"file": str(file), "bytes": size, **of_rows, "importance": importance})
         return
     count = "" if rows.rows is None else f", {counted(rows.rows, 'row')}"
     permitted = rows.permitted if rows.permitted and rows.permitted.purpose else None
     denied = f", {counted(permitted.denied, 'page')} denied" if permitted else ""
+    if permitted and permitted.denied_versions:
+        denied += f", {counted(permitted.denied_versions, 'earlier version')} denied"
     click.echo(f"wrote {visible(str(file))}{count}{denied}", err=True)
     tell_of_importance(seen, err=True)
 

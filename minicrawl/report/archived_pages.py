@@ -404,32 +404,44 @@ def _why_not_kept(snapshot: Snapshot, url: str) -> str:
 class PermittedPages:
     """Filter that drops and counts the pages whose sites deny a purpose, if one is given.
 
+    The last version of a page decides. Earlier versions that deny the purpose are dropped as well.
     `counts` has the numbers of remaining pages by purpose and permission.
     """
 
     def __init__(self, snapshot: Snapshot, purpose: str | None) -> None:
         self._snapshot, self.purpose = snapshot, purpose
-        self.denied = 0
+        self._usage = UsageOfPages(snapshot)
+        self.denied = self.denied_versions = 0
         self.counts = {one: dict.fromkeys((ALLOW, DENY, UNSET), 0) for one in PURPOSES}
 
     def of(self, found: Iterable[Block]) -> Iterator[Block]:
         """Yield the blocks without the rows of denied pages."""
-        usage = UsageOfPages(self._snapshot)
         with kept_pages(self._snapshot) as archive:
             for block in found:
                 places = [
                     place
                     for place, url in enumerate(block["url"])
-                    if self._is_permitted(usage.of(url, _readable(archive, url)))
+                    if self._is_permitted(self._usage.of(url, _readable(archive, url)))
                 ]
                 self.denied += len(block["url"]) - len(places)
                 if places:
                     yield {name: [values[at] for at in places] for name, values in block.items()}
 
-    def _is_permitted(self, said: Mapping[str, Preference]) -> bool:
+    def drops(self, url: str, page: PageVersion) -> bool:
+        """Return True for a version of a permitted page that denies the purpose, and count it."""
+        if self.purpose is None or page.of_all == 1:
+            return False
+        is_denied = self._is_denied(self._usage.of(url, page))
+        self.denied_versions += is_denied
+        return is_denied
+
+    def _is_denied(self, said: Mapping[str, Preference]) -> bool:
         # A site that says nothing forbids nothing: only a stated refusal leaves a page out.
         wanted = None if self.purpose is None else said.get(self.purpose)
-        if wanted is not None and not wanted.allowed:
+        return wanted is not None and not wanted.allowed
+
+    def _is_permitted(self, said: Mapping[str, Preference]) -> bool:
+        if self._is_denied(said):
             return False
         for purpose, counts in self.counts.items():
             counts[_answer(said.get(purpose))["answer"]] += 1
@@ -505,7 +517,7 @@ def _captures(
     with kept_pages(snapshot) as archive:
         found = blocks(snapshot, selection, tell=tell)
         chosen = found if permitted is None else permitted.of(found)
-        for row, answer in _with_needed(snapshot, archive, chosen, warn):
+        for row, answer in _with_needed(snapshot, archive, chosen, warn, permitted):
             if row is None:
                 yield capture_of(answer)
                 continue
@@ -521,6 +533,7 @@ def _with_needed(
     archive: ArchiveReader,
     found: Iterable[Block],
     warn: Callable[[str], None],
+    permitted: PermittedPages | None = None,
 ) -> Iterator[tuple[ExportRow | None, Answer]]:
     """Yield the archived answers of these pages with their rows, then those of needed files."""
     settings = tables.settings(snapshot.connection)
@@ -532,11 +545,15 @@ def _with_needed(
             hosts.add(host)
             requisites.add(usage.files_for_crawlers(row.url))
         requisites.leave_out(row.url)
-        for version in archive.versions(row.url):
+        versions = archive.versions(row.url)
+        for number, version in enumerate(versions, 1):
             try:
                 answer = archive.answer(version.place)
             except Damaged as error:
                 warn(f"{row.url}: {error}")
+                continue
+            page = PageVersion(answer, number, len(versions))
+            if permitted is not None and permitted.drops(row.url, page):
                 continue
             yield row, answer
             requisites.add(answer.asked.fetched)

@@ -1,5 +1,6 @@
 """Usage preferences of pages are a column of an export and can filter its rows."""
 
+import gzip
 import json
 import sqlite3
 from contextlib import closing
@@ -8,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
+from minicrawl.model import Response
 from minicrawl.web.usage import PURPOSES
-from tests.text.stores import URLS, store_of
+from tests.archive.archives import HEADERS
+from tests.text.stores import URLS, keep_more, store_of
 
 Captured = pytest.CaptureFixture[str]
 PAGE = b"<meta name=robots content=noarchive><p>x"
@@ -63,6 +66,20 @@ def test_omitted_pages_are_counted(store: Path, tmp_path: Path, capsys: Captured
         assert "1 page denied" in summary
         assert main([*command, "--force", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["denied"] == 1
+
+
+def test_a_version_that_denied_a_use_is_omitted_and_counted(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = store_of(tmp_path, b"<p>old", {"content-usage": "train-ai=n"})
+    keep_more(path, {URLS[0]: Response(status=200, headers=HEADERS, body=b"<p>new")})
+    for purpose, bodies in (("ai-train", [b"<p>new"]), ("search", [b"<p>old", b"<p>new"])):
+        file = tmp_path / f"{purpose}.warc.gz"
+        assert main(["export", str(file), "--for", purpose, "--store", str(path)]) == 0
+        said = capsys.readouterr().err
+        assert ("0 pages denied, 1 earlier version denied" in said) == (purpose == "ai-train")
+        content = gzip.decompress(file.read_bytes())
+        assert [body for body in (b"<p>old", b"<p>new") if body in content] == bodies
 
 
 def test_links_cannot_be_filtered_by_use(store: Path, tmp_path: Path, capsys: Captured) -> None:

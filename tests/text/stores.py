@@ -48,6 +48,12 @@ def _store(
         crawl.seeds(urls)
         for url in read:
             crawl.read(url)
+    keep_more(path, kept, keep)
+    return path
+
+
+def keep_more(path: Path, kept: Mapping[str, Response], keep: str = "pages") -> None:
+    """Add responses to the archive of a store, as the latest versions of their pages."""
     kind = RecordKind.TEXT if keep == "text" else RecordKind.PAGE
     with closing(StoreWriter.open(path)) as opened:
         archive = open_archive(opened, Storing(keep=keep), nobody_listens)
@@ -58,4 +64,3 @@ def _store(
                 for url, response in kept.items()
             ]
             StoreWithArchive(opened, ArchiveSinks(archive)).commit(Batch(answers=pages))
-    return path
