@@ -200,7 +200,10 @@ def test_pandas_reads_it(rows: Path) -> None:
     assert str(table["last_fetched"].dtype).endswith("UTC]")
 
 
-def test_datasets_of_hugging_face_reads_it(rows: Path, tmp_path: Path) -> None:
+def test_datasets_of_hugging_face_reads_it(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # read on import
     datasets = pytest.importorskip("datasets", reason="datasets of Hugging Face is not installed")
     table = datasets.load_dataset(str(rows), split="train", cache_dir=str(tmp_path))
     assert len(table) == PAGES + 1
