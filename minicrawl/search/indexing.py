@@ -393,7 +393,12 @@ class _Indexing:
     def _entry(self, page: int, met: _MetPage, title: str) -> Entry:
         found, text, anchors = met.read, met.read.text, self._notes.anchors(page)
         lines = self._lines_of(self._host(page))
-        parted = lines.part(text.lines, met.codes)
+        own, repeated = lines.part(text.lines, met.codes)
+        if text.main:
+            main = set(text.main)
+            # What is beside the main text can be found, but has the little weight of boilerplate.
+            repeated = [line for line in own if line not in main] + repeated
+            own = lines.part(text.main, codes_of(text.main)).own
         title = text.title or title
         return Entry(
             page=page,
@@ -401,8 +406,8 @@ class _Indexing:
             title=title,
             own_title=lines.own_title(title),
             headings=text.headings,
-            body="\n".join(parted.own),
-            repeated="\n".join(chain(parted.repeated, text.frame)),
+            body="\n".join(own),
+            repeated="\n".join(chain(repeated, text.frame)),
             anchors=anchors.words,
             language=text.language,
             at=_changed_at(found),

@@ -31,7 +31,7 @@ from minicrawl.web.urls import host
 from minicrawl.web.words import PLACES, comparable, whole, words_of
 
 NAME = "notes.db"
-VERSION = 6
+VERSION = 7
 """Version of the whole index; an index with another version is rebuilt."""
 MOST_ANCHORS = 30
 """Anchor texts of a page in the index."""

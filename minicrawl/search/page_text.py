@@ -10,6 +10,7 @@ frame   parts that a page marks as navigation, header or footer
 
 from __future__ import annotations
 
+import gc
 import marshal
 import re
 import sys
@@ -21,14 +22,15 @@ from functools import lru_cache
 from itertools import compress, islice, repeat
 from operator import not_
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urlsplit
 from zlib import crc32
 
+from minicrawl import plugins
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
-from minicrawl.report.page_texts import KillableProcess, Parent
+from minicrawl.report.page_texts import KillableProcess, Parent, TextMaker
 from minicrawl.web.documents import (
     Written,
     can_read_pdf,
@@ -87,10 +89,12 @@ class PageText(NamedTuple):
     frame: tuple[str, ...] = ()
     language: str = ""
     anchors: tuple[AnchorText, ...] = ()
+    main: tuple[str, ...] = ()
+    """Lines of the main text; none if it is unknown."""
 
 
-def page_text(markup: str, url: str) -> PageText:
-    """Return the text of the page at this URL."""
+def page_text(markup: str, url: str, main_text: TextMaker | None = None) -> PageText:
+    """Return the text of the page at this URL, with the lines that `main_text` makes of it."""
     from selectolax.lexbor import LexborHTMLParser
 
     plain = markup.replace("\n", " ").replace("\r", " ")
@@ -99,11 +103,12 @@ def page_text(markup: str, url: str) -> PageText:
     title = _line(tree.css_first("title"))[:_LONGEST_TITLE]
     said = language(markup[:LONGEST_LINE])
     _drop([node for node in tree.css(_PERHAPS_HIDDEN) if _is_hidden(node)])
+    main = () if main_text is None else tuple(_lines(main_text(tree.html or "", url)))
     found = tuple(filter(None, map(_line, tree.css(_HEADINGS))))
     frame = tuple(_frame(tree))
     body = tree.body
     lines = () if body is None else tuple(_lines(body.text()))
-    return PageText(title, found, lines, frame, said, anchors)
+    return PageText(title, found, lines, frame, said, anchors, main)
 
 
 def simple_text(markup: str) -> PageText:
@@ -296,8 +301,8 @@ class ReadPage(NamedTuple):
 
     def as_bytes(self) -> bytes:
         """Encode for another process of the same Python; pickle takes twice as long."""
-        title, headings, lines, frame, language, anchors = self.text
-        text = title, headings, lines, frame, language, tuple(map(tuple, anchors))
+        title, headings, lines, frame, language, anchors, main = self.text
+        text = title, headings, lines, frame, language, tuple(map(tuple, anchors)), main
         return marshal.dumps((self.place, self.url, text, self.at, self.changed, self.type))
 
     @classmethod
@@ -369,6 +374,8 @@ def main() -> None:
     folder, end = sys.argv[1:]
     parent = Parent()
     archive = ArchiveReader(Path(folder), int(end))
+    gc.disable()  # the parsed trees have no cycles: collections would only cost time
+    _main_text()  # loaded now: later, the deadline of the first page would pay
     parent.answer(b"")  # it is ready
     spent_s: defaultdict[str, float] = defaultdict(float)
     with suppress(EOFError, BrokenPipeError):  # the parent has closed the pipe
@@ -421,7 +428,14 @@ def _text(answer: Answer, *, is_simple: bool) -> PageText:
         case DocumentType.TEXT:
             return _text_of(read_text, body, content_type)
     markup, _ = decode(body, parse_content_type(content_type)[1])
-    return simple_text(markup) if is_simple else page_text(markup, answer.url)
+    return simple_text(markup) if is_simple else page_text(markup, answer.url, _main_text())
+
+
+@lru_cache(1)
+def _main_text() -> TextMaker | None:
+    """Return the parser that extracts main text; None without the room `text`."""
+    point = plugins.entry_points(plugins.PARSERS).get("main")
+    return None if point is None else cast(TextMaker, point.load())
 
 
 def _pdf_text(body: bytes) -> PageText:

@@ -236,7 +236,8 @@ def test_a_slow_page_is_read_as_plain_text_and_harms_no_other(
     slow = (
         "import minicrawl.search.page_text as r, threading; read = r.page_text; "
         "wait = threading.Event().wait; "
-        "r.page_text = lambda text, url: wait() if 'Home' in text else read(text, url); r.main()"
+        "r.page_text = lambda text, *rest: wait() if 'Home' in text else read(text, *rest); "
+        "r.main()"
     )
     monkeypatch.setattr(page_text, "_CODE", slow)
     with snapshot(store) as seen, kept_pages(seen) as archive:
