@@ -110,7 +110,8 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     found: list[Run] = []
 
     def start(command: list[str], *, stdin: Any, **_rest: object) -> NoProcess:
-        found.append(Run(command[3:], stdin.read().decode()))
+        own = command[command.index("minicrawl") + 1 :]
+        found.append(Run(own, stdin.read().decode()))
         return NoProcess()
 
     monkeypatch.setattr(launching, "Popen", start)

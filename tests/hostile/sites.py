@@ -48,11 +48,15 @@ class Sites:
         top = "localhost" if fault.names else "example"
         host = f"{re.sub('[^a-z0-9]+', '-', name.lower()).strip('-')}.{top}"
         port = await self._port(leaving, name, host, fault)
+        while fault.names == "deaf first":
+            try:
+                leaving.enter_context(deaf(_DEAF, port))
+                break
+            except OSError:  # another program has this port at that address
+                port = await self._port(leaving, name, host, fault)
         if fault.names:
             self.seeds[name] = f"http://{host}:{port}/"
             self.names[host] = _addresses(fault.names)
-            if fault.names == "deaf first":
-                leaving.enter_context(deaf(_DEAF, port))
         else:
             self.seeds[name] = f"{'https' if fault.tls else 'http'}://{host}/"
             self.rules.append(f"{host}=127.0.0.1:{port}")
