@@ -36,7 +36,7 @@ from minicrawl.cli.setting_options import (
 )
 from minicrawl.config import Loaded, Scope
 from minicrawl.config.parts import BY_NAME, TABLE
-from minicrawl.config.values import has_login, hidden_login, without_login
+from minicrawl.config.values import has_login, hidden_login, without_login, without_logins
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED
 from minicrawl.wording import counted, visible
@@ -68,6 +68,7 @@ _NOT_TO_RESUME = ("--fresh", "-")
 _SEEN_BY_ALL = "is visible to all users of this machine in the list of processes"
 _HIDES_LOGIN = {"proxy": "@FILE", "auth": "HOST=@FILE", "bearer": "HOST=@FILE"}
 """Settings with logins, and the form of value that keeps the login in a file."""
+_NATS_SCHEMES = ("nats://", "tls://")
 _SECRET_FLAGS = frozenset(
     row.flag for row in TABLE if row.section.name == "access" and row.kind.mask
 )
@@ -248,7 +249,8 @@ def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
     for argument in rest:
         name, equals, _ = argument.partition("=")
         if name not in _SECRET_FLAGS:
-            yield without_login(argument)
+            is_cluster = argument.removeprefix("--cluster=").startswith(_NATS_SCHEMES)
+            yield (without_logins if is_cluster else without_login)(argument)
         elif not equals:
             next(rest, None)  # its value
 

@@ -492,6 +492,7 @@ _PROXY = re.compile(
 _LOGIN = re.compile(
     r"(\s*(?:[\w-]+=)*(?:https?:[/\\]*|(?:[a-z][a-z0-9+.-]*:)?//))[^/?#]*@", re.IGNORECASE
 )
+_LOGINS = re.compile(r"(?<=//)[^/?#]*@")
 _SCHEME = re.compile(r"[^:@]*://")
 
 
@@ -504,6 +505,11 @@ def without_login(url: str) -> str:
     """Remove the login from a URL."""
     found = _LOGIN.match(url)
     return found[1] + url[found.end() :] if found else url
+
+
+def without_logins(servers: str) -> str:
+    """Remove the logins from the URLs of NATS servers."""
+    return _LOGINS.sub("", without_login(servers))
 
 
 def hidden_login(text: str) -> str:
@@ -567,7 +573,7 @@ NATS_SERVERS = replace(
         "/NAME behind them if they serve several crawls; or demo",
         r"demo|(nats|tls)://[^\s/,]+(,((nats|tls)://)?[^\s/,]+)*(/[A-Za-z0-9_-]{0,32})?",
     ),
-    mask=without_login,
+    mask=without_logins,
 )
 
 

@@ -96,6 +96,12 @@ def test_a_crawl_without_a_cluster_imports_one_module_of_it() -> None:
     assert done.stdout == "['minicrawl.cluster.beside_crawl']\n"
 
 
+def test_the_next_commands_name_all_servers_and_no_password() -> None:
+    loaded = load({"cluster": "tls://me:secret@a:1,tls://me:secret@b:2/news"}, {}, None)
+    assert "--cluster tls://a:1,tls://b:2/news" in crawling._next_commands(loaded)
+    assert "secret" not in crawling._next_commands(loaded)
+
+
 # ---------------------------------------------------------------- cluster set
 
 

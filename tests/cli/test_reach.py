@@ -76,6 +76,14 @@ def test_a_login_is_not_part_of_the_command_that_resumes_the_crawl() -> None:
         assert _resume_command((url,)) == f"minicrawl crawl {url}"
 
 
+@pytest.mark.parametrize("cluster", [("--cluster",), ()])
+def test_the_command_to_resume_has_no_password_of_any_server(cluster: tuple[str, ...]) -> None:
+    servers = ["nats://me:secret@a:1,nats://me:secret@b:2/news", "nats://a:1,nats://b:2/news"]
+    given, kept = servers if cluster else (f"--cluster={one}" for one in servers)
+    command = _resume_command((*cluster, given))
+    assert command == " ".join(("minicrawl crawl", *cluster, kept))
+
+
 @pytest.fixture
 def origin_and_proxy() -> Iterator[tuple[str, str, ProxyServer]]:
     served = ProxyServer(wants_login=True)

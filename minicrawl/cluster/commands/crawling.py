@@ -38,7 +38,7 @@ from minicrawl.cluster.terms import settings_of_node, start_or_join, state_of, w
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.parts import BY_NAME
 from minicrawl.config.settings import Given
-from minicrawl.config.values import without_login
+from minicrawl.config.values import without_logins
 from minicrawl.dashboard.launching import Form
 from minicrawl.dashboard.serving import Place, serve_views
 from minicrawl.dashboard.views import SHARE, Json, Views
@@ -110,7 +110,7 @@ async def _crawled(run: ClusterRun, shown: ClusterDisplay) -> ClusterStatus:
 def _next_commands(loaded: Loaded) -> str:
     url = loaded.settings.cluster.url or ""
     where = (
-        f"--store {DEMO_STORE}" if url == DEMO else f"--cluster {shlex.quote(without_login(url))}"
+        f"--store {DEMO_STORE}" if url == DEMO else f"--cluster {shlex.quote(without_logins(url))}"
     )
     commands = (f"  {PROGRAM} {name} {where}" for name in ("top --n 20", "status", "check"))
     return "\n".join(("", "next steps", *commands))
@@ -412,5 +412,5 @@ def serve_cluster(settings: Settings, place: Place) -> None:
     """Serve the dashboard of a cluster until the process is stopped."""
     folder = folder_of(settings.cluster)
     with closing(LiveCluster(access_of(settings))) as live:
-        views = ClusterViews(without_login(settings.cluster.url or ""), live, folder)
+        views = ClusterViews(without_logins(settings.cluster.url or ""), live, folder)
         serve_views(views, folder / "cluster", place, click.echo)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.config.values import has_login, hidden_login, without_login
+from minicrawl.config.values import has_login, hidden_login, without_login, without_logins
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,21 @@ from minicrawl.config.values import has_login, hidden_login, without_login
 def test_a_url_loses_its_login(url: str, expected: str) -> None:
     assert has_login(url)
     assert without_login(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("servers", "expected"),
+    [
+        ("nats://me:secret@a:1,tls://me:secret@b:2/news", "nats://a:1,tls://b:2/news"),
+        ("nats://a:1,nats://secret@b:2", "nats://a:1,nats://b:2"),
+        ("nats://a:1,me:secret@b:2", "nats://b:2"),  # a server less, but no password
+        ("--cluster=tls://me:se,cret@a,tls://me:secret@b", "--cluster=tls://a,tls://b"),
+        ("nats://a:1,tls://b:2/news", "nats://a:1,tls://b:2/news"),
+        ("demo", "demo"),
+    ],
+)
+def test_all_urls_of_servers_lose_their_logins(servers: str, expected: str) -> None:
+    assert without_logins(servers) == expected
 
 
 @pytest.mark.parametrize(
