@@ -9,6 +9,7 @@ const search = makeSearch($("search"), {
 });
 addEventListener("hashchange", () => location.reload()); // the printed address was opened here
 search.focus();
+// Before the first answer, which may take long: what the user types meanwhile stays.
+search.find(new URLSearchParams(location.search).get("q") || "");
 const about = await search.about();
 if (about) $("store").textContent = plain(`${count(about.pages)} pages of ${about.store}`);
-search.find(new URLSearchParams(location.search).get("q") || "");
