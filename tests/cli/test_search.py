@@ -27,7 +27,9 @@ def asked(store: Path, *words: str) -> int:
     return main(["search", "--store", str(store), *words])
 
 
-def test_the_first_search_makes_the_index_and_marks_words(store: Path, capsys: Captured) -> None:
+def test_the_first_search_makes_the_index_and_marks_words(tmp_path: Path, capsys: Captured) -> None:
+    store = tmp_path / "crawl.db"
+    read_into(store, PAGES)
     assert asked(store, "salt", "water") == 0
     out, err = capsys.readouterr()
     assert SEA in out

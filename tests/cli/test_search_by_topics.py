@@ -11,7 +11,7 @@ pytest.importorskip("selectolax")
 from minicrawl.cli import main
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.index import FOLDER, SearchIndex
-from minicrawl.search.indexing import TopicMixture
+from minicrawl.search.indexing import TopicMixture, bring_up_to_date
 from minicrawl.search.query import parse
 from minicrawl.store.reader import search_folder
 from tests.cli.calls import Captured
@@ -33,12 +33,16 @@ TOPICS = f"music\t{SONGS}\ngardens\t{ROSES}\n"
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("topics") / "crawl.db"
     read_into(path, PAGES)
-    topics = path.with_name("topics.txt")
-    topics.write_text(TOPICS)
-    for name in ("pagerank", "mine"):
-        command = ["rank", "pagerank", "--topics", str(topics), "--as", name]
-        assert main([*command, "--store", str(path)]) == 0
+    path.with_name("topics.txt").write_text(TOPICS)
+    bring_up_to_date(path)
+    rank_topics(path, "pagerank")
+    rank_topics(path, "mine")
     return path
+
+
+def rank_topics(store: Path, name: str) -> None:
+    command = ["rank", "pagerank", "--topics", str(store.with_name("topics.txt")), "--as", name]
+    assert main([*command, "--store", str(store)]) == 0
 
 
 def found(store: Path, capsys: Captured, *words: str) -> list[str]:
@@ -79,7 +83,8 @@ def test_missing_ranks_of_topics_are_named(store: Path, tmp_path: Path, capsys: 
     assert main([*command, str(store), "--by", "topics:yours"]) == 2
     assert "only mine, pagerank" in capsys.readouterr().err
     assert main([*command, str(other), "--by", "topics"]) == 2
-    assert main(["rank", "--remove", "mine-music", "--store", str(store)]) == 0
+    rank_topics(store, "gone")
+    assert main(["rank", "--remove", "gone-music", "--store", str(store)]) == 0
     capsys.readouterr()
-    assert main([*command, str(store), "--by", "topics:mine"]) == 2
-    assert "no rank mine-music any more" in capsys.readouterr().err
+    assert main([*command, str(store), "--by", "topics:gone"]) == 2
+    assert "no rank gone-music any more" in capsys.readouterr().err

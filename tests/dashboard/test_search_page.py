@@ -131,11 +131,12 @@ def test_the_command_takes_either_words_or_serve(
 # ---------------------------------------------------------------- the page
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def page(browser: "Browser", served: RunningDashboard) -> Iterator["Page"]:
-    seen = Watched(browser.new_page(), served)
-    yield seen.page
-    assert seen.wrong == []
+    with closing(browser.new_page()) as opened:
+        seen = Watched(opened, served)
+        yield seen.page
+        assert seen.wrong == []
 
 
 @needs_chromium
@@ -150,13 +151,10 @@ def test_results_come_while_the_user_types_and_their_text_is_no_markup(page: "Pa
 
 
 @needs_chromium
-def test_words_typed_before_the_server_answers_are_kept(
-    browser: "Browser", served: RunningDashboard
-) -> None:
-    page = browser.new_page()
+def test_words_typed_before_the_server_answers_are_kept(page: "Page", address: str) -> None:
     waiting: list[Any] = []
     page.route("**/api/about*", lambda route: waiting.append(route))  # noqa: PLW0108 wants a name
-    Watched(page, served)
+    page.goto(address)
     while not waiting:
         page.wait_for_timeout(10)
     page.fill("#q", "crabs")
@@ -185,7 +183,6 @@ def test_filters_a_button_for_more_results_and_the_parts_of_a_score(page: "Page"
 def test_the_search_page_works_by_keyboard_shows_errors_and_labels_its_controls(
     page: "Page",
 ) -> None:
-    page.reload()  # without the filters of the test before, if this process ran it
     page.focus("#q")
     page.fill("#q", "?!")
     page.keyboard.press("Enter")
