@@ -4,9 +4,7 @@ Laws: tools change no store, except one that crawls if the user allows it, only 
 the user says. The size of an answer is limited for any store. Everything that web servers can have
 written is below the key `untrusted`, and every answer says what that means.
 
-answers    values that tools return, and their limits
-tools      questions about a store
-crawling   the tool that crawls
-__main__   its crawl, in a process of its own
+tools      questions about a store, and the limits of answers
+crawling   the tool that crawls, in a process of its own
 serving    the protocol, on stdio and HTTP
 """

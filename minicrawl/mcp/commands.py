@@ -1,6 +1,7 @@
 """`minicrawl mcp`."""
 
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import click
@@ -58,8 +59,4 @@ def mcp(store: Path, port: int | None, below: tuple[str, ...], pages: int | None
         if port is None:
             server.run("stdio")
         else:
-            serve_http(server, port, _announce)
-
-
-def _announce(address: str, token: str) -> None:
-    click.echo(f"{address}\nAuthorization: Bearer {token}", err=True)
+            serve_http(server, port, partial(click.echo, err=True))

@@ -1,14 +1,18 @@
 """The tool that crawls, if the user allows it.
 
 Laws: whatever the store contains and the agent asks, only pages in the folders of the URLs that the
-user named are requested, and at most the granted number while the server runs. The crawl is a
-process of its own (`__main__`), as polite as any crawl.
+user named are requested, and at most the granted number while the server runs. The crawl is as
+polite as any crawl, and a process of its own:
+
+    python -m minicrawl.mcp.crawling STORE PAGES URL...     prints its summary as JSON
 """
 
 import asyncio
 import json
+import os
 import re
 import signal
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +20,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from minicrawl.errors import UsageError
-from minicrawl.mcp.answers import Answer, answer
+from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.mcp.tools import Answer, answer
 from minicrawl.memory import OWN_PYTHON
 from minicrawl.store.writer import StoreLock
 from minicrawl.web.urls import canonical_seed
@@ -89,7 +93,7 @@ class CrawlTool:
 
     async def _crawled(self, pages: int) -> dict[str, Any]:
         process = await asyncio.create_subprocess_exec(
-            *(*OWN_PYTHON, "-m", "minicrawl.mcp", str(self._store), str(pages)),
+            *(*OWN_PYTHON, "-m", "minicrawl.mcp.crawling", str(self._store), str(pages)),
             *self._grant.below,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -106,3 +110,35 @@ class CrawlTool:
         found: dict[str, Any] = json.loads(out)
         del found["status"]["command"]  # its options can name files and accounts of the user
         return found
+
+
+# ================================================================ the process
+#
+# Laws: the settings, the command and the limits of a store stay as they were, so that its own next
+# run goes on as before. A new store keeps the granted folders as its scope.
+
+_LONGEST = "10m"
+
+
+def crawl_within(grant: CrawlGrant, store: Path) -> None:
+    """Crawl the granted pages that are in the scope of the store, too."""
+    from minicrawl.app import Crawl
+    from minicrawl.cli.crawl_session import RunOptions, Session
+    from minicrawl.cli.setting_options import CONFIG_VARIABLE, loaded_from
+
+    given: dict[str, object] = {"new_pages": grant.pages, "for_": _LONGEST, "store": str(store)}
+    given |= {"continuous": False, "check": ("none",)}
+    if not store.exists():
+        given["scope"] = "prefix"
+    chosen = os.environ.get(CONFIG_VARIABLE)
+    loaded = loaded_from(given, Path(chosen) if chosen else None)
+    granted = re.compile(grant.pattern())
+    crawl = Crawl(grant.below, loaded, aside=True, accept=lambda url: bool(granted.match(url)))
+    Session(crawl, RunOptions(resume="", quiet=True, as_json=True)).run()
+
+
+if __name__ == "__main__":
+    try:
+        crawl_within(CrawlGrant.of(sys.argv[3:], int(sys.argv[2])), Path(sys.argv[1]))
+    except MinicrawlError as error:
+        sys.exit(str(error))

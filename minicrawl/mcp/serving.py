@@ -23,9 +23,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from minicrawl.dashboard.serving import LOOPBACK, listening
 from minicrawl.errors import MinicrawlError
-from minicrawl.mcp.answers import NOTICE, Answer, answer
 from minicrawl.mcp.crawling import CrawlGrant, CrawlTool
-from minicrawl.mcp.tools import IDLE_S, StoreTools
+from minicrawl.mcp.tools import IDLE_S, NOTICE, Answer, StoreTools, answer
 from minicrawl.version import __version__
 
 TOKEN_VARIABLE = "MCP_TOKEN"
@@ -115,9 +114,7 @@ def _told(tool: Callable[..., Any]) -> Callable[..., Any]:
 # ================================================================ HTTP
 
 
-def serve_http(
-    server: MCPServer[Any], port: int | None, announce: Callable[[str, str], None]
-) -> None:
+def serve_http(server: MCPServer[Any], port: int | None, announce: Callable[[str], None]) -> None:
     """Serve at loopback until the process is stopped. `announce` gets address and token."""
     token = os.environ.get(TOKEN_VARIABLE) or secrets.token_urlsafe(24)
     with listening(LOOPBACK, port) as listener:
@@ -136,7 +133,7 @@ def serve_http(
             server_header=False,
             timeout_graceful_shutdown=_GRACE_S,
         )
-        announce(f"http://{names[0]}{PATH}", token)
+        announce(f"http://{names[0]}{PATH}\nAuthorization: Bearer {token}")
         asyncio.run(uvicorn.Server(config).serve(sockets=[listener]))
 
 

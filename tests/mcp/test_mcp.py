@@ -22,10 +22,10 @@ from minicrawl.cli import main
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import StoreError
-from minicrawl.mcp import answers, tools
-from minicrawl.mcp.answers import LONGEST_ANSWER, LONGEST_TEXT, answer, answer_with_rows
+from minicrawl.mcp import tools
 from minicrawl.mcp.crawling import CrawlGrant, CrawlTool
 from minicrawl.mcp.serving import PATH, TOKEN_VARIABLE, TokenGuard, server_for
+from minicrawl.mcp.tools import LONGEST_ANSWER, LONGEST_TEXT, NOTICE, answer, answer_with_rows
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.writer import StoreWriter
@@ -98,7 +98,7 @@ def asked(target: Any, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
 def untrusted(target: Any, name: str, **given: Any) -> dict[str, Any]:
     (found,) = asked(target, (name, given))
     assert not found.is_error, found
-    assert found.structured_content["notice"] == answers.NOTICE
+    assert found.structured_content["notice"] == NOTICE
     result: dict[str, Any] = found.structured_content["untrusted"]
     return result
 
@@ -181,7 +181,7 @@ def test_text_of_a_page_is_only_below_the_untrusted_key(store: Path) -> None:
         (content,) = found.content
         sent = json.loads(content.text[content.text.index("{") :])  # errors have a prefix
         assert set(sent) == {"notice", "untrusted"}, name
-        assert sent["notice"] == answers.NOTICE
+        assert sent["notice"] == NOTICE
         assert "ignore" in json.dumps(sent["untrusted"]), name
         assert not {"\x1b", "\u202e"} & set(content.text), name
 
