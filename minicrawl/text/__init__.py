@@ -3,12 +3,9 @@
 A room beside the core: it can be deleted, with its entry points. Functions of markup are pure, and
 run in a process that can be killed, see `report.page_texts`.
 
-main       the boxes of a page, and which of them are its main text
-places     where the pages of a site have their main text, learned from several of them
-markdown   the same boxes as Markdown
-language   the language of a text
+main       the boxes of a page, which of them are its main text, and what a site teaches of that
+texts      the main text, the same as Markdown, and its language
 wet        files of main texts, as Common Crawl has them
-metadata   title, author, dates and the like, as a page declares them
-structured JSON-LD, Open Graph, microdata and RDFa Lite, unchanged
+metadata   title, author, dates and the like, as a page declares them, and its structured data
 scorers    values of pages for `crawl --score`
 """

@@ -16,7 +16,7 @@ pytest.importorskip("selectolax")
 
 from minicrawl.errors import UsageError
 from minicrawl.text.main import main_boxes, preorder
-from minicrawl.text.places import MAIN, MARKDOWN
+from minicrawl.text.texts import MAIN, MARKDOWN
 from minicrawl.web.encoding import decode
 from tests.linear_time import TIMES, expect_linear
 from tests.shared import Absent, find

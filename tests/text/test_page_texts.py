@@ -15,7 +15,7 @@ from minicrawl.report import page_texts
 from minicrawl.report.archived_pages import kept_pages, pages_of_site
 from minicrawl.report.page_texts import KillableProcess, PageTexts
 from minicrawl.report.snapshot import snapshot
-from minicrawl.text.places import FEWEST_PAGES
+from minicrawl.text.main import FEWEST_PAGES
 from tests.text.sites import pages
 from tests.text.stores import URLS, store_of, store_of_many
 

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("selectolax")
 
-from minicrawl.text.main import NO_PLACES
-from minicrawl.text.places import FEWEST_PAGES, MAIN, learned
+from minicrawl.text.main import FEWEST_PAGES, NO_PLACES, learned
+from minicrawl.text.texts import MAIN
 from tests.text.sites import pages
 
 URL = "http://news.example/"

@@ -1,24 +1,66 @@
-"""Writes the main text of a page as Markdown: headings, lists, tables, code and links.
+"""Texts of a page: its main text, the same as Markdown, and the language of it.
 
-Boxes are written in order. Each list item and quote has a prefix for its first line and one for the
-lines after it, which follow the prefixes of the enclosing items:
-
-    > - first item        prefixes "> " and "- ", which is used once
-    >   its second line   prefixes "> " and "  "
-
-Laws: the content of `pre` is exact. Characters that mean something in Markdown are escaped. The
-length of prefixes is limited, so that the output is proportional to the input.
+A text is better if the site of the page is known: see `learned`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from minicrawl.text.main import BREAK, HEADINGS, Box, Inline, preorder, runs
+from minicrawl.text.main import (
+    BREAK,
+    HEADINGS,
+    NO_PLACES,
+    Box,
+    Inline,
+    SitePlaces,
+    learned,
+    main_boxes,
+    main_text,
+    preorder,
+    runs,
+)
 from minicrawl.web.urls import canonical
+
+# ================================================================ language
+#
+# Detects the language of a text.
+#
+# py3langid was the best of six libraries in 47 languages: right for .974 of texts of 50 characters
+# and .996 of 200, in .1 ms. Its model takes 100 MB, so it is loaded on the first call.
+
+_FEWEST_LETTERS = 20
+"""Minimum number of letters for a detection."""
+_MOST = 2000
+"""Maximum characters to read; more would not change the result."""
+
+
+def language_of(text: str) -> str:
+    """Return the ISO 639-1 code of the language, such as `de`; "" if there is too little text."""
+    beginning = text[:_MOST]
+    if sum(map(str.isalpha, beginning)) < _FEWEST_LETTERS:
+        return ""
+    from py3langid import classify
+
+    return str(classify(beginning)[0])
+
+
+# ================================================================ Markdown
+#
+# Writes the main text of a page as Markdown: headings, lists, tables, code and links.
+#
+# Boxes are written in order. Each list item and quote has a prefix for its first line and one for
+# the lines after it, which follow the prefixes of the enclosing items:
+#
+#     > - first item        prefixes "> " and "- ", which is used once
+#     >   its second line   prefixes "> " and "  "
+#
+# Laws: the content of `pre` is exact. Characters that mean something in Markdown are escaped. The
+# length of prefixes is limited, so that the output is proportional to the input.
 
 _DEEPEST = 12
 """Maximum level of lists and quotes; deeper ones are written at this level."""
@@ -199,3 +241,27 @@ def _language(run: Box) -> str:
         node = node.parent
     found = _LANGUAGE.search(names)
     return found[1] if found else ""
+
+
+# ================================================================ parsers
+
+_main_boxes = lru_cache(1)(main_boxes)  # for a page of which several texts are made
+
+
+class SiteText:
+    """Parser that makes a text of the boxes of pages; better if it knows their site."""
+
+    def __init__(self, make: Callable[[Box, str], str], places: SitePlaces = NO_PLACES) -> None:
+        self._make, self._places = make, places
+
+    def __call__(self, markup: str, url: str) -> str:
+        return self._make(_main_boxes(markup, self._places), url)
+
+    def for_site(self, pages: Sequence[str]) -> SiteText:
+        """Return the parser for the site of these pages."""
+        return SiteText(self._make, learned(tuple(pages)))
+
+
+MAIN = SiteText(lambda root, _url: main_text(root))
+MARKDOWN = SiteText(markdown)
+LANGUAGE = SiteText(lambda root, _url: language_of(main_text(root)))
