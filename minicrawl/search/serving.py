@@ -22,9 +22,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from minicrawl.dashboard import routes
-from minicrawl.dashboard.routes import DashboardAccess, Guard, names_header, page_routes
-from minicrawl.dashboard.serving import LOOPBACK, listening, plain_config
+from minicrawl.dashboard import serving
+from minicrawl.dashboard.serving import (
+    LOOPBACK,
+    DashboardAccess,
+    Guard,
+    listening,
+    names_header,
+    page_routes,
+    plain_config,
+)
 from minicrawl.errors import MinicrawlError, StoreError
 from minicrawl.search.index import check_installed
 from minicrawl.search.indexing import has_index, why_useless
@@ -104,7 +111,7 @@ def _found(text: str, wanted: SearchRequest, finder: Finder) -> object:
     return {"results": results, "ms": ms, "at": finder.at, **corrected}
 
 
-_DASHBOARD = Path(routes.__file__).parent / "page"
+_DASHBOARD = Path(serving.__file__).parent / "page"
 _SHARED = ("dom.js", "server.js", "search.js", "search.css", "style.css", "icon.svg")
 _FILES = {name: _DASHBOARD / name for name in _SHARED} | {
     path.name: path for path in (Path(__file__).parent / "page").iterdir()

@@ -26,7 +26,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.dashboard.routes import TOKEN_HEADER
+from minicrawl.dashboard.serving import TOKEN_HEADER
 from minicrawl.errors import MinicrawlError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent, estimated

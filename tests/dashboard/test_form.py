@@ -21,8 +21,7 @@ from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.start.opening import with_stored_settings
 from minicrawl.dashboard import launching
 from minicrawl.dashboard.launching import FIELDS, Launcher
-from minicrawl.dashboard.routes import Dashboard, DashboardAccess
-from minicrawl.dashboard.serving import listening, plain_config
+from minicrawl.dashboard.serving import Dashboard, DashboardAccess, listening, plain_config
 from minicrawl.dashboard.views import Views
 from minicrawl.demo.web import demo_settings
 from tests.dashboard.browsers import browser, playwright

@@ -5,7 +5,7 @@ import re
 import pytest
 from starlette.datastructures import Headers
 
-from minicrawl.dashboard.routes import PINGS, TOKEN_HEADER, DashboardAccess
+from minicrawl.dashboard.serving import PINGS, TOKEN_HEADER, DashboardAccess
 
 ACCESS = DashboardAccess(port=8420, names=frozenset(("127.0.0.1", "crawler.lan")), token="t" * 32)
 HOST = "127.0.0.1:8420"

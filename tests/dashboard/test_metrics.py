@@ -8,9 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from minicrawl.dashboard.metrics import TYPE, metrics_text
-from minicrawl.dashboard.routes import METRICS, Dashboard, DashboardAccess
-from minicrawl.dashboard.views import Views
+from minicrawl.dashboard.serving import METRICS, Dashboard, DashboardAccess
+from minicrawl.dashboard.views import METRICS_TYPE, Views, metrics_text
 from tests.stores import filled_store
 
 ACCESS = DashboardAccess(port=80, names=frozenset(), token="t")
@@ -69,5 +68,5 @@ def test_metrics_need_the_token_and_a_readable_store(tmp_path: Path, token: str,
     answer = asyncio.run(ask())
     assert answer.status_code == code
     if code == 200:
-        assert answer.headers["content-type"] == TYPE
+        assert answer.headers["content-type"] == METRICS_TYPE
         assert samples(answer.text)

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from minicrawl.control import MOST_PAGES, ControlRequest, Verb
-from minicrawl.dashboard import routes, views
-from minicrawl.dashboard.routes import LONGEST_BODY, Dashboard, DashboardAccess
+from minicrawl.dashboard import views
+from minicrawl.dashboard.serving import LONGEST_BODY, TOKEN_HEADER, Dashboard, DashboardAccess
 from minicrawl.dashboard.views import Views
 from minicrawl.errors import StoreError
 from minicrawl.store.derived import kept_pings
@@ -75,7 +75,7 @@ def test_nothing_is_kept_of_a_ping_without_the_key(store: Path) -> None:
         assert posted(store, A, key=key).status_code == 403
     assert sent(store, "GET", params={"url": A}).status_code == 403
     assert sent(store, "GET", params={"url": A, "key": "x" * 32}).status_code == 403
-    token = {routes.TOKEN_HEADER: ACCESS.token}
+    token = {TOKEN_HEADER: ACCESS.token}
     assert sent(store, "GET", params={"url": A}, headers=token).status_code == 403
     assert pinged(store) == {}
 

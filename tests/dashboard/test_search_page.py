@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.dashboard.routes import TOKEN_HEADER
+from minicrawl.dashboard.serving import TOKEN_HEADER
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.store.reader import search_folder
 from tests.dashboard.browsers import Watched, browser, playwright, watch, watch_store

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.dashboard.routes import MOST_STREAMS, TOKEN_HEADER, Dashboard, DashboardAccess
+from minicrawl.dashboard.serving import MOST_STREAMS, TOKEN_HEADER, Dashboard, DashboardAccess
 from minicrawl.dashboard.views import Views
 from tests.dashboard.servers import (
     RunningDashboard,

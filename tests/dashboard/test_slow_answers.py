@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from minicrawl.dashboard.routes import MOST_ANSWERS, TOKEN_HEADER, Dashboard, DashboardAccess
+from minicrawl.dashboard.serving import MOST_ANSWERS, TOKEN_HEADER, Dashboard, DashboardAccess
 from minicrawl.dashboard.views import Json, Views
 from tests.processes import PATIENCE_S
 from tests.stores import filled_store
