@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from minicrawl.audit.findings import SiteAudit
 
 _SHOWN = 100
-_SUFFIXES = ("json", "csv", "xlsx", "sarif", "xml")
 
 
 @click.command()
@@ -54,8 +53,13 @@ def audit(
     With ISSUE, list its pages, most important first. The first audit after a crawl reads the kept
     pages, once each. Issues that cannot be checked are counted with the reason.
     """
-    from minicrawl.audit.findings import as_document, audited, chosen_checks, read_baseline
-    from minicrawl.audit.outputs import WRITERS
+    from minicrawl.audit.findings import (
+        WRITERS,
+        as_document,
+        audited,
+        chosen_checks,
+        read_baseline,
+    )
     from minicrawl.memory import mmap_large_arrays
     from minicrawl.own_files import replacing
 
@@ -66,7 +70,7 @@ def audit(
         return
     suffix = "" if out is None else out.suffix[1:].lower()
     if out is not None and suffix not in WRITERS:
-        raise UsageError(f"{out}: unknown suffix; use one of .{', .'.join(_SUFFIXES)}")
+        raise UsageError(f"{out}: unknown suffix; use one of .{', .'.join(WRITERS)}")
     known = None if baseline is None else read_baseline(baseline)
     with progress("pages") as tell, audited(store, issues, host, tell) as whole:
         found = whole if known is None else whole.new_since(known)

@@ -10,8 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from minicrawl.audit.findings import SiteAudit
-from minicrawl.audit.outputs import write_junit
+from minicrawl.audit.findings import SiteAudit, write_junit
 from minicrawl.cli import main
 from tests.audit.planted import HOST, PlantedSite
 from tests.audit.test_audit import crawled
@@ -121,11 +120,11 @@ def test_names_of_checks_of_packages_are_escaped_in_junit() -> None:
 
 
 def test_facts_of_pages_are_computed_once(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from minicrawl.audit import noting
+    from minicrawl.audit import site
 
     assert run(store) == 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(noting, "facts_of", None)  # a call would fail
+        patch.setattr(site, "facts_of", None)  # a call would fail
         assert run(store, "--json") == 0
     capsys.readouterr()
 

@@ -21,8 +21,8 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import key_of
 from minicrawl.archive.segments import FIRST
 from minicrawl.archive.writer import ArchiveWriter
-from minicrawl.audit.noting import archive_name, packed
 from minicrawl.audit.page_facts import LAYOUT, VERSION, UrlReference, facts_of
+from minicrawl.audit.site import archive_name, packed
 from minicrawl.model import State
 from minicrawl.opic.ledger import Spending, Step, StepKind, Totals
 from minicrawl.opic.money import UNIT
