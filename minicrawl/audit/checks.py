@@ -12,6 +12,7 @@ notice   worth a look; may be intended
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -74,18 +75,14 @@ def over(name: str, most: int) -> Detector:
     return Detector(lambda site: site.indexable & (site.number(name) > most), shows=_of(name))
 
 
-def under(name: str, least: int) -> Detector:
-    """Find indexable pages where the number is above 0 and below `least`."""
+def under(name: str, least: int, *, or_none: bool = False) -> Detector:
+    """Find indexable pages where the number is below `least`; 0 counts only with `or_none`."""
 
     def find(site: AuditedSite) -> Mask:
-        return site.indexable & (site.number(name) > 0) & (site.number(name) < least)
+        number = site.number(name)
+        return site.indexable & (number < least) & (or_none | (number > 0))
 
     return Detector(find, shows=_of(name))
-
-
-def few(name: str, least: int) -> Detector:
-    """Find indexable pages where the number is below `least`, or 0."""
-    return Detector(lambda site: site.indexable & (site.number(name) < least), shows=_of(name))
 
 
 def more(name: str, than: int = 0) -> Detector:
@@ -110,10 +107,7 @@ def url(fault: str) -> Detector:
 
 def links_to(kind: str) -> Detector:
     """Find pages with links of a kind."""
-
-    def count(site: AuditedSite) -> Column:
-        return cast(Column, getattr(site.links, kind))
-
+    count: Measure = attrgetter(f"links.{kind}")
     return Detector(lambda site: count(site) > 0, LINKS, count)
 
 
@@ -271,10 +265,6 @@ def _is_copy(site: AuditedSite) -> Mask:
     return site.target("canonical") != NO_TARGET
 
 
-def _of_images(site: AuditedSite) -> Column:
-    return site.image_bytes
-
-
 def _without_hsts(site: AuditedSite) -> Mask:
     return site.html & site.flag("is_https") & ~site.flag("hsts")
 
@@ -322,7 +312,7 @@ CHECKS: tuple[Check, ...] = (
     Check("doctype-missing", N, "no doctype: browsers use quirks mode", lacks("doctype")),
     Check("structured-data-broken", E, "JSON-LD that does not parse", has("bad_json")),
     Check("meta-refresh", W, "a meta refresh sends readers to another URL", has("refresh")),
-    Check("text-thin", N, "fewer than 20 words", few("words", _THIN_WORDS)),
+    Check("text-thin", N, "fewer than 20 words", under("words", _THIN_WORDS, or_none=True)),
     Check("text-filler", W, "placeholder text", has("filler")),
     Check("duplicate", W, "content of another page", own(state(State.ALIAS))),
     Check("duplicate-near", N, "nearly the text of another page", Detector(_near_duplicate)),
@@ -378,9 +368,9 @@ CHECKS: tuple[Check, ...] = (
     Check("hsts-missing", N, "no Strict-Transport-Security", Detector(_without_hsts)),
     Check("csp-missing", N, "no Content-Security-Policy", lacks("csp")),
     # speed
-    Check("slow", W, "response took more than 1 s", own(_slow, lambda site: site.seconds)),
+    Check("slow", W, "response took more than 1 s", own(_slow, attrgetter("seconds"))),
     Check("page-large", W, "markup over 500 kB", more("size", _LARGE)),
-    Check("image-large", W, "an image over 500 kB", found(LARGE_IMAGE, _of_images)),
+    Check("image-large", W, "an image over 500 kB", found(LARGE_IMAGE, attrgetter("image_bytes"))),
     Check("uncompressed", N, "sent uncompressed", Detector(_uncompressed)),
     Check("uncached", N, "no caching headers", lacks("cached")),
     # links and answers
@@ -401,11 +391,11 @@ CHECKS: tuple[Check, ...] = (
     Check("soft-404", E, "'not found' with status 200", found("soft-404")),
     # redirects and structure
     Check("redirect-loop", E, "redirect loop", own(_endless)),
-    Check("redirect-chain", W, "chain of redirects", own(_chain, lambda site: site.hops)),
+    Check("redirect-chain", W, "chain of redirects", own(_chain, attrgetter("hops"))),
     Check("redirect-temporary", N, "302, 303 or 307 on a linked page, not 301", linked(_temporary)),
     Check("redirect-to-dead", E, "redirect to a missing page", own(_to_dead)),
     Check("orphan", W, "no page links to it", linked(_orphan)),
-    Check("deep", N, "more than 5 links deep", own(_deep, lambda site: site.depth)),
+    Check("deep", N, "more than 5 links deep", own(_deep, attrgetter("depth"))),
     # sitemaps
     Check("sitemap-dead", E, "a sitemap lists a missing page", listed(_dead)),
     Check("sitemap-redirect", W, "a sitemap lists a redirect", listed(_MOVED)),
