@@ -20,7 +20,6 @@ MATHEMATICS = (
     "opic.rank_mass",
     "opic.windows",
     "ranks.centrality",
-    "ranks.compare",
     "ranks.scores",
     "ranks.hits",
     "ranks.pagerank",

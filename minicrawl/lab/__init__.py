@@ -2,9 +2,9 @@
 
 A room beside the core: it can be deleted, with its entry points.
 
-webs               webs to run on, synthetic or from a file; spam farms; errors of estimates
+webs               webs to run on, synthetic or from a file; spam farms; errors of estimates; values
+                   that the user gives to pages
 reading_orders     importance gathered against pages fetched, for every order of reading
-value_order        values that the user gives to pages, for the order by value
 known_webs         estimates on a known web: their convergence, and windows on a changing web
 freshness          share of a changing web that is up to date, for every order of re-reading
 simulated_cluster  a crawl in shards on many nodes, compared with one machine

@@ -51,8 +51,7 @@ from minicrawl.crawl.schedule.orders import (
 )
 from minicrawl.graph.csr import Csr, Weights
 from minicrawl.lab.known_webs import true_importance
-from minicrawl.lab.value_order import PageValues
-from minicrawl.lab.webs import Farm, Floats, Links, Web, planted
+from minicrawl.lab.webs import Farm, Floats, Links, PageValues, Web, planted
 from minicrawl.model import FULL_VALUE, State
 from minicrawl.opic.expected_value import WEIGHT, ValueEstimate
 from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan, replay, visit

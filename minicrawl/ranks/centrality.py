@@ -35,10 +35,9 @@ from minicrawl.graph.csr import Adjacency, BuiltGraph, Csr, Vector, Weights
 from minicrawl.graph.distances import HyperLogLogCounters, fronts, most_rounds
 from minicrawl.opic.estimate import shares
 from minicrawl.progress import Progress, unreported
-from minicrawl.ranks.hits import all_alike
+from minicrawl.ranks.hits import Approximation, all_alike, chord, images_within, leading, scores
 from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
 from minicrawl.ranks.scores import FURTHEST, Scores, share_done
-from minicrawl.ranks.singular import Approximation, chord, images_within, leading, scores
 
 
 class Direction(StrEnum):
@@ -147,7 +146,7 @@ def check(nodes: int, precision: int, memory_bytes: int) -> None:
 # of a graph, the part with the largest eigenvalue gets everything. In a graph without a cycle, all
 # eigenvalues are 0, and all pages get equal scores.
 #
-# either  is symmetric. `singular` computes its eigenvector by Lanczos' method, with a bound.
+# either  is symmetric: Lanczos' method finds its eigenvector, with a bound (`hits.leading`).
 # walk    with the virtual page is PageRank with an additional link, with the bound of `pagerank`.
 # others  The power method on L + s, where the shift s prevents oscillation along cycles. No bound
 #         is known: the method stops when the extrapolated sum of further changes is at most the

@@ -20,7 +20,7 @@ import numpy as np
 from minicrawl.errors import MinicrawlError
 from minicrawl.progress import unreported
 from minicrawl.ranks.commands.named_ranks import RANKS
-from minicrawl.ranks.compare import compare
+from minicrawl.ranks.scores import compare
 from minicrawl.report.crawl_status import status
 from minicrawl.report.snapshot import Snapshot, convergence
 from minicrawl.report.store_graph import opened

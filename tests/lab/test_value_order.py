@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.graphfiles import read
 from minicrawl.lab.reading_orders import BY_VALUE, Crawls, Curve, order
-from minicrawl.lab.value_order import PageValues, read_values
-from minicrawl.lab.webs import Model, synthetic_web
+from minicrawl.lab.webs import Model, PageValues, read_values, synthetic_web
 from minicrawl.progress import unreported
 
 # ---------------------------------------------------------------- files

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from minicrawl.ranks.compare import (
+from minicrawl.graph.csr import Vector
+from minicrawl.ranks.scores import (
     GRADES,
-    Floats,
     Ints,
     agreement,
     beside_mean,
@@ -19,7 +19,7 @@ from minicrawl.ranks.compare import (
 judgements = st.lists(st.tuples(st.integers(0, 9), st.integers(1, GRADES)), min_size=1)
 
 
-def scored(*scores: float) -> Floats:
+def scored(*scores: float) -> Vector:
     return np.array(scores, dtype=np.float64)
 
 

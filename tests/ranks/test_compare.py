@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 
+from minicrawl.graph.csr import Vector
 from minicrawl.graphfiles import read
 from minicrawl.ranks.centrality import Direction, degree
-from minicrawl.ranks.compare import Floats, compare, kendall, places, spearman
+from minicrawl.ranks.scores import compare, kendall, places, spearman
 
 NAN = float("nan")
 
@@ -22,7 +23,7 @@ two_ranks = st.lists(st.tuples(a_score, a_score), min_size=2, max_size=40)
 any_score = st.one_of(st.just(NAN), st.floats(0, 1), st.integers(0, 2).map(float))
 
 
-def array(*scores: float) -> Floats:
+def array(*scores: float) -> Vector:
     return np.array(scores, dtype=np.float64)
 
 
@@ -41,7 +42,7 @@ class TestCorrelations:
         assert spearman(array(1, 2, 3), array(1, 3, 2)) == pytest.approx(1 - 6 * 2 / (3 * 8))
 
     @pytest.mark.parametrize("scores", [array(), array(1), array(1, 1, 1)])
-    def test_a_rank_without_order_agrees_with_nothing(self, scores: Floats) -> None:
+    def test_a_rank_without_order_agrees_with_nothing(self, scores: Vector) -> None:
         others = np.arange(len(scores), dtype=np.float64)
         for measure in (kendall, spearman):
             assert measure(scores, others) is None

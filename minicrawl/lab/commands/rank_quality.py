@@ -40,18 +40,19 @@ from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_options
 from minicrawl.ranks.commands.hits_command import HitsVariant, random_option, subspace_option
 from minicrawl.ranks.commands.named_ranks import RANKS, KnownRank, Rank, full_name, rank_of
 from minicrawl.ranks.commands.rank_options import ranking, tolerance_option
-from minicrawl.ranks.compare import (
+from minicrawl.ranks.hits import TOLERANCE, Hits
+from minicrawl.ranks.scores import (
     GRADES,
     Agreement,
     Comparison,
+    Floats,
     JudgeAgreement,
+    Scores,
     agreement,
     beside_mean,
     mean_grades,
 )
-from minicrawl.ranks.compare import compare as compare_ranks
-from minicrawl.ranks.hits import TOLERANCE, Hits
-from minicrawl.ranks.scores import Floats, Scores
+from minicrawl.ranks.scores import compare as compare_ranks
 from minicrawl.ranks.sites import SiteNames, sites_of
 from minicrawl.report.store_graph import ProgressFactory, Source
 from minicrawl.web import urls

@@ -16,8 +16,7 @@ from minicrawl.graph.csr import MOST_NODES, Csr, NamedGraph
 from minicrawl.graphfiles import read
 from minicrawl.lab import webs
 from minicrawl.lab.known_webs import RATES
-from minicrawl.lab.value_order import PageValues, read_values
-from minicrawl.lab.webs import EstimateErrors, Model, Web
+from minicrawl.lab.webs import EstimateErrors, Model, PageValues, Web, read_values
 from minicrawl.report.store_graph import crawled, opened
 from minicrawl.store.files import is_database
 from minicrawl.wording import counted

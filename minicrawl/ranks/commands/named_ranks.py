@@ -37,11 +37,10 @@ from minicrawl.graph.csr import NamedGraph
 from minicrawl.plugins import Registry
 from minicrawl.progress import Progress
 from minicrawl.ranks.centrality import degree, eigenvector, hyperball
-from minicrawl.ranks.compare import Comparison, RankErrors
-from minicrawl.ranks.compare import compare as compare_scores
 from minicrawl.ranks.hits import hits
 from minicrawl.ranks.pagerank import pagerank
-from minicrawl.ranks.scores import Floats, Scores
+from minicrawl.ranks.scores import Comparison, Floats, RankErrors, Scores
+from minicrawl.ranks.scores import compare as compare_scores
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of
 from minicrawl.ranks.trust import chosen_seeds, inverse_pagerank, trust
 from minicrawl.report.snapshot import (

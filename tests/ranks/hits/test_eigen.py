@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Vector
-from minicrawl.ranks.singular import Approximation, leading, length
+from minicrawl.ranks.hits import Approximation, leading, length
 from tests.ranks.graphs import Matrix
 
 

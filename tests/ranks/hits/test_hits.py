@@ -13,8 +13,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles import read
 from minicrawl.opic.estimate import shares
-from minicrawl.ranks.hits import Hits, hits, textbook
-from minicrawl.ranks.singular import unit
+from minicrawl.ranks.hits import Hits, hits, textbook, unit
 from tests.graph.graphs import graph_of, random_graph
 from tests.ranks.graphs import DEGENERATE, NODES, Pairs, dense, some_links, some_weights
 

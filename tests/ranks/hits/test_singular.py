@@ -6,8 +6,8 @@ from hypothesis import example, given
 
 from minicrawl.graph.csr import Adjacency
 from minicrawl.opic.estimate import shares
+from minicrawl.ranks.hits import Pair, chord, pairs, scores, unit
 from minicrawl.ranks.scores import share_done
-from minicrawl.ranks.singular import Pair, chord, pairs, scores, unit
 from tests.graph.graphs import graph_of, random_graph
 from tests.ranks.graphs import NODES, Pairs, dense, some_links, some_weights
 
