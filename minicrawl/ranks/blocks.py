@@ -441,12 +441,7 @@ def pagerank(
         floor=rounding_floor(damping, np.dtype(np.float64)),
     )
     iterations, (bound,) = method.run(step, tell)
-    return Scores(
-        values=files.scores.whole(),
-        iterations=iterations,
-        error_bound=bound,
-        converged=bound <= tolerance,
-    )
+    return Scores.within(files.scores.whole(), iterations, bound, tolerance)
 
 
 def _inflow(files: BlockFiles, block: int, base: float) -> Floats:

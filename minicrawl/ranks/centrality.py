@@ -56,7 +56,7 @@ def degree(
     """Return each node's share of all links."""
     ends = graph.targets if direction is Direction.IN else graph.sources()
     counts = np.bincount(ends, weights, minlength=graph.nodes).astype(np.float64, copy=False)
-    return Scores(values=shares(counts), iterations=0, error_bound=0.0, converged=True)
+    return Scores.exact(shares(counts))
 
 
 FEWEST_BITS, MOST_BITS = 4, 16
@@ -76,7 +76,7 @@ def exact(graph: Csr, *, tell: Progress = unreported) -> Scores:
         _, *further = fronts(backwards, [node])
         sums[node] = sum(len(front) / steps for steps, front in enumerate(further, start=1))
         tell((node + 1) / graph.nodes)
-    return Scores(values=shares(sums), iterations=0, error_bound=0.0, converged=True)
+    return Scores.exact(shares(sums))
 
 
 def hyperball(
@@ -312,9 +312,8 @@ def _by_power(product: Product, start: Vector, stop: _Stop) -> Scores:
 def _without_virtual_page(found: Scores, tolerance: float) -> Scores:
     """Return the scores of the real pages. Scaling them to sum to 1 enlarges their error."""
     values = found.values[:-1]
-    bound = min(2 * found.error_bound / float(values.sum()), FURTHEST)
+    total = float(values.sum())
     if found.error_bound == inf:
-        return replace(found, values=values / values.sum())
-    return replace(
-        found, values=values / values.sum(), error_bound=bound, converged=bound <= tolerance
-    )
+        return replace(found, values=values / total)
+    bound = 2 * found.error_bound / total
+    return Scores.within(values / total, found.iterations, bound, tolerance)

@@ -156,10 +156,7 @@ def unit(x: Floats) -> Vector:
 
 def scores(x: Vector, sine: float, steps: int, tolerance: float) -> Scores:
     """Return the entries of a vector as shares; it may have the entries of one sign only."""
-    bound = min(_spread(x) * chord(sine), FURTHEST)
-    return Scores(
-        values=shares(x), iterations=steps, error_bound=bound, converged=bound <= tolerance
-    )
+    return Scores.within(shares(x), steps, _spread(x) * chord(sine), tolerance)
 
 
 def chord(sine: float) -> float:
@@ -433,7 +430,7 @@ def _without_bound(x: Vector, rounds: int) -> Scores:
 
 def all_alike(nodes: int) -> Hits:
     """Return equal scores, for a graph without links."""
-    alike = Scores(values=shares(np.zeros(nodes)), iterations=0, error_bound=0.0, converged=True)
+    alike = Scores.exact(shares(np.zeros(nodes)))
     return Hits(authorities=alike, hubs=alike)
 
 
@@ -467,8 +464,8 @@ def randomised(
     )
     iterations, (bound,) = method.run(step, tell)
     return Hits(
-        authorities=_reached(authorities, iterations, bound, tolerance),
-        hubs=_reached(hubs, iterations, bound * (1 - restart), tolerance),
+        authorities=Scores.within(authorities, iterations, bound, tolerance),
+        hubs=Scores.within(hubs, iterations, bound * (1 - restart), tolerance),
     )
 
 
@@ -518,8 +515,8 @@ def subspace(
         return all_alike(graph.nodes)
     steps, bound = sum(each.steps for each in found), _subspace_bound(found, size)
     return Hits(
-        authorities=_reached(shares(authorities), steps, bound, tolerance),
-        hubs=_reached(shares(hubs), steps, bound, tolerance),
+        authorities=Scores.within(shares(authorities), steps, bound, tolerance),
+        hubs=Scores.within(shares(hubs), steps, bound, tolerance),
     )
 
 
@@ -531,11 +528,7 @@ def _subspace_bound(found: list[Pair], size: int) -> float:
     if gap <= 0:
         return FURTHEST
     parts = (values[:size] / values[0]) ** 2
-    return min(float(16 * sqrt(size) * residual / gap / parts.sum()), FURTHEST)
-
-
-def _reached(x: Vector, steps: int, bound: float, tolerance: float) -> Scores:
-    return Scores(values=x, iterations=steps, error_bound=bound, converged=bound <= tolerance)
+    return float(16 * sqrt(size) * residual / gap / parts.sum())
 
 
 # ---------------------------------------------------------------- base sets

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Adjacency, AdjacencyBlock, AnyFloats, Csr, Weights
 from minicrawl.progress import Progress, unreported
-from minicrawl.ranks.scores import FURTHEST, Floats, PowerMethod, Scores, rounding_floor, share_done
+from minicrawl.ranks.scores import Floats, PowerMethod, Scores, rounding_floor, share_done
 
 # ================================================================ walk
 #
@@ -119,7 +119,11 @@ def walk_of(
         raise UsageError("a walk without damping needs the virtual page")
     if damping is not None and not 0 <= damping < 1:
         raise UsageError(f"damping must be 0 or more and below 1, not {damping}")
-    strengths = _strengths(graph, weights)
+    links = Adjacency(graph, weights)
+    if weights is None:
+        strengths = graph.out_degrees().astype(np.float64)
+    else:
+        strengths = links.pulled(np.ones(graph.nodes))
     if damping is None:
         shares = strengths / (strengths + 1)
         contraction = float(shares.max(initial=0))
@@ -127,19 +131,12 @@ def walk_of(
         shares, contraction = np.where(strengths > 0, damping, 0.0), damping
     per_weight = np.divide(shares, strengths, out=np.zeros_like(shares), where=strengths > 0)
     return Walk(
-        links=Adjacency(graph, weights),
+        links=links,
         shares=shares.astype(precision, copy=False),
         per_weight=per_weight.astype(precision, copy=False),
         dangling=dangling,
         contraction=contraction,
     )
-
-
-def _strengths(graph: Csr, weights: Weights | None) -> AnyFloats:
-    """Return the total weight of the links of each node."""
-    if weights is None:
-        return graph.out_degrees().astype(np.float64)
-    return Adjacency(graph, weights).pulled(np.ones(graph.nodes))
 
 
 # ================================================================ pagerank
@@ -364,9 +361,7 @@ def _ranks(
 ) -> list[Scores]:
     """Return a rank for each row of `jumps`, starting from the same row of `begin`."""
     if not graph.nodes:
-        return [
-            Scores(values=np.empty(0), iterations=0, error_bound=0.0, converged=True) for _ in jumps
-        ]
+        return [Scores.exact(np.empty(0)) for _ in jumps]
     walk = walk_of(graph, weights, options.damping, options.dangling, PRECISIONS[options.precision])
     xs = np.broadcast_to(begin, (len(jumps), graph.nodes)).copy()
     method = options.method or (Method.GAUSS_SEIDEL if len(jumps) == 1 else Method.POWER)
@@ -411,8 +406,5 @@ def _stop(walk: Walk, options: PageRankOptions) -> PowerMethod:
 
 
 def _scores(x: AnyFloats, iterations: int, bound: float, tolerance: float) -> Scores:
-    bound = min(bound, FURTHEST)
     values = (x / x.sum(dtype=np.float64)).astype(x.dtype)
-    return Scores(
-        values=values, iterations=iterations, error_bound=bound, converged=bound <= tolerance
-    )
+    return Scores.within(values, iterations, bound, tolerance)

@@ -35,6 +35,19 @@ class Scores:
     standard_error: float | None = None
     """Relative standard error of estimated values: a third of them are off by more."""
 
+    @classmethod
+    def exact(cls, values: Floats) -> "Scores":
+        """Return scores without an error."""
+        return cls(values=values, iterations=0, error_bound=0.0, converged=True)
+
+    @classmethod
+    def within(cls, values: Floats, iterations: int, bound: float, tolerance: float) -> "Scores":
+        """Return scores with an error of at most `bound`: converged if it is within `tolerance`."""
+        bound = min(bound, FURTHEST)
+        return cls(
+            values=values, iterations=iterations, error_bound=bound, converged=bound <= tolerance
+        )
+
 
 def share_done(error: float, tolerance: float) -> float:
     """Return the progress of an error from 1 to the tolerance, on a logarithmic scale."""

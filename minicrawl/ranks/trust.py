@@ -126,9 +126,8 @@ def without_dangling(
     given = _Given(graph, backwards, weights)
     for nodes in reversed(removed):
         values[nodes] = jump + options.damping * given.to(nodes, values)
-    bound = min(found.error_bound * passed_on, FURTHEST)
-    return replace(
-        found, values=shares(values), error_bound=bound, converged=bound <= options.tolerance
+    return Scores.within(
+        shares(values), found.iterations, found.error_bound * passed_on, options.tolerance
     )
 
 
@@ -302,12 +301,7 @@ def trust(
     passes = _MOST_PASSES if options.passes is None else options.passes
     found, done, is_still = _passed(initial, passed_on, passes, tell)
     bound = _ROUNDING if is_still and options.passing is Passing.MAXIMUM else FURTHEST
-    return Scores(
-        values=found / found.sum(),
-        iterations=done,
-        error_bound=bound,
-        converged=bound <= options.tolerance,
-    )
+    return Scores.within(found / found.sum(), done, bound, options.tolerance)
 
 
 def less_distrust(
@@ -330,13 +324,9 @@ def less_distrust(
     distrust = trust(graph.reversed(), bad, turned, options=finer, tell=part(tell, _HALF, 1))
     left = np.maximum(good.values - distrust.values, 0)
     error = 2 * (good.error_bound + distrust.error_bound)
-    bound = min(error / float(left.sum()), FURTHEST) if left.any() else FURTHEST
-    return Scores(
-        values=shares(left),
-        iterations=good.iterations + distrust.iterations,
-        error_bound=bound,
-        converged=bound <= options.tolerance,
-    )
+    bound = error / float(left.sum()) if left.any() else FURTHEST
+    iterations = good.iterations + distrust.iterations
+    return Scores.within(shares(left), iterations, bound, options.tolerance)
 
 
 def _passing_on(
