@@ -175,12 +175,16 @@ def compare(
     in_both = ~(np.isnan(scores) | np.isnan(reference))
     first, second = (values[in_both].astype(np.float64) for values in (scores, reference))
     errors, errors_top10 = _errors(first, second)
+    best, true_best = _in_order(first), _in_order(second)
     return Comparison(
         nodes=len(first),
         left_out=len(in_both) - len(first),
         kendall=kendall(first, second, tell=tell),
         spearman=spearman(first, second),
-        overlap=_overlaps(first, second, ks),
+        overlap={
+            k: len(np.intersect1d(best[:k], true_best[:k])) / k if k <= len(best) else None
+            for k in ks
+        },
         errors=errors,
         errors_top10=errors_top10,
         remarks=tuple(_remarks(first, second, ks)),
@@ -252,13 +256,6 @@ def _inversions(levels: Ints, tell: Progress) -> int:
         rest = moved
         tell(1 - bit / bits)
     return found
-
-
-def _overlaps(scores: Vector, reference: Vector, ks: Sequence[int]) -> dict[int, float | None]:
-    best, true_best = _in_order(scores), _in_order(reference)
-    return {
-        k: len(np.intersect1d(best[:k], true_best[:k])) / k if k <= len(best) else None for k in ks
-    }
 
 
 def _in_order(scores: Vector) -> Ints:

@@ -5,7 +5,7 @@ evaluation  distances between cores, and how fast crawls from seeds gather impor
 succession  seeds of an old graph, looked up in a newer one
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 from heapq import heappop, heappush
@@ -123,8 +123,8 @@ class Core:
 
 def grown(ranked: RankedGraph, rule: CoreRule) -> Core:
     """Return the core around the best authority of the graph, which must have links."""
-    core = _Growing(ranked)
-    while not _is_complete(core, rule) and _go_round(core, rule):
+    core = _Growing(ranked, rule)
+    while not core.is_complete and core.go_round():
         pass
     return Core(
         hubs=tuple(core.hubs.members),
@@ -133,24 +133,6 @@ def grown(ranked: RankedGraph, rule: CoreRule) -> Core:
         links_left=ranked.graph.edges,
         best_hub=max(core.hubs.members, key=ranked.hubs.__getitem__),
     )
-
-
-def _is_complete(core: "_Growing", rule: CoreRule) -> bool:
-    hubs, authorities = len(core.hubs.members), len(core.authorities.members)
-    if rule.kind is CoreKind.SIZE:
-        return hubs + authorities >= rule.size
-    return hubs >= rule.most_hubs
-
-
-def _go_round(core: "_Growing", rule: CoreRule) -> bool:
-    """Give both sides a turn; return False if the core is complete."""
-    has_grown = False
-    for side in (core.hubs, core.authorities):
-        answer = _TURNS[rule.kind](core, side, rule)
-        if answer is _Answer.REFUSED:
-            return False
-        has_grown |= answer is _Answer.JOINED
-    return has_grown
 
 
 class _Answer(Enum):
@@ -204,14 +186,45 @@ class _Side:
 class _Growing:
     """A growing core: both sides, and the number of links between them."""
 
-    def __init__(self, ranked: RankedGraph) -> None:
+    def __init__(self, ranked: RankedGraph, rule: CoreRule) -> None:
         self.hubs = _Side(ranked.graph, ranked.hubs)
         self.authorities = _Side(ranked.backwards, ranked.authorities)
         self.links = 0
+        self._rule = rule
         self.authorities.offer(np.array([np.argmax(ranked.authorities)]))
-        self.admit(self.authorities)
+        self._admit(self.authorities)
 
-    def admit(self, side: _Side, least_density: float = 0.0) -> _Answer:
+    @property
+    def size(self) -> int:
+        return len(self.hubs.members) + len(self.authorities.members)
+
+    @property
+    def is_complete(self) -> bool:
+        if self._rule.kind is CoreKind.SIZE:
+            return self.size >= self._rule.size
+        return len(self.hubs.members) >= self._rule.most_hubs
+
+    def go_round(self) -> bool:
+        """Give both sides a turn; return False if the core is complete."""
+        has_grown = False
+        for side in (self.hubs, self.authorities):
+            answer = self._take_turn(side)
+            if answer is _Answer.REFUSED:
+                return False
+            has_grown |= answer is _Answer.JOINED
+        return has_grown
+
+    def _take_turn(self, side: _Side) -> _Answer:
+        rule = self._rule
+        if rule.kind is CoreKind.SIZE:
+            answers = [self._admit(side) for _ in range(min(rule.at_once, rule.size - self.size))]
+            return answers[0] if answers else _Answer.REFUSED
+        answer = self._admit(side, rule.density)
+        while rule.kind is CoreKind.MAXIMAL and answer is _Answer.REFUSED:
+            answer = self._admit(side, rule.density)
+        return answer
+
+    def _admit(self, side: _Side, least_density: float = 0.0) -> _Answer:
         """Add the best candidate, unless the density would fall below `least_density`."""
         page = side.take()
         if page is None:
@@ -225,29 +238,6 @@ class _Growing:
         side.join(page)
         other.offer(linked)
         return _Answer.JOINED
-
-
-def _admit_several(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
-    room = rule.size - len(core.hubs.members) - len(core.authorities.members)
-    answers = [core.admit(side) for _ in range(min(rule.at_once, room))]
-    return answers[0] if answers else _Answer.REFUSED
-
-
-def _admit_best(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
-    return core.admit(side, rule.density)
-
-
-def _admit_best_that_fits(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
-    while (answer := core.admit(side, rule.density)) is _Answer.REFUSED:
-        pass
-    return answer
-
-
-_TURNS: dict[CoreKind, Callable[[_Growing, _Side, CoreRule], _Answer]] = {
-    CoreKind.SIZE: _admit_several,
-    CoreKind.DENSITY: _admit_best,
-    CoreKind.MAXIMAL: _admit_best_that_fits,
-}
 
 
 ROUNDS = 60

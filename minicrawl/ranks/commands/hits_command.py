@@ -266,9 +266,9 @@ def _show(
         show_json({"rank": name} | _document(named, method, found, best))
         return
     show_list(_HEADINGS, _lines(found, best), texts=1)
-    click.echo(
-        f"{counted(len(found), 'community', 'communities')} by {method}{_not_converged(found)}"
-    )
+    missed = [f"{each.number}{each.sign}" for each in found if not each.hits.converged]
+    end = f"; not converged: {', '.join(missed)}" if missed else ""
+    click.echo(f"{counted(len(found), 'community', 'communities')} by {method}{end}")
 
 
 def _best(named: NamedGraph, scores: Scores, count: int) -> list[tuple[str, float]]:
@@ -314,8 +314,3 @@ def _lines(
         for role, scores in (("authority", each.hits.authorities), ("hub", each.hits.hubs)):
             for node, score in best(scores):
                 yield f"{each.number}{each.sign}", role, percent(score), node
-
-
-def _not_converged(found: Iterable[Community]) -> str:
-    numbers = [f"{each.number}{each.sign}" for each in found if not each.hits.converged]
-    return f"; not converged: {', '.join(numbers)}" if numbers else ""
