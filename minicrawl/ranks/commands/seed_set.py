@@ -1,11 +1,9 @@
 """`minicrawl seed-set`: options, command and report."""
 
-import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -82,7 +80,15 @@ def show(report: Report) -> None:
     """Print the seeds to stdout, and everything else to stderr."""
     found, in_crawl = report.found, report.in_crawl
     cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
-    lines = (_core_line(number, *core) for number, core in enumerate(cores, start=1))
+    lines = (
+        (
+            f"{number:,}",
+            f"({len(core.hubs):,}×{len(core.authorities):,})",
+            f"{core.density:.4g} %",
+            seed,
+        )
+        for number, (core, seed) in enumerate(cores, start=1)
+    )
     show_list(CORE_HEADINGS, lines, texts=1, err=True)
     for remark in _remarks(report):
         click.echo(f"{PROGRAM}: {visible(remark)}", err=True)
@@ -104,17 +110,16 @@ def document(report: Report) -> dict[str, object]:
         "core": report.rule.kind.value,
         "seeds": in_crawl.named.names.of(in_crawl.seeds),
         "cores": [_core_document(core, seed, found.named) for core, seed in cores],
-        "heirs": _replacements_document(in_crawl) if in_crawl.replacements else None,
+        "heirs": [
+            {"seed": one.seed, "now": name, "shared_links": one.shared_links}
+            for one, name in _named_replacements(in_crawl)
+        ]
+        or None,
         "evaluation": report.trial and _trial_document(report.trial),
     }
 
 
 # ---------------------------------------------------------------- cores
-
-
-def _core_line(number: int, core: Core, seed: str) -> tuple[str, ...]:
-    shape = f"({len(core.hubs):,}×{len(core.authorities):,})"
-    return f"{number:,}", shape, f"{core.density:.4g} %", seed
 
 
 def _core_document(core: Core, seed: str, named: NamedGraph) -> dict[str, object]:
@@ -178,13 +183,6 @@ def _named_replacements(in_crawl: TransferredSeeds) -> Iterator[tuple[SeedReplac
     nodes = [one.node for one in in_crawl.replacements if one.node is not None]
     names = iter(in_crawl.named.names.of(nodes))
     return ((one, None if one.node is None else next(names)) for one in in_crawl.replacements)
-
-
-def _replacements_document(in_crawl: TransferredSeeds) -> list[dict[str, object]]:
-    return [
-        {"seed": one.seed, "now": name, "shared_links": one.shared_links}
-        for one, name in _named_replacements(in_crawl)
-    ]
 
 
 # ---------------------------------------------------------------- the evaluation
@@ -472,25 +470,13 @@ def _line(label: str, values: Sequence[float | None]) -> PlotLine:
 # ================================================================ command
 #
 # `minicrawl seed-set`: seeds for a crawl, one from each community of a graph.
-#
-# Groups of options become one argument each: `rule` says when a core is complete, `trial` how to
-# evaluate the seeds, and `new` is a newer graph to look them up in.
-
-Command = Callable[..., Any]
 
 DEFAULT_RULE = CoreRule()
 DRAWS, SEED = 10, 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialOptions:
-    """Options of the evaluation of seeds."""
-
-    draws: int
-    seed: int
-
-
-count_option = click.option(
+@click.command("seed-set")
+@click.option(
     "--count",
     metavar="N",
     type=click.IntRange(min=1),
@@ -498,149 +484,91 @@ count_option = click.option(
     show_default=True,
     help="Find N seeds.",
 )
-core_option = click.option(
+@click.option(
     "--core",
     type=click.Choice([kind.value for kind in CoreKind]),
     help="Complete a core at --size pages (size), before the page that lowers its density below "
     "--density (density), or when no more page fits --density (maximal). The last two stop at "
     f"{DEFAULT_RULE.most_hubs} hubs.  [default: size with --size, else maximal]",
 )
-size_option = click.option(
+@click.option(
     "--size",
     metavar="N",
     type=click.IntRange(min=2),
     help="Number of hubs and authorities in a core; a page that is both counts twice.  "
     f"[default: {DEFAULT_RULE.size}]",
 )
-at_once_option = click.option(
+@click.option(
     "--at-once",
     metavar="N",
     type=click.IntRange(min=1),
     help="Add N hubs and N authorities at a time, with --core size.  "
     f"[default: {DEFAULT_RULE.at_once}]",
 )
-density_option = click.option(
+@click.option(
     "--density",
     metavar="PERCENT",
     type=Number(min=0, min_open=True, max=100),
     help="Minimum share of the possible links from hubs to authorities.  "
     f"[default: {DEFAULT_RULE.density:g}]",
 )
-take_option = click.option(
+@click.option(
     "--take",
     type=click.Choice([choice.value for choice in SeedChoice]),
     default=SeedChoice.HUB.value,
     show_default=True,
     help="Take the best hub or the best authority of a core as its seed.",
 )
-evaluate_option = click.option(
+@click.option(
     "--evaluate",
     is_flag=True,
     help="Show distances between the cores, and compare breadth-first crawls from the seeds and "
     "from as many random pages.",
 )
-draws_option = click.option(
+@click.option(
     "--draws",
     metavar="N",
     type=click.IntRange(min=1),
     help=f"Number of random sets of pages to compare with.  [default: {DRAWS}]",
 )
-seed_option = click.option(
+@click.option(
     "--seed",
     metavar="N",
     type=click.IntRange(min=0),
     help=f"Seed of the random choice of pages.  [default: {SEED}]",
 )
-new_option = click.option(
+@click.option(
     "--new",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Look the seeds up by name in this newer graph of the same web, and evaluate them there.",
 )
-similar_option = click.option(
+@click.option(
     "--similar",
     is_flag=True,
     help="Replace a seed that is missing in --new by the page of its host that shares the most "
     "links.",
 )
-
-
-figures_option = click.option(
+@click.option(
     "--figures",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
     help="Draw the degrees, the cores, the remaining links and the crawls of --evaluate as PNG in "
     "this folder, each with its CSV. Needs matplotlib.",
 )
-
-
-def rule_options(command: Command) -> Command:
-    """Pass `rule`, which says when a core is complete, to the command."""
-
-    @functools.wraps(command)
-    def with_rule(
-        core: str | None,
-        size: int | None,
-        at_once: int | None,
-        density: float | None,
-        **rest: Any,
-    ) -> None:
-        kind = CoreKind(core or (CoreKind.SIZE if size else DEFAULT_RULE.kind))
-        if kind is CoreKind.SIZE and density is not None:
-            raise click.UsageError("--density needs --core density or --core maximal")
-        if kind is not CoreKind.SIZE and (size or at_once):
-            raise click.UsageError("--size and --at-once need --core size")
-        rule = CoreRule(
-            kind=kind,
-            size=size or DEFAULT_RULE.size,
-            at_once=at_once or DEFAULT_RULE.at_once,
-            density=density or DEFAULT_RULE.density,
-        )
-        command(rule=rule, **rest)
-
-    return core_option(size_option(at_once_option(density_option(with_rule))))
-
-
-def trial_options(command: Command) -> Command:
-    """Pass `trial` to the command; None without --evaluate."""
-
-    @functools.wraps(command)
-    def with_trial(evaluate: bool, draws: int | None, seed: int | None, **rest: Any) -> None:
-        if not evaluate and (draws, seed) != (None, None):
-            raise click.UsageError("--draws and --seed need --evaluate")
-        trial = TrialOptions(draws=draws or DRAWS, seed=SEED if seed is None else seed)
-        command(trial=trial if evaluate else None, **rest)
-
-    return evaluate_option(draws_option(seed_option(with_trial)))
-
-
-def newer_options(command: Command) -> Command:
-    """Pass `new`, a newer graph, and `similar` to the command."""
-
-    @functools.wraps(command)
-    def with_newer(new: Path | None, similar: bool, **rest: Any) -> None:
-        if similar and new is None:
-            raise click.UsageError("--similar needs --new")
-        command(new=new, similar=similar, **rest)
-
-    return new_option(similar_option(with_newer))
-
-
-@click.command("seed-set")
-@count_option
-@rule_options
-@take_option
-@trial_options
-@newer_options
-@figures_option
 @json_option
 @source_options
 def seed_set(
     source: Source,
     count: int,
-    rule: CoreRule,
+    core: str | None,
+    size: int | None,
+    at_once: int | None,
+    density: float | None,
     take: str,
-    trial: TrialOptions | None,
+    evaluate: bool,
+    draws: int | None,
+    seed: int | None,
     new: Path | None,
     similar: bool,
     figures: Path | None,
@@ -652,6 +580,11 @@ def seed_set(
     HITS runs for 60 rounds, a core of hubs and authorities grows from the best authority, the core
     gives one seed, and its pages are removed.
     """
+    rule = _rule(core, size, at_once, density)
+    if not evaluate and (draws, seed) != (None, None):
+        raise click.UsageError("--draws and --seed need --evaluate")
+    if similar and new is None:
+        raise click.UsageError("--similar needs --new")
     if figures:
         prepare(figures)
     newer = None
@@ -665,16 +598,38 @@ def seed_set(
         in_crawl = TransferredSeeds(named=named, seeds=found.seeds)
     else:
         in_crawl = transferred(found, newer, similar=similar)
-    result = _evaluated(found, in_crawl, trial) if trial else None
-    report = Report(asked=count, rule=rule, found=found, in_crawl=in_crawl, trial=result)
+    trial = None
+    if evaluate:
+        rng = np.random.default_rng(SEED if seed is None else seed)
+        trial = _evaluated(found, in_crawl, rng, draws or DRAWS)
+    report = Report(asked=count, rule=rule, found=found, in_crawl=in_crawl, trial=trial)
     show_json(document(report)) if as_json else show(report)
     if figures:
         draw(figures, report)
 
 
-def _evaluated(found: SeedSet, in_crawl: TransferredSeeds, options: TrialOptions) -> Trial:
+def _rule(
+    core: str | None, size: int | None, at_once: int | None, density: float | None
+) -> CoreRule:
+    """Return the rule that says when a core is complete."""
+    kind = CoreKind(core or (CoreKind.SIZE if size else DEFAULT_RULE.kind))
+    if kind is CoreKind.SIZE and density is not None:
+        raise click.UsageError("--density needs --core density or --core maximal")
+    if kind is not CoreKind.SIZE and (size or at_once):
+        raise click.UsageError("--size and --at-once need --core size")
+    return CoreRule(
+        kind=kind,
+        size=size or DEFAULT_RULE.size,
+        at_once=at_once or DEFAULT_RULE.at_once,
+        density=density or DEFAULT_RULE.density,
+    )
+
+
+def _evaluated(
+    found: SeedSet, in_crawl: TransferredSeeds, rng: np.random.Generator, draws: int
+) -> Trial:
     """Evaluate the cores in the graph they were found in, and the seeds in the graph to crawl."""
-    rng, graph = np.random.default_rng(options.seed), found.named.graph
+    graph = found.named.graph
     with progress("distances") as tell:
         extent = extent_of(graph, rng, tell)
     with progress("distances of cores") as tell:
@@ -682,5 +637,5 @@ def _evaluated(found: SeedSet, in_crawl: TransferredSeeds, options: TrialOptions
     graph = in_crawl.named.graph
     with progress("crawls") as tell:
         importance = pagerank(graph).values
-        crawls = compared(graph, importance, in_crawl.seeds, rng, draws=options.draws, tell=tell)
+        crawls = compared(graph, importance, in_crawl.seeds, rng, draws=draws, tell=tell)
     return Trial(between_cores=distances, extent=extent, crawls=crawls)
