@@ -15,10 +15,11 @@ similarity  weight = mean similarity of the two pages to the query. The similari
 
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Ids, NamedGraph, Vector
 from minicrawl.opic.estimate import shares
+from minicrawl.ranks.commands.rank_options import lines_of, nodes_of
 from minicrawl.ranks.hits import LINKING, ROOTS, BaseSet, base_set
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.sites import with_marked_links
@@ -36,11 +38,9 @@ from minicrawl.store import questions, tables
 from minicrawl.store.reader import search_folder
 from minicrawl.store.records import reporting_damage
 from minicrawl.web.words import words_of
-from minicrawl.wording import counted, visible
+from minicrawl.wording import counted
 
 Command = Callable[..., Any]
-
-_SHOWN_UNKNOWN = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +57,8 @@ class BaseSetChoice:
         if self.root is None:
             nodes = found_by_query(source, self.query or "", self.roots)
         else:
-            with click.open_file(self.root, encoding="utf-8-sig", errors="surrogateescape") as file:
-                roots = listed(named, file)
-            for name in roots.unknown[:_SHOWN_UNKNOWN]:
-                click.echo(f"not in the graph: {visible(name)}", err=True)
-            if (more := len(roots.unknown) - _SHOWN_UNKNOWN) > 0:
-                click.echo(f"not in the graph: {counted(more, 'more name')}", err=True)
-            nodes = roots.nodes
+            names = list(dict.fromkeys(lines_of(Path(self.root))))
+            nodes = nodes_of(named, names, self.root)
         base = base_set(named, nodes, self.linking)
         graph = base.named.graph
         click.echo(
@@ -135,27 +130,6 @@ def base_set_options(command: Command) -> Command:
 
 
 # ================================================================ root sets
-
-
-class Roots(NamedTuple):
-    """Listed nodes that are in the graph, and listed names that are not."""
-
-    nodes: list[int]
-    unknown: list[str]
-
-
-def listed(named: NamedGraph, lines: Iterable[str]) -> Roots:
-    """Look up the node named on each line; `#` begins a comment line."""
-    texts = (line.strip() for line in lines)
-    names = list(dict.fromkeys(text for text in texts if text and not text.startswith("#")))
-    places = dict(zip(names, named.names.find(names), strict=True))
-    unknown = [name for name, node in places.items() if node is None]
-    nodes = [node for node in places.values() if node is not None]
-    if not nodes:
-        raise UsageError(
-            f"none of {counted(len(names), 'root')} is in the graph: name its nodes, one per line"
-        )
-    return Roots(nodes, unknown)
 
 
 def found_by_query(source: Source, words: str, count: int) -> list[int]:

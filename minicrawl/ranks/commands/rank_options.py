@@ -235,7 +235,7 @@ _SHOWN = 10
 def lines_of(path: Path) -> list[str]:
     """Return the stripped lines of a file, without empty lines and comments."""
     try:
-        with click.open_file(str(path), encoding="utf-8") as file:
+        with click.open_file(str(path), encoding="utf-8-sig") as file:
             lines = [line.strip() for line in file]
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error.reason}") from error
