@@ -203,25 +203,44 @@ def _off_line(graph: Csr, laps: int, truth: Floats, small_edge: float | None) ->
     for _ in range(laps):
         x = pagerank(graph, options=options, start=x).values.astype(np.float64)
         found.append(errors(x, truth))
-    return Series(
-        strategy=OFF_LINE,
-        estimator=OFF_LINE,
-        errors=found,
-        g=[float(lap) for lap in range(1, laps + 1)],
-        cash_when_read=None,
-    )
+    return _off_line_series(OFF_LINE, found)
+
+
+def _off_line_series(estimator: str, found: list[EstimateErrors]) -> Series:
+    g = [float(lap) for lap in range(1, len(found) + 1)]
+    return Series(strategy=OFF_LINE, estimator=estimator, errors=found, g=g, cash_when_read=None)
+
+
+class _Lap(NamedTuple):
+    """History and cash of the pages after a lap, and the sum of the histories."""
+
+    history: Floats
+    cash: Floats
+    recorded: float
 
 
 def _reading(name: str, web: _KnownWeb, laps: int, seed: int, progress: Progress) -> list[Series]:
     links, truth, small_edge = web
-    pages, window = len(links), Static()
+    window = Static()
     ledger = Ledger(windows=[window], small_edge=small_edge)
-    ledger.mint(pages, pool=READ)
+    ledger.mint(len(links), pool=READ)
     order = KNOWN_WEB_ORDERS[name](ledger, seed)
+
+    def lap() -> _Lap:
+        read(ledger, order, links, len(links))
+        return _Lap(window.history, ledger.cash_of_all(), ledger.recorded / UNIT)
+
+    return _curves(name, lap, laps, truth, progress)
+
+
+def _curves(
+    name: str, read_lap: Callable[[], _Lap], laps: int, truth: Floats, progress: Progress
+) -> list[Series]:
+    """Return the errors of two estimators lap by lap: the paper's, and less the cash of birth."""
+    pages = len(truth)
     paper, minus_birth, g = [], [], []
     for lap in range(laps):
-        read(ledger, order, links, pages)
-        history, cash, recorded = window.history, ledger.cash_of_all(), ledger.recorded / UNIT
+        history, cash, recorded = read_lap()
         paper.append(errors(estimate.growing(history, cash, recorded, pages), truth))
         minus_birth.append(errors(estimate.minus_birth(history, cash, recorded), truth))
         g.append(recorded / pages)
@@ -313,18 +332,14 @@ def matrix_convergence(
         graph, _ = either_way(graph, None)
     options = EigenvectorOptions(LinkMatrix.LINKS, virtual_page=True, tolerance=1e-12)
     truth = eigenvector(graph, options=options).values.astype(np.float64)
-    largest = _largest_eigenvalue(graph, truth)
+    # λ of a vector x that sums to 1 without the virtual page: λ = Σ x_i out(i) + n / λ.
+    flowing = float(truth @ graph.out_degrees())
+    largest = (flowing + sqrt(flowing**2 + 4 * graph.nodes)) / 2
     series = [_matrix_off_line(graph, laps, truth, largest)]
     for done, name in enumerate(strategies):
         tell = part(progress, done / len(strategies), (done + 1) / len(strategies))
         series += _matrix_reading(name, MatrixCash(graph, largest), laps, seed, truth, tell)
     return series
-
-
-def _largest_eigenvalue(graph: Csr, truth: Floats) -> float:
-    """Return λ of a vector x that sums to 1 without the virtual page: λ = Σ x_i out(i) + n / λ."""
-    flowing = float(truth @ graph.out_degrees())
-    return (flowing + sqrt(flowing**2 + 4 * graph.nodes)) / 2
 
 
 def _matrix_off_line(graph: Csr, laps: int, truth: Floats, largest: float) -> Series:
@@ -336,10 +351,7 @@ def _matrix_off_line(graph: Csr, laps: int, truth: Floats, largest: float) -> Se
     estimator, found = OFF_LINE, _power_method(graph, laps, truth, kept=0)
     if any(later.all > lap.all for lap, later in pairwise(found)):
         estimator, found = LAZY, _power_method(graph, laps, truth, kept=largest)
-    rounds = [float(lap) for lap in range(1, laps + 1)]
-    return Series(
-        strategy=OFF_LINE, estimator=estimator, errors=found, g=rounds, cash_when_read=None
-    )
+    return _off_line_series(estimator, found)
 
 
 def _power_method(graph: Csr, laps: int, truth: Floats, kept: float) -> list[EstimateErrors]:
@@ -357,21 +369,15 @@ def _power_method(graph: Csr, laps: int, truth: Floats, kept: float) -> list[Est
 def _matrix_reading(
     name: str, cash: MatrixCash, laps: int, seed: int, truth: Floats, progress: Progress
 ) -> list[Series]:
-    pages, order = len(truth), MATRIX_ORDERS[name](cash, seed)
-    paper, minus_birth, g = [], [], []
-    for lap in range(laps):
-        for page in islice(order, pages):
+    order = MATRIX_ORDERS[name](cash, seed)
+
+    def lap() -> _Lap:
+        for page in islice(order, len(truth)):
             cash.read(page)
         history = np.array(cash.histories)
-        recorded = float(history.sum())
-        paper.append(errors(estimate.growing(history, cash.cash, recorded, pages), truth))
-        minus_birth.append(errors(estimate.minus_birth(history, cash.cash, recorded), truth))
-        g.append(recorded / pages)
-        progress((lap + 1) / laps)
-    return [
-        Series(strategy=name, estimator=label, errors=found, g=g, cash_when_read=g[-1] / laps)
-        for label, found in (("paper", paper), ("minus-c0", minus_birth))
-    ]
+        return _Lap(history, cash.cash, float(history.sum()))
+
+    return _curves(name, lap, laps, truth, progress)
 
 
 # ================================================================ windows

@@ -175,12 +175,9 @@ def judged(
     grades = np.array([label.grades for label in scored.values()])
     found = agreement(scores[list(scored)].astype(np.float64), mean_grades(grades), best=best)
     unscored = [label.name for node, label in graded.items() if node not in scored]
-    return Judged(rank, found, _judges(labels, grades), list(dict.fromkeys(unknown)), unscored)
-
-
-def _judges(labels: Grades, grades: NDArray[np.float64]) -> dict[str, JudgeAgreement]:
-    beside = zip(labels.judges, beside_mean(grades), strict=True)
-    return {judge: found for judge, found in beside if found} if len(labels.judges) > 1 else {}
+    beside = zip(labels.judges, beside_mean(grades), strict=True) if len(labels.judges) > 1 else ()
+    judges = {judge: found for judge, found in beside if found}
+    return Judged(rank, found, judges, list(dict.fromkeys(unknown)), unscored)
 
 
 def _graded(labels: Grades, nodes: Sequence[int | None]) -> dict[int, GradedPage]:
@@ -218,8 +215,7 @@ def _summed(scores: Floats, site_of: NDArray[np.int32]) -> NDArray[np.float64]:
 
 # ================================================================ agree
 
-_GRADES = range(1, GRADES + 1)
-_AGREEMENT = ("human", *(f"rank {grade}" for grade in _GRADES))
+_AGREEMENT = ("human", *(f"rank {grade}" for grade in range(1, GRADES + 1)))
 _JUDGES = ("judge", "pages", "same grade", "at most one apart", "Spearman")
 
 
@@ -265,7 +261,9 @@ def agree(
     if found.judges:
         caption = "one row for each judge, compared with the mean of all"
         show_table("Judges", _JUDGES, _judges_lines(found), caption)
-    show_table("Pages by grade", _AGREEMENT, _grade_lines(found), "one row for each human grade")
+    table = enumerate(found.agreement.table, start=1)
+    lines = ((str(grade), *(f"{pages:,}" for pages in row)) for grade, row in table)
+    show_table("Pages by grade", _AGREEMENT, lines, "one row for each human grade")
     show_lines(found.agreement.remarks)
 
 
@@ -299,11 +297,6 @@ def _agreement_facts(found: Judged) -> Iterator[tuple[str, str]]:
     yield "same grade", f"{share(agreement.equal)}; by chance {share(agreement.by_chance)}"
     yield "at most one apart", share(agreement.within_one)
     yield "Spearman", correlation(agreement.spearman)
-
-
-def _grade_lines(found: Judged) -> Iterator[tuple[str, ...]]:
-    for grade, row in zip(_GRADES, found.agreement.table, strict=True):
-        yield str(grade), *(f"{pages:,}" for pages in row)
 
 
 def _judges_lines(found: Judged) -> Iterator[tuple[str, ...]]:
