@@ -9,27 +9,15 @@ from minicrawl import plugins
 from minicrawl.cli import DeferredCommand, LazyGroup
 from minicrawl.cli.input_options import json_option, store_option
 
-# name -> target to import, and summary in `minicrawl rank --help`
+# name -> module with a command of this name, and summary in `minicrawl rank --help`
 COMMANDS = {
-    "degree": ("minicrawl.ranks.commands.centrality_command:degree", "Rank by number of links."),
-    "pagerank": ("minicrawl.ranks.commands.pagerank_command:pagerank", "Rank by PageRank."),
-    "trust": (
-        "minicrawl.ranks.commands.centrality_command:trust",
-        "Rank by TrustRank, from trusted pages.",
-    ),
-    "hits": ("minicrawl.ranks.commands.hits_command:hits", "Rank by HITS: hubs and authorities."),
-    "communities": (
-        "minicrawl.ranks.commands.hits_command:communities",
-        "Find communities of hubs and authorities.",
-    ),
-    "harmonic": (
-        "minicrawl.ranks.commands.centrality_command:harmonic",
-        "Rank by harmonic centrality.",
-    ),
-    "sites": (
-        "minicrawl.ranks.commands.centrality_command:sites",
-        "Rank sites by PageRank of their links.",
-    ),
+    "degree": ("rank_commands", "Rank by number of links."),
+    "pagerank": ("pagerank_command", "Rank by PageRank."),
+    "trust": ("rank_commands", "Rank by TrustRank, from trusted pages."),
+    "hits": ("rank_commands", "Rank by HITS: hubs and authorities."),
+    "communities": ("rank_commands", "Find communities of hubs and authorities."),
+    "harmonic": ("rank_commands", "Rank by harmonic centrality."),
+    "sites": ("rank_commands", "Rank sites by PageRank of their links."),
 }
 
 
@@ -63,8 +51,8 @@ class AddedRank(DeferredCommand):
 @click.group(
     cls=RankGroup,
     commands=[
-        DeferredCommand(name, target=target, summary=summary)
-        for name, (target, summary) in COMMANDS.items()
+        DeferredCommand(name, target=f"{__name__}.{module}:{name}", summary=summary)
+        for name, (module, summary) in COMMANDS.items()
     ],
     invoke_without_command=True,
 )
