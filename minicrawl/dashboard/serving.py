@@ -254,7 +254,10 @@ class Dashboard:
             Route("/api/form", self._form),
             Route("/api/page", self._page),
             Route("/api/search", self._search),
-            *chain.from_iterable(panel(self._views.store) for panel in _panels()),
+            *chain.from_iterable(
+                cast(Callable[[Path], list[Route]], point.load())(self._views.store)
+                for point in plugins.entry_points(plugins.PANELS).values()
+            ),
             Route("/api/errors", self._errors),
             Route("/api/graph", self._graph),
             Route("/api/token", _token, methods=["POST"]),
@@ -404,12 +407,6 @@ def _as_events(changed: dict[str, str]) -> str:
     changed = ({"names": json.dumps(names)} if names else {}) | changed
     events = "".join(f"event: {name}\ndata: {text}\n\n" for name, text in changed.items())
     return events or "event: alive\ndata: {}\n\n"
-
-
-def _panels() -> Iterator[Callable[[Path], list[Route]]]:
-    """Yield the panels of installed packages."""
-    for point in plugins.entry_points(plugins.PANELS).values():
-        yield cast(Callable[[Path], list[Route]], point.load())
 
 
 async def _token(_request: Request) -> Response:

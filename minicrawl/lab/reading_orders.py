@@ -142,10 +142,6 @@ class Exploration:
         new = self.discover([page for page in targets if ids[page] < 0])
         return [ids[page] for page in targets], new
 
-    def id_of(self, page: int) -> int:
-        """Return the id of a page of the web; -1 for an unknown page."""
-        return self._ids[page]
-
     def judge_siblings(self) -> None:
         """Start to record what siblings lead to: pages of one host that one page made known."""
         shown = Siblings(self.ledger, self.urls.host_of, self.urls)

@@ -340,7 +340,10 @@ class ShardedCrawl:
             if len(self.fetched) < budget:
                 self._read(node, now)
         waits = self._send(now)
-        return len(self.fetched) > before or bool(arrived) or waits or self._is_held_back()
+        if len(self.fetched) > before or arrived or waits:
+            return True
+        # Pages may wait for a lower threshold.
+        return self._level > NO_THRESHOLD and any(shard.ledger.unread for shard in self.shards)
 
     def _read(self, node: Sequence[CrawledShard], now: int) -> None:
         """Read the richest page of the node, if it is above the threshold."""
@@ -387,10 +390,6 @@ class ShardedCrawl:
             pages = headroom * self._settings.nodes * self._settings.tell
             sketches = [sketch(shard.waiting_keys(), pages) for shard in self.shards]
             self._level = cash_threshold(sketches, pages)
-
-    def _is_held_back(self) -> bool:
-        """Return whether pages wait for a lower threshold."""
-        return self._level > NO_THRESHOLD and any(shard.ledger.unread for shard in self.shards)
 
     def _measure_transit(self) -> None:
         """Measure the share of the cash that is in transit."""

@@ -21,7 +21,6 @@ from minicrawl.errors import GraphFileError, UsageError
 from minicrawl.frontier.url_table import traits_of
 from minicrawl.graph import synthetic
 from minicrawl.graph.csr import Csr, NamedGraph, Names
-from minicrawl.graphfiles import read
 from minicrawl.opic.estimate import shares
 from minicrawl.ranks.scores import places
 from minicrawl.web import urls as sites
@@ -67,13 +66,8 @@ def synthetic_web(model: Model, nodes: int, seed: int) -> Web:
             return Web(grown.graph, grown.host, grown.host)
 
 
-def web_from_file(path: Path) -> Web:
-    """Read the web in a graph file; hosts are known if pages are named by URLs."""
-    return web_of(read(path), path)
-
-
 def web_of(found: NamedGraph, path: Path) -> Web:
-    """Return the web of a graph read from this file."""
+    """Return the web of a graph read from this file; hosts are known if names are URLs."""
     if found.graph.nodes < _FEWEST_PAGES:
         pages = counted(found.graph.nodes, "page")
         raise GraphFileError(f"{path}: only {pages} in it; expected links between at least two")

@@ -376,14 +376,13 @@ def hits(
     *,
     tolerance: float = TOLERANCE,
     most_steps: int = 1000,
-    start: Floats | None = None,
     tell: Progress = unreported,
 ) -> Hits:
-    """Return the limit, or the approximation after `most_steps`; `start` is the initial hubs."""
+    """Return the limit, or the approximation after `most_steps`."""
     links = Adjacency(graph, weights)
     found = pair(
         links,
-        links.pushed(_initial_hubs(graph, start)),
+        links.pushed(np.ones(graph.nodes)),
         tolerance=tolerance,
         most_steps=most_steps,
         memory_bytes=_MEMORY_BYTES,
@@ -404,13 +403,12 @@ def textbook(
     weights: Weights | None = None,
     *,
     rounds: int,
-    start: Floats | None = None,
     tell: Progress = unreported,
 ) -> Hits:
     """Return the scores after a fixed number of iterations, at least 1."""
     if rounds < 1:
         raise UsageError(f"HITS needs at least 1 round, not {rounds}")
-    links, hubs = Adjacency(graph, weights), _initial_hubs(graph, start)
+    links, hubs = Adjacency(graph, weights), np.ones(graph.nodes)
     for done in range(rounds):
         authorities = unit(links.pushed(hubs))
         hubs = unit(links.pulled(authorities))
@@ -418,10 +416,6 @@ def textbook(
             return all_alike(graph.nodes)
         tell((done + 1) / rounds)
     return Hits(authorities=_without_bound(authorities, rounds), hubs=_without_bound(hubs, rounds))
-
-
-def _initial_hubs(graph: Csr, start: Floats | None) -> Vector:
-    return np.ones(graph.nodes) if start is None else np.asarray(start, dtype=np.float64)
 
 
 def _without_bound(x: Vector, rounds: int) -> Scores:

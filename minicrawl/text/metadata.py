@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -319,16 +319,12 @@ def _json_ld(tree: LexborHTMLParser) -> Iterator[Any]:
 
 def _loaded(text: str) -> object:
     """Return the value of JSON, which may have control characters and comments, or None."""
-    for read in (str, _without_comments):
+    for read in (str, partial(_COMMENT.sub, lambda found: found[1] or "")):
         try:
             return json.loads(read(text), strict=False)
         except (ValueError, RecursionError):
             continue
     return None
-
-
-def _without_comments(text: str) -> str:
-    return _COMMENT.sub(lambda found: found[1] or "", text)
 
 
 def _open_graph(tree: LexborHTMLParser) -> Iterator[Properties]:

@@ -23,19 +23,15 @@ class WetFormat:
         writer = WarcWriter(file, "pages.wet.gz")
         rest = iter(blocks)
         first = next(rest, None)
-        writer.begin(_made_at(first))
+        # The latest time of the first block, so that repeated exports are equal.
+        dates = filter(None, () if first is None else first["last_fetched"])
+        writer.begin(datetime.fromisoformat(max(dates, default="1970-01-01T00:00:00Z")).timestamp())
         for block in chain(() if first is None else (first,), rest):
             for url, date, text in zip(
                 block["url"], block["last_fetched"], block["main"], strict=True
             ):
                 if text:
                     writer.add_text(url, date, text)
-
-
-def _made_at(block: Block | None) -> float:
-    """Return the latest time of the first block, so that repeated exports are equal."""
-    dates = filter(None, block["last_fetched"] if block is not None else ())
-    return datetime.fromisoformat(max(dates, default="1970-01-01T00:00:00Z")).timestamp()
 
 
 WET = WetFormat()

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from minicrawl.crawl.progress import DiscoveryRate, of_all
 from minicrawl.crawl.schedule.orders import ORDERS
+from minicrawl.graphfiles import read
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.reading_orders import CRAWL_ORDERS, Exploration, draw_seeds
-from minicrawl.lab.webs import Web, web_from_file
+from minicrawl.lab.webs import Web, web_of
 from minicrawl.opic.cash_flow import CashFlow, FlowBuilder, Refinement
 from minicrawl.opic.ledger import READ, Spending, VirtualPage
 from minicrawl.opic.money import SMALL_EDGE, UNIT
@@ -167,7 +168,8 @@ def _cells(rows: Sequence[Sequence[float]]) -> Iterator[str]:
 @click.option("--draws", default=4, show_default=True)
 def main(question: str, graph: str, draws: int) -> None:
     """Mean and standard error over draws of ten seeds."""
-    web = web_from_file(find("graphs", graph, os.environ))
+    path = find("graphs", graph, os.environ)
+    web = web_of(read(path), path)
     links, nodes = web.graph.adjacency(), web.graph.nodes
     truth = true_importance(web.graph, SMALL_EDGE)
     if question == "until":

@@ -9,6 +9,7 @@ import pytest
 
 from minicrawl.crawl.schedule.orders import PageQueue
 from minicrawl.graph.csr import Csr
+from minicrawl.graphfiles import read as read_graph
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.reading_orders import (
     CRAWL_ORDERS,
@@ -21,7 +22,7 @@ from minicrawl.lab.reading_orders import (
     order,
     spread,
 )
-from minicrawl.lab.webs import Model, Web, synthetic_web, web_from_file, without_hosts
+from minicrawl.lab.webs import Model, Web, synthetic_web, web_of, without_hosts
 from minicrawl.opic import families
 from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.progress import unreported
@@ -225,7 +226,8 @@ def test_opic_beats_orders_that_ignore_importance_and_replays_help(
 def test_opic_gathers_the_expected_importance_of_a_real_web(
     shared_graph: Callable[[str], Path],
 ) -> None:
-    web = web_from_file(shared_graph("cnr-2000.edges.txt.gz"))
+    path = shared_graph("cnr-2000.edges.txt.gz")
+    web = web_of(read_graph(path), path)
     expected = np.array([0.180, 0.273, 0.345, 0.463, 0.569, 0.741])
     # Baselines get one draw only, since they take most of the time.
     baselines = ["breadth-first", "backlink-count", "pagerank"]

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import GraphFileError
-from minicrawl.lab.webs import Model, synthetic_web, web_from_file
+from minicrawl.graphfiles import read
+from minicrawl.lab.webs import Model, synthetic_web, web_of
 
 
 @pytest.mark.parametrize("model", Model)
@@ -17,7 +18,7 @@ def test_the_same_seed_gives_the_same_web(model: Model) -> None:
 def test_pages_without_urls_are_on_one_host(tmp_path: Path) -> None:
     path = tmp_path / "web.txt"
     path.write_text("10 20\n20 10\n20 30\n")
-    web = web_from_file(path)
+    web = web_of(read(path), path)
     assert web.graph.adjacency() == [[1], [0, 2], []]
     assert list(web.host) == list(web.site) == [0, 0, 0]
     assert not web.has_hosts
@@ -26,7 +27,7 @@ def test_pages_without_urls_are_on_one_host(tmp_path: Path) -> None:
 def test_the_hosts_of_urls_and_their_sites_are_known(tmp_path: Path) -> None:
     path = tmp_path / "web.tsv"
     path.write_text("http://a.x.org/1\thttp://b.x.org/\nhttp://b.x.org/\thttp://a.x.org/2\n")
-    web = web_from_file(path)
+    web = web_of(read(path), path)
     assert list(web.host) == [0, 1, 0]
     assert list(web.site) == [0, 0, 0]
     assert web.has_hosts
@@ -37,4 +38,4 @@ def test_a_file_without_a_usable_web_is_refused_by_name(tmp_path: Path, content:
     path = tmp_path / "web.txt"
     path.write_text(content)
     with pytest.raises(GraphFileError, match=r"web\.txt"):
-        web_from_file(path)
+        web_of(read(path), path)

@@ -144,7 +144,8 @@ def crawled(web: Web, share: float, seed: int, endowment: int) -> Crawled:
     crawl.start(Random(seed).sample(well_linked, 10), endowment)
     read_pages = fetched(crawl, ORDERS["greedy"](crawl), int(share * web.graph.nodes))
     flow = FlowBuilder(ledger.small_edge)
-    for page in map(crawl.id_of, read_pages):
+    ids = {page: known for known, page in enumerate(crawl.pages)}
+    for page in map(ids.__getitem__, read_pages):
         flow.spend(page, Spending(crawl.links_of(page)[0]))
     converged = Refinement(flow.flow(len(ledger)))
     list(converged.until(1e-8))

@@ -368,7 +368,11 @@ def _map_figure(between: Degrees) -> Figure:
 
     Lines join each core with its nearest cores, and are labelled with the distance in links.
     """
-    apart = _either_way(between)
+    # The shorter of both directions; 0 without a path and on the diagonal.
+    farthest = np.iinfo(np.int32).max
+    apart = np.where(between > 0, between, farthest)
+    apart = np.minimum(apart, apart.T)
+    apart = np.where(apart == farthest, 0, apart)
     x, y = _in_a_plane(np.where(apart > 0, apart, apart.max(initial=0) + 1.0))
     cores = [str(core) for core in range(1, len(between) + 1)]
     pairs = [(one, other) for one, other in _nearest_pairs(apart) if one < other]
@@ -391,13 +395,6 @@ def _map_figure(between: Degrees) -> Figure:
         ],
         is_map=True,
     )
-
-
-def _either_way(between: Degrees) -> Degrees:
-    """Return the distances in the shorter direction; 0 without a path and on the diagonal."""
-    found = np.where(between > 0, between, np.iinfo(np.int32).max)
-    found = np.minimum(found, found.T)
-    return np.where(found == np.iinfo(np.int32).max, 0, found)
 
 
 def _nearest_pairs(apart: Degrees) -> Iterator[tuple[int, int]]:
