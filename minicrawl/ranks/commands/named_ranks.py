@@ -273,14 +273,6 @@ def _rank_line(kept: SavedRank) -> tuple[str, ...]:
 _MANY, _MOST = 100, 1_000_000
 
 
-class Compared(NamedTuple):
-    """Two ranks and their comparison, with `other` as the reference."""
-
-    one: KnownRank
-    other: KnownRank
-    comparison: Comparison
-
-
 @click.command()
 @click.argument("a")
 @click.argument("b")
@@ -303,21 +295,21 @@ def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) ->
     second = first if a == b else rank_of(source, b)
     with source.progress("comparison") as tell:
         comparison = compare_scores(first.scores, second.scores, ks, tell=tell)
-    found = Compared(first, second, comparison)
     if as_json:
-        show_json(_comparison_document(found))
+        show_json(_comparison_document(first, second, comparison))
     else:
-        show_facts(_comparison_facts(found))
+        show_facts(_comparison_facts(first, second, comparison))
         show_lines(comparison.remarks)
 
 
-def _comparison_document(found: Compared) -> dict[str, object]:
-    comparison = found.comparison
+def _comparison_document(
+    one: KnownRank, other: KnownRank, comparison: Comparison
+) -> dict[str, object]:
     errors = {"all": comparison.errors, "top10": comparison.errors_top10}
     return {
-        "a": found.one.name,
-        "b": found.other.name,
-        "origins": [found.one.origin, found.other.origin],
+        "a": one.name,
+        "b": other.name,
+        "origins": [one.origin, other.origin],
         "nodes": comparison.nodes,
         "left_out": comparison.left_out,
         "kendall_tau": comparison.kendall,
@@ -329,10 +321,11 @@ def _comparison_document(found: Compared) -> dict[str, object]:
     }
 
 
-def _comparison_facts(found: Compared) -> Iterator[tuple[str, str]]:
-    comparison = found.comparison
-    yield "a", f"{found.one.name}, {found.one.origin}"
-    yield "b", f"{found.other.name}, {found.other.origin}"
+def _comparison_facts(
+    one: KnownRank, other: KnownRank, comparison: Comparison
+) -> Iterator[tuple[str, str]]:
+    yield "a", f"{one.name}, {one.origin}"
+    yield "b", f"{other.name}, {other.origin}"
     yield "nodes", f"{comparison.nodes:,}; {comparison.left_out:,} without a score in both"
     yield "Kendall's tau-b", correlation(comparison.kendall)
     yield "Spearman", correlation(comparison.spearman)
