@@ -474,16 +474,6 @@ class ClusterPoint:
         return asdict(self) | {name: found._asdict() for name, found in spreads.items()}
 
 
-class Sharding(NamedTuple):
-    """Division of a web into shards, and headroom of the simulation.
-
-    If hosts are unknown, `site_pages` consecutive pages form a site.
-    """
-
-    site_pages: int
-    headroom: int
-
-
 class _Run(NamedTuple):
     mass: list[float]
     agreement: list[float]
@@ -496,11 +486,15 @@ def cluster(
     *,
     crawls: Crawls,
     wanted: Sequence[RealCrawl],
-    sharding: Sharding,
+    site_pages: int,
+    headroom: int,
     progress: Progress,
 ) -> list[ClusterPoint]:
-    """Return a result for each wanted crawl, as means over the draws."""
-    course = _Course(web, crawls, sharding)
+    """Return a result for each wanted crawl, as means over the draws.
+
+    If hosts are unknown, `site_pages` consecutive pages form a site.
+    """
+    course = _Course(web, crawls, site_pages, headroom)
     points = []
     for place, real in enumerate(wanted):
         tell = part(progress, place / len(wanted), (place + 1) / len(wanted))
@@ -511,9 +505,9 @@ def cluster(
 class _Course:
     """A web, with the crawls of one machine from each draw of seeds."""
 
-    def __init__(self, web: Web, crawls: Crawls, sharding: Sharding) -> None:
-        self._crawls, self._headroom = crawls, sharding.headroom
-        self._owner_of = owners(web, SIMULATED_SHARDS, sharding.site_pages)
+    def __init__(self, web: Web, crawls: Crawls, site_pages: int, headroom: int) -> None:
+        self._crawls, self._headroom = crawls, headroom
+        self._owner_of = owners(web, SIMULATED_SHARDS, site_pages)
         self._truth = true_importance(web.graph, crawls.small_edge)
         self._links = list(web.graph.adjacency())
         self._budgets = [int(share * len(self._links)) for share in crawls.fractions]

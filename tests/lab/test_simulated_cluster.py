@@ -16,7 +16,6 @@ from minicrawl.lab.simulated_cluster import (
     ClusterPoint,
     RealCrawl,
     ShardedCrawl,
-    Sharding,
     SimulatedNodes,
     Staleness,
     cluster,
@@ -174,7 +173,8 @@ def points() -> list[ClusterPoint]:
         web,
         crawls=Crawls(draws=2, seed=1, endowment=0, fractions=(0.1, 0.5)),
         wanted=[real(10), real(20), real(10_000, wait_s=300)],
-        sharding=Sharding(site_pages=100, headroom=2),
+        site_pages=100,
+        headroom=2,
         progress=told.append,
     )
     assert told[-1] == 1

@@ -10,8 +10,6 @@ import pytest
 
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.lab.commands.rank_quality import (
-    BestNodes,
-    Loss,
     Placed,
     Spread,
     Stability,
@@ -25,14 +23,22 @@ from minicrawl.report.store_graph import Source, opened
 from tests.graph.graphs import links_of
 
 
-def measured(path: Path, rank: Rank, loss: Loss) -> Stability:
+def measured(path: Path, rank: Rank, *, drop: float, times: int) -> Stability:
     with opened(path, path) as source:
-        return of_source(source, rank, loss)
+        return of_source(source, rank, drop=drop, times=times)
 
 
-def of_source(source: Source, rank: Rank, loss: Loss) -> Stability:
-    rng = np.random.default_rng(1)
-    return stability_of(source.graph, rank, loss, BestNodes([1], 3), rng, source.progress)
+def of_source(source: Source, rank: Rank, *, drop: float, times: int) -> Stability:
+    return stability_of(
+        source.graph,
+        rank,
+        drop=drop,
+        times=times,
+        ks=[1],
+        shown=3,
+        rng=np.random.default_rng(1),
+        progress=source.progress,
+    )
 
 
 @pytest.fixture
@@ -50,7 +56,7 @@ def test_each_run_ranks_the_remaining_nodes_and_links(ring: Path) -> None:
         seen.append(named)
         return degree(named.graph)
 
-    found = measured(ring, watched, Loss(drop=0.3, times=4))
+    found = measured(ring, watched, drop=0.3, times=4)
     assert (found.nodes, found.edges, found.stay) == (10, 10, 7)
     whole, *parts = seen
     assert whole.graph.nodes == 10
@@ -75,7 +81,7 @@ def test_the_best_nodes_have_a_place_in_each_run_with_them(ring: Path) -> None:
     def worth(name: int, *, is_whole: bool) -> float:
         return -float(name % 3) - name / 100 if is_whole else float(name)
 
-    found = measured(ring, by_name, Loss(drop=0.3, times=4))
+    found = measured(ring, by_name, drop=0.3, times=4)
     runs = [sorted(map(int, names), reverse=True) for names in stayed[1:]]
     assert found.best == tuple(
         Placed(
@@ -94,13 +100,13 @@ def test_progress_rises_to_1(ring: Path) -> None:
         yield told.append if label == "stability" else lambda _share: None
 
     with opened(ring, ring, progress) as source:
-        of_source(source, RANKS["degree"], Loss(0.5, 3))
+        of_source(source, RANKS["degree"], drop=0.5, times=3)
     assert told[-1] == 1
     assert all(one < other for one, other in pairwise(told))
 
 
 def test_a_real_graph_keeps_most_of_its_order(shared_graph: Callable[[str], Path]) -> None:
-    found = measured(shared_graph("wiki-Vote.txt.gz"), RANKS["degree"], Loss(0.3, 3))
+    found = measured(shared_graph("wiki-Vote.txt.gz"), RANKS["degree"], drop=0.3, times=3)
     assert found.stay == 7115 - 2134
     assert found.kendall.mean is not None
     assert found.kendall.least is not None

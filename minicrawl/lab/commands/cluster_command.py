@@ -139,9 +139,16 @@ def cluster(
         small_edge=small_edge,
         fractions=[min(share, 100) / 100 for share in shares],
     )
-    web, rules = choice.web(), lab.Sharding(site_pages=site_pages, headroom=headroom)
+    web = choice.web()
     with progress("cluster") as tell:
-        points = lab.cluster(web, crawls=crawls, wanted=wanted, sharding=rules, progress=tell)
+        points = lab.cluster(
+            web,
+            crawls=crawls,
+            wanted=wanted,
+            site_pages=site_pages,
+            headroom=headroom,
+            progress=tell,
+        )
     show(web.graph, points, as_json, _show)
 
 

@@ -315,20 +315,6 @@ _FEWEST = 2
 """Fewest nodes with an order."""
 
 
-class Loss(NamedTuple):
-    """Share of the nodes that each run removes, and number of runs."""
-
-    drop: float
-    times: int
-
-
-class BestNodes(NamedTuple):
-    """Sizes of the overlaps to compute, and number of best nodes whose places are reported."""
-
-    ks: Sequence[int]
-    places: int = 0
-
-
 class Spread(NamedTuple):
     """A measure over the runs; None if no run has a value."""
 
@@ -368,27 +354,33 @@ def computed_anew(name: str) -> Rank:
 def stability_of(
     named: NamedGraph,
     rank: Rank,
-    loss: Loss,
-    best: BestNodes,
+    *,
+    drop: float,
+    times: int,
+    ks: Sequence[int],
+    shown: int,
     rng: Generator,
     progress: ProgressFactory,
 ) -> Stability:
-    """Measure the stability of a rank of this graph under the loss."""
-    nodes, gone = named.graph.nodes, _gone(loss.drop, named.graph.nodes)
+    """Measure the stability of a rank of this graph in runs without a share of the nodes.
+
+    Overlaps are computed for each of `ks`, and places for the best `shown` nodes.
+    """
+    nodes, gone = named.graph.nodes, _gone(drop, named.graph.nodes)
     runs: list[Comparison] = []
     places: list[list[int | None]] = []
     with progress("stability") as tell:
-        whole_time = loss.times + 1
+        whole_time = times + 1
         tells = (
             part_of(tell, run / whole_time, (run + 1) / whole_time) for run in range(whole_time)
         )
         whole = rank(named, next(tells)).values
-        first = np.argsort(-whole, kind="stable")[: best.places].tolist()
+        first = np.argsort(-whole, kind="stable")[:shown].tolist()
         for tell_part in tells:
             stays = np.ones(nodes, dtype=np.bool_)
             stays[rng.choice(nodes, gone, replace=False)] = False
             part = rank(with_nodes(named, stays), tell_part).values
-            runs.append(compare_ranks(part, whole[stays], best.ks))
+            runs.append(compare_ranks(part, whole[stays], ks))
             places.append(_places_in(stays, part, first))
             tell_part(1.0)
     return Stability(
@@ -397,12 +389,12 @@ def stability_of(
         stay=nodes - gone,
         kendall=_spread([run.kendall for run in runs]),
         spearman=_spread([run.spearman for run in runs]),
-        overlap={k: _spread([run.overlap[k] for run in runs]) for k in best.ks},
+        overlap={k: _spread([run.overlap[k] for run in runs]) for k in ks},
         best=tuple(
             Placed(name, place, tuple(of_run[place - 1] for of_run in places))
             for place, name in enumerate(named.names.of(first), start=1)
         ),
-        remarks=tuple(_remarks(runs, nodes - gone, best.ks)),
+        remarks=tuple(_remarks(runs, nodes - gone, ks)),
     )
 
 
@@ -510,9 +502,16 @@ def stability(
     """
     rank = _rank(name, restart, dimensions)
     named = source.graph if base is None else base.grown(source, source.graph).named
-    loss, best = Loss(drop, times), BestNodes(ks, places)
-    rng = np.random.default_rng(seed)
-    found = stability_of(named, rank, loss, best, rng, source.progress)
+    found = stability_of(
+        named,
+        rank,
+        drop=drop,
+        times=times,
+        ks=ks,
+        shown=places,
+        rng=np.random.default_rng(seed),
+        progress=source.progress,
+    )
     if as_json:
         show_json(
             {"rank": name, "drop": drop, "times": times, "seed": seed} | _stability_document(found)
