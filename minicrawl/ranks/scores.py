@@ -4,10 +4,9 @@ Scores are 0 or more and sum to 1 over all nodes, except for a graph without nod
 marked as converged only if the requested bound was reached.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -201,7 +200,7 @@ def places(scores: Vector) -> Vector:
 def spearman(one: Vector, other: Vector) -> float | None:
     """Return the correlation of the places; None if all scores of a rank are equal."""
     first, second = (places(scores) - (len(scores) + 1) / 2 for scores in (one, other))
-    scale = math.sqrt(float(first @ first) * float(second @ second))
+    scale = sqrt(float(first @ first) * float(second @ second))
     return max(-1.0, min(float(first @ second) / scale, 1.0)) if scale else None
 
 
@@ -215,7 +214,7 @@ def kendall(one: Vector, other: Vector, *, tell: Progress = unreported) -> float
     both = first * len(one) + second
     pairs = len(one) * (len(one) - 1) // 2
     untied, other_untied = pairs - _ties(first), pairs - _ties(second)
-    scale = math.sqrt(untied * other_untied)  # integers: equal ranks give exactly 1
+    scale = sqrt(untied * other_untied)  # integers: equal ranks give exactly 1
     if not scale:
         return None
     untied_in_both = untied + other_untied - pairs + _ties(_levels(both))
