@@ -11,7 +11,7 @@ import pytest
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.dynamic import A1, ALGORITHMS, AlgorithmKind, solved
 from minicrawl.graph.synthetic import SUITE
-from minicrawl.lab.growing_graphs import (
+from minicrawl.lab.commands.growing_graphs import (
     AlgorithmReport,
     TimedRun,
     TrialRules,

@@ -51,7 +51,7 @@ COMMANDS = {
         "Rank by the eigenvector of a link matrix.",
     ),
     "graphs": (
-        "minicrawl.lab.commands.graphs_command:compare_graphs",
+        "minicrawl.lab.commands.growing_graphs:compare_graphs",
         "Compare algorithms for growing graphs.",
     ),
     "figures": (

@@ -1,7 +1,8 @@
-"""Benchmark of algorithms for graphs that grow edge by edge.
+"""`minicrawl lab graphs`: benchmark of algorithms for graphs that grow edge by edge.
 
-bench   each algorithm on each graph, timed and validated in a process of its own
-charts  the results as pictures
+bench     each algorithm on each graph, timed and validated in a process of its own
+charts    the results as pictures
+commands  the command, and its tables
 """
 
 import csv
@@ -12,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
@@ -21,17 +22,34 @@ from time import process_time
 from types import ModuleType
 from typing import IO, Any
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.cli.input_options import progress
+from minicrawl.cli.output import show_json, show_lines, show_table
+from minicrawl.cli.setting_options import Number
+from minicrawl.errors import GraphFileError
 from minicrawl.graph.distances import FAR
-from minicrawl.graph.dynamic import ALGORITHMS, BLOCKS, AlgorithmKind, DynamicAlgorithm
-from minicrawl.graph.synthetic import Edge, EdgeSequence, SavedGraph
+from minicrawl.graph.dynamic import (
+    ALGORITHMS,
+    BLOCKS,
+    AlgorithmKind,
+    DynamicAlgorithm,
+    solved,
+)
+from minicrawl.graph.dynamic import (
+    algorithm as algorithm_of,
+)
+from minicrawl.graph.synthetic import SUITE, Edge, EdgeSequence, SavedGraph
 from minicrawl.graph.text_formats import LinkStream
-from minicrawl.graphfiles import blocks
+from minicrawl.graphfiles import MAGIC, as_dimacs, blocks, pack, unpack
+from minicrawl.lab.commands.web_options import json_option
 from minicrawl.memory import OWN_PYTHON
 from minicrawl.own_files import replacing
+from minicrawl.progress import Progress
 from minicrawl.report.formats import prepare, pyplot
+from minicrawl.wording import counted
 
 # ================================================================ bench
 #
@@ -45,7 +63,7 @@ from minicrawl.report.formats import prepare, pyplot
 _STATUS = Path("/proc/self/status")
 _PEAK, _NOW = "VmHWM:", "VmRSS:"
 _CLEAR_REFS, _RESET_PEAK = Path("/proc/self/clear_refs"), "5"
-_CHILD = "from minicrawl.lab.growing_graphs import run_in_child; run_in_child()"
+_CHILD = "from minicrawl.lab.commands.growing_graphs import run_in_child; run_in_child()"
 
 
 Batch = tuple[Edge, ...]
@@ -385,3 +403,261 @@ def _mark_ended(axes: Any, drawn: Any, heights: Sequence[float | None]) -> None:
                 fontsize="x-small",
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
             )
+
+
+# ================================================================ commands
+
+
+class GraphType(click.ParamType[SavedGraph]):
+    """A graph of the suite, by name, or a file."""
+
+    name = "graph"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> SavedGraph:
+        if isinstance(value, SavedGraph):
+            return value
+        if value in SUITE:
+            return solved(SUITE[value]())
+        path = Path(value)
+        if not path.is_file():
+            self.fail(f"{value!r} is neither a file nor one of {', '.join(SUITE)}", param, ctx)
+        return _from_file(path)
+
+
+class AlgorithmType(click.ParamType[DynamicAlgorithm]):
+    """An algorithm, by name or number."""
+
+    name = "algorithm"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> DynamicAlgorithm:
+        try:
+            return algorithm_of(str(value))
+        except KeyError:
+            self.fail(f"{value!r} is not one of {', '.join(ALGORITHMS)}", param, ctx)
+
+
+def _from_file(path: Path) -> SavedGraph:
+    data = path.read_bytes()
+    if not data.startswith(MAGIC[:-1]):
+        return solved(_sequence(path))
+    try:
+        return unpack(data)
+    except ValueError as error:
+        raise GraphFileError(f"{path}: {error}") from error
+
+
+def _sequence(path: Path) -> EdgeSequence:
+    """Return the links of a graph file, in file order."""
+    graph = read_sequence(path)
+    if graph.nodes > FAR:  # distances of up to nodes - 1 must be below FAR
+        raise GraphFileError(f"{path}: too many pages: {graph.nodes:,}, at most {FAR:,}")
+    return graph
+
+
+@click.command("graphs")
+@click.argument("graphs", metavar="GRAPH...", type=GraphType(), nargs=-1, required=True)
+@click.option(
+    "--algorithm",
+    "chosen",
+    multiple=True,
+    type=AlgorithmType(),
+    metavar="NAME",
+    help="Algorithm, by name or number in the table; repeatable.  [default: all of --kind]",
+)
+@click.option(
+    "--kind",
+    type=click.Choice([kind.value for kind in AlgorithmKind]),
+    help="Compare algorithms for distances or strong components.  [default: both]",
+)
+@click.option(
+    "--threshold",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Edges per batch for batch algorithms.",
+)
+@click.option(
+    "--trials",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Run each algorithm N times on each graph.",
+)
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=Number(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Time limit of a trial.",
+)
+@click.option("--validate", is_flag=True, help="Verify each answer against the graph.")
+@click.option("--print-matrices", is_flag=True, help="Show the answers of each algorithm.")
+@click.option(
+    "--convert",
+    "into",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Convert the graph to FILE and run nothing: with its answers if FILE ends in .g, else "
+    "as DIMACS text.",
+)
+@click.option("--name", metavar="NAME", help="Name of the graph in FILE, with --convert.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Draw times, memory and block widths as PNG in DIR, each with its CSV.",
+)
+@json_option
+def compare_graphs(
+    graphs: Sequence[SavedGraph],
+    chosen: Sequence[DynamicAlgorithm],
+    kind: str | None,
+    threshold: int,
+    trials: int,
+    timeout: float,
+    validate: bool,
+    print_matrices: bool,
+    into: Path | None,
+    name: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare algorithms for distances and strong components of a growing graph.
+
+    Each GRAPH is a file, or one of a300, a900, a1500, c100, c200, c400, c800, roads-georgia,
+    roads-idaho, sc1, sc2, sc3, random-1000. Its edges are inserted in order, and each algorithm
+    answers after each edge or batch.
+    """
+    if into is not None:
+        _convert(graphs, into, name)
+        return
+    if name is not None:
+        raise click.UsageError("--name needs --convert")
+    rules = TrialRules(
+        threshold=threshold,
+        trials=trials,
+        timeout_s=timeout,
+        validate=validate,
+        want_answer=print_matrices,
+    )
+    of_kind = [found for found in ALGORITHMS.values() if kind in (None, found.kind.value)]
+    _compare(graphs, list(dict.fromkeys(chosen)) or of_kind, rules, out, as_json=as_json)
+
+
+def _compare(
+    graphs: Sequence[SavedGraph],
+    algorithms: Sequence[DynamicAlgorithm],
+    rules: TrialRules,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    with progress("graphs") as tell:
+        reports = _reports(graphs, algorithms, rules, tell)
+    if as_json:
+        show_json([_as_json(saved, reports[saved.graph.name]) for saved in graphs])
+    else:
+        for saved in graphs:
+            _show(saved, reports[saved.graph.name], rules)
+    if out is not None:
+        show_lines([str(path) for path in draw_reports(out, reports, rules.timeout_s)])
+    if any(report.wrong for found in reports.values() for report in found):
+        raise click.exceptions.Exit(1)
+
+
+def _reports(
+    graphs: Sequence[SavedGraph],
+    algorithms: Sequence[DynamicAlgorithm],
+    rules: TrialRules,
+    tell: Progress,
+) -> dict[str, list[AlgorithmReport]]:
+    """Run the algorithms on all graphs; return the reports by name of graph."""
+    reports: dict[str, list[AlgorithmReport]] = {}
+    for number, saved in enumerate(graphs):
+        found = reports[saved.graph.name] = []
+        for report in compare(saved, algorithms, rules):
+            found.append(report)
+            tell((number + len(found) / len(algorithms)) / len(graphs))
+    return reports
+
+
+def _convert(graphs: Sequence[SavedGraph], into: Path, name: str | None) -> None:
+    if len(graphs) > 1:
+        raise click.UsageError(f"--convert takes one GRAPH, not {len(graphs)}")
+    saved = graphs[0]
+    if name is not None:
+        if not name.isprintable():
+            raise click.UsageError("--name takes printable characters only")
+        saved = replace(saved, graph=replace(saved.graph, name=name))
+    with replacing(into) as file:
+        if into.suffix == ".g":
+            file.write(pack(saved))
+        else:
+            file.writelines(f"{line}\n".encode() for line in as_dimacs(saved.graph))
+    click.echo(into)
+
+
+def _as_json(saved: SavedGraph, reports: Sequence[AlgorithmReport]) -> dict[str, object]:
+    graph = saved.graph
+    facts = {
+        "name": graph.name,
+        "nodes": graph.nodes,
+        "edges": len(graph.edges),
+        "components": len(set(saved.components.tolist())),
+        "density": graph.density,
+    }
+    return {"graph": facts, "algorithms": [report.as_json() for report in reports]}
+
+
+def _show(saved: SavedGraph, reports: Sequence[AlgorithmReport], rules: TrialRules) -> None:
+    graph, components = saved.graph, len(set(saved.components.tolist()))
+    trials = [f"trial {number}" for number in range(1, rules.trials + 1) if rules.trials > 1]
+    numbers = {name: number for number, name in enumerate(ALGORITHMS, 1)}
+    show_table(
+        f"{graph.name}: {counted(graph.nodes, 'page')}, {counted(len(graph.edges), 'edge')}, "
+        f"density {graph.density:.4f}, {counted(components, 'component')}",
+        ["algorithm", "number", "answers", "seconds", "MiB", "validation", *trials],
+        (
+            [
+                report.algorithm.name,
+                str(numbers[report.algorithm.name]),
+                report.algorithm.kind.value,
+                _seconds(report.seconds),
+                f"{report.memory_bytes / _MB:.1f}",
+                _verdict(report) if rules.validate else "",
+                *(_seconds(trial.seconds) for trial in report.trials if rules.trials > 1),
+                *([""] * (rules.trials - len(report.trials))),
+            ]
+            for report in reports
+        ),
+        f"median of {rules.trials}; batches of {rules.threshold:,} edges",
+    )
+    for report in reports:
+        _print_answer(report)
+
+
+def _seconds(seconds: float | None) -> str:
+    return "over time" if seconds is None else f"{seconds:.3f}"
+
+
+def _verdict(report: AlgorithmReport) -> str:
+    if report.wrong:
+        return report.wrong
+    return "not finished" if report.seconds is None else "passed"
+
+
+def _print_answer(report: AlgorithmReport) -> None:
+    answer = report.trials[-1].answer
+    if answer is None:
+        return
+    click.echo(f"\n{report.algorithm.name}")
+    rows = answer if answer.ndim > 1 else [answer]
+    for row in rows:
+        click.echo(" ".join("." if value == FAR else str(value) for value in row.tolist()))
