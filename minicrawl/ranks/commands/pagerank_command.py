@@ -28,7 +28,6 @@ from minicrawl.own_files import scratch
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.ranks import blocks as in_files
 from minicrawl.ranks import pagerank as ranks
-from minicrawl.ranks import trust as variants
 from minicrawl.ranks.blocks import (
     LEAST_FREE,
     MEGA,
@@ -497,7 +496,7 @@ def _ranked(
     if by_topic:
         return _by_topic(source, named, tell, terms, by_topic, mix, mix_words)
     if rounds_removed:
-        return variants.without_dangling(
+        return ranks.without_dangling(
             named.graph, named.weights, rounds=rounds_removed, options=terms, tell=tell
         )
     jumps = _jumps(source, named, topic, reset_rank, half_life_days)
@@ -518,7 +517,7 @@ def _jumps(
         return _jumps_by_rank(source, reset_rank)[_places(source, named)]
     if half_life_days:
         ages = days_unchanged(source)[_places(source, named)]
-        return variants.favouring_recent(ages, half_life_days)
+        return ranks.favouring_recent(ages, half_life_days)
     return None
 
 
@@ -535,7 +534,7 @@ def _weighted_jumps(named: NamedGraph, file: Path) -> NDArray[np.float64]:
             raise UsageError(f"{file}: a weight must be above 0 and finite, not {number!a}")
         weights[name.rstrip() if tab and name != line else line] = weight
     nodes = nodes_of(named, list(weights), str(file))
-    jumps = variants.teleport(named.graph.nodes, nodes)
+    jumps = ranks.teleport(named.graph.nodes, nodes)
     jumps[nodes] = [weights[name] for name in named.names.of(nodes)]
     return jumps
 
@@ -575,12 +574,12 @@ def _by_topic(
     if mix_words is not None:
         places = _places(source, named)
         of_source = {topic: places[those].tolist() for topic, those in nodes.items()}
-        parts = variants.parts_by_words(texts_of(source, of_source), mix_words)
+        parts = ranks.parts_by_words(texts_of(source, of_source), mix_words)
         shown = ", ".join(f"{topic} {part:.1%}" for topic, part in parts.items())
         click.echo(f"mix by {visible(mix_words)!a}: {visible(shown)}", err=True)
-    found = variants.topic_ranks(named.graph, nodes, named.weights, options=terms, tell=tell)
+    found = ranks.topic_ranks(named.graph, nodes, named.weights, options=terms, tell=tell)
     if parts is not None:
-        return variants.mixture(found, parts)
+        return ranks.mixture(found, parts)
     if (seen := source.snapshot) is not None:
         places = _places(source, named)
         pages = {topic: places[those].tolist() for topic, those in nodes.items()}

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, pagerank
-from minicrawl.ranks.trust import inverse_pagerank
+from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, inverse_pagerank, pagerank
 from minicrawl.report.store_graph import opened
 from tests.graph.graphs import graph_of, networkx_of, random_graph
 from tests.ranks.graphs import (

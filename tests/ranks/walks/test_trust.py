@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
+from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank, teleport
 from minicrawl.ranks.trust import (
     SEEDS_BY,
     Passing,
     TrustOptions,
     chosen_seeds,
     less_distrust,
-    teleport,
     trust,
 )
 from tests.graph.graphs import graph_of, networkx_of

@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
-from minicrawl.ranks.trust import (
+from minicrawl.ranks.pagerank import (
+    Dangling,
+    PageRankOptions,
     favouring_recent,
     mixture,
+    pagerank,
     parts_by_words,
     teleport,
     topic_ranks,
