@@ -4,7 +4,6 @@ Laws: tools change no store, except one that crawls if the user allows it, only 
 the user says. The size of an answer is limited for any store. Everything that web servers can have
 written is below the key `untrusted`, and every answer says what that means.
 
-tools      questions about a store, and the limits of answers
-crawling   the tool that crawls, in a process of its own
+tools      questions about a store, limits of answers, and the tool that crawls
 serving    the protocol, on stdio and HTTP
 """

@@ -47,8 +47,8 @@ def mcp(store: Path, port: int | None, below: tuple[str, ...], pages: int | None
     if not below and not store.is_file():
         raise missing_store(store)
     try:
-        from minicrawl.mcp.crawling import CrawlGrant
         from minicrawl.mcp.serving import serve_http, server_for
+        from minicrawl.mcp.tools import CrawlGrant
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _PACKAGES:
             raise

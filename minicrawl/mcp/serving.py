@@ -23,8 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from minicrawl.dashboard.serving import LOOPBACK, listening
 from minicrawl.errors import MinicrawlError
-from minicrawl.mcp.crawling import CrawlGrant, CrawlTool
-from minicrawl.mcp.tools import IDLE_S, NOTICE, Answer, StoreTools, answer
+from minicrawl.mcp.tools import IDLE_S, NOTICE, Answer, CrawlGrant, CrawlTool, StoreTools, answer
 from minicrawl.version import __version__
 
 TOKEN_VARIABLE = "MCP_TOKEN"

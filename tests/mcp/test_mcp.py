@@ -23,9 +23,16 @@ from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import StoreError
 from minicrawl.mcp import tools
-from minicrawl.mcp.crawling import CrawlGrant, CrawlTool
 from minicrawl.mcp.serving import PATH, TOKEN_VARIABLE, TokenGuard, server_for
-from minicrawl.mcp.tools import LONGEST_ANSWER, LONGEST_TEXT, NOTICE, answer, answer_with_rows
+from minicrawl.mcp.tools import (
+    LONGEST_ANSWER,
+    LONGEST_TEXT,
+    NOTICE,
+    CrawlGrant,
+    CrawlTool,
+    answer,
+    answer_with_rows,
+)
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.writer import StoreWriter
