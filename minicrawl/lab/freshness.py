@@ -16,7 +16,7 @@ The crawl's own scheduler chooses the pages; only the time of day and the server
 import json
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -87,14 +87,9 @@ class FreshPoint:
     """Share of the readings that found no change."""
 
     def as_json(self) -> dict[str, object]:
-        return {
-            "strategy": self.order.strategy,
-            "sitemap": str(self.order.sitemap),
-            "share": self.share,
-            "freshness": self.freshness,
-            "best": self.best,
-            "unchanged": self.unchanged,
-        }
+        numbers = asdict(self)
+        del numbers["order"]
+        return self.order._asdict() | numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +105,7 @@ class NightPoint:
     """Changed pages that were left out."""
 
     def as_json(self) -> dict[str, object]:
-        return {
-            "sitemap": str(self.sitemap),
-            "changing": self.changing,
-            "asked": self.asked,
-            "unchanged": self.unchanged,
-            "missed": self.missed,
-        }
+        return asdict(self)
 
 
 def freshness(

@@ -141,16 +141,12 @@ class Series:
 
     def as_json(self) -> dict[str, object]:
         """Return the curve with one list for each kind of error."""
+        laps = [lap.as_json() for lap in self.errors]
         return {
             "strategy": self.strategy,
             "estimator": self.estimator,
-            "laps": list(range(1, len(self.errors) + 1)),
-            "error_all": [lap.all for lap in self.errors],
-            "error_top10": [lap.top10 for lap in self.errors],
-            "error_weighted": [lap.weighted for lap in self.errors],
-            "rank_error": [lap.rank for lap in self.errors],
-            "deviation": [lap.deviation for lap in self.errors],
-            "above_twice": [lap.above_twice for lap in self.errors],
+            "laps": list(range(1, len(laps) + 1)),
+            **{name: [lap[name] for lap in laps] for name in laps[0]},
             "g": self.g,
             "cash_when_read": self.cash_when_read,
         }
@@ -452,12 +448,7 @@ class WindowPoint:
             "width": self.policy.width,
             "measures": self.policy.most,
             "rate": self.rate,
-            "error_all": self.errors.all,
-            "error_top10": self.errors.top10,
-            "error_weighted": self.errors.weighted,
-            "rank_error": self.errors.rank,
-            "deviation": self.errors.deviation,
-            "above_twice": self.errors.above_twice,
+            **self.errors.as_json(),
             "measures_per_page": self.measures_per_page,
         }
 

@@ -190,6 +190,16 @@ class EstimateErrors:
     deviation: float
     above_twice: float
 
+    def as_json(self) -> dict[str, float]:
+        return {
+            "error_all": self.all,
+            "error_top10": self.top10,
+            "error_weighted": self.weighted,
+            "rank_error": self.rank,
+            "deviation": self.deviation,
+            "above_twice": self.above_twice,
+        }
+
 
 def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
     """Return the errors of an estimate; neither argument need be normalised."""

@@ -39,9 +39,10 @@ written.
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import count, pairwise
 from math import inf
+from operator import sub
 from pathlib import Path
 from typing import Final, Generic, NamedTuple, TypeVar
 
@@ -71,12 +72,7 @@ class DiskTraffic:
 
     def since(self, before: "DiskTraffic") -> "DiskTraffic":
         """Return the traffic since an earlier copy."""
-        return DiskTraffic(
-            self.reads - before.reads,
-            self.bytes_read - before.bytes_read,
-            self.writes - before.writes,
-            self.bytes_written - before.bytes_written,
-        )
+        return DiskTraffic(*map(sub, astuple(self), astuple(before)))
 
 
 class DiskColumn(Generic[Number]):

@@ -173,17 +173,15 @@ class _LinkWeight(click.ParamType[tuple[str, float]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, float]:
-        kind, _, weight = str(value).partition("=")
+        kind, _, number = str(value).partition("=")
         try:
-            return self._known(kind), float(weight)
+            weight = float(number)
         except ValueError:
+            kind, weight = "", 0.0
+        if kind not in LINK_KINDS:
             kinds = " or ".join(f"{kind}=W" for kind in LINK_KINDS)
             self.fail(f"{value!r} is not a link weight: use {kinds}", param, ctx)
-
-    def _known(self, kind: str) -> str:
-        if kind not in LINK_KINDS:
-            raise ValueError(kind)
-        return kind
+        return kind, weight
 
 
 _intra_cap_option = click.option(
