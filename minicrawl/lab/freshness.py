@@ -24,13 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
-from minicrawl.lab.webs import Web
+from minicrawl.lab.webs import Floats, Web
 from minicrawl.opic.ledger import Plan
 from minicrawl.progress import Progress, part
 from minicrawl.ranks.pagerank import pagerank
 from minicrawl.store.records import DocumentRow
-
-Floats = NDArray[np.float64]
 
 DAY_S = 86_400.0
 _FIRST_DAY = 20_000

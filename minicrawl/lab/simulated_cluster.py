@@ -36,7 +36,7 @@ from minicrawl.lab.reading_orders import (
     fetched,
     spread,
 )
-from minicrawl.lab.webs import Web
+from minicrawl.lab.webs import Floats, Web
 from minicrawl.opic.ledger import FOREIGN, UNREAD, Books, Ledger, Spending, Step, StepKind
 from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.queues import CandidateHeap
@@ -414,8 +414,6 @@ class ShardedCrawl:
 #
 # agreement   of the importance on pages that one machine has read, the share on pages that the
 #             nodes have read as well
-
-Floats = NDArray[np.float64]
 
 FEWEST_NODES = 8
 TELL_S = 1.0

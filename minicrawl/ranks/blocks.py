@@ -49,11 +49,10 @@ from typing import Final, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.csr import Ids, LinkArrays, squeeze
+from minicrawl.graph.csr import Ids, LinkArrays, Vector, squeeze
 from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.scores import PowerMethod, Scores, rounding_floor
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.int32]
 
 # ================================================================ columns
@@ -440,7 +439,7 @@ def pagerank(
     return Scores.within(files.scores.whole(), iterations, bound, tolerance)
 
 
-def _inflow(files: BlockFiles, block: int, base: float) -> Floats:
+def _inflow(files: BlockFiles, block: int, base: float) -> Vector:
     """Return the inflow of the nodes of a block."""
     sizes = files.sizes
     inflow = np.full(min(sizes.block, sizes.nodes - block * sizes.block), base)
@@ -453,7 +452,7 @@ def _inflow(files: BlockFiles, block: int, base: float) -> Floats:
     return inflow
 
 
-def _pass_on(files: BlockFiles, first: int, scores: Floats, damping: float) -> float:
+def _pass_on(files: BlockFiles, first: int, scores: Vector, damping: float) -> float:
     """Write what nodes pass on along each link; return the sum of the dangling scores."""
     degrees = files.degrees.read(first, len(scores))
     files.given_next.write(first, damping * scores / np.maximum(degrees, 1))
@@ -464,7 +463,7 @@ class BestOfBlocks(NamedTuple):
     """Best nodes and their scores, in descending order; ties go to the first node."""
 
     nodes: NDArray[np.int64]
-    scores: Floats
+    scores: Vector
 
 
 def best(files: BlockFiles, count: int) -> Iterator[BestOfBlocks]:

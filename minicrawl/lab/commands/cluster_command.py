@@ -5,7 +5,7 @@ from functools import partial
 
 import click
 
-from minicrawl.cli.input_options import progress
+from minicrawl.cli.input_options import json_option, progress
 from minicrawl.cli.output import Sizes, show_table
 from minicrawl.cli.setting_options import Number
 from minicrawl.cluster.channels import MOST_TRANSFERS
@@ -15,7 +15,6 @@ from minicrawl.lab.commands.web_options import (
     WebChoice,
     about,
     endowment_option,
-    json_option,
     on_a_web,
     show,
     small_edge_option,

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from minicrawl.cli.input_options import progress
+from minicrawl.cli.input_options import json_option, progress
 from minicrawl.cli.output import show_table
 from minicrawl.cli.setting_options import Number
 from minicrawl.graph.csr import Csr
@@ -26,7 +26,6 @@ from minicrawl.lab.commands.web_options import (
     WebChoice,
     about,
     endowment_option,
-    json_option,
     laps_option,
     on_a_web,
     pair,

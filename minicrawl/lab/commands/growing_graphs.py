@@ -26,7 +26,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cli.input_options import progress
+from minicrawl.cli.input_options import json_option, progress
 from minicrawl.cli.output import show_json, show_lines, show_table
 from minicrawl.cli.setting_options import Number
 from minicrawl.errors import GraphFileError
@@ -44,7 +44,6 @@ from minicrawl.graph.dynamic import (
 from minicrawl.graph.synthetic import SUITE, Edge, EdgeSequence, SavedGraph
 from minicrawl.graph.text_formats import LinkStream
 from minicrawl.graphfiles import MAGIC, as_dimacs, blocks, pack, unpack
-from minicrawl.lab.commands.web_options import json_option
 from minicrawl.memory import OWN_PYTHON
 from minicrawl.own_files import replacing
 from minicrawl.progress import Progress

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
-from minicrawl.cli.input_options import progress
+from minicrawl.cli.input_options import Command, progress
 from minicrawl.cli.output import show_json
 from minicrawl.config.values import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr, NamedGraph
@@ -59,8 +59,6 @@ def _percent(error: float) -> str:
     """Format two significant digits, at most one decimal."""
     return f"{error:.0f}" if error >= _TWO_DIGITS else f"{error:.1f}"
 
-
-Command = Callable[..., Any]
 
 NODES, QUICK_NODES = 100_000, 10_000
 WATCHED_NODES, QUICK_WATCHED_NODES = 20_000, 2_000
@@ -231,6 +229,3 @@ def small_edge_option(default: float | None) -> Callable[[Command], Command]:
         help="Share of a page's cash that goes to all pages equally; its links get the rest.  "
         f"[default: {usual}]",
     )
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

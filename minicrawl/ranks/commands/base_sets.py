@@ -15,7 +15,6 @@ similarity  weight = mean similarity of the two pages to the query. The similari
 
 import functools
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
@@ -25,6 +24,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.cli.input_options import Command
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Ids, NamedGraph, Vector
 from minicrawl.opic.estimate import shares
@@ -39,8 +39,6 @@ from minicrawl.store.reader import search_folder
 from minicrawl.store.records import reporting_damage
 from minicrawl.web.words import words_of
 from minicrawl.wording import counted
-
-Command = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

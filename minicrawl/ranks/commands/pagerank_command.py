@@ -16,7 +16,7 @@ import numpy as np
 from click.core import ParameterSource
 from numpy.typing import NDArray
 
-from minicrawl.cli.input_options import source_options
+from minicrawl.cli.input_options import Command, source_options
 from minicrawl.cli.setting_options import Number
 from minicrawl.config.values import size
 from minicrawl.errors import UsageError
@@ -247,7 +247,6 @@ def _too_little(memory: int, free: int, how: str = "") -> UsageError:
 #
 # Options --blocks, --memory and --temp. Law: an option that does not work with them is refused.
 
-Command = Callable[..., Any]
 
 _SHOWN_AT_ONCE = 1000
 _SUPPORTED_IN_BLOCKS = frozenset(

@@ -40,6 +40,7 @@ from minicrawl.ranks.commands.rank_options import (
     guard_options,
     lines_of,
     nodes_of,
+    nodes_with_scores,
     pagerank_options,
     rank_name,
     ranking,
@@ -565,16 +566,12 @@ def _document(
                 "iterations": each.hits.authorities.iterations,
                 "error_bound": max(each.hits.authorities.error_bound, each.hits.hubs.error_bound),
                 "converged": each.hits.converged,
-                "authorities": _members(best(each.hits.authorities)),
-                "hubs": _members(best(each.hits.hubs)),
+                "authorities": nodes_with_scores(best(each.hits.authorities)),
+                "hubs": nodes_with_scores(best(each.hits.hubs)),
             }
             for each in found
         ],
     }
-
-
-def _members(best: Iterable[tuple[str, float]]) -> list[dict[str, object]]:
-    return [{"node": node, "score": score} for node, score in best]
 
 
 def _lines(

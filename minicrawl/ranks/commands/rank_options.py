@@ -9,7 +9,7 @@ import functools
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.cli.input_options import (
+    Command,
     count_option,
     json_option,
     percent,
@@ -51,7 +52,6 @@ from minicrawl.wording import at_most, counted
 #
 # Options of the ranks: for PageRank, guards against collusion, and files of node names.
 
-Command = Callable[..., Any]
 
 # ---------------------------------------------------------------- PageRank
 
@@ -352,7 +352,7 @@ def show_in_parts(
 ) -> None:
     """Show a rank whose `count` best nodes arrive in parts."""
     if as_json:
-        show_long_json(_document(shown), "scores", map(_best_documents, parts))
+        show_long_json(_document(shown), "scores", map(nodes_with_scores, parts))
         return
     first = next(parts)
     widest = (f"{count:,}", percent(first[0][1]))
@@ -390,11 +390,12 @@ def _document(shown: Shown) -> dict[str, object]:
         "error_bound": bound if math.isfinite(bound) else None,
         **({} if estimated is None else {"standard_error": estimated}),
         **({} if shown.disk is None else {"disk": shown.disk}),
-        "scores": _best_documents(shown.best),
+        "scores": nodes_with_scores(shown.best),
     }
 
 
-def _best_documents(best: list[tuple[str, float]]) -> list[object]:
+def nodes_with_scores(best: list[tuple[str, float]]) -> list[object]:
+    """Return nodes and scores as JSON."""
     return [{"node": node, "score": score} for node, score in best]
 
 
