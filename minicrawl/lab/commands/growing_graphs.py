@@ -197,7 +197,8 @@ def run_in_child() -> None:
 
 def batches_for(algorithm: DynamicAlgorithm, saved: SavedGraph, threshold: int) -> list[Batch]:
     """Return all edges in batches: of `threshold` edges, or of one if it takes no batches."""
-    return list(_batches(saved.graph.edges, threshold if algorithm.in_batches else 1))
+    edges, size = iter(saved.graph.edges), threshold if algorithm.in_batches else 1
+    return list(iter(lambda: tuple(islice(edges, size)), ()))
 
 
 def timed(algorithm: DynamicAlgorithm, nodes: int, batches: Sequence[Batch]) -> tuple[Any, float]:
@@ -207,12 +208,6 @@ def timed(algorithm: DynamicAlgorithm, nodes: int, batches: Sequence[Batch]) -> 
     for batch in batches:
         algorithm.insert(state, batch)
     return state, process_time() - began
-
-
-def _batches(edges: Sequence[Edge], size: int) -> Iterator[Batch]:
-    left = iter(edges)
-    while batch := tuple(islice(left, size)):
-        yield batch
 
 
 def first_difference(
