@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.store.view_queries import VIEWS, SqlLimits, query_views
+from minicrawl.store.reader import VIEWS, SqlLimits, query_views
 from tests.stores import filled_store
 
 
