@@ -33,10 +33,17 @@ from minicrawl.model import CRAWLED, KNOWN
 from minicrawl.own_files import replacing
 from minicrawl.progress import Progress
 from minicrawl.report.archived_pages import PermittedPages, captures, facts_of, with_contents
-from minicrawl.report.data_sets import DataSet, read_until, software
+from minicrawl.report.folders import (
+    DataSet,
+    read_until,
+    refuse_folder,
+    software,
+    write_graph_folder,
+)
 from minicrawl.report.formats import (
     DRAWINGS,
     FORMATS,
+    GRAPH_FOLDER,
     ROW_GROUP_BYTES,
     WEB_ARCHIVES,
     WRITERS,
@@ -46,7 +53,6 @@ from minicrawl.report.formats import (
     lines_of,
     write_parquet,
 )
-from minicrawl.report.graph_folder import FOLDER, refuse_folder, write_graph_folder
 from minicrawl.report.page_links import RAW_COLUMNS, all_links
 from minicrawl.report.page_states import new_and_changed
 from minicrawl.report.selected_pages import (
@@ -238,7 +244,7 @@ def export(
     are listed and left out; the exit code is then 1.
     """
     suffix = format_of(file, _format_name(file, name, shard_bytes))
-    is_graph = edges or suffix in (*DRAWINGS, FOLDER)
+    is_graph = edges or suffix in (*DRAWINGS, GRAPH_FOLDER)
     if lines_of(suffix) is not None:
         _refuse_choices(suffix)
     _refuse_conflicts(
@@ -416,7 +422,7 @@ def _write_data_set(
 
 def _refuse_place(file: Path, suffix: str, *, force: bool) -> None:
     """Refuse to replace a file or a graph without --force."""
-    if suffix != FOLDER:
+    if suffix != GRAPH_FOLDER:
         _refuse_to_replace(file, force=force)
     elif file == STDOUT:
         raise click.UsageError("--format graph writes a folder: stdout is not one")
@@ -481,9 +487,9 @@ def _refuse_conflicts(
         raise click.UsageError(f"--ranks is for pages: links in a .{suffix} file have no scores")
     if raw and (not edges or suffix not in WRITERS or level == "host"):
         raise click.UsageError("--raw needs --edges between pages, and a file of rows such as .csv")
-    if ranks and suffix == FOLDER:
+    if ranks and suffix == GRAPH_FOLDER:
         raise click.UsageError("a graph folder has no scores: leave out --ranks")
-    if edges and suffix in (*DRAWINGS, FOLDER):
+    if edges and suffix in (*DRAWINGS, GRAPH_FOLDER):
         raise click.UsageError(f"a .{suffix} file has the links anyway: leave out --edges")
 
 
@@ -540,7 +546,7 @@ def _write(seen: Snapshot, selected: PageSelection, output: _Output, tell: Progr
     rows = RowCount()
     if output.purpose:
         rows.permitted = PermittedPages(seen, output.purpose)
-    if output.suffix == FOLDER:
+    if output.suffix == GRAPH_FOLDER:
         graph = GRAPHS[output.graph or "page"](seen, selected, (), tell).drawing()
         rows.rows = write_graph_folder(graph, output.file, of_hosts=output.graph == "host")
         return rows

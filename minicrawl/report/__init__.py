@@ -11,5 +11,5 @@ crawl_status    progress of a crawl, its samples, its busiest hosts, what it has
 sampling        samples of a running crawl, and those recomputed from its log
 site_report     a report on a site as HTML, a crawl as a picture
 audit           integrity check of a store
-formats         rows, graphs and figures as files (further: data_sets, graph_folder, crawl_log)
+formats         rows, graphs and figures as files (further: folders, crawl_log)
 """

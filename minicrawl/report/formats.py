@@ -29,7 +29,6 @@ from minicrawl import plugins
 from minicrawl.errors import UsageError
 from minicrawl.own_files import replacing, scratch
 from minicrawl.plugins import Registry
-from minicrawl.report.graph_folder import FOLDER
 from minicrawl.report.selected_pages import COLUMNS, LINK_COLUMNS, Block, Drawing
 from minicrawl.web.usage import PURPOSES
 from minicrawl.wording import all_harmless, visible
@@ -594,7 +593,10 @@ def _style(figure: Figure, number: int) -> dict[str, Any]:
 WEB_ARCHIVES = ("warc.gz", "wacz")
 """Formats of pages with their content."""
 
-FORMATS = (*ROW_WRITERS, *DRAWINGS, FOLDER, *WEB_ARCHIVES)
+GRAPH_FOLDER = "graph"
+"""Name of the format of a folder `graph/`, or one with the suffix `.graph/`."""
+
+FORMATS = (*ROW_WRITERS, *DRAWINGS, GRAPH_FOLDER, *WEB_ARCHIVES)
 """Built-in formats: rows, drawings of graphs, a folder of a graph, web archives."""
 
 

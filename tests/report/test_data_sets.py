@@ -12,7 +12,7 @@ import pytest
 
 from minicrawl import plugins
 from minicrawl.cli import main
-from minicrawl.report.data_sets import INDEX, read_until
+from minicrawl.report.folders import INDEX, read_until
 from minicrawl.web.urls import domains
 from tests.webs import crawl_web
 

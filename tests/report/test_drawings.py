@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
-from minicrawl.report.formats import DrawingWriter as Writer
-from minicrawl.report.formats import write_dot, write_gexf, write_graphml
-from minicrawl.report.graph_folder import (
+from minicrawl.report.folders import (
     ADJACENCY,
     EDGES,
     VERTICES,
     refuse_folder,
     write_graph_folder,
 )
+from minicrawl.report.formats import DrawingWriter as Writer
+from minicrawl.report.formats import write_dot, write_gexf, write_graphml
 from minicrawl.report.selected_pages import Block, Drawing
 from minicrawl.wording import visible
 from tests.stores import filled_store
