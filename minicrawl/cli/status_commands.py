@@ -48,7 +48,7 @@ from minicrawl.wording import as_duration, at_least, counted, iso, percentage, r
 
 if TYPE_CHECKING:
     from minicrawl.checking import Cloaking, PageAnswer
-    from minicrawl.report.kept_content import ContentRow
+    from minicrawl.report.crawl_log import ContentRow
 
 KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
 HOST_HEADINGS = ("pages", "mostly", "host", "last detail")
@@ -142,14 +142,14 @@ def _content(store: Path, found: report.Status, *, of_many: bool) -> list[Conten
     """Count kept and left-out URLs. Return None for a large store, unless asked for."""
     if found.pages_known > report.MOST_AT_ONCE and not of_many:
         return None
-    from minicrawl.report.kept_content import content_rows
+    from minicrawl.report.crawl_log import content_rows
 
     with snapshot(store) as seen:
         return content_rows(seen, most=None if of_many else _MOST_RESPONSES)
 
 
 def _kept_lines(content: list[ContentRow]) -> Iterator[tuple[str, str]]:
-    from minicrawl.report.kept_content import counts_of
+    from minicrawl.report.crawl_log import counts_of
 
     for name, counts in counts_of(content, _MOST_COUNTS):
         yield name, _counts(counts)

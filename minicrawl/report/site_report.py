@@ -24,10 +24,9 @@ from minicrawl.model import State
 from minicrawl.own_files import replacing
 from minicrawl.progress import Progress
 from minicrawl.report import page_links
+from minicrawl.report.crawl_log import ContentRow, content_rows, discovery
 from minicrawl.report.crawl_status import Sample, status
-from minicrawl.report.discovery import discovery
 from minicrawl.report.formats import Figure, PlotLine, draw, pyplot
-from minicrawl.report.kept_content import ContentRow, content_rows
 from minicrawl.report.page_links import with_texts
 from minicrawl.report.selected_pages import HostGraph, Pages, PageSelection, blocks, rows_of
 from minicrawl.report.snapshot import Snapshot, places_of_largest, urls

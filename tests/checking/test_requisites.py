@@ -19,7 +19,7 @@ from minicrawl.archive.record import Answer
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
 from minicrawl.report import page_links
-from minicrawl.report.kept_content import content_rows
+from minicrawl.report.crawl_log import content_rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder

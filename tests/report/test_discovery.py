@@ -7,7 +7,7 @@ import pytest
 
 from minicrawl.model import State
 from minicrawl.progress import unreported
-from minicrawl.report.discovery import discovery
+from minicrawl.report.crawl_log import discovery
 from minicrawl.report.site_report import site_report
 from minicrawl.report.snapshot import snapshot
 from tests.stores import NOON, HandCrawl

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.report import kept_content
-from minicrawl.report.kept_content import ContentRow, content_rows, counts_of
+from minicrawl.report import crawl_log
+from minicrawl.report.crawl_log import ContentRow, content_rows, counts_of
 from minicrawl.report.snapshot import snapshot
 from tests.webs import crawl_web
 
@@ -93,7 +93,7 @@ def test_content_is_not_counted_without_kept_pages_or_with_too_many(
 
 
 def test_types_beyond_the_limit_are_merged(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_content, "_MOST_NAMES", 2)
+    monkeypatch.setattr(crawl_log, "_MOST_NAMES", 2)
     with snapshot(store) as seen:
         found = content_rows(seen)
     assert found is not None
