@@ -65,7 +65,7 @@ from minicrawl.model import (
     Want,
     Wire,
 )
-from minicrawl.web.challenges import BLOCKS, COOKIE_WALL, challenge, leads_to_cookie_wall
+from minicrawl.web.blocked_or_missing import BLOCKS, COOKIE_WALL, challenge, leads_to_cookie_wall
 from minicrawl.web.responses import (
     HTML_TYPES,
     NO_TYPE,

@@ -68,8 +68,8 @@ from minicrawl.store.derived import (
 )
 from minicrawl.store.records import reporting_damage
 from minicrawl.store.stored_links import WrittenLinks
+from minicrawl.web.blocked_or_missing import SOFT_404
 from minicrawl.web.references import Reference, ReferenceReader, References
-from minicrawl.web.soft_404 import SOFT_404
 from minicrawl.web.urls import resolve, split
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ sitemaps    sitemaps and feeds
 robots      robots.txt: its rules, and the rule that matches a path
 usage       uses of its pages that a site allows or denies, such as training a model
 cookie_jar  cookies, and the jar that keeps them
-challenges  responses by which a server blocks robots
-soft_404    pages that say "not found" with status 200
+blocked_or_missing
+            responses that hide that a page is blocked or missing: challenges, soft 404s
 cosmetic    filters that hide consent banners
 words       the words of a text; signatures of texts, to find near-duplicates
 

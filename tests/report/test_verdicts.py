@@ -12,7 +12,7 @@ from minicrawl.report.archived_pages import kept_pages, last_version
 from minicrawl.report.page_links import broken_links, linked_verdicts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.verdicts import LinkVerdict, verdict_of
-from minicrawl.web.challenges import BLOCKS, COOKIE_WALL
+from minicrawl.web.blocked_or_missing import BLOCKS, COOKIE_WALL
 from tests.webs import crawl_web
 
 HOST, OTHER = "https://a.example", "https://b.example"

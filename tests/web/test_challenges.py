@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.web.challenges import (
+from minicrawl.web.blocked_or_missing import (
     READ_BYTES,
     SHORT_BYTES,
     SIGNATURES,

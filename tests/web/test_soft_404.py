@@ -5,7 +5,7 @@ from os import environ
 
 import pytest
 
-from minicrawl.web.soft_404 import (
+from minicrawl.web.blocked_or_missing import (
     MissingPage,
     asks_for_password,
     is_missing_sibling,

@@ -31,7 +31,7 @@ from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.model import Originals, PageId, ParsedPage, State
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store.tables import Numbers
-from minicrawl.web.challenges import COOKIE_WALL
+from minicrawl.web.blocked_or_missing import COOKIE_WALL
 
 if TYPE_CHECKING:
     from minicrawl.crawl.page_turns import Turn
