@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from minicrawl.audit.checks import Check, Detector
     from minicrawl.audit.site import AuditedSite
-    from minicrawl.cli.companions import Companion, CrawlRequest, OwnWeb
-    from minicrawl.cli.setting_options import ClusterDoor
+    from minicrawl.cli.setting_options import ClusterDoor, Companion, CrawlRequest, OwnWeb
     from minicrawl.crawl.parts import OnPage
     from minicrawl.crawl.schedule.orders import PageOrder
     from minicrawl.crawl.workers.scoring import PageRead
@@ -50,15 +49,15 @@ HOMES = {
     "AuditedSite": "minicrawl.audit.site",
     "Check": "minicrawl.audit.checks",
     "ClusterDoor": "minicrawl.cli.setting_options",
-    "Companion": "minicrawl.cli.companions",
-    "CrawlRequest": "minicrawl.cli.companions",
+    "Companion": "minicrawl.cli.setting_options",
+    "CrawlRequest": "minicrawl.cli.setting_options",
     "Csr": "minicrawl.graph.csr",
     "Detector": "minicrawl.audit.checks",
     "Frontier": "minicrawl.frontier.page_table",
     "Interpolation": "minicrawl.opic.windows",
     "NamedGraph": "minicrawl.graph.csr",
     "OnPage": "minicrawl.crawl.parts",
-    "OwnWeb": "minicrawl.cli.companions",
+    "OwnWeb": "minicrawl.cli.setting_options",
     "PageOrder": "minicrawl.crawl.schedule.orders",
     "PageRead": "minicrawl.crawl.workers.scoring",
     "Progress": "minicrawl.progress",

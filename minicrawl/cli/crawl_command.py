@@ -20,16 +20,14 @@ import click
 
 from minicrawl import plugins
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.companions import (
-    CrawlRequest,
-    OwnWeb,
-    companion_options,
-    companions,
-)
 from minicrawl.cli.setting_options import (
     CommandWithSettings,
+    CrawlRequest,
     Number,
+    OwnWeb,
     cluster_door,
+    companion_options,
+    companions,
     graph_of_option,
     loaded_options,
     naming,

@@ -1,4 +1,4 @@
-"""The table of settings as options of commands.
+"""The table of settings as options of commands, and what packages add to commands.
 
 `@settings_options("budget", "order")` adds the options of these sections to a command, or of all
 sections, and passes `settings` to it: flags, environment, minicrawl.toml and defaults combined. An
@@ -11,9 +11,9 @@ import math
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import click
 from click.core import ParameterSource
@@ -29,8 +29,8 @@ from minicrawl.model import GRAPHS
 from minicrawl.wording import visible
 
 if TYPE_CHECKING:
+    from minicrawl.app import Crawl
     from minicrawl.control import ControlRequest
-
 
 DEFAULT_FILE = Path("minicrawl.toml")
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
@@ -285,3 +285,69 @@ def refuse_without_text(name: str, option: str) -> None:
     """Raise if the option needs a text of the room `text`, which is not installed."""
     if name in {MAIN, MARKDOWN} and name not in plugins.entry_points(plugins.PARSERS):
         raise missing_room(option, "text")
+
+
+# ================================================================ companions
+#
+# Companions of `minicrawl crawl`: packages that add options to it and act while it runs.
+#
+# The dashboard, the search index, the demo web and the cluster are companions. They come by entry
+# points, so this module names none of them.
+
+
+class CrawlRequest(NamedTuple):
+    """Options of a `crawl` command."""
+
+    loaded: Loaded
+    given: Mapping[str, Any]
+    """Values of all options, keyed by parameter name."""
+    resume: str
+    """The command that resumes the crawl."""
+
+
+class OwnWeb(NamedTuple):
+    """A web that a companion serves while it is crawled."""
+
+    seeds: Iterable[str]
+    loaded: Loaded
+
+
+class Companion:
+    """Extension of `crawl` by a package. By default its hooks do nothing."""
+
+    options: tuple[Callable[[Command], Command], ...] = ()
+    """Decorators by `click.option`. `crawl --help` imports their modules: keep them light."""
+
+    def refuse(self, asked: CrawlRequest) -> None:
+        """Raise `click.UsageError` where options cannot be combined."""
+
+    def crawls_instead(self, asked: CrawlRequest) -> bool:
+        """Crawl in another way and return True, if the options request it."""
+        return False
+
+    def own_web(self, asked: CrawlRequest) -> AbstractContextManager[OwnWeb] | None:
+        """Return a web served by this companion, if the options request it."""
+        return None
+
+    def samples_graph(self, asked: CrawlRequest) -> bool:
+        """Return whether to sample the growing graph."""
+        return False
+
+    def beside(self, crawl: "Crawl", asked: CrawlRequest) -> AbstractContextManager[None]:
+        """Return a context that is open while the crawl runs."""
+        return nullcontext()
+
+
+@functools.cache
+def companions() -> tuple[Companion, ...]:
+    """Return the companions of all packages."""
+    points = plugins.entry_points(plugins.COMPANIONS).values()
+    return tuple(cast(type[Companion], point.load())() for point in points)
+
+
+def companion_options(command: Command) -> Command:
+    """Add the options of all companions to a command."""
+    for companion in reversed(companions()):
+        for option in reversed(companion.options):
+            command = option(command)
+    return command

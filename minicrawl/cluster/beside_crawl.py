@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from minicrawl.cli.companions import Companion, CrawlRequest
+from minicrawl.cli.setting_options import Companion, CrawlRequest
 from minicrawl.config import Settings
 from minicrawl.config.parts import DEMO_PAGES
 

@@ -11,10 +11,11 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.companions import Companion, CrawlRequest
 from minicrawl.cli.input_options import WATCH, store_option_for
 from minicrawl.cli.setting_options import (
     CommandWithSettings,
+    Companion,
+    CrawlRequest,
     cluster_door,
     loaded_from,
     settings_options,
