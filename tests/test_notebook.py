@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from minicrawl import Asked, Crawl, Ended, Progress, Reason, Settings
-from minicrawl.notebook import EVERY_S, NotebookDisplay
+from minicrawl.app import SHOWN_EVERY_S, NotebookDisplay
 
 PROGRESS = Progress(
     known=12,
@@ -44,7 +44,7 @@ def test_the_display_is_updated_at_intervals_and_at_the_end() -> None:
     display = NotebookDisplay(lambda: PROGRESS, screen, lambda: times[0])
     for _ in range(3):
         display.hear(Asked(url="http://a.example/<b>", cash=1.0))
-    times[0] = EVERY_S
+    times[0] = SHOWN_EVERY_S
     display.hear(Asked(url="http://a.example/last", cash=1.0))
     display.hear(Ended(reason=Reason.BUDGET))
     _, first, second, end = screen.shown
