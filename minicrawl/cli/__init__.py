@@ -52,15 +52,15 @@ COMMANDS = {
         "Read a crawl again and say what changed.",
     ),
     "control": (
-        "minicrawl.cli.control_commands:control",
+        "minicrawl.cli.settings_commands:control",
         "Pause, stop or adjust a running crawl.",
     ),
     "config": (
-        "minicrawl.cli.control_commands:config",
+        "minicrawl.cli.settings_commands:config",
         "Show all settings and where they come from.",
     ),
     "about": (
-        "minicrawl.cli.about_command:about",
+        "minicrawl.cli.settings_commands:about",
         "Describe the crawler to owners of servers.",
     ),
     "import": (
