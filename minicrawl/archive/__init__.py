@@ -8,7 +8,7 @@ index        SQLite index of the records by URL and by digest, rebuilt from the 
 reader       finds, reads and verifies records without the store
 writer       appends records behind the last commit, trains dictionaries, joins archives, prunes
 warc         writes answers as WARC and WACZ
-warc_series  WARC files that are written while a crawl runs
-earlier      captures in the index of an earlier archive, whose bodies are not written again
+warc_series  WARC files that are written while a crawl runs; captures in the index of an earlier
+             archive, whose bodies are not written again
 wacz_key     key that signs WACZ files
 """

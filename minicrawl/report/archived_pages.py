@@ -495,8 +495,8 @@ def captures(
     if not (file := earlier_file(snapshot.path)).exists():
         yield from found
         return
-    from minicrawl.archive.earlier import EarlierArchive
     from minicrawl.archive.warc import payload_digest
+    from minicrawl.archive.warc_series import EarlierArchive
 
     with closing(EarlierArchive(file)) as earlier:
         for one in found:

@@ -52,7 +52,7 @@ ARCHIVE = "-pages"
 """Suffix of the folder with the archive of a store."""
 
 EARLIER = "-earlier"
-"""Suffix of the file with the captures of an earlier archive (`archive.earlier`)."""
+"""Suffix of the file with the captures of an earlier archive (`archive.warc_series`)."""
 
 SEARCH = "-search"
 """Suffix of the folder with the search index of a store."""

@@ -15,13 +15,12 @@ from pathlib import Path
 from shutil import rmtree
 from typing import NamedTuple, Self
 
-from minicrawl.archive.earlier import read_earlier
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import PLAIN, key_of
 from minicrawl.archive.segments import FIRST, Segments, bytes_between, disk_errors
 from minicrawl.archive.warc import MOST_SEEDS, crawl_facts
-from minicrawl.archive.warc_series import WarcFiles, WarcSeries
+from minicrawl.archive.warc_series import WarcFiles, WarcSeries, read_earlier
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.config import Storing
 from minicrawl.config.values import folder_and_name
