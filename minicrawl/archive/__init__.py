@@ -7,8 +7,7 @@ index        SQLite index of the records by URL and by digest, rebuilt from the 
              a scan that skips damage; an index of the bodies in WARC files
 reader       finds, reads and verifies records without the store
 writer       appends records behind the last commit, trains dictionaries, joins archives, prunes
-warc         writes answers as WARC and WACZ
+warc         writes answers as WARC and WACZ; the key that signs WACZ files
 warc_series  WARC files that are written while a crawl runs; captures in the index of an earlier
              archive, whose bodies are not written again
-wacz_key     key that signs WACZ files
 """

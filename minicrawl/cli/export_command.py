@@ -12,8 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 import click
 from click.core import ParameterSource
 
-from minicrawl.archive.wacz_key import WaczKey
-from minicrawl.archive.warc import Capture, write_wacz, write_warc
+from minicrawl.archive.warc import Capture, WaczKey, write_wacz, write_warc
 from minicrawl.cli.input_options import (
     READ,
     Moment,
