@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 from click.shell_completion import get_completion_class
 
+from minicrawl import __version__
 from minicrawl.cli import COMPLETION_VARIABLE, PROGRAM, root
-from minicrawl.version import __version__
 from tests.readme import command_tree, context_of
 
 SHELLS = {"bash": "minicrawl.bash", "zsh": "_minicrawl", "fish": "minicrawl.fish"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.version import __version__
+from minicrawl import __version__
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "formulas.md").read_text(encoding="utf-8")

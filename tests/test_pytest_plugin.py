@@ -77,7 +77,6 @@ def test_the_plugin_alone_imports_nothing_of_minicrawl() -> None:
     )
     assert set(ran.stdout.split()) == {
         "minicrawl",
-        "minicrawl.version",
         "minicrawl.demo",
         "minicrawl.demo.pytest_plugin",
     }

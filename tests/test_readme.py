@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from minicrawl.version import __version__
+from minicrawl import __version__
 from tests import readme
 from tests.readme import MANUAL, README, ROOT
 from tests.readme_output import refresh

@@ -29,6 +29,7 @@ from uuid import NAMESPACE_URL, uuid5
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from zlib import DEFLATED, MAX_WBITS, compressobj
 
+from minicrawl import __version__
 from minicrawl.archive.record import (
     MOST_HEAD_BYTES,
     Answer,
@@ -38,7 +39,6 @@ from minicrawl.archive.record import (
 from minicrawl.errors import UsageError
 from minicrawl.model import Wire
 from minicrawl.own_files import scratch
-from minicrawl.version import __version__
 from minicrawl.web.urls import posted_to
 from minicrawl.wording import iso
 

@@ -20,6 +20,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
+from minicrawl import __version__
 from minicrawl.archive.record import key_of
 from minicrawl.audit.checks import (
     CHECKED,
@@ -40,7 +41,6 @@ from minicrawl.report.formats import write_csv
 from minicrawl.report.selected_pages import Block, hosts_named
 from minicrawl.report.site_report import ReportSection
 from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot
-from minicrawl.version import __version__
 from minicrawl.wording import counted, visible
 
 _SHARE_OF_NOTING = 0.7

@@ -28,10 +28,9 @@ from pathlib import Path
 
 import click
 
-from minicrawl import plugins
+from minicrawl import __version__, plugins
 from minicrawl.cli.examples import GROUPS, epilog
 from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.version import __version__
 from minicrawl.wording import visible
 
 PROGRAM = "minicrawl"

@@ -19,6 +19,7 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Self
 
+from minicrawl import __version__
 from minicrawl.cluster.assignment import ShardFacts, facts_in
 from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.engine import ClusterEngine, KeyTaken
@@ -28,7 +29,6 @@ from minicrawl.config.settings import as_text, from_store, harmless, plain, told
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.opic.shard_channels import MOST_SHARDS
 from minicrawl.store import schema
-from minicrawl.version import __version__
 from minicrawl.web.urls import canonical_seed
 
 # ================================================================ records

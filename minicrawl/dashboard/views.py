@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from minicrawl import __version__
 from minicrawl.control import MOST_HOSTS, ControlRequest, Verb, ask, request_of
 from minicrawl.dashboard.launching import Form, Launcher
 from minicrawl.errors import MinicrawlError, MissingStoreError, NoCrawlError, UsageError
@@ -39,7 +40,6 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import keep_pings
 from minicrawl.store.reader import reading
-from minicrawl.version import __version__
 from minicrawl.web.urls import canonical, split
 from minicrawl.web.urls import host as host_of
 

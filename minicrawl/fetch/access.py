@@ -20,13 +20,13 @@ from urllib.parse import unquote
 
 import ada_url
 
+from minicrawl import __version__
 from minicrawl.config import Access, Politeness
 from minicrawl.config.values import HEADER, LOGIN, ON, TOKEN, USER_PASSWORD
 from minicrawl.errors import UsageError
 from minicrawl.fetch.decoding import ACCEPTED
 from minicrawl.fetch.transport import Origin, ResponseStream, Transport, TransportRequest, target
 from minicrawl.model import Request, Want
-from minicrawl.version import __version__
 
 # ================================================================ challenge
 #

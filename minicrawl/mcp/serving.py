@@ -21,10 +21,10 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from minicrawl import __version__
 from minicrawl.dashboard.serving import LOOPBACK, listening
 from minicrawl.errors import MinicrawlError
 from minicrawl.mcp.tools import IDLE_S, NOTICE, Answer, CrawlGrant, CrawlTool, StoreTools, answer
-from minicrawl.version import __version__
 
 TOKEN_VARIABLE = "MCP_TOKEN"
 PATH = "/mcp"

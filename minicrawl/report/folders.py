@@ -27,13 +27,13 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl import __version__
 from minicrawl.archive.warc import Capture, CdxLine, WarcWriter, surt, truncated
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.own_files import replacing
 from minicrawl.report.formats import CONTENTS, Writer, write_parquet
 from minicrawl.report.selected_pages import Block, Drawing
-from minicrawl.version import __version__
 from minicrawl.web.encoding import decode
 from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
 from minicrawl.web.urls import canonical, domains, is_address

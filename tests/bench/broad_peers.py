@@ -12,7 +12,7 @@ from pathlib import Path
 from shutil import which
 from typing import NamedTuple
 
-from minicrawl.version import __version__
+from minicrawl import __version__
 from tests.bench.peers import first_line, scrapy_command
 from tests.bench.rust_peers import kreuzcrawl_command, silkworm_command, version_of
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from minicrawl.version import __version__
+from minicrawl import __version__
 
 into_document = click.option(
     "--into",

@@ -16,7 +16,7 @@ from venv import create
 
 import click
 
-from minicrawl.version import __version__
+from minicrawl import __version__
 from tests.bench.rust_peers import kreuzcrawl_command, silkworm_command, version_of
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from minicrawl import Settings
+from minicrawl import Settings, __version__
 from minicrawl.app import SystemClock
 from minicrawl.checking import BROWSER, Cloaking, check_cloaking
 from minicrawl.cli import main
@@ -19,7 +19,6 @@ from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import MinicrawlError
 from minicrawl.fetch.signing import SigningKey
-from minicrawl.version import __version__
 from tests.crawl.fakes import FakeClock, in_time
 
 URL = "http://a.example/page"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.version import __version__
+from minicrawl import __version__
 from tests.cli.calls import Captured, printed, refusal
 
 CONTACT = ("--contact", "https://bot.example/about")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from minicrawl import __version__
 from minicrawl.app import Crawl
 from minicrawl.cli import main
 from minicrawl.config import Settings, load
@@ -24,7 +25,6 @@ from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from minicrawl.version import __version__
 from tests.cli.calls import Captured, printed, refusal
 from tests.processes import PATIENCE_S, killed_on_failure
 

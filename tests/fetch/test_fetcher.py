@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from minicrawl import __version__
 from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import HttpFetcher
@@ -25,7 +26,6 @@ from minicrawl.model import (
     Response,
     Unchanged,
 )
-from minicrawl.version import __version__
 from tests.fetch.results import kind_of
 from tests.fetch.wire import FAULTS, ODD_PAGE, ODDITIES, Answer, Then, Wire, answer, certified, wire
 

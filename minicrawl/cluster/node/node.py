@@ -21,6 +21,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple
 
+from minicrawl import __version__
 from minicrawl.cluster import terms as records
 from minicrawl.cluster.assignment import (
     ShardFacts,
@@ -86,7 +87,6 @@ from minicrawl.cluster.terms import (
 )
 from minicrawl.crawl.progress import most_pages
 from minicrawl.errors import UsageError
-from minicrawl.version import __version__
 from minicrawl.wording import counted
 
 # ================================================================ crawl state

@@ -1,9 +1,9 @@
 """Headers that every request carries."""
 
+from minicrawl import __version__
 from minicrawl.config import Access, Politeness
 from minicrawl.fetch.access import RequestHeaders
 from minicrawl.model import Request, Want
-from minicrawl.version import __version__
 
 
 def sent(access: Access, request: Request | None = None) -> dict[bytes, bytes]:
