@@ -31,7 +31,8 @@ def refuse_links(path: Path) -> Path:
     """Return the path; raise UsageError if it, or a file in it, is a link, a pipe or a device."""
     for file, status in _files_at(path):
         mode = status.st_mode
-        if stat.S_ISLNK(mode) and not _leads_nowhere(file):
+        # A link in a circle may stay: nobody can open it.
+        if stat.S_ISLNK(mode) and not Path(os.path.realpath(file)).is_symlink():
             raise UsageError(
                 f"{file} is a link to {file.readlink()}: files of a store must not be links, as "
                 "others could lead them anywhere; put the file itself in its place"
@@ -55,11 +56,6 @@ def _files_at(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
                 yield from _files_at(file)
     except (FileNotFoundError, PermissionError):
         return  # deleted meanwhile, or unreadable: opening it will fail as well
-
-
-def _leads_nowhere(link: Path) -> bool:
-    """Return True if a link leads in a circle, so that it cannot be opened."""
-    return Path(os.path.realpath(link)).is_symlink()
 
 
 def open_own(path: Path, flags: int) -> int:

@@ -224,12 +224,8 @@ def last_page(rows: Sequence[IndexRow]) -> int:
     return last
 
 
-def _no_urls(_keys: set[int]) -> Mapping[int, str]:
-    return {}
-
-
 def verify(
-    reader: ArchiveReader, urls_of: Callable[[set[int]], Mapping[int, str]] = _no_urls
+    reader: ArchiveReader, urls_of: Callable[[set[int]], Mapping[int, str]] = lambda _keys: {}
 ) -> Iterator[str]:
     """Read all records and yield one line for each problem.
 

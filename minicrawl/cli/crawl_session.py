@@ -132,7 +132,7 @@ class Session:
             running = watched(self._crawl, shown, self._log_progress, hear, is_sampled=is_sampled)
             with suppress(asyncio.CancelledError), self._ignoring_an_interrupt_among_seeds():
                 self._reason = asyncio.run(running)
-                self._graph.finish(self._announce_final_sample)
+                self._graph.finish(lambda: self._print("measuring the graph; Ctrl-C skips it"))
         if self._reason is None:
             raise Interrupted(f"aborted; resume with: {self._options.resume}")
         if self._options.as_json:
@@ -145,9 +145,6 @@ class Session:
             raise Interrupted(f"resume with: {self._options.resume}")
         if self._options.is_demo:
             self._print("")  # a table follows
-
-    def _announce_final_sample(self) -> None:
-        self._print("measuring the graph; Ctrl-C skips it")
 
     def _summary(self, reason: Reason) -> dict[str, object]:
         """Return the summary of this run and the status of the store, as JSON."""

@@ -178,7 +178,12 @@ def outline_facts(found: Outline) -> Iterator[tuple[str, str]]:
 def sample_facts(sample: Sample, now: float) -> Iterator[tuple[str, str]]:
     """Yield the facts about a sample that `status` shows."""
     yield f"graph of {_pages(sample)}", _basis_and_age(sample, now)
-    yield "pages asked for", _asked_for(sample)
+    most = "" if sample.maximum is None else f" of at most {sample.maximum:,}"
+    errors = counted(sample.errors, "error")
+    yield (
+        "pages asked for",
+        f"{sample.crawled:,}{most} crawled, {errors}; {sample.total:,} in total",
+    )
     yield from outline_facts(sample.outline)
 
 
@@ -202,12 +207,6 @@ def sample_rows(sample: Sample | None, now: float) -> Iterator[tuple[str, str, s
     yield "links from", _degrees(found.out_degrees), ""
     yield "links to", _degrees(found.in_degrees), ""
     yield "figures", _basis_and_age(sample, now), ""
-
-
-def _asked_for(sample: Sample) -> str:
-    most = "" if sample.maximum is None else f" of at most {sample.maximum:,}"
-    errors = counted(sample.errors, "error")
-    return f"{sample.crawled:,}{most} crawled, {errors}; {sample.total:,} in total"
 
 
 def _pages(sample: Sample) -> str:

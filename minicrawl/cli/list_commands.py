@@ -254,10 +254,6 @@ def _with_texts(seen: Snapshot, rows: Any) -> Rows:
     return with_texts(seen, rows)
 
 
-def _is_dead(row: Any, verdicts: tuple[str, ...]) -> bool:
-    return bool(row.verdict == "dead" or row.verdict in verdicts)
-
-
 def _all_verdicts(seen: Snapshot) -> str:
     from minicrawl.report.page_links import linked_verdicts
 
@@ -275,7 +271,7 @@ def _all_verdicts(seen: Snapshot) -> str:
         help="Only targets with this verdict; --exit-code counts them all. Repeatable.  [default: "
         "dead and blocked, of which --exit-code counts dead]",
     ),
-    fails=_is_dead,
+    fails=lambda row, verdicts: row.verdict in {"dead", *verdicts},
     summary=_all_verdicts,
 )
 def broken(seen: Snapshot, host: str | None, verdicts: tuple[str, ...]) -> Found:

@@ -29,7 +29,6 @@ from minicrawl.report.archived_pages import PageVersion
 from minicrawl.report.page_links import (
     RAW_COLUMNS,
     Linked,
-    LinkedPage,
     WrittenLink,
     links_of,
     links_to,
@@ -175,10 +174,15 @@ def explain(url: str, store: Path, as_json: bool) -> None:
     show_facts(_facts(found))
     if found.givers:
         click.echo()
-        show_list(SOURCE_HEADINGS, map(_source_line, found.givers), texts=1)
+        sources = ((units(one.amount), f"{one.share:.1%}", one.url) for one in found.givers)
+        show_list(SOURCE_HEADINGS, sources, texts=1)
     if found.fetches:
         click.echo()
-        show_list(FETCH_HEADINGS, map(_fetch_line, found.fetches), texts=2)
+        fetches = (
+            (short_time(one.at), str(one.status or "-"), one.outcome, one.detail)
+            for one in found.fetches
+        )
+        show_list(FETCH_HEADINGS, fetches, texts=2)
 
 
 def _facts(found: reasons.Explanation) -> Iterator[tuple[str, str]]:
@@ -210,14 +214,6 @@ def _score(found: reasons.RankScore) -> str:
     if found.score is None:
         return "no score: the page was found later"
     return f"{percent(found.score)}, rank {found.rank:,}"
-
-
-def _source_line(source: reasons.CashSource) -> tuple[str, str, str]:
-    return units(source.amount), f"{source.share:.1%}", source.url
-
-
-def _fetch_line(fetch: reasons.Fetch) -> tuple[str, str, str, str]:
-    return short_time(fetch.at), str(fetch.status or "-"), fetch.outcome, fetch.detail
 
 
 @click.command()
@@ -276,8 +272,5 @@ def _show_links(found: Linked, as_json: bool) -> None:
     show_facts((name, value) for name, value in facts if value)
     if found.pages:
         click.echo()
-        show_list(LINK_HEADINGS, map(_link_line, found.pages), texts=1)
-
-
-def _link_line(page: LinkedPage) -> tuple[str, str, str]:
-    return percent(page.importance), page.state, page.url
+        pages_ = ((percent(page.importance), page.state, page.url) for page in found.pages)
+        show_list(LINK_HEADINGS, pages_, texts=1)

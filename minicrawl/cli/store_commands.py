@@ -178,16 +178,15 @@ def move(new: str, store: Path, as_json: bool) -> None:
     """
     from minicrawl.store.files import move as move_store
 
-    files = move_store(store, Path(new), is_folder=new.endswith("/"), made=_tell_of_folder)
+    def tell(folder: Path) -> None:
+        click.echo(f"made the folder {visible(str(folder))}", err=True)
+
+    files = move_store(store, Path(new), is_folder=new.endswith("/"), made=tell)
     if as_json:
         show_json([str(file) for file in files])
     else:
         for file in files:
             click.echo(visible(str(file)))
-
-
-def _tell_of_folder(folder: Path) -> None:
-    click.echo(f"made the folder {visible(str(folder))}", err=True)
 
 
 # ================================================================ forget

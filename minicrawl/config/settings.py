@@ -577,7 +577,9 @@ def _lines(loaded: Loaded) -> Iterator[str]:
 
 
 def _line(loaded: Loaded, setting: Setting) -> str:
-    value = _literal(setting.kind.masked(plain(loaded.settings, setting)))
+    shown = setting.kind.masked(plain(loaded.settings, setting))
+    # Strings are printable, so JSON and TOML write them alike.
+    value = json.dumps(NONE if shown is None else shown, ensure_ascii=False)
     origin = "".join(c if c.isprintable() else "?" for c in loaded.origins[setting.name])
     return f"{f'{setting.name} = {value}':{_COMMENTS_FROM}}  # {origin}"
 
@@ -588,8 +590,3 @@ def _plain(value: Any) -> object:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
-
-
-def _literal(value: object) -> str:
-    # Strings are printable, so JSON and TOML write them alike.
-    return json.dumps(NONE if value is None else value, ensure_ascii=False)

@@ -420,7 +420,8 @@ class RowBuilder:
 
     def add(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
         """Add the rows of some nodes. Each node may be added only once."""
-        if not _is_in_order(sources, targets):
+        is_ascending = (targets[1:] > targets[:-1]) | (sources[1:] != sources[:-1])
+        if not is_ascending.all():
             keys = distinct_keys(self._nodes, sources, targets)
             sources, targets = np.divmod(keys, self._nodes)
         firsts = np.flatnonzero(np.diff(sources, prepend=-1))
@@ -438,11 +439,6 @@ class RowBuilder:
             shifts = starts[nodes] - (np.cumsum(degrees) - degrees)
             ends[np.repeat(shifts, degrees) + np.arange(len(targets))] = targets
         return Csr(starts=starts, targets=ends)
-
-
-def _is_in_order(sources: NDArray[np.int64], targets: NDArray[np.int64]) -> bool:
-    """Return True if the targets of each node are ascending and distinct."""
-    return bool(((targets[1:] > targets[:-1]) | (sources[1:] != sources[:-1])).all())
 
 
 # ================================================================ parts

@@ -205,7 +205,8 @@ def strong(graph: Csr) -> Components:
     # Two breadth-first searches by numpy find the large component of a web, which has most of the
     # links. Tarjan's walk in Python, which takes a step for each link, then sees only the rest.
     pivot = int((graph.out_degrees() * graph.in_degrees()).argmax())
-    core = _component_of(graph, pivot)
+    forth, back = levels(graph, [pivot]), levels(graph.reversed(), [pivot])
+    core = (forth != UNREACHED) & (back != UNREACHED)
     # The core gets mark 0, other components get marks above.
     component = np.zeros(graph.nodes, dtype=np.int64)
     component[~core] = 1 + _Tarjan(with_pages(graph, ~core)).marks()
@@ -236,13 +237,6 @@ def _shorten(least: Ids) -> None:
     """Make every node point to the end of its chain."""
     while (ends := least[least]).tobytes() != least.tobytes():
         least[:] = ends
-
-
-def _component_of(graph: Csr, node: int) -> NDArray[np.bool_]:
-    """Return a mask of the strong component of a node."""
-    forth, back = levels(graph, [node]), levels(graph.reversed(), [node])
-    found: NDArray[np.bool_] = (forth != UNREACHED) & (back != UNREACHED)
-    return found
 
 
 class _Tarjan:

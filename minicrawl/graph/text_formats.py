@@ -443,7 +443,11 @@ class NumberedList:
     def links(self, block: LineBlock) -> LinkArrays:
         found: list[int] = []
         for number, line in block.significant_lines():
-            if self._is_node_line(line):
+            if self._announced:
+                is_node = len(self.names) < self._announced[0]
+            else:
+                is_node = line.startswith(b"n")
+            if is_node:
                 self._add_node(number, line)
             else:
                 found += self._parse_link(number, line)
@@ -458,11 +462,6 @@ class NumberedList:
                 f"{self._place}: expected {nodes} nodes and {links} links as announced, "
                 f"found {len(self.names)} and {self._links}"
             )
-
-    def _is_node_line(self, line: bytes) -> bool:
-        if self._announced:
-            return len(self.names) < self._announced[0]
-        return line.startswith(b"n")
 
     def _add_node(self, number: int, line: bytes) -> None:
         due = len(self.names) + self._syntax.first

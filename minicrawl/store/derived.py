@@ -308,16 +308,12 @@ def backlinks_of(derived: Connection, pages: Iterable[int]) -> NDArray[np.int32]
     found = [np.empty(0, dtype=np.int32)]
     for page in sorted(pages):
         number, place = divmod(page, _PAGES_A_BLOCK)
-        starts, blob = _index_block(derived, number)
-        if place + 1 < len(starts):
-            found.append(blob[starts[place] : starts[place + 1]])
+        row = derived.execute("SELECT starts, givers FROM backlinks WHERE block = ?", (number,))
+        starts, blob = row.fetchone() or (b"", b"")
+        begins, givers = np.frombuffer(starts, dtype=np.int64), np.frombuffer(blob, dtype=np.int32)
+        if place + 1 < len(begins):
+            found.append(givers[begins[place] : begins[place + 1]])
     return np.concatenate(found)
-
-
-def _index_block(derived: Connection, number: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    row = derived.execute("SELECT starts, givers FROM backlinks WHERE block = ?", (number,))
-    starts, blob = row.fetchone() or (b"", b"")
-    return np.frombuffer(starts, dtype=np.int64), np.frombuffer(blob, dtype=np.int32)
 
 
 def _index_blocks(inlinks: Csr) -> Iterator[tuple[int, bytes, bytes]]:

@@ -84,7 +84,7 @@ def locations(connection: Connection, ids: Sequence[int]) -> PageLocations:
     urls, origins, depths = (text.split("\n") if count else [] for text in texts)
     if not len(ids) == len(urls) == len(origins) == len(depths):
         raise ValueError(f"{len(ids)} pages have {len(urls)} URLs on {len(origins)} hosts")
-    at = _ranks_by_size(ids)
+    at = np.argsort(np.argsort(ids)).tolist()  # for each page, how many ids are smaller
     return PageLocations(
         [urls[place] for place in at],
         [origins[place] for place in at],
@@ -353,13 +353,6 @@ def steps_known(connection: Connection) -> tuple[int, int]:
 def as_json_list(ids: Sequence[int]) -> str:
     """Return the ids as one JSON value: SQLite limits the number of values in a query."""
     return f"[{','.join(map(str, ids))}]"
-
-
-def _ranks_by_size(numbers: Sequence[int]) -> list[int]:
-    """Return, for each number, how many are smaller. All numbers must differ."""
-    ranks = np.empty(len(numbers), dtype=np.int64)
-    ranks[np.argsort(numbers)] = np.arange(len(numbers))
-    return ranks.tolist()
 
 
 def number(connection: Connection, query: str, *values: object) -> int:
