@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from minicrawl.errors import MinicrawlError, UsageError
 
@@ -106,6 +106,11 @@ def entry_points(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name; minicrawl's own come first and win."""
     found = _groups(tuple(sys.path)).get(group, {})
     return dict(sorted(found.items(), key=lambda item: (item[1].package != _OWN, item[0])))
+
+
+def loaded(group: str) -> Iterator[Any]:
+    """Import and yield the objects of a group, minicrawl's own first."""
+    return (point.load() for point in entry_points(group).values())
 
 
 @cache

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import click
 from click.core import ParameterSource
@@ -269,8 +269,9 @@ class ClusterDoor(Protocol):
 
 def cluster_door() -> ClusterDoor:
     """Return the installed provider of `--cluster`; raise UsageError if there is none."""
-    for point in plugins.entry_points(plugins.CLUSTERS).values():
-        return cast(Callable[[], ClusterDoor], point.load())()
+    for make in plugins.loaded(plugins.CLUSTERS):
+        door: ClusterDoor = make()
+        return door
     raise missing_room("--cluster", "cluster")
 
 
@@ -341,8 +342,7 @@ class Companion:
 @functools.cache
 def companions() -> tuple[Companion, ...]:
     """Return the companions of all packages."""
-    points = plugins.entry_points(plugins.COMPANIONS).values()
-    return tuple(cast(type[Companion], point.load())() for point in points)
+    return tuple(make() for make in plugins.loaded(plugins.COMPANIONS))
 
 
 def companion_options(command: Command) -> Command:

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -630,7 +630,8 @@ def stored_parts(store: Path) -> list[StoredPart]:
     with reading(store) as connection, reporting_damage(store):
         parts = [
             *_repository(store, connection),
-            *_of_packages(store),
+            # of packages, such as the search index
+            *chain.from_iterable(stored(store) for stored in plugins.loaded(plugins.STORED)),
             StoredPart("links", *_with_unit(questions.links_stored(connection), "links")),
             *_written(connection),
             StoredPart("documents", *_with_unit(questions.documents_stored(connection), "pages")),
@@ -650,12 +651,6 @@ def _repository(store: Path, connection: tables.Connection) -> Iterator[StoredPa
     with closing(ArchiveReader(folder, end)) as archive:
         records = sum(one.records for one in archive.index.totals(end))
     yield StoredPart("repository", records, "answers", bytes_of(folder))
-
-
-def _of_packages(store: Path) -> Iterator[StoredPart]:
-    """Yield what installed packages keep beside a store, such as the search index."""
-    for point in plugins.entry_points(plugins.STORED).values():
-        yield from cast(Callable[[Path], Iterator[StoredPart]], point.load())(store)
 
 
 def _written(connection: tables.Connection) -> Iterator[StoredPart]:

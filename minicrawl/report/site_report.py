@@ -7,13 +7,13 @@ picture  a crawl in one picture
 
 import math
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,9 +181,6 @@ class ReportSection(NamedTuple):
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
     total: int
-
-
-AddedSections = Callable[[Snapshot, Progress], Iterable[ReportSection]]
 
 
 class HostNode(NamedTuple):
@@ -402,7 +399,8 @@ def site_report(snapshot: Snapshot, made_at: float, tell: Progress) -> SiteRepor
         made_at=iso(made_at),
         facts=list(_facts(snapshot)),
         sections=[
-            *_added_sections(snapshot, tell),
+            # of packages, such as the issues of an audit
+            *chain.from_iterable(add(snapshot, tell) for add in plugins.loaded(plugins.SECTIONS)),
             *_problems(snapshot),
             *_answers(snapshot),
             *_titles(snapshot),
@@ -434,12 +432,6 @@ def _facts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 # ---------------------------------------------------------------- sections
-
-
-def _added_sections(snapshot: Snapshot, tell: Progress) -> Iterator[ReportSection]:
-    """Yield the sections of packages, such as the issues of an audit."""
-    for point in plugins.entry_points(plugins.SECTIONS).values():
-        yield from cast(AddedSections, point.load())(snapshot, tell)
 
 
 def _rows_section(
