@@ -1,4 +1,4 @@
-"""All settings, part by part: each is a field with its default, its kind and its help.
+"""Parts of the settings: each setting is a field with its default, its kind and its help.
 
 To add a setting, add a field here and use it in the code: `config.setting` lists what is derived
 from the field. A field that is not declared by `setting` is a limit in the code that only

@@ -54,7 +54,7 @@ def no_edges(nodes: int) -> Distances:
 
 
 class A1:
-    """All distances, repaired by checking all pairs through the new edge."""
+    """Matrix of all distances, repaired by checking all pairs through the new edge."""
 
     def __init__(self, nodes: int) -> None:
         self.distances = no_edges(nodes)
@@ -98,7 +98,7 @@ class A1Loops:
 
 
 class A2:
-    """All distances, repaired by checking only pairs that the new edge can bring closer."""
+    """Matrix of all distances, repaired where the new edge can bring pairs closer."""
 
     def __init__(self, nodes: int) -> None:
         self.distances = no_edges(nodes)
@@ -225,7 +225,7 @@ Part = list[tuple[int, int]]
 
 
 class AusielloTrees:
-    """All distances, kept by the trees of shortest paths from and to each node.
+    """Matrix of all distances, kept by trees of shortest paths from and to each node.
 
     `_after[v][x]` has the children of x in the tree from v, `_before[v][x]` those in the tree to v.
     """
