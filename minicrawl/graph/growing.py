@@ -10,8 +10,12 @@ GrowingInBatches graphs of any size, without distances. Components only ever mer
                  within a component is not looked at again: the strong components follow from the
                  edges between them and the new edges.
 
+`minicrawl lab graphs` compares A2 and `Levels` with other algorithms (`lab.dynamic_graphs`).
+
 key     an edge as one integer: its source in the upper bits, its target in the lowest 31
 """
+
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +23,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.distances import Extent
-from minicrawl.graph.dynamic import CountedA2, Levels, UnionFind
+from minicrawl.graph.distances import FAR, Distances, Extent
 from minicrawl.graph.outline import Components, Connections, Outline, numbered, outline_of
 from minicrawl.graph.synthetic import Edge
 
@@ -139,3 +142,239 @@ def _merged(labels: NDArray[np.int32], keys: Ids, connection: str) -> NDArray[np
     _, merged = connected_components(between, connection=connection)
     found: NDArray[np.int32] = merged[labels]
     return found
+
+
+# ================================================================ distances
+#
+# All distances in one matrix, repaired after each edge.
+#
+# A shortest path uses a new edge (s, t) at most once. So any pair (n, m) that gets closer has n
+# reaching s and t reaching m, and its new distance is d(n, s) + 1 + d(t, m).
+#
+# A2 checks only nodes whose distance to t falls, against nodes whose distance from s falls. Every
+# pair that gets closer is made of these: a shorter way from n to m through (s, t) is also a shorter
+# way from n to t and from s to m. O(n^2) for each edge; an edge that shortens nothing costs O(n).
+
+
+def no_edges(nodes: int) -> Distances:
+    """Return the distances of a graph without edges: 0 from a node to itself, else far."""
+    distances = np.full((nodes, nodes), FAR, dtype=np.uint16)
+    np.fill_diagonal(distances, 0)
+    return distances
+
+
+class A2:
+    """Matrix of all distances, repaired where the new edge can bring pairs closer."""
+
+    def __init__(self, nodes: int) -> None:
+        self.distances = no_edges(nodes)
+
+    def add(self, source: int, target: int) -> None:
+        distances = self.distances
+        if source != target and distances[source, target] != 1:
+            shorter = distances[target] + 1
+            ends = np.flatnonzero(shorter < distances[source])
+            begins = np.flatnonzero(distances[:, source] + 1 < distances[:, target])
+            self._shorten(begins, ends, distances[begins, source], shorter[ends])
+
+    def _shorten(
+        self,
+        begins: NDArray[np.intp],
+        ends: NDArray[np.intp],
+        to_source: Distances,
+        from_source: Distances,
+    ) -> None:
+        shorten(self.distances, begins, ends, to_source, from_source)
+
+
+class CountedA2(A2):
+    """A2 that also counts the pairs at each distance."""
+
+    def __init__(self, nodes: int) -> None:
+        super().__init__(nodes)
+        self._pairs = np.zeros(FAR + 1, dtype=np.int64)
+
+    def extent(self) -> Extent:
+        """Return the largest distance and the mean distance."""
+        pairs = self._pairs[:FAR]
+        count, total = int(pairs.sum()), int(pairs @ np.arange(FAR))
+        longest = int(np.flatnonzero(pairs).max(initial=0))
+        return Extent(longest, total / count if count else None, count, is_exact=True)
+
+    def _shorten(
+        self,
+        begins: NDArray[np.intp],
+        ends: NDArray[np.intp],
+        to_source: Distances,
+        from_source: Distances,
+    ) -> None:
+        pairs = np.ix_(begins, ends)
+        former = self.distances[pairs]
+        super()._shorten(begins, ends, to_source, from_source)
+        now = self.distances[pairs]
+        fell = now < former
+        for sign, distances in ((-1, former[fell]), (1, now[fell])):
+            counts = np.bincount(distances)
+            self._pairs[: len(counts)] += sign * counts
+
+
+def shorten(
+    distances: Distances,
+    begins: NDArray[np.intp],
+    ends: NDArray[np.intp],
+    to_source: Distances,
+    from_source: Distances,
+) -> None:
+    """Lower the distances from `begins` to `ends` to at most `to_source` + `from_source`."""
+    if len(begins) and len(ends):
+        pairs = np.ix_(begins, ends)
+        distances[pairs] = np.minimum(distances[pairs], to_source[:, None] + from_source)
+
+
+# ================================================================ levels
+#
+# Strong components of a sparse graph, edge by edge: a bidirectional search within levels.
+#
+# After "A New Approach to Incremental Cycle Detection and Related Problems" by Bender, Fineman,
+# Gilbert and Tarjan (ACM Transactions on Algorithms 12, 2016), section 2 with the components of
+# section 5.
+#
+# Each component has a level, and no edge leads to a lower level. The search backwards follows edges
+# within one level only, and gives up at the `limit`th. If it ends before that, it has seen
+# everything that could close a cycle on that level. If it reaches the limit, the target is lifted
+# above the source. So a component is lifted at most n^(2/3) times, and the total time is
+#
+#     O(m min(m^(1/2), n^(2/3)))
+#
+# for m edges, plus the merging: the components of a cycle become one, with the edges of all.
+#
+# inside    for each component, the components of the same level with an edge to it
+# outside   for each component, the components it has an edge to
+
+
+class Levels:
+    """Strong components of a sparse graph, each with a level."""
+
+    def __init__(self, nodes: int) -> None:
+        self._merged = UnionFind(nodes)
+        self._level = [1] * nodes
+        self._inside: list[list[int]] = [[] for _ in range(nodes)]
+        self._outside: list[list[int]] = [[] for _ in range(nodes)]
+        self._most = round(nodes ** (2 / 3))
+        self._edges = 0
+
+    @property
+    def components(self) -> NDArray[np.int64]:
+        return self._merged.labels()
+
+    def add(self, source: int, target: int) -> None:
+        source, target = self._merged.root(source), self._merged.root(target)
+        if source == target:
+            return
+        self._edges += 1
+        is_cycle = self._level[source] >= self._level[target] and self._order(source, target)
+        self._outside[source].append(target)
+        if self._level[source] == self._level[target]:
+            self._inside[target].append(source)
+        if is_cycle:
+            self._merge(source, target)
+
+    def _order(self, source: int, target: int) -> bool:
+        """Lift the target if the edge requires it; return True if the edge closes a cycle."""
+        limit = min(max(1, int(self._edges**0.5)), self._most)
+        level = self._level
+        before = self._before(source, limit)
+        if before is None:
+            lifted, before = level[source] + 1, {source}
+        elif target in before:
+            return True
+        elif level[source] == level[target]:
+            return False
+        else:
+            lifted = level[source]
+        return self._lift(target, lifted, before)
+
+    def _before(self, source: int, limit: int) -> set[int] | None:
+        """Return the components before the source on its level; None at the `limit`th edge."""
+        before, waiting = {source}, [source]
+        while waiting:
+            for earlier in self._parts(self._inside[waiting.pop()]):
+                limit -= 1
+                if not limit:
+                    return None
+                if earlier not in before:
+                    before.add(earlier)
+                    waiting.append(earlier)
+        return before
+
+    def _lift(self, target: int, to: int, before: set[int]) -> bool:
+        """Lift the target and restore the order; return True if an edge leads to `before`."""
+        level, inside = self._level, self._inside
+        level[target], inside[target] = to, []
+        waiting, is_cycle = [target], False
+        while waiting:
+            node = waiting.pop()
+            for later in self._parts(self._outside[node]):
+                is_cycle = is_cycle or later in before
+                if level[later] < level[node]:
+                    level[later], inside[later] = level[node], []
+                    waiting.append(later)
+                if level[later] == level[node] and later != node:
+                    inside[later].append(node)
+        return is_cycle
+
+    def _parts(self, nodes: Iterable[int]) -> Iterable[int]:
+        """Return the current components of these nodes."""
+        return map(self._merged.root, nodes)
+
+    def _merge(self, source: int, target: int) -> None:
+        """Merge the components that lead to the source and are reached from the target."""
+        behind = self._found(target, self._outside)
+        cycle = behind & self._found(source, self._inside)
+        for node in cycle:
+            self._merged.merge(target, node)
+        root = self._merged.root(target)
+        for edges in (self._inside, self._outside):
+            all_edges = {end for node in cycle for end in self._parts(edges[node])}
+            for node in cycle:
+                edges[node] = []
+            edges[root] = list(all_edges - {root})
+
+    def _found(self, begin: int, edges: list[list[int]]) -> set[int]:
+        """Return the components that `edges` reach from `begin` on its level, `begin` included."""
+        level = self._level[begin]
+        found, waiting = {begin}, [begin]
+        while waiting:
+            for node in self._parts(edges[waiting.pop()]):
+                if self._level[node] == level and node not in found:
+                    found.add(node)
+                    waiting.append(node)
+        return found
+
+
+class UnionFind:
+    """Union-find: a forest of nodes whose trees are components, named by their least node."""
+
+    def __init__(self, nodes: int) -> None:
+        self._parent = list(range(nodes))
+        self.count = nodes
+
+    def root(self, node: int) -> int:
+        """Return the first node of the component."""
+        parent = self._parent
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    def merge(self, one: int, other: int) -> int:
+        """Merge the components of two nodes, and return the first node of the result."""
+        one, other = sorted((self.root(one), self.root(other)))
+        if one != other:
+            self._parent[other] = one
+            self.count -= 1
+        return one
+
+    def labels(self) -> NDArray[np.int64]:
+        """Return the first node of each node's component."""
+        return np.array([self.root(node) for node in range(len(self._parent))], dtype=np.int64)

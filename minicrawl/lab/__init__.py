@@ -8,6 +8,7 @@ reading_orders     importance gathered against pages fetched, for every order of
 known_webs         estimates on a known web: their convergence, and windows on a changing web
 freshness          share of a changing web that is up to date, for every order of re-reading
 simulated_cluster  a crawl in shards on many nodes, compared with one machine
+dynamic_graphs     algorithms for distances and strong components while edges are inserted
 
 commands/          `minicrawl lab`; also figures, grades of pages, verdicts on search results, and a
                    benchmark of algorithms for graphs that grow edge by edge

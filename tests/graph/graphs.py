@@ -7,6 +7,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Csr
+from minicrawl.graph.growing import A2, Levels
+from minicrawl.graph.synthetic import EdgeSequence, SavedGraph
 
 Link = tuple[int, int]
 
@@ -31,6 +33,15 @@ def random_graph(nodes: int, links: int, seed: int = 1) -> Csr:
 
 def links_of(graph: Csr) -> list[Link]:
     return list(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
+
+
+def solved(graph: EdgeSequence) -> SavedGraph:
+    """Return the graph with its distances and components."""
+    distances, components = A2(graph.nodes), Levels(graph.nodes)
+    for source, target in graph.edges:
+        distances.add(source, target)
+        components.add(source, target)
+    return SavedGraph(graph, distances.distances, components.components)
 
 
 @st.composite

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.dynamic import solved
 from minicrawl.graph.synthetic import SUITE
 from minicrawl.graphfiles import ALWAYS_UNPACKED, MOST_SWELLING, blocks, pack, read
-from tests.graph.graphs import links_of
+from tests.graph.graphs import links_of, solved
 
 TEXT = b"# a web\n10 20\n20 10\n20 30\n"
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.graph.dynamic import solved
 from minicrawl.graph.synthetic import SUITE, EdgeSequence, random_edges, roads
 from minicrawl.graphfiles import MAGIC, as_dimacs, pack, unpack
+from tests.graph.graphs import solved
 
 SMALL = solved(SUITE["sc3"]())
 

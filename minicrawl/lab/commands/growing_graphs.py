@@ -31,19 +31,19 @@ from minicrawl.cli.output import show_json, show_lines, show_table
 from minicrawl.cli.setting_options import Number
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.distances import FAR
-from minicrawl.graph.dynamic import (
+from minicrawl.graph.synthetic import SUITE, Edge, EdgeSequence, SavedGraph
+from minicrawl.graph.text_formats import LinkStream
+from minicrawl.graphfiles import MAGIC, as_dimacs, blocks, pack, unpack
+from minicrawl.lab.dynamic_graphs import (
     ALGORITHMS,
     BLOCKS,
     AlgorithmKind,
     DynamicAlgorithm,
     solved,
 )
-from minicrawl.graph.dynamic import (
+from minicrawl.lab.dynamic_graphs import (
     algorithm as algorithm_of,
 )
-from minicrawl.graph.synthetic import SUITE, Edge, EdgeSequence, SavedGraph
-from minicrawl.graph.text_formats import LinkStream
-from minicrawl.graphfiles import MAGIC, as_dimacs, blocks, pack, unpack
 from minicrawl.memory import OWN_PYTHON
 from minicrawl.own_files import replacing
 from minicrawl.progress import Progress

@@ -1,14 +1,13 @@
-"""Distances and strong components of a graph under edge insertions.
+"""Algorithms for distances and strong components under edge insertions, to compare them.
 
 After every edge the answer is that of the whole graph so far. Edges are only added, and all have
-length 1.
+length 1. A2 and levels are those of the product (`graph.growing`).
 
 one matrix  all distances in one matrix, repaired after each edge (A1, A2) or batch of edges (A3,
             A4)
 trees       all distances as trees of shortest paths, after Ausiello and others (1991)
 closure     strong components from reachability as rows of bits: S1, S2 and S3, and Yellin's
             merging of rows (1993)
-levels      strong components of sparse graphs, after Bender, Fineman, Gilbert and Tarjan (2016)
 recomputed  distances or components from scratch, the reference for the others
 algorithms  all algorithms by name
 """
@@ -28,29 +27,19 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, floyd_warshall, johnson
 
-from minicrawl.graph.distances import FAR, Distances, Extent
+from minicrawl.graph.distances import FAR, Distances
+from minicrawl.graph.growing import A2, Levels, UnionFind, no_edges, shorten
 from minicrawl.graph.synthetic import Edge, EdgeSequence, SavedGraph
 
 # ================================================================ one matrix
 #
-# A shortest path uses a new edge (s, t) at most once. So any pair (n, m) that gets closer has n
-# reaching s and t reaching m, and its new distance is d(n, s) + 1 + d(t, m). Edges with the same
-# source can be added together, because a shortest path leaves the source only once.
+# As in A2, any pair (n, m) that gets closer by a new edge (s, t) has n reaching s and t reaching m.
+# Edges with the same source can be added together, because a shortest path leaves the source only
+# once.
 #
 # A1  checks all pairs of a node that reaches s and any node: O(n^2) for each edge. `A1Loops` is A1
 #     without numpy.
-# A2  checks only nodes whose distance to t falls, against nodes whose distance from s falls. Every
-#     pair that gets closer is made of these: a shorter way from n to m through (s, t) is also a
-#     shorter way from n to t and from s to m. The bound is that of A1; an edge that shortens
-#     nothing costs O(n).
 # A3  is A1, and A4 is A2, for all edges of a batch with the same source.
-
-
-def no_edges(nodes: int) -> Distances:
-    """Return the distances of a graph without edges: 0 from a node to itself, else far."""
-    distances = np.full((nodes, nodes), FAR, dtype=np.uint16)
-    np.fill_diagonal(distances, 0)
-    return distances
 
 
 class A1:
@@ -97,61 +86,6 @@ class A1Loops:
                 ]
 
 
-class A2:
-    """Matrix of all distances, repaired where the new edge can bring pairs closer."""
-
-    def __init__(self, nodes: int) -> None:
-        self.distances = no_edges(nodes)
-
-    def add(self, source: int, target: int) -> None:
-        distances = self.distances
-        if source != target and distances[source, target] != 1:
-            shorter = distances[target] + 1
-            ends = np.flatnonzero(shorter < distances[source])
-            begins = np.flatnonzero(distances[:, source] + 1 < distances[:, target])
-            self._shorten(begins, ends, distances[begins, source], shorter[ends])
-
-    def _shorten(
-        self,
-        begins: NDArray[np.intp],
-        ends: NDArray[np.intp],
-        to_source: Distances,
-        from_source: Distances,
-    ) -> None:
-        _shorten(self.distances, begins, ends, to_source, from_source)
-
-
-class CountedA2(A2):
-    """A2 that also counts the pairs at each distance."""
-
-    def __init__(self, nodes: int) -> None:
-        super().__init__(nodes)
-        self._pairs = np.zeros(FAR + 1, dtype=np.int64)
-
-    def extent(self) -> Extent:
-        """Return the largest distance and the mean distance."""
-        pairs = self._pairs[:FAR]
-        count, total = int(pairs.sum()), int(pairs @ np.arange(FAR))
-        longest = int(np.flatnonzero(pairs).max(initial=0))
-        return Extent(longest, total / count if count else None, count, is_exact=True)
-
-    def _shorten(
-        self,
-        begins: NDArray[np.intp],
-        ends: NDArray[np.intp],
-        to_source: Distances,
-        from_source: Distances,
-    ) -> None:
-        pairs = np.ix_(begins, ends)
-        former = self.distances[pairs]
-        super()._shorten(begins, ends, to_source, from_source)
-        now = self.distances[pairs]
-        fell = now < former
-        for sign, distances in ((-1, former[fell]), (1, now[fell])):
-            counts = np.bincount(distances)
-            self._pairs[: len(counts)] += sign * counts
-
-
 class A3:
     """A1 for batches: adds the edges of one source together."""
 
@@ -180,7 +114,7 @@ class A4:
             ends = np.flatnonzero(shorter < distances[source])
             fall = distances[:, source, None] + 1 < distances[:, targets]
             begins = np.flatnonzero(fall.any(axis=1))
-            _shorten(distances, begins, ends, distances[begins, source], shorter[ends])
+            shorten(distances, begins, ends, distances[begins, source], shorter[ends])
 
 
 def _by_source(edges: Iterable[Edge]) -> Iterable[tuple[int, Sequence[int]]]:
@@ -193,19 +127,6 @@ def _shorten_all(distances: Distances, through: int, begins: NDArray[np.intp]) -
     """Lower the distances from these nodes to at most the path through node `through`."""
     paths = distances[begins, through][:, None] + distances[through]
     distances[begins] = np.minimum(distances[begins], paths)
-
-
-def _shorten(
-    distances: Distances,
-    begins: NDArray[np.intp],
-    ends: NDArray[np.intp],
-    to_source: Distances,
-    from_source: Distances,
-) -> None:
-    """Lower the distances from `begins` to `ends` to at most `to_source` + `from_source`."""
-    if len(begins) and len(ends):
-        pairs = np.ix_(begins, ends)
-        distances[pairs] = np.minimum(distances[pairs], to_source[:, None] + from_source)
 
 
 # ================================================================ trees
@@ -311,34 +232,6 @@ class AusielloTrees:
 
 BLOCKS = (8, 16, 32, 64)
 _TYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-
-
-class UnionFind:
-    """Union-find: a forest of nodes whose trees are components, named by their least node."""
-
-    def __init__(self, nodes: int) -> None:
-        self._parent = list(range(nodes))
-        self.count = nodes
-
-    def root(self, node: int) -> int:
-        """Return the first node of the component."""
-        parent = self._parent
-        while parent[node] != node:
-            parent[node] = parent[parent[node]]
-            node = parent[node]
-        return node
-
-    def merge(self, one: int, other: int) -> int:
-        """Merge the components of two nodes, and return the first node of the result."""
-        one, other = sorted((self.root(one), self.root(other)))
-        if one != other:
-            self._parent[other] = one
-            self.count -= 1
-        return one
-
-    def labels(self) -> NDArray[np.int64]:
-        """Return the first node of each node's component."""
-        return np.array([self.root(node) for node in range(len(self._parent))], dtype=np.int64)
 
 
 class S1:
@@ -450,127 +343,6 @@ class Yellin:
             reached ^= 1 << node
             if rows[node] >> source & 1:
                 self._merged.merge(source, node)
-
-
-# ================================================================ levels
-#
-# Strong components of a sparse graph, edge by edge: a bidirectional search within levels.
-#
-# After "A New Approach to Incremental Cycle Detection and Related Problems" by Bender, Fineman,
-# Gilbert and Tarjan (ACM Transactions on Algorithms 12, 2016), section 2 with the components of
-# section 5.
-#
-# Each component has a level, and no edge leads to a lower level. The search backwards follows edges
-# within one level only, and gives up at the `limit`th. If it ends before that, it has seen
-# everything that could close a cycle on that level. If it reaches the limit, the target is lifted
-# above the source. So a component is lifted at most n^(2/3) times, and the total time is
-#
-#     O(m min(m^(1/2), n^(2/3)))
-#
-# for m edges, plus the merging: the components of a cycle become one, with the edges of all.
-#
-# inside    for each component, the components of the same level with an edge to it
-# outside   for each component, the components it has an edge to
-
-
-class Levels:
-    """Strong components of a sparse graph, each with a level."""
-
-    def __init__(self, nodes: int) -> None:
-        self._merged = UnionFind(nodes)
-        self._level = [1] * nodes
-        self._inside: list[list[int]] = [[] for _ in range(nodes)]
-        self._outside: list[list[int]] = [[] for _ in range(nodes)]
-        self._most = round(nodes ** (2 / 3))
-        self._edges = 0
-
-    @property
-    def components(self) -> NDArray[np.int64]:
-        return self._merged.labels()
-
-    def add(self, source: int, target: int) -> None:
-        source, target = self._merged.root(source), self._merged.root(target)
-        if source == target:
-            return
-        self._edges += 1
-        is_cycle = self._level[source] >= self._level[target] and self._order(source, target)
-        self._outside[source].append(target)
-        if self._level[source] == self._level[target]:
-            self._inside[target].append(source)
-        if is_cycle:
-            self._merge(source, target)
-
-    def _order(self, source: int, target: int) -> bool:
-        """Lift the target if the edge requires it; return True if the edge closes a cycle."""
-        limit = min(max(1, int(self._edges**0.5)), self._most)
-        level = self._level
-        before = self._before(source, limit)
-        if before is None:
-            lifted, before = level[source] + 1, {source}
-        elif target in before:
-            return True
-        elif level[source] == level[target]:
-            return False
-        else:
-            lifted = level[source]
-        return self._lift(target, lifted, before)
-
-    def _before(self, source: int, limit: int) -> set[int] | None:
-        """Return the components before the source on its level; None at the `limit`th edge."""
-        before, waiting = {source}, [source]
-        while waiting:
-            for earlier in self._parts(self._inside[waiting.pop()]):
-                limit -= 1
-                if not limit:
-                    return None
-                if earlier not in before:
-                    before.add(earlier)
-                    waiting.append(earlier)
-        return before
-
-    def _lift(self, target: int, to: int, before: set[int]) -> bool:
-        """Lift the target and restore the order; return True if an edge leads to `before`."""
-        level, inside = self._level, self._inside
-        level[target], inside[target] = to, []
-        waiting, is_cycle = [target], False
-        while waiting:
-            node = waiting.pop()
-            for later in self._parts(self._outside[node]):
-                is_cycle = is_cycle or later in before
-                if level[later] < level[node]:
-                    level[later], inside[later] = level[node], []
-                    waiting.append(later)
-                if level[later] == level[node] and later != node:
-                    inside[later].append(node)
-        return is_cycle
-
-    def _parts(self, nodes: Iterable[int]) -> Iterable[int]:
-        """Return the current components of these nodes."""
-        return map(self._merged.root, nodes)
-
-    def _merge(self, source: int, target: int) -> None:
-        """Merge the components that lead to the source and are reached from the target."""
-        behind = self._found(target, self._outside)
-        cycle = behind & self._found(source, self._inside)
-        for node in cycle:
-            self._merged.merge(target, node)
-        root = self._merged.root(target)
-        for edges in (self._inside, self._outside):
-            all_edges = {end for node in cycle for end in self._parts(edges[node])}
-            for node in cycle:
-                edges[node] = []
-            edges[root] = list(all_edges - {root})
-
-    def _found(self, begin: int, edges: list[list[int]]) -> set[int]:
-        """Return the components that `edges` reach from `begin` on its level, `begin` included."""
-        level = self._level[begin]
-        found, waiting = {begin}, [begin]
-        while waiting:
-            for node in self._parts(edges[waiting.pop()]):
-                if self._level[node] == level and node not in found:
-                    found.add(node)
-                    waiting.append(node)
-        return found
 
 
 # ================================================================ recomputed

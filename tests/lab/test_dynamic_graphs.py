@@ -10,16 +10,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from minicrawl.graph.distances import FAR
-from minicrawl.graph.dynamic import (
+from minicrawl.graph.growing import Levels, UnionFind
+from minicrawl.graph.synthetic import SUITE, Edge, random_edges, staged
+from minicrawl.lab.dynamic_graphs import (
     ALGORITHMS,
     AlgorithmKind,
     DynamicAlgorithm,
-    Levels,
     Tarjan,
-    UnionFind,
     algorithm,
 )
-from minicrawl.graph.synthetic import SUITE, Edge, random_edges, staged
 from tests.graph.graphs import networkx_of
 
 SMALL = [*SUITE["sc1"]().edges], [*SUITE["sc2"]().edges], [*SUITE["sc3"]().edges]
