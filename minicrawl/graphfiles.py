@@ -14,16 +14,17 @@ import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.csr import Csr, NamedGraph, NodeHosts
-from minicrawl.graph.distances import FAR
-from minicrawl.graph.synthetic import EdgeSequence, SavedGraph
+from minicrawl.graph.csr import Csr, Edge, NamedGraph, NodeHosts
+from minicrawl.graph.distances import FAR, Distances
 from minicrawl.graph.text_formats import LineBlock, NumericNames, parse
 from minicrawl.progress import Progress, unreported
 from minicrawl.web import urls
@@ -210,6 +211,29 @@ def _host(name: str) -> str:
 MAGIC = b"minigraph\x01"
 _NO_PATH = 0xFFFFFFFF
 _U32 = np.dtype("<u4")
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSequence:
+    """A graph with a fixed order of edges."""
+
+    name: str
+    nodes: int
+    edges: tuple[Edge, ...]
+
+    @property
+    def density(self) -> float:
+        """Share of all possible edges that exist."""
+        return len(self.edges) / max(1, self.nodes * (self.nodes - 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedGraph:
+    """A graph with the distances and components that algorithms are validated against."""
+
+    graph: EdgeSequence
+    distances: Distances
+    components: NDArray[np.int64]
 
 
 def pack(saved: SavedGraph) -> bytes:

@@ -5,7 +5,5 @@ csr           directed graphs as compressed sparse rows; graphs with named nodes
 distances     breadth-first levels; diameter and mean distance, exact, sampled, or by HyperBall
 outline       summary of a graph: components, distances, degree distributions and their power law
 growing       outline of a growing graph: components, distances, reciprocity
-synthetic     graphs with known laws: power law, Poisson, a growing web with hosts; the graphs on
-              which dynamic algorithms are compared
 text_formats  parsers for link graphs as text, and detection of the format
 """

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from minicrawl.wording import counted
 
 Starts = NDArray[np.int64]
+Edge = tuple[int, int]
 
 _BITS = 16
 _AT_ONCE = 1 << _BITS

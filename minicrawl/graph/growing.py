@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from minicrawl.graph.csr import Csr
+from minicrawl.graph.csr import Csr, Edge
 from minicrawl.graph.distances import FAR, Distances, Extent
 from minicrawl.graph.outline import Components, Connections, Outline, numbered, outline_of
-from minicrawl.graph.synthetic import Edge
 
 _BITS = 31
 _TARGET = (1 << _BITS) - 1

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.synthetic import copying_web
+from minicrawl.lab.webs import copying_web
 from minicrawl.ranks.seeds import CoreKind, CoreRule, between_hosts, extracted
 from tests.bench.notes import circumstances, head, into_document, row, tell
 

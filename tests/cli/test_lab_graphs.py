@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.graph.synthetic import SUITE
 from minicrawl.graphfiles import pack, unpack
-from minicrawl.lab.dynamic_graphs import solved
+from minicrawl.lab.dynamic_graphs import SUITE, solved
 from tests.cli.calls import Captured, printed, refusal
 
 

@@ -8,9 +8,21 @@ from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.growing import A2, Levels
-from minicrawl.graph.synthetic import EdgeSequence, SavedGraph
+from minicrawl.graphfiles import EdgeSequence, SavedGraph
 
 Link = tuple[int, int]
+
+
+def _small(name: str, nodes: int, edges: str) -> EdgeSequence:
+    return EdgeSequence(name, nodes, tuple((int(edge[0]), int(edge[1])) for edge in edges.split()))
+
+
+SMALL = {
+    "sc1": _small("sc1", 8, "01 12 20 23 34 45 53 56 67 76 61"),
+    "sc2": _small("sc2", 8, "01 12 23 34 45 56 67 10 32 54 76 21 43 65"),
+    "sc3": _small("sc3", 4, "01 12 20 13 30 32"),
+}
+"""Graphs whose components merge in several steps, by name."""
 
 
 def graph_of(nodes: int, links: Iterable[Link]) -> Csr:

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.graph.csr import with_pages
+from minicrawl.graph.csr import Edge, with_pages
 from minicrawl.graph.distances import linked_from
 from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
 from minicrawl.graph.outline import Outline, extent, outline
-from minicrawl.graph.synthetic import SUITE, Edge
-from tests.graph.graphs import graph_of, links_of, networkx_of, nodes_and_links
+from tests.graph.graphs import SMALL, graph_of, links_of, networkx_of, nodes_and_links
 from tests.real_graphs import graph_in
 
 MOST = 64
@@ -54,7 +53,7 @@ def agrees_with_networkx(found: Outline, nodes: int, edges: Sequence[Edge]) -> N
 @pytest.mark.parametrize("name", ["sc1", "sc2", "sc3"])
 @pytest.mark.parametrize("seed", range(3))
 def test_small_graphs_in_random_order_after_every_edge(name: str, seed: int) -> None:
-    edges = list(SUITE[name]().edges)
+    edges = list(SMALL[name].edges)
     random.Random(seed).shuffle(edges)
     one_by_one(edges)
 

@@ -9,15 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR
 from minicrawl.graph.growing import Levels, UnionFind
-from minicrawl.graph.synthetic import SUITE, Edge, random_edges, staged
 from minicrawl.lab.dynamic_graphs import (
     ALGORITHMS,
+    SUITE,
     AlgorithmKind,
     DynamicAlgorithm,
     Tarjan,
     algorithm,
+    complete,
+    random_edges,
+    roads,
+    staged,
 )
 from tests.graph.graphs import networkx_of
 
@@ -125,3 +130,31 @@ def test_merging_counts_components() -> None:
     assert merged.merge(1, 3) == 1
     assert merged.count == 3
     assert merged.labels().tolist() == [0, 1, 2, 1]
+
+
+def test_graphs_of_the_suite_have_their_sizes() -> None:
+    sizes = {"a300": (300, 397), "a900": (900, 1197), "c100": (100, 9900), "sc1": (8, 11)}
+    sizes |= {"a1500": (1500, 1997), "roads-georgia": (1557, 5016), "roads-idaho": (256, 672)}
+    sizes |= {"sc2": (8, 14), "sc3": (4, 6), "c200": (200, 39800)}
+    for name, (nodes, edges) in sizes.items():
+        graph = SUITE[name]()
+        assert (graph.name, graph.nodes, len(graph.edges)) == (name, nodes, edges)
+        assert len(set(graph.edges)) == edges
+        assert all(source != target for source, target in graph.edges)
+
+
+def test_generated_graphs_are_reproducible() -> None:
+    assert random_edges(9, 20).edges == random_edges(9, 20).edges
+    assert len(random_edges(3, 100).edges) == 6
+    assert roads("x", 2, 2, 4) == roads("x", 2, 2, 4)
+
+
+def test_streets_of_a_grid_join_neighbours_both_ways() -> None:
+    streets = roads("town", width=4, height=3, edges=20)
+    assert streets.nodes == 12
+    assert len(set(streets.edges)) == 20
+    assert {(end, start) for start, end in streets.edges} == set(streets.edges)
+    assert {abs(start - end) for start, end in streets.edges} == {1, 4}
+    assert all(abs(start - end) == 4 or start // 4 == end // 4 for start, end in streets.edges)
+    assert streets.density == 20 / (12 * 11)
+    assert complete(5).density == 1

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.synthetic import SUITE
 from minicrawl.lab.commands.growing_graphs import (
     AlgorithmReport,
     TimedRun,
@@ -21,7 +20,7 @@ from minicrawl.lab.commands.growing_graphs import (
     run_in_child,
     timed,
 )
-from minicrawl.lab.dynamic_graphs import A1, ALGORITHMS, AlgorithmKind, solved
+from minicrawl.lab.dynamic_graphs import A1, ALGORITHMS, SUITE, AlgorithmKind, solved
 
 RULES = TrialRules(threshold=3, trials=2, timeout_s=600, validate=True)
 GRAPH = solved(SUITE["sc2"]())

@@ -30,13 +30,14 @@ from minicrawl.cli.input_options import json_option, progress
 from minicrawl.cli.output import show_json, show_lines, show_table
 from minicrawl.cli.setting_options import Number
 from minicrawl.errors import GraphFileError
+from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR
-from minicrawl.graph.synthetic import SUITE, Edge, EdgeSequence, SavedGraph
 from minicrawl.graph.text_formats import LinkStream
-from minicrawl.graphfiles import MAGIC, as_dimacs, blocks, pack, unpack
+from minicrawl.graphfiles import MAGIC, EdgeSequence, SavedGraph, as_dimacs, blocks, pack, unpack
 from minicrawl.lab.dynamic_graphs import (
     ALGORITHMS,
     BLOCKS,
+    SUITE,
     AlgorithmKind,
     DynamicAlgorithm,
     solved,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.synthetic import copying_web
+from minicrawl.lab.webs import copying_web
 from minicrawl.ranks.seeds import Core, CoreKind, CoreRule, between_hosts, extracted
 from tests.graph.graphs import Link, graph_of, links_of, nodes_and_links
 

@@ -15,15 +15,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.synthetic import (
-    SyntheticWeb,
-    WebHabits,
-    complete,
-    copying_web,
-    poisson,
-    power_law,
-    roads,
-)
+from minicrawl.lab.webs import SyntheticWeb, WebHabits, copying_web, poisson, power_law
 from tests.graph.graphs import links_of
 
 Generator: TypeAlias = Callable[[int, np.random.Generator], Csr]
@@ -283,14 +275,3 @@ def test_one_page_of_a_hundred_holds_a_fifth_of_the_importance() -> None:
     ranks = networkx.pagerank(networkx.DiGraph(links_of(graph)), alpha=0.85)
     best = sorted(ranks.values(), reverse=True)[: graph.nodes // 100]
     assert sum(best) == pytest.approx(0.2, abs=0.05)
-
-
-def test_streets_of_a_grid_join_neighbours_both_ways() -> None:
-    streets = roads("town", width=4, height=3, edges=20)
-    assert streets.nodes == 12
-    assert len(set(streets.edges)) == 20
-    assert {(end, start) for start, end in streets.edges} == set(streets.edges)
-    assert {abs(start - end) for start, end in streets.edges} == {1, 4}
-    assert all(abs(start - end) == 4 or start // 4 == end // 4 for start, end in streets.edges)
-    assert streets.density == 20 / (12 * 11)
-    assert complete(5).density == 1
