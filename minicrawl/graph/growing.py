@@ -356,7 +356,6 @@ class UnionFind:
 
     def __init__(self, nodes: int) -> None:
         self._parent = list(range(nodes))
-        self.count = nodes
 
     def root(self, node: int) -> int:
         """Return the first node of the component."""
@@ -369,9 +368,7 @@ class UnionFind:
     def merge(self, one: int, other: int) -> int:
         """Merge the components of two nodes, and return the first node of the result."""
         one, other = sorted((self.root(one), self.root(other)))
-        if one != other:
-            self._parent[other] = one
-            self.count -= 1
+        self._parent[other] = one
         return one
 
     def labels(self) -> NDArray[np.int64]:

@@ -124,11 +124,10 @@ def test_algorithms_have_names_and_numbers() -> None:
             algorithm(name)
 
 
-def test_merging_counts_components() -> None:
+def test_a_component_is_named_by_its_first_node() -> None:
     merged = UnionFind(4)
     assert merged.merge(3, 1) == 1
     assert merged.merge(1, 3) == 1
-    assert merged.count == 3
     assert merged.labels().tolist() == [0, 1, 2, 1]
 
 
