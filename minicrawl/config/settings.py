@@ -231,7 +231,11 @@ def from_store(store: Path | str, values: Mapping[str, object]) -> Source:
 
     A removed setting is included only if its value differs from what the code does now.
     """
-    holds = {name: value for name, value in values.items() if not _still_holds(name, value)}
+    holds = {
+        name: value
+        for name, value in values.items()
+        if name not in _SILENTLY_IGNORED and not (name in GONE and value == GONE[name].usual)
+    }
     if holds.get("strategy", "siblings") != "siblings":  # other orders have no use for values
         holds = {name: value for name, value in holds.items() if name not in FORMER}
     kept = _renewed(holds)
@@ -244,10 +248,6 @@ def from_store(store: Path | str, values: Mapping[str, object]) -> Source:
 def removed_error(place: str, name: str) -> UsageError:
     """Return the error about a removed setting that is given at this place."""
     return UsageError(f"{place} is gone: {GONE[name].why}")
-
-
-def _still_holds(name: str, value: object) -> bool:
-    return name in _SILENTLY_IGNORED or (name in GONE and value == GONE[name].usual)
 
 
 def _named(values: Mapping[str, object]) -> Iterator[tuple[Setting, object]]:

@@ -433,16 +433,13 @@ def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:
     from minicrawl.web.scope import may_be_html
 
     url = snapshot.url(page)
-    if state is State.TYPE and not may_be_html(url) and not _was_requested(snapshot, page):
-        ending = url.partition("?")[0].rpartition(".")[2]
-        return [f"its URL ends in .{ending}, so it is not a page and was not requested"]
+    if state is State.TYPE and not may_be_html(url):
+        # The last request of a seed may have got a response, as seeds may have any suffix.
+        last = tables.last_fetches(snapshot.connection, page, 1)
+        if all(row.status is None for row in last):
+            ending = url.partition("?")[0].rpartition(".")[2]
+            return [f"its URL ends in .{ending}, so it is not a page and was not requested"]
     return [_ENDED[state]]
-
-
-def _was_requested(snapshot: Snapshot, page: PageId) -> bool:
-    """Return True if the page's last request got a response: seeds may have any suffix."""
-    last = tables.last_fetches(snapshot.connection, page, 1)
-    return any(row.status is not None for row in last)
 
 
 _ORDERED = {

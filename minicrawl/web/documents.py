@@ -16,6 +16,7 @@ import ctypes
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from importlib.util import find_spec
 from itertools import chain, islice
 from math import inf
@@ -442,14 +443,6 @@ def _read_html(received: Received) -> ParsedPage:
 # ---------------------------------------------------------------- texts
 
 
-def _read_text(received: Received) -> ParsedPage:
-    return _read_writing(received, read_text)
-
-
-def _read_markdown(received: Received) -> ParsedPage:
-    return _read_writing(received, read_markdown)
-
-
 def _read_writing(received: Received, read: Callable[[str], Written]) -> ParsedPage:
     text, encoding = decoded_text(received.body, received.headers.get("content-type"))
     found = read(text)
@@ -547,8 +540,8 @@ def is_closed(received: Received) -> bool:
 READERS: dict[DocumentType, Callable[[Received], ParsedPage]] = {
     DocumentType.HTML: _read_html,
     DocumentType.PDF: _read_pdf,
-    DocumentType.TEXT: _read_text,
-    DocumentType.MARKDOWN: _read_markdown,
+    DocumentType.TEXT: partial(_read_writing, read=read_text),
+    DocumentType.MARKDOWN: partial(_read_writing, read=read_markdown),
     DocumentType.FEED: _read_feed,
     DocumentType.SITEMAP: _read_sitemap,
 }

@@ -443,7 +443,10 @@ def parse(body: bytes, agent: str, *, cut: bool = False) -> Rules:
 
     The last line of such a body is ignored, because half a rule is a different rule.
     """
-    text = _utf8(body)
+    if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        text = body.decode("utf-16", errors="ignore").encode()
+    else:
+        text = body.removeprefix(BOM_UTF8)
     if cut:
         text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
     return _read((line[:_MAX_LINE_BYTES] for line in text.splitlines() if line), agent)
@@ -565,12 +568,6 @@ def _delay_s(value: bytes) -> list[float]:
     except ValueError:
         return []
     return [delay_s] if math.isfinite(delay_s) and delay_s >= 0 else []
-
-
-def _utf8(body: bytes) -> bytes:
-    if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        return body.decode("utf-16", errors="ignore").encode()
-    return body.removeprefix(BOM_UTF8)
 
 
 # ---------------------------------------------------------------- after a request
