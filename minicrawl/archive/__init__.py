@@ -4,10 +4,10 @@ record       one answer as bytes: a header, then head and body compressed togeth
              packing of answers in the workers that fetched them
 segments     append-only files of records beside a store; the source of truth
 index        SQLite index of the records by URL and by digest, rebuilt from the segments on demand;
-             a scan that skips damage; an index of the bodies in WARC files
+             a scan that skips damage
 reader       finds, reads and verifies records without the store
 writer       appends records behind the last commit, trains dictionaries, joins archives, prunes
 warc         writes answers as WARC and WACZ; the key that signs WACZ files
-warc_series  WARC files that are written while a crawl runs; captures in the index of an earlier
-             archive, whose bodies are not written again
+warc_series  WARC files that are written while a crawl runs; the bodies in them and in an earlier
+             archive, which are not written again
 """

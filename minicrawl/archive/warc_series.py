@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, Self
 from urllib.parse import quote
 
-from minicrawl.archive.index import index_errors, open_captures
+from minicrawl.archive.index import index_errors
 from minicrawl.archive.record import (
     MOST_OF_A_HEAD,
     Codec,
@@ -325,6 +325,124 @@ def cut_off(series: WarcSeries) -> None:
             os.truncate(path, keep) if keep else path.unlink()
         while (path := series.found(number := number + 1)) is not None:
             path.unlink()
+
+
+# ================================================================ bodies
+#
+# Bodies that are already in the WARC files of a crawl, so that each is written once.
+#
+# Laws: this index is derived data and can be deleted at any time; the bodies it would have listed
+# are then written a second time. Changes take effect on commit.
+#
+# capture   record of one answer, at a place in the WARC files
+
+_PATIENCE_S = 10.0
+_BODIES_CACHE_KIB = 4096
+_BODIES = """
+CREATE TABLE IF NOT EXISTS captures (
+    place INTEGER PRIMARY KEY,
+    key INTEGER NOT NULL,       -- of the URL
+    digest TEXT NOT NULL,
+    at REAL NOT NULL,
+    url TEXT                    -- NULL in a revisit
+);
+CREATE INDEX IF NOT EXISTS by_key ON captures (key);
+CREATE INDEX IF NOT EXISTS by_digest ON captures (digest) WHERE url IS NOT NULL;
+CREATE TABLE IF NOT EXISTS lines (place INTEGER PRIMARY KEY, line TEXT NOT NULL);  -- of the CDXJ
+"""
+
+
+class CaptureIndex:
+    """Index of the captures in a set of WARC files."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        connection.execute(f"PRAGMA cache_size = -{_BODIES_CACHE_KIB}")
+        connection.executescript(_BODIES)
+
+    def close(self) -> None:
+        """Close the file and discard uncommitted changes."""
+        self._connection.close()
+
+    def begin(self, end: int, of_file: int) -> None:
+        """Begin a transaction: roll back uncommitted changes, delete captures at or after `end`.
+
+        Lines before `of_file`, the place where the open WARC file begins, are deleted too.
+        """
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute("DELETE FROM captures WHERE place >= ?", (end,))
+        self._connection.execute("DELETE FROM lines WHERE place >= ? OR place < ?", (end, of_file))
+
+    def add(  # one argument for each column
+        self, place: int, key: int, digest: str, at: float, url: str | None, line: str
+    ) -> None:
+        """Add a capture, and its line for the CDXJ of the file; an empty line is left out there.
+
+        `url` is None for a revisit, whose body is in another capture.
+        """
+        self._connection.execute(
+            "INSERT INTO captures VALUES (?, ?, ?, ?, ?)", (place, key, digest, at, url)
+        )
+        self._connection.execute("INSERT INTO lines VALUES (?, ?)", (place, line))
+
+    def has_lines(self, begin: int, end: int) -> bool:
+        """Return True if there is a line between two places, even an empty one."""
+        query = "SELECT 1 FROM lines WHERE place >= ? AND place < ? LIMIT 1"
+        return self._connection.execute(query, (begin, end)).fetchone() is not None
+
+    def lines(self, begin: int, end: int) -> Iterator[str]:
+        """Yield the lines between two places, sorted as readers of CDXJ require."""
+        chosen = "place >= ? AND place < ? AND line != ''"
+        query = f"SELECT line FROM lines WHERE {chosen} ORDER BY line"
+        yield from (line for (line,) in self._connection.execute(query, (begin, end)))
+
+    def commit(self) -> None:
+        """Commit the added captures."""
+        self._connection.execute("COMMIT")
+
+    def original(self, digest: str) -> tuple[str, float] | None:
+        """Return URL and time of the first capture with this body, or None."""
+        found = self._connection.execute(
+            "SELECT url, at FROM captures WHERE digest = ? AND url IS NOT NULL ORDER BY place",
+            (digest,),
+        ).fetchone()
+        return None if found is None else (str(found[0]), float(found[1]))
+
+    def last_digest(self, key: int) -> str | None:
+        """Return the digest of the URL's most recent body, or None."""
+        found = self._connection.execute(
+            "SELECT digest FROM captures WHERE key = ? ORDER BY place DESC", (key,)
+        ).fetchone()
+        return None if found is None else str(found[0])
+
+
+def open_captures(file: Path) -> CaptureIndex:
+    """Open the index. A damaged file is replaced; without write access the index is in memory."""
+    for _ in range(2):
+        try:
+            return _opened(file)
+        except sqlite3.OperationalError:
+            break
+        except sqlite3.DatabaseError:
+            for suffix in ("", "-wal", "-shm"):
+                with suppress(OSError):
+                    file.with_name(f"{file.name}{suffix}").unlink()
+    return _opened(Path(":memory:"))
+
+
+def _opened(path: Path) -> CaptureIndex:
+    connection = sqlite3.connect(
+        path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return CaptureIndex(connection)
+    except BaseException:
+        connection.close()
+        raise
 
 
 # ================================================================ earlier archives
