@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, Self
 from urllib.parse import quote
 
-from minicrawl.archive.index import index_errors
+from minicrawl.archive.reader import index_errors
 from minicrawl.archive.record import (
     MOST_OF_A_HEAD,
     Codec,

@@ -46,14 +46,14 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from minicrawl.archive.index import (
+from minicrawl.archive.reader import (
+    ArchiveReader,
     Found,
     IndexRow,
     index_errors,
     scan,
     short,
 )
-from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
     ALONE,
     EMPTY,

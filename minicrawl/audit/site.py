@@ -21,8 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.archive.index import scan
-from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.reader import ArchiveReader, scan
 from minicrawl.archive.record import Answer, RecordKind, key_of
 from minicrawl.audit.page_facts import BIT, LAYOUT, VERSION, UrlReference, facts_of
 from minicrawl.errors import Damaged

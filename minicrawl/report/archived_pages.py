@@ -23,8 +23,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from minicrawl import plugins
-from minicrawl.archive.index import IndexRow
-from minicrawl.archive.reader import ArchiveReader, last_page
+from minicrawl.archive.reader import ArchiveReader, IndexRow, last_page
 from minicrawl.archive.record import Answer, RecordKind, key_of, text_of
 from minicrawl.archive.segments import Segments
 from minicrawl.config.parts import FILES

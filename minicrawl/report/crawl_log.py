@@ -34,8 +34,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.archive.index import IndexRow
-from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.reader import ArchiveReader, IndexRow
 from minicrawl.archive.record import (
     ALONE,
     Answer,

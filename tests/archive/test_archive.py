@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.archive import record, segments, writer
-from minicrawl.archive.index import NAME, delete_index
-from minicrawl.archive.reader import ArchiveReader, last_page, verify
+from minicrawl.archive.reader import INDEX_FILE, ArchiveReader, delete_index, last_page, verify
 from minicrawl.archive.record import (
     HASH_BYTES,
     PLAIN,
@@ -306,16 +305,16 @@ def test_a_record_with_a_very_large_body_is_verified_in_pieces(folder: Path) -> 
 def spoilt(folder: Path, request: pytest.FixtureRequest) -> Path:
     """Return an archive of ten pages whose index is missing, damaged or too old."""
     end = filled(folder, range(5))
-    index = (folder / NAME).read_bytes()
+    index = (folder / INDEX_FILE).read_bytes()
     written(folder, [kept(url(n), body(n), NOON + n) for n in range(5, 10)], begin=end)
     delete_index(folder)
     match request.param:
         case "no database":
-            (folder / NAME).write_bytes(b"x" * 5000)
+            (folder / INDEX_FILE).write_bytes(b"x" * 5000)
         case "behind":
-            (folder / NAME).write_bytes(index)
+            (folder / INDEX_FILE).write_bytes(index)
         case "a folder":
-            (folder / NAME).mkdir()
+            (folder / INDEX_FILE).mkdir()
     return folder
 
 

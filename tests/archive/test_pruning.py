@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.archive import segments, writer
-from minicrawl.archive.index import delete_index
-from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.archive.reader import ArchiveReader, delete_index, verify
 from minicrawl.archive.record import AskedBy, digest_of, key_of, pack_any
 from minicrawl.archive.segments import FIRST, Segments, held, held_alone
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning

@@ -15,8 +15,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import NamedTuple, Self
 
-from minicrawl.archive.index import IndexRow
-from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.reader import ArchiveReader, IndexRow
 from minicrawl.archive.record import PLAIN, key_of
 from minicrawl.archive.segments import FIRST, Segments, bytes_between, disk_errors
 from minicrawl.archive.warc import MOST_SEEDS, crawl_facts

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
-from minicrawl.archive.index import scan
+from minicrawl.archive.reader import scan
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
 from minicrawl.model import State
