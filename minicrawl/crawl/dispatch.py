@@ -310,7 +310,7 @@ class Dispatcher:
         host, hosts, slots, shared = turn.host, self._hosts, self._slots, state.shared
         # Each `return True` needs somebody who resumes the host later. Otherwise its pages would
         # wait forever, and the crawl would not end.
-        if host in self._host_turns:  # resumed when that turn ends
+        if host in self._host_turns.under_way:  # resumed when that turn ends
             return True
         if not hosts.has_room(host, now):
             hosts.wait_for_room(host, now, self._rank(turn, is_strange=not is_known))
@@ -351,11 +351,8 @@ class HostTurns:
         self._slots, self._traps = parts.slots, parts.traps
         self._introducer, self._leases = introducer, parts.leases
         self._targets = resolve_targets(context.settings)
-        self._under_way: set[int] = set()
+        self.under_way: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def __contains__(self, host: int) -> bool:
-        return host in self._under_way
 
     def begin(self, host: int, rank: Rank, now: float) -> Coroutine[None, None, None]:
         """Begin the turn of a host; `rank` is that of the page that needs it."""
@@ -363,7 +360,7 @@ class HostTurns:
         is_silent, is_strange = not state.shared.answers, not state.pages
         is_first = not state.shared.was_asked
         slot = self._slots.take(now, is_silent=is_silent, is_strange=is_strange, is_first=is_first)
-        self._under_way.add(host)
+        self.under_way.add(host)
         return self._learn(host, slot, rank)
 
     def cancel(self) -> None:
@@ -383,11 +380,12 @@ class HostTurns:
             if not slot.was_given_up or task.uncancel():
                 raise
             # The host lost its slot because it is silent: it goes behind hosts never asked before.
-            self._hosts[host].shared.delay_until(self._slots.when_all_were_asked(self._clock.now()))
+            shared = self._hosts[host].shared
+            shared.free_at = max(shared.free_at, self._slots.when_all_were_asked(self._clock.now()))
         finally:
             self._tasks.discard(task)
             self._slots.leave(slot)
-            self._under_way.discard(host)
+            self.under_way.discard(host)
             # Last, and however the turn ended: leasing the page has paused the host, and nothing
             # else resumes it.
             self._hosts.resume_when_ready(host, self._clock.now())

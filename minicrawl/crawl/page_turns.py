@@ -146,6 +146,7 @@ class SuspendedTurns:
 
 # ---------------------------------------------------------------- all turns
 
+_PLAIN = OwnRequest(method="")
 _GAVE_PLACE = Failed(
     kind=FailureKind.INTERRUPTED, detail="cancelled to free a slot for a responsive host"
 )
@@ -162,7 +163,7 @@ class PageTurns:
         self._clock, self._tell = context.clock, context.tell
         self._recorder, self._frontier = recorder, recorder.frontier
         self._hosts, self._slots, self._leases = parts.hosts, parts.slots, parts.leases
-        self._onboarding, self._traps = parts.onboarding, parts.traps
+        self._back_off, self._traps = parts.onboarding.back_off, parts.traps
         self._settler, self._suspended = parts.settler, parts.suspended
         self._replays, self._introducer = parts.replays, introducer
         self._large_pages = LargePages(context, parts)
@@ -170,6 +171,7 @@ class PageTurns:
         self._before_parsing, self._before_settling = LoopRounds(), LoopRounds()
         self._types = types_of(settings.scope.types)
         self._file_bytes = settings.file_bytes
+        self._keeps_failures, self._keeps = settings.storing.keeps_failures, bool(recorder.keeping)
         self.under_way = 0
         self._unscored = 0
 
@@ -181,7 +183,7 @@ class PageTurns:
         self.under_way += 1
         if not lease.again:
             state.pages += 1
-            self._traps.asks(host)
+            self._traps.quotas.spend(host)
         if self._leases.reads_again:
             self._leases.grant(lease)
         turn.slot = self._slots.take(now, is_silent=is_silent, is_strange=is_strange)
@@ -203,9 +205,10 @@ class PageTurns:
                 fetched, turn.parsed = await renderer.rendered(turn, fetched, turn.parsed)
                 if turn.parsed is not None and plain is not None:
                     turn.parsed = turn.parsed._replace(value=plain.value, unscored=plain.unscored)
-            if turn.parsed is not None and isinstance(fetched, Response):
-                turn.parsed = await self._valued(turn, fetched, turn.parsed)
-            if self._context.hooks.on_page is not None:
+            hooks, parsed = self._context.hooks, turn.parsed
+            if parsed is not None and (hooks.scorer is not None or parsed.unscored):
+                turn.parsed = await self._valued(turn, fetched, parsed)
+            if hooks.on_page is not None:
                 fetched, turn.parsed = await self._handed_over(turn, fetched, turn.parsed)
             if turn.parsed is not None and self._large_pages.waits(turn.parsed.links):
                 async with self._large_pages.settling(turn):
@@ -246,7 +249,7 @@ class PageTurns:
             return Visit(_GAVE_PLACE)
         else:
             self._hosts.hear(host, visit.fetched, self._clock.now())
-            if not self._onboarding.strike(host, visit.fetched):
+            if not self._back_off.strike(host, visit.fetched):
                 self._hosts[host].recover()
             return visit
         finally:
@@ -260,17 +263,17 @@ class PageTurns:
         if lease.again and settings.storing.links and State(self._frontier.state[page]).was_read:
             known = recorder.pages.document(page)
         is_seed = not self._frontier.urls.depth[page]
-        own = turn.own or OwnRequest(method="")
+        own = turn.own or _PLAIN
         return Request(
             url=lease.url,
             max_bytes=settings.network.max_body_bytes,
             etag=None if known is None else known.etag,
             last_modified=None if known is None else known.last_modified,
             request_url=turn.request_url,
-            suspicious=self._traps.suspicious(turn.host),
+            suspicious=self._traps.novelty.suspicious(turn.host),
             dictionary=recorder.dictionary,
             types=self._types | FROM_SEEDS if is_seed else self._types,
-            keeps_failures=settings.storing.keeps_failures,
+            keeps_failures=self._keeps_failures,
             file_bytes=self._file_bytes,
             method=own.method,
             headers=own.headers,
@@ -308,9 +311,10 @@ class PageTurns:
         before = self._recorder.pages.document(turn.page)
         return 0 if before is None else before.checks + 1
 
-    async def _valued(self, turn: Turn, fetched: Response, parsed: ParsedPage) -> ParsedPage:
+    async def _valued(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage) -> ParsedPage:
         """Return the page with its value by the program's scorer, if any; warn if it has none."""
-        if (scorer := self._context.hooks.scorer) is not None:
+        scorer = self._context.hooks.scorer
+        if scorer is not None and isinstance(fetched, Response):
             page = page_read(turn.lease.url, fetched, parsed, self._reading(turn))
             parsed = await scorer.scored(page, parsed)
         if parsed.unscored:
@@ -424,7 +428,7 @@ class PageTurns:
         wire_bytes = fetched.wire_bytes if isinstance(fetched, Response | Refused) else 0
         row = FetchRow(page, today, name, status, wire_bytes, fetched.elapsed_s, detail)
         recorder.record_request(row, is_page=isinstance(fetched, Response | Unchanged))
-        if recorder.keeping:
+        if self._keeps:
             record = record_of(turn.lease.url, fetched)
             if record is not None:
                 long = fetched.payload if isinstance(fetched, Refused) else ""

@@ -231,8 +231,7 @@ class CrawlParts:
         self.slots = RequestSlots(
             settings.politeness,
             lambda host: self.hosts.resume_when_ready(host, clock.now()),
-            lambda: self.side_requests.idle,
-            lambda: self.side_requests.waiting_to_be_read,
+            self.side_requests,
         )
         self.onboarding = HostOnboarding(
             settings, recorder, context.web_access, context.gate, self.side_requests

@@ -212,12 +212,13 @@ class RecordedCrawl:
 
     async def _answer(self, found: ResolvedUrl, record: WarcRecord) -> None:
         page = (await self._recorder.look_up_urls([found.url])).get(found.url)
+        novelty = self._parts.traps.novelty
         request = Request(
             found.url,
             max_bytes=self._settings.network.max_body_bytes,
             request_url=found.original,
             dictionary=self._recorder.dictionary,
-            suspicious=0 if page is None else self._parts.traps.suspicious(self._host_of(page)),
+            suspicious=0 if page is None else novelty.suspicious(self._host_of(page)),
             types=self._types,
             keeps_failures=self._settings.storing.keeps_failures,
         )
@@ -243,7 +244,7 @@ class RecordedCrawl:
         host, again = self._host_of(page), self._recorder.frontier.state[page] != State.UNREAD
         turn = self._parts.suspended.turn_of(Lease(page, host, request.url, again))
         if not again:
-            self._parts.traps.asks(host)
+            self._parts.traps.quotas.spend(host)
         visit = self._visitor.visit_of(request, fetched)
         found = None if visit.read is None else await visit.read()
         fetched, parsed = parsed_visit(turn, visit, found)

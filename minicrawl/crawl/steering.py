@@ -50,7 +50,7 @@ from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.start.opening import share_of_endowment
 from minicrawl.crawl.workers.pool import Activity, WorkerPool, WorkerProcess, worker_count
 from minicrawl.errors import MinicrawlError
-from minicrawl.model import PageId
+from minicrawl.model import CrawlerId, PageId
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.web.urls import ResolvedUrl, resolve_seed
@@ -66,25 +66,26 @@ class LastEvents:
     that requested the last pages.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, today: Callable[[], float]) -> None:
+        self._today = today
         self._last: Event | None = None
-        self._askers: deque[tuple[int, str]] = deque(maxlen=_ASKED_KEPT)
+        self._askers: deque[tuple[int, CrawlerId]] = deque(maxlen=_ASKED_KEPT)
         self._notes: deque[tuple[float, str]] = deque(maxlen=_NOTES_KEPT)
 
-    def hear(self, event: Event, today: Callable[[], float]) -> None:
+    def hear(self, event: Event) -> None:
         """Note an event."""
         self._last = event
         if isinstance(event, Settled | Delayed):
             if event.crawler is not None:
-                self._askers.append((crc32(event.url.encode()), event.crawler.name))
+                self._askers.append((crc32(event.url.encode()), event.crawler))
         elif isinstance(event, Noted | Warned | Steered):
-            self._notes.append((today(), event.text))
+            self._notes.append((self._today(), event.text))
 
     def askers(self) -> Reply:
         """Return the checksums of the URLs that each process requested, by its name."""
         found: dict[str, list[int]] = {}
-        for page, name in self._askers:
-            found.setdefault(name, []).append(page)
+        for page, crawler in self._askers:
+            found.setdefault(crawler.name, []).append(page)
         return {"askers": found}
 
     def as_json(self) -> Reply:
@@ -116,14 +117,11 @@ class CrawlSteering:
         self._context, self._parts = crawler.context, crawler.parts
         self._workers = workers
         self._began = self._context.clock.today()
-        self._last = LastEvents()
+        self._last = LastEvents(self._context.clock.today)
+        self.hear = self._last.hear
         self._introducer = PageIntroducer(self._context.recorder, self._parts.settler.poster)
 
     hears = tuple(kind for kind in KINDS if kind is not Asked)
-
-    def hear(self, event: Event) -> None:
-        """Note an event of the crawl."""
-        self._last.hear(event, self._context.clock.today)
 
     def warn(self, text: str) -> None:
         """Report a note about steering."""

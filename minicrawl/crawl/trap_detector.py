@@ -508,35 +508,35 @@ class TrapDetector:
         self._recorder, self._frontier, self._gate = recorder, frontier, gate
         self._path_limits = PathLimits(limits)
         pages = limits.site_pages
-        self._quotas = Quotas(pages, pages, frontier.urls.sites, frontier.urls.host_of)
-        self._novelty = NoveltyTracker(limits.barren_pages)
+        self.quotas = Quotas(pages, pages, frontier.urls.sites, frontier.urls.host_of)
+        self.novelty = NoveltyTracker(limits.barren_pages)
         self._equivalence = UrlEquivalence(limits.same_pages, self._differ)
-        self.copies = Duplicates(frontier, self._quotas.inbound_cash, self.seeds)
+        self.copies = Duplicates(frontier, self.quotas.inbound_cash, self.seeds)
         self.due_at = 0.0
         """Number of requests at which to look for pages to reopen."""
-        self._quotas.vouch(frontier.urls.host_of[page] for page in self.seeds)
+        self.quotas.vouch(frontier.urls.host_of[page] for page in self.seeds)
 
     def restore(self, pages_by_host: Iterable[tuple[int, int]]) -> None:
         """Load the number of pages of these hosts that earlier runs read."""
-        self._quotas.restore(pages_by_host)
+        self.quotas.restore(pages_by_host)
 
     def importance_of_sites(self, endowment: float) -> NDArray[np.float64]:
         """Return for each host the cash that other sites and the user gave to its site."""
-        return self._quotas.inbound_cash.to_sites(endowment)
+        return self.quotas.inbound_cash.to_sites(endowment)
 
     # ------------------------------------------------------------ before a request
 
     def skip_reason(self, page: PageId, host: int, url: str) -> SkipReason | None:
         """Return how the page's turn ends without a request; None if the page is requested."""
-        if page in self.seeds or self.copies.is_compared(page):
+        if page in self.seeds or page in self.copies.compared:
             return None
         folded = self._equivalence.original(url)
         if folded is not None and self._may_stand_for(page, folded.url):
             return SkipReason(State.TWIN, folded.reason, folded.url)
-        why = self._path_limits.refusal(url) or self._novelty.refusal(page, host, url)
+        why = self._path_limits.refusal(url) or self.novelty.refusal(page, host, url)
         if why is not None:
             return SkipReason(State.TRAP, why)
-        why = self._quotas.refusal(host)
+        why = self.quotas.refusal(host)
         return None if why is None else SkipReason(State.ALLOWANCE, why)
 
     def _may_stand_for(self, page: PageId, target: str) -> bool:
@@ -547,8 +547,8 @@ class TrapDetector:
             self._frontier.urls.host_of[page],
             self._recorder.host_at(split(target)[0]),
         )
-        are_strangers = self._quotas.inbound_cash.are_strangers(host, of_target)
-        if are_strangers and self._quotas.inbound_cash.overtakes(host, of_target):
+        are_strangers = self.quotas.inbound_cash.are_strangers(host, of_target)
+        if are_strangers and self.quotas.inbound_cash.overtakes(host, of_target):
             return False
         other = self._frontier.urls.find(target)
         if other is None:
@@ -557,20 +557,12 @@ class TrapDetector:
         state = State(self._frontier.state[end])
         return end != page and (state is State.UNREAD or state.was_read)
 
-    def suspicious(self, host: int) -> int:
-        """Return the suspicious titles, as bits: pages with them are compared by their text."""
-        return self._novelty.suspicious(host)
-
-    def asks(self, host: int) -> None:
-        """Charge the request of a page, which was never read before, to its host."""
-        self._quotas.spend(host)
-
     # ------------------------------------------------------------ after a response
 
     def vouch(self, page: PageId) -> None:
         """Treat a page as a seed: the target of a seed's redirect, or one that the user adds."""
         self.seeds.add(page)
-        self._quotas.vouch([self._frontier.urls.host_of[page]])
+        self.quotas.vouch([self._frontier.urls.host_of[page]])
 
     def read(self, page: PageId, url: str, parsed: ParsedPage, first: int | None) -> bool:
         """Learn from a page. Return whether it says nothing new; `first` has the same content.
@@ -578,16 +570,16 @@ class TrapDetector:
         Nothing is learned from a page that is read again: it repeats itself. A copy on another site
         does not count against a host.
         """
-        if self._frontier.state[page] != State.UNREAD or self.copies.is_compared(page):
+        if self._frontier.state[page] != State.UNREAD or page in self.copies.compared:
             return False
         is_strange = first is not None and self.copies.are_strangers(page, first)
         own = None if is_strange else first
-        novelty = self._novelty.read(page, self._frontier.urls.host_of[page], url, parsed, own)
+        novelty = self.novelty.read(page, self._frontier.urls.host_of[page], url, parsed, own)
         other = first if is_strange else novelty.copy_of
         if other is not None:
             urls = url, self._recorder.pages.url_of(other)
             host_of = self._frontier.urls.host_of
-            outranks = self._quotas.inbound_cash.outranks(host_of[page], host_of[other])
+            outranks = self.quotas.inbound_cash.outranks(host_of[page], host_of[other])
             self._equivalence.saw_copy(*(reversed(urls) if outranks else urls))
         elif novelty.is_new:
             self._equivalence.saw_original(url)
@@ -596,35 +588,35 @@ class TrapDetector:
     def redirected(self, page: PageId, url: str, hops: int, new: Sequence[int]) -> None:
         """Learn from a redirect to a new page, the last of `hops` consecutive redirects."""
         if hops > SHORT_CHAIN:
-            self._novelty.led_on(page, self._frontier.urls.host_of[page], url)
+            self.novelty.led_on(page, self._frontier.urls.host_of[page], url)
         if hops >= SHORT_CHAIN:
-            self._novelty.found((), new, is_barren=True)
+            self.novelty.found((), new, is_barren=True)
 
     def found(
         self, page: PageId, pages: Sequence[int], new: Sequence[int], *, is_barren: bool
     ) -> None:
         """Learn from the links of a page; at its first reading, charge new pages to its host."""
-        self._novelty.found(pages, new, is_barren=is_barren)
+        self.novelty.found(pages, new, is_barren=is_barren)
         if new and self._frontier.state[page] == State.UNREAD:
-            self._quotas.spend_on_new(self._frontier.urls.host_of[page], new)
+            self.quotas.spend_on_new(self._frontier.urls.host_of[page], new)
 
     def paid(self, page: PageId, plans: Sequence[Plan], links: Sequence[int]) -> None:
         """Count the cash that the page handed on along these links for the first time."""
         host = self._frontier.urls.host_of[page]
-        self._quotas.inbound_cash.add(host, plans)
+        self.quotas.inbound_cash.add(host, plans)
         for plan in plans:
             # A link to a copy pays the original, but counts as a gift to the copy: it could not
             # overtake the original otherwise.
             if plan.links is not links and (misled := self.copies.gifts.to_copies(plan, links)):
-                self._quotas.inbound_cash.add(host, [Plan(page, 0, (), 0, misled, 0)])
+                self.quotas.inbound_cash.add(host, [Plan(page, 0, (), 0, misled, 0)])
 
     def received(self, pages: Sequence[int], atoms: Sequence[int]) -> None:
         """Count the cash that pages of other shards, so of other sites, gave to these pages."""
-        self._quotas.inbound_cash.receive(pages, atoms)
+        self.quotas.inbound_cash.receive(pages, atoms)
 
     def located(self, host: int, address: str) -> None:
         """Note the address of a host: hosts at one address share a quota."""
-        self._quotas.locate(host, address)
+        self.quotas.locate(host, address)
 
     def _differ(self, url: str, other: str) -> bool:
         known = [self._frontier.urls.find(name) for name in (url, other)]
@@ -644,5 +636,5 @@ class TrapDetector:
         """Return pages whose hosts have earned more, and copies that overtook their originals."""
         frontier, with_room = self._frontier, list[int]()
         if frontier.counts[State.ALLOWANCE]:
-            with_room = self._quotas.with_room(np.flatnonzero(frontier.states() == State.ALLOWANCE))
+            with_room = self.quotas.with_room(np.flatnonzero(frontier.states() == State.ALLOWANCE))
         return [*with_room, *self.copies.take_overtaking()]

@@ -175,6 +175,8 @@ class DecodeBudget:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._spent_s = 0.0
+        self.is_spent = False
+        """True if decoding has to wait for the next iteration of the loop."""
         self._renewed = asyncio.Event()
         self.held_bytes = 0
         self._held: dict[GrowingBody, None] = {}
@@ -182,17 +184,12 @@ class DecodeBudget:
         self.files = asyncio.Semaphore(_MOST_FILES)
         """Slots for spooled files in transfer."""
 
-    @property
-    def is_spent(self) -> bool:
-        """True if decoding has to wait for the next iteration of the loop."""
-        return self._spent_s > _TURN_S
-
     def spend(self, seconds: float) -> None:
         """Charge the time that one slice took."""
-        before_s = self._spent_s
-        self._spent_s = spent_s = before_s + seconds
+        self._spent_s += seconds
         # Only at the slice that exceeds the budget: one call renews the budget for all bodies.
-        if before_s <= _TURN_S < spent_s:
+        if self._spent_s > _TURN_S and not self.is_spent:
+            self.is_spent = True
             asyncio.get_running_loop().call_soon(self._renew)
 
     def hold(self, body: GrowingBody, size: int) -> None:
@@ -222,7 +219,7 @@ class DecodeBudget:
             await self._renewed.wait()
 
     def _renew(self) -> None:
-        self._spent_s = 0.0
+        self._spent_s, self.is_spent = 0.0, False
         self._renewed.set()
 
     def _cut_largest(self) -> None:
@@ -265,29 +262,22 @@ async def read_body(
     """
     reader = _BodyReader(codings, cap, verdict, limits)
     try:
-        if isinstance(chunks, bytes):
-            await _read_at_once(reader, chunks, limits.decode_budget)
-        else:
+        if not isinstance(chunks, bytes):
             await _read_in_time(reader, chunks, limits)
+        elif chunks:  # a complete body needs no deadline: it only waits for the budget
+            await _feed(reader, chunks, limits.decode_budget)
     except EXPECTED as error:
         # Without a decoded byte this is a failure, which may be retried. Otherwise the part that
         # arrived is used, as in browsers.
-        if not reader.length:
+        if not reader.content.length:
             return failure(error)._replace(cost_s=reader.cost_s)
         reader.cut = kind_of(error)
     except BaseException:
         reader.drop()
         raise
-    return reader.result()
-
-
-async def _read_at_once(reader: _BodyReader, body: bytes, decode_budget: DecodeBudget) -> None:
-    """Decode a complete body, which needs no deadline: it only waits for the budget."""
-    try:
-        if body:
-            await _feed(reader, body, decode_budget)
     finally:
-        decode_budget.release(reader)
+        limits.decode_budget.release(reader)
+    return reader.result()
 
 
 async def _read_in_time(
@@ -306,7 +296,7 @@ async def _read_in_time(
                 if more_s and (end := deadline.when()) is not None:
                     deadline.reschedule(end + more_s)
                     more_s = 0.0
-                if reader.is_spooled and waits:
+                if reader.content.spooled is not None and waits:
                     waits = False
                     # Short files wait for no slot: endless ones may hold all of them for minutes.
                     await _wait_for_slot(slot, deadline, limits.decode_budget)
@@ -315,7 +305,6 @@ async def _read_in_time(
             raise Fault(FailureKind.TIMEOUT, "the body did not arrive in time") from error
     finally:
         reader.stop = None
-        limits.decode_budget.release(reader)
 
 
 async def _wait_for_slot(
@@ -355,72 +344,59 @@ class _BodyReader:
     def __init__(
         self, codings: Sequence[str], cap: int, verdict: Judge | BodyVerdict, limits: BodyLimits
     ) -> None:
-        self._verdict, self._budget = verdict, limits.decode_budget
-        self._cap, self._file_cap = cap, limits.file_bytes or cap
+        self._budget = limits.decode_budget
+        self._page_cap, self._file_cap = cap, limits.file_bytes or cap
         self._least = min(cap, self._file_cap)
-        """Length up to which no body is too long: a quick test that avoids the properties."""
+        """Length up to which no body is too long: a quick test before `_most`."""
+        self.is_done = False
+        """True if no more of the body is needed."""
+        self._settle(verdict)
         # One byte beyond the cap shows that the body is too long.
-        self._decoder = Decoder(codings, limit=self._longest + 1)
+        self._decoder = Decoder(codings, limit=self._longest + 1) if codings else None
         self._wire_bytes = 0
-        self._content = Content()
+        self.content = Content()
         self._coded = Content() if limits.keeps_coded and codings else None
         self.cost_s = 0.0
         self.cut: FailureKind | None = None
         self.stop: Callable[[], None] | None = None
 
-    @property
-    def is_done(self) -> bool:
-        """True if no more of the body is needed."""
-        return self._verdict is BodyVerdict.UNWANTED or self.cut is not None
-
-    @property
-    def is_file(self) -> bool:
+    def _settle(self, verdict: Judge | BodyVerdict) -> None:
+        """Set the verdict, and how long the body may be."""
+        self._verdict = verdict
+        self.is_file = verdict is BodyVerdict.FILE
         """True if the body is known to be a file."""
-        return self._verdict is BodyVerdict.FILE
-
-    @property
-    def is_spooled(self) -> bool:
-        """True if the body is in a temporary file."""
-        return self._content.spooled is not None
+        match verdict:
+            case BodyVerdict.WANTED:
+                longest = self._page_cap
+            case BodyVerdict.DOCUMENT:
+                longest = max(self._page_cap, self._file_cap)
+            case BodyVerdict.FILE:
+                longest = self._file_cap
+            case _:
+                longest = max(self._page_cap, MAX_BYTES, self._file_cap)
+        self._longest = longest
+        """Maximum length of the body if it is spooled; of all kinds, until its kind is known."""
+        if verdict is BodyVerdict.UNWANTED:
+            self.is_done = True
 
     @property
     def cap(self) -> int:
         """Maximum of `held`."""
-        return min(self._file_cap, _FILES_SPOOLED_FROM) if self.is_file else self._cap
+        return min(self._file_cap, _FILES_SPOOLED_FROM) if self.is_file else self._page_cap
 
     @property
     def held(self) -> int:
         """Number of its bytes in memory."""
-        return self._content.held + (0 if self._coded is None else self._coded.held)
-
-    def _is_too_long(self, length: int) -> bool:
-        return length > self._least and length > self._most
+        return self.content.held + (0 if self._coded is None else self._coded.held)
 
     @property
     def _is_disk_full(self) -> bool:
-        return self._content.is_disk_full or (self._coded is not None and self._coded.is_disk_full)
-
-    @property
-    def length(self) -> int:
-        """Number of decoded bytes."""
-        return self._content.length
+        return self.content.is_disk_full or (self._coded is not None and self._coded.is_disk_full)
 
     @property
     def _most(self) -> int:
         """Maximum length of the body."""
-        return self._longest if self.is_file or self._content.spooled else self._cap
-
-    @property
-    def _longest(self) -> int:
-        """Maximum length of the body if it is spooled; of all kinds, until its kind is known."""
-        match self._verdict:
-            case BodyVerdict.WANTED:
-                return self._cap
-            case BodyVerdict.DOCUMENT:
-                return max(self._cap, self._file_cap)
-            case BodyVerdict.FILE:
-                return self._file_cap
-        return max(self._cap, MAX_BYTES, self._file_cap)
+        return self._longest if self.is_file or self.content.spooled else self._page_cap
 
     def feed(self, chunk: bytes) -> Iterator[int]:
         """Decode a chunk. Yield the change in memory after each slice.
@@ -428,31 +404,36 @@ class _BodyReader:
         Cuts the body where no more of it is needed.
         """
         # Bytes beyond the limit are counted, but neither decoded nor kept.
-        room = self._longest - self._wire_bytes
+        taken = chunk[: self._longest - self._wire_bytes]
         self._wire_bytes += len(chunk)
+        content, decoder, least = self.content, self._decoder, self._least
         # A property is slow, and nearly all bodies are kept in one form only.
-        holder = self._content if self._coded is None else self
+        holder = content if self._coded is None else self
         before = holder.held
         if self._coded is not None:
-            self._coded.add(chunk[:room])
-        for piece in self._decoder.slices(chunk[:room]):
-            self._content.add(piece)
+            self._coded.add(taken)
+        for piece in (taken,) if decoder is None else decoder.slices(taken):
+            content.add(piece)
             if self._verdict is not BodyVerdict.WANTED:
                 self._judge_or_spool()
-            if self._is_too_long(self._content.length) or (
-                self._content.spooled is not None and self._is_disk_full
+            if (content.length > least and content.length > self._most) or (
+                content.spooled is not None and self._is_disk_full
             ):
-                self.cut = FailureKind.TOO_LARGE
+                self._end(FailureKind.TOO_LARGE)
             yield holder.held - before
             before = holder.held
-        if self._is_too_long(self._wire_bytes) or self._decoder.is_full:
-            self.cut = FailureKind.TOO_LARGE
-        elif self._decoder.is_over:
-            self.cut = FailureKind.ENCODING
+        is_too_long = self._wire_bytes > least and self._wire_bytes > self._most
+        if is_too_long or (decoder is not None and decoder.is_full):
+            self._end(FailureKind.TOO_LARGE)
+        elif decoder is not None and decoder.is_over:
+            self._end(FailureKind.ENCODING)
+
+    def _end(self, cut: FailureKind) -> None:
+        self.cut, self.is_done = cut, True
 
     def cut_here(self) -> None:
         """Cut the body now, even while it waits for a chunk, to free memory at once."""
-        self.cut = FailureKind.CROWDED
+        self._end(FailureKind.CROWDED)
         if self.stop is not None:
             self.stop()
 
@@ -463,33 +444,35 @@ class _BodyReader:
 
     def result(self) -> Body | Failed | Refused:
         """Return the outcome of the body."""
-        is_whole = self._decoder.whole
-        if self._wire_bytes and not self.length and not is_whole:
+        is_whole = self._decoder is None or self._decoder.whole
+        if self._wire_bytes and not self.content.length and not is_whole:
             detail = self._cut_detail() or "no part of the body could be decoded"
             return Failed(kind=FailureKind.ENCODING, detail=detail, cost_s=self.cost_s)
         self._judge()
         if self._verdict is BodyVerdict.UNWANTED:
             return Refused(reason=Refusal.TYPE, cost_s=self.cost_s)
+        most, detail, coded = self._most, "", SentBody()
         cut = self.cut or (None if is_whole else FailureKind.ENCODING)
-        wire_bytes = min(self._wire_bytes, self._most)
-        content, spooled = self._content.take(self._most), self._content.end(self._most)
-        detail, coded = self._cut_detail(), SentBody()
+        wire_bytes = min(self._wire_bytes, most)
+        content, spooled = self.content.take(most), self.content.end(most)
+        if self.cut is not None:
+            detail = self._cut_detail()
         if self._coded is not None:
-            coded = SentBody(self._coded.take(self._most), self._coded.end(self._most))
+            coded = SentBody(self._coded.take(most), self._coded.end(most))
         return Body(content, wire_bytes, cut, detail, self.cost_s, spooled, self.is_file, coded)
 
     def _contents(self) -> Iterator[Content]:
-        yield self._content
+        yield self.content
         if self._coded is not None:
             yield self._coded
 
     def _judge_or_spool(self) -> None:
-        if self._content.length >= _ENOUGH_TO_JUDGE:
+        if self.content.length >= _ENOUGH_TO_JUDGE:
             self._judge()
-        if self._verdict is BodyVerdict.DOCUMENT and self._content.length > self._cap:
-            self._verdict = BodyVerdict.FILE
+        if self._verdict is BodyVerdict.DOCUMENT and self.content.length > self._page_cap:
+            self._settle(BodyVerdict.FILE)
         spooled_from = _FILES_SPOOLED_FROM if self.is_file else _SPOOLED_FROM
-        if self.held <= min(spooled_from, self._cap // 2):
+        if self.held <= min(spooled_from, self._page_cap // 2):
             return
         is_list = self._verdict is BodyVerdict.LIST and self._budget.begin_spooling(self)
         if is_list or self._verdict is BodyVerdict.FILE:
@@ -498,11 +481,13 @@ class _BodyReader:
 
     def _judge(self) -> None:
         if not isinstance(self._verdict, BodyVerdict):
-            self._verdict = self._verdict(self._content.joined())
+            self._settle(self._verdict(self.content.joined()))
 
     def _cut_detail(self) -> str:
-        if self._content.spooled is not None and self.cut is FailureKind.TOO_LARGE:
+        if self.content.spooled is not None and self.cut is FailureKind.TOO_LARGE:
             limit = "--max-file" if self._verdict is BodyVerdict.FILE else "the limit of sitemaps"
             why = "the disk is full" if self._is_disk_full else limit
-            return f"cut after {min(self.length, self._most):,} bytes: {why}"
-        return self._decoder.swelling if self.cut is FailureKind.ENCODING else ""
+            return f"cut after {min(self.content.length, self._most):,} bytes: {why}"
+        if self._decoder is None or self.cut is not FailureKind.ENCODING:
+            return ""
+        return self._decoder.swelling

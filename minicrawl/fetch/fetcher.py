@@ -376,7 +376,8 @@ async def _answer(
 
 def _codings(headers: Mapping[str, str]) -> list[str]:
     """Return the codings of a body, in the order they were applied."""
-    return codings(headers.get("content-encoding", "")) + transfer_codings(headers)
+    named = headers.get("content-encoding")
+    return (codings(named) if named else []) + transfer_codings(headers)
 
 
 def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> WantedBody | FetchResult:
@@ -467,7 +468,8 @@ def _verdict(request: Request, content_type: str | None) -> Judge | BodyVerdict:
     if wanted is False:
         return other
     if wanted:
-        return BodyVerdict.WANTED if _is_page(content_type) else document
+        is_page = document is BodyVerdict.WANTED or _is_page(content_type)
+        return BodyVerdict.WANTED if is_page else document
     verdicts = {
         None: other,
         DocumentType.HTML: BodyVerdict.WANTED,

@@ -141,9 +141,9 @@ class HttpxResponseStream:
     def __init__(self, response: httpx.Response) -> None:
         self._response = response
         self.status, self.wire = response.status_code, None  # httpx hides the raw heads
+        raw = response.headers.raw
         self.headers = joined_headers(
-            (name.decode("latin-1"), value.decode("latin-1"))
-            for name, value in response.headers.raw
+            [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
         )
 
     @property

@@ -620,19 +620,17 @@ class Resolver:
         result = self._kept(host) or await self._look_up(host)
         if isinstance(result, Failed):
             return result
-        addresses = result.all if self._may_be_private(host, port) else result.public
+        is_trusted = self._allow_private
+        if is_trusted is None:
+            is_trusted = (host, port) in self._trusted
+        addresses = result.all if is_trusted else result.public
         if not addresses:
             return self._private(host, result.all[0])
-        return tuple(ConnectTarget(address, port) for address in addresses)
+        return tuple([ConnectTarget(address, port) for address in addresses])
 
     def close(self) -> None:
         for task in self._under_way.values():
             task.cancel()
-
-    def _may_be_private(self, host: str, port: int) -> bool:
-        if self._allow_private is None:
-            return (host, port) in self._trusted
-        return self._allow_private
 
     def _private(self, host: str, address: str) -> Refused:
         where = f"{host} is" if host == address else f"{host} is at {address}, which is"

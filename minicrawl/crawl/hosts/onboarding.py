@@ -288,7 +288,7 @@ class HostOnboarding:
         self._gate = gate
         self._hosts, self._clock = side_requests.hosts, side_requests.clock
         self._robots = RobotsCache(settings, recorder, web_access, side_requests)
-        self._back_off = BackOff(settings, recorder, self._hosts, self._clock)
+        self.back_off = BackOff(settings, recorder, self._hosts, self._clock)
         keeps = bool(recorder.keeping) and settings.storing.keeps_failures
         self._files = HostFiles(recorder, web_access, side_requests, self.recall, keeps=keeps)
         self._sitemaps = SitemapQueue(settings, recorder, gate, self._files, self)
@@ -304,8 +304,8 @@ class HostOnboarding:
         return (
             state.address is not None
             and state.has_current_rules(self._clock.today())
-            and host not in self._sitemaps
-            and host not in self._usage_files
+            and host not in self._sitemaps.named
+            and host not in self._usage_files.waiting
         )
 
     def recall(self, host: int) -> None:
@@ -330,25 +330,21 @@ class HostOnboarding:
             return SkipReason(State.ROBOTS, f"{where} denies {purpose}")
         return None
 
-    def strike(self, host: int, answer: FetchResult) -> bool:
-        """Count a failure of the host's own against it. Return whether it is one."""
-        return self._back_off.strike(host, answer)
-
     async def locate(self, host: int) -> bool:
         """Find the host's address. Return False if it has none that we may connect to."""
         found = await self._files.locate(host)
         if isinstance(found, str):
             self._hosts[host].move_to(found)
             return True
-        if isinstance(found, Refused) or not self._back_off.defer(host, found):
-            self._back_off.put_down(host, found)
+        if isinstance(found, Refused) or not self.back_off.defer(host, found):
+            self.back_off.put_down(host, found)
         return False
 
     async def learn(self, host: int, tell: Listener, introduce: Introduce) -> None:
         """Request one file: robots.txt, then a file of usage preferences or a sitemap."""
-        if host in self._usage_files:
+        if host in self._usage_files.waiting:
             await self._read_usage(host, tell)
-        elif host in self._sitemaps:
+        elif host in self._sitemaps.named:
             await self._sitemaps.read_next(host, tell, introduce)
         else:
             await self._learn_rules(host, tell)
@@ -387,7 +383,7 @@ class HostOnboarding:
             if self.refusal(host, url) is not None:
                 return State.ROBOTS
         fetched = await self._files.resource(request, through)
-        if not self.strike(host, fetched):
+        if not self.back_off.strike(host, fetched):
             self._hosts[host].recover()
         return fetched
 
@@ -434,7 +430,7 @@ class HostOnboarding:
 
     def judge(self, url: str, answer: FetchResult) -> None:
         """Count a failure against the host of a URL."""
-        self.strike(self._recorder.host_at(origin(url)), answer)
+        self.back_off.strike(self._recorder.host_at(origin(url)), answer)
 
     # ------------------------------------------------------------ robots.txt
 
@@ -457,7 +453,7 @@ class HostOnboarding:
     async def _ask_for_rules(self, host: int, tell: Listener) -> None:
         state = self._hosts[host]
         answer = await self._files.robots_txt(host)
-        if isinstance(answer, Failed) and self._back_off.defer(host, answer):
+        if isinstance(answer, Failed) and self.back_off.defer(host, answer):
             return
         result: Rules | Failed | Refused
         if isinstance(answer, Response):
@@ -471,7 +467,7 @@ class HostOnboarding:
         self._robots.keep(host, rules, self._clock.today() + decision.valid_s)
         state.pause_until(self._clock.now() + state.delay_s(self._hosts.politeness))
         trouble = None if isinstance(result, Rules) else f"robots.txt: {describe_failure(result)}"
-        self._back_off.store(host, trouble=trouble if decision.has_no_answer else None)
+        self.back_off.store(host, trouble=trouble if decision.has_no_answer else None)
         if is_first:
             self._queue_files(host, rules)
         elif not decision.has_no_answer:
@@ -494,7 +490,7 @@ class HostOnboarding:
         state = self._hosts[host]
         if found and state.rules is not None:
             self._robots.keep(host, state.rules.with_usage(found), state.rules_until)
-            self._back_off.store(host)
+            self.back_off.store(host)
 
     def _note_limits(
         self, host: int, rules: Rules, answer: Response | Failed | Refused, tell: Listener

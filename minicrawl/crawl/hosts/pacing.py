@@ -30,13 +30,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import heappop, heappush
 from ipaddress import ip_address
-from itertools import count, islice, takewhile
+from itertools import count, islice
 from math import inf
 from typing import Protocol
 
@@ -109,12 +109,6 @@ class _Address:
     admitted: int | None = None  # host that finds room alone until `alone_until`
     one_by_one: int = 0  # hosts admitted one by one since all were admitted at once
     alone_until: float = 0.0
-
-    def is_open_to(self, host: int, now: float) -> bool:
-        """Return whether no other host precedes this one."""
-        if now < self.alone_until:
-            return host == self.admitted
-        return not (self.delay_s and self.waiting)
 
     def wait(self, host: int, rank: Rank, number: int) -> None:
         """Enqueue a host. A host that waits already keeps its rank."""
@@ -197,8 +191,12 @@ class AddressPacing:
         address = self._addresses.get(name)
         if address is None:
             return self.shares is None or self._limits(name)[1] > 0
-        has_room = address.in_use < address.most and address.free_at <= now
-        return has_room and address.is_open_to(host, now)
+        if address.in_use >= address.most or address.free_at > now:
+            return False
+        # Room for one is the room of the host that precedes the others, if any does.
+        if now < address.alone_until:
+            return host == address.admitted
+        return not (address.delay_s and address.waiting)
 
     def wait(self, name: str, host: int, rank: Rank, now: float) -> None:
         """Let the host wait until the address, which has no room now, takes one more request."""
@@ -472,22 +470,25 @@ class RequestSlot:
     was_given_up: bool = False
 
 
+class TurnCounts(Protocol):
+    """Numbers of turns that send no request now."""
+
+    @property
+    def idle(self) -> int:
+        """Number of slots whose holders wait for a host."""
+
+    @property
+    def waiting_to_be_read(self) -> int:
+        """Number of turns in which something waits to be parsed."""
+
+
 class RequestSlots:
     """Slots of the requests under way. `resume` is called with a host that waited for a slot."""
 
     def __init__(
-        self,
-        politeness: Politeness,
-        resume: Callable[[int], None],
-        idle: Callable[[], int] = lambda: 0,
-        waiting: Callable[[], int] = lambda: 0,
+        self, politeness: Politeness, resume: Callable[[int], None], turns: TurnCounts
     ) -> None:
-        """Set up with two counts.
-
-        `idle` counts the slots whose holders wait for a host and send no request now, and `waiting`
-        the turns in which something waits to be parsed.
-        """
-        self._idle, self._to_be_read = idle, waiting
+        self._turns = turns
         self.resize(politeness)
         self._resume = resume
         self._silent = self._strange = 0
@@ -503,11 +504,11 @@ class RequestSlots:
 
     def has_room_for_silent(self) -> bool:
         """Return whether one more silent host may be contacted."""
-        return self._silent - self._idle() < self._most_silent and self.has_room_for_strangers()
+        return self._silent - self._turns.idle < self._most_silent and self.has_room_for_strangers()
 
     def has_room_for_strangers(self) -> bool:
         """Return whether one more stranger may be contacted."""
-        waiting = self._to_be_read()
+        waiting = self._turns.waiting_to_be_read
         return not waiting or self._strange + waiting < self._most_strange
 
     def wait(self, host: int, *, is_first: bool = False) -> None:
@@ -557,15 +558,13 @@ class RequestSlots:
 
     def has_too_many_slow(self, now: float) -> bool:
         """Return whether slow requests and silent hosts together hold more than their share."""
-        slow = sum(1 for slot in self._slow(now) if slot.give_up is not None)
+        slow = len(self._slow(now))
         return slow > 0 and self._silent + slow > self._most_silent
 
     def give_up_slowest(self, now: float) -> None:
         """End the oldest slow request."""
-        for slot in self._slow(now):
-            if slot.give_up is not None:
-                self._give_up(slot)
-                return
+        for slot in self._slow(now)[:1]:
+            self._give_up(slot)
 
     def _give_up(self, slot: RequestSlot) -> None:
         assert slot.give_up is not None
@@ -585,7 +584,7 @@ class RequestSlots:
 
     def give_up_silent(self, now: float) -> None:
         """End first requests without an answer, one for each host that was never asked."""
-        if not self.has_room_for_silent():
+        if self._never_asked and not self.has_room_for_silent():
             for slot in tuple(islice(self._first, len(self._never_asked))):
                 if slot.began + SILENT_S <= now:
                     self._give_up(slot)
@@ -595,8 +594,15 @@ class RequestSlots:
         """Return the time when the next request becomes slow, or None."""
         return next((s.began + SLOW_S for s in self._others if s.began + SLOW_S > now), None)
 
-    def _slow(self, now: float) -> Iterator[RequestSlot]:
-        return takewhile(lambda slot: slot.began + SLOW_S <= now, self._others)
+    def _slow(self, now: float) -> list[RequestSlot]:
+        """Return the slow requests that can be ended, oldest first."""
+        slow = []
+        for slot in self._others:
+            if slot.began + SLOW_S > now:
+                break
+            if slot.give_up is not None:
+                slow.append(slot)
+        return slow
 
 
 # ================================================================ fair lock

@@ -124,10 +124,6 @@ class NameState:
         elif was_answered or elapsed_s > before_s:
             self.answer_s = max(elapsed_s, (before_s + elapsed_s) / 2)
 
-    def delay_until(self, moment: float) -> None:
-        """Delay the next request."""
-        self.free_at = max(self.free_at, moment)
-
 
 @dataclass(slots=True)
 class HostState:
@@ -157,9 +153,7 @@ class HostState:
     def has_current_rules(self, today: float) -> bool:
         """Return whether its rules are in memory and valid."""
         until = self.rules_until
-        return self.rules is not None and (
-            until == inf or remaining_s(until, today, ANSWER_VALID_S) > 0
-        )
+        return self.rules is not None and (until == inf or 0 < until - today <= ANSWER_VALID_S)
 
     def evict_rules(self) -> None:
         """Drop the rules from memory; the store has them."""
@@ -173,6 +167,11 @@ class HostState:
             politeness.delay_after(self.shared.answer_s, is_local=is_local),
             min(wanted_s or 0.0, politeness.max_delay_s),
         )
+
+    def delay_next(self, since: float, politeness: Politeness) -> None:
+        """Start the delay of the next request at this moment."""
+        shared = self.shared
+        shared.free_at = max(shared.free_at, since + self.delay_s(politeness))
 
     # ------------------------------------------------------------ pauses and address
 
@@ -397,21 +396,18 @@ class HostTable(dict[int, HostState]):
     def begin(self, host: int, now: float) -> None:
         """Note the start of a request."""
         state = self[host]
-        shared = state.shared
         state.in_use += 1
-        shared.in_use += 1
-        shared.delay_until(now + state.delay_s(self.politeness))
+        state.shared.in_use += 1
+        state.delay_next(now, self.politeness)
         if self.pace is not None:
             self.pace.begin(now)
         if state.address is not None:
             self.addresses.begin(state.address, now)
-        if shared.takes_more(self.politeness.per_host):
-            self.resume_when_ready(host, now)
+        self.resume_when_ready(host, now)
 
     def spare(self, host: int, since: float) -> None:
         """Start the host's delay at a moment: another process may have contacted it until then."""
-        state = self[host]
-        state.shared.delay_until(since + state.delay_s(self.politeness))
+        self[host].delay_next(since, self.politeness)
 
     def end(self, host: int, now: float) -> None:
         """Note the end of a request."""
@@ -419,7 +415,7 @@ class HostTable(dict[int, HostState]):
         shared = state.shared
         state.in_use -= 1
         shared.in_use -= 1
-        shared.delay_until(now + state.delay_s(self.politeness))
+        state.delay_next(now, self.politeness)
         self._resume_all(shared, now)
         if state.address is not None:
             self.addresses.end(state.address)

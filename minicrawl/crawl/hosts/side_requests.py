@@ -55,7 +55,8 @@ class SideRequests:
         self.hosts, self.clock, self._notify = hosts, clock, notify
         self._waiting: set[asyncio.Future[None]] = set()
         self._of_pages: set[asyncio.Future[None]] = set()
-        self._reading = 0
+        self.waiting_to_be_read = 0
+        """Number of turns that wait for a parser."""
 
     @property
     def idle(self) -> int:
@@ -64,27 +65,22 @@ class SideRequests:
         A few turns that wait for a parser do not count: they keep their slots.
         """
         few = self.hosts.politeness.concurrency // 4
-        return len(self._waiting) + max(self._reading - few, 0)
+        return len(self._waiting) + max(self.waiting_to_be_read - few, 0)
 
     @property
     def waiting(self) -> int:
         """Number of turns that wait for a host."""
         return len(self._waiting)
 
-    @property
-    def waiting_to_be_read(self) -> int:
-        """Number of turns that wait for a parser."""
-        return self._reading
-
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Count the turn as idle: it waits for a parser and holds no request."""
-        self._reading += 1
+        self.waiting_to_be_read += 1
         self._notify()
         try:
             yield
         finally:
-            self._reading -= 1
+            self.waiting_to_be_read -= 1
 
     async def ask(
         self, host: int, request: Callable[[], Awaitable[T]], *, is_turn: bool = True
@@ -344,21 +340,18 @@ class SitemapQueue:
         self._max_bytes = min(MAX_BYTES, settings.network.max_bodies_bytes)
         self._recorder, self._frontier = recorder, recorder.frontier
         self._gate, self._files, self._robots = gate, files, robots
-        self._named: dict[int, _HostSitemaps] = {}
-
-    def __contains__(self, host: int) -> bool:
-        return host in self._named
+        self.named: dict[int, _HostSitemaps] = {}
 
     def add(self, by: int, urls: Iterable[str]) -> None:
         """Add the sitemaps that the robots.txt of a host names."""
         named = _HostSitemaps(self._most)
         named.add(canonical(url, f"{self._frontier.urls.origins[by]}/") for url in urls)
         if named.waiting:
-            self._named[by] = named
+            self.named[by] = named
 
     async def read_next(self, by: int, tell: Listener, introduce: Introduce) -> None:
         """Read the next sitemap that the host led to."""
-        named = self._named[by]
+        named = self.named[by]
         url = named.waiting.popleft()
         refusal = await self._refusal(by, url, tell)
         if refusal is None:
@@ -366,7 +359,7 @@ class SitemapQueue:
         else:
             tell(Noted(text=f"{url} is not read: {refusal}"))
         if not named.waiting:
-            del self._named[by]
+            del self.named[by]
             if named.has_more:
                 most = f"more than {counted(named.most, 'sitemap')}: others are not read"
                 tell(Noted(text=f"{self._frontier.urls.origins[by]} has {most}"))
@@ -484,27 +477,24 @@ class UsageFiles:
         self, recorder: Recorder, gate: ScopeGate, files: HostFiles, robots: HostRules
     ) -> None:
         self._recorder, self._gate, self._files, self._robots = recorder, gate, files, robots
-        self._waiting: dict[int, deque[str]] = {}
+        self.waiting: dict[int, deque[str]] = {}
         self._asked: dict[int, int] = {}
-
-    def __contains__(self, host: int) -> bool:
-        return host in self._waiting
 
     def add(self, host: int, rules: Rules) -> None:
         """Add the files of a host with these rules."""
         base = self._recorder.frontier.urls.origins[host]
         found = (canonical(one, f"{base}/") for one in (TDMREP_PATH, *rules.licences))
-        self._waiting[host] = deque(filter(None, found))
+        self.waiting[host] = deque(filter(None, found))
 
     async def read_next(self, host: int, tell: Listener) -> list[UsageRule]:
         """Read the next file of a host, and return what it states."""
-        waiting = self._waiting[host]
+        waiting = self.waiting[host]
         url = waiting.popleft()
         try:
             return await self._read(host, url, waiting, tell)
         finally:
             if not waiting or self._asked.get(host, 0) >= _MOST_FILES:
-                del self._waiting[host]
+                del self.waiting[host]
                 self._asked.pop(host, None)
 
     async def _read(

@@ -384,7 +384,7 @@ class PageRenderer:
             request = Request(
                 url=turn.lease.url,
                 request_url=turn.request_url,
-                suspicious=self._parts.traps.suspicious(turn.host),
+                suspicious=self._parts.traps.novelty.suspicious(turn.host),
                 dictionary=self._context.recorder.dictionary,
             )
             page = PageToRender(request, fetched._replace(record=b""))

@@ -118,6 +118,8 @@ class UncommittedRows:
 
     def add_urls(self, rows: list[UrlRow]) -> None:
         """Add the rows of new pages."""
+        if not rows:
+            return
         urls = self.batch.urls
         urls += rows
         self.urls |= {row.id: row for row in rows}

@@ -174,7 +174,8 @@ class Duplicates:
         self._original_of: dict[int, int] = {}
         self._folded_onto: dict[int, int] = {}  # host of folded pages -> host of their originals
         self._decisions: dict[int, int] = {}
-        self._waiting: set[int] = set()
+        self.compared: set[int] = set()
+        """Pages that were read before and wait only for a new comparison."""
         for page in self._copies_among(frontier.books.forwards):
             self._watch(page, frontier.books.forwards[page])
 
@@ -200,10 +201,6 @@ class Duplicates:
         mine, other = zip(given.tolist(), to_hosts.tolist(), strict=True)
         return (page in self._seeds, *mine) > (first in self._seeds, *other)
 
-    def is_compared(self, page: PageId) -> bool:
-        """Return whether the page was read before and waits only for a new comparison."""
-        return page in self._waiting
-
     def note_copy(self, page: PageId, target: int) -> None:
         """Note that the page now stands for the target, and watch it if it is a copy."""
         self.forget_copy(page)
@@ -212,7 +209,7 @@ class Duplicates:
 
     def forget_copy(self, page: PageId) -> None:
         """Note that the page had its turn and is no copy at present."""
-        self._waiting.discard(page)
+        self.compared.discard(page)
         self._original_of.pop(page, None)
 
     def swap(self, page: PageId, first: int) -> None:
@@ -250,7 +247,7 @@ class Duplicates:
         for page in pages:
             self._decisions[page] = self._decisions.get(page, 0) + 1
             del self._original_of[page]
-        self._waiting.update(pages)
+        self.compared.update(pages)
         return sorted([*pages, *self._take_folded()])
 
     def _overtaking_pages(self) -> list[int]:

@@ -368,20 +368,19 @@ class LoopRounds:
             self._is_running = True
             asyncio.get_running_loop().call_soon(self._end)
         elif self._waiting or self._is_late():
-            await self._wait(self._waiting.append)
-            while self._is_late():  # pages released earlier took longer than usual
-                await self._wait(self._waiting.appendleft)
+            enqueue, is_late = self._waiting.append, True
+            while is_late:
+                called = asyncio.get_running_loop().create_future()
+                enqueue(called)
+                await called
+                # Pages released earlier may have taken longer than usual: this one stays first.
+                enqueue, is_late = self._waiting.appendleft, self._is_late()
         if not self._passed:
             self._began = perf_counter()
         self._passed += 1
 
     def _is_late(self) -> bool:
         return self._passed > 0 and perf_counter() - self._began > ROUND_S
-
-    async def _wait(self, enqueue: Callable[[asyncio.Future[None]], None]) -> None:
-        called = asyncio.get_running_loop().create_future()
-        enqueue(called)
-        await called
 
     def _end(self) -> None:
         """End the round, and release waiting pages for the next one."""

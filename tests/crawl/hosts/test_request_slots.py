@@ -11,11 +11,9 @@ class Room:
 
     def __init__(self, concurrency: int, share: float = 0.5, idle: int = 0) -> None:
         self.resumed: list[int] = []
-        self.waiting = 0
+        self.idle, self.waiting_to_be_read = idle, 0
         politeness = Politeness(concurrency=concurrency, silent_share=share)
-        self.slots = RequestSlots(
-            politeness, self.resumed.append, lambda: idle, lambda: self.waiting
-        )
+        self.slots = RequestSlots(politeness, self.resumed.append, self)
 
 
 def test_silent_hosts_may_hold_their_share_but_at_least_one_slot() -> None:
@@ -114,7 +112,7 @@ def test_strangers_wait_only_while_very_many_pages_wait_for_the_parser() -> None
     room, most = Room(2), 2 * MOST_WAITING
     slots = [room.slots.take(0, is_silent=False, is_strange=True) for _ in range(most + 1)]
     assert room.slots.has_room_for_strangers()
-    room.waiting = 1
+    room.waiting_to_be_read = 1
     assert not room.slots.has_room_for_strangers()
     assert not room.slots.has_room_for_silent()
     for _ in range(2):
@@ -122,14 +120,14 @@ def test_strangers_wait_only_while_very_many_pages_wait_for_the_parser() -> None
         assert not room.slots.has_room_for_strangers()
     room.slots.leave(slots.pop())
     assert room.slots.has_room_for_strangers()
-    room.waiting = 2
+    room.waiting_to_be_read = 2
     assert not room.slots.has_room_for_strangers()
 
 
 def test_a_waiting_stranger_is_resumed_when_another_one_leaves_its_slot() -> None:
     room = Room(1)
     slot = room.slots.take(0, is_silent=False, is_strange=True)
-    room.waiting = MOST_WAITING - 1
+    room.waiting_to_be_read = MOST_WAITING - 1
     room.slots.wait(HOST)
     assert not room.slots.resume_one()
     room.slots.leave(slot)
