@@ -7,8 +7,8 @@ a step -> settle.recorder applies the step to the frontier.
 loop            begins turns, and ends the crawl
 dispatch        leases pages, decides what to do with each, and begins their turns; closes, parks
                 and reopens pages that are not requested
-page_turns      takes one page through its turn: request, parse, settle, record
-large_pages     keeps large pages and sitemaps from delaying others
+page_turns      takes one page through its turn: request, parse, settle, record; keeps large pages
+                and sitemaps from delaying others
 parts           parts that the turns share; hooks of a Python program: a filter, a call for each
                 page, a stop rule
 schedule        chooses the next page

@@ -20,7 +20,7 @@ from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import ImportanceLimit
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.orders import DistanceTracker
-from minicrawl.crawl.settle.posting import PageIntroducer
+from minicrawl.crawl.settle.settler import PageIntroducer
 from minicrawl.crawl.trap_detector import SkipReason
 from minicrawl.model import PageId, State
 from minicrawl.store.records import NOT_ASKED, FetchRow

@@ -46,7 +46,7 @@ from minicrawl.crawl.events import (
 from minicrawl.crawl.hosts.politeness import change_delays, change_pace
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.progress import ProgressMeter
-from minicrawl.crawl.settle.posting import PageIntroducer
+from minicrawl.crawl.settle.settler import PageIntroducer
 from minicrawl.crawl.start.opening import share_of_endowment
 from minicrawl.crawl.workers.pool import Activity, WorkerPool, WorkerProcess, worker_count
 from minicrawl.errors import MinicrawlError
@@ -164,7 +164,8 @@ class CrawlSteering:
         before, context = self._context.settings, self._context
         context.settings = after = before.with_values(wanted)
         if "workers" in wanted:
-            self._resize(wanted["workers"])
+            self._workers = worker_count(after.network)
+            self._pool.resize(self._workers)
         if after.politeness != before.politeness:
             change_delays(self._parts.hosts, after, context.clock.now())
             self._parts.slots.resize(after.politeness)
@@ -180,11 +181,6 @@ class CrawlSteering:
             for name in wanted
         )
         self._tell(", ".join(changes))
-
-    def _resize(self, workers: object) -> None:
-        network = self._context.settings.network
-        self._workers = workers if isinstance(workers, int) else worker_count(network)
-        self._pool.resize(self._workers)
 
     def _keep(self, wanted: dict[str, object]) -> None:
         """Keep the settings for the next run, which must not report them as changed."""

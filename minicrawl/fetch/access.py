@@ -418,7 +418,8 @@ def access_by_origin(
     `of_seeds` are the logins that were part of the seed URLs.
     """
     from_netrc, from_settings = dict(_netrc(access.netrc, environ)), dict(_logins(access))
-    hosts = dict.fromkeys(filter(None, map(_header_host, access.headers)))
+    found = map(HEADER.fullmatch, access.headers)
+    hosts = dict.fromkeys([one["host"] for one in found if one and one["host"]])
     names = {_name_of(host) for host in (*hosts, *from_netrc, *from_settings)}
     at_seeds = _origins_at(seeds, names) if names else []
     logins: dict[Origin, Login] = {}
@@ -449,11 +450,6 @@ def login_in(url: str) -> tuple[Origin, Login] | None:
 
 
 # ---------------------------------------------------------------- input
-
-
-def _header_host(text: str) -> str | None:
-    found = HEADER.fullmatch(text)
-    return found and found["host"]
 
 
 def _logins(access: Access) -> Iterator[tuple[str, Login]]:

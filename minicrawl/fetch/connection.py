@@ -200,12 +200,13 @@ class Connection(asyncio.BufferedProtocol):
             self._body += parser.feed(piece)
         else:
             self._body = parser.feed(piece)
-        if self._transport is not None and self._is_full(parser):
+        has_more = parser.has_more
+        if self._transport is not None and (has_more or len(self._body) > _MOST_WAITING_BYTES):
             self._is_paused = True
             self._transport.pause_reading()
         # Not in a loop here: one piece may hold thousands of tiny chunks, and other connections
         # would wait until all are parsed.
-        if parser.has_more:
+        if has_more:
             asyncio.get_running_loop().call_soon(self._go_on, parser)
         self._wake()
 
@@ -216,12 +217,12 @@ class Connection(asyncio.BufferedProtocol):
             if self._is_paused:
                 self._resume()
 
-    def _is_full(self, parser: ResponseParser) -> bool:
-        """True if reading should pause."""
-        return parser.has_more or len(self._body) > _MOST_WAITING_BYTES
-
     def _resume(self) -> None:
-        if self._transport is not None and not (self._parser and self._is_full(self._parser)):
+        """Read on, unless more than enough of the response waits to be parsed or taken."""
+        is_full = self._parser is not None and (
+            self._parser.has_more or len(self._body) > _MOST_WAITING_BYTES
+        )
+        if self._transport is not None and not is_full:
             self._is_paused = False
             self._transport.resume_reading()
 
@@ -595,7 +596,8 @@ class IdleConnections:
         self._by_key[key].append(connection)
         if len(self._waiting) > self._limit:
             self._abort_oldest()
-        self._set_timer()
+        if self._timer is None:
+            self._set_timer()
 
     def take(self, key: PoolKey) -> AnyConnection | None:
         """Remove and return the newest connection of this key, or None."""
@@ -628,7 +630,7 @@ class IdleConnections:
 
     def _set_timer(self) -> None:
         """Set the timer for the oldest connection, which is the first to expire."""
-        if self._timer is None and self._waiting:
+        if self._waiting:
             _, until = next(iter(self._waiting.values()))
             self._timer = asyncio.get_running_loop().call_at(until, self._expire)
 

@@ -288,7 +288,9 @@ async def read_response(
         if isinstance(wanted, WantedBody):
             body = await _body(wanted, request.max_bytes, stream, limits)
             found = _result(stream, body)
-            if request.want is Want.PAGE and _is_file(wanted, body):
+            # A response is a file even if its body could not be read.
+            is_file = body.is_file if isinstance(body, Body) else wanted.verdict is BodyVerdict.FILE
+            if is_file and request.want is Want.PAGE:
                 answer = found if isinstance(found, Response) else None
                 refused = Refused(reason=Refusal.TYPE, cost_s=body.cost_s, answer=answer)
                 return _result(stream, refused)
@@ -332,11 +334,6 @@ def _asks_for_cookies(url: str, found: Moved, headers: Mapping[str, str]) -> boo
     """Return True if a redirect only serves to set a cookie that this crawl does not take."""
     is_loop = "set-cookie" in headers and canonical(found.target, url) == url
     return is_loop or leads_to_cookie_wall(url, found.target)
-
-
-def _is_file(wanted: "WantedBody", body: Body | Failed | Refused) -> bool:
-    """Return True if the response is a file, even if its body could not be read."""
-    return wanted.verdict is BodyVerdict.FILE or (isinstance(body, Body) and body.is_file)
 
 
 class WantedBody(NamedTuple):
@@ -468,8 +465,9 @@ def _verdict(request: Request, content_type: str | None) -> Judge | BodyVerdict:
     if wanted is False:
         return other
     if wanted:
-        is_page = document is BodyVerdict.WANTED or _is_page(content_type)
-        return BodyVerdict.WANTED if is_page else document
+        if document is not BodyVerdict.WANTED and parse_content_type(content_type)[0] in HTML_TYPES:
+            return BodyVerdict.WANTED
+        return document
     verdicts = {
         None: other,
         DocumentType.HTML: BodyVerdict.WANTED,
@@ -478,10 +476,6 @@ def _verdict(request: Request, content_type: str | None) -> Judge | BodyVerdict:
     return lambda first_bytes: verdicts.get(
         type_of(content_type, url, first_bytes, types), document
     )
-
-
-def _is_page(content_type: str | None) -> bool:
-    return parse_content_type(content_type)[0] in HTML_TYPES
 
 
 _VERDICTS = {Want.SITEMAP: BodyVerdict.LIST, Want.FILE: BodyVerdict.FILE}

@@ -90,11 +90,13 @@ def read_head(head: bytes) -> Head:
     return Head(int(status), headers, persistent)
 
 
-def _fields(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _fields(lines: Iterable[str]) -> list[tuple[str, str]]:
+    fields = []
     for line in lines:
         name, colon, value = line.partition(":")
         if colon and (name := name.strip(_BLANKS)):
-            yield name, value.strip(_BLANKS)
+            fields.append((name, value.strip(_BLANKS)))
+    return fields
 
 
 def joined_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -171,8 +173,11 @@ def content_length(headers: dict[str, str]) -> int | None:
 
     Equal repetitions are allowed; values that are not numbers are ignored.
     """
-    written = headers.get("content-length", "").split(",")
-    lengths = {int(length) for text in written if _LENGTH.fullmatch(length := text.strip())}
+    written = headers.get("content-length", "")
+    if _LENGTH.fullmatch(written):  # as nearly always
+        return int(written)
+    texts = map(str.strip, written.split(","))
+    lengths = {int(text) for text in texts if _LENGTH.fullmatch(text)}
     if len(lengths) > 1:
         raise Fault(FailureKind.PROTOCOL, "lengths that contradict each other")
     return lengths.pop() if lengths else None

@@ -103,7 +103,9 @@ class Groups:
             own = hosts[start : start + MOST_MEMBERS]
             members = _members(own)
             if 1 in members.values():
-                _mark_lone(self._lone, first + start, own, members)
+                for page, host in enumerate(own, first + start):
+                    if members[host] == 1:
+                        self._lone[page >> 3] |= 1 << (page & 7)
             in_order = sorted(members)
             self._add(first + start, in_order, members, novelty)
             found += in_order
@@ -225,13 +227,6 @@ def _members(hosts: array[int]) -> Mapping[int, int]:
     for host in hosts:
         found[host] = found.get(host, 0) + 1
     return found
-
-
-def _mark_lone(
-    lone: bytearray, first: PageId, hosts: array[int], members: Mapping[int, int]
-) -> None:
-    for page in [page for page, host in enumerate(hosts, first) if members[host] == 1]:
-        lone[page >> 3] |= 1 << (page & 7)
 
 
 class OrderChanges:
@@ -378,7 +373,10 @@ class Siblings:
         if self.means.count(shown) and self.changes is not None:
             self.changes.of_all = True
         if self.budgets.read(host, self.means.turns):
-            self._look_at_budgets()
+            self.count_gifts()
+            ended = self.budgets.look()
+            grown = [family for family, has_grown in ended.items() if has_grown]
+            self._note_hosts(self.budgets.hosts(grown))
 
     def spend_again(self, plan: Plan) -> None:
         """Register the gifts of a page that spent its cash. Only families need them."""
@@ -397,11 +395,6 @@ class Siblings:
         return self.groups.of_one(page, self.host_of[page])
 
     # ------------------------------------------------------------ budgets
-
-    def _look_at_budgets(self) -> None:
-        self.count_gifts()
-        ended = self.budgets.look()
-        self._note_hosts(self.budgets.hosts([one for one, is_more in ended.items() if is_more]))
 
     def count_gifts(self) -> None:
         """Credit the posted gifts to families."""

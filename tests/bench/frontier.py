@@ -39,9 +39,8 @@ from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.outcome import WasRead
-from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.settle.settler import Settler
+from minicrawl.crawl.settle.settler import ReplayScheduler, Settler, StepPoster
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.frontier.checkpoint import load_frontier

@@ -5,11 +5,11 @@ from typing import cast
 
 import pytest
 
-from minicrawl.crawl import large_pages
+from minicrawl.crawl import page_turns
 from minicrawl.crawl.events import Event, Settled
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
-from minicrawl.crawl.large_pages import A_HOST, LITTLE, URLS_A_SECOND, Growth, ListedPages
-from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
+from minicrawl.crawl.page_turns import A_HOST, LITTLE, URLS_A_SECOND, Growth, ListedPages
+from minicrawl.crawl.settle.settler import LINKS_AT_ONCE
 from minicrawl.frontier.url_table import UrlTable
 from minicrawl.model import ParsedPage
 from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, html
@@ -70,9 +70,9 @@ class TestGrowth:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a new host cost eight seconds, which are counted after each page."""
-    monkeypatch.setattr(large_pages, "URLS_A_SECOND", 1)
-    monkeypatch.setattr(large_pages, "LITTLE", A_HOST)
-    monkeypatch.setattr(large_pages, "_UNCOUNTED", 0)
+    monkeypatch.setattr(page_turns, "URLS_A_SECOND", 1)
+    monkeypatch.setattr(page_turns, "LITTLE", A_HOST)
+    monkeypatch.setattr(page_turns, "_UNCOUNTED", 0)
 
 
 def settled(answers: dict[str, Answer], path: Path, *seeds: str) -> dict[str, float]:
@@ -107,7 +107,7 @@ def test_a_page_with_many_new_hosts_waits_until_earlier_ones_are_paid_for(tmp_pa
 def test_pages_that_waited_on_disk_keep_their_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("minicrawl.crawl.settle.posting.LINKS_AT_ONCE", 2)
+    monkeypatch.setattr("minicrawl.crawl.settle.settler.LINKS_AT_ONCE", 2)
     answers: dict[str, Answer] = {
         f"{host}/": html(*new_hosts(name, 4), f"{host}/1", f"{host}/2")
         for name, host in zip("xyz", (A, B, C), strict=True)

@@ -20,8 +20,8 @@ from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, 
 from minicrawl.crawl.hosts import politeness as fairness
 from minicrawl.crawl.hosts.pacing import SILENT_S
 from minicrawl.crawl.loop import GRACE_S
-from minicrawl.crawl.settle import posting
-from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
+from minicrawl.crawl.settle import settler
+from minicrawl.crawl.settle.settler import LINKS_AT_ONCE
 from minicrawl.crawl.workers.parser import Reading
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import (
@@ -887,12 +887,12 @@ def test_very_many_links_become_known_at_a_measured_pace(
 ) -> None:
     """After each block, the page pauses in proportion to the time that the block took."""
     took_s = count(step=2.0)
-    monkeypatch.setattr("minicrawl.crawl.settle.posting.perf_counter", lambda: next(took_s))
+    monkeypatch.setattr("minicrawl.crawl.settle.settler.perf_counter", lambda: next(took_s))
     links = [f"/{n}" for n in range(2 * LINKS_AT_ONCE + 3)]
     web = FakeWeb({f"{A}/": html(*links)}, elsewhere=html())
     crawl(web, path, f"{A}/", pages=2)
     page, other, *_ = (visit for visit in web.visits if visit.url in web.asked)
-    assert other.began - page.ended >= 3 * posting._REST * 2.0
+    assert other.began - page.ended >= 3 * settler._REST * 2.0
 
 
 def test_requests_for_sitemaps_keep_the_delay(path: Path) -> None:
@@ -1154,7 +1154,7 @@ def test_a_request_that_outlasts_the_grace_period_is_repeated_by_the_next_run(pa
 
 def test_closing_pages_does_not_block_the_loop(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # `count` keeps the loop busy, so that the clock never jumps: nothing may wait for time.
-    monkeypatch.setattr(posting, "_REST", 0.0)
+    monkeypatch.setattr(settler, "_REST", 0.0)
     monkeypatch.setattr(fairness, "SHARE", math.inf)
     others = [f"{B}/{n}" for n in range(3 * CLOSED_AT_ONCE)]
     turns = [0]

@@ -175,14 +175,13 @@ class UncommittedRows:
 
     async def caught_up(self) -> None:
         """Wait while many new URLs are uncommitted."""
-        while self._has_many_urls():
+        while (
+            len(urls := self.batch.urls) >= MANY_URLS
+            or sum([len(row.path) for row in urls]) >= MANY_CHARS
+        ):
             self.full.set()
             self._taken.clear()
             await self._taken.wait()
-
-    def _has_many_urls(self) -> bool:
-        urls = self.batch.urls
-        return len(urls) >= MANY_URLS or sum(len(row.path) for row in urls) >= MANY_CHARS
 
 
 class WriteQueue:

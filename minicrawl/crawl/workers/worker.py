@@ -198,11 +198,18 @@ class Visitor:
 
     def visit_of(self, request: Request, fetched: FetchResult) -> Visit:
         """Return the visit for a fetch result."""
-        if isinstance(fetched, Failed) and fetched.answer is not None:
-            return Visit(self._packed_failure(request, fetched, fetched.answer))
+        if isinstance(fetched, Failed) and (answer := fetched.answer) is not None:
+            record = b"" if self._packer is None else self._packer.pack_failure(request, answer)
+            answer = answer._replace(headers={}, body=b"", record=record, wire=None)
+            return Visit(fetched._replace(answer=answer))
         if not isinstance(fetched, Response):
             return Visit(fetched)
-        packer = self._packer if _is_kept(request, fetched, self._packer) else None
+        packer = self._packer
+        if request.want is Want.SITEMAP and packer is not None:
+            # Sitemaps of usual size are kept beside whole pages.
+            packer = None if packer.only_text or fetched.spooled is not None else packer
+        elif request.want is not Want.PAGE:
+            packer = None
         content, whole = None, fetched
         is_scored = self._scorer is not None and request.want is Want.PAGE
         if packer is not None or is_scored:
@@ -228,12 +235,6 @@ class Visitor:
         fetched = fetched._replace(body=body, record=record, spooled=None, wire=None)
         return Visit(fetched, parse, quickly)
 
-    def _packed_failure(self, request: Request, failed: Failed, answer: Response) -> Failed:
-        record = b"" if self._packer is None else self._packer.pack_failure(request, answer)
-        return failed._replace(
-            answer=answer._replace(headers={}, body=b"", record=record, wire=None)
-        )
-
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
         """Parse the robots.txt at this URL for our agent."""
         return await self._parser.parse_rules(response, url)
@@ -241,13 +242,6 @@ class Visitor:
     async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
         """Parse the rules of a robots.txt as a store keeps them."""
         return await self._parser.parse_stored_rules(text, url)
-
-
-def _is_kept(request: Request, found: Response, packer: AnswerPacker | None) -> bool:
-    """Return whether a response is kept: a page, or a sitemap of usual size beside whole pages."""
-    if request.want is Want.SITEMAP:
-        return packer is not None and not packer.only_text and found.spooled is None
-    return request.want is Want.PAGE
 
 
 def _with_body(response: Response) -> Response:

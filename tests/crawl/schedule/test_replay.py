@@ -1,6 +1,6 @@
 from typing import cast
 
-from minicrawl.crawl.settle.posting import AT_ONCE, GROWN, ReplayScheduler, StepPoster
+from minicrawl.crawl.settle.settler import AT_ONCE, GROWN, ReplayScheduler, StepPoster
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
 from minicrawl.opic.ledger import Plan, Spending, Step, StepKind

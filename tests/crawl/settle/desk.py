@@ -8,9 +8,8 @@ from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.orders import ORDERS, DepthTracker
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.outcome import NO_CHAIN, Outcome, RedirectChain, Redirects, WasRead
-from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.settle.settler import Settler
+from minicrawl.crawl.settle.settler import Settler, StepPoster
 from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.frontier.url_table import NO_PAGES
 from minicrawl.model import FailureKind, ParsedPage, Response, State

@@ -1,7 +1,7 @@
 from typing import Any
 
 from minicrawl.config import Order
-from minicrawl.crawl.settle.posting import CashShares
+from minicrawl.crawl.settle.settler import CashShares
 from minicrawl.model import ParsedPage
 from minicrawl.opic.ledger import Ledger, Spending, weighted_visit
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge

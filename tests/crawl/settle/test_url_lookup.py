@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from minicrawl.crawl import events
-from minicrawl.crawl.settle.stored import UrlLookup
+from minicrawl.crawl.settle.recorder import UrlLookup
 from minicrawl.frontier import url_table as url_index
 from minicrawl.store import tables
 from tests.crawl.fakes import FakeWeb, Scene, crawl, in_time, keeping, web_of

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.crawl.settle.stored import SeedPages
+from minicrawl.crawl.settle.recorder import SeedPages
 from minicrawl.crawl.start import opening
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import State
