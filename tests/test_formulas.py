@@ -17,7 +17,6 @@ PLACES = sorted({place for row in ROWS for place in re.findall(r"`([\w.]+)`", ro
 MATHEMATICS = (
     "opic.estimate",
     "opic.cash_flow",
-    "opic.rank_mass",
     "opic.windows",
     "ranks.centrality",
     "ranks.scores",

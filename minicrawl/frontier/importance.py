@@ -31,11 +31,10 @@ from numpy.typing import NDArray
 
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import PASSING, READ_STATES, READABLE, PageId, State
-from minicrawl.opic.cash_flow import KEPT, CashFlow, FlowBuilder, Refinement
+from minicrawl.opic.cash_flow import KEPT, CashFlow, FlowBuilder, RankMass, Refinement
 from minicrawl.opic.estimate import RunningLevels, completed, shares
 from minicrawl.opic.ledger import Books, Spending, StepKind
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.rank_mass import RankMass
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
     FLOWED,

@@ -5,8 +5,8 @@ ledger         cash of every page; plans for a visit, a replay, a redirect, a de
                between the ledgers of two shards; the log of steps, and the books as a fold over it
 windows        how much of the past a page's history remembers
 estimate       importance from history and cash
-cash_flow      the limit of the histories under endless replays, computed off-line
-rank_mass      a proven lower bound of the importance on the pages read
+cash_flow      the limit of the histories under endless replays, computed off-line; a proven lower
+               bound of the importance on the pages read
 expected_value expected values of unread pages, by the values of pages that were read
 queues         exact priority queues in bounded memory: all pages, by host, by site
 siblings       an alternative order: ranks a page by what pages found together with it revealed

@@ -59,7 +59,7 @@ READABLE_PAGES = "readable"
 FLOWED = "flowed"
 """Option of `OPIC`: mean flow through a page per iteration of `opic.cash_flow`."""
 GUARANTEED = "guaranteed"
-"""Option of `OPIC`: share of PageRank from the seeds that is proven by `opic.rank_mass`."""
+"""Option of `OPIC`: share of PageRank from the seeds that is proven by `opic.cash_flow`."""
 
 SUFFIX = "-ranks"
 

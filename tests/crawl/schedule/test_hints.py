@@ -6,8 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from minicrawl.crawl.schedule.hints import ChangeHints
-from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
+from minicrawl.crawl.schedule.refresh import ChangeHints, RefreshScheduler, worth_of
 from minicrawl.model import StatedChanges
 from minicrawl.store.records import DocumentRow
 
