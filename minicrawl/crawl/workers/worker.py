@@ -400,7 +400,8 @@ class Worker:
             run = partial(self._reply, number, WorkerCommand(command), argument)
             task = self._tasks.create_task(marked(self._mark, number, run))
             self._under_way[number] = task
-            task.add_done_callback(lambda _: self._under_way.pop(number))
+            # Pings share a number, and several are under way if the worker was slow to start.
+            task.add_done_callback(lambda _: self._under_way.pop(number, None))
 
     def stop(self) -> None:
         """Cancel all calls."""

@@ -105,6 +105,19 @@ def test_a_redirect_is_not_parsed() -> None:
     work_for(ask, answer(status="301 Moved", headers=["Location: /y"]))
 
 
+def test_pings_that_arrive_together_are_answered_without_a_fault() -> None:
+    faults = list[dict[str, Any]]()
+
+    async def ask(crawl: Crawl) -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+        for _ in range(2):
+            crawl.channel.send((0, WorkerCommand.PING, None))
+        assert [(await crawl.heard.get())[:2] for _ in range(2)] == [(0, None)] * 2
+
+    work_for(ask)
+    assert faults == []
+
+
 def test_a_worker_answers_ping_locate_and_fetch() -> None:
     async def ask(crawl: Crawl) -> None:
         assert await crawl.ask(0, WorkerCommand.PING, None) is None
