@@ -225,7 +225,7 @@ HOLDS_CONNECTIONS = {
 }
 """Modules of the standard library that open connections."""
 ALLOWED = {
-    ("crawl/workers/channel.py", "create_unix_connection"),  # a socket pair with a child process
+    ("crawl/workers/supervisor.py", "create_unix_connection"),  # a socket pair with a child process
     ("demo/web.py", "create_server"),  # the demo web, on loopback
     ("crawl/steering.py", "start_unix_server"),  # the socket beside a store
     ("dashboard/serving.py", "create_server"),  # the dashboard, on loopback

@@ -58,8 +58,8 @@ from minicrawl.config.parts import BY_NAME
 from minicrawl.config.values import folder_and_name
 from minicrawl.control import ControlRequest, Reply, Verb, ask
 from minicrawl.crawl.events import Event, Warned
-from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
+from minicrawl.crawl.workers.supervisor import PickleChannel
 from minicrawl.errors import MinicrawlError, NoRoom, StoreError
 from minicrawl.memory import mmap_large_arrays
 from minicrawl.opic.shard_channels import ShardPlace

@@ -58,8 +58,8 @@ from minicrawl.crawl.rendering.render_messages import (
     Started,
     WantedResource,
 )
-from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
+from minicrawl.crawl.workers.supervisor import PickleChannel
 from minicrawl.memory import kill_descendants, resource_usage
 from minicrawl.model import ParsedPage, Response
 from minicrawl.web.html_page import ParseOptions, parse_page

@@ -23,10 +23,9 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 
 from minicrawl.config import Access, Network, Politeness
 from minicrawl.config.values import AUTO
-from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.crawl.workers.parser import LARGE, LoopRounds, PageParser, is_pdf, to_disk
-from minicrawl.crawl.workers.supervisor import PING, BlameMark, marked
+from minicrawl.crawl.workers.supervisor import PING, BlameMark, PickleChannel, marked
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.opening import known
 from minicrawl.fetch.resolver import HostAndPort

@@ -8,8 +8,8 @@ from threading import Thread
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.crawl.workers.channel import AT_ONCE, PickleChannel
 from minicrawl.crawl.workers.messages import receive_message, send_message
+from minicrawl.crawl.workers.supervisor import AT_ONCE, PickleChannel
 from tests.crawl.coroutines import in_loop
 from tests.loops import hear
 

@@ -12,8 +12,7 @@ import pytest
 
 from minicrawl.config import Settings
 from minicrawl.crawl.workers import parser as page_parser
-from minicrawl.crawl.workers.channel import PickleChannel
-from minicrawl.crawl.workers.supervisor import BlameMark, SharedBlameMark
+from minicrawl.crawl.workers.supervisor import BlameMark, PickleChannel, SharedBlameMark
 from minicrawl.crawl.workers.worker import (
     VisitReply,
     WorkerCommand,
