@@ -22,7 +22,7 @@ start           begins a crawl, or resumes one
 shards          protocols between a crawl and other shards, with trivial answers on one machine
 steering        the socket of a running crawl, and changes that the user makes through it
 events          events that listeners get
-progress        progress of a crawl, and its budgets of time, bytes and importance
+progress        progress of a crawl, and its budgets of bytes and importance
 refinement      computes converged ranks beside the store, during a crawl and when it ends
 recorded        a crawl whose responses come from WARC files
 """

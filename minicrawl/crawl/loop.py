@@ -15,12 +15,12 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
 
-from minicrawl.config import Settings
+from minicrawl.config import Budget, Settings
 from minicrawl.crawl.dispatch import Dispatcher
 from minicrawl.crawl.events import Ended, Event, Listener, Reason
 from minicrawl.crawl.hosts.pacing import StepClock
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
-from minicrawl.crawl.progress import Progress, TimeLimit, are_bytes_spent, with_wait
+from minicrawl.crawl.progress import Progress, are_bytes_spent, with_wait
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.recorder import Recorder
@@ -29,6 +29,28 @@ from minicrawl.ports import Clock, WebAccess
 
 GRACE_S = 5.0
 """Time for requests under way to end when the crawl is stopped, or its time is over."""
+
+
+class TimeLimit:
+    """Decides when no more pages may be leased."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._seconds = budget.seconds
+        self.ends_at: float | None = None
+        self.reason = Reason.BUDGET
+
+    def begin(self, now: float) -> None:
+        """Start the time of the run."""
+        self.ends_at = None if self._seconds is None else now + self._seconds
+
+    def stop(self) -> None:
+        """End the crawl now."""
+        self.reason = Reason.STOPPED
+
+    def is_over(self, now: float) -> bool:
+        """Return whether the crawl was stopped, or its time is over."""
+        is_late = self.ends_at is not None and now >= self.ends_at
+        return is_late or self.reason is Reason.STOPPED
 
 
 class Crawler:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config import Budget
 from minicrawl.config.values import guaranteed_part
-from minicrawl.crawl.events import Reason
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.importance import GatheredImportance
 from minicrawl.model import State
@@ -202,28 +201,6 @@ def are_bytes_spent(context: CrawlContext) -> bool:
     """Return whether the bytes of the budget are spent."""
     limit = context.settings.budget.body_bytes
     return limit is not None and context.recorder.counters.number("wire_bytes") >= limit
-
-
-class TimeLimit:
-    """Decides when no more pages may be leased."""
-
-    def __init__(self, budget: Budget) -> None:
-        self._seconds = budget.seconds
-        self.ends_at: float | None = None
-        self.reason = Reason.BUDGET
-
-    def begin(self, now: float) -> None:
-        """Start the time of the run."""
-        self.ends_at = None if self._seconds is None else now + self._seconds
-
-    def stop(self) -> None:
-        """End the crawl now."""
-        self.reason = Reason.STOPPED
-
-    def is_over(self, now: float) -> bool:
-        """Return whether the crawl was stopped, or its time is over."""
-        is_late = self.ends_at is not None and now >= self.ends_at
-        return is_late or self.reason is Reason.STOPPED
 
 
 def with_wait(

@@ -227,7 +227,9 @@ class RecordedCrawl:
         if fetched is None:
             self.skipped[NO_BODY] += 1
             return
-        has_turn = page is not None or _makes_known(found.url, fetched)
+        # Without a link to it, a page becomes known by its content, or by its redirect.
+        is_found = isinstance(fetched, Moved) and may_be_html(found.url)
+        has_turn = page is not None or is_found or isinstance(fetched, Response)
         if has_turn:
             await self._turn(request, fetched, page)
         is_file = isinstance(fetched, Refused) or not has_turn
@@ -272,11 +274,6 @@ def _keeps_files(settings: Settings) -> bool:
     """Return True if responses that are not pages are kept."""
     storing = settings.storing
     return settings.keeps_files or (storing.requisites and storing.keep == "pages")
-
-
-def _makes_known(url: str, fetched: FetchResult) -> bool:
-    """Return whether the response makes its page known, without a link to it."""
-    return isinstance(fetched, Response) or (isinstance(fetched, Moved) and may_be_html(url))
 
 
 # ================================================================ warc import

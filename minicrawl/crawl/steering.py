@@ -150,7 +150,9 @@ class CrawlSteering:
             case Verb.ADD:
                 await self._add(request.urls)
             case Verb.CHANGED:
-                self._note_changes(request.pages)
+                now, leases = self._context.clock.today(), self._parts.leases
+                if leases.reads_again:  # their hosts state that these pages have changed by now
+                    leases.refresh.stated((page, now) for page in request.pages)
             case _:
                 assert_never(request.verb)
         return self.as_json()
@@ -227,12 +229,6 @@ class CrawlSteering:
                 for released in tracker.begin_at(page):
                     self._parts.leases.queue.release(released)
             depth[page] = 0
-
-    def _note_changes(self, pages: Sequence[PageId]) -> None:
-        """Note that these pages have changed by now, as their hosts state."""
-        now, leases = self._context.clock.today(), self._parts.leases
-        if leases.reads_again:
-            leases.refresh.stated((page, now) for page in pages)
 
     def _tell(self, text: str) -> None:
         self._context.tell(

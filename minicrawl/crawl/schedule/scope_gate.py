@@ -45,15 +45,6 @@ class ScopeGate:
         """True if a program or a package filters URLs, too."""
         return self._accept is not None or self._filter is not None
 
-    def is_of_a_type(self, url: str, *, is_seed: bool = False) -> bool:
-        """Return whether the page may have a type that is read, as far as its URL tells.
-
-        More types are read of a seed, and of the pages that a seed redirects to.
-        """
-        if is_seed:
-            return may_be_wanted(url, self._of_seeds, self._endings_of_seeds)
-        return may_be_wanted(url, self._types, self._endings)
-
     @property
     def folders(self) -> list[str]:
         """Folders that contain all pages in scope, if the scope is the folders of the seeds."""
@@ -63,7 +54,10 @@ class ScopeGate:
         self, url: str, depth: int, pages_of_host: int, *, is_seed: bool = False
     ) -> State | None:
         """Return why the page is refused, or None."""
-        if not self.is_of_a_type(url, is_seed=is_seed):
+        types, endings = self._types, self._endings
+        if is_seed:  # of a seed, and of the pages that it redirects to, more types are read
+            types, endings = self._of_seeds, self._endings_of_seeds
+        if not may_be_wanted(url, types, endings):
             return State.TYPE
         if not self._is_within(url):
             return State.SCOPE

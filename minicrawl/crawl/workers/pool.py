@@ -251,14 +251,9 @@ def worker_count(network: Network) -> int:
     """Return the number of workers: the user's, or one for each core but one, up to a limit."""
     if isinstance(network.workers, int):
         return network.workers
-    return min(_cores() - 1, MOST_BY_CORES)
-
-
-def _cores() -> int:
-    """Return the number of cores that this process may use, or else of all cores."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    # Cores that this process may use, where the system tells.
+    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    return min((len(usable) or os.cpu_count() or 1) - 1, MOST_BY_CORES)
 
 
 class WorkerPool:
