@@ -258,7 +258,7 @@ class Finder:
         More candidates are examined if many of the best are near-duplicates.
         """
         wanted = asked.offset + asked.count
-        looked_at = max(CANDIDATES, wanted)
+        looked_at = max(-(-wanted // CANDIDATES), 1) * CANDIDATES
         while True:
             found = self._ordered(query, asked, looked_at)
             if not asked.folds:
@@ -289,8 +289,10 @@ class Finder:
         hits = self._index.best(query, asked.weights.fields, count)
         found = [self._judged(hit, sought, asked) for hit in hits]
         if asked.linear is not None:
-            found = _mixed_with_rank(found, self._rank(query), asked.linear)
-        return sorted(found, key=lambda pair: (-pair[1].total, pair[0].about.page))
+            return sorted(_mixed_with_rank(found, self._rank(query), asked.linear), key=_place)
+        # In blocks: with more candidates, the first results stay the same.
+        blocks = (found[at : at + CANDIDATES] for at in range(0, len(found), CANDIDATES))
+        return list(chain.from_iterable(sorted(block, key=_place) for block in blocks))
 
     def _judged(self, hit: Hit, sought: Sought, asked: SearchRequest) -> _Found:
         stored = self._index.stored(hit.address)
@@ -305,6 +307,12 @@ class Finder:
 
     def _share(self, page: int) -> float:
         return _value_of(self._importance, page) / max(len(self._importance), 1)
+
+
+def _place(found: _Found) -> tuple[float, int]:
+    """Return the sort key of a result: the best one first, and the older one among equals."""
+    stored, score = found
+    return -score.total, stored.about.page
 
 
 def _mixed_with_rank(found: Sequence[_Found], ranks: Floats, part: float) -> list[_Found]:
