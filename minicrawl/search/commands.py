@@ -313,7 +313,7 @@ def search(
 ) -> None:
     """Search the text of kept pages.
 
-    Pages with all words come first. WORDS may also be "an exact phrase", -without, site:NAME,
+    Some results may lack a few words. WORDS may also be "an exact phrase", -without, site:NAME,
     title:WORD, url:WORD, lang:CODE, type:NAME, year:YYYY and after:DATE. -site:NAME and the like
     exclude pages. Quote the whole query, to protect it from the shell.
     """

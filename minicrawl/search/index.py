@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from errno import ENOSPC
 from functools import cached_property
 from importlib.util import find_spec
+from itertools import chain
 from math import log
 from pathlib import Path
 from struct import error as StructError
@@ -49,6 +50,10 @@ CANDIDATES = 40
 """Pages re-ranked after BM25; 60 did not answer any benchmark query better."""
 ENOUGH = 10
 """Number of pages with all words below which pages with some of them are added."""
+LACKING = 10
+"""Candidates with half of the words or more, even if enough pages have all."""
+_KINDS = ((None, True), (None, False), (1, False))
+"""Pages with all words as typed, all in any form, any word: how many at least; whether exact."""
 _HEAP_BYTES = 64_000_000
 _ANALYZER = "spaces"
 _BETWEEN = "\x1f"
@@ -239,7 +244,7 @@ class SearchIndex:
 
         Only pages that match the query `among` count.
         """
-        pages = None if among is None else self._query(among, FieldWeights(), is_all=True)
+        pages = None if among is None else self._query(among, FieldWeights())
         with index_errors(self._folder):
             return list(self.searcher.terms_with_prefix("body", beginning, pages, limit=most))
 
@@ -252,11 +257,20 @@ class SearchIndex:
         return tuple(name for name, _ in found if name in STEMMERS)[:_MOST_LANGUAGES]
 
     def counts(self, query: Query) -> Counts:
-        """Count the pages that match: with all words, or with some if `best` would add these."""
-        found = self._counted(self._query(query, FieldWeights(), is_all=True))
-        if found.pages >= ENOUGH or len(query.sought) < 2:  # noqa: PLR2004 - one word is all words
-            return found
-        return self._counted(self._query(query, FieldWeights(), is_all=False))
+        """Count the pages that `best` finds."""
+        import tantivy
+
+        weights = FieldWeights()
+        first = [
+            tantivy.Query.term_query(self._schema, "page", hit.page)
+            for hit in self.best(query, weights)
+        ]
+        for least, is_exact in _KINDS:
+            matching = self._query(query, weights, least=least, is_exact=is_exact)
+            if len(self._hits(matching, ENOUGH)) == ENOUGH:
+                break
+        found = [(tantivy.Occur.Should, one) for one in (matching, *first)]
+        return self._counted(tantivy.Query.boolean_query(found))
 
     def _counted(self, query: tantivy.Query) -> Counts:
         asked = {name: {"terms": {"field": name, "size": _MOST_VALUES}} for name in FACETS} | {
@@ -296,26 +310,43 @@ class SearchIndex:
         """Return the best pages by BM25: those with all words as they were typed.
 
         If they are few, pages with other forms of the words follow, then pages with some words.
+        Otherwise, up to `LACKING` of the first `CANDIDATES` pages lack words.
         """
         # One query for each kind, in this order. In one query for all, a page with the rarest word
         # ten times could come before one with all words, and another form before the exact one.
-        found = self._hits(self._query(query, weights, is_all=True, is_exact=True), count)
-        for is_all in (True, False):
-            if len(found) < ENOUGH and (is_all or len(query.sought) > 1):
-                known = {hit.page for hit in found}
-                more = self._hits(self._query(query, weights, is_all=is_all), count)
-                found += [hit for hit in more if hit.page not in known][: count - len(found)]
-        return found
+        found: list[Hit] = []
+        for least, is_exact in _KINDS:
+            if len(found) < ENOUGH:
+                matching = self._query(query, weights, least=least, is_exact=is_exact)
+                found = _joined(found, self._hits(matching, count))
+        first = CANDIDATES - LACKING
+        return _joined(found[:first], self._lacking(query, weights), found[first:])[:count]
+
+    def _lacking(self, query: Query, weights: FieldWeights) -> list[Hit]:
+        """Return the best pages with half of the words or more, but not with all as typed."""
+        import tantivy
+
+        if len(query.words) < 2:  # noqa: PLR2004 - one word is all words
+            return []
+        half = self._query(query, weights, least=(len(query.words) + 1) // 2)
+        every = self._query(query, weights, is_exact=True)
+        parts = [(tantivy.Occur.Must, half), (tantivy.Occur.MustNot, every)]
+        return self._hits(tantivy.Query.boolean_query(parts), LACKING)
 
     def matches(self, query: Query, count: int) -> list[Hit]:
         """Return pages that have all words in their exact form, in no particular order."""
-        return self._hits(self._query(query, FieldWeights(), is_all=True, is_exact=True), count)
+        return self._hits(self._query(query, FieldWeights(), is_exact=True), count)
 
     def _query(
-        self, query: Query, weights: FieldWeights, *, is_all: bool, is_exact: bool = False
+        self,
+        query: Query,
+        weights: FieldWeights,
+        *,
+        least: int | None = None,
+        is_exact: bool = False,
     ) -> tantivy.Query:
         languages = () if is_exact else self.languages
-        return _QueryBuilder(self._schema, weights, languages).built(query, is_all=is_all)
+        return _QueryBuilder(self._schema, weights, languages).built(query, least)
 
     def _hits(self, query: tantivy.Query, count: int) -> list[Hit]:
         with index_errors(self._folder):
@@ -328,6 +359,14 @@ class SearchIndex:
         ]
 
 
+def _joined(*found: Sequence[Hit]) -> list[Hit]:
+    """Return all hits in order, each page once."""
+    joined: dict[int, Hit] = {}
+    for hit in chain(*found):
+        joined.setdefault(hit.page, hit)
+    return list(joined.values())
+
+
 class _QueryBuilder:
     """Builder of Tantivy queries from words."""
 
@@ -337,16 +376,18 @@ class _QueryBuilder:
         self._schema, self._weights, self._languages = schema, weights, languages
         self._synonyms: Mapping[str, Sequence[Phrase]] = {}
 
-    def built(self, query: Query, *, is_all: bool) -> tantivy.Query:
-        """Return the Tantivy query."""
+    def built(self, query: Query, least: int | None = None) -> tantivy.Query:
+        """Return the Tantivy query for pages with at least `least` of the words, or with all."""
         import tantivy
 
         must, should = tantivy.Occur.Must, tantivy.Occur.Should
         self._synonyms = query.synonyms
         words = [self._word(word) for word in query.words]
-        parts = [(must if is_all else should, word) for word in words]
-        if not is_all and words:
-            parts = [(must, tantivy.Query.boolean_query(parts))]
+        if least is None or least >= len(words):
+            parts = [(must, word) for word in words]
+        else:
+            some = tantivy.Query.boolean_query([(should, word) for word in words], least)
+            parts = [(must, some)]
         parts += [
             (should, tantivy.Query.boost_query(self._phrase(one), self._weights.compound))
             for one in query.compounds

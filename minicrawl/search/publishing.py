@@ -344,8 +344,8 @@ def _safe(text: str) -> str:
 
 def _about(pages: int) -> str:
     return _told(
-        f"{counted(pages, 'page')}. Pages with all words come first. Quotes find an exact phrase, "
-        "and a minus leaves out a word."
+        f"{counted(pages, 'page')}. Some results may lack a few words. Quotes find an exact "
+        "phrase, and a minus leaves out a word."
     )
 
 

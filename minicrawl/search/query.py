@@ -2,7 +2,7 @@
 
 Law: every text is a query or is refused with a reason; no character in it is syntax of the index.
 
-    words           all of them, in any order; pages with some of them follow
+    words           all of them, in any order; some pages may lack a few
     "exact phrase"  these words, adjacent and in order
     -without        not this word; also -"a phrase", but `--all` is a word
     site:example.org, title:word, url:word, lang:en, type:pdf, year:2024, after:2024-05-01

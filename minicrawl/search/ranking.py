@@ -4,7 +4,7 @@ Laws: the score of a page is its BM25 score times one factor for each part below
 0 and 1, and its factor is 1 + weight x part. Importance decides between equals, and never lifts a
 page that hardly matches the query. A rare word makes up more of the query than a common one.
 
-share        of the query words that the page has anywhere; a factor of its own, to a power
+share        of the query that the page has anywhere; a factor of its own, to a power
 title        share of the query in the title, if the title says nothing else
 exact        share of the words in the title, times the share of the title that is in the query
 heading      share of the query in the title or a heading, as written
@@ -133,7 +133,7 @@ class Sought:
 
     def share(self, words: Collection[str]) -> float:
         """Return the share of the query that these words make up."""
-        return sum(self._shares.get(word, 0.0) for word in set(words))
+        return sum(share for word, share in self._shares.items() if word in words)
 
 
 def _piece(text: str, share: float) -> _Piece:
@@ -207,7 +207,7 @@ def judged(
     asked, exact = _of_title(sought, title)
     score = Score(
         bm25=bm25,
-        share=_share_of(words, found) if len(words) > 1 else 1.0,
+        share=_share_of(sought, found),
         title=max(asked, anchored.title),
         exact=exact,
         heading=heading,
@@ -240,15 +240,18 @@ def _loosened(
     title = list(chain.from_iterable(meant.get(word, [word]) for word in stored.title_words))
     asked, exact = _of_title(sought, title)
     return score._replace(
-        share=_share_of(words, found) if len(words) > 1 else 1.0,
+        share=_share_of(sought, found),
         title=max(score.title, asked),
         exact=max(score.exact, exact),
         proximity=_proximity(len(words), found),
     )
 
 
-def _share_of(words: Sequence[str], found: Mapping[str, Places]) -> float:
-    return _share(words, {words[number] for one in found.values() for _, number in one.hits})
+def _share_of(sought: Sought, found: Mapping[str, Places]) -> float:
+    """Return the share of the query that a page has; 1 if it is a single word."""
+    words = sought.words
+    has = {words[number] for one in found.values() for _, number in one.hits}
+    return sought.share(has) if len(words) > 1 else 1.0
 
 
 def _of_title(sought: Sought, title: Sequence[str]) -> tuple[float, float]:

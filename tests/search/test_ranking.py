@@ -55,7 +55,8 @@ def test_a_title_with_more_words_than_the_query_scores_half() -> None:
 def test_rare_words_have_a_larger_share() -> None:
     stored = unpacked(packed(Entry(1, "http://a.example/", title="Sea", own_title="Sea")))
     sought = Sought(("the", "sea"), "the sea", {"the": 1.0, "sea": 9.0})
-    assert judged(1.0, stored, sought, 1.0, WEIGHTS).title == pytest.approx(0.9)
+    found = judged(1.0, stored, sought, 1.0, WEIGHTS)
+    assert (found.title, found.share) == pytest.approx((0.9, 0.9))
 
 
 @pytest.mark.parametrize(
