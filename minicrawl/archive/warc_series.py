@@ -1,4 +1,4 @@
-"""WARC files of a crawl, a new one every 1 GB or so, and the earlier archive that they refer to.
+"""WARC files of a crawl, in files of a certain size, and the earlier archive that they refer to.
 
 A file that is being written has a name that ends in `.open`. When it is complete, its index (CDXJ)
 is written beside it and it loses that suffix: from then on nobody changes it. A run ends by
@@ -71,8 +71,6 @@ from minicrawl.own_files import refuse_links
 from minicrawl.web.urls import canonical
 from minicrawl.wording import counted, iso
 
-FILE_BYTES = 1 << 30
-"""Size at which a file gets no more records."""
 OPEN = ".open"
 """Suffix of a file that is being written, as Heritrix names it."""
 _WRITTEN_AT_ONCE = 1 << 22
@@ -134,14 +132,17 @@ class WarcFiles:
         series: WarcSeries,
         codec: Codec,
         about: Callable[[], Mapping[str, str]],
+        full_bytes: int,
         earlier: Path | None = None,
     ) -> None:
         """Open the series, and cut off the bytes behind its end. `codec` unpacks records.
 
-        `about` returns the facts of the crawl, for the first record of each file. `earlier` is the
-        file with the captures of an earlier archive.
+        `about` returns the facts of the crawl, for the first record of each file. A file of
+        `full_bytes` gets no more records. `earlier` is the file with the captures of an earlier
+        archive.
         """
         self._series, self._codec, self._about = series, codec, about
+        self._full_bytes = full_bytes
         self._folder = Path(series.folder)
         with disk_errors(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -200,7 +201,7 @@ class WarcFiles:
             answer = read_packed(kept.record, self._codec)
             self._writer.add_rendered(capture_of(answer, at=kept.at))
             return
-        if self._writer.offset >= FILE_BYTES:
+        if self._writer.offset >= self._full_bytes:
             self._write()
             self._ahead = place_at(segment_of(self._ahead) + 1, 0)
             self._writer = self._writer_at(self._ahead)

@@ -55,7 +55,7 @@ from minicrawl.cluster.terms import TOLD_PREFIX, last_told, seeds_of
 from minicrawl.cluster.traffic import ShardSetup
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.parts import BY_NAME
-from minicrawl.config.values import folder_and_name
+from minicrawl.config.values import warc_place
 from minicrawl.control import ControlRequest, Reply, Verb, ask
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.workers.messages import connection_at_stdin
@@ -513,8 +513,8 @@ def settings_of_shard(job: ShardJob, store: Path) -> Loaded:
     by_argument = {BY_NAME[name].argument: value for name, value in named.items()}
     fixed: dict[str, object] = {"store": str(store), "converge": False, "cluster": None}
     if isinstance(warc := named.get("warc"), str):  # to make file names unique in the cluster
-        folder, name = folder_and_name(warc)
-        fixed["warc"] = f"{name or 'crawl'}-{job.shard:02}={folder}"
+        place = warc_place(warc)
+        fixed["warc"] = str(place._replace(name=f"{place.name or 'crawl'}-{job.shard:02}"))
     return load({**by_argument, **fixed}, {}, None)
 
 

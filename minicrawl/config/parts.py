@@ -660,10 +660,10 @@ class Storing:
     )
     warc: Path | str | None = setting(
         None,
-        kinds.optional(kinds.FOLDER_AND_NAME),
-        "Also write every response, including a 404, to WARC files of about 1 GB in this folder, "
-        "with their indexes (CDXJ). File names begin with NAME, or with that of the store; none "
-        "for no files.",
+        kinds.optional(kinds.WARC_PLACE),
+        "Also write every response, including a 404, to WARC files in this folder, with their "
+        "indexes (CDXJ). File names begin with NAME, or with that of the store. The next file "
+        "begins at SIZE (1GB); none for no files.",
         weakens=differs,
         kept=True,
     )

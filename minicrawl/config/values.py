@@ -358,20 +358,41 @@ def _read_absolute_path(value: object) -> Path:
     return _read_path(value).absolute()
 
 
-def _read_folder_and_name(value: object) -> Path | str:
-    """Return a folder as an absolute path, or NAME= and the path if files in it have a name."""
-    name, is_named, folder = str(value).partition("=")
-    if not is_named or "/" in name:
+_WARC_BYTES = 1_000_000_000
+
+
+class WarcPlace(NamedTuple):
+    """Folder of WARC files, beginning of their names or "", and size of a complete file."""
+
+    folder: Path
+    name: str = ""
+    full_bytes: int = _WARC_BYTES
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.full_bytes}={self.folder}"
+
+
+def _read_warc_place(value: object) -> Path | str:
+    """Return a folder as an absolute path, with what precedes it: NAME=, :SIZE= or NAME:SIZE=."""
+    given, is_given, folder = str(value).partition("=")
+    if not is_given or "/" in given:
         return _read_absolute_path(value)
-    if not re.fullmatch(r"[\w.-]+", name, re.ASCII) or not folder:
-        raise InvalidValue(value, "must be DIR or NAME=DIR, with a name of letters, digits, . _ -")
-    return f"{name}={_read_absolute_path(folder)}"
+    name, is_sized, full = given.partition(":")
+    if not folder or not re.fullmatch(r"[\w.-]*", name, re.ASCII) or not (name or is_sized):
+        wanted = "must be DIR, NAME=DIR or NAME:SIZE=DIR, with a name of letters, digits, . _ -"
+        raise InvalidValue(value, wanted)
+    if is_sized:
+        _read_size(full)
+    return f"{given}={_read_absolute_path(folder)}"
 
 
-def folder_and_name(value: Path | str) -> tuple[Path, str]:
-    """Return the folder of a value of `FOLDER_AND_NAME`, and the name or ""."""
-    name, is_named, folder = str(value).partition("=")
-    return (Path(folder), name) if is_named and "/" not in name else (Path(value), "")
+def warc_place(value: Path | str) -> WarcPlace:
+    """Return the parts of a value of `WARC_PLACE`."""
+    given, is_given, folder = str(value).partition("=")
+    if not is_given or "/" in given:
+        return WarcPlace(Path(value))
+    name, _, full = given.partition(":")
+    return WarcPlace(Path(folder), name, size(full) or _WARC_BYTES)
 
 
 def _read_pattern(value: object) -> str:
@@ -446,7 +467,7 @@ TIME = time("above 0", lambda seconds: seconds > 0)
 SIZE = ValueKind("SIZE", _read_size, show=as_size, accepts="Size")
 SWITCH = ValueKind("", _read_switch, accepts="bool")
 FILE = ValueKind("FILE", _read_path, accepts="str | PathLike[str]")
-FOLDER_AND_NAME = ValueKind("[NAME=]DIR", _read_folder_and_name, accepts="str | PathLike[str]")
+WARC_PLACE = ValueKind("[NAME[:SIZE]=]DIR", _read_warc_place, accepts="str | PathLike[str]")
 FOUND_FILE = ValueKind("FILE", _read_absolute_path, accepts="str | PathLike[str]")
 PATTERN = ValueKind("REGEX", _read_pattern)
 SCORER = text("NAME[:ARGS]", "the name of a scorer, or name:arguments", r"[\w.-]+(:.+)?")

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl import app
-from minicrawl.archive import warc_series as warc_files
 from minicrawl.cli import crawl_command as command
 from minicrawl.cli import crawl_session as session
 from minicrawl.cli import main
@@ -88,7 +87,6 @@ def _shrink(plan: Plan) -> None:
     committer.STEPS_A_BATCH = 50
     committer.CHANGES_A_CHECKPOINT = 400
     committer.TRY_AGAIN_S = plan.retry_s
-    warc_files.FILE_BYTES = 200_000
 
 
 def _log_commits(path: Path) -> None:

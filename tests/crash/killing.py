@@ -119,7 +119,8 @@ class Crawls:
         """Plan a run of the current crawl."""
         workers = self._rng.choice("0000000001")
         flags = ("--quiet", "--delay", "0", "--workers", workers, "--allow-private")
-        keeping = ["--keep", self._keep, "--warc", str(self._folder / "warcs"), "--raw-bodies"]
+        warcs = f"town:200kB={self._folder / 'warcs'}"  # small, so that files end in this crawl
+        keeping = ["--keep", self._keep, "--warc", warcs, "--raw-bodies"]
         if self._keep == "pages":
             keeping += ["--requisites", "--types", "html,files"]
         places = ("--resolve", f"*={self._server.address}", "--per-address", str(IN_FLIGHT))

@@ -22,7 +22,7 @@ from minicrawl.archive.warc import MOST_SEEDS, crawl_facts
 from minicrawl.archive.warc_series import WarcFiles, WarcSeries, read_earlier
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.config import Storing
-from minicrawl.config.values import folder_and_name
+from minicrawl.config.values import warc_place
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.store import questions, tables
@@ -208,7 +208,7 @@ def open_warcs(
     if where is None:
         return None
 
-    folder, name = folder_and_name(where)
+    folder, name, full_bytes = warc_place(where)
     counters, place = tables.counters(store.connection), real_path(store.path)
     series = WarcSeries.read(counters.get(tables.WARC))
     if series is None or not series.has(place, folder, name):
@@ -216,7 +216,8 @@ def open_warcs(
         store.commit(Batch(counters=counters | {tables.WARC: series._asdict()}))
     codec = PLAIN if archive is None else archive.reader.codec
     about, earlier = partial(_facts, store.connection), earlier_file(store.path)
-    warcs = WarcFiles(series, codec, about, earlier if earlier.exists() else None)
+    known = earlier if earlier.exists() else None
+    warcs = WarcFiles(series, codec, about, full_bytes, known)
     if warcs.was_shortened:
         tell(Warned(text=f"the last WARC file in {folder} has changed: writing a new one"))
     return warcs

@@ -12,14 +12,21 @@ import pytest
 from minicrawl.cluster.child import ShardChild, settings_of_shard
 from minicrawl.cluster.engine import ClusterAccess
 from minicrawl.cluster.node.supervisor import ShardCommand, ShardJob, ShardOrders
-from minicrawl.config.values import folder_and_name
+from minicrawl.config.values import WarcPlace, warc_place
 from minicrawl.crawl.events import Warned
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize(("given", "name"), [("/there", "crawl-03"), ("news=/there", "news-03")])
-def test_the_names_of_warc_files_have_the_number_of_the_shard(given: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ("/there", WarcPlace(Path("/there"), "crawl-03")),
+        ("news=/there", WarcPlace(Path("/there"), "news-03")),
+        (":5MB=/there", WarcPlace(Path("/there"), "crawl-03", 5_000_000)),
+    ],
+)
+def test_the_names_of_warc_files_have_the_number_of_the_shard(given: str, place: WarcPlace) -> None:
     job = ShardJob(
         shard=3,
         shards=8,
@@ -32,7 +39,7 @@ def test_the_names_of_warc_files_have_the_number_of_the_shard(given: str, name: 
         seeds="seeds",
     )
     storing = settings_of_shard(job, Path("crawl.db")).settings.storing
-    assert folder_and_name(storing.warc or "") == (Path("/there"), name)
+    assert warc_place(storing.warc or "") == place
 
 
 @pytest.mark.parametrize(("free", "is_stopped"), [(100, True), (1 << 30, False)])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.config import values as kinds
-from minicrawl.config.values import InvalidValue, ValueKind
+from minicrawl.config.values import InvalidValue, ValueKind, WarcPlace, warc_place
 
 PAGES = kinds.whole(1, 1000)
 SEVERAL = kinds.several(kinds.PATTERN)
@@ -50,6 +50,8 @@ SEVERAL = kinds.several(kinds.PATTERN)
         (SEVERAL, "a", ("a",)),
         (SEVERAL, ["a", "b"], ("a", "b")),
         (SEVERAL, (), ()),
+        (kinds.WARC_PLACE, "/there", Path("/there")),
+        (kinds.WARC_PLACE, "news:5MB=/there", "news:5MB=/there"),
         (kinds.SCORER, "words:sea, harbour", "words:sea, harbour"),
         (kinds.SCORER, "my-scorer", "my-scorer"),
     ],
@@ -61,6 +63,21 @@ def test_text_and_values_are_read_and_read_again_unchanged(
     assert found == expected
     assert type(found) is type(expected)
     assert kind.read(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ("/there", WarcPlace(Path("/there"))),
+        ("/a=b/there", WarcPlace(Path("/a=b/there"))),
+        ("news=/there", WarcPlace(Path("/there"), "news")),
+        ("news:5MB=/there", WarcPlace(Path("/there"), "news", 5_000_000)),
+        (":5000=/there", WarcPlace(Path("/there"), full_bytes=5000)),
+    ],
+)
+def test_warc_files_may_have_a_name_and_a_size(value: str, place: WarcPlace) -> None:
+    assert warc_place(str(kinds.WARC_PLACE.read(value))) == place
+    assert warc_place(str(kinds.WARC_PLACE.read(str(place)))) == place
 
 
 @pytest.mark.parametrize(
@@ -102,6 +119,10 @@ def test_text_and_values_are_read_and_read_again_unchanged(
         (kinds.CONTACT, "me", "must be a URL or a mail address"),
         (kinds.CONTACT, "a@b)\r\nX: y", "must be a URL or a mail address"),
         (SEVERAL, 3, "must be a string or a list of strings"),
+        (kinds.WARC_PLACE, "a b=/there", "must be DIR, NAME=DIR or NAME:SIZE=DIR, with a name of"),
+        (kinds.WARC_PLACE, "=/there", "must be DIR, NAME=DIR or NAME:SIZE=DIR, with a name of"),
+        (kinds.WARC_PLACE, "news=", "must be DIR, NAME=DIR or NAME:SIZE=DIR, with a name of"),
+        (kinds.WARC_PLACE, "news:big=/there", "must be a size above 0, such as 5000"),
         (kinds.SCORER, "words:", "must be the name of a scorer, or name:arguments"),
         (kinds.SCORER, ":sea", "must be the name of a scorer, or name:arguments"),
     ],

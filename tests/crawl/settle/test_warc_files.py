@@ -35,10 +35,13 @@ def crawling(
     return archiving(path, tell, keep=keep, warc=folder)
 
 
-def kill(path: Path, folder: Path, *, committed: Sequence[int], pending: Sequence[int]) -> None:
+def kill(
+    path: Path, folder: Path, *, committed: Sequence[int], pending: Sequence[int], size: str = ""
+) -> None:
     """Leave the files of a crawl that is killed after it wrote these pages."""
     with closing(StoreWriter.open(path)) as store:
-        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
+        storing = Storing(keep="none", warc=f"{size}{folder}")
+        keeping = open_keeping(store, storing, nobody_listens)
         assert keeping.warcs is not None
         if committed:
             keep(StoreWithArchive(store, keeping), *committed)
@@ -131,9 +134,8 @@ def indexed(folder: Path) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.usefixtures("_short_files")
 def test_a_file_is_open_until_it_is_complete_and_has_an_index(path: Path, folder: Path) -> None:
-    with crawling(path, folder) as both:
+    with archiving(path, keep="none", warc=f"one:2kB={folder}") as both:
         keep(both, *range(5))
         keep(both, 5)
         *complete, last = files(folder)
@@ -202,17 +204,13 @@ def test_a_batch_that_had_no_room_is_written_once(path: Path, folder: Path, disk
     assert pages(folder) == [url(1)]
 
 
-@pytest.fixture
-def _short_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warc_files, "FILE_BYTES", 2000)
-
-
-@pytest.mark.usefixtures("_short_files")
-def test_a_file_that_is_long_enough_is_followed_by_another_one(path: Path, folder: Path) -> None:
-    with crawling(path, folder) as both:
+def test_a_file_of_the_wanted_size_is_followed_by_another_one(path: Path, folder: Path) -> None:
+    with archiving(path, keep="none", warc=f"one:2kB={folder}") as both:
         keep(both, *range(6))
-    with crawling(path, folder) as both:
+    with archiving(path, keep="none", warc=f"one:2kB={folder}") as both:
         keep(both, *range(6, 9))
+    sizes = [file.stat().st_size for file in files(folder)]
+    assert all(2000 <= size < 4000 for size in sizes[:-1])
     assert len(files(folder)) > 2
     assert pages(folder) == [url(number) for number in range(9)]
     for file in files(folder):
@@ -221,11 +219,11 @@ def test_a_file_that_is_long_enough_is_followed_by_another_one(path: Path, folde
         assert first.rec_headers.get_header("WARC-Filename") == file.name
 
 
-@pytest.mark.usefixtures("_short_files")
 def test_whole_files_behind_the_last_commit_are_cut_off(path: Path, folder: Path) -> None:
     with crawling(path, folder) as both:
         keep(both, 1)
-    kill(path, folder, committed=[], pending=range(2, 9))
+    kill(path, folder, committed=[], pending=range(2, 9), size=":2kB=")
+    assert len(files(folder)) > 2
     with crawling(path, folder):
         assert pages(folder) == [url(1)]
 
