@@ -33,7 +33,7 @@ MOST_INSTRUCTIONS = 40_000
 """Hundreds of SQLite instructions; a whole crawl of the town takes about this many."""
 PATIENCE_S = 120.0
 KEEPS = ("pages", "pages", "links", "none")
-"""Values of `--keep`. Every crawl writes WARC files too."""
+"""Values of `--keep`. Every crawl writes WARC files too, with revisits of an earlier archive."""
 NOTHING = Amounts(0, 0, 0, 0)
 
 
@@ -93,8 +93,10 @@ class Crawls:
         self._server.asked.clear()
         self.store = self._folder / f"{self._number}.db"
         self.commits = self._folder / f"{self._number}.commits"
+        self._earlier = self._folder / "earlier.cdxj"
+        self._earlier.write_text("\n".join(self._server.town.earlier_index()))
         self._before = EMPTY
-        self._kept = KeptJudge()
+        self._kept = KeptJudge(self._server.town.in_earlier)
         self._keep = self._rng.choice(KEEPS)
 
     def kill_once(self) -> None:
@@ -121,6 +123,7 @@ class Crawls:
         flags = ("--quiet", "--delay", "0", "--workers", workers, "--allow-private")
         warcs = f"town:200kB={self._folder / 'warcs'}"  # small, so that files end in this crawl
         keeping = ["--keep", self._keep, "--warc", warcs, "--raw-bodies"]
+        keeping += ["--dedupe-with", str(self._earlier)]
         if self._keep == "pages":
             keeping += ["--requisites", "--types", "html,files"]
         places = ("--resolve", f"*={self._server.address}", "--per-address", str(IN_FLIGHT))

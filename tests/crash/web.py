@@ -2,11 +2,13 @@
 
 Law: a page's response is a function of the town's seed and the page's number, and all pages can be
 reached from the first. Some URLs redirect, some are not found, and robots.txt forbids some. Pages
-contain pictures, some of them long, and every other page is compressed.
+contain pictures, some of them long, and every other page is compressed. An earlier archive has some
+of the pages.
 """
 
 import asyncio
 import gzip
+import json
 import socket
 import time
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ from contextlib import AsyncExitStack, contextmanager
 from random import Random
 from typing import NamedTuple
 
+from minicrawl.archive.warc import payload_digest
 from minicrawl.model import State
 from tests.hostile.thread import beside
 
@@ -24,6 +27,9 @@ _LONG_EVERY, _LONG = 15, 20_000
 """Number of pictures of which one is long, and its length in short ones: it is kept in a file."""
 _ROBOTS = f"User-agent: *\nDisallow: {FORBIDDEN}\n".encode()
 _LEAVES = {3: State.NOT_FOUND, 5: State.MOVED, 8: State.ROBOTS}
+EARLIER = "2020-01-02T03:04:05Z"
+"""Time of all captures in the earlier archive."""
+_EARLIER_EVERY = 3
 _CHILDREN = 3
 _OTHERS = 6
 _END_OF_HEAD = b"\r\n\r\n"
@@ -72,6 +78,23 @@ class Town:
                 return _message("200 OK", coded, **{"content-encoding": "gzip"})
             case _:
                 return _message("200 OK", self._sheet(page))
+
+    @property
+    def in_earlier(self) -> set[str]:
+        """URLs of the pages that the earlier archive has."""
+        return {self._url(page) for page in self._pages_in_earlier()}
+
+    def earlier_index(self) -> Iterator[str]:
+        """Yield the lines of the index of the earlier archive, as CDXJ."""
+        stamp = "".join(filter(str.isdigit, EARLIER))
+        for page in self._pages_in_earlier():
+            _, _, body = self.answer(f"/{page}").partition(_END_OF_HEAD)
+            capture = {"url": self._url(page), "digest": payload_digest(body)}
+            yield f"- {stamp} {json.dumps(capture)}"
+
+    def _pages_in_earlier(self) -> Iterator[int]:
+        pages = range(0, self._pages, _EARLIER_EVERY)
+        return (page for page in pages if self._state(page) is State.FETCHED)
 
     @property
     def pictures(self) -> set[str]:
