@@ -1,10 +1,10 @@
 """Pages as web archives in WARC 1.1, which all replay software reads, and in WACZ.
 
 Laws: each record is a gzip member, so that a reader can start at any record. A response whose body
-is in the file already becomes a revisit. Bodies are written decoded, unless the archive has them in
-their encoded form; headers that describe another encoding keep their values under other names. All
-other bytes of a head are as received, if the archive has them; heads in older archives are
-reconstructed from their headers.
+is in the file already becomes a revisit, and so does each confirmation of a page (304). Bodies are
+written decoded, unless the archive has them in their encoded form; headers that describe another
+encoding keep their values under other names. All other bytes of a head are as received, if the
+archive has them; heads in older archives are reconstructed from their headers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ _PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _UNCHANGED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _HTTP = "application/http;msgtype="
 _FIELDS = "application/warc-fields"
-_BODY_HEADERS = frozenset(("content-encoding", "transfer-encoding", "content-length"))
+_FRAMING_HEADERS = frozenset(("transfer-encoding", "content-length"))
+_BODY_HEADERS = _FRAMING_HEADERS | {"content-encoding"}
 _BODY_HEADER_LINE = re.compile(
     rb"(?mi)^(content-encoding|transfer-encoding|content-length)[\t ]*:([^\n]*)"
 )
@@ -172,13 +173,15 @@ class WarcWriter:
         """Write a complete file, and yield the index line of each capture."""
         self.begin(made_at, about)
         originals: dict[str, Original] = {}
-        for capture in captures:
-            if capture.is_rendered:
-                self.add_rendered(capture)
+        for one in captures:
+            if one.is_rendered:
+                self.add_rendered(one)
                 continue
-            digest = payload_digest(capture.body)
-            known = originals.get(digest) if capture.body else None
-            yield self.add(capture, digest, original := known or capture.original)
+            digest = payload_digest(one.body)
+            original = (originals.get(digest) if one.body else None) or one.original
+            is_alone = one.is_confirmed and one.body and original is None
+            capture = _as_response(one) if is_alone else one
+            yield self.add(capture, digest, original)
             if original is None:
                 originals[digest] = Original(capture.url, moment(capture.at))
 
@@ -189,10 +192,14 @@ class WarcWriter:
         self._record("warcinfo", iso(made_at), named, _fields({**fields, **about}))
 
     def add(self, capture: Capture, digest: str, original: Original | None) -> CdxLine:
-        """Write one capture. `original` is the earlier one with the same body, if any."""
+        """Write one capture. `original` is the earlier one with the same body, if any.
+
+        `digest` is empty if the capture confirms a page whose body is unknown.
+        """
         begin = self.offset
         answer = self._answer(capture, digest, original)
-        line = CdxLine(capture, digest, begin, self.offset - begin, original is not None)
+        is_revisit = capture.is_confirmed or original is not None
+        line = CdxLine(capture, digest, begin, self.offset - begin, is_revisit)
         self._beside(capture, answer)
         return line
 
@@ -238,25 +245,24 @@ class WarcWriter:
         self._record("conversion", date, named, text.encode("utf-8", "replace"))
 
     def _answer(self, capture: Capture, digest: str, original: Original | None) -> str:
-        """Write the response, or a revisit of `original`. Return the record's id."""
-        named = {
-            "WARC-Target-URI": capture.url,
-            "WARC-Payload-Digest": digest,
-            "Content-Type": f"{_HTTP}response",
-        }
-        named |= _connection_fields(capture.wire)
+        """Write the response or revisit. Return the record's id."""
+        named = {"WARC-Target-URI": capture.url}
+        if digest:
+            named["WARC-Payload-Digest"] = digest
+        named |= {"Content-Type": f"{_HTTP}response"} | _connection_fields(capture.wire)
         if capture.by is not None:
             named["WARC-Resource-Type"] = capture.by.kind  # as browsertrix names it
         if capture.cut:
             named["WARC-Truncated"] = truncated(capture.cut)
         elif capture.wire is not None and len(capture.wire.response) > MOST_HEAD_BYTES:
             named["WARC-Truncated"] = "length"
-        if original is None:
+        if original is not None:
+            named["WARC-Refers-To-Target-URI"] = original.url
+            named["WARC-Refers-To-Date"] = original.date
+        elif not capture.is_confirmed:
             block = http_head(capture) + capture.body
             return self._record("response", moment(capture.at), named, block)
         named["WARC-Profile"] = _UNCHANGED if capture.is_confirmed else _PROFILE
-        named["WARC-Refers-To-Target-URI"] = original.url
-        named["WARC-Refers-To-Date"] = original.date
         return self._record("revisit", moment(capture.at), named, http_head(capture))
 
     def _beside(self, capture: Capture, answer: str) -> None:
@@ -367,12 +373,22 @@ def http_head(capture: Capture) -> bytes:
     except ValueError:
         phrase = ""
     lines = [f"HTTP/1.1 {capture.status} {phrase}".rstrip()]
+    false = _FRAMING_HEADERS if capture.is_as_sent else _BODY_HEADERS
     for name, value in capture.headers.items():
-        shown = f"x-archive-orig-{name}" if name in _BODY_HEADERS else name
+        shown = f"x-archive-orig-{name}" if name in false else name
         lines.append(f"{shown}: {value}")
     lines.append(f"content-length: {_length_of(capture)}")
     harmless = (" ".join(line.split()) for line in lines)
     return "\r\n".join(harmless).encode("latin-1", "replace") + b"\r\n\r\n"
+
+
+def _as_response(capture: Capture) -> Capture:
+    """Return a confirmed page as a response with a reconstructed head.
+
+    The response that it confirms was pruned, and nothing else has the body.
+    """
+    wire = capture.wire and capture.wire._replace(response=b"")
+    return capture._replace(status=HTTPStatus.OK, is_confirmed=False, wire=wire)
 
 
 def _length_of(capture: Capture) -> int:

@@ -74,6 +74,8 @@ from minicrawl.wording import counted, iso
 OPEN = ".open"
 """Suffix of a file that is being written, as Heritrix names it."""
 _WRITTEN_AT_ONCE = 1 << 22
+_WITHOUT_BODY = ("", payload_digest(b""))
+"""Digests of captures that refer to no other one."""
 
 
 class WarcSeries(NamedTuple):
@@ -212,9 +214,11 @@ class WarcFiles:
             return
         answer = read_packed(kept.record, self._codec)
         capture = capture_of(answer, at=kept.at, importance=kept.importance, hops=kept.hops)
-        last = self._captures.last_digest(key_of(capture.url)) if capture.is_confirmed else None
-        digest = last or payload_digest(capture.body)
-        original = self._original(capture, digest) if last or capture.body else None
+        if capture.is_confirmed:
+            digest = self._captures.last_digest(key_of(capture.url)) or ""
+        else:
+            digest = payload_digest(capture.body)
+        original = None if digest in _WITHOUT_BODY else self._original(capture, digest)
         self._list(self._writer.add(capture, digest, original))
         if self._unwritten.tell() >= _WRITTEN_AT_ONCE:
             self._write()

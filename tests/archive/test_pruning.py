@@ -1,8 +1,10 @@
 """Pruning keeps the other records intact, survives kills, and lets readers finish."""
 
 import errno
+import gzip
 import os
 from contextlib import closing, suppress
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,21 @@ from minicrawl.archive import segments, writer
 from minicrawl.archive.reader import ArchiveReader, delete_index, verify
 from minicrawl.archive.record import AskedBy, digest_of, key_of, pack_any
 from minicrawl.archive.segments import FIRST, Segments, held, held_alone
+from minicrawl.archive.warc import WarcWriter, capture_of, cdxj
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.errors import UsageError
 from minicrawl.model import KeptAnswer, SentBody, Wire
-from tests.archive.archives import NOON, answered, bodies, body, failed, kept, url, written
+from tests.archive.archives import (
+    NOON,
+    answered,
+    bodies,
+    body,
+    confirmed,
+    failed,
+    kept,
+    url,
+    written,
+)
 
 ALL = {url(number): [body(number), body(100), body(number + 200)] for number in range(8)}
 LAST = {name: found[-1:] for name, found in ALL.items()}
@@ -249,6 +262,21 @@ def test_a_revisit_that_receives_the_body_keeps_its_own_heads(tmp_path: Path) ->
     assert after.coded == coded
     assert after.wire is not None
     assert after.wire.request == b"GET /2"
+
+
+def test_a_page_of_which_pruning_left_a_confirmation_is_in_exports(tmp_path: Path) -> None:
+    heads = Wire(b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 304 Not Modified\r\n\r\n")
+    end = written(tmp_path, [kept(url(1), body(1))], [confirmed(url(1), NOON + 60, heads)])
+    with closing(ArchiveWriter(tmp_path, end)) as archive:
+        end = pruned(archive, versions=1)
+        archive.confirm()
+    with closing(ArchiveReader(tmp_path, end)) as reader:
+        captures = [capture_of(reader.answer(row.place)) for row in reader.index.rows(end)]
+    file = BytesIO()
+    (line,) = cdxj(WarcWriter(file, "one.warc.gz").write(captures, NOON), "one.warc.gz")
+    assert '"status": "200"' in line
+    assert b"HTTP/1.1 200 OK\r\ncontent-type: text/html" in gzip.decompress(file.getvalue())
+    assert body(1) in gzip.decompress(file.getvalue())
 
 
 def test_a_failed_exclusive_lock_keeps_the_shared_lock(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """WARC and WACZ files can be read by other programs, with correct digests and indexes."""
 
+import gzip
 import io
 import json
 from functools import partial
@@ -87,6 +88,41 @@ def test_a_revisit_names_the_response_with_its_body(written: bytes) -> None:
     assert first.get_header("WARC-Profile").endswith("identical-payload-digest")
     assert second.get_header("WARC-Refers-To-Date") == "2023-11-14T22:13:20.000000Z"
     assert second.get_header("WARC-Profile").endswith("server-not-modified")
+
+
+@pytest.mark.parametrize("is_as_sent", [False, True])
+def test_a_confirmed_page_whose_response_was_pruned_is_a_response(is_as_sent: bool) -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    page = gzip.compress(b"<p>page") if is_as_sent else b"<p>page"
+    of_page = {"content-type": "text/html", "content-encoding": "gzip", "content-length": "99"}
+    wire = Wire(b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 304 Still So\r\n\r\n")
+    first = capture(
+        body=page, status=304, is_confirmed=True, headers=of_page, wire=wire, is_as_sent=is_as_sent
+    )
+    second = first._replace(at=NOON + 60)
+    file = io.BytesIO()
+    lines = list(WarcWriter(file, NAME).write([first, second], NOON))
+    assert len(list(cdxj(lines, NAME))) == 1
+    records = archiveiterator.ArchiveIterator(io.BytesIO(file.getvalue()), check_digests="raise")
+    kinds = dict[str, str]()
+    for record in records:
+        if record.rec_type in ("response", "revisit"):
+            kinds[record.rec_type] = record.http_headers.get_statuscode()
+        if record.rec_type == "response":
+            assert record.content_stream().read() == b"<p>page"
+            assert record.http_headers.get_header("content-length") == str(len(page))
+    assert kinds == {"response": "200", "revisit": "304"}
+
+
+def test_a_confirmation_of_an_unknown_page_is_a_revisit_without_a_digest() -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    file = io.BytesIO()
+    writer = WarcWriter(file, NAME)
+    assert writer.add(capture(body=b"", status=304, is_confirmed=True), "", None).is_revisit
+    record = next(iter(archiveiterator.ArchiveIterator(io.BytesIO(file.getvalue()))))
+    assert record.rec_type == "revisit"
+    assert record.rec_headers.get_header("WARC-Profile").endswith("server-not-modified")
+    assert record.rec_headers.get_header("WARC-Payload-Digest") is None
 
 
 def test_a_header_value_cannot_inject_another_header(written: bytes) -> None:

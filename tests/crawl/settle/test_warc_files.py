@@ -246,7 +246,17 @@ def test_without_the_index_of_bodies_they_are_written_again(path: Path, folder: 
     index.write_bytes(b"no database" * 100)
     with crawling(path, folder) as both:
         both.commit(Batch(answers=[kept(url(2), body(1)), confirmed(url(1), NOON)]))
-    assert [kind for kind, *_ in answers(folder)] == ["response"] * 3
+    assert answers(folder) == [
+        ("response", url(1), None),
+        ("response", url(2), None),
+        ("revisit", url(1), None),
+    ]
+
+
+def test_a_confirmation_of_an_empty_page_refers_to_no_other_url(path: Path, folder: Path) -> None:
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(1), b""), kept(url(2), b""), confirmed(url(2), NOON)]))
+    assert answers(folder)[-1] == ("revisit", url(2), None)
 
 
 def test_a_crawl_goes_on_though_its_files_were_moved_away(path: Path, folder: Path) -> None:
