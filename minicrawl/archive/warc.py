@@ -115,6 +115,15 @@ class Capture(NamedTuple):
     is_as_sent: bool = False
     """True if the body is in the encoded form that the head describes."""
 
+    @property
+    def has_page(self) -> bool:
+        """True unless a replay would show no body in place of the page.
+
+        This is so for a confirmation (304), and for a response that was cut in its head.
+        """
+        has_whole_head = self.wire is None or _is_whole(self.wire.response)
+        return not self.is_confirmed and (has_whole_head or bool(self.body or self.length))
+
 
 def capture_of(
     answer: Answer,
@@ -401,7 +410,7 @@ def _adapted(head: bytes, body_bytes: int, is_as_sent: bool) -> bytes:
     If the only header to rename is a Content-Length of `body_bytes`, the head is right already and
     remains unchanged.
     """
-    is_whole = len(head) <= MOST_HEAD_BYTES
+    is_whole = _is_whole(head)
     if not is_whole:
         head = head[: head.rfind(b"\n", 0, MOST_HEAD_BYTES) + 1]
     pattern = _FRAMING_HEADER_LINE if is_as_sent else _BODY_HEADER_LINE
@@ -415,6 +424,11 @@ def _adapted(head: bytes, body_bytes: int, is_as_sent: bool) -> bytes:
     fields, end = pattern.sub(rb"X-Archive-Orig-\1:\2", head), _BLANK_LINE.search(head)
     blank = b"\r\n" if end is None else head[end.start() + 1 : end.end()]
     return fields.removesuffix(blank) + b"Content-Length: " + length + b"\r\n" + blank
+
+
+def _is_whole(head: bytes) -> bool:
+    """Return True unless a head was cut; an empty one is unknown."""
+    return not head or (len(head) <= MOST_HEAD_BYTES and _BLANK_LINE.search(head) is not None)
 
 
 def _fields(named: Mapping[str, str]) -> bytes:
@@ -435,12 +449,8 @@ def truncated(cut: str) -> str:
 
 
 def cdxj(lines: Iterable[CdxLine], filename: str) -> Iterator[str]:
-    """Yield the CDXJ lines of a file, sorted as readers require.
-
-    Confirmations (304) have none: a replay would show their empty bodies in place of the pages.
-    """
-    shown = (line for line in lines if not line.capture.is_confirmed)
-    yield from sorted(cdxj_line(line, filename) for line in shown)
+    """Yield the CDXJ lines of the captures with a page, sorted as readers require."""
+    yield from sorted(cdxj_line(line, filename) for line in lines if line.capture.has_page)
 
 
 def cdxj_line(line: CdxLine, filename: str) -> str:
@@ -589,7 +599,10 @@ def write_wacz(
         warc = folder / _WARC
         with warc.open("wb") as out:
             written = WarcWriter(out, _WARC).write(captures, made_at, about)
-            lines = [one._replace(capture=one.capture._replace(body=b"")) for one in written]
+            lines = [
+                line._replace(capture=line.capture._replace(body=line.capture.body[:1]))
+                for line in written
+            ]
         resources = [
             _add(package, f"archive/{_WARC}", warc, ZIP_STORED),
             _add(package, _INDEX, _text(folder, cdxj(lines, _WARC))),
@@ -615,10 +628,10 @@ def _manifest(resources: list[dict[str, object]], created: str) -> str:
 
 
 def _pages(lines: Iterable[CdxLine]) -> Iterator[str]:
-    """Yield a line for each page's last capture; failures and confirmations are omitted."""
+    """Yield a line for each page's last capture with a page; failures are omitted."""
     yield json.dumps({"format": "json-pages-1.0", "id": "pages", "title": "All pages"})
     captures = (line.capture for line in lines)
-    ranked = (capture for capture in captures if capture.rank and not capture.is_confirmed)
+    ranked = (capture for capture in captures if capture.rank and capture.has_page)
     last = {capture.url: capture for capture in ranked if capture.status < _FIRST_FAILURE}
     for capture in sorted(last.values(), key=lambda one: one.rank):
         fields: dict[str, object] = {"id": str(capture.rank), "url": capture.url}

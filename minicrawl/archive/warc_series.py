@@ -264,7 +264,7 @@ class WarcFiles:
         url = None if line.is_revisit else capture.url
         place = place_at(number, line.offset)
         name = self._series.path(number).name
-        shown = "" if capture.is_confirmed else cdxj_line(line, name)  # as in `warc.cdxj`
+        shown = cdxj_line(line, name) if capture.has_page else ""  # as in `warc.cdxj`
         self._captures.add(place, key_of(capture.url), line.digest, capture.at, url, shown)
 
     # ------------------------------------------------------------ files

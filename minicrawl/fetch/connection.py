@@ -732,7 +732,10 @@ class HttpClient:
         try:
             head = await connection.send(self._dialer.request_bytes(way, request))
             self._dialer.check(way, head.status)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, Fault) and error.kind is FailureKind.TOO_LARGE:
+                wire = connection.wire(address_of(way))
+                error.wire = wire if wire.response else None
             connection.abort()
             raise
         done = partial(self._done, key, connection)

@@ -24,7 +24,13 @@ from minicrawl.config.values import OFF, without_login
 from minicrawl.fetch.access import RequestHeaders
 from minicrawl.fetch.body import Body, BodyLimits, BodyVerdict, DecodeBudget, Judge, read_body
 from minicrawl.fetch.decoding import UnknownCoding, codings
-from minicrawl.fetch.http1 import CONFLICT, MOST_CHARACTERS, take_cookies, transfer_codings
+from minicrawl.fetch.http1 import (
+    CONFLICT,
+    MOST_CHARACTERS,
+    read_head,
+    take_cookies,
+    transfer_codings,
+)
 from minicrawl.fetch.opening import (
     open_transport,
     pace_of,
@@ -175,6 +181,9 @@ class HttpFetcher:
                     fetched = with_wire(fetched, self._archived(wire, request))
         except EXPECTED as error:
             fetched = failure(error)
+            if request.keeps_failures and isinstance(error, Fault) and error.wire is not None:
+                wire = self._archived(error.wire, request)
+                fetched = fetched._replace(answer=_with_cut_head(wire, fetched.detail))
         return fetched._replace(elapsed_s=perf_counter() - began, cookies=cookies)
 
     def _archived(self, wire: Wire, request: Request) -> Wire:
@@ -247,6 +256,12 @@ def with_wire(fetched: FetchResult, wire: Wire) -> FetchResult:
             answer = answer._replace(wire=_with_body_of(answer.wire, wire))
             return fetched._replace(answer=answer)
     return fetched
+
+
+def _with_cut_head(wire: Wire, why: str) -> Response:
+    """Return the response of which only the beginning of the head was read."""
+    status = read_head(wire.response.partition(b"\n")[0]).status
+    return Response(status, {}, b"", cut=FailureKind.TOO_LARGE, cut_detail=why, wire=wire)
 
 
 def _with_body_of(known: Wire | None, wire: Wire) -> Wire:

@@ -401,7 +401,9 @@ class ResponseParser:
     def __init__(self, max_head_bytes: int) -> None:
         self._max_head_bytes = max_head_bytes
         self.head: Head | None = None
-        self.raw_head = b""  # bytes of the final head, with its blank line
+        self.raw_head = (
+            b""  # of the final response, with its blank line; one byte more than allowed
+        )
         self.fault: Fault | None = None
         self.has_begun = False  # any byte has arrived
         self.ended = False
@@ -465,6 +467,10 @@ class ResponseParser:
             _check_version(head, at)
             end = BLANK_LINE.search(head, max(at, searched))
             if self._head_bytes + (end.end() if end else len(head)) > self._max_head_bytes:
+                begun = bytes(head[: self._max_head_bytes + 1])
+                is_first = self._head_bytes + at == 0
+                if is_first and _STATUS_LINE.match(begun.decode("latin-1")):
+                    self.raw_head = begun
                 detail = f"a head of more than {self._max_head_bytes:,} bytes"
                 raise Fault(FailureKind.TOO_LARGE, detail)
             if not end:

@@ -201,11 +201,6 @@ class Http2Connection:
             with _naming_faults():
                 response = await self._http2.handle_async_request(asked)
             self.is_unanswered = False
-            if sum(len(name) + len(value) for name, value in response.headers) > (
-                self._max_head_bytes
-            ):
-                detail = f"a head of more than {self._max_head_bytes:,} bytes"
-                raise Fault(FailureKind.TOO_LARGE, detail)
             found = Http2Response(response, self, done)
             first = f"{request.method} {request.target.path} HTTP/1.1"
             tls, sent = self._stream.tls, head_bytes(first, asked.headers)
@@ -213,6 +208,11 @@ class Http2Connection:
             found.wire = found.wire._replace(
                 request=sent, address=address, protocols=protocols, cipher=tls.cipher
             )
+            if len(found.wire.response) > self._max_head_bytes:
+                detail = f"a head of more than {self._max_head_bytes:,} bytes"
+                fault = Fault(FailureKind.TOO_LARGE, detail)
+                fault.wire = found.wire
+                raise fault
             if request.method == "HEAD" or found.headers.get("content-length") == "0":
                 async for _ in found.body:  # the end of the body is here or imminent
                     pass

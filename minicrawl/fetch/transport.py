@@ -90,6 +90,8 @@ class Fault(Exception):
     def __init__(self, kind: FailureKind, detail: str) -> None:
         super().__init__(detail)
         self.kind = kind
+        self.wire: Wire | None = None
+        """Heads of the exchange, if that of the response is too long; its beginning is enough."""
 
     def __reduce__(self) -> tuple[type["Fault"], tuple[FailureKind, str]]:
         """Support copying."""

@@ -21,6 +21,7 @@ from minicrawl.archive.warc import (
     write_wacz,
     write_warc,
 )
+from minicrawl.fetch.transport import without_secrets
 from minicrawl.model import Wire
 from minicrawl.web.urls import posted
 from tests.linear_time import TIMES, expect_linear
@@ -150,6 +151,26 @@ def test_a_head_over_64_kib_is_truncated_and_marked(spare: int, is_cut: bool) ->
         assert named.get_header("WARC-Cipher-Suite") == "S"
         assert b"X-Own: 1\r\n" in block
         assert len(block) < MOST_HEAD_BYTES + 100
+
+
+@pytest.mark.parametrize("name", ["X-Long", "Set-Cookie"])
+def test_a_response_without_the_end_of_its_head_has_no_line_in_an_index(name: str) -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    long = name.encode() + b": " + b"a" * MOST_HEAD_BYTES
+    sent = b"HTTP/1.1 200 OK\r\nX-Own: 1\r\n" + long
+    wire = Wire(b"GET / HTTP/1.1\r\n\r\n", sent[: MOST_HEAD_BYTES + 1])
+    wire = without_secrets(wire, hides_cookies=True)
+    cut = capture(body=b"", cut="a head of more than 65,536 bytes", wire=wire)
+    file = io.BytesIO()
+    assert not list(cdxj(WarcWriter(file, NAME).write([cut], NOON), NAME))
+    records = archiveiterator.ArchiveIterator(io.BytesIO(file.getvalue()), no_record_parse=True)
+    (response,) = [
+        (record.rec_headers.get_header("WARC-Truncated"), record.content_stream().read())
+        for record in records
+        if record.rec_type == "response"
+    ]
+    head = b"HTTP/1.1 200 OK\r\nX-Own: 1\r\nContent-Length: 0\r\n\r\n"
+    assert response == ("length", head)
 
 
 def test_metadata_have_importance_rank_and_hops(written: bytes) -> None:

@@ -278,6 +278,35 @@ async def test_settings_limit_responses(
     assert failed.detail == detail
 
 
+@pytest.mark.parametrize(
+    ("head", "kept"),
+    [
+        (["HTTP/1.1 503 Busy", "X: " + "x" * 900], b"HTTP/1.1 503 Busy\r\nX: xx"),
+        (["HTTP/1.1 " + "x" * 900], None),  # no status line
+        (["HTTP/1.1 103 Early", "", ""] * 33, None),  # no final response
+    ],
+)
+async def test_the_beginning_of_a_head_over_the_limit_is_kept_as_a_failure(
+    head: list[str], kept: bytes | None
+) -> None:
+    said = Answer(("\r\n".join([*head, "", ""]).encode(),))
+    limit = Network(max_head_bytes=900)
+    async with wire(said) as server, http_fetcher(network=limit) as fetcher:
+        found = await fetcher.fetch(Request(url=server.url(), keeps_failures=True))
+        bare = await fetcher.fetch(Request(url=server.url()))
+    assert isinstance(found, Failed)
+    assert found.kind is FailureKind.TOO_LARGE
+    assert isinstance(bare, Failed)
+    assert bare.answer is None
+    response = found.answer and found.answer.wire and found.answer.wire.response
+    assert (response and response[: len(kept or b"")]) == kept
+    if found.answer is not None:
+        assert (found.answer.status, found.answer.body) == (503, b"")
+        assert found.answer.cut_detail == "a head of more than 900 bytes"
+        assert response is not None
+        assert len(response) == 901
+
+
 async def test_the_request_url_is_requested_in_place_of_the_url() -> None:
     async with wire(answer(PAGE)) as server, http_fetcher() as fetcher:
         url, request_url = server.url("/a"), server.url("/a;jsessionid=1")

@@ -157,6 +157,24 @@ def test_a_head_over_the_limit_is_a_failure(headers: int, limit: dict[str, int])
     assert kind_of(found) is FailureKind.TOO_LARGE
 
 
+@pytest.mark.parametrize(("kib", "is_read"), [(60, True), (64, False), (70, False)])
+def test_a_head_has_at_most_64_kib(kib: int, is_read: bool) -> None:
+    lines = [(f"x-{number:02}", "y" * (1024 - len("x-00: \r\n"))) for number in range(kib)]
+    (found,) = fetch(Http2Server(says(*OK, *lines)), page(keeps_failures=True))
+    assert isinstance(found, Response) == is_read
+    assert is_read or kind_of(found) is FailureKind.TOO_LARGE
+
+
+def test_the_beginning_of_a_head_over_the_limit_is_kept() -> None:
+    large = says(*OK, *((f"x-{number}", "y" * 1000) for number in range(10)))
+    (found,) = fetch(Http2Server(large), page(keeps_failures=True), max_head_bytes=5000)
+    assert isinstance(found, Failed)
+    assert found.answer is not None
+    assert found.answer.wire is not None
+    assert found.answer.wire.response.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert len(found.answer.wire.response) > 5000
+
+
 def _reset(_: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
     connection.reset_stream(stream, 2)
 
