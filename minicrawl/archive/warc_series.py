@@ -1,4 +1,4 @@
-"""WARC files of a crawl, in files of a certain size, and the earlier archive that they refer to.
+"""WARC files of a crawl, each up to a certain size, and the earlier archive that they refer to.
 
 A file that is being written has a name that ends in `.open`. When it is complete, its index (CDXJ)
 is written beside it and it loses that suffix: from then on nobody changes it. A run ends by
@@ -74,6 +74,8 @@ from minicrawl.wording import counted, iso
 OPEN = ".open"
 """Suffix of a file that is being written, as Heritrix names it."""
 _WRITTEN_AT_ONCE = 1 << 22
+_SUCCESS = 2  # hundreds: the class of a status
+_NO_KEY = 0
 _WITHOUT_BODY = ("", payload_digest(b""))
 """Digests of captures that refer to no other one."""
 
@@ -261,11 +263,14 @@ class WarcFiles:
     def _list(self, line: CdxLine) -> None:
         """Add the response that was written last to the indexes of bodies and of the file."""
         number, capture = segment_of(self._ahead), line.capture
+        # A confirmation refers to the last page, not to a failure or redirect after that.
+        is_page = capture.is_confirmed or (capture.status // 100 == _SUCCESS and capture.has_page)
+        key = key_of(capture.url) if is_page else _NO_KEY
         url = None if line.is_revisit else capture.url
         place = place_at(number, line.offset)
         name = self._series.path(number).name
         shown = cdxj_line(line, name) if capture.has_page else ""  # as in `warc.cdxj`
-        self._captures.add(place, key_of(capture.url), line.digest, capture.at, url, shown)
+        self._captures.add(place, key, line.digest, capture.at, url, shown)
 
     # ------------------------------------------------------------ files
 
@@ -346,7 +351,7 @@ _BODIES_CACHE_KIB = 4096
 _BODIES = """
 CREATE TABLE IF NOT EXISTS captures (
     place INTEGER PRIMARY KEY,
-    key INTEGER NOT NULL,       -- of the URL
+    key INTEGER NOT NULL,       -- of the URL; 0 if the response is not a page
     digest TEXT NOT NULL,
     at REAL NOT NULL,
     url TEXT                    -- NULL in a revisit
@@ -416,7 +421,7 @@ class CaptureIndex:
         return None if found is None else (str(found[0]), float(found[1]))
 
     def last_digest(self, key: int) -> str | None:
-        """Return the digest of the URL's most recent body, or None."""
+        """Return the digest of the URL's most recent page, or None."""
         found = self._connection.execute(
             "SELECT digest FROM captures WHERE key = ? ORDER BY place DESC", (key,)
         ).fetchone()

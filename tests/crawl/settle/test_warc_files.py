@@ -9,6 +9,7 @@ import pytest
 
 from minicrawl.archive import warc_series as warc_files
 from minicrawl.archive.record import PLAIN, RecordKind, pack, pack_redirect
+from minicrawl.archive.warc import payload_digest
 from minicrawl.config import Settings, Storing
 from minicrawl.crawl.events import Event, Listener, Warned, nobody_listens
 from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_keeping
@@ -17,7 +18,7 @@ from minicrawl.model import FailureKind, KeptAnswer, Moved
 from minicrawl.store import tables
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from tests.archive.archives import NOON, answered, body, confirmed, kept, url
+from tests.archive.archives import NOON, answered, body, confirmed, failed, kept, url
 from tests.crawl.fakes import Disk
 from tests.crawl.settle.keeping import archiving, keep
 
@@ -251,6 +252,18 @@ def test_without_the_index_of_bodies_they_are_written_again(path: Path, folder: 
         ("response", url(2), None),
         ("revisit", url(1), None),
     ]
+
+
+def test_a_confirmation_refers_to_the_page_before_a_failure(path: Path, folder: Path) -> None:
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(1), body(1)), failed(url(1), b"busy", NOON, 503)]))
+        both.commit(Batch(answers=[confirmed(url(1), NOON)]))
+    digests = list[str]()
+    with files(folder)[0].open("rb") as stream:
+        for record in archiveiterator.ArchiveIterator(stream):
+            if record.rec_type in ("response", "revisit"):
+                digests.append(record.rec_headers.get_header("WARC-Payload-Digest"))
+    assert digests == [payload_digest(one) for one in (body(1), b"busy", body(1))]
 
 
 def test_a_confirmation_of_an_empty_page_refers_to_no_other_url(path: Path, folder: Path) -> None:
