@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from errno import ENOENT
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -185,7 +185,9 @@ def _crawl_here(context: click.Context, asked: CrawlRequest) -> None:
         run = {name: given[name] for name in _OF_THE_RUN}
         run["graph_stats"] |= any(one.samples_graph(asked) for one in companions())
         is_demo = served is not None
-        session = Session(crawl, RunOptions(resume=asked.resume, is_demo=is_demo, **run))
+        again = None if is_demo else _update_command(context.meta[_ARGUMENTS])
+        options = RunOptions(resume=asked.resume, update=again, is_demo=is_demo, **run)
+        session = Session(crawl, options)
         session.run()
         _conclude(context, session, crawl.settings.storing.store if is_demo else None)
 
@@ -240,6 +242,18 @@ def _resume_command(arguments: tuple[str, ...]) -> str:
     """
     kept = [one for one in _without_secrets(arguments) if one not in _NOT_TO_RESUME]
     return shlex.join([PROGRAM, "crawl", *kept])
+
+
+def _update_command(arguments: tuple[str, ...]) -> str:
+    """Return the command that reads the crawl again, with the options of this run that it has."""
+    flags = {flag: one for one in update.params for flag in (*one.opts, *one.secondary_opts)}
+    kept, rest = list[str](), iter(_without_secrets(arguments))
+    for argument in rest:
+        name, equals, _ = argument.partition("=")
+        if isinstance(option := flags.get(name), click.Option):
+            has_value = not equals and not option.is_flag
+            kept += [argument, *islice(rest, has_value)]
+    return shlex.join([PROGRAM, "update", *kept])
 
 
 def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:

@@ -89,6 +89,7 @@ class RunOptions:
     """The options of this run. The settings belong to the crawl."""
 
     resume: str  # the command that resumes the crawl
+    update: str | None = None  # the command that reads its pages again; None for the demo web
     is_demo: bool = False
     quiet: bool = False
     verbose: bool = False
@@ -197,18 +198,16 @@ class Session:
             goes_on = self._crawl.settings.budget.new_pages is not None
             what = "goes on" if goes_on else "with a larger budget"
             self._print(f"  {self._resume_with_more()}  # {what}")
-        elif self._reason is Reason.EMPTY and self._found.pages_fetched:
-            again = "" if self._crawl.settings.order.refresh else " --refresh 1"
-            command = self._resume_with_more(reads_again=True)
-            self._print(f"  {command}{again}  # reads pages again; --continuous does not end")
+        elif self._reason is Reason.EMPTY and self._found.pages_fetched and self._options.update:
+            self._print(f"  {self._options.update}  # reads the pages again")
 
-    def _resume_with_more(self, *, reads_again: bool = False) -> str:
+    def _resume_with_more(self) -> str:
         """Return the command that resumes the crawl. If the page budget is used up, it is doubled,
         because the same command would do nothing. Revisits count towards the budget.
         """
         pages, command = self._crawl.settings.budget.pages, self._options.resume
         fetched = self._found.pages_fetched or 0
-        if pages is None or (fetched < pages and not reads_again):
+        if pages is None or fetched < pages:
             return command
         more = f"--pages {2 * max(pages, fetched)}"
         enlarged, count = _PAGES.subn(more, command)

@@ -139,16 +139,17 @@ class TestACrawl:
         assert shlex.split(str(numbers(capsys)["command"])) == as_given
         assert numbers(capsys)["pages_fetched"] == 30
 
-    def test_a_complete_crawl_advises_a_refresh(self, server: DemoServer, capsys: Captured) -> None:
+    def test_a_complete_crawl_advises_an_update(self, server: DemoServer, capsys: Captured) -> None:
         seed = "http://www.open-commons.example/licence"
         options = ("--scope", "prefix", "--pages", "3", *of(server))
         for _ in range(2):  # the second run finds nothing to read
             assert main(["crawl", seed, *options]) == 0
             *_, heading, audit, _, _, last = capsys.readouterr().err.splitlines()
             assert (heading, audit) == ("next steps", "  minicrawl audit")
-            assert shlex.split(last, comments=True)[-2:] == ["--refresh", "1"]
+            again = shlex.split(last, comments=True)
+            assert again == ["minicrawl", "update", *of(server)]
         before = numbers(capsys)
-        assert main(shlex.split(last, comments=True)[1:]) == 0
+        assert main(again[1:]) == 0
         capsys.readouterr()
         assert numbers(capsys)["requests"] == before["requests"] + before["pages_fetched"]
 
