@@ -137,6 +137,7 @@ class Response(NamedTuple):
     body: bytes
     wire_bytes: int = 0
     elapsed_s: float = 0.0
+    first_byte_s: float | None = None
     cut: FailureKind | None = None
     cut_detail: str = ""
     cost_s: float = 0.0  # CPU time for decoding the body
@@ -158,6 +159,7 @@ class Moved(NamedTuple):
     status: int
     target: str
     elapsed_s: float = 0.0
+    first_byte_s: float | None = None
     cookies: tuple[str, ...] = ()
     wire: Wire | None = None
 
@@ -167,6 +169,7 @@ class Unchanged(NamedTuple):
 
     fresh_s: float | None = None
     elapsed_s: float = 0.0
+    first_byte_s: float | None = None
     cookies: tuple[str, ...] = ()
     wire: Wire | None = None
 
@@ -178,6 +181,7 @@ class Refused(NamedTuple):
     detail: str = ""
     status: int | None = None
     elapsed_s: float = 0.0
+    first_byte_s: float | None = None
     cost_s: float = 0.0  # processor time for the part of the body that was read
     cookies: tuple[str, ...] = ()
     answer: Response | None = None  # the response of another type, if files are kept
@@ -197,6 +201,7 @@ class Failed(NamedTuple):
     status: int | None = None
     retry_after: str | None = None
     elapsed_s: float = 0.0
+    first_byte_s: float | None = None
     cost_s: float = 0.0  # processor time for the part of the body that was read
     cookies: tuple[str, ...] = ()
     answer: Response | None = None

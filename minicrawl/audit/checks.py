@@ -25,10 +25,11 @@ from minicrawl.store.derived import LARGE_IMAGE
 
 ERROR, WARNING, NOTICE = "error", "warning", "notice"
 SEVERITIES = (ERROR, WARNING, NOTICE)
-MARKUP, LINKS, CHECKED, LISTED = "markup", "links", "checked", "listed"
-"""Needs of a check: kept pages, stored links, checked links, or kept sitemaps."""
+MARKUP, LINKS, CHECKED, LISTED, TIMED = "markup", "links", "checked", "listed", "timed"
+"""Needs of a check: kept pages, stored links, checked links, kept sitemaps, or times of heads."""
 
-_SLOW_S, _DEEP, _THIN_WORDS, _LARGE, _WORTH_CODING = 1.0, 5, 20, 500_000, 2_000
+_SLOW_S, _LATE_S = 1.0, 0.8
+_DEEP, _THIN_WORDS, _LARGE, _WORTH_CODING = 5, 20, 500_000, 2_000
 _TEMPORARY, _SERVER_ERROR = (302, 303, 307), 500
 _MANY_LINKS, _MOST_ALIKE = 500, 10
 
@@ -247,6 +248,10 @@ def _slow(site: AuditedSite) -> Mask:
     return site.own & site.was_read & (site.seconds > _SLOW_S)
 
 
+def _late(site: AuditedSite) -> Mask:
+    return site.own & site.was_read & (site.first_byte_s > _LATE_S)
+
+
 def _uncompressed(site: AuditedSite) -> Mask:
     return site.html & ~site.flag("compressed") & (site.number("size") > _WORTH_CODING)
 
@@ -369,6 +374,12 @@ CHECKS: tuple[Check, ...] = (
     Check("csp-missing", N, "no Content-Security-Policy", lacks("csp")),
     # speed
     Check("slow", W, "response took more than 1 s", own(_slow, attrgetter("seconds"))),
+    Check(
+        "slow-first-byte",
+        W,
+        "first byte came more than 0.8 s after the request",
+        Detector(_late, TIMED, attrgetter("first_byte_s")),
+    ),
     Check("page-large", W, "markup over 500 kB", more("size", _LARGE)),
     Check("image-large", W, "an image over 500 kB", found(LARGE_IMAGE, attrgetter("image_bytes"))),
     Check("uncompressed", N, "sent uncompressed", Detector(_uncompressed)),

@@ -361,12 +361,13 @@ class AuditedSite:
     # ------------------------------------------------------------ answers
 
     @cached_property
-    def _answers(self) -> tuple[Column, Column]:
-        statuses, seconds = np.zeros(len(self), np.int16), np.zeros(len(self), np.float32)
+    def _answers(self) -> tuple[Column, Column, Column]:
+        statuses = np.zeros(len(self), np.int16)
+        seconds, first_byte_s = np.zeros((2, len(self)), np.float16)
         for rows in questions.last_answers(self.seen.connection):
-            pages, status, _, elapsed = zip(*rows, strict=True)
-            statuses[list(pages)], seconds[list(pages)] = status, elapsed
-        return statuses, seconds
+            pages, status, _, *times = map(list, zip(*rows, strict=True))
+            statuses[pages], (seconds[pages], first_byte_s[pages]) = status, times
+        return statuses, seconds, first_byte_s
 
     @property
     def status(self) -> Column:
@@ -377,6 +378,11 @@ class AuditedSite:
     def seconds(self) -> Column:
         """Duration of the last request in seconds."""
         return self._answers[1]
+
+    @property
+    def first_byte_s(self) -> Column:
+        """Seconds from the last request to the head of its response; 0 if unknown."""
+        return self._answers[2]
 
     @cached_property
     def depth(self) -> Column:

@@ -431,7 +431,8 @@ class PageTurns:
         recorder, page = self._recorder, turn.page
         name, status, detail = describe_outcome(fetched, self._settings.network, parsed, end)
         wire_bytes = fetched.wire_bytes if isinstance(fetched, Response | Refused) else 0
-        row = FetchRow(page, today, name, status, wire_bytes, fetched.elapsed_s, detail)
+        times = fetched.elapsed_s, detail, fetched.first_byte_s
+        row = FetchRow(page, today, name, status, wire_bytes, *times)
         recorder.record_request(row, is_page=isinstance(fetched, Response | Unchanged))
         if self._keeps:
             record = record_of(turn.lease.url, fetched)

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable,
 from copy import copy
 from functools import partial
 from itertools import count
+from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 from minicrawl.fetch.http1 import Head, ResponseParser, check_path, request_bytes
@@ -729,8 +730,10 @@ class HttpClient:
         if not isinstance(connection, Connection):
             return await self._share(key, connection, request)
         _, way = key
+        began = perf_counter()
         try:
             head = await connection.send(self._dialer.request_bytes(way, request))
+            first_byte_s = perf_counter() - began
             self._dialer.check(way, head.status)
         except BaseException as error:
             if isinstance(error, Fault) and error.kind is FailureKind.TOO_LARGE:
@@ -739,7 +742,8 @@ class HttpClient:
             connection.abort()
             raise
         done = partial(self._done, key, connection)
-        return HttpResponseStream(head, connection, done, connection.wire(address_of(way)))
+        wire = connection.wire(address_of(way))
+        return HttpResponseStream(head, connection, done, wire, first_byte_s)
 
     def _done(self, key: PoolKey, connection: Connection) -> None:
         self._slots.release()
@@ -843,9 +847,14 @@ class HttpResponseStream:
     """Response whose head has arrived, with its body as a stream."""
 
     def __init__(
-        self, head: Head, connection: Connection, done: Callable[[], None], wire: Wire
+        self,
+        head: Head,
+        connection: Connection,
+        done: Callable[[], None],
+        wire: Wire,
+        first_byte_s: float,
     ) -> None:
-        self.status, self.wire = head.status, wire
+        self.status, self.wire, self.first_byte_s = head.status, wire, first_byte_s
         self.headers = head.headers
         self._connection = connection
         self._done = done

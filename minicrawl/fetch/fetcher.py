@@ -162,12 +162,14 @@ class HttpFetcher:
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         fetched: FetchResult
         cookies: tuple[str, ...] = ()
+        first_byte_s = None
         try:
             stream = await self._send_by(deadline, request)
             if isinstance(stream, Refused | Failed):
                 fetched = stream
             else:
                 cookies = take_cookies(stream.headers, stay=not self._takes_cookies)
+                first_byte_s = stream.first_byte_s
                 # A fixed deadline would cut every large file. The extra time lets a file of the
                 # maximum size arrive at the rate at which the largest page just meets the deadline.
                 most = request.max_bytes if request.want is Want.FILE else request.file_bytes
@@ -184,7 +186,9 @@ class HttpFetcher:
             if request.keeps_failures and isinstance(error, Fault) and error.wire is not None:
                 wire = self._archived(error.wire, request)
                 fetched = fetched._replace(answer=_with_cut_head(wire, fetched.detail))
-        return fetched._replace(elapsed_s=perf_counter() - began, cookies=cookies)
+        return fetched._replace(
+            elapsed_s=perf_counter() - began, first_byte_s=first_byte_s, cookies=cookies
+        )
 
     def _archived(self, wire: Wire, request: Request) -> Wire:
         """Return the heads to archive, by default without credentials.

@@ -21,6 +21,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from http.client import responses
+from time import perf_counter
 from typing import Any
 
 import httpcore
@@ -198,10 +199,12 @@ class Http2Connection:
         self._metered.meter.requests += 1
         try:
             asked = self._asked(request)
+            began = perf_counter()
             with _naming_faults():
                 response = await self._http2.handle_async_request(asked)
+            first_byte_s = perf_counter() - began
             self.is_unanswered = False
-            found = Http2Response(response, self, done)
+            found = Http2Response(response, self, done, first_byte_s)
             first = f"{request.method} {request.target.path} HTTP/1.1"
             tls, sent = self._stream.tls, head_bytes(first, asked.headers)
             protocols = ("h2", *filter(None, (tls.version,)))
@@ -244,9 +247,13 @@ class Http2Response:
     """Response whose head has arrived, with its body as a stream."""
 
     def __init__(
-        self, response: httpcore.Response, connection: Http2Connection, done: Callable[[], None]
+        self,
+        response: httpcore.Response,
+        connection: Http2Connection,
+        done: Callable[[], None],
+        first_byte_s: float,
     ) -> None:
-        self.status = response.status
+        self.status, self.first_byte_s = response.status, first_byte_s
         self.headers = joined_headers(
             (name.decode("latin-1"), value.decode("latin-1").strip())
             for name, value in response.headers

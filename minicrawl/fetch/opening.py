@@ -12,6 +12,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Network, Politeness
@@ -129,7 +130,9 @@ class HttpxTransport:
                 headers=[*request.headers],
                 content=request.body or None,
             )
-            return HttpxResponseStream(await self._transport.handle_async_request(sent))
+            began = perf_counter()
+            response = await self._transport.handle_async_request(sent)
+            return HttpxResponseStream(response, perf_counter() - began)
 
     async def aclose(self) -> None:
         await self._transport.aclose()
@@ -138,8 +141,8 @@ class HttpxTransport:
 class HttpxResponseStream:
     """Response stream of this package over an httpx response."""
 
-    def __init__(self, response: httpx.Response) -> None:
-        self._response = response
+    def __init__(self, response: httpx.Response, first_byte_s: float) -> None:
+        self._response, self.first_byte_s = response, first_byte_s
         self.status, self.wire = response.status_code, None  # httpx hides the raw heads
         raw = response.headers.raw
         self.headers = joined_headers(

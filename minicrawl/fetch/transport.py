@@ -236,6 +236,11 @@ class ResponseStream(Protocol):
         ...
 
     @property
+    def first_byte_s(self) -> float:
+        """Seconds from the request on an open connection to the head of the response."""
+        ...
+
+    @property
     def wire(self) -> Wire | None:
         """Heads as bytes, secrets included, or None if unknown. Read it before the body."""
         ...

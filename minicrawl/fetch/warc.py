@@ -694,6 +694,7 @@ class RecordedStream:
     content: bytes
     cut: Fault | None = None
     wire: Wire | None = None
+    first_byte_s: float = 0.0
 
     @property
     def body(self) -> AsyncIterator[bytes]:

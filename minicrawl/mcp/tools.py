@@ -454,8 +454,8 @@ class StoreTools:
         pages(id, url, state, depth, inlinks, cash, history, title, status, first_fetched,
         last_fetched); links(source_id, target_id, source, target, target_state), slow without a
         condition on source_id; redirects(page_id, target_id, kind, url, target, target_state);
-        requests(id, page_id, url, at, outcome, status, wire_bytes, elapsed_s, detail);
-        states(id, name).
+        requests(id, page_id, url, at, outcome, status, wire_bytes, elapsed_s, detail,
+        first_byte_s); states(id, name).
         """
         found = query_views(self._store, query)
         made = answer_with_rows(found.rows[:count], {"columns": found.columns})

@@ -22,6 +22,7 @@ from minicrawl.opic.ledger import StepKind
 from minicrawl.store.reader import connect
 from minicrawl.store.records import (
     CHANGED,
+    FETCH_COLUMNS,
     NOT_ASKED,
     DocumentRow,
     FetchRow,
@@ -450,13 +451,15 @@ class AnswerRow(NamedTuple):
     status: int
     wire_bytes: int
     elapsed_s: float
+    first_byte_s: float
+    """0 if it is unknown."""
 
 
 def last_answers(connection: Connection) -> Iterator[list[AnswerRow]]:
     """Yield the last request of each page, in blocks."""
     cursor = connection.execute(
-        "SELECT page, ifnull(status, 0), wire_bytes, elapsed_s FROM fetches WHERE id IN "
-        "(SELECT max(id) FROM fetches GROUP BY page)"
+        "SELECT page, ifnull(status, 0), wire_bytes, elapsed_s, ifnull(first_byte_s, 0) "
+        "FROM fetches WHERE id IN (SELECT max(id) FROM fetches GROUP BY page)"
     )
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
         yield list(map(AnswerRow._make, rows))
@@ -535,7 +538,7 @@ def outcomes(connection: Connection, hosts: Sequence[int] | None = None) -> dict
 def failed_requests(connection: Connection) -> Iterator[FetchRow]:
     """Return requests that failed, were refused or were not made, newest first."""
     cursor = connection.execute(
-        "SELECT page, at, outcome, status, wire_bytes, elapsed_s, detail FROM fetches "
+        f"SELECT {FETCH_COLUMNS} FROM fetches "
         "WHERE outcome LIKE 'failed:%' OR outcome LIKE 'refused:%' OR outcome = ? ORDER BY id DESC",
         (NOT_ASKED,),
     )
@@ -627,9 +630,7 @@ def all_urls(connection: Connection) -> Iterator[tuple[int, str]]:
 
 def fetch_rows(connection: Connection) -> Iterator[FetchRow]:
     """Yield all requests, oldest first."""
-    cursor = connection.execute(
-        "SELECT page, at, outcome, status, wire_bytes, elapsed_s, detail FROM fetches ORDER BY id"
-    )
+    cursor = connection.execute(f"SELECT {FETCH_COLUMNS} FROM fetches ORDER BY id")
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
         yield from map(FetchRow._make, rows)
 

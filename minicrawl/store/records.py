@@ -53,6 +53,11 @@ class FetchRow(NamedTuple):
     wire_bytes: int
     elapsed_s: float
     detail: str
+    first_byte_s: float | None = None
+    """Time from the request to the head of the response; the connection was open before."""
+
+
+FETCH_COLUMNS = ", ".join(FetchRow._fields)
 
 
 class DocumentRow(NamedTuple):

@@ -197,6 +197,19 @@ WHERE target.key OR target.value;
 """
 
 
+VERSION_13 = """
+ALTER TABLE fetches ADD COLUMN first_byte_s REAL;  -- from the request to the head of the response
+DROP VIEW requests;
+CREATE VIEW requests AS
+SELECT
+    fetches.id, page AS page_id, origin || path AS url, datetime(at, 'unixepoch') AS at, outcome,
+    status, wire_bytes, elapsed_s, detail, first_byte_s
+FROM fetches
+JOIN urls ON urls.id = page
+JOIN hosts ON hosts.id = host;
+"""
+
+
 # ================================================================ migrations
 #
 # Tables, schema version and migrations.
@@ -369,6 +382,7 @@ MIGRATIONS: tuple[str, ...] = (
     VERSION_10,
     _VERSION_11,
     _VERSION_12,
+    VERSION_13,
 )
 """Migrations: the n-th script upgrades version n - 1 to version n."""
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from minicrawl.model import FULL_VALUE, OwnRequest, PageId, State
 from minicrawl.opic.ledger import Spending, Step, StepKind, Totals
 from minicrawl.store.records import (
+    FETCH_COLUMNS,
     ChannelEnds,
     DocumentRow,
     FetchRow,
@@ -395,8 +396,7 @@ def all_documents(connection: Connection) -> Iterator[DocumentRow]:
 def last_fetches(connection: Connection, page: PageId, count: int) -> list[FetchRow]:
     """Return the last requests for a page, newest first."""
     cursor = connection.execute(
-        "SELECT page, at, outcome, status, wire_bytes, elapsed_s, detail FROM fetches "
-        "WHERE page = ? ORDER BY id DESC LIMIT ?",
+        f"SELECT {FETCH_COLUMNS} FROM fetches WHERE page = ? ORDER BY id DESC LIMIT ?",
         (page, count),
     )
     return list(map(FetchRow._make, cursor))
@@ -557,6 +557,7 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "wire_bytes": _COUNT,
         "elapsed_s": _NUMBER,
         "detail": _TEXT,
+        "first_byte_s": _or_none(_NUMBER),
     },
     "documents": {
         "page": _PAGE,

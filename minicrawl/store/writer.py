@@ -407,7 +407,7 @@ class StoreWriter:
                 "INSERT INTO scored VALUES (?, ?, ?)",
                 ((row.seq, row.step.page, row.value) for row in scored),
             )
-            write("INSERT INTO fetches VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", batch.fetches)
+            write("INSERT INTO fetches VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", batch.fetches)
             write(f"INSERT OR REPLACE INTO documents VALUES ({'?, ' * 10}?)", batch.documents)
             write(_HOST, batch.hosts)
             write(

@@ -1,5 +1,7 @@
 """The audit finds every planted fault, and none on a site without faults."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from minicrawl.report.snapshot import snapshot
 from tests.audit.planted import FAULTS, HOST, PlantedSite
 from tests.webs import crawl_web
 
-MADE_ELSEWHERE = {"slow", "links-many"}
+MADE_ELSEWHERE = {"slow", "slow-first-byte", "links-many"}
 """Issues that have a test of their own."""
 
 
@@ -57,14 +59,15 @@ def test_a_clean_site_has_no_issue(tmp_path: Path) -> None:
     assert len(found) >= 60
 
 
-def test_many_links_and_slow_responses_are_found(
+def test_many_links_and_slow_responses_and_heads_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checks, "_MANY_LINKS", 5)
     monkeypatch.setattr(checks, "_SLOW_S", -1.0)
+    monkeypatch.setattr(checks, "_LATE_S", 0.0)
     found = issues(crawled(tmp_path / "crawl.db", PlantedSite()))
     assert found["links-many"] == {f"{HOST}/", f"{HOST}/all"}
-    assert f"{HOST}/good-1" in found["slow"]
+    assert f"{HOST}/good-1" in found["slow"] & found["slow-first-byte"]
 
 
 def test_only_the_path_counts_for_double_slashes_and_any_session_id_is_found(
@@ -116,3 +119,13 @@ def test_skipped_checks_are_named(tmp_path: Path) -> None:
         made = {one.check.name for one in found.found}
     assert {check.name for check in CHECKS if check.by.needs in ("markup", CHECKED)} <= skipped
     assert "redirect-loop" in made
+
+
+def test_stores_of_versions_that_did_not_time_first_bytes_are_not_judged_by_them(
+    tmp_path: Path,
+) -> None:
+    path = crawled(tmp_path / "crawl.db", PlantedSite())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE fetches SET first_byte_s = NULL")
+    with audited(path) as found:
+        assert dict(found.skipped) == {"slow-first-byte": "needs response times: crawl again"}

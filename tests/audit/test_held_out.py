@@ -15,7 +15,8 @@ FOUND, FALSE = 0.95, 0.01
 def test_faults_of_a_held_out_site_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "_SLOW_S", 1e9)
+    monkeypatch.setattr(checks, "_SLOW_S", 1e4)
+    monkeypatch.setattr(checks, "_LATE_S", 1e4)
     site, chosen = planted_site(), {"scope": "host", "sitemaps": True, "check": "all", "workers": 0}
     with audited(crawl_web(tmp_path / "crawl.db", site, [f"{HOST}/"], **chosen)) as audit:
         reported = {(page.issue, page.url.removeprefix(HOST)) for page in audit.pages()}

@@ -154,7 +154,7 @@ class _LargeSite:
         outcome = "page" if status == 200 else state.outcome
         batch.urls.append(UrlRow(page, page % HOSTS, _path(page), 1 + page // 200_000))
         batch.steps.append(StepRow(seq, state, step))
-        batch.fetches.append(FetchRow(page, at, outcome, status, 20_000, 0.1, ""))
+        batch.fetches.append(FetchRow(page, at, outcome, status, 20_000, 0.1, "", 0.05))
         key = int(self._random.exponential(0.2) * UNIT) - _DIVIDEND
         self._keys += key
         time_of = page * (UNIT >> 16)

@@ -12,6 +12,7 @@ import pytest
 from minicrawl import __version__
 from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
+from minicrawl.fetch import connection, fetcher
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.opening import pace_of
 from minicrawl.fetch.resolver import LookupAnswer
@@ -27,7 +28,18 @@ from minicrawl.model import (
     Unchanged,
 )
 from tests.fetch.results import kind_of
-from tests.fetch.wire import FAULTS, ODD_PAGE, ODDITIES, Answer, Then, Wire, answer, certified, wire
+from tests.fetch.wire import (
+    FAULTS,
+    ODD_PAGE,
+    ODDITIES,
+    Answer,
+    Then,
+    Wire,
+    answer,
+    certified,
+    serving,
+    wire,
+)
 
 PAGE = b"<html><a href=/x>x</a></html>"
 
@@ -78,6 +90,31 @@ def test_a_page_is_fetched() -> None:
     assert page.headers["content-type"] == "text/html"
     assert page.elapsed_s > 0
     assert server.connections == 1
+
+
+async def test_the_first_byte_is_timed_from_the_request_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    for module in (connection, fetcher):
+        monkeypatch.setattr(module, "perf_counter", lambda: now[0])
+
+    class LateServer(Wire):
+        def next(self) -> Answer:
+            now[0] += 0.5
+            return super().next()
+
+    async def late_lookup(_: str) -> LookupAnswer:
+        now[0] += 2
+        return LookupAnswer(["127.0.0.1"])
+
+    network = Network(allow_private=True)
+    async with (
+        serving(LateServer([answer(PAGE)])) as server,
+        HttpFetcher(network, Politeness(), lookup=late_lookup) as asking,
+    ):
+        page = await asking.fetch(Request(url=server.url(host="a.example")))
+        assert (page.first_byte_s, page.elapsed_s) == (0.5, 2.5)
+        nowhere = await asking.fetch(Request(url="ftp://a.example/"))
+        assert nowhere.first_byte_s is None
 
 
 async def test_a_request_names_the_crawler_and_carries_no_cookies_of_earlier_responses() -> None:

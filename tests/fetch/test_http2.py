@@ -13,6 +13,7 @@ import h2.events
 import pytest
 
 from minicrawl.config import Access, Network, Politeness
+from minicrawl.fetch import http2 as http2_client
 from minicrawl.fetch.fetcher import DEFAULT_ACCESS, HttpFetcher
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response, Unchanged, Want
 from tests.fetch.results import kind_of
@@ -108,6 +109,18 @@ def test_pages_are_fetched_over_one_connection() -> None:
     assert served.asked[2][":authority"] == HOST
     assert served.asked[2]["user-agent"].startswith("minicrawl/")
     assert "connection" not in served.asked[2]
+
+
+def test_the_first_byte_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(http2_client, "perf_counter", lambda: now[0])
+
+    def say_late(server: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
+        now[0] += 0.5
+        says()(server, connection, stream)
+
+    (found,) = fetch(Http2Server(say_late), page())
+    assert found.first_byte_s == 0.5
 
 
 async def test_concurrent_requests_share_one_connection() -> None:

@@ -61,7 +61,7 @@ def without_time(fetched: FetchResult) -> FetchResult:
     assert fetched.elapsed_s > 0
     if isinstance(fetched, Response | Refused | Failed):
         fetched = fetched._replace(cost_s=0)
-    return fetched._replace(elapsed_s=0)
+    return fetched._replace(elapsed_s=0, first_byte_s=None)
 
 
 def unread(status: int, headers: dict[str, str] | None = None) -> httpx.Response:

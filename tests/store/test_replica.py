@@ -89,7 +89,7 @@ def test_a_batch_that_a_replica_had_no_room_for_is_written_once(
     store: StoreWriter, replica: Replica
 ) -> None:
     replica.room, first, second = 0, document(1), document(2)
-    first.fetches = [(0, 0.0, "page", 200, 0, 0.0, "")]  # type: ignore[list-item]  # a row of the table
+    first.fetches = [(0, 0.0, "page", 200, 0, 0.0, "", None)]  # type: ignore[list-item]  # a row of the table
     for _ in range(3):
         with pytest.raises(NoRoom, match="the engine is full"):
             store.commit(first)

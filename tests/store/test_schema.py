@@ -83,6 +83,9 @@ def downgrade(store: Path, settings: dict[str, str], version: int) -> None:
     )
     execute(store, "DROP TABLE scored")
     execute(store, "DROP TABLE own_requests")
+    execute(store, "DROP VIEW requests")
+    execute(store, "CREATE VIEW requests AS SELECT id FROM fetches")
+    execute(store, "ALTER TABLE fetches DROP COLUMN first_byte_s")
     execute(store, f"PRAGMA user_version = {version}")
 
 
