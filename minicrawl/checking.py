@@ -27,10 +27,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
 from io import BytesIO
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 import numpy as np
@@ -675,9 +675,10 @@ _TOP = ("", "top")
 _DIRECTIVE = ":~:"
 """Start of a fragment that names a text instead of an anchor."""
 
-Sources = dict[str, dict[int, tuple[str, str]]]
-"""Pages that refer to each URL, each with the kind of the reference and its text."""
-_MOST_SOURCES = 20  # pages noted for each URL
+Sources: TypeAlias = "dict[str, dict[tuple[str, str], array[int]]]"
+"""Pages that refer to each URL, by kind and text of the reference: 4 bytes for each page."""
+_MOST_TEXTS = 20
+"""Most texts of links to one URL; the links of further pages are noted without theirs."""
 
 
 async def check_links(crawler: Crawler) -> None:
@@ -704,9 +705,7 @@ async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
     store = context.settings.storing.store
     with snapshot(store) as seen:
         needed = (await targets_of(seen, context.tell)).assets
-    leading_on = {
-        url: any(kind in LEADS_ON for kind, _ in of.values()) for url, of in needed.items()
-    }
+    leading_on = {url: any(kind in LEADS_ON for kind, _ in of) for url, of in needed.items()}
     kept, rows = await keep_requisites(context, asker, leading_on, _failed_lately(context))
     _keep(store, rows)
     _keep_findings(store, needed, [])
@@ -914,9 +913,7 @@ class _Styles:
 
     def __init__(self, needed: Sources, reader: _BodyReader) -> None:
         self._reader = reader
-        self.urls = {
-            url for url, of in needed.items() if any(kind == "style" for kind, _ in of.values())
-        }
+        self.urls = {url for url, of in needed.items() if any(kind == "style" for kind, _ in of)}
         self.found: Sources = defaultdict(dict)
         self._needed = needed
 
@@ -925,13 +922,13 @@ class _Styles:
         (url, _), (base, found) = hops[0], hops[-1]
         if not isinstance(found, Response):
             return
-        pages = list(self._needed.get(url) or self.found[url])
+        first, *others = (self._needed.get(url) or self.found[url]).values()
+        pages = sum(others, first)
         read = partial(style_targets, url=base, content_type=found.headers.get("content-type"))
         for target, kind in await self._reader.read(read, found, base) or ():
             if kind == "style":
                 self.urls.add(target)
-            for page in pages:
-                _add(self.found, target, page, kind, f"{_IN_STYLE}{url}")
+            self.found[target].setdefault((kind, f"{_IN_STYLE}{url}"), pages)
 
 
 def _within(store: Path, fresh: Set[str]) -> list[FindingRow]:
@@ -962,17 +959,28 @@ def _keep_findings(
             FindingRow(page, url, LARGE_IMAGE, str(sizes[url]))
             for url in needed
             if sizes.get(url, 0) > _LARGE_BYTES
-            for page, (kind, _) in needed[url].items()
+            for page, kind, _ in _references_to(url, needed)
             if kind == "image"
         )
         broken = (
             FindingRow(page, url, kind, text)
             for url, verdict in judged.items()
-            for page, (kind, text) in needed[url].items()
+            if verdict in SHOWN
+            for page, kind, text in _references_to(url, needed)
             # No reader follows a canonical URL as a link; `audit` reports dead ones.
-            if verdict in SHOWN and kind != "canonical"
+            if kind != "canonical"
         )
-        keep_findings(store, seen.connection, [*broken, *large, *others], checks)
+        keep_findings(store, seen.connection, chain(broken, large, others), checks)
+
+
+def _references_to(url: str, sources: Sources) -> Iterator[tuple[int, str, str]]:
+    """Yield the pages that refer to a URL, each once, with kind and text of the reference."""
+    seen = set[int]()
+    for (kind, text), pages in sources[url].items():
+        for page in pages:
+            if page not in seen:
+                seen.add(page)
+                yield page, kind, text
 
 
 def _external(seen: Snapshot) -> Iterator[str]:
@@ -1032,8 +1040,12 @@ def _joined(*parts: Sources) -> Sources:
 
 
 def _add(found: Sources, target: str | None, page: int, kind: str, text: str) -> None:
-    if target is not None and len(found[target]) < _MOST_SOURCES:
-        found[target].setdefault(page, (kind, text))
+    """Note the first reference of a page to a URL. All references of a page are added at once."""
+    if target is None or any(pages[-1] == page for pages in found[target].values()):
+        return
+    of_target = found[target]
+    is_noted = (kind, text) in of_target or len(of_target) < _MOST_TEXTS
+    of_target.setdefault((kind, text if is_noted else ""), array("i")).append(page)
 
 
 class _Anchors:

@@ -567,7 +567,9 @@ class AuditedSite:
     def _findings(self) -> dict[str, Column]:
         found: dict[str, Column] = {}
         for row in all_findings(self.seen.path, self.seen.connection):
-            found.setdefault(row.kind, self.none())[row.source] = True
+            if row.kind not in found:
+                found[row.kind] = self.none()
+            found[row.kind][row.source] = True
         return found
 
     def finding(self, kind: str) -> Mask:

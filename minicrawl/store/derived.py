@@ -451,16 +451,18 @@ def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
         return [CheckRow(*row) for row in derived.execute("SELECT * FROM checks ORDER BY url")]
 
 
-def all_findings(store: Path, connection: Connection, kind: str | None = None) -> list[FindingRow]:
-    """Return all findings, or those of one kind, by page."""
+def all_findings(
+    store: Path, connection: Connection, kind: str | None = None
+) -> Iterator[FindingRow]:
+    """Yield all findings, or those of one kind, by page."""
     with reading_beside(store, connection) as derived:
         if derived is None or not has_table(derived, "findings"):
-            return []
+            return
         chosen = "" if kind is None else "WHERE kind = :kind"
         rows = derived.execute(
             f"SELECT * FROM findings {chosen} ORDER BY source, target", {"kind": kind}
         )
-        return list(map(FindingRow._make, rows))
+        yield from map(FindingRow._make, rows)
 
 
 # ================================================================ pings

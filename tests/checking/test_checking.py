@@ -201,6 +201,36 @@ def test_broken_references_have_their_kinds_after_one_run_and_after_two(tmp_path
     assert found[-1].source == f"{HOST}/"
 
 
+class TemplateWeb(Web):
+    """Pages of one template, whose image, font and advertisement are missing."""
+
+    pages = 25
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        if path in ("/1.css", "/2.css"):
+            css = {"content-type": "text/css"}
+            return httpx.Response(200, text="a{src:url(lost.woff)}", headers=css)
+        if not path[1:].isdigit() and path != "/":
+            return httpx.Response(404)
+        links = "".join(f"<a href=/{number}>to</a>" for number in range(1, self.pages))
+        link = f"<a rel=nofollow href=http://b.example/ad>seen on {path}</a>"
+        styles = "<link rel=stylesheet href=/1.css><link rel=stylesheet href=/2.css>"
+        return httpx.Response(200, html=f"{styles}<img src=/lost.png alt=''>{link}{links}")
+
+
+def test_a_missing_file_of_a_template_is_reported_for_each_page(tmp_path: Path) -> None:
+    for _ in range(2):
+        path = crawled(tmp_path / "crawl.db", TemplateWeb(), check="all")
+        with snapshot(path) as seen:
+            found = page_links.broken_links(seen)
+    for target in (f"{HOST}/lost.png", f"{HOST}/lost.woff", f"{OTHER}/ad"):
+        links = [link for link in found if link.target == target]
+        assert len({link.source for link in links}) == len(links) == links[0].links == 25
+    texts = {link.text for link in found if link.target == f"{OTHER}/ad"}
+    assert len(texts - {""}) == 20  # memory for texts is bounded
+
+
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_styles_are_parsed_in_a_process_that_can_be_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_lost: bool
