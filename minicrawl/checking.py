@@ -145,14 +145,16 @@ class LinkAsker:
         wants: Sequence[Want] = IS_IT_THERE,
         *,
         in_scope: bool = False,
-    ) -> None:
+    ) -> bool:
         """Request all URLs, many hosts at a time, by the first of `wants` that is not refused.
 
-        With `in_scope`, URLs out of the scope are left out.
+        With `in_scope`, URLs out of the scope are left out. Return False if the crawl was stopped
+        before all were requested.
         """
         per_host = self._settings.politeness.per_host
         free = asyncio.Semaphore(self._settings.politeness.concurrency)
         send = partial(self._send, wants=wants, in_scope=in_scope)
+        tasks = list[asyncio.Task[bool]]()
         async with asyncio.TaskGroup() as group:
             # One task for each connection that a host may have: in it, URLs wait for the host's
             # delay one after another. In one queue for all hosts, URLs would wait for the slowest.
@@ -160,18 +162,20 @@ class LinkAsker:
                 some = list(of_host)
                 waiting = iter(some)
                 for _ in range(min(per_host, len(some))):
-                    group.create_task(self._ask_each(waiting, keep, send, free))
+                    tasks.append(group.create_task(self._ask_each(waiting, keep, send, free)))
+        return _came_to_their_end(tasks)
 
     async def _ask_each(
         self, waiting: Iterator[str], keep: Keep, send: Send, free: asyncio.Semaphore
-    ) -> None:
+    ) -> bool:
         for url in waiting:
             async with free:
                 if not await self._crawler.may_ask():
-                    return
+                    return False
                 hops = await self._follow(url, send)
                 if hops[0][1] is not State.SCOPE:
                     await keep(hops)
+        return True
 
     def row_of(self, hops: Hops) -> CheckRow:
         """Return the row of the first URL, with the result of the last hop."""
@@ -218,6 +222,11 @@ class LinkAsker:
             if not (isinstance(found, Failed) and found.status in _HEAD_IS_REFUSED):
                 break
         return found
+
+
+def _came_to_their_end(tasks: Iterable[asyncio.Task[bool]]) -> bool:
+    """Return whether all was requested. A stop cancels the tasks that wait."""
+    return all(not task.cancelled() and task.result() for task in tasks)
 
 
 def _wire_bytes(found: Response) -> int | None:
@@ -654,7 +663,8 @@ class _Requisites:
 #
 # Finds URLs to request, and broken references of pages.
 #
-# Law: a URL is requested at most once per day.
+# Law: a URL is requested at most once per day. Styles and missing pages are requested again if the
+# checks did not come to their end, because what was read in them is not kept.
 
 VALID_S = 86_400.0
 _KEPT_EVERY_S = 1.0
@@ -744,15 +754,15 @@ async def check(
         waiting = wanted | _unjudged(seen, needed | links)
     fresh = {row.url for row in _checked_lately(store, clock.today())}
     waiting -= fresh
-    rows: list[CheckRow] = []
+    rows, rows_at_the_end = list[CheckRow](), list[CheckRow]()
     reader = _BodyReader(tell)
     styles = _Styles(needed, reader)
-    asked, kept_at = 0, clock.now()
+    asked, kept_at, is_whole = 0, clock.now(), True
 
-    async def keep(hops: Hops) -> None:
+    async def keep(hops: Hops, rows_of_kind: list[CheckRow] = rows) -> None:
         nonlocal asked, kept_at
         asked += 1
-        rows.append(asker.row_of(hops))
+        rows_of_kind.append(asker.row_of(hops))
         tell(Checking(done=asked, all=len(waiting)))
         if clock.now() >= kept_at + _KEPT_EVERY_S:
             _keep(store, rows)
@@ -762,15 +772,18 @@ async def check(
 
     async def keep_style(hops: Hops) -> None:
         await styles.read(hops)
-        await keep(hops)
+        await keep(hops, rows_at_the_end if isinstance(hops[-1][1], Response) else rows)
 
     try:
         siblings, todo = folders.siblings() if assets else [], set(waiting)
         while siblings or todo:
             async with asyncio.TaskGroup() as group:
-                group.create_task(asker.ask(siblings, folders.keep, (Want.RESOURCE,)))
-                group.create_task(asker.ask(todo & styles.urls, keep_style, (Want.RESOURCE,)))
-                group.create_task(asker.ask(todo - styles.urls, keep))
+                asking = (
+                    group.create_task(asker.ask(siblings, folders.keep, (Want.RESOURCE,))),
+                    group.create_task(asker.ask(todo & styles.urls, keep_style, (Want.RESOURCE,))),
+                    group.create_task(asker.ask(todo - styles.urls, keep)),
+                )
+            is_whole &= _came_to_their_end(asking)
             siblings, todo = [], styles.found.keys() - waiting - fresh
             waiting |= todo
     finally:
@@ -778,10 +791,13 @@ async def check(
         await reader.close()
     if assets or links:
         more = [*found.anchors, *await folders.soft_404s(), *_within(store, fresh)]
-        # The missing pages at last, so that they are requested again after a kill: their texts are
-        # not kept.
-        missing = list(map(asker.row_of, folders.hops))
-        _keep_findings(store, _joined(needed, links, styles.found), more if assets else [], missing)
+        rows_at_the_end += map(asker.row_of, folders.hops)
+        _keep_findings(
+            store,
+            _joined(needed, links, styles.found),
+            more if assets else [],
+            rows_at_the_end if is_whole else [],
+        )
     return asked
 
 

@@ -521,3 +521,23 @@ def test_checks_continue_after_a_stop_without_repetition(tmp_path: Path) -> None
     assert len(found_in(path)) == 200
     asked = Counter(web.asked)
     assert max(asked[f"{HOST}/{number}.pdf"] for number in range(200)) == 1
+
+
+def test_files_that_a_style_needs_are_checked_after_a_stop_behind_the_style(
+    tmp_path: Path,
+) -> None:
+    path, web = tmp_path / "crawl.db", WebOfKinds()
+    settings = Settings.of(delay=0, address_delay=0, scope="host", check="assets", store=path)
+
+    def stopping(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/more.css":
+            first.stop()
+        return web(request)
+
+    first = Crawl([HOST], settings, transport=httpx.MockTransport(stopping))
+    first.run()
+    lost = f"{HOST}/lost.woff"
+    assert lost not in checks(path)
+    Crawl([HOST], settings, transport=httpx.MockTransport(web)).run()
+    assert checks(path)[lost].state == State.NOT_FOUND
+    assert any(target == lost for target, _, _ in broken(path))
