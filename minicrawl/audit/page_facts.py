@@ -24,7 +24,7 @@ from minicrawl.web.markup import ATTRIBUTES, STOP, attributes, decoded, unescape
 from minicrawl.web.responses import link_canonical, parse_robots_tag
 from minicrawl.web.urls import canonical, host
 
-VERSION = 3
+VERSION = 4
 """Version of the facts; facts of another version are read again."""
 
 FLAGS = (
@@ -52,7 +52,9 @@ LAYOUT = np.dtype(
 _MOST_READ = 2_000_000
 """Most characters of markup that are read; no page made by people is longer."""
 _LONGEST_HEADING, _MOST_REFERENCES, _LONGEST_JSON = 2000, 200, 200_000
-_TAG_NAMES = r"h[1-6]|img|link|meta|a|html|form|base|iframe|source|video|audio|embed|object"
+_TAG_NAMES = (
+    r"h[1-6]|img|link|meta|a|html|form|base|iframe|source|video|audio|embed|object|button|input"
+)
 _RAW = r"script|style|template|title|textarea|noscript|svg"
 _COMMENT = r"!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))"
 # Each pattern begins with a plain "<", which is found ten times as fast as a choice of characters.
@@ -72,6 +74,12 @@ _DOCTYPE = re.compile(rf"\s*+(?:<{_COMMENT}\s*+)*+<!doctype\s++html", re.IGNOREC
 _H1_END = re.compile(rf"</?h1{STOP}", re.IGNORECASE | re.ASCII)
 _LINE_OF_PROSE = 60  # characters; shorter lines are mostly navigation
 _FILLER = re.compile(r"lorem\s+ipsum\s+dolor")
+_HIDDEN = re.compile(rf"<(?:{_COMMENT}|(?i:({_RAW}){STOP}(?:[^<]++|<(?!/\1{STOP}))*+))", re.ASCII)
+_INSECURE_STYLE = re.compile(r"(?:url\(|@import)\s*+['\"]?+\s*+http://", re.IGNORECASE)
+_STYLE = re.compile(r"""\sstyle\s*+=\s*+(?:"[^"]*+"|'[^']*+')""", re.IGNORECASE)
+_SEARCH_ENGINES = ("", "googlebot", "bingbot")
+"""Robots whose directives count; "" stands for all robots."""
+_META_ROBOTS = frozenset(("robots", *_SEARCH_ENGINES[1:]))
 _CODINGS = ("gzip", "br", "zstd", "deflate")
 _FRESH = ("cache-control", "expires", "etag", "last-modified")
 _RELATIONS = ("canonical", "next", "prev")
@@ -157,11 +165,13 @@ class _Page:
 
     def read_headers(self, headers: Mapping[str, str]) -> None:
         """Note what the headers say."""
-        robots = parse_robots_tag(headers.get("x-robots-tag", ""), "")
+        said = headers.get("x-robots-tag", "")
+        robots = [parse_robots_tag(said, agent) for agent in _SEARCH_ENGINES if said]
         is_compressed = any(one in headers.get("content-encoding", "") for one in _CODINGS)
         self._note(
-            noindex_header=robots.noindex,
-            nofollow=robots.nofollow,
+            noindex_header=any(one.noindex for one in robots),
+            nofollow=any(one.nofollow for one in robots),
+            refresh=_is_redirect(headers.get("refresh", "")),
             compressed=is_compressed,
             cached=any(name in headers for name in _FRESH),
             hsts="strict-transport-security" in headers,
@@ -179,6 +189,9 @@ class _Page:
                 self._read_raw(raw.lower(), token)
             elif name := token["name"]:
                 self._read_tag(name.lower(), token)
+        if self._is_https and _INSECURE_STYLE.search(self._markup):  # seldom
+            styles = _STYLE.findall(_HIDDEN.sub("", self._markup))
+            self._counts["mixed"] += sum(map(bool, map(_INSECURE_STYLE.search, styles)))
 
     def facts(self, size: int) -> PageFacts:
         """Return what was noted."""
@@ -224,9 +237,11 @@ class _Page:
                 self._counts["mixed"] += _is_insecure(said.get("src", ""))
             if said.get("type", "").lower() == "application/ld+json":
                 self._note(bad_json=not _is_json(token["content"]))
+        elif name == "style" and self._is_https:
+            self._counts["mixed"] += len(_INSECURE_STYLE.findall(token["content"]))
 
     def _read_tag(self, name: str, token: re.Match[str]) -> None:
-        if name == "a" and "nofollow" not in token["said"].lower():
+        if name in _RARE and _RARE[name] not in token["said"].lower():
             return  # most tags of most pages
         if name[1:].isdigit():
             self._read_heading(int(name[1:]), token.end())
@@ -283,14 +298,14 @@ class _Page:
         name, content = said.get("name", "").lower(), decoded(said.get("content", ""))
         if name == "description":
             self._texts["description"].append(_words(content))
-        elif name == "robots":
+        elif name in _META_ROBOTS:
             robots = parse_robots_tag(content, "")
             self._note(noindex_meta=robots.noindex, nofollow=robots.nofollow)
         pragma = said.get("http-equiv", "").lower()
         self._note(
             viewport=name == "viewport",
             charset="charset" in said or pragma == "content-type",
-            refresh=pragma == "refresh" and "url" in content.lower(),
+            refresh=pragma == "refresh" and _is_redirect(content),
             csp=pragma == "content-security-policy",
         )
 
@@ -303,6 +318,10 @@ class _Page:
     def read_form(self, said: dict[str, str]) -> None:
         """Note a form."""
         self._note(insecure_form=self._is_https and _is_insecure(said.get("action", "")))
+
+    def read_button(self, said: dict[str, str]) -> None:
+        """Note a button that sends its form elsewhere."""
+        self._note(insecure_form=self._is_https and _is_insecure(said.get("formaction", "")))
 
     def read_html(self, said: dict[str, str]) -> None:
         """Note the language of the page."""
@@ -323,11 +342,19 @@ _READERS = {
     "meta": _Page.read_meta,
     "a": _Page.read_anchor,
     "form": _Page.read_form,
+    "button": _Page.read_button,
+    "input": _Page.read_button,
     "html": _Page.read_html,
 }
+_RARE = {"a": "nofollow", "button": "formaction", "input": "formaction"}
+"""Tags that matter only with this word among their attributes."""
 _LOADS = ("img", "iframe", "source", "video", "audio", "embed", "object")
 _LOADED = ("src", "data", "poster")
 """Attributes of these tags whose URL browsers load; `srcset` has several."""
+
+
+def _is_redirect(refresh: str) -> bool:
+    return "url" in refresh.lower()
 
 
 def _is_insecure(url: str) -> bool:

@@ -328,8 +328,10 @@ class AuditedSite:
 
     @cached_property
     def noindex(self) -> Mask:
-        """Pages that ask not to be indexed."""
-        return self.of(questions.noindex_pages(self.seen.connection))
+        """Pages that ask all robots or search engines not to index them."""
+        found = self.flag("noindex_meta") | self.flag("noindex_header")
+        found[questions.noindex_pages(self.seen.connection)] = True
+        return found
 
     @cached_property
     def indexable(self) -> Mask:

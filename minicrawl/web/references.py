@@ -286,6 +286,7 @@ class ReferenceReader:
         self._words: list[str] = []
         self._left = LONGEST_TEXT
         self._style: list[str] | None = None  # content of the open style
+        self._templates = 0  # open ones: browsers load nothing of their content
 
     def read(self, markup: str) -> References:
         """Return the references of a page."""
@@ -297,6 +298,9 @@ class ReferenceReader:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Process a start tag."""
+        self._templates += tag == "template"
+        if self._templates:
+            return
         if reader := _READERS.get(tag):
             reader(self, tag, attributes)
         if not attributes:
@@ -310,7 +314,9 @@ class ReferenceReader:
 
     def end(self, tag: str) -> None:
         """Process an end tag."""
-        if tag == "a":
+        if tag == "template":
+            self._templates -= 1
+        elif tag == "a":
             self._end_anchor()
         elif tag == "style" and self._style is not None:
             self._read_style("".join(self._style))
@@ -327,7 +333,7 @@ class ReferenceReader:
     def close(self) -> None:
         """End the page, and close what is open."""
         self._end_anchor()
-        self._style = None
+        self._style, self._templates = None, 0
 
     def begin_anchor(self, _tag: str, attributes: dict[str, str]) -> None:
         """Process an <a>, which ends the one before it."""

@@ -37,6 +37,9 @@ def flags(markup: str, **headers: str) -> set[str]:
         ("<img src=/a srcset='/b 1x, http://b.example/c 2x'>", "mixed", 1),
         ("<object data=http://b.example/a></object><video poster=http://b.example/>", "mixed", 2),
         ("<a href=http://b.example/>no part of the page</a>", "mixed", 0),
+        ("<p style='background: url( \"http://b.example/a\")'>", "mixed", 1),
+        ("<style>@import 'http://b.example/a'; p{src:url(http://b.example/b)}</style>", "mixed", 2),
+        ("<!-- <p style='src:url(http://b.example/a)'> --><p style='top:0'>", "mixed", 0),
         ("<a rel=nofollow href=/in><a rel=nofollow href=//b.example/out>", "nofollow_links", 1),
         ("<a href=/about-nofollow>", "nofollow_links", 0),
         ("<p>one two</p><style>three</style>", "words", 2),
@@ -60,11 +63,15 @@ def test_numbers_are_counted(markup: str, name: str, expected: int) -> None:
         (f"<script type=application/ld+json>{'[' * 300_000}</script>", "bad_json", False),
         ("<meta name=robots content=noindex>", "noindex_meta", True),
         ("<meta name=robots content=nofollow>", "nofollow", True),
+        ("<meta name=Googlebot content=noindex>", "noindex_meta", True),
+        ("<meta name=otherbot content=noindex>", "noindex_meta", False),
         ("<meta charset=utf-8>", "charset", True),
         ("<meta http-equiv=refresh content='5; url=/b'>", "refresh", True),
         ("<meta http-equiv=refresh content=5>", "refresh", False),
         ("<meta http-equiv=Content-Security-Policy content=x>", "csp", True),
         ("<form action=http://a.example/send>", "insecure_form", True),
+        ("<button formaction=http://a.example/send>", "insecure_form", True),
+        ("<input formaction=/send value=http://a.example/>", "insecure_form", False),
         (" <!-- x --> <!DOCTYPE html>", "doctype", True),
         ("<html lang=''>", "html_lang", False),
         ("<p>Lorem  Ipsum\ndolor sit", "filler", True),
@@ -88,6 +95,19 @@ def test_headers_set_flags() -> None:
         content_type="text/html; charset=utf-8",
     )
     assert found == {"noindex_header", "compressed", "cached", "hsts", "csp", "charset", "is_https"}
+
+
+@pytest.mark.parametrize(
+    ("robots", "expected"),
+    [("googlebot: noindex", {"noindex_header"}), ("otherbot: none", set()), ("all", set())],
+)
+def test_directives_for_search_engines_count(robots: str, expected: set[str]) -> None:
+    assert flags("", x_robots_tag=robots) - {"is_https"} == expected
+
+
+def test_a_header_can_redirect_as_an_element_can() -> None:
+    assert "refresh" in flags("", refresh="5; URL=/b")
+    assert "refresh" not in flags("", refresh="5")
 
 
 def test_references_to_other_pages_are_resolved() -> None:

@@ -91,6 +91,15 @@ def test_assets_have_a_kind() -> None:
     ]
 
 
+def test_browsers_load_nothing_of_a_template() -> None:
+    markup = "<template><template><img src=a></template><a href=b id=c>d</a></template><img src=e>"
+    found = references(markup)
+    assert [one.written for one in found.assets] == ["e"]
+    assert (found.links, found.anchors) == ([], set())
+    assert [one.written for one in references("</template><template><img src=a>").assets] == []
+    assert [one.written for one in references("<img src=a>").assets] == ["a"]
+
+
 def test_the_first_base_counts_and_ids_are_anchors() -> None:
     found = references('<base href="/x/"><base href="/y/"><h2 id="über">A</h2><p id="">')
     assert found.base == "/x/"
