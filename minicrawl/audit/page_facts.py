@@ -24,7 +24,7 @@ from minicrawl.web.markup import ATTRIBUTES, STOP, attributes, decoded, unescape
 from minicrawl.web.responses import link_canonical, parse_robots_tag
 from minicrawl.web.urls import canonical, host
 
-VERSION = 4
+VERSION = 5
 """Version of the facts; facts of another version are read again."""
 
 FLAGS = (
@@ -35,15 +35,16 @@ FLAGS = (
 """Facts that are true or false, each a bit of `flags`."""
 BIT = {name: 1 << place for place, name in enumerate(FLAGS)}
 _HASHES = ("title", "description", "h1", "text")
+_FEW = ("titles", "descriptions", "h1s", "canonicals")
 _COUNTS = (
-    *("title_chars", "description_chars", "h1_chars", "titles", "descriptions", "h1s"),
-    *("canonicals", "images", "without_alt", "mixed", "nofollow_links", "words"),
+    *("title_chars", "description_chars", "h1_chars", *_FEW),
+    *("images", "without_alt", "mixed", "nofollow_links", "words"),
 )
 LAYOUT = np.dtype(
     [
-        ("flags", "<u8"),
+        ("flags", "<u4"),
         *((name, "<u8") for name in _HASHES),
-        *((name, "<u2") for name in _COUNTS),
+        *((name, "u1" if name in _FEW else "<u2") for name in _COUNTS),
         ("size", "<u4"),
     ]
 )

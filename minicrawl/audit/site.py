@@ -288,7 +288,7 @@ class AuditedSite:
     @cached_property
     def _facts(self) -> _Facts:
         facts, has = np.zeros(len(self), LAYOUT), self.none()
-        heads = {name: np.full(len(self), NO_TARGET, np.int32) for name in _HEADS}
+        heads = dict[str, Column]()
         versions = [np.empty((2, 0), np.int32)]
         for rows in facts_in_blocks(self.seen.path, self.seen.connection):
             pages = np.array([row.page for row in rows], np.int32)
@@ -300,10 +300,12 @@ class AuditedSite:
             targets[targets < 0] = UNKNOWN
             for kind, name in enumerate(REFERENCE_KINDS):
                 is_it = references["kind"] == kind
-                if name in heads:
-                    heads[name][givers[is_it]] = targets[is_it]
-                else:
+                if name not in _HEADS:
                     versions.append(np.array((givers[is_it], targets[is_it]), np.int32))
+                elif is_it.any():
+                    if name not in heads:
+                        heads[name] = self._no_targets()
+                    heads[name][givers[is_it]] = targets[is_it]
         return _Facts(facts, has, heads, Alternate(*np.concatenate(versions, axis=1)))
 
     def number(self, name: str) -> Column:
@@ -312,7 +314,7 @@ class AuditedSite:
 
     def flag(self, name: str) -> Mask:
         """Return the pages with this flag."""
-        return (self.number("flags") & np.uint64(BIT[name])) != 0
+        return (self.number("flags") & np.uint32(BIT[name])) != 0
 
     @cached_property
     def own(self) -> Mask:
@@ -524,7 +526,11 @@ class AuditedSite:
 
     def target(self, head: str) -> Column:
         """Return the target of a head element of each page: canonical, next or prev."""
-        return self._facts.heads[head]
+        found = self._facts.heads.get(head)
+        return self._no_targets() if found is None else found
+
+    def _no_targets(self) -> Column:
+        return np.full(len(self), NO_TARGET, np.int32)
 
     def whose_target(self, head: str, is_wanted: Mask) -> Mask:
         """Return the pages whose canonical, next or prev is one of these."""

@@ -30,6 +30,7 @@ def flags(markup: str, **headers: str) -> set[str]:
         ("<h1>one <img alt=two> three</h1>", "h1_chars", len("one two three")),
         ("<h1>never closed", "h1_chars", len("never closed")),
         ("<h1></h1><h1>a</h1>", "h1s", 2),
+        ("<h1>a</h1>" * 300, "h1s", 255),
         ("<img><img alt><img role=presentation><img aria-hidden=true>", "without_alt", 1),
         ("<noscript><img></noscript><template><img></template>", "images", 0),
         ("<img src='http://b.example/a'><script src=http://b.example/b></script>", "mixed", 2),
