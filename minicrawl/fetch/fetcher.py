@@ -136,7 +136,7 @@ class HttpFetcher:
         # Below the logins: a request that is repeated with a login is signed anew.
         if access.sign_requests:
             self._transport = with_signatures(
-                self._transport, access.sign_requests, politeness.contact
+                self._transport, access.sign_requests, politeness.contact, pace.pause_s
             )
         if logins:
             self._transport = with_logins(self._transport, logins, pace.pause_s)

@@ -99,11 +99,14 @@ def with_logins(transport: Transport, logins: AccessByOrigin, pause_s: float) ->
     return LoginTransport(transport, logins, pause_s)
 
 
-def with_signatures(transport: Transport, key: Path, contact: str | None) -> Transport:
+def with_signatures(
+    transport: Transport, key: Path, contact: str | None, pause_s: float
+) -> Transport:
     """Return the transport, wrapped to sign requests with the key in this file."""
     from minicrawl.fetch.signing import RequestSigner, SigningKey, SigningTransport, key_directory
 
-    return SigningTransport(transport, RequestSigner(SigningKey.read(key), key_directory(contact)))
+    signer = RequestSigner(SigningKey.read(key), key_directory(contact))
+    return SigningTransport(transport, signer, pause_s)
 
 
 # ================================================================ httpx

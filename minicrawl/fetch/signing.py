@@ -18,30 +18,42 @@ the signature of this text, whose last line repeats Signature-Input:
 
 key ID         thumbprint of the public key (RFC 7638, RFC 8037)
 key directory  public keys as JSON, at a well-known path of the contact's server
-nonce          random number that makes each signature unique
+nonce          text that makes each signature unique: a random number, or chosen by the server
+challenge      refusal that asks for a signature with a nonce of the server (RFC 9421, 5):
 
-Laws: a signature holds for one host and five minutes. Every request is signed, so
-`Accept-Signature` headers need no reaction. Headers that a page's script sets never replace these
-three.
+    Accept-Signature: sig1=("@authority" "signature-agent");nonce="e8N7";tag="web-bot-auth"
+
+Laws: a signature holds for one host and five minutes. Every request is signed, so only a challenge
+with a nonce asks for more than the refused request had. It is answered once; a host that refuses an
+answer gets no other. Headers that a page's script sets never replace these three.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
+import re
 import time
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import ada_url
 
 from minicrawl.errors import UsageError
-from minicrawl.fetch.transport import SIGNATURES, ResponseStream, Transport, TransportRequest
+from minicrawl.fetch.transport import (
+    SIGNATURES,
+    Origin,
+    ResponseStream,
+    Transport,
+    TransportRequest,
+)
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -50,7 +62,8 @@ DIRECTORY_PATH = "/.well-known/http-message-signatures-directory"
 VALID_S = 300
 """Lifetime of a signature: clocks may be minutes apart, but a stolen one should expire soon."""
 _NONCE_BYTES = 32
-_LABEL = "sig1"
+_TAG, _ALGORITHM = "web-bot-auth", "ed25519"
+_COVERED = {'"@authority"', '"signature-agent"'}
 _MISSING = "signatures need the package cryptography: install minicrawl[signing]"
 
 
@@ -133,6 +146,46 @@ def _base64url(data: bytes) -> str:
     return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
+# ---------------------------------------------------------------- challenges
+
+_REFUSALS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+_LONGEST = 8192
+_NAME = r"[a-z*][a-z0-9_.*-]*+"
+_VALUE = r'=(?:"[ !#-\[\]-~]*+"|[^ \t",;()]*+)'
+_MEMBER = re.compile(rf"(?:\A|,)[ \t]*+({_NAME})=\(([^()]*+)\)((?:;[ ]*+{_NAME}(?:{_VALUE})?+)*+)")
+"""Label, components and parameters of a signature that a server asks for. Takes linear time."""
+_PARAMETER = re.compile(rf';[ ]*+({_NAME})(?:="([^"]*+)")?+')
+
+
+class WantedSignature(NamedTuple):
+    """Label and nonce that a server asks for. Without a nonce, the signer chooses one."""
+
+    label: str = "sig1"
+    nonce: str = ""
+
+
+USUAL = WantedSignature()
+
+
+def wanted_signature(stream: ResponseStream, key_id: str) -> WantedSignature | None:
+    """Return the signature with a nonce that a refusal asks for, if this key can make it."""
+    if stream.status not in _REFUSALS:
+        return None
+    header = stream.headers.get("accept-signature", "")[:_LONGEST]
+    usual = {"tag": _TAG, "alg": _ALGORITHM, "keyid": key_id}
+    for label, components, parameters in _MEMBER.findall(header):
+        asked = dict(_PARAMETER.findall(parameters))
+        names = {component.partition(";")[0] for component in components.split()}
+        if (
+            names <= _COVERED
+            and asked.get("tag") == _TAG
+            and asked.get("nonce")
+            and usual | asked == asked | usual
+        ):
+            return WantedSignature(label, asked["nonce"])
+    return None
+
+
 # ---------------------------------------------------------------- signatures
 
 
@@ -150,36 +203,53 @@ class RequestSigner:
     """Maker of the signature headers. `directory` is the URL of the key directory."""
 
     def __init__(self, key: SigningKey, directory: str) -> None:
-        self._key = key
+        self.key = key
         self._agent = f'"{directory.removesuffix(DIRECTORY_PATH)}"'
 
-    def headers(self, authority: str, now: float) -> tuple[tuple[bytes, bytes], ...]:
+    def headers(
+        self, authority: str, now: float, wanted: WantedSignature = USUAL
+    ) -> tuple[tuple[bytes, bytes], ...]:
         """Return the headers of a request to this host, in the form of its Host header."""
-        created, nonce = int(now), b64encode(os.urandom(_NONCE_BYTES)).decode()
+        label, created = wanted.label, int(now)
+        nonce = wanted.nonce or b64encode(os.urandom(_NONCE_BYTES)).decode()
         covered, text = signature_base(
-            {'"@authority"': authority, f'"signature-agent";key="{_LABEL}"': self._agent},
-            f';created={created};keyid="{self._key.id}";alg="ed25519"'
-            f';expires={created + VALID_S};nonce="{nonce}";tag="web-bot-auth"',
+            {'"@authority"': authority, f'"signature-agent";key="{label}"': self._agent},
+            f';created={created};keyid="{self.key.id}";alg="{_ALGORITHM}"'
+            f';expires={created + VALID_S};nonce="{nonce}";tag="{_TAG}"',
         )
-        signature = b64encode(self._key.sign(text)).decode()
+        signature = b64encode(self.key.sign(text)).decode()
         return (
-            (b"Signature-Agent", f"{_LABEL}={self._agent}".encode()),
-            (b"Signature-Input", f"{_LABEL}={covered}".encode()),
-            (b"Signature", f"{_LABEL}=:{signature}:".encode()),
+            (b"Signature-Agent", f"{label}={self._agent}".encode()),
+            (b"Signature-Input", f"{label}={covered}".encode()),
+            (b"Signature", f"{label}=:{signature}:".encode()),
         )
 
 
 class SigningTransport:
-    """Wrapper that signs the requests of another transport."""
+    """Wrapper that signs the requests of another transport. It pauses before it repeats one."""
 
-    def __init__(
-        self, transport: Transport, signer: RequestSigner, clock: Callable[[], float] = time.time
-    ) -> None:
-        self._transport, self._signer, self._clock = transport, signer, clock
+    def __init__(self, transport: Transport, signer: RequestSigner, pause_s: float) -> None:
+        self._transport, self._signer, self._pause_s = transport, signer, pause_s
+        self._unconvinced: set[Origin] = set()  # they refused an answer to their challenge
 
     async def send(self, request: TransportRequest) -> ResponseStream:
+        origin = request.target.origin
+        stream = await self._send(request)
+        wanted = wanted_signature(stream, self._signer.key.id)
+        if wanted is None or origin in self._unconvinced:
+            return stream
+        await stream.aclose()
+        await asyncio.sleep(self._pause_s)
+        stream = await self._send(request, wanted)
+        if wanted_signature(stream, self._signer.key.id) is not None:
+            self._unconvinced.add(origin)
+        return stream
+
+    async def _send(
+        self, request: TransportRequest, wanted: WantedSignature = USUAL
+    ) -> ResponseStream:
         kept = (one for one in request.headers if one[0].lower() not in SIGNATURES)
-        signed = self._signer.headers(request.target.origin.name, self._clock())
+        signed = self._signer.headers(request.target.origin.name, time.time(), wanted)
         return await self._transport.send(replace(request, headers=(*kept, *signed)))
 
     async def aclose(self) -> None:

@@ -6,7 +6,7 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -38,6 +38,10 @@ MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF
 KEY_ID = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
 CONTACT = "https://bot.example/about?us"
 PAGE = answer(b"<html>in")
+CHALLENGE = (
+    'Accept-Signature: other=("@method");tag="other", own.1=("@authority" '
+    '"signature-agent");created;expires;alg="ed25519";nonce="a+b; c";tag="web-bot-auth"'
+)
 _SIGNED = re.compile(
     r'sig1=(\("@authority" "signature-agent";key="sig1"\);created=(\d+);keyid="([\w-]+)"'
     r';alg="ed25519";expires=(\d+);nonce="([^"]+)";tag="web-bot-auth")'
@@ -197,33 +201,48 @@ def test_a_signature_holds_for_five_minutes_and_no_two_are_the_same(pem: Path) -
     assert nonce != other
 
 
-def test_a_signature_takes_less_than_50_microseconds(pem: Path) -> None:
+def test_the_headers_take_less_time_than_the_cryptography(pem: Path) -> None:
     signer = RequestSigner(SigningKey.read(pem), key_directory(CONTACT))
 
-    def took_s() -> float:
+    def took_s(make: Callable[[], object]) -> float:
         began = time.process_time()
         for _ in range(200):
-            signer.headers("a.example", 1735689600.0)
+            make()
         return time.process_time() - began
 
-    assert min(took_s() for _ in range(10)) / 200 < 50e-6
+    # Interleaved, because a busy machine slows both.
+    both = [
+        (
+            took_s(lambda: signer.headers("a.example", 1735689600.0)),
+            took_s(lambda: signer.key.sign(bytes(300))),
+        )
+        for _ in range(10)
+    ]
+    whole, cryptography = map(min, zip(*both, strict=True))
+    assert whole < 2 * cryptography
 
 
 def fetched(
-    pem: Path, *answers: Answer, request: Request | None = None, own: OriginAccess | None = None
+    pem: Path,
+    *answers: Answer,
+    request: Request | None = None,
+    own: OriginAccess | None = None,
+    fetches: int = 1,
 ) -> tuple[FetchResult, list[bytes], str]:
-    """Return the result of a signed request, the requests, and the server's name."""
+    """Return the last result of these fetches, the requests, and the server's name."""
 
     async def fetch() -> tuple[FetchResult, list[bytes], str]:
         async with wire(*answers) as server:
             place = target(server.url())
             assert place
-            network, access = Network(timeout_s=60, allow_private=True), Access(sign_requests=pem)
+            network = Network(timeout_s=60, allow_private=True)
+            access = Access(sign_requests=pem)
             politeness = Politeness(delay_s=0, contact=CONTACT)
             logins = {place.origin: own} if own else {}
             wanted = (request or Request(url="/"))._replace(url=server.url())
             async with HttpFetcher(network, politeness, access=access, logins=logins) as fetcher:
-                return await fetcher.fetch(wanted), server.asked, place.origin.name
+                found = [await fetcher.fetch(wanted) for _ in range(fetches)]
+                return found[-1], server.asked, place.origin.name
 
     return asyncio.run(fetch())
 
@@ -254,6 +273,59 @@ def test_a_page_cannot_set_the_headers_of_a_signature(pem: Path) -> None:
     _, (heard,), name = fetched(pem, PAGE, request=Request(url="/", headers=forged))
     verify(heads(heard), name)
     assert b"forged" not in heard
+
+
+def refusal(challenge: str = CHALLENGE, status: str = "403 Forbidden") -> Answer:
+    return answer(b"<html>who?", status=status, headers=["Content-Type: text/html", challenge])
+
+
+def test_a_signature_has_the_label_and_the_nonce_that_the_server_asks_for(pem: Path) -> None:
+    found, (refused, heard), name = fetched(pem, refusal(), PAGE)
+    verify(heads(refused), name)
+    assert isinstance(found, Response)
+    sent = heads(heard)
+    assert sent["signature-agent"] == 'own.1="https://bot.example"'
+    covered = sent["signature-input"].removeprefix("own.1=")
+    assert ';nonce="a+b; c";' in covered
+    text = (
+        f'"@authority": {name}\n"signature-agent";key="own.1": "https://bot.example"\n'
+        f'"@signature-params": {covered}'
+    )
+    signature = base64.b64encode(SigningKey.read(pem).sign(text.encode())).decode()
+    assert sent["signature"] == f"own.1=:{signature}:"
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        refusal(CHALLENGE.replace(';nonce="a+b; c"', "")),
+        refusal(CHALLENGE.replace("web-bot-auth", "other")),
+        refusal(CHALLENGE.replace("ed25519", "rsa-pss-sha512")),
+        refusal(CHALLENGE.replace(";created", f';keyid="{KEY_ID.lower()}"')),
+        refusal(CHALLENGE.replace('("@authority"', '("@authority" "@method"')),
+        refusal('Accept-Signature: sig1=("@authority";nonce="n";tag="web-bot-auth"'),
+        refusal(status="429 Too Many Requests"),
+        refusal(status="404 Not Found"),
+    ],
+    ids=["nonce", "tag", "algorithm", "key", "components", "nonsense", "busy", "missing"],
+)
+def test_a_request_is_not_repeated_for_what_it_had_or_what_cannot_be_met(
+    pem: Path, refused: Answer
+) -> None:
+    _, heard, _ = fetched(pem, refused, PAGE)
+    assert len(heard) == 1
+
+
+def test_a_host_that_refuses_an_answer_gets_no_other(pem: Path) -> None:
+    _, heard, _ = fetched(pem, refusal(), fetches=3)
+    assert [b"own.1" in request for request in heard] == [False, True, False, False]
+
+
+def test_a_host_may_ask_for_a_new_nonce_each_time(pem: Path) -> None:
+    again = refusal(CHALLENGE.replace("a+b; c", "d"))
+    _, heard, _ = fetched(pem, refusal(), PAGE, again, PAGE, fetches=2)
+    assert len(heard) == 4
+    assert b';nonce="d";' in heard[3]
 
 
 async def test_an_http_2_request_has_the_same_headers(pem: Path) -> None:
