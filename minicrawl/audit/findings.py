@@ -35,13 +35,13 @@ from minicrawl.audit.checks import (
     Check,
     all_checks,
 )
-from minicrawl.audit.site import AuditedSite, Column, Mask, UrlKeys, note_facts
+from minicrawl.audit.site import AuditedSite, Column, Mask, UrlKeys, note_facts, titles
 from minicrawl.errors import UsageError
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.report.formats import write_csv
 from minicrawl.report.selected_pages import Block, hosts_named
 from minicrawl.report.site_report import ReportSection
-from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot
+from minicrawl.report.snapshot import Snapshot, snapshot, urls
 from minicrawl.wording import counted, visible
 
 _SHARE_OF_NOTING = 0.7
@@ -74,26 +74,32 @@ class IssueFinding:
     """Pages of one issue, a bit for each page of the store: every page may have every issue."""
 
     def __init__(self, check: Check, has: Mask, by_importance: Column) -> None:
-        """Keep the pages in `has`; `by_importance` lists all pages, most important first."""
+        """Keep the pages in `has`, by rank; `by_importance` lists all, most important first."""
         self.check, self.count = check, int(np.count_nonzero(has))
-        self.first = int(by_importance[has[by_importance].argmax()]) if self.count else None
-        self._bits, self._by_importance = np.packbits(has), by_importance
+        self.first = int(by_importance[has.argmax()]) if self.count else None
+        self._bits, self.by_importance = np.packbits(has), by_importance
 
     @property
     def pages(self) -> Column:
         """The pages, most important first."""
-        found: Column = self._by_importance[self._has[self._by_importance]]
+        found: Column = self.by_importance[self.ranks]
+        return found
+
+    @property
+    def ranks(self) -> Column:
+        """Places of the pages in the list by importance, in order."""
+        return np.flatnonzero(np.unpackbits(self._bits, count=len(self.by_importance)))
+
+    def among(self, ranks: Column) -> Column:
+        """Return those of these ranks whose pages have the issue, in time proportional to them."""
+        found: Column = ranks[self._bits[ranks >> 3] >> (7 - (ranks & 7)) & 1 == 1]
         return found
 
     def without(self, pages: Column) -> IssueFinding:
         """Return a copy without these pages."""
-        has = self._has
-        has[pages] = False
-        return IssueFinding(self.check, has, self._by_importance)
-
-    @property
-    def _has(self) -> Mask:
-        return np.unpackbits(self._bits, count=len(self._by_importance)).view(np.bool_)
+        has = np.zeros(len(self.by_importance), np.bool_)
+        has[self.ranks] = ~np.isin(self.pages, pages)
+        return IssueFinding(self.check, has, self.by_importance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,30 +115,19 @@ class SiteAudit:
 
     def issues(self) -> list[Issue]:
         """Return the table: worst and most frequent first, without issues that no page has."""
-        some = [one for one in self.found if one.first is not None]
-        examples = self.site.urls(np.array([one.first for one in some], np.int64))
-        rows = [
-            Issue(one.check.name, one.check.severity, one.count, one.check.means, example)
-            for one, example in zip(some, examples, strict=True)
-        ]
-        return sorted(rows, key=lambda row: (SEVERITIES.index(row.severity), -row.pages))
+        return issue_table(
+            self.site.seen,
+            [(one.check, one.count, one.first) for one in self.found if one.first is not None],
+        )
 
     def pages(self, count: int = 0) -> Iterator[IssuePage]:
         """Yield the pages of all issues, at most `count` of each; 0 is all."""
-        shares = self.site.seen.importance
         for one in self.found:
             check, pages = one.check, one.pages[: count or None]
             for start in range(0, len(pages), _PAGES_AT_ONCE):
                 some = pages[start : start + _PAGES_AT_ONCE]
-                titles = self.site.titles(some.tolist())
                 values = None if check.by.shows is None else check.by.shows(self.site)[some]
-                for place, (page, url) in enumerate(
-                    zip(some.tolist(), self.site.urls(some), strict=True)
-                ):
-                    value = None if values is None else round(float(values[place]), 2)
-                    share = float(shares[page])
-                    title = titles.get(page, "")
-                    yield IssuePage(check.name, check.severity, share, value, url, title)
+                yield from issue_pages(self.site.seen, check, some, values)
 
     def new_since(self, known: Set[tuple[str, int]]) -> SiteAudit:
         """Return the result without the pages of a baseline."""
@@ -145,6 +140,28 @@ class SiteAudit:
             pages = self.site.pages_of(np.array(keys.get(one.check.name, ()), np.int64))
             left.append(one.without(pages[pages >= 0]))
         return SiteAudit(self.site, left, self.skipped, self.read)
+
+
+def issue_table(seen: Snapshot, found: Sequence[tuple[Check, int, int]]) -> list[Issue]:
+    """Return the table of checks, each with its number of pages and the most important of them."""
+    examples = urls(seen, np.array([first for _, _, first in found], np.int64))
+    rows = [
+        Issue(check.name, check.severity, pages, check.means, example)
+        for (check, pages, _), example in zip(found, examples, strict=True)
+    ]
+    return sorted(rows, key=lambda row: (SEVERITIES.index(row.severity), -row.pages))
+
+
+def issue_pages(
+    seen: Snapshot, check: Check, pages: Column, values: Column | None
+) -> Iterator[IssuePage]:
+    """Yield some pages of an issue, with the values that its check shows."""
+    shares = seen.importance
+    title_of = titles(seen, pages.tolist())
+    for place, (page, url) in enumerate(zip(pages.tolist(), urls(seen, pages), strict=True)):
+        value = None if values is None else round(float(values[place]), 2)
+        title = title_of.get(page, "")
+        yield IssuePage(check.name, check.severity, float(shares[page]), value, url, title)
 
 
 @contextmanager
@@ -179,9 +196,9 @@ def audit_of(
     chosen = np.ones(len(seen), np.bool_)
     if host is not None:
         chosen = np.isin(seen.host_of, hosts_named(seen, host))
-    by_importance = places_of_largest(seen.importance, 0).astype(np.int32)
+    by_importance = seen.best.astype(np.int32)
     found = [
-        IssueFinding(check, check.by.find(site) & chosen, by_importance)
+        IssueFinding(check, (check.by.find(site) & chosen)[by_importance], by_importance)
         for check in checks
         if check.name not in missing
     ]

@@ -221,6 +221,12 @@ _BLOCKS_AT_ONCE = 16
 _MOST_HOPS, _MOST_DATES, _MOST_COUNTED = 1000, 1 << 16, 0xFFFF
 
 
+def titles(seen: Snapshot, pages: list[int]) -> dict[int, str]:
+    """Return the titles of some pages of a snapshot."""
+    rows = questions.documents(seen.connection, sorted(pages))
+    return {row.page: row.title for row in rows}
+
+
 class LinkColumns(NamedTuple):
     """Counts of links of each page: to it, from it, and from it to pages of some kind.
 
@@ -599,8 +605,7 @@ class AuditedSite:
 
     def titles(self, pages: list[int]) -> dict[int, str]:
         """Return the titles of some pages."""
-        rows = questions.documents(self.seen.connection, sorted(pages))
-        return {row.page: row.title for row in rows}
+        return titles(self.seen, pages)
 
     def urls(self, pages: Column) -> list[str]:
         """Return the URLs of some pages."""

@@ -20,6 +20,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from minicrawl.control import ControlRequest, Verb, ask
@@ -27,7 +29,7 @@ from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.memory import OWN_PYTHON
 from minicrawl.report import archived_pages, crawl_status, page_links, page_states
 from minicrawl.report.page_states import ChangedPages
-from minicrawl.report.selected_pages import PageSelection, top
+from minicrawl.report.selected_pages import PageSelection, hosts_named, top
 from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot
 from minicrawl.store import questions
 from minicrawl.store.derived import OPIC
@@ -37,7 +39,7 @@ from minicrawl.web.urls import canonical_seed
 from minicrawl.wording import iso, visible
 
 if TYPE_CHECKING:
-    from minicrawl.audit.findings import Issue, IssuePage
+    from minicrawl.audit.findings import Issue, IssueFinding, IssuePage
 
 
 # ================================================================ answers
@@ -162,8 +164,6 @@ IDLE_S = 30.0
 """Idle time after which the store is closed: while it is open, SQLite's write-ahead log only grows.
 """
 _SHARE_OF_LOADING = 0.1
-_MOST_AUDITS = 4
-"""Maximum number of audits held: of the store, and of hosts."""
 _PATIENCE_S = 0.5
 _MOST_SEARCHED = 50_000
 """Number of pages whose URLs and titles `search` reads without an index. To read those of all pages
@@ -177,25 +177,30 @@ class Renewal:
 
     def __init__(self, store: Path) -> None:
         self._store = store
-        self._mark: object = None
+        self._marks: list[tuple[int, ...]] = []
         self._due = 0.0
 
     @property
     def is_due(self) -> bool:
-        """True if the result is outdated, and the pause after the last computation is over."""
-        return self._mark != self._commit_mark() and time.monotonic() >= self._due
+        """True if the result is outdated, and the pause after the last computation is over.
+
+        For another store at the same place, there is no pause.
+        """
+        marks = self._commit_marks()
+        is_other = [mark[0] for mark in marks[:1]] != [mark[0] for mark in self._marks[:1]]
+        return marks != self._marks and (is_other or time.monotonic() >= self._due)
 
     @contextmanager
     def making(self) -> Iterator[None]:
         """Note the time and the duration of a computation."""
-        mark, began = self._commit_mark(), time.monotonic()
+        marks, began = self._commit_marks(), time.monotonic()
         yield
-        self._mark, made = mark, time.monotonic()
+        self._marks, made = marks, time.monotonic()
         self._due = made + (made - began) / _SHARE_OF_LOADING
 
-    def _commit_mark(self) -> object:
-        """Return a value that differs after each commit, and for another store."""
-        marks = []
+    def _commit_marks(self) -> list[tuple[int, ...]]:
+        """Return marks of store and log that differ after each commit, and for another store."""
+        marks = list[tuple[int, ...]]()
         for file in (self._store, file_beside(self._store, LOG)):
             with suppress(OSError):
                 found = file.stat()
@@ -267,25 +272,77 @@ def _named(seen: Snapshot) -> Iterator[NamedPage]:
 
 @dataclass(frozen=True, slots=True)
 class HeldAudit:
-    """Issues of one host or of all, and the most important pages of each issue."""
+    """Issues of a whole store, from which those of a host are taken without another audit.
+
+    The rank of a page is its place in the list by importance.
+    """
 
     renewal: Renewal
     read: int
     issues: "Sequence[Issue]"
-    pages: "Mapping[str, Sequence[IssuePage]]"
+    found: "Sequence[IssueFinding]"
+    values: Mapping[str, NDArray[Any]]
+    """Numbers that checks show, by name of the check, for its pages by rank."""
+    host_of: NDArray[np.uint32]
+    """Host of each page, by rank."""
     skipped: Sequence[tuple[str, str]]
 
     @classmethod
-    def of(cls, store: Path, host: str | None) -> "HeldAudit":
+    def of(cls, store: Path) -> "HeldAudit":
         """Audit the store."""
         from minicrawl.audit.findings import audited
 
-        pages: dict[str, list[IssuePage]] = {}
         renewal = Renewal(store)
-        with renewal.making(), audited(store, (), host) as found:
-            for page in found.pages(_MOST_ROWS):
-                pages.setdefault(page.issue, []).append(page)
-            return cls(renewal, found.read, found.issues(), pages, found.skipped)
+        with renewal.making(), audited(store) as audit:
+            values = {
+                one.check.name: one.check.by.shows(audit.site)[one.pages]
+                for one in audit.found
+                if one.check.by.shows is not None
+            }
+            host_of = audit.site.seen.host_of[audit.site.seen.best]
+            issues = audit.issues()
+            return cls(renewal, audit.read, issues, audit.found, values, host_of, audit.skipped)
+
+    def rows(
+        self, seen: Snapshot, issue: str | None, host: str | None, count: int
+    ) -> "Sequence[Issue | IssuePage]":
+        """Return the issues, or the most important pages of one, of a host or of all."""
+        if issue is None and host is None:
+            return self.issues
+        ranks = np.arange(len(self.host_of))
+        if host is not None:
+            ranks = np.flatnonzero(np.isin(self.host_of, hosts_named(seen, host)))
+        if issue is None:
+            return self._table(seen, ranks)
+        return [
+            row
+            for one in self.found
+            if one.check.name == issue
+            for row in self._pages(seen, one, one.among(ranks)[:count])
+        ]
+
+    def _table(self, seen: Snapshot, ranks: NDArray[np.int64]) -> "Sequence[Issue]":
+        from minicrawl.audit.findings import issue_table
+
+        some = ((one, one.among(ranks)) for one in self.found if one.count)
+        return issue_table(
+            seen,
+            [
+                (one.check, len(own), int(one.by_importance[own[0]]))
+                for one, own in some
+                if len(own)
+            ],
+        )
+
+    def _pages(
+        self, seen: Snapshot, one: "IssueFinding", ranks: NDArray[np.int64]
+    ) -> "Iterator[IssuePage]":
+        from minicrawl.audit.findings import issue_pages
+
+        values = self.values.get(one.check.name)
+        if values is not None:
+            values = values[np.searchsorted(one.ranks, ranks)]
+        return issue_pages(seen, one.check, one.by_importance[ranks], values)
 
 
 class StoreTools:
@@ -294,7 +351,7 @@ class StoreTools:
     def __init__(self, store: Path) -> None:
         self._store = store
         self._held = HeldSnapshot(store)
-        self._audits: dict[str | None, HeldAudit] = {}
+        self._audit: HeldAudit | None = None
         self._search: Callable[[str, int], Answer] | None = None
 
     def all(self) -> list[Callable[..., Answer]]:
@@ -415,18 +472,17 @@ class StoreTools:
     ) -> Answer:
         """List the issues of a site for its owner, such as broken links and missing titles.
 
-        The first call on a large store takes minutes, for facts about all kept pages.
+        The first call on a large store takes minutes, for facts about all kept pages; the next ones
+        are quick, also for other hosts.
         """
         from minicrawl.audit.findings import chosen_checks
 
         chosen = {check.name for check in chosen_checks(() if issue is None else (issue,))}
-        held = self._audits.get(host)
+        held = self._audit
         if held is None or held.renewal.is_due:
             self._held.close()  # an audit loads its own columns: not both at once
-            while len(self._audits) >= _MOST_AUDITS:
-                del self._audits[next(iter(self._audits))]
-            held = self._audits[host] = HeldAudit.of(self._store, host)
-        rows: Any = held.issues if issue is None else held.pages.get(issue, ())[:count]
+            held = self._audit = HeldAudit.of(self._store)
+        rows = held.rows(self._held.get(), issue, host, count)
         skipped = [{"issue": name, "why": why} for name, why in held.skipped if name in chosen]
         return answer_with_rows(rows, {"pages_read": held.read, "skipped": skipped})
 

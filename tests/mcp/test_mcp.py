@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import httpx2
@@ -18,10 +19,11 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from minicrawl import Crawl, Settings, Store
+from minicrawl.audit.findings import audited
 from minicrawl.cli import main
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
-from minicrawl.errors import StoreError
+from minicrawl.errors import StoreError, UsageError
 from minicrawl.mcp import tools
 from minicrawl.mcp.serving import PATH, TOKEN_VARIABLE, TokenGuard, server_for
 from minicrawl.mcp.tools import (
@@ -36,6 +38,7 @@ from minicrawl.mcp.tools import (
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.writer import StoreWriter
+from tests.bench.audit import make
 from tests.processes import killed_on_failure
 
 HOST = "http://site.example"
@@ -174,6 +177,45 @@ def test_a_long_page_is_read_in_parts(store: Path, form: str) -> None:
 
 
 # ---------------------------------------------------------------- text of pages
+
+
+def test_hosts_are_audited_as_by_the_command_from_one_audit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "crawl.db"
+    make(path, 300)
+    audit_all = Mock(wraps=tools.HeldAudit.of)
+    monkeypatch.setattr(tools.HeldAudit, "of", audit_all)
+    own = tools.StoreTools(path)
+    for host in ("host3.example", "host7.example", None):
+        with audited(path, (), host) as audit:
+            pages = list(audit.pages(50))
+            rows = own.audit(host=host)["untrusted"]["rows"]
+            assert rows == [issue._asdict() for issue in audit.issues()]
+            for row in rows:
+                found = own.audit(row["issue"], host)["untrusted"]["rows"]
+                assert found == [one._asdict() for one in pages if one.issue == row["issue"]]
+        assert any(one.value for one in pages)
+    audit_all.assert_called_once_with(path)
+    with pytest.raises(UsageError, match="no page of host"):
+        own.audit(host="unknown.example")
+    own.close()
+
+
+def test_a_result_of_a_replaced_store_is_renewed_at_once(tmp_path: Path) -> None:
+    path, other = tmp_path / "crawl.db", tmp_path / "other"
+    path.write_bytes(b"1")
+    renewal = tools.Renewal(path)
+    renewal._due = 1e18
+    with renewal.making():
+        assert renewal.is_due
+    renewal._due = 1e18
+    assert not renewal.is_due
+    path.write_bytes(b"22")
+    assert not renewal.is_due
+    other.write_bytes(b"22")
+    other.replace(path)
+    assert renewal.is_due
 
 
 def test_text_of_a_page_is_only_below_the_untrusted_key(store: Path) -> None:
