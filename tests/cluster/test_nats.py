@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from itertools import repeat
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import nkeys
@@ -309,6 +310,14 @@ async def test_a_change_of_leader_takes_the_lead_from_its_server_and_loses_no_en
         assert await engine.append(SHARD, first, b"two") == first + 1
         contents = [entry.content async for entry in engine.entries(SHARD)]
         assert contents == [b"one", b"two"]
+
+
+async def test_a_cluster_of_two_servers_is_refused_at_once(tmp_path: Path) -> None:
+    async with local_servers(tmp_path, 2) as servers:
+        began = monotonic()
+        with pytest.raises(EngineUnavailable, match="fewer than 3 servers of this cluster"):
+            await connect(NatsSettings(url=servers.url, patience_s=LONG_S))
+        assert monotonic() - began < LONG_S / 2
 
 
 async def test_of_entries_appended_after_the_same_one_only_the_first_counts(tmp_path: Path) -> None:

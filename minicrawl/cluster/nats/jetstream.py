@@ -125,10 +125,9 @@ server could answer either."""
 
 NOT_FOUND = 404
 WRONG_SEQUENCE = 10071
-_TRANSIENT = {10005, 10118, 10119}
-"""Error codes that pass: too few peers (the servers have just met), and a stream or consumer that
-is offline (one of them was lost)."""
-COPIES_NEED_CLUSTER = 10074
+_TRANSIENT = {10118, 10119}
+"""Error codes that pass: a stream or consumer is offline, since a server was lost."""
+COPIES_NEED_CLUSTER, _TOO_FEW_SERVERS = 10074, 10005
 NOT_UNIQUE = 10100
 """Another consumer of the same subject exists."""
 
@@ -165,6 +164,11 @@ class JetStreamClient:
         self._bucket = settings.bucket
         self._waits = set[asyncio.Timeout]()
         self._silent_since: float | None = None
+
+    @property
+    def servers_known(self) -> int:
+        """Number of addresses at which the server says that its cluster can be reached."""
+        return len(self.client._server_info.get("connect_urls", ())) or 1
 
     def disconnected(self) -> None:
         """Repeat all pending requests now: the lost connection will bring no answers."""
@@ -338,6 +342,9 @@ STATUS = api.Header.STATUS.value
 
 _COPIES = 3
 _ONE_COPY = 1
+_MEET_S = 3.0
+"""Time that servers that have just started may need to meet."""
+_RETRY_S = 0.2
 
 
 class LogKind(StrEnum):
@@ -481,17 +488,26 @@ class Streams:
 
     async def _create(self, config: dict[str, Any]) -> None:
         """Create a stream with the wanted copies: by default 3, or 1 on a single server."""
-        copies = self._settings.replicas or _COPIES
-        try:
-            await self._create_copies(config, copies)
-        except JetStreamRefusal as refusal:
-            if refusal.error_code != COPIES_NEED_CLUSTER or self._settings.replicas:
-                raise
-            await self._create_copies(config, _ONE_COPY)
-
-    async def _create_copies(self, config: dict[str, Any], copies: int) -> None:
-        name = config["name"]
-        await self.jetstream.api(f"STREAM.CREATE.{name}", config | {"num_replicas": copies})
+        copies, now = self._settings.replicas or _COPIES, asyncio.get_running_loop().time
+        began, subject = now(), f"STREAM.CREATE.{config['name']}"
+        while True:
+            try:
+                await self.jetstream.api(subject, config | {"num_replicas": copies})
+            except JetStreamRefusal as refusal:
+                if refusal.error_code == COPIES_NEED_CLUSTER and not self._settings.replicas:
+                    copies = _ONE_COPY
+                    continue
+                if refusal.error_code != _TOO_FEW_SERVERS:
+                    raise
+                known = self.jetstream.servers_known
+                if now() - began > (_MEET_S if known < copies else self._settings.patience_s):
+                    raise EngineUnavailable(
+                        f"{self._settings.shown}: fewer than {copies} servers of this cluster can "
+                        "hold a copy: start more, or name a server without a cluster"
+                    ) from None
+                await asyncio.sleep(_RETRY_S)
+            else:
+                return
 
 
 # ================================================================ parts
